@@ -1,0 +1,61 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluation
+
+import (
+	"strings"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+)
+
+// ResultsText words results for people, as the KRM functions SDK does: "[severity] apiVersion/kind/namespace/name
+// field.path: message" each, with a blank line between them and without the parts that a result lacks.
+func ResultsText(results []*evaluationv1.Result) string {
+	texts := make([]string, 0, len(results))
+	for _, r := range results {
+		texts = append(texts, ResultText(r))
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// ResultText words one result. See ResultsText.
+func ResultText(r *evaluationv1.Result) string {
+	severity := r.GetSeverity()
+	if severity == "" {
+		severity = "info"
+	}
+	text := "[" + severity + "]"
+	if subject := Subject(r); subject != "" {
+		text += " " + subject
+	}
+	return text + ": " + r.GetMessage()
+}
+
+// Subject words what a result is about: resource and field; empty when it names neither.
+func Subject(r *evaluationv1.Result) string {
+	var parts []string
+	if ref := r.GetResourceRef(); ref != nil {
+		var names []string
+		for _, name := range []string{ref.GetApiVersion(), ref.GetKind(), ref.GetNamespace(), ref.GetName()} {
+			if name != "" {
+				names = append(names, name)
+			}
+		}
+		parts = append(parts, strings.Join(names, "/"))
+	}
+	if path := r.GetField().GetPath(); path != "" {
+		parts = append(parts, path)
+	}
+	return strings.Join(parts, " ")
+}
+
+// HasErrors tells whether any result has the severity "error".
+func HasErrors(results []*evaluationv1.Result) bool {
+	for _, r := range results {
+		if r.GetSeverity() == "error" {
+			return true
+		}
+	}
+	return false
+}

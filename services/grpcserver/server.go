@@ -1,0 +1,116 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package grpcserver is what all gRPC servers of krmfn have in common: health that tells the truth, reflection, one
+// message limit in both directions, a panic that ends one call only, and a shutdown that finishes running calls within a
+// bounded time.
+package grpcserver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"time"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+)
+
+// Options are what servers differ in.
+type Options struct {
+	// MaxMessageSize is the most bytes of one message, in both directions.
+	MaxMessageSize int
+	// Drain is how long running calls may take to finish at shutdown. Then they are cut off.
+	Drain time.Duration
+	// Logger gets one line for each panic and for the steps of a shutdown.
+	Logger *slog.Logger
+	// Server has further options of the server. Interceptors must be chained ones.
+	Server []grpc.ServerOption
+}
+
+// Server is a gRPC server. Services are registered on it before Serve.
+type Server struct {
+	*grpc.Server
+	health *health.Server
+	log    *slog.Logger
+	drain  time.Duration
+	// draining ends when a shutdown begins.
+	draining   context.Context //nolint:containedctx // the life of the server, not of a call
+	beginDrain context.CancelFunc
+}
+
+// New returns a server whose health is NOT_SERVING until SetServing. Values of ctx are kept, its end is not heeded.
+func New(ctx context.Context, o Options) *Server {
+	s := &Server{health: health.NewServer(), log: o.Logger, drain: o.Drain}
+	s.draining, s.beginDrain = context.WithCancel(context.WithoutCancel(ctx))
+	recovered := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error {
+		s.log.Error("a call panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		return status.Error(codes.Internal, "the server panicked, see its log")
+	})
+	s.Server = grpc.NewServer(append([]grpc.ServerOption{
+		grpc.MaxRecvMsgSize(o.MaxMessageSize),
+		grpc.MaxSendMsgSize(o.MaxMessageSize),
+		grpc.WaitForHandlers(true),
+		grpc.ChainUnaryInterceptor(recovery.UnaryServerInterceptor(recovered)),
+		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(recovered), s.endWatches),
+	}, o.Server...)...)
+	grpc_health_v1.RegisterHealthServer(s.Server, s.health)
+	reflection.Register(s.Server)
+	s.SetServing(false)
+	return s
+}
+
+// SetServing tells clients whether calls can succeed, for the server as a whole and for each service registered by then.
+// After the beginning of a shutdown it has no effect.
+func (s *Server) SetServing(serving bool) {
+	state := grpc_health_v1.HealthCheckResponse_NOT_SERVING
+	if serving {
+		state = grpc_health_v1.HealthCheckResponse_SERVING
+	}
+	s.health.SetServingStatus("", state)
+	for name := range s.GetServiceInfo() {
+		s.health.SetServingStatus(name, state)
+	}
+}
+
+// Serve answers calls until ctx ends. Then health turns NOT_SERVING at once, new calls are refused as Unavailable, and
+// running ones have the drain time to finish. It returns nil after a shutdown, however it went, and the listener's error
+// when it cannot serve at all.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	stopped := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		select {
+		case <-done:
+		case <-ctx.Done():
+			s.shutdown()
+		}
+	}()
+	err := s.Server.Serve(listener)
+	close(done)
+	<-stopped
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (s *Server) shutdown() {
+	s.log.Info("draining", "within", s.drain)
+	s.health.Shutdown()
+	s.beginDrain()
+	hardStop := time.AfterFunc(s.drain, func() {
+		s.log.Warn("the drain time is over, running calls are cut off", "drain", s.drain)
+		s.Stop()
+	})
+	defer hardStop.Stop()
+	s.GracefulStop()
+}

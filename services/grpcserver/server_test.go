@@ -1,0 +1,219 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package grpcserver
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// stub does what the image of a request says.
+type stub struct {
+	evaluatorgrpc.UnimplementedFunctionEvaluatorServer
+	entered chan struct{}
+	release chan struct{}
+}
+
+func (s *stub) EvaluateFunction(ctx context.Context, req *evaluator.EvaluateFunctionRequest) (*evaluator.EvaluateFunctionResponse, error) {
+	switch req.GetImage() {
+	case "panic":
+		panic("on purpose")
+	case "large":
+		return &evaluator.EvaluateFunctionResponse{ResourceList: make([]byte, 2000)}, nil
+	case "hang":
+		s.entered <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case "wait":
+		s.entered <- struct{}{}
+		<-s.release
+	}
+	return &evaluator.EvaluateFunctionResponse{}, nil
+}
+
+// harness is a server that serves on a connection in memory until stop, and a client of it.
+type harness struct {
+	*stub
+	server *Server
+	conn   *grpc.ClientConn
+	client evaluatorgrpc.FunctionEvaluatorClient
+	health grpc_health_v1.HealthClient
+	stop   context.CancelFunc
+	served chan error
+}
+
+func start(t *testing.T) *harness {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	h := &harness{stub: &stub{entered: make(chan struct{}), release: make(chan struct{})}, stop: cancel, served: make(chan error, 1)}
+	h.server = New(ctx, Options{MaxMessageSize: 1000, Drain: time.Minute, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	evaluatorgrpc.RegisterFunctionEvaluatorServer(h.server, h.stub)
+	listener := bufconn.Listen(1 << 16)
+	go func() { h.served <- h.server.Serve(ctx, listener) }()
+	var err error
+	h.conn, err = grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.client, h.health = evaluatorgrpc.NewFunctionEvaluatorClient(h.conn), grpc_health_v1.NewHealthClient(h.conn)
+	return h
+}
+
+// end waits for the end of the shutdown.
+func (h *harness) end(t *testing.T) {
+	t.Helper()
+	h.stop()
+	if err := <-h.served; err != nil {
+		t.Errorf("Serve returned %v, want nil", err)
+	}
+	_ = h.conn.Close()
+}
+
+func (h *harness) call(t *testing.T, image string) error {
+	_, err := h.client.EvaluateFunction(t.Context(), &evaluator.EvaluateFunctionRequest{Image: image})
+	return err
+}
+
+func TestPanicEndsOneCall(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	defer h.end(t)
+	if err := h.call(t, "panic"); status.Code(err) != codes.Internal {
+		t.Errorf("got error %v, want %v", err, codes.Internal)
+	}
+	if err := h.call(t, ""); err != nil {
+		t.Errorf("the next call ends in %v", err)
+	}
+}
+
+func TestMessageLimitStatesBothSizes(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	defer h.end(t)
+	for name, image := range map[string]string{"request": strings.Repeat("x", 2000), "response": "large"} {
+		err := h.call(t, image)
+		if text := status.Convert(err).Message(); status.Code(err) != codes.ResourceExhausted ||
+			!strings.Contains(text, "larger than max (20") || !strings.Contains(text, "vs. 1000)") {
+			t.Errorf("%s: got error %v, want both sizes", name, err)
+		}
+	}
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	defer h.end(t)
+	check := func(want grpc_health_v1.HealthCheckResponse_ServingStatus) {
+		t.Helper()
+		for _, service := range []string{"", evaluatorgrpc.FunctionEvaluator_ServiceDesc.ServiceName} {
+			got, err := h.health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service})
+			if err != nil || got.GetStatus() != want {
+				t.Errorf("health of %q is %v (%v), want %v", service, got.GetStatus(), err, want)
+			}
+		}
+	}
+	h.server.SetServing(false)
+	check(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	h.server.SetServing(true)
+	check(grpc_health_v1.HealthCheckResponse_SERVING)
+}
+
+func TestReflection(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	defer h.end(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stream, err := grpc_reflection_v1.NewServerReflectionClient(h.conn).ServerReflectionInfo(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := &grpc_reflection_v1.ServerReflectionRequest_ListServices{}
+	if err := stream.Send(&grpc_reflection_v1.ServerReflectionRequest{MessageRequest: list}); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := stream.Recv()
+	if err != nil || !strings.Contains(resp.String(), "evaluator.FunctionEvaluator") {
+		t.Errorf("got %v (%v), want the evaluator among the services", resp, err)
+	}
+}
+
+// A shutdown finishes running calls, tells health watchers, and does not wait for them.
+func TestShutdownFinishesCalls(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.server.SetServing(true)
+	watch, err := h.health.Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := watch.Recv(); err != nil || got.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+		t.Fatalf("watch begins with %v (%v)", got, err)
+	}
+	called := make(chan error, 1)
+	go func() { called <- h.call(t, "wait") }()
+	<-h.entered
+	h.stop()
+	if got, err := watch.Recv(); err != nil || got.GetStatus() != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("the watch goes on with %v (%v), want NOT_SERVING", got, err)
+	}
+	close(h.release)
+	if err := <-called; err != nil {
+		t.Errorf("the running call ends in %v", err)
+	}
+	h.end(t)
+}
+
+// A watch of a server that never served must not hold up its shutdown.
+func TestShutdownEndsWatchOfUnhealthyServer(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	watch, err := h.health.Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := watch.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	h.end(t)
+}
+
+func TestShutdownIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t)
+		called := make(chan error, 1)
+		go func() { called <- h.call(t, "hang") }()
+		<-h.entered
+		begin := time.Now()
+		h.end(t)
+		if took := time.Since(begin); took != time.Minute {
+			t.Errorf("the shutdown took %v, want the drain time", took)
+		}
+		if err := <-called; status.Code(err) != codes.Unavailable {
+			t.Errorf("the call that was cut off ends in %v, want %v", err, codes.Unavailable)
+		}
+	})
+}

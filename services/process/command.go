@@ -1,0 +1,99 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package process runs a function as an operating system process: input on stdin, output from stdout, everything bounded,
+// nothing left behind. The exec evaluator and the wrapper server share it.
+package process
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// Command is the program to run. It is started directly, without a shell.
+type Command struct {
+	// Argv is the program and its arguments. Argv[0] is looked up in the PATH of Env where it has no slash.
+	Argv []string
+	// Env is the environment, "KEY=value" each. The runner adds TMPDIR, and HOME where Env has none, both an empty
+	// directory of the call's own.
+	Env []string
+	// Dir is the working directory; empty means the caller's own.
+	Dir string
+}
+
+// Outcome is what a process left behind. It is complete whenever the process was started, however it ended.
+type Outcome struct {
+	// Stdout is everything that was written to standard output. It is nil when the output was over the limit.
+	Stdout []byte
+	// Stderr is the end of what was written to standard error, at most Limits.Stderr bytes.
+	Stderr []byte
+	// StderrDropped counts the bytes of standard error before those in Stderr.
+	StderrDropped int64
+	// ExitCode is 0 to 255, or -1 when the process was ended by a signal.
+	ExitCode int
+	// Signal is the signal that ended the process, or 0.
+	Signal syscall.Signal
+	// Start is the time that it took to start the process, Execute the time from then to its end.
+	Start, Execute time.Duration
+}
+
+// Limits bound what one process may make its runner hold. Zero values mean the defaults.
+type Limits struct {
+	// Stdout is the most bytes of standard output. Default 6 MiB, the message size that Porch allows.
+	Stdout int64
+	// Stderr is the most bytes of standard error that are kept; what comes before them is dropped and counted.
+	// Default 64 KiB.
+	Stderr int64
+}
+
+const (
+	defaultStdout = 6 << 20
+	defaultStderr = 64 << 10
+)
+
+func (l Limits) withDefaults() Limits {
+	if l.Stdout <= 0 {
+		l.Stdout = defaultStdout
+	}
+	if l.Stderr <= 0 {
+		l.Stderr = defaultStderr
+	}
+	return l
+}
+
+// StartError says that a process could not be started: nothing of it has run.
+type StartError struct {
+	// Program is Argv[0].
+	Program string
+	// Err is the reason.
+	Err error
+}
+
+func (e *StartError) Error() string { return fmt.Sprintf("start %q: %v", e.Program, e.Err) }
+
+// Unwrap returns the reason.
+func (e *StartError) Unwrap() error { return e.Err }
+
+// OutputTooLargeError says that a process wrote more to standard output than it may.
+type OutputTooLargeError struct {
+	// Size is how many bytes it wrote. A process that wrote 16 times the limit was killed there.
+	Size int64
+	// Limit is the most bytes allowed.
+	Limit int64
+}
+
+func (e *OutputTooLargeError) Error() string {
+	return fmt.Sprintf("output of %d bytes is larger than the limit of %d bytes", e.Size, e.Limit)
+}
+
+// KilledError says that a process was killed because its context ended.
+type KilledError struct {
+	// Cause is the cause of the context's end.
+	Cause error
+}
+
+func (e *KilledError) Error() string { return fmt.Sprintf("killed: %v", e.Cause) }
+
+// Unwrap returns the cause of the context's end.
+func (e *KilledError) Unwrap() error { return e.Cause }

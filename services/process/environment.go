@@ -1,0 +1,72 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// inherited are the variables that a function gets from a process that holds secrets. All others are withheld: an
+// environment is where credentials, tokens and addresses of a deployment are kept.
+var inherited = []string{"PATH", "LANG", "LANGUAGE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+
+// RunnerEnvironment returns the part of a function runner's environment that its functions may see: PATH, locale, time
+// zone and where the CA certificates are.
+func RunnerEnvironment(environ []string) []string {
+	return filter(environ, func(key string) bool {
+		return strings.HasPrefix(key, "LC_") || slices.Contains(inherited, key)
+	})
+}
+
+// ImageEnvironment returns the environment of a function's own image: all of a container's environment but what was put
+// there for the wrapper server.
+func ImageEnvironment(environ []string) []string {
+	return filter(environ, func(key string) bool {
+		return !strings.HasPrefix(key, "OTEL_") && !strings.HasPrefix(key, "KRMFN_") && !strings.HasPrefix(key, "GRPC_")
+	})
+}
+
+// environment adds what depends on the call: TMPDIR, and HOME where there is none.
+func environment(env []string, scratch string) []string {
+	full := append(make([]string, 0, len(env)+2), env...)
+	if !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "HOME=") }) {
+		full = append(full, "HOME="+scratch)
+	}
+	return append(full, "TMPDIR="+scratch)
+}
+
+func filter(environ []string, keep func(key string) bool) []string {
+	kept := make([]string, 0, len(environ))
+	for _, kv := range environ {
+		key, _, _ := strings.Cut(kv, "=")
+		if key != "TMPDIR" && keep(key) {
+			kept = append(kept, kv)
+		}
+	}
+	return kept
+}
+
+// lookPath finds a program in the PATH of an environment, which need not be our own.
+func lookPath(program string, environ []string) (string, error) {
+	if strings.Contains(program, "/") {
+		return program, nil
+	}
+	for _, kv := range environ {
+		path, ok := strings.CutPrefix(kv, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, dir := range filepath.SplitList(path) {
+			file := filepath.Join(dir, program)
+			if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+				return file, nil
+			}
+		}
+	}
+	return "", &exec.Error{Name: program, Err: exec.ErrNotFound}
+}

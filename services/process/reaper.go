@@ -1,0 +1,128 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// reapEvery is the least time between two sweeps. Every call ends with a SIGCHLD of its own, and a sweep reads /proc.
+const reapEvery = time.Second
+
+// Reap makes this process the parent of whatever its functions leave behind, and until ctx ends collects them: zombies are
+// waited for, and a process that left its group to outlive the call it came from is killed. Without it they would pile up
+// in a container, where this process has number 1. It needs /proc, and returns an error without it.
+//
+// At most one Reap may run in a process, and all children must be started by r.
+func (r *Runner) Reap(ctx context.Context) error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become the reaper of orphaned processes: %w", err)
+	}
+	exits := make(chan os.Signal, 1)
+	signal.Notify(exits, syscall.SIGCHLD)
+	defer signal.Stop(exits)
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-exits:
+		}
+		pause.Reset(reapEvery)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-pause.C:
+		}
+		if err := r.sweep(); err != nil {
+			return err
+		}
+	}
+}
+
+// sweep goes over our children once.
+func (r *Runner) sweep() error {
+	for _, pid := range r.orphans() {
+		if _, err := unix.Wait4(pid, nil, unix.WNOHANG, nil); err != nil && !errors.Is(err, unix.ECHILD) {
+			return fmt.Errorf("wait for orphaned process %d: %w", pid, err)
+		}
+		if abandoned(pid) {
+			// It ends as a zombie of ours, and the next sweep collects it.
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	return nil
+}
+
+// orphans returns our children that we did not start.
+func (r *Runner) orphans() []int {
+	r.starting.Lock()
+	defer r.starting.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var pids []int
+	for _, pid := range children() {
+		if _, ours := r.leaders[pid]; !ours {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// children lists the processes whose parent is this one, on whichever of its threads.
+func children() []int {
+	lists, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, list := range lists {
+		// A thread may have ended since it was listed.
+		text, err := os.ReadFile(list) //nolint:gosec // a file of the kernel's own
+		if err != nil {
+			continue
+		}
+		for field := range bytes.FieldsSeq(text) {
+			if pid, err := strconv.Atoi(string(field)); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// abandoned tells whether a process belongs to a call that has ended: its TMPDIR was one of ours and is no more.
+func abandoned(pid int) bool {
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return false
+	}
+	for kv := range bytes.SplitSeq(environ, []byte{0}) {
+		dir, ok := strings.CutPrefix(string(kv), "TMPDIR=")
+		if !ok {
+			continue
+		}
+		if named, _ := filepath.Match(scratchPattern, filepath.Base(dir)); !named {
+			continue
+		}
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}

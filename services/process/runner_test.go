@@ -1,0 +1,270 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func shell(script string, args ...string) Command {
+	return Command{Argv: append([]string{"/bin/sh", "-c", script, "sh"}, args...), Env: []string{"PATH=/usr/bin:/bin"}}
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("a line of input\n", 1<<16)
+	tests := map[string]struct {
+		command Command
+		stdin   string
+		limits  Limits
+		want    Outcome
+		wantErr error
+	}{
+		"copies": {command: shell("cat"), stdin: "in", want: Outcome{Stdout: []byte("in")}},
+		"copies more than a pipe holds": {
+			command: shell("cat"), stdin: large, want: Outcome{Stdout: []byte(large)},
+		},
+		"stderr and exit code": {
+			command: shell("echo out; echo err >&2; exit 3"),
+			want:    Outcome{Stdout: []byte("out\n"), Stderr: []byte("err\n"), ExitCode: 3},
+		},
+		"closes stdin early": {command: shell("exec <&-; echo done"), stdin: large, want: Outcome{Stdout: []byte("done\n")}},
+		"ends by a signal of its own": {
+			command: shell("kill -TERM $$"), want: Outcome{ExitCode: -1, Signal: syscall.SIGTERM},
+		},
+		"keeps the end of stderr": {
+			command: shell("printf 0123456789 >&2"), limits: Limits{Stderr: 4},
+			want: Outcome{Stderr: []byte("6789"), StderrDropped: 6},
+		},
+		"output at the limit": {command: shell("printf 1234"), limits: Limits{Stdout: 4}, want: Outcome{Stdout: []byte("1234")}},
+		"output over the limit": {
+			command: shell("printf 12345"), limits: Limits{Stdout: 4}, wantErr: &OutputTooLargeError{Size: 5, Limit: 4},
+		},
+		"environment": {
+			command: Command{Argv: []string{"sh", "-c", `echo "$A"; test "$HOME" = "$TMPDIR"`}, Env: []string{"A=b", "PATH=/bin:/usr/bin"}},
+			want:    Outcome{Stdout: []byte("b\n")},
+		},
+		"working directory": {
+			command: Command{Argv: []string{"/bin/pwd"}, Dir: "/"}, want: Outcome{Stdout: []byte("/\n")},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			scratch := t.TempDir()
+			got, err := NewRunner(tc.limits, scratch).Run(t.Context(), tc.command, []byte(tc.stdin))
+			if diff := cmp.Diff(errorText(tc.wantErr), errorText(err)); diff != "" {
+				t.Fatalf("error (-want +got):\n%s", diff)
+			}
+			if got.Execute <= 0 || got.Start <= 0 {
+				t.Errorf("times %v and %v, want both", got.Start, got.Execute)
+			}
+			got.Start, got.Execute = 0, 0
+			if tc.wantErr == nil && !bytes.Equal(tc.want.Stdout, got.Stdout) {
+				t.Errorf("stdout has %d bytes, want %d", len(got.Stdout), len(tc.want.Stdout))
+			}
+			if tc.wantErr == nil {
+				got.Stdout, tc.want.Stdout = nil, nil
+				if diff := cmp.Diff(tc.want, got, cmp.Transformer("text", func(b []byte) string { return string(b) })); diff != "" {
+					t.Errorf("outcome (-want +got):\n%s", diff)
+				}
+			}
+			assertEmpty(t, scratch)
+		})
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func assertEmpty(t *testing.T, dir string) {
+	t.Helper()
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("scratch directory holds %v (%v), want nothing", left, err)
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		argv []string
+		want error
+	}{
+		"missing":          {argv: []string{"/does/not/exist"}, want: fs.ErrNotExist},
+		"not executable":   {argv: []string{file}, want: fs.ErrPermission},
+		"not in the PATH":  {argv: []string{"no-such-program"}, want: nil},
+		"an empty command": {argv: nil, want: nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := NewRunner(Limits{}, t.TempDir()).Run(t.Context(), Command{Argv: tc.argv, Env: []string{"PATH=/bin"}}, nil)
+			var start *StartError
+			if !errors.As(err, &start) || (tc.want != nil && !errors.Is(err, tc.want)) {
+				t.Errorf("got error %v, want a StartError of %v", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestFloodIsCutOff(t *testing.T) {
+	t.Parallel()
+	_, err := NewRunner(Limits{Stdout: 1 << 20}, t.TempDir()).Run(t.Context(), shell("exec cat /dev/zero"), nil)
+	if !errors.As(err, new(*OutputTooLargeError)) {
+		t.Errorf("got error %v, want an OutputTooLargeError", err)
+	}
+}
+
+// A deadline ends the process and its children, and is told by its cause.
+func TestDeadlineKillsTheGroup(t *testing.T) {
+	t.Parallel()
+	scratch, pids := t.TempDir(), filepath.Join(t.TempDir(), "pids")
+	cause := errors.New("the evaluation's maximum")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		waitFor(t, func() bool { text, _ := os.ReadFile(pids); return bytes.Count(text, []byte("\n")) == 2 })
+		cancel(cause)
+	}()
+	_, err := NewRunner(Limits{}, scratch).Run(ctx, shell(`sleep 1000 & echo $! >>"$1"; echo $$ >>"$1"; wait`, pids), nil)
+	var killed *KilledError
+	if !errors.As(err, &killed) || !errors.Is(err, cause) {
+		t.Errorf("got error %v, want a KilledError of %v", err, cause)
+	}
+	assertGone(t, pids)
+	assertEmpty(t, scratch)
+}
+
+// A background process that keeps the pipes open must hold up neither the call nor its goroutines.
+func TestGrandchildHoldsPipes(t *testing.T) {
+	t.Parallel()
+	pids := filepath.Join(t.TempDir(), "pids")
+	got, err := NewRunner(Limits{}, t.TempDir()).Run(t.Context(), shell(`sleep 1000 & echo $! >>"$1"; echo output`, pids), nil)
+	if err != nil || string(got.Stdout) != "output\n" {
+		t.Errorf("got %q and error %v, want the output", got.Stdout, err)
+	}
+	assertGone(t, pids)
+}
+
+// A process that leaves its group is out of reach of the group's end; its output ends nevertheless.
+func TestEscapedGrandchildHoldsPipes(t *testing.T) {
+	t.Parallel()
+	pids := filepath.Join(t.TempDir(), "pids")
+	script := `setsid sh -c 'echo $$ >>"$1"; exec sleep 1000' sh "$1" & while [ ! -s "$1" ]; do :; done; echo output`
+	got, err := NewRunner(Limits{}, t.TempDir()).Run(t.Context(), shell(script, pids), nil)
+	if err != nil || string(got.Stdout) != "output\n" {
+		t.Errorf("got %q and error %v, want the output", got.Stdout, err)
+	}
+	for _, pid := range readPIDs(t, pids) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+func TestScratchDirectory(t *testing.T) {
+	t.Parallel()
+	scratch := t.TempDir()
+	script := `test -z "$(ls -A "$TMPDIR")" && mkdir -p "$TMPDIR/a/b" && touch "$TMPDIR/a/b/c" && chmod 000 "$TMPDIR/a"`
+	got, err := NewRunner(Limits{}, scratch).Run(t.Context(), shell(script), nil)
+	if err != nil || got.ExitCode != 0 {
+		t.Errorf("exit code %d, error %v", got.ExitCode, err)
+	}
+	assertEmpty(t, scratch)
+}
+
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	runner := NewRunner(Limits{}, t.TempDir())
+	var calls sync.WaitGroup
+	for i := range 20 {
+		calls.Go(func() {
+			in := strconv.Itoa(i)
+			got, err := runner.Run(t.Context(), shell("cat"), []byte(in))
+			if err != nil || string(got.Stdout) != in {
+				t.Errorf("call %d: got %q, error %v", i, got.Stdout, err)
+			}
+		})
+	}
+	calls.Wait()
+	if len(runner.leaders) != 0 {
+		t.Errorf("%d processes are still counted, want 0", len(runner.leaders))
+	}
+}
+
+func TestCanceledBeforeStart(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := NewRunner(Limits{}, t.TempDir()).Run(ctx, shell("true"), nil)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v, want %v", err, context.Canceled)
+	}
+}
+
+func readPIDs(t *testing.T, file string) []int {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for _, field := range strings.Fields(string(text)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// assertGone waits until the processes are dead: killed is at once, but who collects an orphan is up to the system.
+func assertGone(t *testing.T, file string) {
+	t.Helper()
+	for _, pid := range readPIDs(t, file) {
+		waitFor(t, func() bool { return dead(pid) })
+	}
+}
+
+func dead(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err != nil || bytes.Contains(stat, []byte(") Z "))
+}
+
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for !done() {
+		select {
+		case <-poll.C:
+		case <-t.Context().Done():
+			t.Error("the test ended while waiting")
+			return
+		}
+	}
+}
