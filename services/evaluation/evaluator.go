@@ -17,6 +17,8 @@ type Request struct {
 	Image string
 	// ResourceList is one YAML document of kind ResourceList. Evaluators hand it on byte for byte and do not change it.
 	ResourceList []byte
+	// MaxOutput is the most bytes of output that the caller can take; 0 means the evaluator's own limit.
+	MaxOutput int64
 }
 
 // Response is what came of a request.

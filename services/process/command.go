@@ -20,6 +20,8 @@ type Command struct {
 	Env []string
 	// Dir is the working directory; empty means the caller's own.
 	Dir string
+	// MaxStdout is the most bytes of standard output; 0 means the runner's limit.
+	MaxStdout int64
 }
 
 // Outcome is what a process left behind. It is complete whenever the process was started, however it ended.

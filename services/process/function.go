@@ -30,7 +30,9 @@ type Function struct {
 // Evaluate runs the program with the request's ResourceList. Its output is checked to be a ResourceList and its results
 // are read, on failure too. It never returns an error.
 func (f *Function) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
-	outcome, err := f.Runner.Run(ctx, f.Command, req.ResourceList)
+	command := f.Command
+	command.MaxStdout = req.MaxOutput
+	outcome, err := f.Runner.Run(ctx, command, req.ResourceList)
 	report := &evaluationv1.Evaluation{
 		Image:              req.Image,
 		Evaluator:          f.Evaluator,

@@ -61,7 +61,11 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 		return Outcome{ExitCode: -1}, &StartError{Program: c.Argv[0], Err: err}
 	}
 	started := time.Now()
-	outcome, err := r.supervise(ctx, p, stdin)
+	limits := r.limits
+	if c.MaxStdout > 0 {
+		limits.Stdout = c.MaxStdout
+	}
+	outcome, err := r.supervise(ctx, p, stdin, limits)
 	outcome.Start, outcome.Execute = started.Sub(begin), time.Since(started)
 	return outcome, err
 }
@@ -105,9 +109,11 @@ func (r *Runner) start(c Command, dir string) (*started, error) {
 }
 
 // supervise feeds and drains the pipes until the process has ended, and leaves nothing of it behind.
-func (r *Runner) supervise(ctx context.Context, p *started, stdin []byte) (Outcome, error) {
-	stdout := &head{limit: r.limits.Stdout, onFlood: p.group.kill, buf: make([]byte, 0, min(int64(len(stdin))+4096, r.limits.Stdout))}
-	stderr := &tail{limit: int(r.limits.Stderr)}
+func (r *Runner) supervise(ctx context.Context, p *started, stdin []byte, limits Limits) (Outcome, error) {
+	// Most functions write about what they read.
+	guess := make([]byte, 0, min(int64(len(stdin))+4096, limits.Stdout))
+	stdout := &head{limit: limits.Stdout, onFlood: p.group.kill, buf: guess}
+	stderr := &tail{limit: int(limits.Stderr)}
 	var pipes sync.WaitGroup
 	pipes.Go(func() { feed(p.stdin, stdin) })
 	pipes.Go(func() { drain(p.stdout, 32<<10, stdout) })
@@ -136,7 +142,7 @@ func (r *Runner) supervise(ctx context.Context, p *started, stdin []byte) (Outco
 	}
 	switch {
 	case stdout.full():
-		return out, &OutputTooLargeError{Size: stdout.size, Limit: r.limits.Stdout}
+		return out, &OutputTooLargeError{Size: stdout.size, Limit: limits.Stdout}
 	case ctx.Err() != nil && out.Signal == syscall.SIGKILL:
 		out.Stdout = stdout.buf
 		return out, &KilledError{Cause: context.Cause(ctx)}

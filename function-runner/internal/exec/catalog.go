@@ -1,0 +1,132 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmfn/krmfn/services/image"
+)
+
+// Function is a function that has a local executable.
+type Function struct {
+	// Name is the function's name.
+	Name string
+	// Path is the absolute path of its executable, which is run without arguments.
+	Path string
+	// Implementation says, for people, what the executable is.
+	Implementation string
+	// Images are the references that it answers to.
+	Images []string
+	// AnyTag makes it answer to these references whatever their tag or digest.
+	AnyTag bool
+}
+
+// catalog finds functions by image, each in one or two look-ups. It does not change.
+type catalog struct {
+	functions []Function
+	exact     map[string]*Function
+	anyTag    map[string]*Function
+}
+
+// newCatalog indexes functions by the references they are resolved to with a prefix. The first function of an image wins;
+// the images of the others are returned.
+func newCatalog(functions []Function, prefix string) (c *catalog, duplicates []string) {
+	c = &catalog{functions: functions, exact: map[string]*Function{}, anyTag: map[string]*Function{}}
+	for i := range functions {
+		f := &functions[i]
+		for _, name := range f.Images {
+			index, key := c.exact, canonical(name, prefix)
+			if f.AnyTag {
+				index = c.anyTag
+				key, _, _ = image.Split(key)
+			}
+			if _, taken := index[key]; taken || key == "" {
+				duplicates = append(duplicates, name)
+				continue
+			}
+			index[key] = f
+		}
+	}
+	return c, duplicates
+}
+
+// find returns the function of a reference that is in its canonical form, or nil.
+func (c *catalog) find(ref string) *Function {
+	if f, ok := c.exact[ref]; ok {
+		return f
+	}
+	repository, _, _ := image.Split(ref)
+	return c.anyTag[repository]
+}
+
+// canonical resolves a short name and adds the tag that a reference without tag and digest means; "" for no reference.
+func canonical(name, prefix string) string {
+	ref, err := image.Resolve(name, prefix)
+	if err != nil {
+		return ""
+	}
+	if _, tag, digest := image.Split(ref); tag == "" && digest == "" {
+		ref += ":" + image.DefaultTag
+	}
+	return ref
+}
+
+// loadCatalog reads a config file. An error means that there is no catalog to be had from it; problems that there is one
+// without the entries that they name.
+func loadCatalog(file, dir, prefix string) (*catalog, []Problem, error) {
+	text, err := os.ReadFile(file) //nolint:gosec // the operator names the file
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, fmt.Errorf("the config file %s is missing, name another with --config or none with --config=", file)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the config file: %w", err)
+	}
+	entries, problems, err := parseConfig(text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("config file %s, %w", file, err)
+	}
+	var functions []Function
+	seen := map[string]int{}
+	for _, e := range entries {
+		if e.name == "" || len(e.images) == 0 {
+			continue
+		}
+		f := Function{Name: filepath.Base(e.name), Implementation: filepath.Base(e.name)}
+		for _, name := range e.images {
+			key := canonical(name, prefix)
+			switch line, twice := seen[key]; {
+			case key == "":
+				problems = append(problems, Problem{e.line, fmt.Sprintf("%q of function %q is not an image reference", name, e.name)})
+			case twice:
+				problems = append(problems, Problem{e.line, fmt.Sprintf("image %q of function %q is already at line %d", name, e.name, line)})
+			default:
+				seen[key] = e.line
+				f.Images = append(f.Images, name)
+			}
+		}
+		if f.Path, err = executable(dir, e.name); err != nil {
+			problems = append(problems, Problem{e.line, fmt.Sprintf("function %q is left out: %v", e.name, err)})
+			continue
+		}
+		functions = append(functions, f)
+	}
+	slices.SortStableFunc(problems, func(a, b Problem) int { return a.Line - b.Line })
+	c, _ := newCatalog(functions, prefix)
+	return c, problems, nil
+}
+
+// problemsError makes one error of problems.
+func problemsError(file string, problems []Problem) error {
+	texts := make([]string, len(problems))
+	for i, p := range problems {
+		texts[i] = p.String()
+	}
+	return fmt.Errorf("config file %s: %s", file, strings.Join(texts, "; "))
+}

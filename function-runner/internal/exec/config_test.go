@@ -1,0 +1,134 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// executables makes a directory with the programs that tests configure.
+func executables(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"good": 0o755, "nested/good": 0o755, "plain": 0o644} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("#!/bin/sh\ncat\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLoadCatalog(t *testing.T) {
+	t.Parallel()
+	dir := executables(t)
+	tests := map[string]struct {
+		config   string
+		images   map[string]string
+		problems []string
+		err      string
+	}{
+		"relative, nested and absolute": {
+			config: "functions:\n- function: good\n  images: [r.io/a:v1, 'r.io/a@sha256:ab']\n- function: nested/good\n  images: [r.io/b:v1]\n" +
+				"- function: DIR/good\n  images: [r.io/c:v1]\n- function: /good\n  images: [r.io/d:v1]\n",
+			images: map[string]string{
+				"r.io/a:v1": "good", "r.io/a@sha256:ab": "good", "r.io/b:v1": "nested/good", "r.io/c:v1": "good", "r.io/d:v1": "good",
+			},
+		},
+		"short names and default tags": {
+			config: "functions:\n- function: good\n  images: [set-x:v1, y]\n",
+			images: map[string]string{"pre.fix/set-x:v1": "good", "set-x:v1": "good", "y": "good", "pre.fix/y:latest": "good", "other/y": ""},
+		},
+		"no functions":         {config: "functions:\n"},
+		"JSON":                 {config: `{"functions": [{"function": "good", "images": ["r.io/a:v1"]}]}`, images: map[string]string{"r.io/a:v1": "good"}},
+		"unknown fields":       {config: "functions:\n- function: good\n  image: x\n  images: [r.io/a:v1]\nother: 1\n", images: map[string]string{"r.io/a:v1": "good"}, problems: []string{`line 3: unknown field "image", known are function and images`, `line 5: unknown field "other", known are functions`}},
+		"the first entry wins": {config: "functions:\n- function: good\n  images: [x:v1]\n- function: nested/good\n  images: [pre.fix/x:v1, x:v2]\n", images: map[string]string{"x:v1": "good", "x:v2": "nested/good"}, problems: []string{`line 4: image "pre.fix/x:v1" of function "nested/good" is already at line 2`}},
+		"unusable executables": {
+			config: "functions:\n- function: gone\n  images: [a:v1]\n- function: plain\n  images: [b:v1]\n- function: nested\n  images: [c:v1]\n- function: ../x\n  images: [d:v1]\n- function: good\n  images: [e:v1]\n",
+			images: map[string]string{"a:v1": "", "b:v1": "", "e:v1": "good"},
+			problems: []string{
+				`line 2: function "gone" is left out: executable DIR/gone is missing`,
+				`line 4: function "plain" is left out: executable DIR/plain cannot be executed (mode -rw-r--r--)`,
+				`line 6: function "nested" is left out: executable DIR/nested is not a file`,
+				`line 8: function "../x" is left out: "../x" leads out of DIR`,
+			},
+		},
+		"incomplete entries": {config: "functions:\n- images: [a:v1]\n- function: good\n", problems: []string{"line 2: the entry has no function", `line 3: function "good" has no images`}},
+		"not an image":       {config: "functions:\n- function: good\n  images: ['a b']\n", problems: []string{`line 2: "a b" of function "good" is not an image reference`}},
+		"not YAML":           {config: "functions:\n- function: [\n", err: "line 2: "},
+		"empty":              {config: "", err: "line 1: the file is empty"},
+		"a list":             {config: "- function: good\n", err: "line 1: this is not a mapping"},
+		"functions a map":    {config: "functions:\n  good: x\n", err: "line 2: functions is not a list"},
+		"an entry a scalar":  {config: "functions:\n- good\n", err: "line 2: this is not a mapping"},
+		"images a scalar":    {config: "functions:\n- function: good\n  images: x\n", err: "line 3: images is not a list"},
+		"a field twice":      {config: "functions:\n- function: good\n  function: good\n", err: `line 3: field "function" is there twice`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "config.yaml")
+			write(t, file, strings.ReplaceAll(tc.config, "DIR", dir))
+			c, problems, err := loadCatalog(file, dir, "pre.fix/")
+			if tc.err != "" {
+				if want := "config file " + file + ", " + tc.err; err == nil || !strings.HasPrefix(err.Error(), want) {
+					t.Errorf("got error %v, want %q", err, want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range problems {
+				got = append(got, strings.ReplaceAll(p.String(), dir, "DIR"))
+			}
+			if diff := cmp.Diff(tc.problems, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			for name, want := range tc.images {
+				path := ""
+				if f := c.find(canonical(name, "pre.fix")); f != nil {
+					path = strings.TrimPrefix(f.Path, dir+"/")
+				}
+				if path != want {
+					t.Errorf("%s has executable %q, want %q", name, path, want)
+				}
+			}
+		})
+	}
+}
+
+func TestMissingConfigFile(t *testing.T) {
+	t.Parallel()
+	_, _, err := loadCatalog("/does/not/exist.yaml", ".", "")
+	if err == nil || !strings.Contains(err.Error(), "config file /does/not/exist.yaml is missing") {
+		t.Errorf("got error %v, want one that names the file", err)
+	}
+}
+
+func FuzzParseConfig(f *testing.F) {
+	f.Add([]byte("functions:\n- function: a\n  images: [b]\n"))
+	f.Add([]byte("functions: {}\nx: &a [*a]\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		entries, problems, err := parseConfig(text)
+		if err != nil && (len(entries) > 0 || len(problems) > 0 || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("error %q comes with %v and %v", err, entries, problems)
+		}
+	})
+}

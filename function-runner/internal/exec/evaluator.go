@@ -1,0 +1,78 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package exec is the exec evaluator: functions that have an executable on the function runner's own file system.
+package exec
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync/atomic"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/process"
+)
+
+// Evaluator evaluates functions by running their executables. It may be used by any number of goroutines at once.
+type Evaluator struct {
+	runner  *process.Runner
+	gate    *evaluation.Gate
+	env     []string
+	prefix  string
+	catalog atomic.Pointer[catalog]
+}
+
+// New returns an evaluator that knows functions. Executables are run by runner, as the gate lets them, with env and nothing
+// else of the environment. Short names are resolved with prefix.
+func New(runner *process.Runner, gate *evaluation.Gate, env []string, prefix string, functions ...Function) *Evaluator {
+	e := &Evaluator{runner: runner, gate: gate, env: env, prefix: prefix}
+	c, _ := newCatalog(functions, prefix)
+	e.catalog.Store(c)
+	return e
+}
+
+// Evaluate runs the executable of the request's image. The error is an *evaluation.NotFoundError for an image that has
+// none.
+func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+	f, ref := e.find(req.Image)
+	if f == nil {
+		return evaluation.Response{}, &evaluation.NotFoundError{Image: req.Image}
+	}
+	function := &process.Function{
+		Runner:         e.runner,
+		Command:        process.Command{Argv: []string{f.Path}, Env: e.env},
+		Evaluator:      evaluationv1.Evaluator_EVALUATOR_EXEC,
+		Implementation: f.Implementation,
+	}
+	resp, err := e.gate.Limit(function).Evaluate(ctx, req)
+	if resp.Report != nil {
+		resp.Report.Image = ref
+		_, _, resp.Report.Digest = image.Split(ref)
+	}
+	return resp, err
+}
+
+// Find returns the function that evaluates an image, and the reference that the image is resolved to.
+func (e *Evaluator) Find(name string) (f Function, ref string, ok bool) {
+	found, ref := e.find(name)
+	if found == nil {
+		return Function{}, ref, false
+	}
+	return *found, ref, true
+}
+
+// Functions lists the functions, sorted by name. The caller must not change what is in them.
+func (e *Evaluator) Functions() []Function {
+	return slices.SortedStableFunc(slices.Values(e.catalog.Load().functions), func(a, b Function) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+func (e *Evaluator) find(name string) (*Function, string) {
+	ref := canonical(name, e.prefix)
+	if ref == "" {
+		return nil, name
+	}
+	return e.catalog.Load().find(ref), ref
+}

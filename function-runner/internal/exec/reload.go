@@ -1,0 +1,128 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// settle is how long after a change the file is read: an editor writes in steps.
+	settle = 100 * time.Millisecond
+	// recheck is how often the file is read without a sign of change. File events get lost on some file systems, and an
+	// executable that was missing may have come.
+	recheck = 30 * time.Second
+)
+
+// Config says where functions with executables are configured.
+type Config struct {
+	// File is the config file; Dir is the directory of the executables.
+	File, Dir string
+	// Strict makes every problem an error.
+	Strict bool
+	// Changed is called after each reload that took effect; it may be nil.
+	Changed func()
+}
+
+// Loader puts a config file in force in an evaluator. Load comes before Watch; they are not for use at once.
+type Loader struct {
+	config    Config
+	evaluator *Evaluator
+	log       *slog.Logger
+	// problems and failure are the latest that were logged, so that a recheck does not repeat them.
+	problems []Problem
+	failure  string
+}
+
+// NewLoader returns a loader that logs what it finds to log.
+func NewLoader(e *Evaluator, c Config, log *slog.Logger) *Loader {
+	return &Loader{config: c, evaluator: e, log: log}
+}
+
+// Load reads the config file and puts it in force. Without Strict, problems are logged and the entries that they name are
+// left out. An error leaves in force what was; it names the file, and the line where there is one.
+func (l *Loader) Load() error {
+	loaded, problems, err := loadCatalog(l.config.File, l.config.Dir, l.evaluator.prefix)
+	if err != nil {
+		return err
+	}
+	if l.config.Strict && len(problems) > 0 {
+		return problemsError(l.config.File, problems)
+	}
+	for _, p := range problems {
+		if !slices.Contains(l.problems, p) {
+			l.log.Warn("a problem in the config file", "file", l.config.File, "line", p.Line, "problem", p.Text)
+		}
+	}
+	l.problems = problems
+	if same(l.evaluator.catalog.Load(), loaded) {
+		return nil
+	}
+	l.evaluator.catalog.Store(loaded)
+	l.log.Info("functions with executables loaded", "file", l.config.File, "functions", len(loaded.functions), "images", len(loaded.exact))
+	if l.config.Changed != nil {
+		l.config.Changed()
+	}
+	return nil
+}
+
+func same(a, b *catalog) bool {
+	return slices.EqualFunc(a.functions, b.functions, func(f, g Function) bool {
+		return f.Name == g.Name && f.Path == g.Path && slices.Equal(f.Images, g.Images)
+	})
+}
+
+// Watch reloads the config file whenever it changes, until ctx ends. A file that has an error, or with Strict a problem,
+// is reported and leaves in force what was.
+func (l *Loader) Watch(ctx context.Context) error {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch the config file: %w", err)
+	}
+	defer watcher.Close() //nolint:errcheck // nothing to lose
+	// A mounted ConfigMap changes by a link in its directory, not by a write to the file.
+	if err := watcher.Add(filepath.Dir(l.config.File)); err != nil {
+		return fmt.Errorf("watch the config file's directory: %w", err)
+	}
+	// The first look is at what changed between Load and the watch.
+	timer := time.NewTimer(settle)
+	defer timer.Stop()
+	settling := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-watcher.Events:
+			if !settling {
+				settling = true
+				timer.Reset(settle)
+			}
+		case err := <-watcher.Errors:
+			l.log.Warn("watching the config file", "err", err)
+		case <-timer.C:
+			settling = false
+			timer.Reset(recheck)
+			l.reload()
+		}
+	}
+}
+
+func (l *Loader) reload() {
+	err := l.Load()
+	failure := ""
+	if err != nil {
+		failure = err.Error()
+	}
+	if failure != l.failure && err != nil {
+		l.log.Error("the changed config file is not used, the one before it stays in force", "err", err)
+	}
+	l.failure = failure
+}

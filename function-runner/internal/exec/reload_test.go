@@ -1,0 +1,154 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/process"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// logLines passes on the lines that are logged.
+type logLines struct {
+	mu    sync.Mutex
+	lines chan string
+}
+
+func (l *logLines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines <- string(bytes.TrimSpace(b))
+	return len(b), nil
+}
+
+// await returns the first line that contains text, or fails when the test ends.
+func (l *logLines) await(t *testing.T, text string) {
+	t.Helper()
+	for {
+		select {
+		case line := <-l.lines:
+			if strings.Contains(line, text) {
+				return
+			}
+		case <-t.Context().Done():
+			t.Fatalf("%q was not logged", text)
+		}
+	}
+}
+
+func loader(t *testing.T, strict bool) (l *Loader, e *Evaluator, file string, log *logLines) {
+	t.Helper()
+	log = &logLines{lines: make(chan string, 100)}
+	file = filepath.Join(t.TempDir(), "config.yaml")
+	e = New(process.NewRunner(process.Limits{}, t.TempDir()), evaluation.NewGate(1, 1), []string{"PATH=/bin:/usr/bin"}, "pre.fix")
+	c := Config{File: file, Dir: executables(t), Strict: strict}
+	return NewLoader(e, c, slog.New(slog.NewTextHandler(log, nil))), e, file, log
+}
+
+func TestEvaluate(t *testing.T) {
+	t.Parallel()
+	l, e, file, _ := loader(t, true)
+	write(t, file, "functions:\n- function: good\n  images: [a:v1]\n")
+	if err := l.Load(); err != nil {
+		t.Fatal(err)
+	}
+	list := []byte("kind: ResourceList\n")
+	resp, err := e.Evaluate(t.Context(), evaluation.Request{Image: "a:v1", ResourceList: list})
+	if err != nil || resp.Report.GetFailure() != nil || !bytes.Equal(resp.ResourceList, list) {
+		t.Errorf("got %v and error %v", resp.Report, err)
+	}
+	if got := resp.Report.GetImage(); got != "pre.fix/a:v1" {
+		t.Errorf("the report has image %q", got)
+	}
+	if _, err := e.Evaluate(t.Context(), evaluation.Request{Image: "b:v1"}); !errors.As(err, new(*evaluation.NotFoundError)) {
+		t.Errorf("got error %v for an unknown image, want a NotFoundError", err)
+	}
+}
+
+func TestAnyTag(t *testing.T) {
+	t.Parallel()
+	f := Function{Name: "x", Images: []string{"r.io/x"}, AnyTag: true}
+	e := New(nil, nil, nil, "r.io", f, Function{Name: "y", Images: []string{"r.io/x:v9"}})
+	for image, want := range map[string]string{"x": "x", "x:v1": "x", "r.io/x@sha256:ab": "x", "r.io/x:v9": "y", "other.io/x:v1": "", "a b": ""} {
+		if got, _, _ := e.Find(image); got.Name != want {
+			t.Errorf("%s is evaluated by %q, want %q", image, got.Name, want)
+		}
+	}
+}
+
+func TestStrict(t *testing.T) {
+	t.Parallel()
+	l, _, file, _ := loader(t, true)
+	write(t, file, "functions:\n- function: gone\n  images: [a:v1]\n- function: good\n  images: [b:v1]\n  foo: bar\n")
+	err := l.Load()
+	if err == nil || !strings.Contains(err.Error(), "line 2: ") || !strings.Contains(err.Error(), "; line 6: unknown field \"foo\"") {
+		t.Errorf("got error %v, want each problem with its line", err)
+	}
+}
+
+func TestReload(t *testing.T) {
+	t.Parallel()
+	l, e, file, log := loader(t, false)
+	write(t, file, "functions:\n- function: good\n  images: [a:v1]\n")
+	if err := l.Load(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- l.Watch(ctx) }()
+	known := func(image string, want bool) {
+		t.Helper()
+		if _, _, got := e.Find(image); got != want {
+			t.Errorf("%s is known: %v, want %v", image, got, want)
+		}
+	}
+	log.await(t, "functions with executables loaded")
+	known("a:v1", true)
+
+	// Replaced by rename, the way editors and ConfigMap mounts do it. The watch may begin later than the first change.
+	replace := func(text, logged string) {
+		t.Helper()
+		write(t, file+".new", text)
+		if err := os.Rename(file+".new", file); err != nil {
+			t.Fatal(err)
+		}
+		log.await(t, logged)
+	}
+	replace("functions: [", "the one before it stays in force")
+	known("a:v1", true)
+	replace("functions:\n- function: good\n  images: [b:v1]\n", "functions with executables loaded")
+	known("a:v1", false)
+	known("b:v1", true)
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	functions := make([]Function, 0, 1000)
+	for range 1000 {
+		functions = append(functions, Function{Name: "f", Images: []string{"r.io/f" + strings.Repeat("x", len(functions)) + ":v1"}})
+	}
+	e := New(nil, nil, nil, "r.io", functions...)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, ok := e.Find("f:v1"); !ok {
+			b.Fatal("not found")
+		}
+	}
+}

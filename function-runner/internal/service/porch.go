@@ -1,0 +1,56 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package service serves evaluators over gRPC: on the contract that Porch speaks, and on krmfn.evaluator.v1.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
+	"github.com/krmfn/krmfn/services/evaluation"
+)
+
+// Porch serves evaluator.FunctionEvaluator. Failures have the codes and words that Porch users know, and carry the full
+// report as status detail.
+type Porch struct {
+	evaluatorgrpc.UnimplementedFunctionEvaluatorServer
+	// Evaluator evaluates.
+	Evaluator evaluation.Evaluator
+}
+
+// EvaluateFunction evaluates a function.
+func (p *Porch) EvaluateFunction(ctx context.Context, req *evaluator.EvaluateFunctionRequest) (*evaluator.EvaluateFunctionResponse, error) {
+	resp, err := p.Evaluator.Evaluate(ctx, evaluation.Request{Image: req.GetImage(), ResourceList: req.GetResourceList()})
+	if err != nil {
+		return nil, statusOf(req.GetImage(), err)
+	}
+	if resp.Report.GetFailure() != nil {
+		return nil, evaluation.FailureStatus(req.GetImage(), resp.Report).Err()
+	}
+	return &evaluator.EvaluateFunctionResponse{ResourceList: resp.ResourceList, Log: resp.Report.GetStderr()}, nil
+}
+
+// statusOf words an error of an evaluator as a status.
+func statusOf(image string, err error) error {
+	timedOut := func(c codes.Code) error {
+		return status.Error(c, fmt.Sprintf("function evaluation timed out for %s: %v", image, err))
+	}
+	switch {
+	case errors.As(err, new(*evaluation.NotFoundError)):
+		return status.Error(codes.NotFound, err.Error())
+	case errors.As(err, new(*evaluation.BusyError)):
+		return status.Error(codes.ResourceExhausted, fmt.Sprintf("function %q is not evaluated: %v", image, err))
+	case errors.Is(err, context.Canceled):
+		return timedOut(codes.Canceled)
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*evaluation.TimeoutError)):
+		return timedOut(codes.DeadlineExceeded)
+	}
+	return status.Error(status.Code(err), fmt.Sprintf("function %q is not evaluated: %v", image, err))
+}

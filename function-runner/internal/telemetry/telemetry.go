@@ -1,0 +1,101 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package telemetry exports metrics and traces as the OTEL_* environment of the OpenTelemetry specification says. What is
+// not asked for there is not exported.
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/contrib/instrumentation/runtime"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// flush is how long exporters may take at shutdown to get rid of what they hold.
+const flush = 5 * time.Second
+
+// Telemetry is where metrics and traces go.
+type Telemetry struct {
+	// Metrics and Traces make instruments.
+	Metrics metric.MeterProvider
+	Traces  trace.TracerProvider
+	// Propagator carries traces across calls: W3C trace context and baggage.
+	Propagator propagation.TextMapPropagator
+
+	shutdown []func(context.Context) error
+}
+
+// New sets up the exporters that the environment names: OTEL_METRICS_EXPORTER (otlp, prometheus, console, none),
+// OTEL_TRACES_EXPORTER (otlp, console, none) and what further configures them. Both default to none, unlike in the
+// specification: nobody may be listening where otlp would send to. Call Shutdown in the end.
+func New(ctx context.Context, service, version string) (*Telemetry, error) {
+	res, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName(service), semconv.ServiceVersion(version)),
+		resource.WithTelemetrySDK(), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("describe this process for telemetry: %w", err)
+	}
+	t := &Telemetry{Propagator: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})}
+	if err := t.metrics(ctx, res); err != nil {
+		return nil, fmt.Errorf("export metrics as the OTEL_* environment says: %w", err)
+	}
+	if err := t.traces(ctx, res); err != nil {
+		return nil, errors.Join(fmt.Errorf("export traces as the OTEL_* environment says: %w", err), t.Shutdown(ctx))
+	}
+	return t, nil
+}
+
+func (t *Telemetry) metrics(ctx context.Context, res *resource.Resource) error {
+	none := func(context.Context) (sdkmetric.Reader, error) { return sdkmetric.NewManualReader(), nil }
+	reader, err := autoexport.NewMetricReader(ctx, autoexport.WithFallbackMetricReader(none))
+	if err != nil {
+		return err
+	}
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(res))
+	t.Metrics, t.shutdown = provider, append(t.shutdown, provider.Shutdown)
+	return runtime.Start(runtime.WithMeterProvider(provider))
+}
+
+func (t *Telemetry) traces(ctx context.Context, res *resource.Resource) error {
+	none := func(context.Context) (sdktrace.SpanExporter, error) { return nil, errNone }
+	exporter, err := autoexport.NewSpanExporter(ctx, autoexport.WithFallbackSpanExporter(none))
+	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
+	switch {
+	case errors.Is(err, errNone) || (err == nil && autoexport.IsNoneSpanExporter(exporter)):
+		// Without an exporter nothing is sampled, and spans cost next to nothing.
+		options = append(options, sdktrace.WithSampler(sdktrace.NeverSample()))
+	case err != nil:
+		return err
+	default:
+		options = append(options, sdktrace.WithBatcher(exporter))
+	}
+	provider := sdktrace.NewTracerProvider(options...)
+	t.Traces, t.shutdown = provider, append(t.shutdown, provider.Shutdown)
+	return nil
+}
+
+var errNone = errors.New("no exporter is asked for")
+
+// Shutdown exports what is left, within a few seconds, even when ctx has ended.
+func (t *Telemetry) Shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flush)
+	defer cancel()
+	var errs []error
+	for _, shutdown := range t.shutdown {
+		errs = append(errs, shutdown(ctx))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("export the last telemetry: %w", err)
+	}
+	return nil
+}

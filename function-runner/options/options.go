@@ -1,0 +1,157 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package options has the flags of the function runner. Those that Porch's function runner has keep their names, meanings
+// and defaults.
+package options
+
+import (
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/krmfn/krmfn/services/image"
+)
+
+// Options are the settings of a function runner.
+type Options struct {
+	// Port is the TCP port that calls come in on, on all interfaces; 0 lets the system choose.
+	Port int
+	// DisableRuntimes names the evaluators to do without: exec, pod.
+	DisableRuntimes string
+	// Log says how much is logged and how.
+	Log Log
+	// DefaultImagePrefix is put before images without a slash.
+	DefaultImagePrefix string
+	// Limits bound what calls may take.
+	Limits Limits
+	// DrainTimeout is how long running calls may take to finish at shutdown.
+	DrainTimeout time.Duration
+	// Exec configures the exec evaluator.
+	Exec Exec
+	// Pod configures the pod evaluator.
+	Pod Pod
+	// Registry configures access to image registries.
+	Registry Registry
+}
+
+// Log says how much is logged and how.
+type Log struct {
+	// Level is klog's verbosity: 0 errors, 1 warnings, 2 and 3 one line per evaluation, 4 and more debugging.
+	Level int
+	// Format is json or text.
+	Format string
+}
+
+// Limits bound what calls may take.
+type Limits struct {
+	// MaxMessageSize is the most bytes of one message in either direction.
+	MaxMessageSize int
+	// MaxListSize is the most bytes of a ResourceList that is streamed.
+	MaxListSize int64
+	// MaxEvaluationTime is the most time that one evaluation may take, waiting included.
+	MaxEvaluationTime time.Duration
+	// MaxConcurrent is how many evaluations run at once; MaxQueued is how many more may wait.
+	MaxConcurrent, MaxQueued int
+}
+
+// Exec configures the exec evaluator.
+type Exec struct {
+	// Config is the config file; empty means none. Functions is the directory of the executables.
+	Config, Functions string
+	// Strict makes every problem in the config file an error.
+	Strict bool
+}
+
+// Pod configures the pod evaluator.
+type Pod struct {
+	// Kubeconfig is a kubeconfig file; empty means the usual places.
+	Kubeconfig string
+	// Namespace is where function pods live.
+	Namespace string
+	// CacheConfig is the file with settings per function; WarmUp makes pods for its entries at start.
+	CacheConfig string
+	WarmUp      bool
+	// TTL is how long an idle pod is kept; ScanInterval is how often idle pods are looked for.
+	TTL, ScanInterval time.Duration
+	// Template names the ConfigMap with the pod template; empty means the built-in one.
+	Template string
+	// MaxWaitlist and MaxPods are the limits of one function's pool.
+	MaxWaitlist, MaxPods int
+}
+
+// Registry configures access to image registries.
+type Registry struct {
+	// Private turns on credentials from AuthPath, a docker config file, replicated to the secret AuthSecret.
+	Private              bool
+	AuthPath, AuthSecret string
+	// TLS turns on the CA certificates in the directory TLSPath.
+	TLS     bool
+	TLSPath string
+}
+
+// Default returns the settings that hold where no flag is given.
+func Default() Options {
+	var o Options
+	o.Flags()
+	return o
+}
+
+// Flags returns the flags that set o, and sets o to their defaults.
+func (o *Options) Flags() *pflag.FlagSet {
+	f := pflag.NewFlagSet("function-runner", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.IntVar(&o.Port, "port", 9445, "port to listen on, on all interfaces; 0 lets the system choose")
+	f.StringVar(&o.DisableRuntimes, "disable-runtimes", "", "evaluators to do without, separated by commas: exec, pod")
+	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", image.CatalogPrefix+"/", "what is put before images that have no slash")
+	f.IntVar(&o.Log.Level, "log-level", 2, "0 logs errors, 1 warnings, 2 and 3 one line per evaluation, 4 and more debugging")
+	f.StringVar(&o.Log.Format, "log-format", "json", "json or text")
+
+	f.IntVar(&o.Limits.MaxMessageSize, "max-request-body-size", 6<<20, "most bytes of one gRPC message, in both directions")
+	f.Int64Var(&o.Limits.MaxListSize, "max-resource-list-size", 64<<20, "most bytes of a ResourceList that is streamed in parts")
+	f.DurationVar(&o.Limits.MaxEvaluationTime, "max-evaluation-time", 5*time.Minute, "most time that one evaluation may take, waiting included")
+	f.IntVar(&o.Limits.MaxConcurrent, "max-concurrent-evaluations", 4*runtime.GOMAXPROCS(0), "how many executables run at once; four for each processor")
+	f.IntVar(&o.Limits.MaxQueued, "max-queued-evaluations", 100, "how many calls may wait for an executable; the next is refused")
+	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second, "how long running calls may take to finish after SIGTERM")
+
+	f.StringVar(&o.Exec.Config, "config", "./config.yaml", "file that maps images to executables; empty means none")
+	f.StringVar(&o.Exec.Functions, "functions", "./functions", "directory of the executables")
+	f.BoolVar(&o.Exec.Strict, "strict-config", false, "make every problem in the config file an error: unknown fields, duplicate images, executables that cannot be run")
+
+	f.StringVar(&o.Pod.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty means KUBECONFIG, the cluster that this runs in, or ~/.kube/config")
+	f.StringVar(&o.Pod.Namespace, "pod-namespace", "porch-fn-system", "namespace of the function pods")
+	f.StringVar(&o.Pod.CacheConfig, "pod-cache-config", "/pod-cache-config/pod-cache-config.yaml", "file with settings of single functions")
+	f.BoolVar(&o.Pod.WarmUp, "warm-up-pod-cache", true, "make a pod at start for each function of --pod-cache-config")
+	f.DurationVar(&o.Pod.TTL, "pod-ttl", 30*time.Minute, "how long an idle function pod is kept")
+	f.DurationVar(&o.Pod.ScanInterval, "scan-interval", time.Minute, "how often idle function pods are looked for")
+	f.StringVar(&o.Pod.Template, "function-pod-template", "", "ConfigMap with the template of function pods, in the function runner's namespace; empty means the built-in template")
+	f.IntVar(&o.Pod.MaxWaitlist, "max-waitlist-length", 2, "how many calls a function pod may have before another pod is made")
+	f.IntVar(&o.Pod.MaxPods, "max-parallel-pods-per-function", 1, "most pods of one function")
+
+	f.BoolVar(&o.Registry.Private, "enable-private-registries", false, "use the credentials of --registry-auth-secret-path")
+	f.StringVar(&o.Registry.AuthPath, "registry-auth-secret-path", "/var/tmp/config-secret/.dockerconfigjson", "docker config file with credentials of registries")
+	f.StringVar(&o.Registry.AuthSecret, "registry-auth-secret-name", "auth-secret", "pull secret that is kept in the namespace of the function pods")
+	f.BoolVar(&o.Registry.TLS, "enable-private-registries-tls", false, "trust the CA certificates of --tls-secret-path")
+	f.StringVar(&o.Registry.TLSPath, "tls-secret-path", "/var/tmp/tls-secret/", "directory with ca.crt or ca.pem")
+	return f
+}
+
+// Parse reads arguments. Like Porch's function runner it takes flags with one dash or two. The error names the flag.
+func Parse(args []string) (Options, error) {
+	var o Options
+	flags := o.Flags()
+	flags.Usage = func() {}
+	doubled := make([]string, len(args))
+	for i, arg := range args {
+		if len(arg) > 2 && arg[0] == '-' && arg[1] != '-' && strings.Trim(arg[1:2], "0123456789") != "" {
+			arg = "-" + arg
+		}
+		doubled[i] = arg
+	}
+	if err := flags.Parse(doubled); err != nil {
+		return Options{}, err
+	}
+	return o, o.validate(flags.Args())
+}

@@ -1,0 +1,46 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"slices"
+
+	"github.com/krmfn/krmfn/function-runner/internal/exec"
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
+)
+
+// functions describes what the evaluators know.
+type functions struct {
+	exec *exec.Evaluator
+}
+
+// Prepare returns nil for an image that no evaluator knows. An executable is always ready.
+func (f *functions) Prepare(_ context.Context, image string) *evaluatorv1.PreparedFunction {
+	found, ref, ok := f.exec.Find(image)
+	if !ok {
+		return nil
+	}
+	return &evaluatorv1.PreparedFunction{
+		ResolvedImage:  ref,
+		State:          evaluatorv1.PrepareState_PREPARE_STATE_READY,
+		Evaluator:      evaluationv1.Evaluator_EVALUATOR_EXEC,
+		Implementation: found.Implementation,
+	}
+}
+
+// List lists the functions with executables.
+func (f *functions) List() []*evaluatorv1.Function {
+	var list []*evaluatorv1.Function
+	for _, fn := range f.exec.Functions() {
+		images := slices.Clone(fn.Images)
+		slices.Sort(images)
+		list = append(list, &evaluatorv1.Function{
+			Name: fn.Name, Evaluator: evaluationv1.Evaluator_EVALUATOR_EXEC, Implementation: fn.Implementation,
+			Images: images, AnyTag: fn.AnyTag,
+		})
+	}
+	return list
+}

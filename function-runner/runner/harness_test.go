@@ -1,0 +1,120 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
+
+// scripts are the functions that the tests configure; their images are r.io/NAME:v1.
+var scripts = map[string]string{
+	"echo": "cat",
+	"fail": `printf '%sresults:\n- message: bad port\n  severity: error\n' "$(cat)
+"; echo details >&2; exit 1`,
+	"warn":          `cat; printf 'results:\n- message: m\n  severity: error\n'; echo careful >&2`,
+	"garbage":       "echo hello",
+	"silent":        "cat >/dev/null",
+	"hang":          "sleep 1000",
+	"fork-and-hang": "sleep 1000 & sleep 1000",
+	"flood":         "exec cat /dev/zero",
+	"large":         "cat /dev/zero | head -c 200000",
+	"early":         "exec <&-; printf 'kind: ResourceList\\n'",
+	"killed":        "kill -KILL $$",
+	"secrets":       `test -z "$AWS_SECRET_ACCESS_KEY" && cat`,
+	"own-tmp":       `test -z "$(ls -A "$TMPDIR")" && touch "$TMPDIR/left" && cat`,
+}
+
+// fixture is a runner that serves on a socket, and clients of it.
+type fixture struct {
+	porch evaluatorgrpc.FunctionEvaluatorClient
+	v1    evaluatorv1grpc.FunctionEvaluatorServiceClient
+	conn  *grpc.ClientConn
+	stop  context.CancelFunc
+	done  chan error
+}
+
+func start(t *testing.T, change func(*options.Options)) *fixture {
+	t.Helper()
+	dir := t.TempDir()
+	var config strings.Builder
+	config.WriteString("functions:\n")
+	for _, name := range slices.Sorted(func(yield func(string) bool) {
+		for name := range scripts {
+			if !yield(name) {
+				return
+			}
+		}
+	}) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+scripts[name]+"\n"), 0o755); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&config, "- function: %s\n  images: ['r.io/%s:v1']\n", name, name)
+	}
+	o := options.Default()
+	o.DisableRuntimes, o.DefaultImagePrefix = "pod", "r.io"
+	o.Exec = options.Exec{Config: filepath.Join(dir, "config.yaml"), Functions: dir, Strict: true}
+	o.Limits.MaxMessageSize = 100_000
+	if change != nil {
+		change(&o)
+	}
+	if err := os.WriteFile(o.Exec.Config, []byte(config.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := New(ctx, Config{
+		Options: o, Environ: append(os.Environ(), "AWS_SECRET_ACCESS_KEY=x"), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{stop: cancel, done: make(chan error, 1)}
+	go func() { f.done <- r.Serve(ctx, listener) }()
+	f.conn, err = grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.porch, f.v1 = evaluatorgrpc.NewFunctionEvaluatorClient(f.conn), evaluatorv1grpc.NewFunctionEvaluatorServiceClient(f.conn)
+	t.Cleanup(func() {
+		f.stop()
+		if err := <-f.done; err != nil {
+			t.Errorf("Serve returned %v", err)
+		}
+		_ = f.conn.Close()
+	})
+	return f
+}
+
+// within returns a context that ends by itself, for functions that do not.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,144 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/krmfn/krmfn/function-runner/internal/exec"
+	"github.com/krmfn/krmfn/function-runner/internal/service"
+	"github.com/krmfn/krmfn/function-runner/internal/telemetry"
+	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/grpcserver"
+	"github.com/krmfn/krmfn/services/process"
+)
+
+// Runner is a function runner that is ready to serve.
+type Runner struct {
+	config    Config
+	processes *process.Runner
+	exec      *exec.Evaluator
+	loader    *exec.Loader
+	server    *grpcserver.Server
+}
+
+// New returns a runner with its configuration loaded. Errors say what in the configuration is wrong.
+func New(ctx context.Context, c Config) (*Runner, error) {
+	if err := c.checkPods(lookup(c.Environ, wrapperImageVariable)); err != nil {
+		return nil, err
+	}
+	r := &Runner{config: c, processes: process.NewRunner(process.Limits{Stdout: int64(c.Options.Limits.MaxMessageSize)}, "")}
+	evaluator, err := r.evaluator()
+	if err != nil {
+		return nil, err
+	}
+	if r.server, err = r.newServer(ctx); err != nil {
+		return nil, err
+	}
+	evaluatorgrpc.RegisterFunctionEvaluatorServer(r.server, &service.Porch{Evaluator: evaluator})
+	evaluatorv1grpc.RegisterFunctionEvaluatorServiceServer(r.server, &service.Evaluator{
+		Evaluator: evaluator, Functions: &functions{exec: r.exec},
+		MaxListSize: c.Options.Limits.MaxListSize, MaxMessageSize: c.Options.Limits.MaxMessageSize,
+	})
+	if r.loader != nil {
+		if err := r.loader.Load(); err != nil {
+			return nil, err
+		}
+	}
+	r.updateHealth()
+	return r, nil
+}
+
+// evaluator returns the chain with what is added to every evaluation: its deadline, the metrics and the log line.
+func (r *Runner) evaluator() (evaluation.Evaluator, error) {
+	o := r.config.Options
+	var chain []evaluation.Evaluator
+	gate := evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued)
+	r.exec = exec.New(r.processes, gate, process.RunnerEnvironment(r.config.Environ), o.DefaultImagePrefix, r.config.Functions...)
+	if o.Enabled(options.RuntimeExec) {
+		chain = append(chain, r.exec)
+		if o.Exec.Config != "" {
+			file := exec.Config{File: o.Exec.Config, Dir: o.Exec.Functions, Strict: o.Exec.Strict, Changed: r.updateHealth}
+			r.loader = exec.NewLoader(r.exec, file, r.config.Log)
+		}
+	} else {
+		r.config.Log.Warn("no evaluator is enabled, every call will be answered with NotFound")
+	}
+	evaluator := evaluation.WithMaximumTime(evaluation.Chain(chain...), o.Limits.MaxEvaluationTime)
+	if r.config.Telemetry != nil {
+		var err error
+		if evaluator, err = telemetry.WithMetrics(evaluator, r.config.Telemetry.Metrics); err != nil {
+			return nil, fmt.Errorf("make the metrics: %w", err)
+		}
+	}
+	return evaluation.WithLog(evaluator, r.config.Log), nil
+}
+
+func (r *Runner) newServer(ctx context.Context) (*grpcserver.Server, error) {
+	serverOptions, err := service.Validation()
+	if err != nil {
+		return nil, err
+	}
+	if t := r.config.Telemetry; t != nil {
+		serverOptions = append(serverOptions, grpc.StatsHandler(otelgrpc.NewServerHandler(
+			otelgrpc.WithMeterProvider(t.Metrics), otelgrpc.WithTracerProvider(t.Traces), otelgrpc.WithPropagators(t.Propagator))))
+	}
+	return grpcserver.New(ctx, grpcserver.Options{
+		MaxMessageSize: r.config.Options.Limits.MaxMessageSize,
+		Drain:          r.config.Options.DrainTimeout,
+		Logger:         r.config.Log,
+		Server:         serverOptions,
+	}), nil
+}
+
+// updateHealth tells clients whether any call can succeed. Without a function it cannot.
+func (r *Runner) updateHealth() {
+	if r.server != nil {
+		r.server.SetServing(r.config.Options.Enabled(options.RuntimeExec) && len(r.exec.Functions()) > 0)
+	}
+}
+
+// Serve answers calls on the listener until ctx ends, and then finishes running calls within the drain time. It returns
+// nil after a shutdown.
+func (r *Runner) Serve(ctx context.Context, listener net.Listener) error {
+	r.config.Log.Info("serving", "address", listener.Addr().String(), "functions", len(r.exec.Functions()))
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := r.server.Serve(ctx, listener); err != nil {
+			return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+		}
+		return nil
+	})
+	if r.loader != nil {
+		group.Go(func() error { return r.loader.Watch(ctx) })
+	}
+	if r.config.ReapOrphans {
+		group.Go(func() error {
+			if err := r.processes.Reap(ctx); err != nil {
+				r.config.Log.Warn("orphaned processes are not collected", "err", err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func lookup(environ []string, key string) string {
+	for _, kv := range environ {
+		if value, ok := strings.CutPrefix(kv, key+"="); ok {
+			return value
+		}
+	}
+	return ""
+}

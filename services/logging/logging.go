@@ -1,0 +1,47 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package logging makes the loggers of all binaries alike.
+package logging
+
+import (
+	"io"
+	"log/slog"
+)
+
+// The formats of a log.
+const (
+	JSON = "json"
+	Text = "text"
+)
+
+// New returns a logger that writes one line for each event to w: as JSON, or as key=value for people. Verbosity is klog's:
+// 0 logs errors, 1 warnings too, 2 and 3 one line per evaluation too, 4 and more everything.
+func New(w io.Writer, format string, verbosity int) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level(verbosity), ReplaceAttr: readable}
+	if format == Text {
+		return slog.New(slog.NewTextHandler(w, options))
+	}
+	return slog.New(slog.NewJSONHandler(w, options))
+}
+
+func level(verbosity int) slog.Level {
+	switch {
+	case verbosity <= 0:
+		return slog.LevelError
+	case verbosity == 1:
+		return slog.LevelWarn
+	case verbosity < 4:
+		return slog.LevelInfo
+	default:
+		return slog.LevelDebug
+	}
+}
+
+// readable writes durations as "1.5s"; JSON would have them as a number whose unit nobody can guess.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
+}

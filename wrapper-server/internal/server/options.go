@@ -1,0 +1,62 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// options are the flags of the server and the function's command.
+type options struct {
+	port           int
+	maxMessageSize int
+	verbosity      int
+	maxConcurrent  int
+	drain          time.Duration
+	command        []string
+}
+
+// parse reads the flags and the command behind "--".
+func parse(args []string, stderr io.Writer) (options, error) {
+	var o options
+	flags := pflag.NewFlagSet("wrapper-server", pflag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		_, _ = fmt.Fprintf(stderr, "usage: wrapper-server [flags] -- ENTRYPOINT [ARG...]\n%s", flags.FlagUsages())
+	}
+	flags.IntVar(&o.port, "port", 9446, "port to listen on, on all interfaces")
+	flags.IntVar(&o.maxMessageSize, "max-request-body-size", 6<<20, "most bytes of a request, a response, and a function's output")
+	flags.IntVar(&o.verbosity, "verbosity", 2, "0 logs errors, 1 warnings, 2 and 3 one line per evaluation, 4 and more debugging")
+	flags.IntVar(&o.maxConcurrent, "max-concurrent-evaluations", 8, "how many evaluations run at once; ten times as many may wait")
+	flags.DurationVar(&o.drain, "drain-timeout", 25*time.Second, "how long running evaluations may take to finish after SIGTERM")
+	if err := flags.Parse(args); err != nil {
+		return options{}, err
+	}
+	if dash := flags.ArgsLenAtDash(); dash > 0 || (dash < 0 && flags.NArg() > 0) {
+		return options{}, fmt.Errorf("unexpected argument %q, the function's command goes behind --", flags.Arg(0))
+	}
+	o.command = flags.Args()
+	return o, o.validate()
+}
+
+func (o options) validate() error {
+	switch {
+	case len(o.command) == 0:
+		return errors.New("the function's command is missing, give it behind --")
+	case o.port < 0 || o.port > 65535:
+		return fmt.Errorf("--port is %d, want 0 to 65535", o.port)
+	case o.maxMessageSize <= 0:
+		return fmt.Errorf("--max-request-body-size is %d, want more than 0", o.maxMessageSize)
+	case o.maxConcurrent <= 0:
+		return fmt.Errorf("--max-concurrent-evaluations is %d, want more than 0", o.maxConcurrent)
+	case o.drain <= 0:
+		return fmt.Errorf("--drain-timeout is %v, want more than 0", o.drain)
+	}
+	return nil
+}

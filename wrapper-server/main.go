@@ -1,0 +1,43 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command wrapper-server is the front of a function inside its pod. It is three programs in one static binary, so that it
+// can be put into images that have no shell: by the name it is called by it is cp, which copies it into the pod,
+// grpc-health-probe, which the kubelet runs, or else the server.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/krmfn/krmfn/wrapper-server/internal/copier"
+	"github.com/krmfn/krmfn/wrapper-server/internal/probe"
+	"github.com/krmfn/krmfn/wrapper-server/internal/server"
+)
+
+func main() { os.Exit(run(os.Args)) }
+
+func run(argv []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	switch args := argv[1:]; filepath.Base(argv[0]) {
+	case "cp":
+		return report("cp", copier.Run(args))
+	case "grpc-health-probe":
+		return probe.Run(ctx, args, os.Stdout, os.Stderr)
+	default:
+		return report("wrapper-server", server.Run(ctx, args, os.Environ(), os.Stderr))
+	}
+}
+
+func report(name string, err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+	return 1
+}
