@@ -3,9 +3,11 @@ module github.com/krmfn/krmfn/wrapper-server
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/krmfn/krmfn/proto v0.0.0
 	github.com/krmfn/krmfn/services v0.0.0
 	github.com/spf13/pflag v1.0.10
+	go.uber.org/goleak v1.3.0
 	google.golang.org/grpc v1.85.0
 )
 

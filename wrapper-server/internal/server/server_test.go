@@ -1,0 +1,168 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
+	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
+	"github.com/krmfn/krmfn/services/logging"
+	"github.com/krmfn/krmfn/wrapper-server/internal/probe"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const list = "kind: ResourceList\nitems: []\n"
+
+// start serves a shell script as the pod's function and returns a connection to it and the address.
+func start(t *testing.T, script string, flags ...string) (*grpc.ClientConn, string) {
+	t.Helper()
+	o, err := parse(append(flags, "--", "/bin/sh", "-c", script), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	environ := []string{"PATH=/usr/bin:/bin", "OF_THE_IMAGE=x", "OTEL_SERVICE_NAME=y"}
+	go func() { served <- serve(ctx, listener, o, environ, logging.New(io.Discard, logging.JSON, 0)) }()
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Errorf("serve returned %v", err)
+		}
+		_ = conn.Close()
+	})
+	return conn, listener.Addr().String()
+}
+
+func TestPorchContract(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		script  string
+		code    codes.Code
+		message string
+		log     string
+	}{
+		"success":          {script: "cat; echo hi >&2", log: "hi\n"},
+		"error results":    {script: "cat; printf 'results:\\n- message: m\\n  severity: error\\n'"},
+		"the environment":  {script: `test "$OF_THE_IMAGE" = x && test -z "$OTEL_SERVICE_NAME" && cat`},
+		"an exit code":     {script: "cat; echo boom >&2; exit 2", code: codes.Internal, message: "failed to evaluate function \"img\" with structured results:  and stderr: boom\n"},
+		"with results":     {script: "cat; printf 'results:\\n- message: m\\n'; exit 1", code: codes.Internal, message: "failed to evaluate function \"img\" with structured results: [info]: m and stderr: "},
+		"no ResourceList":  {script: "echo x", code: codes.Internal, message: "failed to parse the output of function \"img\" with stderr '': "},
+		"output too large": {script: "cat /dev/zero | head -c 5000", code: codes.ResourceExhausted, message: "Failed to execute function \"img\": output of 5000 bytes is larger than the limit of 1000 bytes"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, _ := start(t, tc.script, "--max-request-body-size=1000")
+			resp, err := evaluatorgrpc.NewFunctionEvaluatorClient(conn).EvaluateFunction(t.Context(),
+				&evaluator.EvaluateFunctionRequest{Image: "img", ResourceList: []byte(list)})
+			if status.Code(err) != tc.code || !strings.HasPrefix(status.Convert(err).Message(), tc.message) {
+				t.Fatalf("got error %v, want %v %q", err, tc.code, tc.message)
+			}
+			if err == nil && (!bytes.HasPrefix(resp.GetResourceList(), []byte(list)) || string(resp.GetLog()) != tc.log) {
+				t.Errorf("got %q and log %q", resp.GetResourceList(), resp.GetLog())
+			}
+		})
+	}
+}
+
+func TestFullReport(t *testing.T) {
+	t.Parallel()
+	conn, _ := start(t, "cat; printf 'results:\\n- message: m\\n'; exit 3")
+	resp, err := wrapperv1grpc.NewFunctionServiceClient(conn).Evaluate(t.Context(), &wrapperv1.EvaluateRequest{ResourceList: []byte(list)})
+	if e := resp.GetEvaluation(); err != nil || e.GetExitCode() != 3 || len(e.GetResults()) != 1 ||
+		e.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE || e.GetEvaluator() != evaluationv1.Evaluator_EVALUATOR_POD {
+		t.Errorf("got %v (%v)", resp, err)
+	}
+}
+
+// A call beyond those that run and wait may be sent to another pod.
+func TestNoPlaceLeft(t *testing.T) {
+	t.Parallel()
+	conn, _ := start(t, "sleep 1000", "--max-concurrent-evaluations=1")
+	client := wrapperv1grpc.NewFunctionServiceClient(conn)
+	ctx, cancel := context.WithCancel(t.Context())
+	const calls = 1 + waitingPerRunning + 1
+	ended := make(chan error, calls)
+	for range calls {
+		go func() {
+			_, err := client.Evaluate(ctx, &wrapperv1.EvaluateRequest{})
+			ended <- err
+		}()
+	}
+	if err := <-ended; status.Code(err) != codes.Unavailable {
+		t.Errorf("got error %v, want %v", err, codes.Unavailable)
+	}
+	cancel()
+	for range calls - 1 {
+		<-ended
+	}
+}
+
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	_, addr := start(t, "cat")
+	for _, tc := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"-addr", addr}, 0},
+		{[]string{"-addr=" + addr, "-service=evaluator.FunctionEvaluator"}, 0},
+		{[]string{"-addr", addr, "-service=unknown"}, 3},
+		{[]string{"-addr", "127.0.0.1:1", "-connect-timeout=50ms"}, 2},
+		{nil, 1},
+		{[]string{"-no-such-flag"}, 1},
+	} {
+		if got := probe.Run(t.Context(), tc.args, io.Discard, io.Discard); got != tc.want {
+			t.Errorf("probe %v exits with %d, want %d", tc.args, got, tc.want)
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	o, err := parse([]string{"--port", "1", "--verbosity=4", "--", "fn", "--port", "2"}, io.Discard)
+	if err != nil || o.port != 1 || o.maxMessageSize != 6291456 || strings.Join(o.command, " ") != "fn --port 2" {
+		t.Errorf("got %+v (%v)", o, err)
+	}
+	for args, want := range map[string]string{
+		"":                                     "the function's command is missing",
+		"--":                                   "the function's command is missing",
+		"fn":                                   `unexpected argument "fn"`,
+		"x -- fn":                              `unexpected argument "x"`,
+		"--port=-1 -- fn":                      "--port",
+		"--max-request-body-size=0 -- fn":      "--max-request-body-size",
+		"--max-concurrent-evaluations=0 -- fn": "--max-concurrent-evaluations",
+		"--drain-timeout=0 -- fn":              "--drain-timeout",
+		"--no-such-flag -- fn":                 "no-such-flag",
+	} {
+		if _, err := parse(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got error %v, want %q", args, err, want)
+		}
+	}
+}
