@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"go.opentelemetry.io/contrib/exporters/autoexport"
@@ -47,10 +48,10 @@ func New(ctx context.Context, service, version string) (*Telemetry, error) {
 	}
 	t := &Telemetry{Propagator: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})}
 	if err := t.metrics(ctx, res); err != nil {
-		return nil, fmt.Errorf("export metrics as the OTEL_* environment says: %w", err)
+		return nil, fmt.Errorf("export metrics with OTEL_METRICS_EXPORTER=%q: %w", os.Getenv("OTEL_METRICS_EXPORTER"), err)
 	}
 	if err := t.traces(ctx, res); err != nil {
-		return nil, errors.Join(fmt.Errorf("export traces as the OTEL_* environment says: %w", err), t.Shutdown(ctx))
+		return nil, errors.Join(fmt.Errorf("export traces with OTEL_TRACES_EXPORTER=%q: %w", os.Getenv("OTEL_TRACES_EXPORTER"), err), t.Shutdown(ctx))
 	}
 	return t, nil
 }

@@ -1,0 +1,109 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+)
+
+// The environment of Porch's manifests makes metrics appear where Prometheus looks for them.
+func TestPrometheus(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range map[string]string{
+		"OTEL_METRICS_EXPORTER": "prometheus", "OTEL_TRACES_EXPORTER": "none",
+		"OTEL_EXPORTER_PROMETHEUS_HOST": "127.0.0.1", "OTEL_EXPORTER_PROMETHEUS_PORT": port,
+	} {
+		t.Setenv(key, value)
+	}
+	tel, err := New(t.Context(), "test", "v0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := WithMetrics(evaluation.Func(func(_ context.Context, req evaluation.Request) (evaluation.Response, error) {
+		if req.Image == "unknown" {
+			return evaluation.Response{}, &evaluation.NotFoundError{Image: req.Image}
+		}
+		return evaluation.Response{Report: &evaluationv1.Evaluation{Image: "r.io/fn:v1", Timings: &evaluationv1.Timings{}}}, nil
+	}), tel.Metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, image := range []string{"r.io/fn:v1", "unknown"} {
+		_, _ = e.Evaluate(t.Context(), evaluation.Request{Image: image})
+	}
+	text := get(t, "http://127.0.0.1:"+port+"/metrics")
+	for _, want := range []string{
+		`krm_function_requests_total{code="ok",image="r.io/fn"`,
+		`krm_function_requests_total{code="not_found",image="unknown"`,
+		`krm_function_duration_seconds_count{image="r.io/fn",`, `phase="execute"`, "krm_function_running", "go_memory_used",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is missing in\n%s", want, text)
+		}
+	}
+	if err := tel.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to its end
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// Nothing is exported, and nobody is called, where the environment does not ask for it.
+func TestNothingByDefault(t *testing.T) {
+	t.Setenv("OTEL_METRICS_EXPORTER", "")
+	t.Setenv("OTEL_TRACES_EXPORTER", "")
+	tel, err := New(t.Context(), "test", "v0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, span := tel.Traces.Tracer("test").Start(t.Context(), "span")
+	if span.IsRecording() {
+		t.Error("spans are recorded")
+	}
+	span.End()
+	if err := tel.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUnknownExporter(t *testing.T) {
+	t.Setenv("OTEL_METRICS_EXPORTER", "carrier-pigeon")
+	if _, err := New(t.Context(), "test", "v0"); err == nil || !strings.Contains(err.Error(), "carrier-pigeon") {
+		t.Errorf("got error %v, want one that names the exporter", err)
+	}
+}

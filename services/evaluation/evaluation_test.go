@@ -1,0 +1,118 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluation
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// answer evaluates nothing and says who it is.
+func answer(name string, err error) Evaluator {
+	return Func(func(context.Context, Request) (Response, error) {
+		return Response{Report: &evaluationv1.Evaluation{Implementation: name}}, err
+	})
+}
+
+func TestChain(t *testing.T) {
+	t.Parallel()
+	boom := errors.New("boom")
+	notFound := &NotFoundError{Image: "inner"}
+	failing := Func(func(context.Context, Request) (Response, error) {
+		return Failed(&evaluationv1.Evaluation{Implementation: "failing"}, evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, "x"), nil
+	})
+	for name, tc := range map[string]struct {
+		chain []Evaluator
+		want  string
+		err   error
+	}{
+		"the first that knows it":        {chain: []Evaluator{answer("", notFound), answer("a", nil), answer("b", nil)}, want: "a"},
+		"a failure does not move on":     {chain: []Evaluator{failing, answer("b", nil)}, want: "failing"},
+		"another error does not move on": {chain: []Evaluator{answer("a", boom), answer("b", nil)}, want: "a", err: boom},
+		"none knows it":                  {chain: []Evaluator{answer("", notFound)}, err: &NotFoundError{Image: "asked"}},
+		"empty":                          {err: &NotFoundError{Image: "asked"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resp, err := Chain(tc.chain...).Evaluate(t.Context(), Request{Image: "asked"})
+			if got := resp.Report.GetImplementation(); got != tc.want {
+				t.Errorf("answered by %q, want %q", got, tc.want)
+			}
+			if (err == nil) != (tc.err == nil) || (err != nil && err.Error() != tc.err.Error()) {
+				t.Errorf("got error %v, want %v", err, tc.err)
+			}
+		})
+	}
+}
+
+func TestMaximumTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := WithMaximumTime(Func(func(ctx context.Context, _ Request) (Response, error) {
+			<-ctx.Done()
+			return Response{}, context.Cause(ctx)
+		}), time.Minute)
+		begin := time.Now()
+		_, err := e.Evaluate(t.Context(), Request{})
+		if !errors.As(err, new(*TimeoutError)) || time.Since(begin) != time.Minute {
+			t.Errorf("got error %v after %v", err, time.Since(begin))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := e.Evaluate(ctx, Request{}); !errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*TimeoutError)) {
+			t.Errorf("the caller's shorter deadline ends in %v", err)
+		}
+	})
+}
+
+func TestGate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		order := make(chan string, 10)
+		e := NewGate(1, 2).Limit(Func(func(_ context.Context, req Request) (Response, error) {
+			order <- req.Image
+			time.Sleep(time.Second) // of the bubble's clock
+			return Response{Report: &evaluationv1.Evaluation{}}, nil
+		}))
+		queued := make(chan time.Duration, 10)
+		call := func(ctx context.Context, name string) {
+			resp, err := e.Evaluate(ctx, Request{Image: name})
+			if err == nil {
+				queued <- resp.Report.GetTimings().GetQueue().AsDuration()
+			}
+		}
+		go call(t.Context(), "first")
+		synctest.Wait()
+		// One that goes away while it waits costs nothing.
+		ctx, cancel := context.WithCancel(t.Context())
+		go call(ctx, "gone")
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		go call(t.Context(), "second")
+		synctest.Wait()
+		go call(t.Context(), "third")
+		synctest.Wait()
+		if _, err := e.Evaluate(t.Context(), Request{}); !errors.As(err, new(*BusyError)) {
+			t.Errorf("got error %v with a full queue, want a BusyError", err)
+		}
+		for i, want := range []string{"first", "second", "third"} {
+			if got := <-order; got != want {
+				t.Errorf("%s came in place of %s", got, want)
+			}
+			if got, wait := <-queued, time.Duration(i)*time.Second; got != wait {
+				t.Errorf("%s waited %v, want %v", want, got, wait)
+			}
+		}
+	})
+}

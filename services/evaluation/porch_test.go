@@ -1,0 +1,65 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluation
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+)
+
+func TestFailureStatusIsBounded(t *testing.T) {
+	t.Parallel()
+	report := &evaluationv1.Evaluation{
+		Stderr: append(bytes.Repeat([]byte("x"), 1<<20), "the end"...),
+		Failure: &evaluationv1.Failure{
+			Reason: evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, Message: "exit status 1",
+		},
+	}
+	st := FailureStatus("img", report)
+	if n := proto.Size(st.Proto()); n > 2*maxMessageStderr+maxDetails {
+		t.Errorf("the status has %d bytes", n)
+	}
+	if text := st.Message(); !strings.HasSuffix(text, "the end)") || !strings.Contains(text, "[1032199 bytes before this are left out]") {
+		t.Errorf("the message does not keep the end of stderr, or does not say what is missing: %.100q", text)
+	}
+	if len(report.GetStderr()) != 1<<20+len("the end") {
+		t.Error("the report itself was changed")
+	}
+}
+
+func TestFailureCodes(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[evaluationv1.FailureReason]codes.Code{
+		evaluationv1.FailureReason_FAILURE_REASON_START:            codes.Internal,
+		evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE:        codes.Internal,
+		evaluationv1.FailureReason_FAILURE_REASON_DEADLINE:         codes.DeadlineExceeded,
+		evaluationv1.FailureReason_FAILURE_REASON_CANCELED:         codes.Canceled,
+		evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_TOO_LARGE: codes.ResourceExhausted,
+	} {
+		st := FailureStatus("img", &evaluationv1.Evaluation{Failure: &evaluationv1.Failure{Reason: reason}})
+		if st.Code() != want {
+			t.Errorf("%v has code %v, want %v", reason, st.Code(), want)
+		}
+	}
+}
+
+func TestResultsText(t *testing.T) {
+	t.Parallel()
+	got := ResultsText([]*evaluationv1.Result{
+		{
+			Message: "bad thing", Severity: "error", Field: &evaluationv1.Field{Path: "spec.x"},
+			ResourceRef: &evaluationv1.ResourceRef{ApiVersion: "v1", Kind: "Pod", Namespace: "web", Name: "front"},
+		},
+		{Message: "plain"},
+	})
+	if want := "[error] v1/Pod/web/front spec.x: bad thing\n\n[info]: plain"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
