@@ -43,7 +43,7 @@ func setup(b *testing.B) (bare, viaRunner func() error) {
 	if err := os.WriteFile(config, []byte("functions:\n- function: set-labels\n  images: [set-labels:v1]\n"), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	runner, err := runnerproc.Start(ctx, filepath.Join(dir, binaries.FunctionRunner), nil,
+	runner, err := runnerproc.Start(ctx, filepath.Join(dir, binaries.FunctionRunner), filepath.Join(dir, "log"),
 		"--disable-runtimes=pod", "--strict-config", "--config="+config, "--functions="+dir)
 	if err != nil {
 		b.Fatal(err)

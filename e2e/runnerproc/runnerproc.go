@@ -5,17 +5,16 @@
 package runnerproc
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
+	"time"
 )
 
 // Process is a function runner that runs.
@@ -23,49 +22,58 @@ type Process struct {
 	// Addr is where it serves, host:port.
 	Addr string
 
-	cmd    *exec.Cmd
-	copied sync.WaitGroup
+	cmd   *exec.Cmd
+	ended chan struct{}
+	err   error
 }
 
 // Start starts a function runner with flags on a port of the system's choice, and returns when it serves. Its log goes to
-// log, which may be nil. It is killed when ctx ends; see Stop for the gentle way.
-func Start(ctx context.Context, binary string, log io.Writer, flags ...string) (*Process, error) {
-	if log == nil {
-		log = io.Discard
-	}
-	p := &Process{cmd: exec.CommandContext(ctx, binary, append([]string{"--port=0"}, flags...)...)} //nolint:gosec // under test
-	p.cmd.Env = append(os.Environ(), "GOMEMLIMIT=1GiB")
-	stderr, err := p.cmd.StderrPipe()
+// the file logFile. It is killed when ctx ends; see Stop for the gentle way.
+func Start(ctx context.Context, binary, logFile string, flags ...string) (*Process, error) {
+	log, err := os.Create(logFile) //nolint:gosec // the caller's choice
 	if err != nil {
 		return nil, err
 	}
+	defer log.Close() //nolint:errcheck // the process has its own
+	p := &Process{ended: make(chan struct{})}
+	p.cmd = exec.CommandContext(ctx, binary, append([]string{"--port=0"}, flags...)...) //nolint:gosec // under test
+	p.cmd.Stderr = log
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the function runner: %w", err)
 	}
-	lines := bufio.NewReader(io.TeeReader(stderr, log))
-	p.Addr, err = servingAddress(lines)
-	p.copied.Go(func() { _, _ = io.Copy(io.Discard, lines) })
-	if err != nil {
-		p.copied.Wait()
-		return nil, errors.Join(err, p.cmd.Wait())
-	}
-	return p, nil
+	go func() {
+		defer close(p.ended)
+		p.err = p.cmd.Wait()
+	}()
+	return p, p.waitServing(logFile)
 }
 
-// servingAddress reads the log up to the line that says where calls are answered.
-func servingAddress(lines *bufio.Reader) (string, error) {
-	var before []byte
+// waitServing reads the log until it says where calls are answered.
+func (p *Process) waitServing(logFile string) error {
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
 	for {
-		line, err := lines.ReadBytes('\n')
+		over := false
+		select {
+		case <-poll.C:
+		case <-p.ended:
+			over = true
+		}
+		text, err := os.ReadFile(logFile) //nolint:gosec // the file that was made above
 		if err != nil {
-			return "", fmt.Errorf("the function runner ended before it served:\n%s%s", before, line)
+			return err
 		}
-		var event struct{ Msg, Address string }
-		if json.Unmarshal(line, &event) == nil && event.Msg == "serving" {
-			_, port, err := net.SplitHostPort(event.Address)
-			return net.JoinHostPort("127.0.0.1", port), err
+		for line := range bytes.Lines(text) {
+			var event struct{ Msg, Address string }
+			if json.Unmarshal(line, &event) == nil && event.Msg == "serving" {
+				_, port, err := net.SplitHostPort(event.Address)
+				p.Addr = net.JoinHostPort("127.0.0.1", port)
+				return err
+			}
 		}
-		before = append(before, line...)
+		if over {
+			return fmt.Errorf("the function runner ended before it served: %w\n%s", p.err, text)
+		}
 	}
 }
 
@@ -77,9 +85,9 @@ func (p *Process) Stop() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	p.copied.Wait()
-	if err := p.cmd.Wait(); err != nil {
-		return fmt.Errorf("stop the function runner: %w", err)
+	<-p.ended
+	if p.err != nil {
+		return fmt.Errorf("stop the function runner: %w", p.err)
 	}
 	return nil
 }

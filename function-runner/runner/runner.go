@@ -112,6 +112,7 @@ func (r *Runner) updateHealth() {
 // Serve answers calls on the listener until ctx ends, and then finishes running calls within the drain time. It returns
 // nil after a shutdown.
 func (r *Runner) Serve(ctx context.Context, listener net.Listener) error {
+	defer r.processes.Close()
 	r.config.Log.Info("serving", "address", listener.Addr().String(), "functions", len(r.exec.Functions()))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -57,31 +56,16 @@ func (r *Runner) Reap(ctx context.Context) error {
 
 // sweep goes over our children once.
 func (r *Runner) sweep() error {
-	for _, pid := range r.orphans() {
+	for _, pid := range r.ledger.orphans(children) {
 		if _, err := unix.Wait4(pid, nil, unix.WNOHANG, nil); err != nil && !errors.Is(err, unix.ECHILD) {
 			return fmt.Errorf("wait for orphaned process %d: %w", pid, err)
 		}
-		if abandoned(pid) {
+		if mark := markOf(pid); mark != "" && r.ledger.over(mark) {
 			// It ends as a zombie of ours, and the next sweep collects it.
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 	return nil
-}
-
-// orphans returns our children that we did not start.
-func (r *Runner) orphans() []int {
-	r.starting.Lock()
-	defer r.starting.Unlock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var pids []int
-	for _, pid := range children() {
-		if _, ours := r.leaders[pid]; !ours {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }
 
 // children lists the processes whose parent is this one, on whichever of its threads.
@@ -106,23 +90,16 @@ func children() []int {
 	return pids
 }
 
-// abandoned tells whether a process belongs to a call that has ended: its TMPDIR was one of ours and is no more.
-func abandoned(pid int) bool {
+// markOf returns the mark of the run that a process belongs to, or "" when it has none or cannot be looked into.
+func markOf(pid int) string {
 	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
-		return false
+		return ""
 	}
 	for kv := range bytes.SplitSeq(environ, []byte{0}) {
-		dir, ok := strings.CutPrefix(string(kv), "TMPDIR=")
-		if !ok {
-			continue
-		}
-		if named, _ := filepath.Match(scratchPattern, filepath.Base(dir)); !named {
-			continue
-		}
-		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			return true
+		if mark, ok := strings.CutPrefix(string(kv), runVariable+"="); ok {
+			return mark
 		}
 	}
-	return false
+	return ""
 }

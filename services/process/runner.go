@@ -22,20 +22,18 @@ const drainGrace = 100 * time.Millisecond
 // Runner runs processes. It may be used by any number of goroutines at once.
 type Runner struct {
 	limits  Limits
-	scratch string
-
-	// starting is held for reading from before a process exists until it is in leaders, so that the reaper, which takes
-	// it for writing, never mistakes a process of ours for an orphan.
-	starting sync.RWMutex
-	mu       sync.Mutex
-	leaders  map[int]struct{}
+	scratch *scratch
+	ledger  *ledger
 }
 
-// NewRunner returns a runner. Each process gets an empty directory of its own below scratch; an empty scratch means the
-// system's directory for temporary files.
-func NewRunner(limits Limits, scratch string) *Runner {
-	return &Runner{limits: limits.withDefaults(), scratch: scratch, leaders: map[int]struct{}{}}
+// NewRunner returns a runner. Each process gets an empty directory of its own below scratchRoot; an empty scratchRoot
+// means the system's directory for temporary files.
+func NewRunner(limits Limits, scratchRoot string) *Runner {
+	return &Runner{limits: limits.withDefaults(), scratch: newScratch(scratchRoot), ledger: newLedger()}
 }
+
+// Close removes the directories that are kept for the next processes. No process may be running.
+func (r *Runner) Close() { r.scratch.close() }
 
 // Run starts a process with stdin on its standard input and waits for its end. Its process group, and the pipes, are gone
 // when Run returns.
@@ -50,11 +48,11 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 		return Outcome{ExitCode: -1}, &StartError{Err: errors.New("the command is empty")}
 	}
 	begin := time.Now()
-	dir, err := makeScratch(r.scratch)
+	dir, err := r.scratch.take()
 	if err != nil {
 		return Outcome{ExitCode: -1}, &StartError{Program: c.Argv[0], Err: err}
 	}
-	defer removeScratch(dir)
+	defer r.scratch.give(dir)
 
 	p, err := r.start(c, dir)
 	if err != nil {
@@ -72,6 +70,7 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 
 // started is a running process and our ends of its pipes.
 type started struct {
+	run                   run
 	cmd                   *exec.Cmd
 	stdin, stdout, stderr *os.File
 	theirs                []*os.File
@@ -83,28 +82,24 @@ func (r *Runner) start(c Command, dir string) (*started, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &started{cmd: &exec.Cmd{
+	p := &started{run: r.ledger.next()}
+	p.cmd = &exec.Cmd{
 		Path:        path,
 		Args:        c.Argv,
-		Env:         environment(c.Env, dir),
+		Env:         environment(c.Env, dir, p.run.String()),
 		Dir:         c.Dir,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
-	}}
+	}
 	if err := p.pipes(); err != nil {
 		return nil, err
 	}
-	r.starting.RLock()
-	defer r.starting.RUnlock()
-	err = p.cmd.Start()
+	err = r.ledger.start(p.run, p.cmd)
 	closeAll(p.theirs...)
 	if err != nil {
 		closeAll(p.stdin, p.stdout, p.stderr)
 		return nil, err
 	}
 	p.group.leader = p.cmd.Process.Pid
-	r.mu.Lock()
-	r.leaders[p.group.leader] = struct{}{}
-	r.mu.Unlock()
 	return p, nil
 }
 
@@ -126,9 +121,7 @@ func (r *Runner) supervise(ctx context.Context, p *started, stdin []byte, limits
 	// with it the last writers of our pipes.
 	p.group.retire()
 	err := p.cmd.Wait()
-	r.mu.Lock()
-	delete(r.leaders, p.group.leader)
-	r.mu.Unlock()
+	r.ledger.end(p.run, p.group.leader)
 	deadline := time.Now().Add(drainGrace)
 	_ = p.stdin.SetWriteDeadline(time.Now())
 	_ = p.stdout.SetReadDeadline(deadline)

@@ -69,7 +69,9 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			scratch := t.TempDir()
-			got, err := NewRunner(tc.limits, scratch).Run(t.Context(), tc.command, []byte(tc.stdin))
+			runner := NewRunner(tc.limits, scratch)
+			got, err := runner.Run(t.Context(), tc.command, []byte(tc.stdin))
+			runner.Close()
 			if diff := cmp.Diff(errorText(tc.wantErr), errorText(err)); diff != "" {
 				t.Fatalf("error (-want +got):\n%s", diff)
 			}
@@ -151,13 +153,14 @@ func TestDeadlineKillsTheGroup(t *testing.T) {
 		waitFor(t, func() bool { text, _ := os.ReadFile(pids); return bytes.Count(text, []byte("\n")) == 2 })
 		cancel(cause)
 	}()
-	_, err := NewRunner(Limits{}, scratch).Run(ctx, shell(`sleep 1000 & echo $! >>"$1"; echo $$ >>"$1"; wait`, pids), nil)
+	runner := NewRunner(Limits{}, scratch)
+	defer runner.Close()
+	_, err := runner.Run(ctx, shell(`sleep 1000 & echo $! >>"$1"; echo $$ >>"$1"; wait`, pids), nil)
 	var killed *KilledError
 	if !errors.As(err, &killed) || !errors.Is(err, cause) {
 		t.Errorf("got error %v, want a KilledError of %v", err, cause)
 	}
 	assertGone(t, pids)
-	assertEmpty(t, scratch)
 }
 
 // A background process that keeps the pipes open must hold up neither the call nor its goroutines.
@@ -185,15 +188,31 @@ func TestEscapedGrandchildHoldsPipes(t *testing.T) {
 	}
 }
 
+// Every run finds its directory empty, whatever the one before did to it, and nothing of it is left.
 func TestScratchDirectory(t *testing.T) {
 	t.Parallel()
-	scratch := t.TempDir()
-	script := `test -z "$(ls -A "$TMPDIR")" && mkdir -p "$TMPDIR/a/b" && touch "$TMPDIR/a/b/c" && chmod 000 "$TMPDIR/a"`
-	got, err := NewRunner(Limits{}, scratch).Run(t.Context(), shell(script), nil)
-	if err != nil || got.ExitCode != 0 {
-		t.Errorf("exit code %d, error %v", got.ExitCode, err)
+	root := t.TempDir()
+	runner := NewRunner(Limits{}, root)
+	for name, mess := range map[string]string{
+		"nothing":     "true",
+		"files":       `mkdir -p "$TMPDIR/a/b" && touch "$TMPDIR/a/b/c" "$TMPDIR/.hidden"`,
+		"permissions": `mkdir "$TMPDIR/a" && touch "$TMPDIR/a/b" && chmod 000 "$TMPDIR/a"`,
+		"its own":     `chmod 500 "$TMPDIR"`,
+		"removed":     `rmdir "$TMPDIR"`,
+		"replaced":    `rmdir "$TMPDIR" && ln -s / "$TMPDIR"`,
+	} {
+		for range 2 {
+			got, err := runner.Run(t.Context(), shell(`test -w "$TMPDIR" && test -z "$(ls -A "$TMPDIR")" && `+mess), nil)
+			if err != nil || got.ExitCode != 0 {
+				t.Errorf("%s: exit code %d, error %v", name, got.ExitCode, err)
+			}
+		}
+		if left, err := filepath.Glob(filepath.Join(root, "*", "*")); err != nil || len(left) > 0 {
+			t.Errorf("%s: %v is left (%v)", name, left, err)
+		}
 	}
-	assertEmpty(t, scratch)
+	runner.Close()
+	assertEmpty(t, root)
 }
 
 func TestManyAtOnce(t *testing.T) {
@@ -210,8 +229,8 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	calls.Wait()
-	if len(runner.leaders) != 0 {
-		t.Errorf("%d processes are still counted, want 0", len(runner.leaders))
+	if n := len(runner.ledger.leaders) + len(runner.ledger.live); n != 0 {
+		t.Errorf("%d processes and runs are still counted, want 0", n)
 	}
 }
 

@@ -4,23 +4,85 @@
 package process
 
 import (
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// scratchPattern names the scratch directories; the reaper knows orphans by it.
-const scratchPattern = "krm-function-*"
+// keptScratch is how many unused scratch directories are kept. Making and removing one takes a journalling file system
+// longer than everything else that is done for a call.
+const keptScratch = 64
 
-// makeScratch makes the empty directory that a function gets as TMPDIR. Functions share a file system, and what one call
-// leaves behind must not reach the next.
-func makeScratch(root string) (string, error) {
-	return os.MkdirTemp(root, scratchPattern)
+// scratch hands out the empty directories that functions get as TMPDIR. Functions share a file system, and what one call
+// leaves behind must not reach the next: a directory that was left empty is handed out again, any other is removed.
+type scratch struct {
+	root string
+	free chan string
 }
 
-// removeScratch removes it with all that is in it.
-func removeScratch(dir string) {
-	// Most functions leave nothing, and then one call is enough.
+func newScratch(root string) *scratch {
+	return &scratch{root: root, free: make(chan string, keptScratch)}
+}
+
+// take returns an empty directory that nobody else has.
+func (s *scratch) take() (string, error) {
+	for {
+		select {
+		case dir := <-s.free:
+			// Whoever cleans up temporary files, or a process that outlived its call, may have been here.
+			if pristine(dir) {
+				return dir, nil
+			}
+			remove(dir)
+		default:
+			return os.MkdirTemp(s.root, "krm-function-*")
+		}
+	}
+}
+
+// give takes a directory back.
+func (s *scratch) give(dir string) {
+	if pristine(dir) {
+		select {
+		case s.free <- dir:
+			return
+		default:
+		}
+	}
+	remove(dir)
+}
+
+// close removes the directories that are kept.
+func (s *scratch) close() {
+	for {
+		select {
+		case dir := <-s.free:
+			remove(dir)
+		default:
+			return
+		}
+	}
+}
+
+// pristine tells whether a directory is as it was made: private, writable, and empty.
+func pristine(dir string) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || info.Mode() != fs.ModeDir|0o700 {
+		return false
+	}
+	f, err := os.Open(dir) //nolint:gosec // a directory of ours
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // only read
+	_, err = f.Readdirnames(1)
+	return errors.Is(err, io.EOF)
+}
+
+// remove removes a directory with all that is in it.
+func remove(dir string) {
 	if os.Remove(dir) == nil || os.RemoveAll(dir) == nil {
 		return
 	}

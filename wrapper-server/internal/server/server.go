@@ -47,6 +47,7 @@ func Run(ctx context.Context, args, environ []string, stderr io.Writer) error {
 
 func serve(ctx context.Context, listener net.Listener, o options, environ []string, log *slog.Logger) error {
 	runner := process.NewRunner(process.Limits{Stdout: int64(o.maxMessageSize)}, "")
+	defer runner.Close()
 	reaped := make(chan struct{})
 	go func() {
 		defer close(reaped)

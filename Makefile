@@ -1,0 +1,140 @@
+# Copyright The krmfn Authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Every module of this repository; which commands make up krmfn; what images are built for.
+MODULES  := proto services wrapper-server function-runner krmfn e2e tools tools/images
+COMMANDS := function-runner wrapper-server krmfn services/cmd/functions
+ARCHES   ?= amd64 arm64
+
+REGISTRY ?= ghcr.io/krmfn
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+FUZZTIME ?= 10s
+COUNT    ?= 1
+
+# Where Debian and its like keep the certificates that images trust; images are built without where there are none.
+CA_BUNDLE ?= $(wildcard /etc/ssl/certs/ca-certificates.crt)
+
+# Modules are built as their go.mod files say, not as go.work mixes them: so do those who import them.
+export GOWORK := off
+
+# Tools run by way of go tool, at the versions that tools/go.mod and tools/lint/go.mod pin.
+TOOL     := go -C tools tool
+LINTER   := go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
+
+# Static, stripped, the same bytes wherever they are built; and without the trace pages of gRPC, which nobody serves and
+# which would bring an HTML template engine into every function pod.
+LDFLAGS  := -s -w -X github.com/krmfn/krmfn/services/version.release=$(VERSION)
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags grpcnotrace -ldflags "$(LDFLAGS)"
+
+# The race detector needs a C compiler, which building krmfn does not.
+RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+
+# Picks the packages that have tests; go test says of each other one that it has none.
+TESTED := {{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}
+
+# The source of the validation rules that proto/ imports: the release that matches the Go module in proto/go.mod.
+PROTOVALIDATE := github.com/bufbuild/protovalidate@v1.2.2
+
+# What go:generate lines write.
+SCHEMAS := services/functions/schemas/kubernetes.tsv
+
+.DEFAULT_GOAL := help
+
+##@ Use
+
+.PHONY: help demo build images $(COMMANDS:%=build/%) $(ARCHES:%=build-linux/%)
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## Render an example package through a function runner, on this machine
+	@go -C e2e run ./cmd/demo --bin $(CURDIR)/bin
+
+build: $(COMMANDS:%=build/%) ## Build all commands into bin/
+$(COMMANDS:%=build/%): build/%:
+	@echo "build $(@F)"
+	@cd $* && $(GO_BUILD) -o $(CURDIR)/bin/ .
+
+images: $(ARCHES:%=build-linux/%) ## Build the container images into build/images/, without Docker
+	@go -C tools/images run . --binaries $(CURDIR)/build/linux --out $(CURDIR)/build/images \
+		--registry $(REGISTRY) --version $(VERSION) --ca-bundle "$(CA_BUNDLE)" $(ARCHES)
+$(ARCHES:%=build-linux/%): build-linux/%:
+	@for c in $(COMMANDS); do \
+		echo "build $$c for linux/$*"; \
+		(cd $$c && GOOS=linux GOARCH=$* $(GO_BUILD) -o $(CURDIR)/build/linux/$*/ .) || exit 1; \
+	done
+
+##@ Check
+
+.PHONY: test bench fuzz lint lint-proto lint-generated lint-workspace $(MODULES:%=test/%) $(MODULES:%=lint/%)
+test: $(MODULES:%=test/%) ## Test all modules, with the race detector (one module: make test/services)
+	$(if $(RACE),,@echo "There is no C compiler here, so the race detector did not run.")
+$(MODULES:%=test/%): test/%:
+	@echo "test $*"
+	@go -C $* test $(RACE) $$(go -C $* list -f '$(TESTED)' ./...)
+
+bench: ## Run the benchmarks COUNT times; BASE=file compares with an earlier build/bench.txt
+	@mkdir -p build
+	@for m in $(MODULES); do \
+		echo "bench $$m" >&2; \
+		go -C $$m test -run '^$$' -bench . -benchmem -count $(COUNT) ./... || exit 1; \
+	done >build/bench.txt || { cat build/bench.txt; exit 1; }
+	@$(TOOL) benchstat $(abspath $(BASE)) $(CURDIR)/build/bench.txt
+
+fuzz: ## Run every fuzz target for FUZZTIME
+	@grep -rE --include='*_test.go' '^func Fuzz' $(MODULES) | \
+	sed -E 's,/[^/:]*:func (Fuzz[A-Za-z0-9_]*).*, \1,' | sort -u | while read -r dir target; do \
+		echo "$$dir: $$target"; \
+		go -C "$$dir" test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) . </dev/null || exit 1; \
+	done
+
+lint: lint-proto lint-generated lint-workspace $(MODULES:%=lint/%) ## Check code, formats, contract, generated files, go.mod files
+$(MODULES:%=lint/%): lint/%:
+	go -C $* mod tidy -diff
+	go -C $* build -o /dev/null ./...
+	cd $* && $(LINTER) run ./...
+
+lint-workspace:
+	go -C tools/lint mod tidy -diff
+	GOWORK= go build -o /dev/null $(patsubst %,./%/...,$(filter-out tools%,$(MODULES)))
+
+lint-proto: .deps/protovalidate
+	$(TOOL) buf lint ../proto
+	$(TOOL) buf format --diff --exit-code ../proto
+	$(TOOL) buf breaking ../proto --against ../proto/contract.binpb --exclude-imports
+
+lint-generated: .deps/protovalidate
+	@rm -rf build/generated
+	$(TOOL) buf generate ../proto --template ../buf.gen.yaml -o ../build/generated
+	diff -r proto/gen build/generated/proto/gen
+	@cp $(SCHEMAS) build/generated/
+	go -C services generate ./...
+	cmp build/generated/$(notdir $(SCHEMAS)) $(SCHEMAS) # if they differ, the latter is up to date now
+
+##@ Change
+
+.PHONY: generate contract fmt tidy clean
+generate: .deps/protovalidate ## Generate the Go code of proto/, and what go:generate lines in services/ say
+	$(TOOL) buf generate ../proto --template ../buf.gen.yaml -o ..
+	go -C services generate ./...
+
+contract: .deps/protovalidate ## Record proto/ as the released contract that lint compares with; only at a release
+	$(TOOL) buf build ../proto --exclude-source-info -o ../proto/contract.binpb
+
+fmt: .deps/protovalidate ## Format all code
+	$(TOOL) buf format -w ../proto
+	@for m in $(MODULES); do (cd $$m && $(LINTER) fmt) || exit 1; done
+
+tidy: ## Bring the go.mod files up to date, with one version of everything they share
+	GOWORK= go work sync
+	@for m in $(MODULES) tools/lint; do go -C $$m mod tidy || exit 1; done
+
+clean: ## Delete everything that make has made
+	rm -rf bin build .deps
+
+.deps/protovalidate: Makefile
+	@rm -rf $@ && mkdir -p $(@D)
+	go -C tools mod download $(PROTOVALIDATE)
+	cp -R "$$(go env GOMODCACHE)/$(PROTOVALIDATE)/proto/protovalidate" $@
+	@chmod -R u+w $@ && touch $@

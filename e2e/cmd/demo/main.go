@@ -1,0 +1,81 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command demo shows the main job on one machine: it starts a function runner with the curated functions, has krmfn render
+// an example package through it, and stops it. It takes the binaries from --bin and changes no file of the checkout.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/krmfn/krmfn/e2e/binaries"
+	"github.com/krmfn/krmfn/e2e/execconfig"
+	"github.com/krmfn/krmfn/e2e/runnerproc"
+)
+
+// example is the package that is rendered, in the checkout.
+const example = "examples/web-shop"
+
+func main() {
+	bin := pflag.String("bin", "bin", "directory of the binaries")
+	pflag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	err := demo(ctx, *bin)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+func demo(ctx context.Context, bin string) (err error) {
+	root, err := binaries.Root()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "krmfn-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	config, err := execconfig.Write(ctx, bin, dir)
+	if err != nil {
+		return err
+	}
+
+	flags := []string{"--disable-runtimes=pod", "--strict-config", "--config=" + config.File, "--functions=" + config.Functions}
+	say("A function runner starts, with the curated functions as executables.", "function-runner "+strings.Join(flags, " "))
+	runner, err := runnerproc.Start(ctx, filepath.Join(bin, binaries.FunctionRunner), filepath.Join(dir, "log"), flags...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, runner.Stop()) }()
+
+	args := []string{"render", example, "--runner", runner.Addr, "--dry-run"}
+	say("krmfn renders a package through it: each function of the pipeline is a gRPC call.", "krmfn "+strings.Join(args, " "))
+	render := exec.CommandContext(ctx, filepath.Join(bin, binaries.Krmfn), args...) //nolint:gosec // a binary of ours
+	render.Dir, render.Stdout, render.Stderr = root, os.Stdout, os.Stderr
+	if err := render.Run(); err != nil {
+		return fmt.Errorf("krmfn render: %w", err)
+	}
+	say("The function runner stops; nothing was changed. Leave out --dry-run to write the package, or try: bin/krmfn render --help", "")
+	return nil
+}
+
+// say prints what happens next, and the command that it is.
+func say(what, command string) {
+	fmt.Printf("\n# %s\n", what)
+	if command != "" {
+		fmt.Printf("$ %s\n\n", command)
+	}
+}

@@ -1,0 +1,90 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conformance holds the released binaries to what a Porch installation relies on, from outside: real processes,
+// real functions, and a client that knows only Porch's contract.
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/krmfn/krmfn/e2e/binaries"
+	"github.com/krmfn/krmfn/e2e/runnerproc"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+)
+
+// bin is where the binaries are.
+var bin string
+
+func TestMain(m *testing.M) { os.Exit(build(m)) }
+
+func build(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "krmfn-conformance-")
+	if err == nil {
+		defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+		bin = dir
+		err = binaries.Build(context.Background(), dir, binaries.FunctionRunner, binaries.WrapperServer, binaries.Functions)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// hostile are programs that do what functions should not, each for one call.
+var hostile = map[string]string{
+	"hang":          "exec sleep 1000",
+	"fork-and-hang": "sleep 1000 & sleep 1000 & wait",
+	"escape":        "setsid sleep 1000 >/dev/null 2>&1 & cat",
+	"hold-pipes":    "sleep 1000 & cat",
+	"flood":         "exec cat /dev/zero",
+	"flood-stderr":  "head -c 20000000 /dev/zero >&2; cat",
+	"early":         `exec <&-; printf 'kind: ResourceList\n'`,
+	"garbage":       "echo '{]'",
+	"fail":          `cat; printf 'results:\n- message: bad port\n  severity: error\n'; echo why >&2; exit 1`,
+	"warn":          `cat; printf 'results:\n- message: m\n  severity: error\n'`,
+	"echo":          "cat",
+}
+
+// startRunner starts a function runner that knows the hostile functions and set-labels, as NAME:v1.
+func startRunner(t *testing.T, flags ...string) (*runnerproc.Process, evaluatorgrpc.FunctionEvaluatorClient) {
+	t.Helper()
+	dir := t.TempDir()
+	var config strings.Builder
+	config.WriteString("functions:\n")
+	for name, script := range hostile {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&config, "- {function: %s, images: ['%s:v1']}\n", name, name)
+	}
+	if err := os.Symlink(filepath.Join(bin, binaries.Functions), filepath.Join(dir, "set-labels")); err != nil {
+		t.Fatal(err)
+	}
+	config.WriteString("- {function: set-labels, images: ['set-labels:v1']}\n")
+	file := filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runner, err := runnerproc.Start(t.Context(), filepath.Join(bin, binaries.FunctionRunner), filepath.Join(dir, "log"),
+		append([]string{"--disable-runtimes=pod", "--strict-config", "--config=" + file, "--functions=" + dir}, flags...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := grpc.NewClient(runner.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20), grpc.MaxCallSendMsgSize(64<<20)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return runner, evaluatorgrpc.NewFunctionEvaluatorClient(conn)
+}

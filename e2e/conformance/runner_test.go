@@ -1,0 +1,186 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/krmfn/krmfn/e2e/binaries"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
+)
+
+func call(ctx context.Context, c evaluatorgrpc.FunctionEvaluatorClient, image string, list []byte) (*evaluator.EvaluateFunctionResponse, error) {
+	return c.EvaluateFunction(ctx, &evaluator.EvaluateFunctionRequest{Image: image, ResourceList: list})
+}
+
+// configMaps returns a list of n ConfigMaps with a functionConfig for set-labels.
+func configMaps(n int) []byte {
+	var list bytes.Buffer
+	list.WriteString("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n")
+	for i := range n {
+		fmt.Fprintf(&list, "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: cm-%05d\n  data:\n    key: value\n", i)
+	}
+	list.WriteString("functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: function-input\n  data:\n    team: platform\n")
+	return list.Bytes()
+}
+
+// stop ends a runner and wants it to exit with code 0.
+func stop(t *testing.T, runner interface{ Stop() error }) {
+	t.Helper()
+	if err := runner.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLargeLists(t *testing.T) {
+	t.Parallel()
+	runner, client := startRunner(t, "--max-request-body-size=20000000")
+	defer stop(t, runner)
+	for _, n := range []int{0, 1, 5000} {
+		resp, err := call(t.Context(), client, "set-labels:v1", configMaps(n))
+		if err != nil {
+			t.Fatalf("%d resources: %v", n, err)
+		}
+		if got := bytes.Count(resp.GetResourceList(), []byte("team: platform")); got != n+1 {
+			t.Errorf("%d of %d resources have the label", got-1, n)
+		}
+	}
+}
+
+func TestConcurrentCallers(t *testing.T) {
+	t.Parallel()
+	runner, client := startRunner(t)
+	defer stop(t, runner)
+	var callers sync.WaitGroup
+	for caller := range 20 {
+		callers.Go(func() {
+			list := configMaps(caller + 1)
+			for range 3 {
+				resp, err := call(t.Context(), client, "set-labels:v1", list)
+				if err != nil || bytes.Count(resp.GetResourceList(), []byte("team: platform")) != caller+2 {
+					t.Errorf("caller %d: got another's answer, or error %v", caller, err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+}
+
+// Every way to misbehave has its answer, and leaves neither processes nor goroutines behind.
+func TestHostileFunctions(t *testing.T) {
+	port := freePort(t)
+	for key, value := range map[string]string{
+		"OTEL_METRICS_EXPORTER": "prometheus", "OTEL_EXPORTER_PROMETHEUS_HOST": "127.0.0.1", "OTEL_EXPORTER_PROMETHEUS_PORT": port,
+	} {
+		t.Setenv(key, value)
+	}
+	runner, client := startRunner(t, "--max-evaluation-time=1s")
+	defer stop(t, runner)
+	list := configMaps(10)
+	if _, err := call(t.Context(), client, "echo:v1", list); err != nil {
+		t.Fatal(err)
+	}
+	before := goroutines(t, port)
+	for name, want := range map[string]codes.Code{
+		"hang": codes.DeadlineExceeded, "fork-and-hang": codes.DeadlineExceeded, "escape": codes.OK, "hold-pipes": codes.OK,
+		"flood": codes.ResourceExhausted, "flood-stderr": codes.OK, "early": codes.OK, "garbage": codes.Internal, "fail": codes.Internal,
+		"warn": codes.OK, "unknown": codes.NotFound,
+	} {
+		for range 3 {
+			if _, err := call(t.Context(), client, name+":v1", list); status.Code(err) != want {
+				t.Errorf("%s ends in %v, want %v", name, err, want)
+			}
+		}
+	}
+	eventually(t, "no process is left", func() bool { return len(descendants(t, runner.PID())) == 0 })
+	eventually(t, "no goroutine is left", func() bool { return goroutines(t, port) <= before })
+	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "krm-function-*")); err != nil || len(left) > 0 {
+		t.Errorf("scratch directories are left: %v (%v)", left, err)
+	}
+}
+
+// A caller that goes away takes its process with it.
+func TestCallerGoesAway(t *testing.T) {
+	t.Parallel()
+	runner, client := startRunner(t)
+	defer stop(t, runner)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := call(ctx, client, "fork-and-hang:v1", nil)
+		ended <- err
+	}()
+	eventually(t, "the function runs", func() bool { return len(descendants(t, runner.PID())) == 3 })
+	cancel()
+	<-ended
+	eventually(t, "no process is left", func() bool { return len(descendants(t, runner.PID())) == 0 })
+}
+
+// SIGTERM lets running evaluations finish, refuses new ones, and ends with exit code 0; one that does not finish is cut
+// off after the drain time.
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+	runner, client := startRunner(t, "--drain-timeout=1s")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := call(t.Context(), client, "hang:v1", nil)
+		ended <- err
+	}()
+	eventually(t, "the function runs", func() bool { return len(descendants(t, runner.PID())) == 1 })
+	begin := time.Now()
+	stop(t, runner)
+	if took := time.Since(begin); took < time.Second {
+		t.Errorf("the shutdown took %v, less than the drain time", took)
+	}
+	if err := <-ended; status.Code(err) != codes.Unavailable {
+		t.Errorf("the call that was cut off ends in %v, want %v", err, codes.Unavailable)
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	t.Parallel()
+	bad := filepath.Join(t.TempDir(), "bad.yaml")
+	if err := os.WriteFile(bad, []byte("functions:\n- function: nope\n  images: [a:v1]\n  color: red\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		flags []string
+		code  int
+		want  []string
+	}{
+		"an unknown flag":      {flags: []string{"--no-such-flag"}, code: 2, want: []string{"no-such-flag"}},
+		"a bad value":          {flags: []string{"--port=-5"}, code: 2, want: []string{`--port is "-5"`}},
+		"no config file":       {flags: []string{"--port=0", "--disable-runtimes=pod", "--config=/missing.yaml"}, code: 1, want: []string{"unexpected error: ", "/missing.yaml is missing"}},
+		"a strict config file": {flags: []string{"--port=0", "--disable-runtimes=pod", "--strict-config", "--config=" + bad}, code: 1, want: []string{bad + ": line 2: ", "line 4: unknown field \"color\""}},
+		"pods":                 {flags: []string{"--port=0", "--config="}, code: 1, want: []string{"WRAPPER_SERVER_IMAGE"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, err := exec.CommandContext(t.Context(), filepath.Join(bin, binaries.FunctionRunner), tc.flags...).CombinedOutput() //nolint:gosec // under test
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != tc.code {
+				t.Errorf("exits with %v, want code %d", err, tc.code)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("says %q, want %q", out, want)
+				}
+			}
+		})
+	}
+}

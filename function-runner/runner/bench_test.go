@@ -1,0 +1,47 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
+)
+
+// BenchmarkCall measures a call that runs nothing: what the server and the chain cost.
+func BenchmarkCall(b *testing.B) {
+	o := options.Default()
+	o.DisableRuntimes, o.Exec.Config = "pod", ""
+	r, err := New(b.Context(), Config{Options: o, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		b.Fatal(err)
+	}
+	listener, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	go func() { _ = r.Serve(b.Context(), listener) }()
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // the benchmark ends
+	client := evaluatorgrpc.NewFunctionEvaluatorClient(conn)
+	req := &evaluator.EvaluateFunctionRequest{Image: "unknown", ResourceList: make([]byte, 4000)}
+	for b.Loop() {
+		if _, err := client.EvaluateFunction(b.Context(), req); status.Code(err) != codes.NotFound {
+			b.Fatal(err)
+		}
+	}
+}

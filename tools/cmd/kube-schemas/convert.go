@@ -1,0 +1,124 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// convert reads an OpenAPI v2 document and writes one line per definition that is an object with fields, sorted by
+// name: the name, the kinds it is the schema of, and the schema, separated by tabs.
+func convert(openAPI []byte, out io.Writer) error {
+	// The rest of the document describes paths; decoding it strictly would fail.
+	var sections struct {
+		Definitions json.RawMessage `json:"definitions"`
+	}
+	if err := json.Unmarshal(openAPI, &sections); err != nil {
+		return err
+	}
+	if len(sections.Definitions) == 0 {
+		return errors.New("it has no definitions")
+	}
+	var all definitions
+	decoder := json.NewDecoder(bytes.NewReader(sections.Definitions))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&all); err != nil {
+		return err
+	}
+	if quantity := all[quantityName]; quantity != nil {
+		quantity.Format = quantityFormat
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		def := all[name]
+		if !def.shared() {
+			continue
+		}
+		body, err := all.object(def)
+		if err != nil {
+			return fmt.Errorf("definition %s: %w", name, err)
+		}
+		text, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("definition %s: %w", name, err)
+		}
+		if _, err := fmt.Fprintf(out, "%s\t%s\t%s\n", name, strings.Join(def.kinds(), ","), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// definitions are the types of an OpenAPI document by name.
+type definitions map[string]*definition
+
+// object converts a definition that has a line of its own. It allows null, as most fields that refer to it may be null.
+func (all definitions) object(def *definition) (*schema, error) {
+	if def.Type != "object" || def.Items != nil || def.AdditionalProperties != nil {
+		return nil, errors.New("want an object of named fields and nothing else")
+	}
+	out := &schema{Type: []string{def.Type, "null"}, Required: def.Required, Properties: map[string]*schema{}}
+	for field, value := range def.Properties {
+		converted, err := all.value(value, slices.Contains(def.Required, field))
+		if err != nil {
+			return nil, fmt.Errorf("field %s: %w", field, err)
+		}
+		out.Properties[field] = converted
+	}
+	for _, gvk := range def.Kinds {
+		out.allow("apiVersion", gvk.apiVersion())
+		out.allow("kind", gvk.Kind)
+	}
+	return out, nil
+}
+
+// value converts what a field, a list or a map holds. Unless it is required it may be null, which the API server takes
+// for "not set".
+func (all definitions) value(def *definition, required bool) (*schema, error) {
+	switch {
+	case def == nil:
+		return nil, nil
+	case def.Ref != "":
+		return all.reference(def.Ref, required)
+	case def.shared():
+		return nil, errors.New("an object of named fields within another definition: want a reference to it")
+	}
+
+	out := &schema{Type: def.types()}
+	if len(out.Type) > 0 && !required {
+		out.Type = append(out.Type, "null")
+	}
+	if def.Format == "date-time" { // the only format of Kubernetes that JSON schema knows
+		out.Format = def.Format
+	}
+	var err error
+	if out.Items, err = all.value(def.Items, false); err != nil {
+		return nil, err
+	}
+	out.AdditionalProperties, err = all.value(def.AdditionalProperties, false)
+	return out, err
+}
+
+// reference converts a reference: to the name of an object, or to the schema of anything smaller in its place.
+func (all definitions) reference(ref string, required bool) (*schema, error) {
+	name, local := strings.CutPrefix(ref, "#/definitions/")
+	target := all[name]
+	switch {
+	case !local || target == nil:
+		return nil, fmt.Errorf("reference %q leads nowhere", ref)
+	case !target.shared():
+		return all.value(target, required)
+	case required:
+		return &schema{Type: []string{"object"}, AllOf: []*schema{{Ref: name}}}, nil
+	default:
+		return &schema{Ref: name}, nil
+	}
+}

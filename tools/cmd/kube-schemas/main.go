@@ -1,0 +1,60 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kube-schemas writes the JSON schemas of a Kubernetes release's resources, as one text file.
+//
+// It reads the OpenAPI v2 document that the Go module k8s.io/kubernetes carries (api/openapi-spec/swagger.json), which
+// it gets with "go mod download", and writes the format that package services/functions/schemas documents and embeds.
+// The same release gives the same bytes, so that a check can generate again and compare.
+//
+//	kube-schemas -version v1.36.3 -sum h1:… -out kubernetes.tsv
+//
+// The sum is the module's in the Go checksum database: other content under the same version is refused.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "kube-schemas:", err)
+		os.Exit(1)
+	}
+}
+
+// run does what the arguments ask for; what the flag package has to say goes to stderr.
+func run(ctx context.Context, args []string, stderr io.Writer) error {
+	flags := flag.NewFlagSet("kube-schemas", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	version := flags.String("version", "", "version of the module k8s.io/kubernetes, such as v1.36.3")
+	sum := flags.String("sum", "", "checksum of that module, in the form of go.sum (h1:…)")
+	out := flags.String("out", "", "file to write")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *version == "" || *sum == "" || *out == "" || flags.NArg() > 0 {
+		return errors.New("want the flags -version, -sum and -out, and nothing else")
+	}
+
+	spec, err := openAPI(ctx, *version, *sum)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "# kubernetes %s\n", *version)
+	if err := convert(spec, &text); err != nil {
+		return fmt.Errorf("convert the OpenAPI document of kubernetes %s: %w", *version, err)
+	}
+	return os.WriteFile(*out, text.Bytes(), 0o644)
+}

@@ -1,0 +1,108 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"path"
+	"path/filepath"
+)
+
+// user is the one that the images of Porch run as, so that pod security settings made for them fit.
+const user = "10001:10001"
+
+// sources are where the content of images comes from, for one architecture.
+type sources struct {
+	binaries  string // directory of the commands
+	caBundle  string // certificates to trust, PEM; none where it is empty
+	functions []function
+}
+
+// images lists the images. Paths are those of Porch's images, which manifests and pod templates name.
+func (s sources) images() ([]image, error) {
+	runner, err := s.functionRunner()
+	if err != nil {
+		return nil, err
+	}
+	return []image{runner, s.wrapperServer(), s.krmfn()}, nil
+}
+
+// functionRunner has the curated functions beside the server, so that it evaluates them without a pod.
+func (s sources) functionRunner() (image, error) {
+	config, err := execConfig(s.functions)
+	if err != nil {
+		return image{}, err
+	}
+	const home = "home/nonroot/"
+	functions := files{home + "functions/functions": executable(s.binary("functions"))}
+	for _, f := range s.functions {
+		functions[home+"functions/"+f.name] = symlink("functions")
+	}
+	return image{
+		name:  "function-runner",
+		title: "Evaluates KRM functions over gRPC",
+		layers: []files{
+			s.base(),
+			functions,
+			{
+				home + "server":            executable(s.binary("function-runner")),
+				home + "config.yaml":       text(config),
+				home + "grpc-health-probe": executable(s.binary("wrapper-server")),
+				"grpc-health-probe":        symlink(home + "grpc-health-probe"),
+			},
+		},
+		entrypoint: []string{"/" + home + "server", "--config=/" + home + "config.yaml", "--functions=/" + home + "functions"},
+		ports:      []string{"9445/tcp"},
+		dir:        "/" + path.Clean(home),
+	}, nil
+}
+
+// wrapperServer is copied into function pods, by its own cp or as an image volume, from either of two directories:
+// pod templates name the one or, if they are older, the other.
+func (s sources) wrapperServer() image {
+	const dir, olderDir = "home/nonroot/wrapper-server/", "wrapper-server/"
+	return image{
+		name:  "wrapper-server",
+		title: "Serves one KRM function over gRPC from inside its pod",
+		layers: []files{{
+			dir + "wrapper-server":         executable(s.binary("wrapper-server")),
+			dir + "grpc-health-probe":      symlink("wrapper-server"),
+			olderDir + "wrapper-server":    hardlink(dir + "wrapper-server"),
+			olderDir + "grpc-health-probe": symlink("wrapper-server"),
+			"bin/cp":                       symlink("../" + dir + "wrapper-server"),
+			"usr/bin/cp":                   symlink("../../" + dir + "wrapper-server"),
+		}},
+		entrypoint: []string{"/" + dir + "wrapper-server"},
+		ports:      []string{"9446/tcp"},
+		dir:        "/",
+	}
+}
+
+// krmfn is the command for people.
+func (s sources) krmfn() image {
+	return image{
+		name:       "krmfn",
+		title:      "Renders packages and evaluates KRM functions from the command line",
+		layers:     []files{s.base(), {"usr/local/bin/krmfn": executable(s.binary("krmfn"))}},
+		entrypoint: []string{"/usr/local/bin/krmfn"},
+		dir:        "/",
+	}
+}
+
+// base is what programs expect to find in any system: who they are, whom to trust, where to put temporary files.
+func (s sources) base() files {
+	f := files{
+		"etc/passwd": text("root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:10001:10001:nonroot:/home/nonroot:/sbin/nologin\n"),
+		"etc/group":  text("root:x:0:\nnonroot:x:10001:\n"),
+		"tmp":        directory(0o1777),
+	}
+	if s.caBundle != "" {
+		f["etc/ssl/certs/ca-certificates.crt"] = readable(s.caBundle)
+	}
+	return f
+}
+
+// binary is the path of a command.
+func (s sources) binary(name string) string {
+	return filepath.Join(s.binaries, name)
+}

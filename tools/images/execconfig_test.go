@@ -1,0 +1,37 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestExecConfig(t *testing.T) {
+	t.Parallel()
+
+	got, err := execConfig([]function{
+		{name: "set-labels", tags: []string{"v0.2", "v0.2.4"}},
+		{name: "starlark", tags: []string{"v0.5.5"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `functions:
+- function: set-labels
+  images:
+  - ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2
+  - ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2.4
+  - gcr.io/kpt-fn/set-labels:v0.2
+  - gcr.io/kpt-fn/set-labels:v0.2.4
+- function: starlark
+  images:
+  - ghcr.io/kptdev/krm-functions-catalog/starlark:v0.5.5
+  - gcr.io/kpt-fn/starlark:v0.5.5
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,46 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command images builds krmfn's container images from its static commands, without Docker and without a base image.
+//
+// Its arguments are the architectures to build for, each a directory with the commands beneath that of --binaries. The
+// same commands, version and certificates give the same digests, on any machine.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/krmfn/krmfn/services/functions"
+)
+
+func main() {
+	binaries := flag.String("binaries", "build/linux", "directory that has the commands in a directory for each architecture")
+	caBundle := flag.String("ca-bundle", "", "PEM file of the certificates that images trust; none if empty")
+	var out store
+	flag.StringVar(&out.dir, "out", "build/images", "directory to write images to")
+	flag.StringVar(&out.registry, "registry", "ghcr.io/krmfn", "prefix of the images' repositories")
+	flag.StringVar(&out.version, "version", "dev", "tag of the images")
+	flag.Parse()
+
+	perArch := make(map[string]sources)
+	for _, arch := range flag.Args() {
+		perArch[arch] = sources{binaries: filepath.Join(*binaries, arch), caBundle: *caBundle, functions: curated()}
+	}
+	if err := run(perArch, out, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "images:", err)
+		os.Exit(1)
+	}
+}
+
+// curated lists the curated functions.
+func curated() []function {
+	all := functions.All()
+	list := make([]function, 0, len(all))
+	for _, f := range all {
+		list = append(list, function{name: f.Name, tags: f.Tags})
+	}
+	return list
+}

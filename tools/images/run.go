@@ -1,0 +1,75 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// run builds all images, for each architecture from its sources, writes them to out, and says on w what it wrote.
+func run(perArch map[string]sources, out store, w io.Writer) error {
+	if len(perArch) == 0 {
+		return errors.New("no architecture: name at least one, as in: images amd64 arm64")
+	}
+	built := make(map[string]map[string]v1.Image) // by name, then architecture
+	for arch, from := range perArch {
+		images, err := from.images()
+		if err != nil {
+			return err
+		}
+		for _, i := range images {
+			img, err := i.build(arch, out.version)
+			if err != nil {
+				return err
+			}
+			if built[i.name] == nil {
+				built[i.name] = make(map[string]v1.Image)
+			}
+			built[i.name][arch] = img
+		}
+	}
+	return writeAll(built, out, w)
+}
+
+// writeAll writes images and a line about each.
+func writeAll(built map[string]map[string]v1.Image, out store, w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "IMAGE\tFOR\tSIZE\tLAYOUT\tDIGEST")
+	for _, name := range slices.Sorted(maps.Keys(built)) {
+		digest, err := out.write(name, built[name])
+		if err != nil {
+			return err
+		}
+		arches := slices.Sorted(maps.Keys(built[name]))
+		size, err := compressedSize(built[name][arches[0]])
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(table, "%s/%s:%s\t%s\t%.1f MB\t%s\t%s\n", out.registry, name, out.version,
+			strings.Join(arches, ","), float64(size)/1e6, filepath.Join(out.dir, name), digest)
+	}
+	return table.Flush()
+}
+
+// compressedSize is what pulling an image transfers, in bytes.
+func compressedSize(img v1.Image) (int64, error) {
+	manifest, err := img.Manifest()
+	if err != nil {
+		return 0, fmt.Errorf("read manifest: %w", err)
+	}
+	size := manifest.Config.Size
+	for _, layer := range manifest.Layers {
+		size += layer.Size
+	}
+	return size, nil
+}
