@@ -37,7 +37,7 @@ func Build(ctx context.Context, dir string, names ...string) error {
 		return err
 	}
 	for _, name := range names {
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), ".") //nolint:gosec // names are ours
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), ".")
 		build.Dir = filepath.Join(root, sources[name])
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {

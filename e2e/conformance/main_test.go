@@ -62,7 +62,7 @@ func startRunner(t *testing.T, flags ...string) (*runnerproc.Process, evaluatorg
 	var config strings.Builder
 	config.WriteString("functions:\n")
 	for name, script := range hostile {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&config, "- {function: %s, images: ['%s:v1']}\n", name, name)

@@ -171,7 +171,7 @@ func TestStartErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := exec.CommandContext(t.Context(), filepath.Join(bin, binaries.FunctionRunner), tc.flags...).CombinedOutput() //nolint:gosec // under test
+			out, err := exec.CommandContext(t.Context(), filepath.Join(bin, binaries.FunctionRunner), tc.flags...).CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != tc.code {
 				t.Errorf("exits with %v, want code %d", err, tc.code)

@@ -30,13 +30,13 @@ type Process struct {
 // Start starts a function runner with flags on a port of the system's choice, and returns when it serves. Its log goes to
 // the file logFile. It is killed when ctx ends; see Stop for the gentle way.
 func Start(ctx context.Context, binary, logFile string, flags ...string) (*Process, error) {
-	log, err := os.Create(logFile) //nolint:gosec // the caller's choice
+	log, err := os.Create(logFile)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close() //nolint:errcheck // the process has its own
 	p := &Process{ended: make(chan struct{})}
-	p.cmd = exec.CommandContext(ctx, binary, append([]string{"--port=0"}, flags...)...) //nolint:gosec // under test
+	p.cmd = exec.CommandContext(ctx, binary, append([]string{"--port=0"}, flags...)...)
 	p.cmd.Stderr = log
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the function runner: %w", err)
@@ -59,7 +59,7 @@ func (p *Process) waitServing(logFile string) error {
 		case <-p.ended:
 			over = true
 		}
-		text, err := os.ReadFile(logFile) //nolint:gosec // the file that was made above
+		text, err := os.ReadFile(logFile)
 		if err != nil {
 			return err
 		}

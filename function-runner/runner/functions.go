@@ -33,8 +33,9 @@ func (f *functions) Prepare(_ context.Context, image string) *evaluatorv1.Prepar
 
 // List lists the functions with executables.
 func (f *functions) List() []*evaluatorv1.Function {
-	var list []*evaluatorv1.Function
-	for _, fn := range f.exec.Functions() {
+	known := f.exec.Functions()
+	list := make([]*evaluatorv1.Function, 0, len(known))
+	for _, fn := range known {
 		images := slices.Clone(fn.Images)
 		slices.Sort(images)
 		list = append(list, &evaluatorv1.Function{

@@ -68,7 +68,7 @@ func start(t *testing.T, change func(*options.Options)) *fixture {
 			}
 		}
 	}) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+scripts[name]+"\n"), 0o755); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+scripts[name]+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&config, "- function: %s\n  images: ['r.io/%s:v1']\n", name, name)

@@ -153,8 +153,11 @@ func TestBusy(t *testing.T) {
 		t.Errorf("got error %v, want that the runner is busy", err)
 	}
 	cancel()
-	<-ended
-	<-ended
+	for range 2 {
+		if err := <-ended; status.Code(err) != codes.Canceled {
+			t.Errorf("a canceled call ends in %v, want %v", err, codes.Canceled)
+		}
+	}
 	// The server learns of the callers' going a little later than they do.
 	err := status.Error(codes.ResourceExhausted, "")
 	for status.Code(err) == codes.ResourceExhausted && t.Context().Err() == nil {
@@ -215,5 +218,7 @@ func TestDrain(t *testing.T) {
 	case <-within(t, 300*time.Millisecond).Done():
 	}
 	cancel()
-	<-ended
+	if err := <-ended; status.Code(err) != codes.Canceled {
+		t.Errorf("the canceled call ends in %v, want %v", err, codes.Canceled)
+	}
 }

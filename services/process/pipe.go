@@ -14,14 +14,14 @@ import (
 
 // pipes makes the three pipes. The child's ends go to the command, ours stay in p.
 func (p *started) pipes() error {
-	var ends [6]*os.File
-	for i := 0; i < len(ends); i += 2 {
+	ends := make([]*os.File, 0, 6)
+	for range 3 {
 		r, w, err := os.Pipe()
 		if err != nil {
-			closeAll(ends[:i]...)
+			closeAll(ends...)
 			return err
 		}
-		ends[i], ends[i+1] = r, w
+		ends = append(ends, r, w)
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = ends[0], ends[3], ends[5]
 	p.theirs = []*os.File{ends[0], ends[3], ends[5]}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // keptScratch is how many unused scratch directories are kept. Making and removing one takes a journalling file system
@@ -72,11 +71,11 @@ func pristine(dir string) bool {
 	if err != nil || info.Mode() != fs.ModeDir|0o700 {
 		return false
 	}
-	f, err := os.Open(dir) //nolint:gosec // a directory of ours
+	f, err := os.Open(dir)
 	if err != nil {
 		return false
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	_, err = f.Readdirnames(1)
 	return errors.Is(err, io.EOF)
 }
@@ -87,11 +86,25 @@ func remove(dir string) {
 		return
 	}
 	// A function may have taken away its own permissions.
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
+	makeAccessible(dir)
+	_ = os.RemoveAll(dir)
+}
+
+// makeAccessible gives back the permissions of a directory and those below it. It does not follow links that lead out:
+// what is in there may still be changed by a process that outlived its call.
+func makeAccessible(dir string) {
+	if os.Chmod(dir, 0o700) != nil { //nolint:gosec // a directory needs its x bit to be emptied
+		return
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	_ = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, _ error) error {
 		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) //nolint:gosec // a directory needs its x bit to be emptied
+			_ = root.Chmod(path, 0o700)
 		}
 		return nil
 	})
-	_ = os.RemoveAll(dir)
 }

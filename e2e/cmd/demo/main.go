@@ -63,7 +63,7 @@ func demo(ctx context.Context, bin string) (err error) {
 
 	args := []string{"render", example, "--runner", runner.Addr, "--dry-run"}
 	say("krmfn renders a package through it: each function of the pipeline is a gRPC call.", "krmfn "+strings.Join(args, " "))
-	render := exec.CommandContext(ctx, filepath.Join(bin, binaries.Krmfn), args...) //nolint:gosec // a binary of ours
+	render := exec.CommandContext(ctx, filepath.Join(bin, binaries.Krmfn), args...)
 	render.Dir, render.Stdout, render.Stderr = root, os.Stdout, os.Stderr
 	if err := render.Run(); err != nil {
 		return fmt.Errorf("krmfn render: %w", err)

@@ -35,10 +35,9 @@ type catalog struct {
 	anyTag    map[string]*Function
 }
 
-// newCatalog indexes functions by the references they are resolved to with a prefix. The first function of an image wins;
-// the images of the others are returned.
-func newCatalog(functions []Function, prefix string) (c *catalog, duplicates []string) {
-	c = &catalog{functions: functions, exact: map[string]*Function{}, anyTag: map[string]*Function{}}
+// newCatalog indexes functions by the references they are resolved to with a prefix. The first function of an image wins.
+func newCatalog(functions []Function, prefix string) *catalog {
+	c := &catalog{functions: functions, exact: map[string]*Function{}, anyTag: map[string]*Function{}}
 	for i := range functions {
 		f := &functions[i]
 		for _, name := range f.Images {
@@ -47,14 +46,12 @@ func newCatalog(functions []Function, prefix string) (c *catalog, duplicates []s
 				index = c.anyTag
 				key, _, _ = image.Split(key)
 			}
-			if _, taken := index[key]; taken || key == "" {
-				duplicates = append(duplicates, name)
-				continue
+			if _, taken := index[key]; !taken && key != "" {
+				index[key] = f
 			}
-			index[key] = f
 		}
 	}
-	return c, duplicates
+	return c
 }
 
 // find returns the function of a reference that is in its canonical form, or nil.
@@ -81,7 +78,7 @@ func canonical(name, prefix string) string {
 // loadCatalog reads a config file. An error means that there is no catalog to be had from it; problems that there is one
 // without the entries that they name.
 func loadCatalog(file, dir, prefix string) (*catalog, []Problem, error) {
-	text, err := os.ReadFile(file) //nolint:gosec // the operator names the file
+	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, fmt.Errorf("the config file %s is missing, name another with --config or none with --config=", file)
 	}
@@ -118,8 +115,7 @@ func loadCatalog(file, dir, prefix string) (*catalog, []Problem, error) {
 		functions = append(functions, f)
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int { return a.Line - b.Line })
-	c, _ := newCatalog(functions, prefix)
-	return c, problems, nil
+	return newCatalog(functions, prefix), problems, nil
 }
 
 // problemsError makes one error of problems.

@@ -29,8 +29,7 @@ type Evaluator struct {
 // else of the environment. Short names are resolved with prefix.
 func New(runner *process.Runner, gate *evaluation.Gate, env []string, prefix string, functions ...Function) *Evaluator {
 	e := &Evaluator{runner: runner, gate: gate, env: env, prefix: prefix}
-	c, _ := newCatalog(functions, prefix)
-	e.catalog.Store(c)
+	e.catalog.Store(newCatalog(functions, prefix))
 	return e
 }
 

@@ -91,7 +91,7 @@ var errNone = errors.New("no exporter is asked for")
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flush)
 	defer cancel()
-	var errs []error
+	errs := make([]error, 0, len(t.shutdown))
 	for _, shutdown := range t.shutdown {
 		errs = append(errs, shutdown(ctx))
 	}

@@ -16,6 +16,8 @@ import (
 )
 
 // The environment of Porch's manifests makes metrics appear where Prometheus looks for them.
+//
+//nolint:paralleltest // the environment is the process's
 func TestPrometheus(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

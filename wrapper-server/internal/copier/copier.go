@@ -96,7 +96,7 @@ func copyLink(source, target string) error {
 
 // copyFile writes beside the target and renames, because a program that is being executed cannot be written to.
 func copyFile(source, target string, info fs.FileInfo) (err error) {
-	in, err := os.Open(source) //nolint:gosec // copying what it is told to is what it is for
+	in, err := os.Open(source)
 	if err != nil {
 		return err
 	}

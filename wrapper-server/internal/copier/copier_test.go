@@ -18,7 +18,7 @@ import (
 func tools(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "wrapper-server"), []byte("program"), 0o555)) //nolint:gosec // a program
+	must(t, os.WriteFile(filepath.Join(dir, "wrapper-server"), []byte("program"), 0o555))
 	must(t, os.Chtimes(filepath.Join(dir, "wrapper-server"), time.Unix(1e9, 0), time.Unix(1e9, 0)))
 	must(t, os.Symlink("wrapper-server", filepath.Join(dir, "grpc-health-probe")))
 	must(t, os.Mkdir(filepath.Join(dir, "sub"), 0o750))
@@ -95,7 +95,7 @@ func TestReplacesARunningProgram(t *testing.T) {
 	must(t, err)
 	defer old.Close() //nolint:errcheck // only read
 	must(t, os.Remove(filepath.Join(source, "wrapper-server")))
-	must(t, os.WriteFile(filepath.Join(source, "wrapper-server"), []byte("new"), 0o555)) //nolint:gosec // a program
+	must(t, os.WriteFile(filepath.Join(source, "wrapper-server"), []byte("new"), 0o555))
 	must(t, Run([]string{"-a", source + "/.", target}))
 	text := make([]byte, 7)
 	if _, err := old.Read(text); err != nil || string(text) != "program" {

@@ -120,7 +120,9 @@ func TestNoPlaceLeft(t *testing.T) {
 	}
 	cancel()
 	for range calls - 1 {
-		<-ended
+		if err := <-ended; status.Code(err) != codes.Canceled {
+			t.Errorf("a canceled call ends in %v, want %v", err, codes.Canceled)
+		}
 	}
 }
 
