@@ -32,11 +32,11 @@ func setup(b *testing.B) (bare, viaRunner func() error) {
 	b.Helper()
 	dir := b.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := binaries.Build(ctx, dir, binaries.FunctionRunner, binaries.Functions); err != nil {
+	if err := binaries.Build(ctx, dir, binaries.FunctionRunner, binaries.FunctionsLight); err != nil {
 		b.Fatal(err)
 	}
 	function := filepath.Join(dir, "set-labels")
-	if err := os.Symlink(binaries.Functions, function); err != nil {
+	if err := os.Symlink(binaries.FunctionsLight, function); err != nil {
 		b.Fatal(err)
 	}
 	config := filepath.Join(dir, "config.yaml")

@@ -20,6 +20,7 @@ var sources = map[string]string{
 	WrapperServer:  "wrapper-server",
 	Krmfn:          "krmfn",
 	Functions:      "services/cmd/functions",
+	FunctionsLight: "services/cmd/functions",
 }
 
 // The names of the commands.
@@ -27,7 +28,9 @@ const (
 	FunctionRunner = "function-runner"
 	WrapperServer  = "wrapper-server"
 	Krmfn          = "krmfn"
+	// Functions serves all curated functions, FunctionsLight those that start fast.
 	Functions      = "functions"
+	FunctionsLight = "functions-light"
 )
 
 // Build builds commands into dir, the way releases are built.
@@ -37,7 +40,11 @@ func Build(ctx context.Context, dir string, names ...string) error {
 		return err
 	}
 	for _, name := range names {
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), ".")
+		tags := "grpcnotrace"
+		if name == FunctionsLight {
+			tags += ",light"
+		}
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", tags, "-ldflags", "-s -w", "-o", filepath.Join(dir, name), ".")
 		build.Dir = filepath.Join(root, sources[name])
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {

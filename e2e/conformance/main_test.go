@@ -31,7 +31,7 @@ func build(m *testing.M) int {
 	if err == nil {
 		defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
 		bin = dir
-		err = binaries.Build(context.Background(), dir, binaries.FunctionRunner, binaries.WrapperServer, binaries.Functions)
+		err = binaries.Build(context.Background(), dir, binaries.FunctionRunner, binaries.WrapperServer, binaries.FunctionsLight)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -67,7 +67,7 @@ func startRunner(t *testing.T, flags ...string) (*runnerproc.Process, evaluatorg
 		}
 		fmt.Fprintf(&config, "- {function: %s, images: ['%s:v1']}\n", name, name)
 	}
-	if err := os.Symlink(filepath.Join(bin, binaries.Functions), filepath.Join(dir, "set-labels")); err != nil {
+	if err := os.Symlink(filepath.Join(bin, binaries.FunctionsLight), filepath.Join(dir, "set-labels")); err != nil {
 		t.Fatal(err)
 	}
 	config.WriteString("- {function: set-labels, images: ['set-labels:v1']}\n")

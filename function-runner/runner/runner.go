@@ -43,6 +43,12 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.loader != nil {
+		if err := r.loader.Load(); err != nil {
+			return nil, err
+		}
+	}
+	// The server has goroutines from here on, which end with Serve.
 	if r.server, err = r.newServer(ctx); err != nil {
 		return nil, err
 	}
@@ -51,11 +57,6 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 		Evaluator: evaluator, Functions: &functions{exec: r.exec},
 		MaxListSize: c.Options.Limits.MaxListSize, MaxMessageSize: c.Options.Limits.MaxMessageSize,
 	})
-	if r.loader != nil {
-		if err := r.loader.Load(); err != nil {
-			return nil, err
-		}
-	}
 	r.updateHealth()
 	return r, nil
 }
