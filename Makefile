@@ -24,7 +24,7 @@ LINTER   := go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 # Static, stripped, the same bytes wherever they are built; and without the trace pages of gRPC, which nobody serves and
 # which would bring an HTML template engine into every function pod.
 LDFLAGS  := -s -w -X github.com/krmfn/krmfn/services/version.release=$(VERSION)
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags grpcnotrace -ldflags "$(LDFLAGS)"
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" -tags grpcnotrace
 
 # The race detector needs a C compiler, which building krmfn does not.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
@@ -42,7 +42,7 @@ SCHEMAS := services/functions/schemas/kubernetes.tsv
 
 ##@ Use
 
-.PHONY: help demo build images $(COMMANDS:%=build/%) $(ARCHES:%=build-linux/%)
+.PHONY: help demo build images $(COMMANDS:%=build/%) build/functions-light $(ARCHES:%=build-linux/%)
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
@@ -51,10 +51,16 @@ help: ## Show this list
 demo: build ## Render an example package through a function runner, on this machine
 	@go -C e2e run ./cmd/demo --bin $(CURDIR)/bin
 
-build: $(COMMANDS:%=build/%) ## Build all commands into bin/
+build: $(COMMANDS:%=build/%) build/functions-light ## Build all commands into bin/
 $(COMMANDS:%=build/%): build/%:
 	@echo "build $(@F)"
 	@cd $* && $(GO_BUILD) -o $(CURDIR)/bin/ .
+
+# The functions once more, without those whose libraries take long to start.
+build/functions-light:
+	@echo "build $(@F)"
+	@cd services/cmd/functions && $(GO_BUILD),light -o $(CURDIR)/bin/$(@F) .
+
 
 images: $(ARCHES:%=build-linux/%) ## Build the container images into build/images/, without Docker
 	@go -C tools/images run . --binaries $(CURDIR)/build/linux --out $(CURDIR)/build/images \
@@ -64,6 +70,7 @@ $(ARCHES:%=build-linux/%): build-linux/%:
 		echo "build $$c for linux/$*"; \
 		(cd $$c && GOOS=linux GOARCH=$* $(GO_BUILD) -o $(CURDIR)/build/linux/$*/ .) || exit 1; \
 	done
+	@cd services/cmd/functions && GOOS=linux GOARCH=$* $(GO_BUILD),light -o $(CURDIR)/build/linux/$*/functions-light .
 
 ##@ Check
 

@@ -31,7 +31,10 @@ func call(ctx context.Context, c evaluatorgrpc.FunctionEvaluatorClient, image st
 // configMaps returns a list of n ConfigMaps with a functionConfig for set-labels.
 func configMaps(n int) []byte {
 	var list bytes.Buffer
-	list.WriteString("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n")
+	list.WriteString("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n")
+	if n > 0 {
+		list.WriteString("items:\n")
+	}
 	for i := range n {
 		fmt.Fprintf(&list, "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: cm-%05d\n  data:\n    key: value\n", i)
 	}
@@ -83,14 +86,14 @@ func TestConcurrentCallers(t *testing.T) {
 
 // Every way to misbehave has its answer, and leaves neither processes nor goroutines behind.
 func TestHostileFunctions(t *testing.T) {
-	port := freePort(t)
+	port, temporary := freePort(t), t.TempDir()
+	t.Setenv("TMPDIR", temporary)
 	for key, value := range map[string]string{
 		"OTEL_METRICS_EXPORTER": "prometheus", "OTEL_EXPORTER_PROMETHEUS_HOST": "127.0.0.1", "OTEL_EXPORTER_PROMETHEUS_PORT": port,
 	} {
 		t.Setenv(key, value)
 	}
 	runner, client := startRunner(t, "--max-evaluation-time=1s")
-	defer stop(t, runner)
 	list := configMaps(10)
 	if _, err := call(t.Context(), client, "echo:v1", list); err != nil {
 		t.Fatal(err)
@@ -109,8 +112,9 @@ func TestHostileFunctions(t *testing.T) {
 	}
 	eventually(t, "no process is left", func() bool { return len(descendants(t, runner.PID())) == 0 })
 	eventually(t, "no goroutine is left", func() bool { return goroutines(t, port) <= before })
-	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "krm-function-*")); err != nil || len(left) > 0 {
-		t.Errorf("scratch directories are left: %v (%v)", left, err)
+	stop(t, runner)
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("temporary files are left: %v (%v)", left, err)
 	}
 }
 

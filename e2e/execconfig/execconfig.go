@@ -10,10 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
-	"github.com/krmfn/krmfn/services/functions"
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/e2e/binaries"
 )
 
 // Config is what a function runner is started with.
@@ -34,19 +32,15 @@ func Write(ctx context.Context, bin, dir string) (Config, error) {
 		return Config{}, err
 	}
 	// The light one comes second and takes over what it has: it starts faster.
-	for _, name := range []string{"functions", "functions-light"} {
+	for _, name := range []string{binaries.Functions, binaries.FunctionsLight} {
 		link := exec.CommandContext(ctx, filepath.Join(bin, name), "link", c.Functions)
 		if out, err := link.CombinedOutput(); err != nil {
 			return Config{}, fmt.Errorf("link the executables of functions: %w\n%s", err, out)
 		}
 	}
-	var text strings.Builder
-	text.WriteString("functions:\n")
-	for _, f := range functions.All() {
-		fmt.Fprintf(&text, "- function: %s\n  images:\n", f.Name)
-		for _, tag := range f.Tags {
-			fmt.Fprintf(&text, "  - %s/%s:%s\n  - %s/%s:%s\n", image.CatalogPrefix, f.Name, tag, image.FormerCatalogPrefix, f.Name, tag)
-		}
+	text, err := exec.CommandContext(ctx, filepath.Join(bin, binaries.Functions), "config").Output()
+	if err != nil {
+		return Config{}, fmt.Errorf("print the config file of functions: %w", err)
 	}
-	return c, os.WriteFile(c.File, []byte(text.String()), 0o600)
+	return c, os.WriteFile(c.File, text, 0o600)
 }

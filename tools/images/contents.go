@@ -6,6 +6,8 @@ package main
 import (
 	"path"
 	"path/filepath"
+
+	"github.com/krmfn/krmfn/services/functions"
 )
 
 // user is the one that the images of Porch run as, so that pod security settings made for them fit.
@@ -15,7 +17,7 @@ const user = "10001:10001"
 type sources struct {
 	binaries  string // directory of the commands
 	caBundle  string // certificates to trust, PEM; none where it is empty
-	functions []function
+	functions []functions.Function
 }
 
 // images lists the images. Paths are those of Porch's images, which manifests and pod templates name.
@@ -29,24 +31,31 @@ func (s sources) images() ([]image, error) {
 
 // functionRunner has the curated functions beside the server, so that it evaluates them without a pod.
 func (s sources) functionRunner() (image, error) {
-	config, err := execConfig(s.functions)
+	config, err := functions.ExecConfig(s.functions)
 	if err != nil {
 		return image{}, err
 	}
-	const home = "home/nonroot/"
-	functions := files{home + "functions/functions": executable(s.binary("functions"))}
+	const home, complete, light = "home/nonroot/", "functions", "functions-light"
+	programs := files{
+		home + "functions/" + complete: executable(s.binary(complete)),
+		home + "functions/" + light:    executable(s.binary(light)),
+	}
 	for _, f := range s.functions {
-		functions[home+"functions/"+f.name] = symlink("functions")
+		program := light
+		if f.Heavy {
+			program = complete
+		}
+		programs[home+"functions/"+f.Name] = symlink(program)
 	}
 	return image{
 		name:  "function-runner",
 		title: "Evaluates KRM functions over gRPC",
 		layers: []files{
 			s.base(),
-			functions,
+			programs,
 			{
 				home + "server":            executable(s.binary("function-runner")),
-				home + "config.yaml":       text(config),
+				home + "config.yaml":       text(string(config)),
 				home + "grpc-health-probe": executable(s.binary("wrapper-server")),
 				"grpc-health-probe":        symlink(home + "grpc-health-probe"),
 			},

@@ -27,20 +27,10 @@ func main() {
 
 	perArch := make(map[string]sources)
 	for _, arch := range flag.Args() {
-		perArch[arch] = sources{binaries: filepath.Join(*binaries, arch), caBundle: *caBundle, functions: curated()}
+		perArch[arch] = sources{binaries: filepath.Join(*binaries, arch), caBundle: *caBundle, functions: functions.All()}
 	}
 	if err := run(perArch, out, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "images:", err)
 		os.Exit(1)
 	}
-}
-
-// curated lists the curated functions.
-func curated() []function {
-	all := functions.All()
-	list := make([]function, 0, len(all))
-	for _, f := range all {
-		list = append(list, function{name: f.Name, tags: f.Tags})
-	}
-	return list
 }

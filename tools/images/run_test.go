@@ -21,6 +21,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/krmfn/krmfn/services/functions"
 )
 
 var names = []string{"function-runner", "krmfn", "wrapper-server"}
@@ -115,17 +117,18 @@ func TestFilesOfImages(t *testing.T) {
 
 	tests := map[string]map[string]string{
 		"function-runner": {
-			"etc/group":                          "-r--r--r--",
-			"etc/passwd":                         "-r--r--r--",
-			"etc/ssl/certs/ca-certificates.crt":  "-r--r--r-- ca",
-			"grpc-health-probe":                  "Lrwxrwxrwx > home/nonroot/grpc-health-probe",
-			"home/nonroot/config.yaml":           "-r--r--r--",
-			"home/nonroot/functions/functions":   "-r-xr-xr-x functions",
-			"home/nonroot/functions/set-labels":  "Lrwxrwxrwx > functions",
-			"home/nonroot/functions/kubeconform": "Lrwxrwxrwx > functions",
-			"home/nonroot/grpc-health-probe":     "-r-xr-xr-x wrapper-server",
-			"home/nonroot/server":                "-r-xr-xr-x function-runner",
-			"tmp":                                "dtrwxrwxrwx",
+			"etc/group":                              "-r--r--r--",
+			"etc/passwd":                             "-r--r--r--",
+			"etc/ssl/certs/ca-certificates.crt":      "-r--r--r-- ca",
+			"grpc-health-probe":                      "Lrwxrwxrwx > home/nonroot/grpc-health-probe",
+			"home/nonroot/config.yaml":               "-r--r--r--",
+			"home/nonroot/functions/functions":       "-r-xr-xr-x functions",
+			"home/nonroot/functions/functions-light": "-r-xr-xr-x functions-light",
+			"home/nonroot/functions/set-labels":      "Lrwxrwxrwx > functions-light",
+			"home/nonroot/functions/kubeconform":     "Lrwxrwxrwx > functions",
+			"home/nonroot/grpc-health-probe":         "-r-xr-xr-x wrapper-server",
+			"home/nonroot/server":                    "-r-xr-xr-x function-runner",
+			"tmp":                                    "dtrwxrwxrwx",
 		},
 		"wrapper-server": {
 			"bin/cp": "Lrwxrwxrwx > ../home/nonroot/wrapper-server/wrapper-server",
@@ -192,13 +195,13 @@ func fakeSources(t *testing.T) map[string]sources {
 			write(t, filepath.Join(dir, name), name)
 			continue
 		}
-		for _, command := range []string{"function-runner", "functions", "krmfn", "wrapper-server"} {
+		for _, command := range []string{"function-runner", "functions", "functions-light", "krmfn", "wrapper-server"} {
 			write(t, filepath.Join(dir, name, command), command)
 		}
 		perArch[filepath.Clean(name)] = sources{
 			binaries:  filepath.Join(dir, name),
 			caBundle:  filepath.Join(dir, "ca"),
-			functions: []function{{name: "set-labels", tags: []string{"v0.2.0"}}, {name: "kubeconform"}},
+			functions: []functions.Function{{Name: "set-labels", Tags: []string{"v0.2.0"}}, {Name: "kubeconform", Heavy: true}},
 		}
 	}
 	return perArch

@@ -22,19 +22,26 @@ type options struct {
 	command        []string
 }
 
-// parse reads the flags and the command behind "--".
-func parse(args []string, stderr io.Writer) (options, error) {
-	var o options
+// flags returns the flags that set o, and sets o to their defaults.
+func (o *options) flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("wrapper-server", pflag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		_, _ = fmt.Fprintf(stderr, "usage: wrapper-server [flags] -- ENTRYPOINT [ARG...]\n%s", flags.FlagUsages())
-	}
+	flags.SortFlags = false
 	flags.IntVar(&o.port, "port", 9446, "port to listen on, on all interfaces")
 	flags.IntVar(&o.maxMessageSize, "max-request-body-size", 6<<20, "most bytes of a request, a response, and a function's output")
 	flags.IntVar(&o.verbosity, "verbosity", 2, "0 logs errors, 1 warnings, 2 and 3 one line per evaluation, 4 and more debugging")
 	flags.IntVar(&o.maxConcurrent, "max-concurrent-evaluations", 8, "how many evaluations run at once; ten times as many may wait")
 	flags.DurationVar(&o.drain, "drain-timeout", 25*time.Second, "how long running evaluations may take to finish after SIGTERM")
+	return flags
+}
+
+// parse reads the flags and the command behind "--".
+func parse(args []string, stderr io.Writer) (options, error) {
+	var o options
+	flags := o.flags()
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprintf(stderr, "usage: wrapper-server [flags] -- ENTRYPOINT [ARG...]\n%s", flags.FlagUsages())
+	}
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}

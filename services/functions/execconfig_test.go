@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package functions
 
 import (
 	"testing"
@@ -11,11 +11,7 @@ import (
 
 func TestExecConfig(t *testing.T) {
 	t.Parallel()
-
-	got, err := execConfig([]function{
-		{name: "set-labels", tags: []string{"v0.2", "v0.2.4"}},
-		{name: "starlark", tags: []string{"v0.5.5"}},
-	})
+	got, err := ExecConfig([]Function{{Name: "set-labels", Tags: []string{"v0.2", "v0.2.4"}}, {Name: "starlark", Tags: []string{"v0.5.5"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +27,7 @@ func TestExecConfig(t *testing.T) {
   - ghcr.io/kptdev/krm-functions-catalog/starlark:v0.5.5
   - gcr.io/kpt-fn/starlark:v0.5.5
 `
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("configuration (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("config file (-want +got):\n%s", diff)
 	}
 }

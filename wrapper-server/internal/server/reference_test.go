@@ -1,0 +1,46 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+var update = flag.Bool("update", false, "write the reference of flags anew")
+
+const reference = "../../../docs/wrapper-server.md"
+
+// The reference of flags says what the flags say of themselves.
+func TestReference(t *testing.T) {
+	t.Parallel()
+	var o options
+	var text strings.Builder
+	text.WriteString("# Flags of wrapper-server\n\nThis page is generated from the flags: " +
+		"`go -C wrapper-server test ./internal/server -run TestReference -update`.\n\n" +
+		"The function's command stands behind `--`: `wrapper-server [flags] -- ENTRYPOINT [ARG...]`. Called as `cp` or as\n" +
+		"`grpc-health-probe`, the binary is `cp -a SOURCE... TARGET` or the probe (`-addr`, `-service`, `-connect-timeout`,\n" +
+		"`-rpc-timeout`).\n\n| flag | default | |\n| --- | --- | --- |\n")
+	o.flags().VisitAll(func(f *pflag.Flag) {
+		fmt.Fprintf(&text, "| `--%s` | `%s` | %s |\n", f.Name, f.DefValue, f.Usage)
+	})
+	if *update {
+		if err := os.WriteFile(reference, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(text.String(), string(got)); diff != "" {
+		t.Errorf("%s is not up to date, see its third line (-want +got):\n%s", reference, diff)
+	}
+}
