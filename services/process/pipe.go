@@ -5,7 +5,6 @@ package process
 
 import (
 	"errors"
-	"io"
 	"os"
 	"time"
 
@@ -41,15 +40,22 @@ func feed(w *os.File, input []byte) {
 	_ = w.Close()
 }
 
+// sink takes in what is read from a pipe.
+type sink interface {
+	// space returns where the next bytes go; it is never empty.
+	space() []byte
+	// took says how many bytes were put there.
+	took(n int)
+}
+
 // drain reads a pipe to its end, or to its read deadline and then whatever is in it at that moment: a deadline that
 // passes while the reader had no processor must not cost output.
-func drain(r *os.File, size int, to io.Writer) {
-	buf := make([]byte, size)
+func drain(r *os.File, to sink) {
 	for {
-		n, err := r.Read(buf)
-		_, _ = to.Write(buf[:n])
+		n, err := r.Read(to.space())
+		to.took(n)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			drainNow(r, buf, to)
+			drainNow(r, to)
 			return
 		}
 		if err != nil {
@@ -58,8 +64,11 @@ func drain(r *os.File, size int, to io.Writer) {
 	}
 }
 
+// mostInPipe is more than a pipe holds; what comes after so much is being written now.
+const mostInPipe = 1 << 20
+
 // drainNow reads what a pipe holds, without waiting for more.
-func drainNow(r *os.File, buf []byte, to io.Writer) {
+func drainNow(r *os.File, to sink) {
 	if r.SetReadDeadline(time.Time{}) != nil {
 		return
 	}
@@ -68,70 +77,14 @@ func drainNow(r *os.File, buf []byte, to io.Writer) {
 		return
 	}
 	_ = conn.Read(func(fd uintptr) bool {
-		// Bounded, because the holder of the other end may write for ever.
-		for range 1 + (1<<20)/len(buf) {
-			n, err := unix.Read(int(fd), buf)
+		for read := 0; read < mostInPipe; {
+			n, err := unix.Read(int(fd), to.space())
 			if n <= 0 && !errors.Is(err, unix.EINTR) {
 				break
 			}
-			_, _ = to.Write(buf[:max(n, 0)])
+			to.took(max(n, 0))
+			read += max(n, 0)
 		}
 		return true
 	})
-}
-
-// floodFactor is how many times the limit an output may be before its process is killed. Up to there it is only counted,
-// so that the error can tell how large the output is.
-const floodFactor = 16
-
-// head keeps what is written to it up to a limit. Beyond that it keeps nothing and counts, and at floodFactor times the
-// limit it calls onFlood.
-type head struct {
-	limit   int64
-	onFlood func()
-	buf     []byte
-	size    int64
-}
-
-func (h *head) full() bool { return h.size > h.limit }
-
-func (h *head) Write(b []byte) (int, error) {
-	h.size += int64(len(b))
-	switch {
-	case h.size > floodFactor*h.limit:
-		h.onFlood()
-	case h.full():
-		h.buf = nil
-	default:
-		h.buf = append(h.buf, b...)
-	}
-	return len(b), nil
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	limit   int
-	buf     []byte
-	dropped int64
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.buf = append(t.buf, b...)
-	// Trimming only at twice the limit moves each byte once at most.
-	if len(t.buf) > 2*t.limit {
-		t.trim()
-	}
-	return len(b), nil
-}
-
-func (t *tail) bytes() []byte {
-	t.trim()
-	return t.buf
-}
-
-func (t *tail) trim() {
-	if over := len(t.buf) - t.limit; over > 0 {
-		t.dropped += int64(over)
-		t.buf = append(t.buf[:0], t.buf[over:]...)
-	}
 }

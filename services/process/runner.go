@@ -106,13 +106,13 @@ func (r *Runner) start(c Command, dir string) (*started, error) {
 // supervise feeds and drains the pipes until the process has ended, and leaves nothing of it behind.
 func (r *Runner) supervise(ctx context.Context, p *started, stdin []byte, limits Limits) (Outcome, error) {
 	// Most functions write about what they read.
-	guess := make([]byte, 0, min(int64(len(stdin))+4096, limits.Stdout))
+	guess := make([]byte, 0, min(int64(len(stdin)), limits.Stdout)+2*leastSpace)
 	stdout := &head{limit: limits.Stdout, onFlood: p.group.kill, buf: guess}
 	stderr := &tail{limit: int(limits.Stderr)}
 	var pipes sync.WaitGroup
 	pipes.Go(func() { feed(p.stdin, stdin) })
-	pipes.Go(func() { drain(p.stdout, 32<<10, stdout) })
-	pipes.Go(func() { drain(p.stderr, 4<<10, stderr) })
+	pipes.Go(func() { drain(p.stdout, stdout) })
+	pipes.Go(func() { drain(p.stderr, stderr) })
 	stop := context.AfterFunc(ctx, p.group.kill)
 
 	waitUnreaped(p.group.leader)
@@ -129,7 +129,8 @@ func (r *Runner) supervise(ctx context.Context, p *started, stdin []byte, limits
 	pipes.Wait()
 	closeAll(p.stdout, p.stderr)
 
-	out := Outcome{Stderr: stderr.bytes(), StderrDropped: stderr.dropped, ExitCode: p.cmd.ProcessState.ExitCode()}
+	out := Outcome{Stderr: stderr.output(), ExitCode: p.cmd.ProcessState.ExitCode()}
+	out.StderrDropped = stderr.dropped
 	if ws, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		out.Signal = ws.Signal()
 	}
@@ -137,12 +138,12 @@ func (r *Runner) supervise(ctx context.Context, p *started, stdin []byte, limits
 	case stdout.full():
 		return out, &OutputTooLargeError{Size: stdout.size, Limit: limits.Stdout}
 	case ctx.Err() != nil && out.Signal == syscall.SIGKILL:
-		out.Stdout = stdout.buf
+		out.Stdout = stdout.output()
 		return out, &KilledError{Cause: context.Cause(ctx)}
 	case err != nil && !errors.As(err, new(*exec.ExitError)):
 		return out, &KilledError{Cause: err}
 	}
-	out.Stdout = stdout.buf
+	out.Stdout = stdout.output()
 	return out, nil
 }
 
