@@ -1,0 +1,86 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+// Apply makes changes on disk. Each file is replaced as a whole, or not at all, and keeps its mode; new files get the mode
+// that the umask leaves of 0666, and the directories that they need. Deletions come last. The first error ends it, with
+// the changes before it made.
+func (d *Dir) Apply(changes []Change) error {
+	for _, c := range changes {
+		if c.After == nil {
+			continue
+		}
+		if err := d.write(c.Path, c.After); err != nil {
+			return fmt.Errorf("write %s: %w", filepath.Join(d.location, c.Path), err)
+		}
+	}
+	for _, c := range changes {
+		if c.After != nil {
+			continue
+		}
+		if err := d.root.Remove(c.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("delete %s: %w", filepath.Join(d.location, c.Path), err)
+		}
+	}
+	return nil
+}
+
+func (d *Dir) write(p string, content []byte) error {
+	p, err := d.target(p)
+	if err != nil {
+		return err
+	}
+	if err := d.root.MkdirAll(path.Dir(p), 0o777); err != nil {
+		return err
+	}
+	// The name is no resource file's, so that one left behind by a crash is not taken for one.
+	temp := path.Join(path.Dir(p), ".krmfn-"+rand.Text()+".tmp")
+	if err := d.create(temp, p, content); err != nil {
+		return errors.Join(err, d.root.Remove(temp))
+	}
+	if err := d.root.Rename(temp, p); err != nil {
+		return errors.Join(err, d.root.Remove(temp))
+	}
+	return nil
+}
+
+// create makes a file with the mode of another.
+func (d *Dir) create(temp, model string, content []byte) error {
+	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if info, serr := d.root.Stat(model); err == nil && serr == nil {
+		err = f.Chmod(info.Mode().Perm())
+	}
+	return errors.Join(err, f.Close())
+}
+
+// target follows a symbolic link to the file that is to be replaced.
+func (d *Dir) target(p string) (string, error) {
+	info, err := d.root.Lstat(p)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return p, nil //nolint:nilerr // What is not there is about to be made.
+	}
+	resolved, err := filepath.EvalSymlinks(filepath.Join(d.location, p))
+	if err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(d.location, resolved)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("the symbolic link leads out of the package: %s", resolved)
+	}
+	return filepath.ToSlash(rel), nil
+}

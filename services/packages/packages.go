@@ -1,0 +1,131 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package packages turns kpt packages into resources and back. A tree of files, a directory or a map, is read package by
+// package; what a render made of the resources comes out as the files that change.
+//
+// Resources are kyaml nodes. While they are in memory their annotations say which package and file they belong to, at
+// which place, and how their sequences are indented; all of that is gone in what is written.
+package packages
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/kptfile"
+)
+
+// Package is one package without its sub-packages.
+type Package struct {
+	// Dir is the package's directory in its tree: relative, clean, with slashes; "." for the root.
+	Dir string
+	// Location is the absolute path of the directory, with slashes. Its resources are annotated with it.
+	Location string
+	// Kptfile is what the package's Kptfile said when it was read.
+	Kptfile *kptfilev1.KptFile
+	// Resources are all resources of the package, the Kptfile among them, in the order of its files.
+	Resources []*yaml.RNode
+	// Subpackages are the directories, as Dir, of the packages directly below this one.
+	Subpackages []string
+
+	// files has the content of the files that the resources came from, by path in the tree.
+	files map[string][]byte
+}
+
+// Tree is a tree of files and the packages in it. It is not for use by several goroutines at once.
+type Tree struct {
+	source Source
+	// dirs are the directories of all packages, in walk order.
+	dirs []string
+	// files has the paths of each package's resource files, in walk order.
+	files map[string][]string
+	// paths are all files of the tree, and true for its directories.
+	paths map[string]bool
+}
+
+// Open finds the packages of a tree: the directories with a Kptfile. Every file belongs to the nearest package above it.
+func Open(source Source) (*Tree, error) {
+	paths, err := source.Paths()
+	if err != nil {
+		return nil, fmt.Errorf("list the files of %s: %w", source.Location(), err)
+	}
+	slices.SortFunc(paths, compareWalk)
+	t := &Tree{source: source, files: map[string][]string{}, paths: make(map[string]bool, 2*len(paths))}
+	for _, p := range paths {
+		t.paths[p] = false
+		for dir := path.Dir(p); !t.paths[dir]; dir = path.Dir(dir) {
+			t.paths[dir] = true
+		}
+		if path.Base(p) == kptfile.FileName {
+			t.dirs = append(t.dirs, path.Dir(p))
+		}
+	}
+	ignored, err := readIgnores(source, t.dirs)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range paths {
+		if owner, ok := t.owner(p); ok && isResourceFile(p) && !ignored[owner].match(p) {
+			t.files[owner] = append(t.files[owner], p)
+		}
+	}
+	return t, nil
+}
+
+// Location returns the absolute path of the directory of a package.
+func (t *Tree) Location(dir string) string { return path.Join(t.source.Location(), dir) }
+
+// owner returns the directory of the nearest package above a path.
+func (t *Tree) owner(p string) (string, bool) {
+	for dir := path.Dir(p); ; dir = path.Dir(dir) {
+		if isDir, ok := t.paths[path.Join(dir, kptfile.FileName)]; ok && !isDir {
+			return dir, true
+		}
+		if dir == "." {
+			return "", false
+		}
+	}
+}
+
+// subpackages returns the packages directly below one.
+func (t *Tree) subpackages(dir string) []string {
+	var subs []string
+	for _, d := range t.dirs {
+		if d == dir {
+			continue
+		}
+		if owner, ok := t.owner(d); ok && owner == dir {
+			subs = append(subs, d)
+		}
+	}
+	return subs
+}
+
+// compareWalk orders paths as a walk meets them: by name in each directory, and a directory's files in its place.
+func compareWalk(a, b string) int {
+	for {
+		aName, aRest, aDeep := strings.Cut(a, "/")
+		bName, bRest, bDeep := strings.Cut(b, "/")
+		switch {
+		case aName != bName:
+			return strings.Compare(aName, bName)
+		case !aDeep || !bDeep:
+			return strings.Compare(a, b)
+		}
+		a, b = aRest, bRest
+	}
+}
+
+// isResourceFile tells whether a file holds resources, by its name; case matters.
+func isResourceFile(p string) bool {
+	switch path.Ext(p) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return path.Base(p) == kptfile.FileName
+}

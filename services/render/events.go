@@ -1,0 +1,65 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/renderstatus"
+)
+
+// Event is something that happens in a render: *PackageStarted, *PackageSkipped, *PackageFinished, *FunctionStarted or
+// *FunctionFinished.
+type Event interface{ event() }
+
+// PackageStarted says that a package's pipeline begins. It comes for packages without a pipeline too.
+type PackageStarted struct {
+	// Package is the directory of the package in its tree; "." for the root.
+	Package string
+	// Name is the package's name for people: the names of the directories of the packages down to it, with slashes
+	// between them.
+	Name string
+	// Functions is how many functions the pipeline has, and Resources how many resources it begins with.
+	Functions, Resources int
+}
+
+// PackageSkipped says that a package's pipeline does not run and that its resources are left alone.
+type PackageSkipped struct {
+	// Package is the directory of the package in its tree.
+	Package string
+	// Reason is why, in one line.
+	Reason string
+}
+
+// PackageFinished says that a package's pipeline has come to its end.
+type PackageFinished struct {
+	// Package is the directory of the package in its tree.
+	Package string
+	// Err is the error that ended it; nil when it succeeded.
+	Err error
+}
+
+// FunctionStarted says that a function is about to run.
+type FunctionStarted struct {
+	// Function tells which one, without anything that is known only after it has run.
+	Function renderstatus.Function
+	// Resources is how many resources it gets. Selected tells whether that is a selection.
+	Resources int
+	Selected  bool
+}
+
+// FunctionFinished says that a function has run, or that it could not.
+type FunctionFinished struct {
+	// Function tells which one, and how it went.
+	Function renderstatus.Function
+	// Report is the evaluation's report; nil when there was none.
+	Report *evaluationv1.Evaluation
+	// Err is why it failed; nil when it succeeded.
+	Err error
+}
+
+func (*PackageStarted) event()   {}
+func (*PackageSkipped) event()   {}
+func (*PackageFinished) event()  {}
+func (*FunctionStarted) event()  {}
+func (*FunctionFinished) event() {}

@@ -1,0 +1,172 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/render"
+)
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	never := returns("never runs")
+	fails := func([]byte) ([]byte, error) {
+		return []byte(listHead + "items: []\nresults:\n- message: no good\n  severity: error\n"), errors.New("exit status 3")
+	}
+	type functions = map[string]func([]byte) ([]byte, error)
+	item := func(annotations string) string {
+		return listHead + "items:\n- apiVersion: kpt.dev/v1\n  kind: Kptfile\n  metadata:\n    name: app\n    annotations:\n      config.kubernetes.io/path: Kptfile\n" +
+			"- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n    annotations:\n" + annotations
+	}
+	const level = "fn.render: pkg /:\n\tpkg.render:\n\tpipeline.run: "
+	for name, tc := range map[string]struct {
+		kptfile   string
+		functions functions
+		want      string
+		items     int // of the result list
+		exitCode  int // of the result list
+		ran       int
+	}{
+		"function fails": {
+			kptfile: kpt(mutators("ok", "bad", "never")), functions: functions{"ok": each(annotate("a", "b")), "bad": fails, "never": never},
+			want: level + `func eval "bad:latest" failed: exit status 3 (log) with structured results: [error]: no good`, items: 2, exitCode: 1, ran: 2,
+		},
+		"validator fails": {
+			kptfile: kpt(validators("bad", "never")), functions: functions{"bad": fails, "never": never},
+			want: level + `func eval "bad:latest" failed: exit status 3 (log) with structured results: [error]: no good`, items: 1, exitCode: 1, ran: 1,
+		},
+		"unknown function": {
+			kptfile: kpt(mutators("ok", "unknown")), functions: functions{"ok": each()},
+			want: level + `function "unknown:latest" not found`, items: 1, ran: 1,
+		},
+		"exec is refused before any mutator": {
+			kptfile: kpt(mutators("ok", "{exec: ./fn --x}")), functions: functions{"ok": each()},
+			want: level + "must run with `--allow-exec` option to allow running function binaries",
+		},
+		"exec of a validator is refused when its turn comes": {
+			kptfile: kpt(mutators("ok") + "  validators:\n  - exec: fn\n"), functions: functions{"ok": each()},
+			want: level + "must run with `--allow-exec` option to allow running function binaries", items: 1, ran: 1,
+		},
+		"version constraint": {
+			kptfile: kpt(mutators("ok", `{image: r.io/x, tag: "~1.0"}`)), functions: functions{"ok": each()},
+			want: level + "`function.tag` \"~1.0\" of image \"r.io/x\" is a version constraint, which cannot be resolved without a registry: give an exact tag",
+		},
+		"input is not KRM": {
+			kptfile: kpt(mutators("ok") + "---\nkind: Other\n"), functions: functions{"ok": each()},
+			want: level + "input resource list must contain only KRM resources: Kptfile: resource must have `apiVersion`",
+		},
+		"input is not KRM and there is no pipeline": {
+			kptfile: kpt("") + "---\nkind: Other\n",
+			want:    level + "input resource list must contain only KRM resources: Kptfile: resource must have `apiVersion`",
+		},
+		"output is not KRM": {
+			kptfile: kpt(mutators("bad")), functions: functions{"bad": replace("apiVersion: v1", "x: y")},
+			want: level + "output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`", items: 1, exitCode: 1, ran: 1,
+		},
+		"a validator's output is checked too": {
+			kptfile: kpt(validators("bad")), functions: functions{"bad": replace("apiVersion: v1", "x: y")},
+			want: level + "output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`", items: 1, exitCode: 1, ran: 1,
+		},
+		"outside of the package": {
+			kptfile: kpt(mutators("bad")), functions: functions{"bad": returns(item("      config.kubernetes.io/path: a/../../b.yaml\n"))},
+			want: level + "function must not modify resources outside of package: resource has path a/../../b.yaml", items: 1, exitCode: 1, ran: 1,
+		},
+		"one place twice": {
+			kptfile: kpt(mutators("bad")), functions: functions{"bad": returns(item("      config.kubernetes.io/path: Kptfile\n"))},
+			want: level + `resource at path "Kptfile" and index "" already exists`, items: 1, exitCode: 1, ran: 1,
+		},
+		"paths disagree": {
+			kptfile: kpt(mutators("bad")), functions: functions{"bad": returns(item("      config.kubernetes.io/path: b\n      internal.config.kubernetes.io/path: c\n"))},
+			want: level + "resource input to function has mismatched legacy and internal path annotations", items: 1, exitCode: 1, ran: 1,
+		},
+		"deletes the Kptfile": {
+			kptfile: kpt(mutators("bad")), functions: functions{"bad": returns(listHead + "items: []\n")},
+			want: level + "the output would delete the package's Kptfile: return all items, or exclude kind Kptfile from the function", items: 1, exitCode: 1, ran: 1,
+		},
+		"no items": {
+			kptfile: kpt(mutators("bad")), functions: functions{"bad": returns(listHead + "results: []\n")},
+			want: level + "the output has no items, which would delete all resources: return the items that are to stay", items: 1, exitCode: 1, ran: 1,
+		},
+		"an anchor without end": {
+			kptfile: kpt(mutators("bad")), functions: functions{"bad": returns(item("      a: b\n  data: &x [*x]\n"))},
+			want: level + "the output has an anchor that contains itself", items: 1, exitCode: 1, ran: 1,
+		},
+		"the output cannot be written": {
+			kptfile: kpt(mutators("bad")), functions: functions{"bad": replace("'a.yaml'", "'README.md'")},
+			want: "fn.render: pkg /:\n\tpkg.render: failed to save resources: resource must not be written to README.md: the file there is not one that the package's resources were read " +
+				"from (give the resource another path, or delete the file)", items: 1, ran: 1,
+		},
+		"configuration in a sub-package": {
+			kptfile: kpt(mutators("{image: ok, configPath: sub/c.yaml}")), functions: functions{"ok": never},
+			want: level + "Kptfile is invalid:\nField: `pipeline.mutators[0].configPath`\nValue: \"sub/c.yaml\"\nReason: functionConfig resource for mutator " +
+				"\"ok\" is missing from path \"sub/c.yaml\", this also occurs if \"sub/c.yaml\" is part of a subpackage\n",
+		},
+		"Kptfile": {
+			kptfile: kpt(mutators("{image: a, exec: b}")),
+			want: "fn.render: pkg /:\n\tpkg.read: invalid pipeline: function \"a\": Kptfile is invalid:\nField: `pipeline.mutators[0]`\n" +
+				"Reason: must not specify both `image` and `exec` at the same time\n", items: -1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := map[string]string{"Kptfile": tc.kptfile, "a.yaml": cm("a"), "README.md": "text", "sub/Kptfile": kpt(""), "sub/c.yaml": cm("c")}
+			r := renderFiles(t, files, tc.functions)
+			if r.err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(tc.want, r.err.Error()); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+			if r.Report.Error != r.err.Error() {
+				t.Errorf("status has another error: %s", r.Report.Error)
+			}
+			if diff := cmp.Diff(files, r.files); diff != "" || r.Output.Changes != nil || r.Output.Files != nil {
+				t.Errorf("files changed: %s", diff)
+			}
+			if tc.items < 0 {
+				if r.Report.Result != nil {
+					t.Errorf("there is a result list: %+v", r.Report.Result)
+				}
+				return
+			}
+			if got := r.Report.Result; len(got.Items) != tc.items || got.ExitCode != tc.exitCode || len(r.fake.inputs) != tc.ran {
+				t.Errorf("result list has %d items and exit code %d, %d functions ran", len(got.Items), got.ExitCode, len(r.fake.inputs))
+			}
+		})
+	}
+}
+
+func TestFailureKeepsTheStateBefore(t *testing.T) {
+	t.Parallel()
+	r := renderFiles(t, map[string]string{"Kptfile": kpt(mutators("ok", "bad")), "a.yaml": cm("a")}, map[string]func([]byte) ([]byte, error){
+		"ok":  each(annotate("by", "ok")),
+		"bad": func([]byte) ([]byte, error) { return nil, errors.New("exit status 1") },
+	})
+	var failed *render.FunctionError
+	if !errors.As(r.err, &failed) || failed.Function != "bad:latest" || failed.Report.GetExitCode() != 3 {
+		t.Fatalf("got %v", r.err)
+	}
+	var out bytes.Buffer
+	if err := packages.WriteDocuments(&out, r.Resources[1:]); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(cm("a")+"  annotations:\n    by: 'ok'\n", out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want := []string{
+		`package . "/": 2 functions, 2 resources`,
+		"ok:latest started on 2, selected false", "ok:latest finished with 0: <nil>",
+		"bad:latest started on 2, selected false", `bad:latest finished with 3: func eval "bad:latest" failed: exit status 1 (log)`,
+		`package . finished: pipeline.run: func eval "bad:latest" failed: exit status 1 (log)`,
+	}
+	if diff := cmp.Diff(want, r.events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,118 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/resource"
+)
+
+// accept reads a function's output and returns the state with it: comments and order as they were, every resource with a
+// place, nothing outside of the package, nothing twice.
+func (p *pipeline) accept(in *input, list []byte, validator bool) ([]*yaml.RNode, error) {
+	output, err := decode(list)
+	if err != nil {
+		return nil, err
+	}
+	if output == nil && len(in.selected) > 0 && !validator {
+		return nil, errors.New("the output has no items, which would delete all resources: return the items that are to stay")
+	}
+	for _, r := range output {
+		if err := p.place(in, r); err != nil {
+			return nil, err
+		}
+	}
+	if err := resource.CheckAllKRM(output); err != nil {
+		return nil, fmt.Errorf("output resource list must contain only KRM resources: %w", err)
+	}
+	state := output
+	if in.withSelectionIDs {
+		state = in.merge(output)
+	}
+	clearIDs(output)
+	if err := checkPlaces(state); err != nil {
+		return nil, err
+	}
+	if !validator && !p.hasKptfile(state) {
+		return nil, errors.New("the output would delete the package's Kptfile: return all items, or exclude kind Kptfile from the function")
+	}
+	return state, nil
+}
+
+// place restores what a resource has lost on its way, and gives new ones a place.
+func (p *pipeline) place(in *input, r *yaml.RNode) error {
+	var before struct{ path, index string }
+	if origin := in.origin(r); origin != nil {
+		before.path, before.index = resource.Path(origin), resource.Index(origin)
+		restore(origin, r)
+	}
+	if err := resource.Reconcile(r, before.path, before.index); err != nil {
+		return err
+	}
+	if err := resource.SetDefaultPath(r); err != nil {
+		return err
+	}
+	if resource.Annotation(r, resource.PackageAnnotation) == "" {
+		return resource.SetAnnotation(r, resource.PackageAnnotation, p.pkg.Location)
+	}
+	return nil
+}
+
+// checkPlaces makes sure that resources are inside of their packages and that no two have the same place.
+func checkPlaces(resources []*yaml.RNode) error {
+	type place struct{ location, path, index string }
+	taken := make(map[place]bool, len(resources))
+	for _, r := range resources {
+		at := place{resource.Annotation(r, resource.PackageAnnotation), path.Clean(resource.Path(r)), resource.Index(r)}
+		if at.path == ".." || strings.HasPrefix(at.path, "../") {
+			return fmt.Errorf("function must not modify resources outside of package: resource has path %s", resource.Path(r))
+		}
+		if taken[at] {
+			return fmt.Errorf("resource at path %q and index %q already exists", resource.Path(r), at.index)
+		}
+		taken[at] = true
+	}
+	return nil
+}
+
+// decode reads the items of a ResourceList; nil where it has none at all. Evaluators have checked that it is one.
+func decode(list []byte) ([]*yaml.RNode, error) {
+	if bytes.Contains(list, []byte("\r\n")) {
+		list = bytes.ReplaceAll(list, []byte("\r\n"), []byte("\n"))
+	}
+	var doc yaml.Node
+	if err := yaml.NewDecoder(bytes.NewReader(list)).Decode(&doc); err != nil {
+		return nil, fmt.Errorf("the output is not YAML: %w", err)
+	}
+	root := yaml.NewRNode(&doc)
+	if resource.Kind(root) != "ResourceList" {
+		return nil, fmt.Errorf("the output is of kind %.100q, want a ResourceList", resource.Kind(root))
+	}
+	if !resource.Finite(root) {
+		return nil, errors.New("the output has an anchor that contains itself")
+	}
+	field := resource.Field(root, "items")
+	if field == nil || field.Kind != yaml.SequenceNode {
+		return nil, nil
+	}
+	items := make([]*yaml.RNode, 0, len(field.Content))
+	for i, item := range field.Content {
+		own, err := resource.OwnAnchors(item)
+		if err != nil {
+			return nil, fmt.Errorf("item %d of the output: %w", i, err)
+		}
+		if own.Kind != yaml.MappingNode {
+			return nil, fmt.Errorf("item %d of the output is not a mapping", i)
+		}
+		items = append(items, yaml.NewRNode(own))
+	}
+	return items, nil
+}

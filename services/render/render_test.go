@@ -1,0 +1,172 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/render"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestMutatorsThenValidators(t *testing.T) {
+	t.Parallel()
+	r := renderFiles(t, map[string]string{
+		"Kptfile":     kpt(mutators("one", "two") + "  validators:\n  - image: check\n"),
+		"a.yaml":      cm("a"),
+		"sub/Kptfile": kpt(mutators("never")),
+		"sub/s.yaml":  cm("s"),
+		"README.md":   "one",
+	}, map[string]func([]byte) ([]byte, error){
+		"one":   each(annotate("by", "one")),
+		"two":   replace("'one'", "'two'"),
+		"check": each(annotate("by", "check")),
+	})
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	if got, want := r.files["a.yaml"], cm("a")+"  annotations:\n    by: 'two'\n"; got != want {
+		t.Errorf("a.yaml is\n%s", got)
+	}
+	if r.files["sub/s.yaml"] != cm("s") || r.files["README.md"] != "one" {
+		t.Errorf("files outside of the package changed: %v", r.files)
+	}
+	want := []string{
+		`package . "/": 3 functions, 2 resources`, "skipped sub",
+		"one:latest started on 2, selected false", "one:latest finished with 0: <nil>",
+		"two:latest started on 2, selected false", "two:latest finished with 0: <nil>",
+		"check:latest started on 2, selected false", "check:latest finished with 0: <nil>",
+		"package . finished: <nil>",
+	}
+	if diff := cmp.Diff(want, r.events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if r.Report.Error != "" || r.Report.Result.ExitCode != 0 || len(r.Report.Result.Items) != 3 || r.Report.Functions[2].Stderr != "log\n" {
+		t.Errorf("report: %+v", r.Report)
+	}
+}
+
+func TestWireForm(t *testing.T) {
+	t.Parallel()
+	r := renderFiles(t, map[string]string{
+		"Kptfile": kpt(mutators(`{image: fn, configMap: {b: 1.50, a: "yes", c: }, exclude: [{kind: Kptfile}]}`) + "  validators:\n  - {image: fn, configPath: d/c.yml}\n"),
+		"d/c.yml": "# head\n" + cm("c") + "list:\n  - a # line\n",
+	}, map[string]func([]byte) ([]byte, error){"fn": each()})
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	want := listHead + `items:
+- # head
+  apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: c
+    annotations:
+      config.kubernetes.io/index: '0'
+      config.kubernetes.io/path: 'd/c.yml'
+      internal.config.kubernetes.io/index: '0'
+      internal.config.kubernetes.io/package-path: '/'
+      internal.config.kubernetes.io/path: 'd/c.yml'
+      internal.config.kubernetes.io/seqindent: 'wide'
+      internal.config.kubernetes.io/kpt-resource-id: '1'
+      internal.config.kubernetes.io/annotations-migration-resource-id: '0'
+      internal.config.kubernetes.io/id: '1'
+      config.k8s.io/id: '1'
+  list:
+  - a # line
+functionConfig:
+  apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: function-input
+  data:
+    a: "yes"
+    b: "1.50"
+    c: ""
+`
+	if diff := cmp.Diff(want, r.fake.inputs[0]); diff != "" {
+		t.Errorf("mutator's input (-want +got):\n%s", diff)
+	}
+	config := strings.SplitAfter(r.fake.inputs[1], "functionConfig:\n")[1]
+	wantConfig := `  apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: c
+    annotations:
+      config.kubernetes.io/index: '0'
+      config.kubernetes.io/path: 'd/c.yml'
+      internal.config.kubernetes.io/index: '0'
+      internal.config.kubernetes.io/package-path: '/'
+      internal.config.kubernetes.io/path: 'd/c.yml'
+      internal.config.kubernetes.io/seqindent: 'wide'
+      internal.config.kubernetes.io/id: '2'
+      config.k8s.io/id: '2'
+  list:
+  - a # line
+`
+	if diff := cmp.Diff(wantConfig, strings.ReplaceAll(config, "  # head\n", "")); diff != "" {
+		t.Errorf("validator's functionConfig (-want +got):\n%s", diff)
+	}
+	if len(r.Output.Changes) != 1 || r.Output.Changes[0].Path != "Kptfile" {
+		t.Errorf("changes: %v", r.Output.Changes)
+	}
+}
+
+func TestFunctionConfigIsCurrent(t *testing.T) {
+	t.Parallel()
+	r := renderFiles(t, map[string]string{
+		"Kptfile": kpt(mutators("change", "{image: use, configPath: ./fc.yaml}", "drop", "{image: use, configPath: fc.yaml}")),
+		"fc.yaml": cm("fc") + "data:\n  k: before\n",
+	}, map[string]func([]byte) ([]byte, error){
+		"change": replace("k: before", "k: after"),
+		"use":    each(),
+		"drop":   items(func(nodes []*yaml.RNode) []*yaml.RNode { return nodes[:1] }),
+	})
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	for _, i := range []int{1, 3} {
+		config := strings.SplitAfter(r.fake.inputs[i], "functionConfig:\n")
+		if len(config) != 2 || !strings.Contains(config[1], "k: after") {
+			t.Errorf("input %d has a stale functionConfig:\n%s", i, r.fake.inputs[i])
+		}
+	}
+	if _, ok := r.files["fc.yaml"]; ok {
+		t.Error("fc.yaml is still there")
+	}
+}
+
+func TestMissingKptfile(t *testing.T) {
+	t.Parallel()
+	r := renderFiles(t, map[string]string{"a.yaml": cm("a")}, nil)
+	if r.err == nil || r.Report.Result != nil || !strings.HasPrefix(r.Report.Error, "fn.render: pkg /:\n\tpkg.read: error reading Kptfile") {
+		t.Errorf("got %v, %+v", r.err, r.Report)
+	}
+	if cause := render.Cause(r.err); cause == nil || cause.Error() != `error reading Kptfile at "/": no Kptfile in this directory` {
+		t.Errorf("cause: %v", cause)
+	}
+}
+
+func TestExec(t *testing.T) {
+	t.Parallel()
+	source, err := packages.NewMemory(map[string]string{"Kptfile": kpt(mutators(`{exec: "./fn --all"}`))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec := &fake{functions: map[string]func([]byte) ([]byte, error){"./fn --all": each(annotate("a", "b"))}}
+	result, err := render.Package(t.Context(), source, render.Options{Exec: exec})
+	if err != nil || len(result.Output.Changes) != 1 {
+		t.Fatalf("got %v, %v", result.Output, err)
+	}
+	if item := result.Report.Result.Items[0]; item.Exec != "./fn --all" || item.Image != "" {
+		t.Errorf("result: %+v", item)
+	}
+}

@@ -1,0 +1,96 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"slices"
+	"strconv"
+
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/resource"
+)
+
+// selects tells whether a function gets a selection of the resources rather than all of them.
+func selects(f *kptfilev1.Function) bool { return len(f.Selectors) > 0 || len(f.Exclusions) > 0 }
+
+// selectResources returns the resources that a function gets, each once however many selectors match it, in their order:
+// those that any selector matches, or all without selectors, but for those that an exclusion matches. An empty selector
+// matches everything; an empty exclusion nothing.
+func selectResources(f *kptfilev1.Function, resources []*yaml.RNode) []*yaml.RNode {
+	if !selects(f) {
+		return resources
+	}
+	var selected []*yaml.RNode
+	for _, r := range resources {
+		match := func(s kptfilev1.Selector) bool { return matches(&s, r) }
+		excluded := func(s kptfilev1.Selector) bool { return !s.IsEmpty() && matches(&s, r) }
+		if (len(f.Selectors) == 0 || slices.ContainsFunc(f.Selectors, match)) && !slices.ContainsFunc(f.Exclusions, excluded) {
+			selected = append(selected, r)
+		}
+	}
+	return selected
+}
+
+// matches tells whether all fields of a selector equal those of a resource.
+func matches(s *kptfilev1.Selector, r *yaml.RNode) bool {
+	equal := func(want, got string) bool { return want == "" || want == got }
+	if !equal(s.APIVersion, resource.APIVersion(r)) || !equal(s.Kind, resource.Kind(r)) ||
+		!equal(s.Name, resource.Name(r)) || !equal(s.Namespace, resource.Namespace(r)) {
+		return false
+	}
+	for key, want := range s.Labels {
+		if got, ok := resource.Label(r, key); !ok || got != want {
+			return false
+		}
+	}
+	for key, want := range s.Annotations {
+		if got, ok := resource.LookupAnnotation(r, key); !ok || got != want {
+			return false
+		}
+	}
+	return true
+}
+
+// merge puts what a function made of a selection back among the resources: what it did not get stays where it is, what it
+// returned takes the place of what it got, what it did not return is gone, and what is new comes last. Resources are known
+// by the ids that they still have; one that claims to be what the function did not get is new.
+func (in *input) merge(output []*yaml.RNode) []*yaml.RNode {
+	given := make(map[*yaml.RNode]bool, len(in.selected))
+	for _, r := range in.selected {
+		given[r] = true
+	}
+	returned := make(map[*yaml.RNode]*yaml.RNode, len(output))
+	var added []*yaml.RNode
+	for _, r := range output {
+		origin := in.selectionOrigin(r)
+		if !given[origin] {
+			origin = in.origin(r)
+		}
+		if origin == nil || returned[origin] != nil {
+			added = append(added, r)
+			continue
+		}
+		returned[origin] = r
+	}
+	merged := make([]*yaml.RNode, 0, len(in.all)+len(added))
+	for _, r := range in.all {
+		if back := returned[r]; back != nil {
+			merged = append(merged, back)
+		} else if !given[r] {
+			merged = append(merged, r)
+		}
+	}
+	return append(merged, added...)
+}
+
+// selectionOrigin returns the resource of the package that an output's resource claims to be; nil for none.
+func (in *input) selectionOrigin(r *yaml.RNode) *yaml.RNode {
+	n, err := strconv.Atoi(resource.Annotation(r, resource.SelectionIDAnnotation))
+	if err != nil || n < 0 || n >= len(in.all) {
+		return nil
+	}
+	return in.all[n]
+}

@@ -1,0 +1,91 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/renderstatus"
+)
+
+// step is one function of a pipeline, ready to run.
+type step struct {
+	spec      *kptfilev1.Function
+	evaluator evaluation.Evaluator
+	record    renderstatus.Function
+}
+
+// evaluate runs a function on the state and returns what it made of it, checked. The state is not changed.
+func (p *pipeline) evaluate(ctx context.Context, s *step) ([]*yaml.RNode, error) {
+	selected := selectResources(s.spec, p.resources)
+	p.observe(&FunctionStarted{Function: s.record, Resources: len(selected), Selected: selects(s.spec)})
+	output, report, err := p.call(ctx, s, selected)
+	if err != nil {
+		s.record.SetFailure(message(err))
+	}
+	p.functions = append(p.functions, s.record)
+	p.observe(&FunctionFinished{Function: s.record, Report: report, Err: err})
+	return output, err
+}
+
+func (p *pipeline) call(ctx context.Context, s *step, selected []*yaml.RNode) ([]*yaml.RNode, *evaluationv1.Evaluation, error) {
+	if err := p.checkInput(selected); err != nil {
+		return nil, nil, err
+	}
+	config, err := p.configs.of(s.spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := &input{
+		all: p.resources, selected: selected, config: config,
+		withSelectionIDs: selects(s.spec), withMigrationIDs: !s.record.Validator,
+	}
+	list, err := in.encode()
+	if err != nil {
+		return nil, nil, fmt.Errorf("write the input of function %q: %w", s.record.Title(), err)
+	}
+	response, err := s.call(ctx, list)
+	if err != nil {
+		return nil, nil, err
+	}
+	if response.Report.GetFailure() != nil {
+		return nil, response.Report, &FunctionError{Function: s.record.Title(), Report: response.Report}
+	}
+	output, err := p.accept(in, response.ResourceList, s.record.Validator)
+	if err != nil {
+		err = &OutputError{Function: s.record.Title(), Err: err}
+	}
+	return output, response.Report, err
+}
+
+// call evaluates the function and takes its report down.
+func (s *step) call(ctx context.Context, list []byte) (evaluation.Response, error) {
+	begin := time.Now()
+	response, err := s.evaluator.Evaluate(ctx, evaluation.Request{Image: s.record.Title(), ResourceList: list})
+	s.record.Duration = renderstatus.Duration(time.Since(begin))
+	switch {
+	case errors.As(err, new(*evaluation.NotFoundError)):
+		return response, err
+	case err != nil:
+		return response, fmt.Errorf("func eval %q failed: %w", s.record.Title(), err)
+	}
+	s.record.SetReport(response.Report)
+	return response, nil
+}
+
+// message is the text of an error in the record of its function, which has stderr and results beside it.
+func message(err error) string {
+	if failed, ok := errors.AsType[*FunctionError](err); ok {
+		return failed.Report.GetFailure().GetMessage()
+	}
+	return err.Error()
+}

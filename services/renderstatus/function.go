@@ -1,0 +1,104 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package renderstatus
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+)
+
+// Function is one function of a pipeline and how it was run.
+type Function struct {
+	// Package is the directory of the function's package in the tree that is rendered; "." for its root.
+	Package string `json:"package" yaml:"package"`
+	// Validator tells validators from mutators.
+	Validator bool `json:"validator,omitempty" yaml:"validator,omitempty"`
+	// Index is the function's place among the mutators, or validators, of its Kptfile, from 0.
+	Index int `json:"index" yaml:"index"`
+	// Name is the name that the Kptfile gives the function; may be empty.
+	Name string `json:"name,omitempty" yaml:"name,omitempty"`
+	// Ran tells whether the function ran. One that did not has an Error instead of a Result.
+	Ran bool `json:"ran" yaml:"ran"`
+	// Result is the function's entry in the result list. Its Image, or Exec, is set even when the function did not run.
+	Result `json:",inline" yaml:",inline"`
+	// Error is why the function failed, or did not run; "" when it succeeded.
+	Error string `json:"error,omitempty" yaml:"error,omitempty"`
+
+	// Evaluator is what ran it: "builtin", "exec", "pod"; "" when that is not known.
+	Evaluator string `json:"evaluator,omitempty" yaml:"evaluator,omitempty"`
+	// Implementation is what the evaluator ran, for people: name and version of the program, or the name of the pod.
+	Implementation string `json:"implementation,omitempty" yaml:"implementation,omitempty"`
+	// Digest is the digest of the image that ran; "" when none was involved.
+	Digest string `json:"digest,omitempty" yaml:"digest,omitempty"`
+	// Duration is how long the evaluation took, from the caller's side.
+	Duration Duration `json:"duration,omitempty" yaml:"duration,omitempty"`
+}
+
+// Duration is a time.Duration that is written as Go writes one, such as "1.5s".
+type Duration time.Duration
+
+// MarshalText returns the duration in Go's form.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads Go's form.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	*d = Duration(parsed)
+	return err
+}
+
+// Title is what the function is called in messages: its image, or its command line.
+func (f *Function) Title() string {
+	if f.Image != "" {
+		return f.Image
+	}
+	return f.Exec
+}
+
+// SetReport fills in what an evaluation reports. The function counts as run. A failure without an exit code of its own
+// gets exit code 1, as kpt has it.
+func (f *Function) SetReport(report *evaluationv1.Evaluation) {
+	f.Ran = true
+	f.Stderr = stderr(report)
+	f.ExitCode = int(report.GetExitCode())
+	f.Results = Items(report.GetResults())
+	f.Evaluator = evaluatorName(report.GetEvaluator())
+	f.Implementation = report.GetImplementation()
+	f.Digest = report.GetDigest()
+	if failure := report.GetFailure(); failure != nil {
+		f.SetFailure(failure.GetMessage())
+	}
+}
+
+// SetFailure notes why the function failed.
+func (f *Function) SetFailure(message string) {
+	f.Error = message
+	if f.Ran && f.ExitCode == 0 {
+		f.ExitCode = 1
+	}
+}
+
+func stderr(report *evaluationv1.Evaluation) string {
+	text := strings.ToValidUTF8(string(report.GetStderr()), "\uFFFD")
+	if n := report.GetStderrDroppedBytes(); n > 0 {
+		return fmt.Sprintf("[%d bytes before this are left out] %s", n, text)
+	}
+	return text
+}
+
+func evaluatorName(e evaluationv1.Evaluator) string {
+	switch e {
+	case evaluationv1.Evaluator_EVALUATOR_BUILTIN:
+		return "builtin"
+	case evaluationv1.Evaluator_EVALUATOR_EXEC:
+		return "exec"
+	case evaluationv1.Evaluator_EVALUATOR_POD:
+		return "pod"
+	default:
+		return ""
+	}
+}

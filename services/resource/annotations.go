@@ -1,0 +1,112 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resource
+
+import (
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/kustomize/kyaml/kio/kioutil"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// Annotations by which resources carry their place through functions. Path, index and id have an older form each, which
+// functions may read and write just as well.
+const (
+	PathAnnotation        = kioutil.PathAnnotation
+	FormerPathAnnotation  = "config.kubernetes.io/path"
+	IndexAnnotation       = kioutil.IndexAnnotation
+	FormerIndexAnnotation = "config.kubernetes.io/index"
+	// PackageAnnotation is the absolute path of the directory of the package that a resource belongs to.
+	PackageAnnotation = "internal.config.kubernetes.io/package-path"
+	// SeqIndentAnnotation is "wide" or "compact": how the sequences of the resource's document are indented.
+	SeqIndentAnnotation = kioutil.SeqIndentAnnotation
+)
+
+// Annotations that exist only while a function runs, to know its output's resources again.
+const (
+	IDAnnotation       = kioutil.IdAnnotation
+	FormerIDAnnotation = "config.k8s.io/id"
+	// MigrationIDAnnotation numbers the resources whose path and index a function may change.
+	MigrationIDAnnotation = kioutil.InternalAnnotationsMigrationResourceIDAnnotation
+	// SelectionIDAnnotation numbers the resources of a package of which a function gets a selection.
+	SelectionIDAnnotation = "internal.config.kubernetes.io/kpt-resource-id"
+)
+
+// Annotation returns an annotation's value; "" when the resource does not have it.
+func Annotation(r *yaml.RNode, key string) string {
+	value, _ := LookupAnnotation(r, key)
+	return value
+}
+
+// LookupAnnotation returns an annotation's value and whether the resource has it.
+func LookupAnnotation(r *yaml.RNode, key string) (value string, ok bool) {
+	n := field(field(metadata(r), yaml.AnnotationsField), key)
+	return text(n), n != nil
+}
+
+// SetAnnotation sets an annotation, in single quotes. The error says what stands where metadata or annotations should be.
+func SetAnnotation(r *yaml.RNode, key, value string) error {
+	annotations, err := child(resolve(r.YNode()), yaml.MetadataField)
+	if err == nil {
+		annotations, err = child(annotations, yaml.AnnotationsField)
+	}
+	if err != nil {
+		return err
+	}
+	if n := field(annotations, key); n != nil {
+		*n = scalar(value, yaml.SingleQuotedStyle)
+		return nil
+	}
+	k, v := scalar(key, 0), scalar(value, yaml.SingleQuotedStyle)
+	annotations.Content = append(annotations.Content, &k, &v)
+	return nil
+}
+
+// ClearAnnotations removes annotations, and the whole map when none is left.
+func ClearAnnotations(r *yaml.RNode, keys ...string) {
+	meta := resolve(metadata(r))
+	annotations := field(meta, yaml.AnnotationsField)
+	if annotations == nil || annotations.Kind != yaml.MappingNode {
+		return
+	}
+	remove(annotations, keys...)
+	if len(annotations.Content) == 0 {
+		remove(meta, yaml.AnnotationsField)
+	}
+}
+
+func remove(mapping *yaml.Node, keys ...string) {
+	kept := mapping.Content[:0]
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if !slices.Contains(keys, mapping.Content[i].Value) {
+			kept = append(kept, mapping.Content[i], mapping.Content[i+1])
+		}
+	}
+	clear(mapping.Content[len(kept):])
+	mapping.Content = kept
+}
+
+// child returns the mapping below a key, and makes it where there is nothing.
+func child(mapping *yaml.Node, key string) (*yaml.Node, error) {
+	if mapping == nil || mapping.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("cannot annotate a resource whose %s has no mapping to be in", key)
+	}
+	n := field(mapping, key)
+	switch {
+	case n == nil:
+		k := scalar(key, 0)
+		n = &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap}
+		mapping.Content = append(mapping.Content, &k, n)
+	case isNull(n):
+		n.Kind, n.Tag, n.Value, n.Style = yaml.MappingNode, yaml.NodeTagMap, "", 0
+	case n.Kind != yaml.MappingNode:
+		return nil, fmt.Errorf("cannot annotate a resource whose %s is no mapping", key)
+	}
+	return n, nil
+}
+
+func scalar(value string, style yaml.Style) yaml.Node {
+	return yaml.Node{Kind: yaml.ScalarNode, Tag: yaml.NodeTagString, Value: value, Style: style}
+}

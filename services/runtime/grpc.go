@@ -1,0 +1,112 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+)
+
+// Limits bound the messages of a GRPC runtime. Zero values mean the defaults. They should equal those of the runner.
+type Limits struct {
+	// MaxMessageSize is the most bytes of one message, in both directions. Default 6 MiB, which is Porch's.
+	MaxMessageSize int
+	// MaxListSize is the most bytes of a ResourceList that comes back in parts. Default 64 MiB.
+	MaxListSize int64
+}
+
+// GRPC evaluates functions through a function runner. It speaks krmfn.evaluator.v1, and from the first time that the
+// runner turns out not to know it, the evaluator contract of Porch.
+//
+// It may be used by any number of goroutines at once.
+type GRPC struct {
+	target string
+	limits Limits
+	v1     evaluatorv1grpc.FunctionEvaluatorServiceClient
+	porch  evaluatorgrpc.FunctionEvaluatorClient
+	// porchOnly says that the runner does not know krmfn.evaluator.v1.
+	porchOnly atomic.Bool
+}
+
+// NewGRPC returns a runtime on a connection, which stays the caller's to close.
+func NewGRPC(conn *grpc.ClientConn, limits Limits) *GRPC {
+	if limits.MaxMessageSize <= 0 {
+		limits.MaxMessageSize = 6 << 20
+	}
+	if limits.MaxListSize <= 0 {
+		limits.MaxListSize = 64 << 20
+	}
+	return &GRPC{
+		target: conn.Target(),
+		limits: limits,
+		v1:     evaluatorv1grpc.NewFunctionEvaluatorServiceClient(conn),
+		porch:  evaluatorgrpc.NewFunctionEvaluatorClient(conn),
+	}
+}
+
+// Evaluate sends the request to the runner. Errors: *evaluation.NotFoundError, *SizeError, the context's end, and a gRPC
+// status for all that happened on the way or in the runner.
+func (g *GRPC) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+	if !g.porchOnly.Load() {
+		resp, err := g.evaluateV1(ctx, req)
+		if status.Code(err) != codes.Unimplemented {
+			return resp, g.explain(ctx, req, err)
+		}
+		g.porchOnly.Store(true)
+	}
+	resp, err := g.evaluatePorch(ctx, req)
+	return resp, g.explain(ctx, req, err)
+}
+
+// evaluateV1 streams lists that, with what a function may add to them, could be too long for one message.
+func (g *GRPC) evaluateV1(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+	if len(req.ResourceList) > g.limits.MaxMessageSize/2 {
+		return g.stream(ctx, req)
+	}
+	resp, err := g.v1.Evaluate(ctx, &evaluatorv1.EvaluateRequest{Image: req.Image, ResourceList: req.ResourceList}, g.callOptions()...)
+	if err != nil {
+		return evaluation.Response{}, err
+	}
+	return answer(resp.GetResourceList(), resp.GetEvaluation())
+}
+
+func (g *GRPC) callOptions() []grpc.CallOption {
+	return []grpc.CallOption{grpc.MaxCallSendMsgSize(g.limits.MaxMessageSize), grpc.MaxCallRecvMsgSize(g.limits.MaxMessageSize)}
+}
+
+// Prepare makes the runner get images ready, and tells for each what will evaluate it. The error wraps
+// errors.ErrUnsupported where the runner speaks Porch's contract only.
+func (g *GRPC) Prepare(ctx context.Context, images []string) ([]*evaluatorv1.PreparedFunction, error) {
+	resp, err := g.v1.Prepare(ctx, &evaluatorv1.PrepareRequest{Images: images}, g.callOptions()...)
+	return resp.GetFunctions(), g.unsupported(ctx, "prepare images", err)
+}
+
+// ListFunctions lists what the runner offers, sorted by name. The error is as that of Prepare.
+func (g *GRPC) ListFunctions(ctx context.Context) ([]*evaluatorv1.Function, error) {
+	resp, err := g.v1.ListFunctions(ctx, &evaluatorv1.ListFunctionsRequest{}, g.callOptions()...)
+	return resp.GetFunctions(), g.unsupported(ctx, "list functions", err)
+}
+
+func (g *GRPC) unsupported(ctx context.Context, what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case status.Code(err) == codes.Unimplemented:
+		return fmt.Errorf("the function runner at %s cannot %s: %w", g.target, what, errors.ErrUnsupported)
+	}
+	return fmt.Errorf("function runner at %s: %s: %w", g.target, what, err)
+}

@@ -1,0 +1,80 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"google.golang.org/grpc"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+)
+
+// chunkSize is how much of a list one message of a stream has, where the limit of messages allows it.
+const chunkSize = 256 << 10
+
+type evaluateStream = grpc.BidiStreamingClient[evaluatorv1.EvaluateStreamRequest, evaluatorv1.EvaluateStreamResponse]
+
+// stream sends the list in parts and gathers the output from parts.
+func (g *GRPC) stream(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+	// Whatever way this ends, the stream ends with it.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := g.v1.EvaluateStream(ctx, g.callOptions()...)
+	if err != nil {
+		return evaluation.Response{}, err
+	}
+	// A send ends in io.EOF when the runner has answered already; the answer says why.
+	if err := g.send(stream, req); err != nil && !errors.Is(err, io.EOF) {
+		return evaluation.Response{}, err
+	}
+	list, report, err := g.receive(stream, req)
+	if err != nil {
+		return evaluation.Response{}, err
+	}
+	return answer(list, report)
+}
+
+func (g *GRPC) send(stream evaluateStream, req evaluation.Request) error {
+	header := &evaluatorv1.EvaluateStreamHeader{Image: req.Image, SizeBytes: int64(len(req.ResourceList))}
+	err := stream.Send(&evaluatorv1.EvaluateStreamRequest{Part: &evaluatorv1.EvaluateStreamRequest_Header{Header: header}})
+	for rest := req.ResourceList; err == nil && len(rest) > 0; {
+		n := min(len(rest), chunkSize, max(g.limits.MaxMessageSize/2, 1))
+		err = stream.Send(&evaluatorv1.EvaluateStreamRequest{Part: &evaluatorv1.EvaluateStreamRequest_Chunk{Chunk: rest[:n]}})
+		rest = rest[n:]
+	}
+	if err != nil {
+		return err
+	}
+	return stream.CloseSend()
+}
+
+func (g *GRPC) receive(stream evaluateStream, req evaluation.Request) (list []byte, report *evaluationv1.Evaluation, err error) {
+	limit := g.limits.MaxListSize
+	if req.MaxOutput > 0 {
+		limit = min(limit, req.MaxOutput)
+	}
+	for report == nil {
+		part, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil, nil, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		list, report = append(list, part.GetChunk()...), part.GetEvaluation()
+		if size := int64(len(list)); size > limit {
+			return nil, nil, &SizeError{Image: req.Image, Size: size, Limit: limit, Flag: "--max-resource-list-size"}
+		}
+	}
+	// Nothing follows the evaluation. Waiting for the end lets the runner end its call, too, before it is cancelled.
+	if _, err := stream.Recv(); err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, err
+	}
+	return list, report, nil
+}
