@@ -34,7 +34,7 @@ func New(runner *process.Runner, gate *evaluation.Gate, env []string, prefix str
 }
 
 // Evaluate runs the executable of the request's image. The error is an *evaluation.NotFoundError for an image that has
-// none.
+// none, or has none any more.
 func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	f, ref := e.find(req.Image)
 	if f == nil {
@@ -47,6 +47,11 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 		Implementation: f.Implementation,
 	}
 	resp, err := e.gate.Limit(function).Evaluate(ctx, req)
+	notStarted := resp.Report.GetFailure().GetReason() == evaluationv1.FailureReason_FAILURE_REASON_START
+	if notStarted && usable(f.Path) != nil {
+		// The executable has gone since the config file was read, which makes the entry one without.
+		return evaluation.Response{}, &evaluation.NotFoundError{Image: req.Image}
+	}
 	if resp.Report != nil {
 		resp.Report.Image = ref
 		_, _, resp.Report.Digest = image.Split(ref)

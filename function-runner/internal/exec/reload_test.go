@@ -74,9 +74,19 @@ func TestEvaluate(t *testing.T) {
 	if got := resp.Report.GetImage(); got != "pre.fix/a:v1" {
 		t.Errorf("the report has image %q", got)
 	}
-	if _, err := e.Evaluate(t.Context(), evaluation.Request{Image: "b:v1"}); !errors.As(err, new(*evaluation.NotFoundError)) {
-		t.Errorf("got error %v for an unknown image, want a NotFoundError", err)
+	notFound := func(image string) {
+		t.Helper()
+		if _, err := e.Evaluate(t.Context(), evaluation.Request{Image: image}); !errors.As(err, new(*evaluation.NotFoundError)) {
+			t.Errorf("got error %v for %s, want a NotFoundError", err, image)
+		}
 	}
+	notFound("b:v1")
+	// An executable that goes away leaves the call to the next evaluator.
+	f, _, _ := e.Find("a:v1")
+	if err := os.Remove(f.Path); err != nil {
+		t.Fatal(err)
+	}
+	notFound("a:v1")
 }
 
 func TestAnyTag(t *testing.T) {
