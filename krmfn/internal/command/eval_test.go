@@ -1,0 +1,198 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package command_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/krmfn/internal/command"
+	"github.com/krmfn/krmfn/krmfn/internal/report"
+)
+
+const (
+	configMap  = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
+	listInput  = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n"
+	itemOutput = "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n    labels:\n      app: web\n"
+)
+
+func TestEvalStandardInput(t *testing.T) {
+	t.Parallel()
+	labels := "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetLabels\nmetadata:\n  name: own\nlabels:\n  app: own\n"
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(config, []byte(labels), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ownConfig := listInput + "functionConfig:\n  " + strings.ReplaceAll(strings.TrimSpace(labels), "\n", "\n  ") + "\n"
+	for name, tc := range map[string]struct {
+		stdin string
+		args  []string
+		want  []string
+	}{
+		"a ResourceList":         {listInput, []string{"--", "app=web"}, []string{"kind: ResourceList\nitems:\n" + itemOutput, "  kind: ConfigMap\n  metadata:\n    name: function-input\n  data:\n    app: web\n"}},
+		"a dash":                 {listInput, []string{"-", "--", "app=web"}, []string{itemOutput}},
+		"documents":              {configMap + "---\n" + strings.Replace(configMap, "name: a", "name: b", 1), []string{"--", "app=web"}, []string{itemOutput, "    name: b\n"}},
+		"unwrapped":              {listInput, []string{"-o", "unwrap", "--", "app=web"}, []string{configMap + "  labels:\n    app: web\n"}},
+		"stdout":                 {listInput, []string{"-o", "stdout", "--", "app=web"}, []string{itemOutput}},
+		"a config file":          {ownConfig, []string{"--fn-config", config}, []string{"app: own"}},
+		"its own configuration":  {ownConfig, nil, []string{"app: own"}},
+		"values in its place":    {ownConfig, []string{"--", "app=web"}, []string{itemOutput}},
+		"another kind":           {listInput, []string{"--image=starlark", "--", "ConfigMap", "source=print('hello')"}, []string{"source: print('hello')"}},
+		"a value with = in it":   {listInput, []string{"--", "app=web", "x=a=b"}, []string{"x: a=b"}},
+		"a tag":                  {listInput, []string{"--image=set-labels:v0", "--tag=v0.2", "--", "app=web"}, []string{itemOutput}},
+		"an empty list is input": {"kind: ResourceList\nitems: []\n", []string{"--", "app=web"}, []string{"kind: ResourceList\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"eval", "--builtin", "--image=set-labels"}, tc.args...)
+			got := invocation{args: args, stdin: tc.stdin}.run(t.Context(), t).ok(t)
+			contains(t, got.out, tc.want...)
+		})
+	}
+}
+
+// Through the embedded runner, with its summary.
+func TestEvalOutput(t *testing.T) {
+	t.Parallel()
+	got := invocation{args: []string{"eval", "-i", "set-labels", "--", "app=web"}, stdin: listInput}.run(t.Context(), t).ok(t)
+	golden(t, "eval.txt", timeless(got.out+"stderr:\n"+got.err))
+	failed := invocation{args: []string{"eval", "-i", "set-labels"}, stdin: listInput}.run(t.Context(), t)
+	if failed.code != command.ExitFailed || failed.out != "" {
+		t.Errorf("got exit code %d and %q", failed.code, failed.out)
+	}
+	golden(t, "eval-fail.txt", timeless(failed.err))
+}
+
+func TestEvalFiles(t *testing.T) {
+	t.Parallel()
+	dir := newPackage(t, map[string]string{"net/service.yaml": service + "  type: 5\n"})
+	before := snapshot(t, dir)
+	args := []string{"eval", "--builtin", "--image", "kubeconform", filepath.Join(dir, "web.yaml"), filepath.Join(dir, "net/service.yaml")}
+	got := krmfn(t, args...)
+	if got.code != command.ExitFailed {
+		t.Errorf("exit code %d", got.code)
+	}
+	contains(t, got.err, "[error] v1/Service/web spec.type: got number")
+	doc := document(t, krmfn(t, append(args, "-o=json")...))
+	if file := doc.Functions[0].Results[0].File; file == nil || file.Path != "service.yaml" {
+		t.Errorf("the result is about file %+v", file)
+	}
+	target := filepath.Join(t.TempDir(), "out")
+	krmfn(t, "eval", "--builtin", "--image", "set-labels", filepath.Join(dir, "web.yaml"), "-o", target, "--", "app=web").ok(t)
+	contains(t, snapshot(t, target)["web.yaml"], "kind: Deployment", "    app: web\n")
+	unchanged(t, dir, before)
+}
+
+func document(t *testing.T, o outcome) report.Document {
+	t.Helper()
+	var doc report.Document
+	if err := json.Unmarshal([]byte(o.out), &doc); err != nil {
+		t.Fatalf("%v in\n%s\nstandard error:\n%s", err, o.out, o.err)
+	}
+	return doc
+}
+
+func TestEvalJSON(t *testing.T) {
+	t.Parallel()
+	got := invocation{args: []string{"eval", "--builtin", "--image=set-labels", "-o=json", "--", "app=web"}, stdin: listInput}.run(t.Context(), t).ok(t)
+	doc := document(t, got)
+	contains(t, doc.ResourceList, itemOutput)
+	if len(doc.Functions) != 1 || doc.Functions[0].Image != prefix+"set-labels:latest" || doc.Functions[0].Evaluator != "builtin" {
+		t.Errorf("functions are %+v", doc.Functions)
+	}
+	failed := document(t, invocation{args: []string{"eval", "--builtin", "--image=set-labels", "-o=json"}, stdin: listInput}.run(t.Context(), t))
+	if failed.RenderStatus.Error == "" || failed.ResourceList != "" || failed.Functions[0].ExitCode != 1 {
+		t.Errorf("got %+v", failed)
+	}
+}
+
+func TestEvalDirectory(t *testing.T) {
+	t.Parallel()
+	dir := newPackage(t, map[string]string{"sub/Kptfile": "not: looked at\n", "sub/c.yaml": configMap, "labels.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: labels\ndata:\n  tier: front\n"})
+	before := snapshot(t, dir)
+	eval := func(args ...string) outcome {
+		return krmfn(t, append([]string{"eval", dir, "--builtin", "--image=set-labels"}, args...)...).ok(t)
+	}
+	dry := eval("--dry-run", "--", "tier=front")
+	contains(t, dry.out, "+++ b/sub/c.yaml", "+    tier: front")
+	unwrapped := eval("-o", "unwrap", "--", "tier=front")
+	if strings.Contains(unwrapped.out, "Kptfile") {
+		t.Errorf("there are Kptfiles in\n%s", unwrapped.out)
+	}
+	target := filepath.Join(t.TempDir(), "out")
+	eval("-o", target, "--", "tier=front")
+	unchanged(t, dir, before)
+
+	inPlace := eval("--fn-config", filepath.Join(dir, "labels.yaml"))
+	contains(t, inPlace.err, "3 files changed: 3 modified.")
+	after := snapshot(t, dir)
+	for _, same := range []string{"Kptfile", "sub/Kptfile", "labels.yaml", "README.md"} {
+		if after[same] != before[same] {
+			t.Errorf("%s changed:\n%s", same, after[same])
+		}
+	}
+	contains(t, after["sub/c.yaml"], "    tier: front\n")
+	if diff := cmp.Diff(after["web.yaml"], snapshot(t, target)["web.yaml"]); diff != "" {
+		t.Errorf("in place and in a directory differ:\n%s", diff)
+	}
+	if doc := document(t, eval("-o=json", "--", "tier=back")); len(doc.ChangedFiles) != 4 || !doc.Written {
+		t.Errorf("got %+v", doc)
+	}
+}
+
+func TestEvalUsage(t *testing.T) {
+	t.Parallel()
+	dir := newPackage(t, map[string]string{"two.yaml": configMap + "---\n" + configMap})
+	for want, tc := range map[string]struct {
+		stdin string
+		args  []string
+	}{
+		"must specify --image": {args: []string{"-"}},
+		"function arguments can only be specified without function config file": {args: []string{"-i=a", "--fn-config=x", "--", "a=b"}},
+		"missing function config file: /no/file":                                {args: []string{"-i=a", "--fn-config=/no/file"}},
+		"must have exactly one resource, it has 2":                              {args: []string{"-i=a", "--fn-config", filepath.Join(dir, "two.yaml")}},
+		"args must have keys and values separated by =, got \"b\"":              {args: []string{"-i=a", "--", "ConfigMap", "b"}},
+		"function image reference \"r.io/UPPER\" is invalid":                    {args: []string{"-i=r.io/UPPER", "-"}},
+		"is a version constraint":                                               {args: []string{"-i=a", "--tag=~1.0", "-"}},
+		"there are no resources in the standard input":                          {args: []string{"-i=a"}},
+		"open /no/such.yaml: no such file":                                      {args: []string{"-i=a", "/no/such.yaml"}},
+		"is a directory":                                                        {args: []string{"-i=a", dir, "-"}, stdin: configMap},
+		"--dry-run is about changes in place: name a directory":                 {args: []string{"-i=a", "--dry-run"}, stdin: configMap},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			got := invocation{args: append([]string{"eval", "--builtin"}, tc.args...), stdin: tc.stdin}.run(t.Context(), t)
+			if got.code != command.ExitUsage {
+				t.Errorf("exit code %d", got.code)
+			}
+			contains(t, got.err, want)
+		})
+	}
+}
+
+// What the inputs hold is no matter of the command line.
+func TestEvalBadInput(t *testing.T) {
+	t.Parallel()
+	for want, stdin := range map[string]string{
+		"the standard input: MalformedYAMLError: ":                                                "a: [\n",
+		"resource must have `apiVersion`":                                                         "kind: A\nmetadata:\n  name: a\n",
+		"resource 0 has an anchor that contains itself":                                           configMap + "data: &x [b, {c: *x}]\n",
+		"the functionConfig has an anchor that contains itself":                                   listInput + "functionConfig: &x {a: *x}\n",
+		"the standard input: resource 0: cannot annotate a resource whose metadata is no mapping": "apiVersion: v1\nkind: A\nmetadata: [a]\n",
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			got := invocation{args: []string{"eval", "--builtin", "-i=set-labels", "--", "a=b"}, stdin: stdin}.run(t.Context(), t)
+			if got.code != command.ExitFailed {
+				t.Errorf("exit code %d", got.code)
+			}
+			contains(t, got.err, want)
+		})
+	}
+}

@@ -1,0 +1,110 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/kio"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/krmfn/internal/evaldir"
+	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/resource"
+)
+
+// functionConfig is the functionConfig of an evaluation.
+type functionConfig struct {
+	node *yaml.RNode
+	// file is where it comes from; empty when it comes from arguments.
+	file string
+	// given tells whether it was asked for, or is the one that a function gets in any case.
+	given bool
+}
+
+// readConfig reads the functionConfig from a file, or makes it from arguments, where there is no file.
+func readConfig(file string, values []string) (*functionConfig, error) {
+	if file == "" {
+		node, err := configFromValues(values)
+		return &functionConfig{node: node, given: len(values) > 0}, err
+	}
+	content, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("missing function config file: %s", file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the function config file: %w", err)
+	}
+	nodes, err := (&kio.ByteReader{Reader: strings.NewReader(string(content)), OmitReaderAnnotations: true, DisableUnwrapping: true}).Read()
+	if err != nil {
+		return nil, fmt.Errorf("function config file %s: %w", file, err)
+	}
+	if len(nodes) != 1 {
+		return nil, fmt.Errorf("function config file %s must have exactly one resource, it has %d", file, len(nodes))
+	}
+	if err := errors.Join(resource.CheckKRM(nodes[0]), checkShape(nodes)); err != nil {
+		return nil, fmt.Errorf("function config file %s: %w", file, err)
+	}
+	return &functionConfig{node: nodes[0], file: file, given: true}, nil
+}
+
+// configFromValues makes a ConfigMap, or a resource of another kind that is written in front of the values.
+func configFromValues(values []string) (*yaml.RNode, error) {
+	kind := "ConfigMap"
+	if len(values) > 0 && !strings.Contains(values[0], "=") {
+		kind, values = values[0], values[1:]
+	}
+	config := struct {
+		APIVersion string            `yaml:"apiVersion"`
+		Kind       string            `yaml:"kind"`
+		Metadata   yaml.NameMeta     `yaml:"metadata"`
+		Data       map[string]string `yaml:"data"`
+	}{APIVersion: "v1", Kind: kind, Metadata: yaml.NameMeta{Name: "function-input"}, Data: map[string]string{}}
+	for _, kv := range values {
+		key, value, ok := strings.Cut(kv, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("args must have keys and values separated by =, got %q", kv)
+		}
+		config.Data[key] = value
+	}
+	text, err := yaml.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a functionConfig of the arguments: %w", err)
+	}
+	return yaml.Parse(string(text))
+}
+
+// source makes a package of a directory whose pipeline is the one function.
+func (c *functionConfig) source(dir *packages.Dir, image, tag string) (*evaldir.Source, error) {
+	text, err := c.node.String()
+	if err != nil {
+		return nil, fmt.Errorf("print the functionConfig: %w", err)
+	}
+	var leaveOut []string
+	if inside, ok := c.inside(dir.Location()); ok {
+		leaveOut = append(leaveOut, inside)
+	}
+	return evaldir.New(dir, image, tag, []byte(text), leaveOut...)
+}
+
+// inside returns the path of the file in a directory, if it is in there. The function is not to change its own
+// configuration.
+func (c *functionConfig) inside(dir string) (string, bool) {
+	if c.file == "" {
+		return "", false
+	}
+	abs, err := filepath.Abs(c.file)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return "", false
+	}
+	rel, err := filepath.Rel(dir, abs)
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
+}

@@ -1,0 +1,111 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"sigs.k8s.io/kustomize/kyaml/kio"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/resource"
+)
+
+// readList makes one ResourceList of all inputs.
+func (c *command) readList(inputs []string, config *functionConfig) (list []byte, resources int, err error) {
+	if len(inputs) == 0 {
+		inputs = []string{stdin}
+	}
+	var all []*yaml.RNode
+	node := config.node
+	for _, name := range inputs {
+		nodes, own, err := c.readInput(name)
+		if err != nil {
+			return nil, 0, err
+		}
+		if own != nil && !config.given {
+			node = own
+		}
+		all = append(all, nodes...)
+	}
+	if err := resource.CheckAllKRM(all); err != nil {
+		return nil, 0, fmt.Errorf("input resource list must contain only KRM resources: %w", err)
+	}
+	var b bytes.Buffer
+	err = kio.ByteWriter{
+		Writer: &b, KeepReaderAnnotations: true, FunctionConfig: node,
+		WrappingKind: kio.ResourceListKind, WrappingAPIVersion: kio.ResourceListAPIVersion,
+	}.Write(all)
+	return b.Bytes(), len(all), err
+}
+
+// readInput returns the resources of an input, and the functionConfig if it is a ResourceList that has one.
+func (c *command) readInput(name string) (nodes []*yaml.RNode, config *yaml.RNode, err error) {
+	title, read := name, func() ([]byte, error) { return os.ReadFile(name) }
+	if name == stdin {
+		title, read = "the standard input", func() ([]byte, error) { return io.ReadAll(c.In) }
+	}
+	content, err := read()
+	if err != nil {
+		return nil, nil, &usageError{err}
+	}
+	reader := &kio.ByteReader{Reader: bytes.NewReader(content), OmitReaderAnnotations: true}
+	nodes, err = reader.Read()
+	if err == nil {
+		err = checkShape(nodes)
+	}
+	if err == nil && name != stdin {
+		err = place(nodes, name)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", title, err)
+	}
+	if len(nodes) == 0 && reader.WrappingKind == "" {
+		return nil, nil, &usageError{fmt.Errorf("there are no resources in %s", title)}
+	}
+	if reader.FunctionConfig != nil && !resource.Finite(reader.FunctionConfig) {
+		return nil, nil, fmt.Errorf("%s: the functionConfig has an anchor that contains itself", title)
+	}
+	return nodes, reader.FunctionConfig, nil
+}
+
+// checkShape refuses nodes that no one can walk over, or look for annotations in.
+func checkShape(nodes []*yaml.RNode) error {
+	for i, n := range nodes {
+		if !resource.Finite(n) {
+			return fmt.Errorf("resource %d has an anchor that contains itself", i)
+		}
+		// Of a copy, as what has no annotations is to stay so.
+		if err := resource.SetAnnotation(n.Copy(), resource.IndexAnnotation, "0"); err != nil {
+			return fmt.Errorf("resource %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// place tells resources which file they come from, so that results can name it.
+func place(nodes []*yaml.RNode, file string) error {
+	if !filepath.IsLocal(file) {
+		file = filepath.Base(file)
+	}
+	file = filepath.ToSlash(file)
+	var errs []error
+	for i, n := range nodes {
+		for _, a := range [][2]string{
+			{resource.FormerIndexAnnotation, strconv.Itoa(i)},
+			{resource.FormerPathAnnotation, file},
+			{resource.IndexAnnotation, strconv.Itoa(i)},
+			{resource.PathAnnotation, file},
+		} {
+			errs = append(errs, resource.SetAnnotation(n, a[0], a[1]))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,169 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/krmfn/krmfn/krmfn/internal/report"
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
+	"github.com/krmfn/krmfn/services/functions"
+)
+
+func (c *command) functions() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "functions",
+		Short: "List the functions that can be evaluated",
+		Long: `List the functions that the function runner knows without asking a registry: those
+with an executable, and those that have function pods.
+
+` + exitHelp,
+		Args: cobra.NoArgs,
+	}
+	runner := c.addRunnerFlags(cmd.Flags())
+	format := cmd.Flags().StringP("output", "o", formatText, "text, or json for one JSON document")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *format != formatText && *format != formatJSON {
+			return &usageError{fmt.Errorf("--output is %q, want text or json", *format)}
+		}
+		if err := runner.validate(); err != nil {
+			return err
+		}
+		list, err := c.list(cmd.Context(), runner)
+		if err != nil {
+			return err
+		}
+		if *format == formatJSON {
+			return report.WriteJSON(c.Out, functionsDocument{list})
+		}
+		c.writeFunctions(list)
+		return nil
+	}
+	return cmd
+}
+
+// functionsDocument is what --output json prints of a list of functions.
+type functionsDocument struct {
+	Functions []function `json:"functions"`
+}
+
+// function is a function that can be evaluated.
+type function struct {
+	// Name is its name.
+	Name string `json:"name"`
+	// Evaluator is what evaluates it: "exec", "pod" or "builtin".
+	Evaluator string `json:"evaluator"`
+	// Implementation is what the evaluator runs, for people.
+	Implementation string `json:"implementation"`
+	// Images are the references that it answers to; with AnyTag, whatever their tag.
+	Images []string `json:"images"`
+	AnyTag bool     `json:"anyTag"`
+	// Summary says what the catalog's function of that name does; "" for others.
+	Summary string `json:"summary,omitempty"`
+}
+
+func (c *command) list(ctx context.Context, runner *runnerFlags) ([]function, error) {
+	ctx, cancel := runner.limit(ctx)
+	defer cancel()
+	evaluator, disconnect, err := c.connect(ctx, runner)
+	if err != nil {
+		return nil, err
+	}
+	defer disconnect()
+	listed, err := evaluator.ListFunctions(ctx)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil, &runnerError{fmt.Errorf("the function runner at %s speaks only Porch's contract, which has no list of functions: see its configuration for the images that it knows", runner.address)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	list := make([]function, 0, len(listed))
+	for _, f := range listed {
+		list = append(list, newFunction(f))
+	}
+	return list, nil
+}
+
+func newFunction(f *evaluatorv1.Function) function {
+	curated, _ := functions.Lookup(f.GetName())
+	return function{
+		Name:           f.GetName(),
+		Evaluator:      evaluatorName(f.GetEvaluator()),
+		Implementation: f.GetImplementation(),
+		Images:         f.GetImages(),
+		AnyTag:         f.GetAnyTag(),
+		Summary:        curated.Summary,
+	}
+}
+
+// evaluatorName is the word for an evaluator; "" when it is not known.
+func evaluatorName(e evaluationv1.Evaluator) string {
+	if e == evaluationv1.Evaluator_EVALUATOR_UNSPECIFIED {
+		return ""
+	}
+	return strings.ToLower(strings.TrimPrefix(e.String(), "EVALUATOR_"))
+}
+
+// anyName stands for the function's name in the patterns of images.
+const anyName = "NAME"
+
+// writeFunctions writes a table. Where all functions answer to images of the same patterns, these are told once, below it.
+func (c *command) writeFunctions(list []function) {
+	patterns, alike := imagePatterns(list)
+	heading := []string{"NAME", "EVALUATOR", "IMPLEMENTATION", "SUMMARY"}
+	if !alike {
+		heading = append(heading, "IMAGES")
+	}
+	table := report.NewTable(heading...)
+	for _, f := range list {
+		name := report.Text(f.Name)
+		name.Paint = c.Out.Style.Bold
+		row := []report.Cell{name, report.Text(f.Evaluator), report.Text(f.Implementation), report.Text(f.Summary)}
+		if !alike {
+			row = append(row, report.Text(strings.Join(f.Images, ", ")+tagNote(f)))
+		}
+		table.Add(row...)
+	}
+	table.Write(c.Out)
+	if alike && len(patterns) > 0 {
+		fmt.Fprintf(c.Out, "\nImages%s:\n", tagNote(list[0]))
+		for _, p := range patterns {
+			fmt.Fprintf(c.Out, "  %s\n", p)
+		}
+	}
+}
+
+func tagNote(f function) string {
+	if f.AnyTag {
+		return " (any tag)"
+	}
+	return ""
+}
+
+// imagePatterns returns the images of the functions with NAME in place of their names, if they are the same for all.
+func imagePatterns(list []function) (patterns []string, alike bool) {
+	for i, f := range list {
+		own := make([]string, 0, len(f.Images))
+		for _, image := range f.Images {
+			repository, ok := strings.CutSuffix(image, f.Name)
+			if !ok || (repository != "" && !strings.HasSuffix(repository, "/")) {
+				return nil, false
+			}
+			own = append(own, repository+anyName)
+		}
+		slices.Sort(own)
+		if i > 0 && (!slices.Equal(own, patterns) || f.AnyTag != list[0].AnyTag) {
+			return nil, false
+		}
+		patterns = own
+	}
+	return patterns, true
+}

@@ -1,0 +1,334 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package command_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/krmfn/krmfn/krmfn/internal/command"
+	"github.com/krmfn/krmfn/krmfn/internal/embedded"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
+	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
+)
+
+// porch is a function runner as Porch has it: it knows neither krmfn.evaluator.v1 nor health, and returns what it gets.
+type porch struct {
+	evaluatorgrpc.UnimplementedFunctionEvaluatorServer
+	fail error
+}
+
+func (p porch) EvaluateFunction(_ context.Context, req *evaluator.EvaluateFunctionRequest) (*evaluator.EvaluateFunctionResponse, error) {
+	return &evaluator.EvaluateFunctionResponse{ResourceList: req.GetResourceList(), Log: []byte("a line\n")}, p.fail
+}
+
+func (p porch) serve(t *testing.T) string {
+	t.Helper()
+	return serve(t, func(s *grpc.Server) { evaluatorgrpc.RegisterFunctionEvaluatorServer(s, p) })
+}
+
+func TestPorchRunner(t *testing.T) {
+	t.Parallel()
+	address := porch{}.serve(t)
+	dir := newPackage(t, nil)
+	before := snapshot(t, dir)
+	for _, flag := range []string{"--runner", "--function-runner", "--function-runner-address"} {
+		got := krmfn(t, "render", dir, flag, address).ok(t)
+		contains(t, got.err, "  Stderr:\n    a line\n", "set-labels:v0.2      -        ")
+	}
+	unchanged(t, dir, before)
+
+	list := krmfn(t, "functions", "--runner", address)
+	if list.code != command.ExitRunner {
+		t.Errorf("exit code %d", list.code)
+	}
+	contains(t, list.err, "speaks only Porch's contract, which has no list of functions")
+	contains(t, krmfn(t, "version", "--runner", address).ok(t).out, "function runner at "+address+" serves evaluator\n")
+}
+
+// What a runner answers decides the exit code: a function's failure is no trouble of the runner's.
+func TestRunnerErrors(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		err  error
+		code int
+		want string
+	}{
+		"a function failed": {status.Error(codes.Internal, "Failed to execute function: exit status 1 (no)"), command.ExitFailed, "exit status 1 (no)"},
+		"not found":         {status.Error(codes.NotFound, "no"), command.ExitFailed, "not found: see `krmfn functions`"},
+		"going away":        {status.Error(codes.Unavailable, "draining"), command.ExitRunner, "draining"},
+		"busy":              {status.Error(codes.ResourceExhausted, "no room"), command.ExitRunner, "no room"},
+		"too large":         {status.Error(codes.ResourceExhausted, "grpc: received message larger than max (7 vs. 6)"), command.ExitRunner, "raise --max-request-body-size"},
+		"late":              {status.Error(codes.DeadlineExceeded, "too late"), command.ExitFailed, "too late"},
+		"refused":           {status.Error(codes.PermissionDenied, "not you"), command.ExitRunner, "not you"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := krmfn(t, "render", newPackage(t, nil), "--runner", porch{fail: tc.err}.serve(t))
+			if got.code != tc.code {
+				t.Errorf("exit code %d, want %d", got.code, tc.code)
+			}
+			contains(t, got.err, tc.want)
+		})
+	}
+}
+
+func TestRunnerCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	down := serve(t, func(s *grpc.Server) {
+		h := health.NewServer()
+		h.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+		grpc_health_v1.RegisterHealthServer(s, h)
+	})
+	dir := newPackage(t, nil)
+	for address, want := range map[string]string{"127.0.0.1:1": "connection refused", down: "does not serve calls"} {
+		for _, args := range [][]string{{"render", dir}, {"functions"}, {"version"}, {"version", "-o", "json"}} {
+			got := krmfn(t, append(args, "--runner", address)...)
+			if got.code != command.ExitRunner {
+				t.Errorf("%v: exit code %d", args, got.code)
+			}
+			contains(t, got.err, "krmfn: the function runner at "+address+" cannot be used: ", want, "leave out --runner")
+			if lines := strings.Count(got.err, "\n"); lines != 1 {
+				t.Errorf("%v: the error has %d lines:\n%s", args, lines, got.err)
+			}
+		}
+	}
+}
+
+// An embedded runner of another command will do for a runner that runs already.
+func TestRunningRunner(t *testing.T) {
+	t.Parallel()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := embedded.Start(t.Context(), embedded.Config{
+		Executable: executable, ImagePrefix: strings.TrimSuffix(prefix, "/"), MaxMessageSize: 6 << 20, MaxListSize: 64 << 20, Environ: os.Environ(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	dir := newPackage(t, nil)
+	krmfn(t, "render", dir, "--runner", r.Target()).ok(t)
+	if got := snapshot(t, dir)["web.yaml"]; got != rendered()["web.yaml"] {
+		t.Errorf("got %s", got)
+	}
+	contains(t, krmfn(t, "version", "--runner", r.Target()).ok(t).out, "serves krmfn.evaluator.v1\n")
+	contains(t, krmfn(t, "functions", "--runner", r.Target()).ok(t).out, "set-labels ")
+}
+
+// hanging is a function runner that says when it is asked, and never answers.
+type hanging struct {
+	evaluatorv1grpc.UnimplementedFunctionEvaluatorServiceServer
+	asked chan struct{}
+}
+
+func (h hanging) Evaluate(ctx context.Context, _ *evaluatorv1.EvaluateRequest) (*evaluatorv1.EvaluateResponse, error) {
+	h.asked <- struct{}{}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (h hanging) serve(t *testing.T) string {
+	t.Helper()
+	return serve(t, func(s *grpc.Server) { evaluatorv1grpc.RegisterFunctionEvaluatorServiceServer(s, h) })
+}
+
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"render": {"render"}, "eval": {"eval", "--image=x"}, "dry run": {"render", "--dry-run"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := hanging{asked: make(chan struct{})}
+			dir := newPackage(t, nil)
+			before := snapshot(t, dir)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-h.asked
+				cancel()
+			}()
+			got := invocation{args: append(args, dir, "--runner", h.serve(t))}.run(ctx, t)
+			if got.code != command.ExitInterrupted || got.out != "" {
+				t.Errorf("got exit code %d and %q", got.code, got.out)
+			}
+			if !strings.HasSuffix(got.err, "krmfn: interrupted: nothing was written\n") {
+				t.Errorf("got %s", got.err)
+			}
+			unchanged(t, dir, before)
+		})
+	}
+}
+
+// The embedded runner's function is killed, too, and the runner is gone afterwards.
+func TestInterruptedEmbedded(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	started := filepath.Join(tmp, "started")
+	dir := newPackage(t, map[string]string{"Kptfile": kptfile + "    - exec: sh -c 'touch " + started + "; sleep 1000'\n"})
+	before := snapshot(t, dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		for {
+			if _, err := os.Stat(started); err == nil || t.Context().Err() != nil {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	got := invocation{args: []string{"render", dir, "--allow-exec"}}.run(ctx, t)
+	if got.code != command.ExitInterrupted {
+		t.Errorf("exit code %d:\n%s", got.code, got.err)
+	}
+	unchanged(t, dir, before)
+	for _, pattern := range []string{"krmfn-*", "krm-function-*"} {
+		if left, err := filepath.Glob(filepath.Join(tmp, pattern)); err != nil || len(left) > 0 {
+			t.Errorf("%v is left in the temporary directory, error %v", left, err)
+		}
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	h := hanging{asked: make(chan struct{}, 1)}
+	dir := newPackage(t, nil)
+	before := snapshot(t, dir)
+	got := krmfn(t, "render", dir, "--runner", h.serve(t), "--timeout=100ms")
+	if got.code != command.ExitFailed {
+		t.Errorf("exit code %d", got.code)
+	}
+	contains(t, got.err, "krmfn: the time is up after 100ms: raise --timeout: nothing was written\n")
+	unchanged(t, dir, before)
+}
+
+// One message has less room than a large package; parts of a list have more.
+func TestLargePackage(t *testing.T) {
+	t.Parallel()
+	large := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: large\ndata:\n  text: " + strings.Repeat("x", 200_000) + "\n"
+	dir := newPackage(t, map[string]string{"large.yaml": large})
+	small := []string{"render", dir, "--max-request-body-size=100000"}
+	krmfn(t, small...).ok(t)
+	got := krmfn(t, append(small, "--max-resource-list-size=150000")...)
+	if got.code != command.ExitRunner {
+		t.Errorf("exit code %d", got.code)
+	}
+	contains(t, got.err, "raise --max-resource-list-size")
+}
+
+func TestFunctions(t *testing.T) {
+	t.Parallel()
+	contains(t, timeless(krmfn(t, "functions").ok(t).out), "NAME   EVALUATOR   IMPLEMENTATION   SUMMARY\n",
+		"\nset-labels   exec   set-labels VERSION (curated)   sets labels on resources",
+		"\nImages (any tag):\n  NAME\n  gcr.io/kpt-fn/NAME\n  ghcr.io/kptdev/krm-functions-catalog/NAME\n")
+	strict := krmfn(t, "functions", "--strict-versions").ok(t)
+	contains(t, strict.out, "IMAGES", "ghcr.io/kptdev/krm-functions-catalog/set-labels:v")
+	for _, args := range [][]string{nil, {"--builtin"}} {
+		var doc struct {
+			Functions []struct {
+				Name, Evaluator, Implementation, Summary string
+				Images                                   []string
+				AnyTag                                   bool
+			}
+		}
+		got := krmfn(t, append([]string{"functions", "-o", "json"}, args...)...).ok(t)
+		if err := json.Unmarshal([]byte(got.out), &doc); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range doc.Functions {
+			if f.Name == "" || f.Summary == "" || f.Implementation == "" || f.Evaluator == "" || len(f.Images) != 3 || !f.AnyTag {
+				t.Errorf("%v: got %+v", args, f)
+			}
+		}
+		if len(doc.Functions) < 7 {
+			t.Errorf("%v: got %d functions", args, len(doc.Functions))
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	contains(t, krmfn(t, "version").ok(t).out, "krmfn ", "(go1.")
+	var doc struct{ Version, Go, Platform string }
+	if err := json.Unmarshal([]byte(krmfn(t, "version", "-o=json").ok(t).out), &doc); err != nil || doc.Version == "" || doc.Go == "" || doc.Platform == "" {
+		t.Errorf("got %+v and error %v", doc, err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	dir := newPackage(t, nil)
+	for want, args := range map[string][]string{
+		`unknown command "rendr" for "krmfn": see krmfn --help`:   {"rendr"},
+		`unknown flag: --bogus: see krmfn render --help`:          {"render", "--bogus"},
+		"accepts at most 1 arg(s), received 2":                    {"render", dir, dir},
+		"/no/dir cannot be opened: ":                              {"render", "/no/dir"},
+		"web.yaml is not a directory":                             {"render", filepath.Join(dir, "web.yaml")},
+		"--builtin and --runner exclude each other":               {"render", dir, "--builtin", "--runner=x"},
+		"--strict-versions is about the curated functions":        {"functions", "--strict-versions", "--runner=x"},
+		"--max-request-body-size is 0":                            {"render", dir, "--function-runner-grpc-max-message-size=0"},
+		"--max-resource-list-size is 1, want at least":            {"render", dir, "--max-resource-list-size=1"},
+		"--timeout is -1s":                                        {"version", "--timeout=-1s"},
+		`--format is "xml", want text or json`:                    {"render", dir, "--format=xml"},
+		"--output=stdout and --format=json both want stdout":      {"render", dir, "-o=stdout", "--format=json"},
+		"--dry-run is about changes in place: leave out --output": {"render", dir, "-o=stdout", "--dry-run"},
+		`--output is "yaml", want text or json`:                   {"functions", "-o=yaml"},
+		`--output is "xml", want text or json`:                    {"version", "-o=xml"},
+		`--color is "blue", want auto, always or never`:           {"version", "--color=blue"},
+		"--runner is \"\\x00\", want host:port":                   {"version", "--runner=\x00"},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			got := krmfn(t, args...)
+			if got.code != command.ExitUsage || got.out != "" {
+				t.Errorf("got exit code %d and %q", got.code, got.out)
+			}
+			contains(t, got.err, want)
+			if strings.Count(got.err, "\n") != 1 || !strings.HasPrefix(got.err, "krmfn: ") {
+				t.Errorf("the error is not one line:\n%s", got.err)
+			}
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"--help"}, {"render", "--help"}, {"eval", "--help"}, {"functions", "--help"}, {"version", "--help"}} {
+		contains(t, krmfn(t, args...).ok(t).out, "Exit codes:\n  0    success\n", "\n  130  interrupted")
+	}
+	contains(t, krmfn(t, "completion", "bash").ok(t).out, "bash completion V2 for krmfn")
+	contains(t, krmfn(t, "__complete", "eval", "--image", "").ok(t).out, "set-labels\tsets labels")
+}
+
+func TestNotAPackage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	got := krmfn(t, "render", dir, "--builtin")
+	if got.code != command.ExitFailed {
+		t.Errorf("exit code %d", got.code)
+	}
+	contains(t, got.err, "krmfn: No Kptfile found at ")
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "Kptfile"), []byte(strings.Replace(kptfile, "image: "+prefix+"set-labels:v0.2", "image: r.io/BAD", 1)), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, krmfn(t, "render", dir, "--builtin").err, "krmfn: Kptfile is invalid: Field: `pipeline.mutators[0].image`, Value: \"r.io/BAD\", Reason: function image reference")
+}

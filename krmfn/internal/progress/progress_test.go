@@ -1,0 +1,159 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package progress_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	fnresultv1 "github.com/kptdev/kpt/api/fnresult/v1"
+	"go.uber.org/goleak"
+	"sigs.k8s.io/kustomize/kyaml/fn/framework"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/krmfn/internal/progress"
+	"github.com/krmfn/krmfn/krmfn/internal/terminal"
+	"github.com/krmfn/krmfn/services/render"
+	"github.com/krmfn/krmfn/services/renderstatus"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares with a file of testdata.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+func item(severity, message string) fnresultv1.ResultItem {
+	return fnresultv1.ResultItem{Severity: framework.Severity(severity), Message: message}
+}
+
+// step is what one function of the example does.
+type step struct {
+	function renderstatus.Function
+	took     time.Duration
+	selected bool
+	err      error
+}
+
+func steps() []step {
+	about := item("error", "expected integer,\nbut got string\n")
+	about.ResourceRef = &yaml.ResourceIdentifier{
+		TypeMeta: yaml.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, NameMeta: yaml.NameMeta{Name: "web", Namespace: "shop"},
+	}
+	about.Field = &fnresultv1.Field{Path: "spec.replicas"}
+	file := item("", `set field value to "3"`)
+	file.File, file.Field = &framework.File{Path: "web.yaml"}, &fnresultv1.Field{Path: "spec.replicas"}
+	many := make([]fnresultv1.ResultItem, 0, 9)
+	for range 9 {
+		many = append(many, file)
+	}
+	return []step{
+		{
+			function: renderstatus.Function{Ran: true, Result: renderstatus.Result{
+				Image:   "ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2",
+				Results: []fnresultv1.ResultItem{item("info", "set 4 labels in total"), item("warning", "careful \x1b[2J")},
+				Stderr:  "a word\nof warning\n",
+			}},
+			took: 250 * time.Millisecond,
+		},
+		{
+			function: renderstatus.Function{Ran: true, Result: renderstatus.Result{Image: "r.io/apply-setters@sha256:ab", Results: many}},
+			took:     12345678 * time.Nanosecond, selected: true,
+		},
+		{
+			function: renderstatus.Function{Ran: true, Result: renderstatus.Result{
+				Image:   "gcr.io/kpt-fn/kubeconform:v0.1",
+				Results: []fnresultv1.ResultItem{about}, ExitCode: 1, Stderr: "failed to evaluate function",
+			}},
+			took: 1150 * time.Millisecond, err: errors.New("failed"),
+		},
+	}
+}
+
+// play plays a render whose functions take as long as they say.
+func play(display progress.Display) {
+	display(&render.PackageStarted{Package: ".", Name: "shop", Functions: 3, Resources: 1})
+	display(&render.PackageSkipped{Package: "sub", Reason: "not yet"})
+	for _, s := range steps() {
+		started := renderstatus.Function{Result: renderstatus.Result{Image: s.function.Image}}
+		display(&render.FunctionStarted{Function: started, Resources: 3, Selected: s.selected})
+		time.Sleep(s.took)
+		s.function.Duration = renderstatus.Duration(s.took)
+		display(&render.FunctionFinished{Function: s.function, Err: s.err})
+	}
+	display(&render.PackageFinished{Package: ".", Err: errors.New("failed")})
+	display(&render.PackageStarted{Package: "other", Name: "shop/other"})
+	display(&render.PackageFinished{Package: "other"})
+	// A function that could not be prepared has not been announced.
+	display(&render.FunctionFinished{Function: renderstatus.Function{Result: renderstatus.Result{Image: "r.io/x"}}, Err: errors.New("no tag")})
+}
+
+func TestDisplays(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		terminal bool
+		color    string
+		options  progress.Options
+	}{
+		"plain.txt":        {color: terminal.Auto},
+		"plain-colour.txt": {color: terminal.Always},
+		"quiet.txt":        {color: terminal.Auto, options: progress.Options{Quiet: true}},
+		"live.txt":         {terminal: true, color: terminal.Auto},
+		"live-mono.txt":    {terminal: true, color: terminal.Never},
+		"live-verbose.txt": {terminal: true, color: terminal.Never, options: progress.Options{Verbose: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var b bytes.Buffer
+				out := terminal.Stream{Writer: &b}
+				if tc.terminal {
+					out.Width = func() int { return 44 }
+				}
+				out, err := out.Coloured(tc.color, func(string) string { return "" })
+				if err != nil {
+					t.Fatal(err)
+				}
+				play(progress.New(out, tc.options))
+				golden(t, name, b.Bytes())
+			})
+		})
+	}
+}
+
+func TestShortImage(t *testing.T) {
+	t.Parallel()
+	for ref, want := range map[string]string{
+		"gcr.io/kpt-fn/a:v1":                           "a:v1",
+		"ghcr.io/kptdev/krm-functions-catalog/a@sha:b": "a@sha:b",
+		"ghcr.io/kptdev/krm-functions-catalog-2/a":     "ghcr.io/kptdev/krm-functions-catalog-2/a",
+	} {
+		if got := progress.ShortImage(ref); got != want {
+			t.Errorf("ShortImage(%q) = %q, want %q", ref, got, want)
+		}
+	}
+}

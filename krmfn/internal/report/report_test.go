@@ -1,0 +1,152 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	fnresultv1 "github.com/kptdev/kpt/api/fnresult/v1"
+
+	"github.com/krmfn/krmfn/krmfn/internal/report"
+	"github.com/krmfn/krmfn/krmfn/internal/terminal"
+	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/renderstatus"
+)
+
+func functions() []renderstatus.Function {
+	return []renderstatus.Function{
+		{
+			Ran: true, Evaluator: "exec", Implementation: "set-labels v0.2.0 (curated)", Duration: renderstatus.Duration(12345 * time.Microsecond),
+			Result: renderstatus.Result{
+				Image:   "ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2",
+				Results: []fnresultv1.ResultItem{{Message: "a"}, {Message: "b", Severity: "info"}},
+			},
+		},
+		{
+			Ran: true, Duration: renderstatus.Duration(2 * time.Second),
+			Result: renderstatus.Result{Image: "r.io/warns:v1", Results: []fnresultv1.ResultItem{{Severity: "warning"}, {Severity: "odd"}}},
+		},
+		{
+			Ran: true, Evaluator: "pod", Implementation: "checks-pod-1", Digest: "sha256:ab", Error: "exit status 1",
+			Result: renderstatus.Result{Image: "r.io/checks:v1", ExitCode: 1, Results: []fnresultv1.ResultItem{{Severity: "error"}, {Severity: "error"}}},
+		},
+		{Result: renderstatus.Result{Exec: "./never \x1b[2J"}, Error: "not found"},
+	}
+}
+
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	report.Summary(terminal.Stream{Writer: &b}, functions())
+	const want = `FUNCTION          RAN BY                             TIME   RESULTS
+set-labels:v0.2   exec set-labels v0.2.0 (curated)   12ms   2 info
+r.io/warns:v1     -                                  2s     1 warning, 1 info
+r.io/checks:v1    pod checks-pod-1                   0s     failed: 2 errors
+./never �[2J      -                                  -      failed
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSummaryInColour(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	out, err := terminal.Stream{Writer: &b}.Coloured(terminal.Always, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report.Summary(out, functions())
+	for _, want := range []string{
+		"   2 info\n", out.Style.Yellow("1 warning, 1 info"), out.Style.Red("failed: 2 errors"), out.Style.Dim("FUNCTION") + "          " + out.Style.Dim("RAN BY"),
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, b.String())
+		}
+	}
+	var none bytes.Buffer
+	if report.Summary(terminal.Stream{Writer: &none}, nil); none.Len() > 0 {
+		t.Errorf("got %q of no functions", none.String())
+	}
+}
+
+var changes = []packages.Change{
+	{Path: "a.yaml", After: []byte("a: b\n")},
+	{Path: "b.yaml", Before: []byte("a: b\n"), After: []byte("a: <c>\n")},
+	{Path: "c.yaml", Before: []byte("a: b\n")},
+	{Path: "d.yaml", Before: []byte("a: b\n"), After: []byte("a: c\n")},
+}
+
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	for want, n := range map[string]int{
+		"no files changed": 0, "1 file changed: 1 added": 1, "4 files changed: 2 modified, 1 added, 1 deleted": 4,
+	} {
+		if got := report.Changes(changes[:n]); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestDocument(t *testing.T) {
+	t.Parallel()
+	doc := report.NewDocument(renderstatus.NewReport(functions(), errors.New("failed")), changes, true)
+	var b bytes.Buffer
+	if err := report.WriteJSON(&b, doc); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "<c>") {
+		t.Error("text is escaped as if for HTML")
+	}
+	var back struct {
+		RenderStatus struct {
+			Result struct{ Items []any }
+			Error  string
+		}
+		Functions    []map[string]any
+		ChangedFiles []report.ChangedFile
+		Written      *bool
+	}
+	if err := json.Unmarshal(b.Bytes(), &back); err != nil {
+		t.Fatal(err)
+	}
+	if back.RenderStatus.Error != "failed" || len(back.RenderStatus.Result.Items) != 3 || back.Written == nil || *back.Written {
+		t.Errorf("got %+v", back)
+	}
+	for key, want := range map[string]string{"evaluator": "pod", "implementation": "checks-pod-1", "digest": "sha256:ab"} {
+		if got := back.Functions[2][key]; got != want {
+			t.Errorf("%s of the third function is %v, want %s", key, got, want)
+		}
+	}
+	if got := back.Functions[0]["duration"]; got != "12.345ms" {
+		t.Errorf("the duration of the first function is %v", got)
+	}
+	kinds := make([]string, 0, len(back.ChangedFiles))
+	for _, f := range back.ChangedFiles {
+		kinds = append(kinds, f.Path+" "+f.Change)
+		if f.Diff == "" {
+			t.Errorf("%s has no diff", f.Path)
+		}
+	}
+	if diff := cmp.Diff([]string{"a.yaml added", "b.yaml modified", "c.yaml deleted", "d.yaml modified"}, kinds); diff != "" {
+		t.Errorf("changed files (-want +got):\n%s", diff)
+	}
+}
+
+// Lists are never null, so that programs need not look.
+func TestEmptyDocument(t *testing.T) {
+	t.Parallel()
+	doc := report.NewDocument(renderstatus.NewUnreached(errors.New("no runner")), nil, false)
+	got, err := json.Marshal(doc)
+	want := `{"renderStatus":{"error":"no runner"},"functions":[],"changedFiles":[],"written":false}`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s and error %v, want %s", got, err, want)
+	}
+}

@@ -1,0 +1,103 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/krmfn/krmfn/krmfn/internal/progress"
+	"github.com/krmfn/krmfn/krmfn/internal/terminal"
+	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/renderstatus"
+)
+
+// Summary writes a table of the functions: what ran each, how long it took, what it had to say.
+func Summary(out terminal.Stream, functions []renderstatus.Function) {
+	if len(functions) == 0 {
+		return
+	}
+	table := NewTable("FUNCTION", "RAN BY", "TIME", "RESULTS")
+	for i := range functions {
+		f := &functions[i]
+		took := "-"
+		if f.Ran {
+			took = progress.Duration(time.Duration(f.Duration))
+		}
+		table.Add(Text(progress.ShortImage(f.Title())), Text(ranBy(f)), Text(took), outcome(out.Style, f))
+	}
+	table.Write(out)
+}
+
+// ranBy names the evaluator and what it ran. A runner that speaks only Porch's contract tells neither.
+func ranBy(f *renderstatus.Function) string {
+	if text := strings.TrimSpace(f.Evaluator + " " + f.Implementation); text != "" {
+		return text
+	}
+	return "-"
+}
+
+// outcome counts the results of a function by severity, in the colour of the worst.
+func outcome(style terminal.Style, f *renderstatus.Function) Cell {
+	var errors, warnings, infos int
+	for _, r := range f.Results {
+		switch r.Severity {
+		case "error":
+			errors++
+		case "warning":
+			warnings++
+		default:
+			infos++
+		}
+	}
+	cell := Cell{Text: counts(errors, warnings, infos)}
+	switch {
+	case f.Error != "":
+		cell.Text, cell.Paint = strings.TrimSuffix("failed: "+cell.Text, ": "), style.Red
+	case errors > 0:
+		cell.Paint = style.Red
+	case warnings > 0:
+		cell.Paint = style.Yellow
+	}
+	return cell
+}
+
+func counts(errors, warnings, infos int) string {
+	var parts []string
+	for _, c := range []struct {
+		n    int
+		word string
+	}{{errors, "error"}, {warnings, "warning"}, {infos, "info"}} {
+		switch {
+		case c.n == 1 || c.n > 0 && c.word == "info":
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.word))
+		case c.n > 0:
+			parts = append(parts, fmt.Sprintf("%d %ss", c.n, c.word))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Changes words what happens to the files of a package: "9 files changed: 7 modified, 1 added, 1 deleted".
+func Changes(changes []packages.Change) string {
+	if len(changes) == 0 {
+		return "no files changed"
+	}
+	n := map[string]int{}
+	for _, c := range changes {
+		n[kindOf(c)]++
+	}
+	var parts []string
+	for _, kind := range []string{Modified, Added, Deleted} {
+		if n[kind] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[kind], kind))
+		}
+	}
+	files := "files"
+	if len(changes) == 1 {
+		files = "file"
+	}
+	return fmt.Sprintf("%d %s changed: %s", len(changes), files, strings.Join(parts, ", "))
+}

@@ -1,0 +1,86 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package terminal
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Style colours text, or leaves it as it is.
+type Style struct{ on bool }
+
+// The codes are those of ECMA-48, which every terminal knows; the colours are the terminal's own.
+const (
+	reset  = "\x1b[0m"
+	bold   = "\x1b[1m"
+	dim    = "\x1b[2m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	cyan   = "\x1b[36m"
+)
+
+// ClearLine returns the cursor to the beginning of its line and empties the line.
+const ClearLine = "\r\x1b[K"
+
+func (s Style) paint(code, text string) string {
+	if !s.on || text == "" {
+		return text
+	}
+	return code + text + reset
+}
+
+// Bold is for headings.
+func (s Style) Bold(text string) string { return s.paint(bold, text) }
+
+// Dim is for what matters least.
+func (s Style) Dim(text string) string { return s.paint(dim, text) }
+
+// Red is for errors, and for what is deleted.
+func (s Style) Red(text string) string { return s.paint(red, text) }
+
+// Green is for success, and for what is added.
+func (s Style) Green(text string) string { return s.paint(green, text) }
+
+// Yellow is for warnings.
+func (s Style) Yellow(text string) string { return s.paint(yellow, text) }
+
+// Cyan is for places.
+func (s Style) Cyan(text string) string { return s.paint(cyan, text) }
+
+// Severity colours text by the severity of a function's result: error, warning, or anything else.
+func (s Style) Severity(severity, text string) string {
+	switch severity {
+	case "error":
+		return s.Red(text)
+	case "warning":
+		return s.Yellow(text)
+	default:
+		return s.Cyan(text)
+	}
+}
+
+// Safe returns text without control characters other than tabs. What a function says must not move the cursor or rename
+// the window.
+func Safe(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\t' && unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, text)
+}
+
+// Fit cuts text to a number of columns, and marks that it did. Text must have no colours.
+func Fit(text string, columns int) string {
+	if utf8.RuneCountInString(text) <= columns {
+		return text
+	}
+	if columns <= 0 {
+		return ""
+	}
+	return string([]rune(text)[:columns-1]) + "…"
+}

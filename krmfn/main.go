@@ -1,0 +1,45 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command krmfn evaluates KRM functions and renders kpt packages with them. Started by the name of a curated function, it
+// is that function.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/krmfn/krmfn/krmfn/internal/command"
+	"github.com/krmfn/krmfn/krmfn/internal/embedded"
+	"github.com/krmfn/krmfn/krmfn/internal/terminal"
+)
+
+func main() {
+	if code, ok := embedded.RunFunction(os.Args, os.Stdin, os.Stdout, os.Stderr); ok {
+		os.Exit(code)
+	}
+	os.Exit(run())
+}
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
+	executable, err := os.Executable()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "krmfn: find the program's own file: %v\n", err)
+		return command.ExitFailed
+	}
+	return command.Program{
+		Executable: executable,
+		Args:       os.Args[1:],
+		Environ:    os.Environ(),
+		In:         os.Stdin,
+		Out:        terminal.NewStream(os.Stdout, os.Getenv("TERM")),
+		Err:        terminal.NewStream(os.Stderr, os.Getenv("TERM")),
+	}.Run(ctx)
+}
