@@ -31,7 +31,8 @@ import (
 func setup(b *testing.B) (bare, viaRunner func() error) {
 	b.Helper()
 	dir := b.TempDir()
-	ctx, cancel := context.WithCancel(context.Background())
+	// The runner is to outlive the benchmark until it is stopped in order.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	if err := binaries.Build(ctx, dir, binaries.FunctionRunner, binaries.FunctionsLight); err != nil {
 		b.Fatal(err)
 	}

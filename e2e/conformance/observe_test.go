@@ -46,7 +46,7 @@ func descendants(t *testing.T, pid int) []int {
 		if err != nil {
 			continue
 		}
-		for _, field := range strings.Fields(string(text)) {
+		for field := range strings.FieldsSeq(string(text)) {
 			child, err := strconv.Atoi(field)
 			if err != nil {
 				t.Fatal(err)

@@ -131,7 +131,9 @@ func TestCallerGoesAway(t *testing.T) {
 	}()
 	eventually(t, "the function runs", func() bool { return len(descendants(t, runner.PID())) == 3 })
 	cancel()
-	<-ended
+	if err := <-ended; status.Code(err) != codes.Canceled {
+		t.Errorf("the canceled call ends in %v, want %v", err, codes.Canceled)
+	}
 	eventually(t, "no process is left", func() bool { return len(descendants(t, runner.PID())) == 0 })
 }
 
