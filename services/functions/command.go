@@ -1,0 +1,109 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functions
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const usage = `usage: functions NAME | list | link DIR | config
+
+  NAME       be the function of that name: a ResourceList from stdin, one to stdout
+  list       list the functions and their versions
+  link DIR   make a link to this program in DIR for every function
+  config     print the config file by which a function runner evaluates them
+
+Through a link named as a function, it is that function.
+`
+
+// Command is the program that serves every function. args are those of the process, its own name first: when its base
+// name is a function's, the program is that function; otherwise the second one is a function's name, "list", or
+// "link" with a directory behind it. It returns the exit code of the process: that of [Main], or 1 for arguments that
+// mean nothing, with the usage on stderr.
+func Command(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) == 0 {
+		args = []string{"functions"}
+	}
+	if f, ok := Lookup(programName(args[0])); ok {
+		return serveProcess(f, args[1:], stdin, stdout, stderr)
+	}
+	switch rest := args[1:]; {
+	case len(rest) == 1 && rest[0] == "list":
+		for _, f := range All() {
+			fmt.Fprintf(stdout, "%s %s\n", f.Name, f.Version)
+		}
+		return 0
+	case len(rest) == 2 && rest[0] == "link":
+		if err := link(rest[1]); err != nil {
+			fmt.Fprintln(stderr, err)
+			return 1
+		}
+		return 0
+	case len(rest) == 1 && rest[0] == "config":
+		text, err := ExecConfig(All())
+		if err == nil {
+			_, err = stdout.Write(text)
+		}
+		if err != nil {
+			fmt.Fprintln(stderr, err)
+			return 1
+		}
+		return 0
+	case len(rest) == 1 && (rest[0] == "--help" || rest[0] == "-h"):
+		fmt.Fprint(stdout, usage)
+		return 0
+	case len(rest) > 0:
+		if f, ok := Lookup(rest[0]); ok {
+			return serveProcess(f, rest[1:], stdin, stdout, stderr)
+		}
+		fmt.Fprintf(stderr, "%q is no function and no command\n", rest[0])
+	}
+	fmt.Fprint(stderr, usage)
+	return 1
+}
+
+// serveProcess is Main for a process that does nothing else.
+func serveProcess(f Function, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if f.processMemory != 0 {
+		limitMemory(f.processMemory)
+	}
+	return Main(f, args, stdin, stdout, stderr)
+}
+
+// programName is the base name of a program, without the suffix that Windows gives it.
+func programName(path string) string {
+	return strings.TrimSuffix(filepath.Base(path), ".exe")
+}
+
+// link makes a link to the running program in dir for every function. Links that are there are made anew; anything else
+// that has a function's name is left alone, and is an error.
+func link(dir string) error {
+	target, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the program to link to: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, f := range All() {
+		path := filepath.Join(dir, f.Name)
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+		if err := os.Symlink(target, path); errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("link %s: %s exists and is no link; remove it or choose another directory", f.Name, path)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functions
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+)
+
+// fuzzFunction feeds a function anything at all: it must not panic, and what it prints must be a ResourceList.
+func fuzzFunction(f *testing.F, name string) {
+	function, ok := Lookup(name)
+	if !ok {
+		f.Fatalf("there is no function %q", name)
+	}
+	for _, config := range append([]string{"", "{}", "data: {a: *b}"}, workConfigs[name]) {
+		f.Add([]byte(list(workItems, config)))
+		f.Add([]byte(list("- {kind: A}\n- &a {metadata: *a}\n- {metadata: x, spec: []}\n", config)))
+		f.Add([]byte(list("", config)))
+	}
+	f.Add([]byte(""))
+	f.Add([]byte("{}"))
+	f.Add([]byte("kind: ResourceList\nitems: {}\nresults: a\n"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		out, err := Run(ctx, function, in)
+		if err != nil && strings.Contains(err.Error(), "panicked") {
+			t.Errorf("%v", err)
+		}
+		if err == nil && out == nil {
+			t.Error("neither an output nor an error")
+		}
+		if out == nil {
+			return
+		}
+		if _, err := fn.ParseResourceList(out); err != nil {
+			t.Errorf("the output is no ResourceList: %v\n%s", err, out)
+		}
+	})
+}
+
+func FuzzSetNamespace(f *testing.F)      { fuzzFunction(f, "set-namespace") }
+func FuzzSetLabels(f *testing.F)         { fuzzFunction(f, "set-labels") }
+func FuzzSetAnnotations(f *testing.F)    { fuzzFunction(f, "set-annotations") }
+func FuzzApplySetters(f *testing.F)      { fuzzFunction(f, "apply-setters") }
+func FuzzApplyReplacements(f *testing.F) { fuzzFunction(f, "apply-replacements") }
+func FuzzStarlark(f *testing.F)          { fuzzFunction(f, "starlark") }

@@ -1,0 +1,112 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functions
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+)
+
+// workItems have something for every function to do.
+const workItems = `
+- apiVersion: apps/v1
+  kind: StatefulSet
+  metadata:
+    name: web # kpt-set: ${name}
+    namespace: old
+    annotations:
+      internal.config.kubernetes.io/path: 'web/set.yaml'
+      internal.config.kubernetes.io/index: '0'
+      config.kubernetes.io/depends-on: /namespaces/default/Service/web
+  spec:
+    replicas: 1 # kpt-set: ${replicas}
+    selector: {matchLabels: {app: web}}
+    template:
+      metadata:
+        labels: {app: web, tier: "old"}
+        annotations: {note: 'old'} # keep
+      spec:
+        containers:
+        - name: web
+          image: nginx:1.2 # kpt-set: ${image}:${tag}
+          args: [a, b] # kpt-set: ${args}
+        - name: side
+          image: busybox
+          args: # kpt-set: ${none}
+          - a
+    volumeClaimTemplates:
+    - metadata: {name: v}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: web, annotations: {internal.config.kubernetes.io/path: web/service.yaml}}
+  spec:
+    selector: {app: web}
+    # below
+- apiVersion: batch/v1
+  kind: CronJob
+  metadata: {name: c}
+  spec: {jobTemplate: {spec: {template: {spec: {}}}}}
+- apiVersion: v1
+  kind: Namespace
+  metadata: {name: old}
+- apiVersion: kpt.dev/v1
+  kind: Kptfile
+  metadata: {name: k, annotations: {config.kubernetes.io/local-config: "true"}}
+`
+
+// workConfigs are functionConfigs with which each function changes something of workItems.
+var workConfigs = map[string]string{
+	"set-namespace":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {namespace: new}\n",
+	"set-labels":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {tier: '1', on: 'yes', app: new}\n",
+	"set-annotations": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {note: '1', on: 'yes'}\n",
+	"apply-setters": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n" +
+		"data: {name: new, replicas: '3', image: x/y, args: '[c, {d: e}]', none: ''}\n",
+	"apply-replacements": replacementConfig("source: {kind: Service, name: web, fieldPath: metadata.name}\n" +
+		"  targets: [{select: {kind: StatefulSet}, fieldPaths: [spec.serviceName], options: {create: true}}]\n"),
+	"starlark": "apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\n" +
+		"source: 'for r in ctx.resource_list[\"items\"]: r[\"metadata\"][\"namespace\"] = \"new\"'\n",
+}
+
+// TestIdempotent evaluates functions over what they have made: nothing may change any more.
+func TestIdempotent(t *testing.T) {
+	t.Parallel()
+	for name, config := range workConfigs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, ok := Lookup(name)
+			if !ok {
+				t.Fatal("there is no such function")
+			}
+			before := []byte(list(workItems, config))
+			once := itemsAfter(t, f, before)
+			if cmp.Equal(string(once), string(itemsAfter(t, pass, before))) {
+				t.Error("the function changes nothing")
+			}
+			if diff := cmp.Diff(string(once), string(itemsAfter(t, f, once))); diff != "" {
+				t.Errorf("after the first (-) and the second (+) time:\n%s", diff)
+			}
+		})
+	}
+}
+
+// itemsAfter evaluates f over a list and returns it without the results.
+func itemsAfter(t *testing.T, f Function, in []byte) []byte {
+	t.Helper()
+	out, err := Run(t.Context(), f, in)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	rl, err := fn.ParseResourceList(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rl.Results = nil
+	text, err := rl.ToYAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

@@ -1,0 +1,92 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functions
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+// evaluation is one call of a function and what comes of it.
+type evaluation struct {
+	name   string
+	config string // functionConfig; none if empty
+	items  string // a YAML list; none if empty
+	want   string // the output from items on, without the functionConfig
+	err    string
+}
+
+// failed is the error of a function that says in its results what is wrong.
+const failed = "error: function failure"
+
+// evaluateAll evaluates a function for every case, and once more for its own output.
+func evaluateAll(t *testing.T, function string, cases []evaluation) {
+	t.Helper()
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			out, err := evaluate(t, function, list(test.items, test.config))
+			if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"), out); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.err, errorText(err)); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// list writes a ResourceList.
+func list(items, config string) string {
+	text := listHead
+	if items != "" {
+		text += "items:\n" + strings.TrimPrefix(items, "\n")
+	}
+	if config != "" {
+		text += "functionConfig:\n" + indent(config)
+	}
+	return text
+}
+
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(strings.Trim(text, "\n"), "\n", "\n  ") + "\n"
+}
+
+// evaluate returns the output from items on, without the functionConfig.
+func evaluate(t *testing.T, function, input string) (string, error) {
+	t.Helper()
+	f, ok := Lookup(function)
+	if !ok {
+		t.Fatalf("there is no function %q", function)
+	}
+	out, err := Run(t.Context(), f, []byte(input))
+	if out == nil {
+		return "", err
+	}
+	rl, parseErr := fn.ParseResourceList(out)
+	if parseErr != nil {
+		t.Fatalf("the output is no ResourceList: %v\n%s", parseErr, out)
+	}
+	rl.FunctionConfig = nil
+	text, printErr := rl.ToYAML()
+	if printErr != nil {
+		t.Fatal(printErr)
+	}
+	return strings.TrimPrefix(string(text), listHead), err
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,94 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functions
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+)
+
+// printedItems are items in every style that YAML has, each with a number to sort by. Those with comments below them are
+// the ones that cannot be printed in parts.
+var printedItems = []string{
+	"- apiVersion: v1\n  kind: A%d\n  metadata:\n    name: a # line\n",
+	"# head\n- apiVersion: v1\n  # inside\n  kind: A%d\n  metadata: {name: a} # line\n",
+	"- apiVersion: v1\n  kind: A%d\n  x: |\n    a\n\n    b\n",
+	"- apiVersion: v1\n  kind: A%d\n  x: |+\n    a\n\n\n",
+	"- apiVersion: v1\n  kind: A%d\n  x: >-\n    a\n    b\n",
+	"- {apiVersion: v1, kind: A%d, x: [1, 2]} # line\n",
+	"- apiVersion: v1\n  kind: A%d\n  x: [a,\n   # inside\n   b]\n",
+	"- apiVersion: v1 # first\n  kind: A%d\n  x: # kpt-set: ${a}\n  - b\n",
+	"- apiVersion: v1\n  kind: A%d\n  x: &a\n    b: c\n  y: *a\n",
+	"- apiVersion: v1\n  kind: A%d\n  x: \"a\\n\\u2028b\"\n  ? complex\n  : y\n",
+	"- apiVersion: v1\n  kind: A%d\n  x:\n    - - a\n      - b\n    -\n      c: d\n    - {}\n    - []\n    - ~\n    -\n",
+	"- apiVersion: v1\n  kind: A%d # last\n",
+	"- apiVersion: v1\n  kind: A%d\n  x:\n  - a\n  # foot\n",
+	"- apiVersion: v1\n  kind: A%d\n  x: b\n\n  # foot\n\n\n",
+	"# one\n\n# two\n- # three\n  apiVersion: v1\n  kind: A%d\n  # four\n",
+}
+
+const withoutFoot = 12 // of printedItems
+
+func TestPrintIsTheSDKs(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(30) {
+		for _, kinds := range []int{withoutFoot, len(printedItems)} {
+			t.Run(fmt.Sprintf("%d of %d kinds", seed, kinds), func(t *testing.T) {
+				t.Parallel()
+				random := rand.New(rand.NewPCG(seed, seed))
+				var text strings.Builder
+				text.WriteString(itemsHead)
+				for range printedTogether * 5 / 2 {
+					fmt.Fprintf(&text, printedItems[random.IntN(kinds)], random.IntN(100))
+				}
+				if seed%2 == 0 {
+					text.WriteString("functionConfig: # line\n  a: b\n")
+				}
+				if seed%3 == 0 {
+					text.WriteString("results:\n- message: m\n")
+				}
+				rl, err := fn.ParseResourceList([]byte(text.String()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if kinds == withoutFoot && slices.ContainsFunc(rl.Items, hasFootComment) {
+					t.Fatal("the items are not printed in parts")
+				}
+				got, err := printList(rl)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := rl.ToYAML() // of items that are sorted already
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(string(want), string(got)); diff != "" {
+					t.Errorf("the SDK's (-) and ours (+):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestItemsThatSortAlikeStayInOrder(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	text.WriteString(itemsHead)
+	for i := range 100 {
+		fmt.Fprintf(&text, "- {apiVersion: v1, kind: Kptfile, metadata: {name: k}, i: %d}\n", i)
+	}
+	out, err := Run(t.Context(), pass, []byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(text.String(), string(out)); diff != "" {
+		t.Errorf("in (-) and out (+):\n%s", diff)
+	}
+}

@@ -1,0 +1,78 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// program is what a function has of the process it is served by: nothing, where it is evaluated inside another program.
+type program struct {
+	alone   bool      // the process does nothing else
+	stderr  io.Writer // what a script prints
+	environ []string  // KEY=value
+}
+
+type programKey struct{}
+
+func programOf(ctx context.Context) program {
+	if p, ok := ctx.Value(programKey{}).(program); ok {
+		return p
+	}
+	return program{stderr: io.Discard}
+}
+
+// Main serves f as a program: it reads a ResourceList from stdin and writes the one that f makes of it to stdout. On
+// failure it does so too, where there is one, and writes "failed to evaluate function: " and the error to stderr. It
+// returns the exit code of the process: 0, or 1 when the function or the reading and writing around it failed.
+//
+// args are the arguments behind the program's name. "--help" prints what the function is and takes; no other is known.
+func Main(f Function, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if slices.Contains(args, "--help") || slices.Contains(args, "-h") {
+		fmt.Fprint(stdout, help(f))
+		return 0
+	}
+	if err := serve(f, args, stdin, stdout, stderr); err != nil {
+		fmt.Fprintf(stderr, "failed to evaluate function: %v", err)
+		return 1
+	}
+	return 0
+}
+
+func serve(f Function, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unexpected argument %q: a ResourceList is read from stdin", args[0])
+	}
+	in, err := io.ReadAll(stdin)
+	if err != nil {
+		return fmt.Errorf("unable to read from stdin: %w", err)
+	}
+	ctx := context.WithValue(
+		context.Background(), //nolint:forbidigo // a process has no caller's context: whoever started it ends it
+		programKey{}, program{alone: true, stderr: stderr, environ: os.Environ()},
+	)
+	out, err := Run(ctx, f, in)
+	_, outErr := stdout.Write(out)
+	return errors.Join(err, outErr)
+}
+
+// help describes a function for its user.
+func help(f Function) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s %s\n\n", f.Name, f.Version, f.Summary)
+	text.WriteString("Reads a ResourceList from stdin and writes one to stdout.\n")
+	if f.Config != "" {
+		text.WriteString("\nfunctionConfig, one of:\n")
+		for line := range strings.Lines(f.Config) {
+			text.WriteString("  " + strings.TrimSuffix(line, "\n") + "\n")
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,312 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functions
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+)
+
+// pass is a function that does nothing.
+var pass = Function{
+	Name:    "pass",
+	Process: func(context.Context, *fn.ResourceList) (bool, error) { return true, nil },
+}
+
+func TestRunParsesAndPrints(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, in, want, err string }{
+		{
+			name: "empty input is an empty list",
+			in:   "\n \n",
+			want: listHead,
+		},
+		{
+			name: "top-level fields that are not a ResourceList's, comments above it and its version are not kept",
+			in: `# above
+apiVersion: config.kubernetes.io/v1alpha1
+kind: ResourceList
+metadata:
+  name: x
+items: []
+functionConfig: {}
+`,
+			want: listHead,
+		},
+		{
+			name: "items are sorted by apiVersion, kind, namespace and name, with compact lists",
+			in: `apiVersion: config.kubernetes.io/v1beta1
+kind: ResourceList
+items:
+  - apiVersion: v1
+    kind: Service
+    metadata: {name: b}
+  - apiVersion: v1
+    kind: Service
+    metadata: {name: a, namespace: z}
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: z}
+  # before
+  - apiVersion: apps/v1
+    kind: Deployment   # the kind
+    metadata:
+        name:   'd'
+    spec:
+      on: yes
+      list:
+        - a
+        - {b: "c"}
+      folded: >-
+        one
+        two
+      literal: |
+        three
+      none: ~
+functionConfig:
+  a: b # kept
+`,
+			want: listHead + `items:
+# before
+- apiVersion: apps/v1
+  kind: Deployment # the kind
+  metadata:
+    name: 'd'
+  spec:
+    on: yes
+    list:
+    - a
+    - {b: "c"}
+    folded: >-
+      one two
+    literal: |
+      three
+    none: ~
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: z}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: b}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: a, namespace: z}
+functionConfig:
+  a: b # kept
+`,
+		},
+		{
+			name: "results stay, in the order of the SDK's fields",
+			in: listHead + `results:
+- severity: info
+  message: m
+  tags: {a: b}
+  unknown: x
+  file: {path: f.yaml, index: 3}
+  field: {path: spec.x, proposedValue: 2, currentValue: 1}
+  resourceRef: {apiVersion: v1, kind: ConfigMap, name: c, namespace: ns}
+`,
+			want: listHead + `results:
+- field:
+    currentValue: 1
+    path: spec.x
+    proposedValue: 2
+  file:
+    index: 3
+    path: f.yaml
+  message: m
+  resourceRef:
+    name: c
+    namespace: ns
+    apiVersion: v1
+    kind: ConfigMap
+  severity: info
+  tags:
+    a: b
+`,
+		},
+		{
+			name: "results of the older form",
+			in:   listHead + "results:\n  name: f\n  items:\n  - message: m\n",
+			want: listHead + "results:\n- message: m\n",
+		},
+		{
+			name: "aliases where the SDK reads every item",
+			in: listHead + `items:
+- apiVersion: v1
+  kind: ConfigMap
+  x: &meta
+    name: a
+  metadata: *meta
+- apiVersion: v1
+  kind: ConfigMap
+  data: &data {k: v}
+  metadata:
+    name: b
+    annotations: *data # shared
+  other: *data
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: c}
+  data:
+    a: &a b
+    c: *a
+`,
+			want: listHead + `items:
+- apiVersion: v1
+  kind: ConfigMap
+  x: &meta
+    name: a
+  metadata:
+    name: a
+- apiVersion: v1
+  kind: ConfigMap
+  data: &data {k: v}
+  metadata:
+    name: b
+    annotations: {k: v} # shared
+  other: {k: v}
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: c}
+  data:
+    a: &a b
+    c: *a
+`,
+		},
+		{
+			name: "an alias that stands for itself",
+			in:   listHead + "items:\n- metadata: &m\n    annotations: *m\n",
+			err:  "the YAML aliases of the resource stand for too much: at most 100000 nodes are taken",
+		},
+		{
+			name: "another kind", in: "apiVersion: v1\nkind: List\n",
+			err: `input was of unexpected kind "List"; expected ResourceList`,
+		},
+		{
+			name: "two documents", in: listHead + "---\n" + listHead,
+			err: "failed to parse ResourceList as a single KubeObject: expected exactly one object, got 2",
+		},
+		{
+			name: "a list at the top", in: "- a\n",
+			err: "failed to parse ResourceList as a single KubeObject: failed to extract objects: unhandled node kind 2",
+		},
+		{
+			name: "an item that is no map", in: listHead + "items:\n- a\n",
+			err: "failed to extract objects from items: unhandled node kind 8",
+		},
+		{
+			name: "items that are no list", in: listHead + "items: a\n",
+			err: "failed when tried to get items: incorrect type, was *internal.scalarVariant",
+		},
+		{
+			name: "a functionConfig that is no map", in: listHead + "functionConfig: a\n",
+			err: "failed when tried to get functionConfig: wrong type, got: *internal.scalarVariant",
+		},
+		{
+			name: "no YAML", in: "a: b: c\n",
+			err: "failed to parse ResourceList as a single KubeObject: failed to parse input bytes: " +
+				"yaml: mapping values are not allowed in this context",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			out, err := Run(t.Context(), pass, []byte(test.in))
+			if diff := cmp.Diff(test.want, string(out)); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.err, errorText(err)); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRunFails(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	item := listHead + "items:\n- kind: A\n"
+	for _, test := range []struct {
+		name    string
+		process processor
+		out     string
+		err     string
+	}{
+		{
+			name: "with results",
+			process: func(_ context.Context, rl *fn.ResourceList) (bool, error) {
+				rl.Results.Errorf("bad")
+				return false, nil
+			},
+			out: item + "results:\n- message: bad\n  severity: error\n",
+			err: "error: function failure",
+		},
+		{
+			name:    "with an error",
+			process: func(context.Context, *fn.ResourceList) (bool, error) { return false, broken },
+			out:     item,
+			err:     "broken",
+		},
+		{
+			name:    "by panicking",
+			process: func(context.Context, *fn.ResourceList) (bool, error) { panic(broken) },
+			err:     "KRM function panicked with: broken",
+		},
+		{
+			name: "by panicking in the runtime",
+			process: func(_ context.Context, rl *fn.ResourceList) (bool, error) {
+				return rl.Items[7].IsLocalConfig(), nil
+			},
+			err: "KRM function panicked with: runtime error: index out of range [7] with length 1",
+		},
+		{
+			name: "by leaving what cannot be printed",
+			process: func(_ context.Context, rl *fn.ResourceList) (bool, error) {
+				rl.Results = append(rl.Results, &fn.Result{Field: &fn.Field{CurrentValue: func() {}}})
+				return true, nil
+			},
+			err: "print the ResourceList: unable to convert strong typed object to yaml node: " +
+				"json: unsupported type: func()",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			out, err := Run(t.Context(), Function{Process: test.process}, []byte(item))
+			if diff := cmp.Diff(test.out, string(out)); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.err, errorText(err)); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRunStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	waits := Function{Name: "waits", Process: func(ctx context.Context, _ *fn.ResourceList) (bool, error) {
+		<-ctx.Done()
+		return true, nil
+	}}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for range 2 { // before it is called, and while
+			out, err := Run(ctx, waits, []byte(listHead))
+			if !errors.Is(err, context.DeadlineExceeded) || out != nil {
+				t.Errorf("Run = %q, %v", out, err)
+			}
+			if !strings.HasPrefix(err.Error(), "evaluate waits: ") {
+				t.Errorf("the error %q does not name the function", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,174 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functions
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// labelEdit is the labelling of one resource.
+type labelEdit struct {
+	item   *fn.KubeObject
+	root   *yaml.Node
+	labels []label
+	count  int // labels set or looked at so far
+}
+
+// label is a label as it is written.
+type label struct{ key, value *yaml.Node }
+
+// sortedLabels are the labels of a map in the order in which they are set.
+func sortedLabels(all map[string]string) []label {
+	labels := make([]label, 0, len(all))
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		labels = append(labels, label{stringNode(key), stringNode(all[key])})
+	}
+	return labels
+}
+
+// all applies every rule. It stops at the first one that finds a value of the wrong type.
+func (e *labelEdit) all() error {
+	for _, rule := range labelRules {
+		if !rule.appliesTo(e.item) {
+			continue
+		}
+		path := strings.Split(rule.path, ".")
+		if rule.within != "" {
+			within := strings.Split(rule.within, ".")
+			if exists, err := e.exists(within); err != nil || !exists {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			path = append(within, path...)
+		}
+		if err := e.walk(e.root, path, "", rule.create); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exists reports whether the resource has a mapping at a path.
+func (e *labelEdit) exists(path []string) (bool, error) {
+	node, at := e.root, ""
+	for _, step := range path {
+		at += "." + step
+		value, err := e.child(node, step)
+		if err != nil || isNull(value) {
+			return false, err
+		}
+		if value.Kind != yaml.MappingNode {
+			return false, e.unmatched("map", at)
+		}
+		node = value
+	}
+	return true, nil
+}
+
+// walk goes down a path from a mapping, and labels what is at its end. at is where the mapping is, for errors.
+func (e *labelEdit) walk(mapping *yaml.Node, path []string, at string, create bool) error {
+	if len(path) == 0 {
+		return e.set(mapping, at, create)
+	}
+	name, isList := strings.CutSuffix(path[0], "[]")
+	at += "." + name
+	value, err := e.child(mapping, name)
+	switch {
+	case err != nil:
+		return err
+	case isList:
+		return e.walkList(value, path[1:], at, create)
+	case isNull(value) && slices.ContainsFunc(path, isListStep):
+		return nil
+	case isNull(value) && !create:
+		e.count += len(e.labels)
+		return nil
+	case isNull(value):
+		value = addMapping(mapping, name, value)
+	case value.Kind != yaml.MappingNode:
+		return e.unmatched("string", at+"."+strings.Join(append(path[1:], e.labels[0].key.Value), "."))
+	}
+	return e.walk(value, path[1:], at, create)
+}
+
+func isListStep(step string) bool { return strings.HasSuffix(step, "[]") }
+
+func (e *labelEdit) walkList(list *yaml.Node, path []string, at string, create bool) error {
+	if isNull(list) {
+		return nil
+	}
+	if list.Kind != yaml.SequenceNode {
+		return e.unmatched("list", at)
+	}
+	if hasAlias(list) {
+		if err := expandAliases(e.root); err != nil {
+			return fmt.Errorf("%s: %w", e.item.ShortString(), err)
+		}
+	}
+	for i, element := range list.Content {
+		if element.Kind != yaml.MappingNode {
+			return e.unmatched("map", fmt.Sprintf("%s[%d]", at, i))
+		}
+		if err := e.walk(element, path, fmt.Sprintf("%s[%d]", at, i), create); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// set gives the labels in a mapping their values.
+func (e *labelEdit) set(mapping *yaml.Node, at string, create bool) error {
+	for _, label := range e.labels {
+		key := label.key.Value
+		value, err := e.child(mapping, key)
+		switch {
+		case err != nil:
+			return err
+		case value != nil && (value.Kind != yaml.ScalarNode || value.Tag != yaml.NodeTagString):
+			return e.unmatched("string", at+"."+key)
+		case value != nil || create:
+			if err := setString(e.root, mapping, label.key, label.value); err != nil {
+				return err
+			}
+		}
+		e.count++
+	}
+	return nil
+}
+
+// child returns a field's value, or nil, as the resource's own.
+func (e *labelEdit) child(mapping *yaml.Node, name string) (*yaml.Node, error) {
+	value, err := ownField(e.root, mapping, name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.item.ShortString(), err)
+	}
+	return value, nil
+}
+
+// addMapping puts an empty mapping into a field that is missing, or null.
+func addMapping(mapping *yaml.Node, name string, null *yaml.Node) *yaml.Node {
+	added := &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap}
+	if null != nil {
+		comment := null.LineComment
+		*null = *added
+		null.LineComment = comment
+		return null
+	}
+	mapping.Content = append(mapping.Content, stringNode(name), added)
+	return added
+}
+
+// unmatched is the SDK's error about a value of the wrong type, which never names the API version.
+func (e *labelEdit) unmatched(expected, at string) error {
+	return fmt.Errorf("Resource(apiVersion=, kind=%s) has unmatched field type %q in fieldpath %s",
+		e.item.GetKind(), expected, at)
+}
