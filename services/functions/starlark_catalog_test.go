@@ -40,7 +40,6 @@ func TestStarlarkIsTheCatalogs(t *testing.T) {
 		"ctx.resource_list['functionConfig'] = {}",
 		"ctx.resource_list['results'] = [1]",
 		"ctx.resource_list[1] = 2",
-		item + "item['x'] = {'y': [set([1])]}",
 		"ctx.resource_list = 1",
 
 		// Values.
