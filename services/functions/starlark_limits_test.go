@@ -71,7 +71,7 @@ func TestScriptLimits(t *testing.T) {
 
 func TestScriptMemory(t *testing.T) {
 	t.Parallel()
-	limits := testLimits()
+	limits := defaultScriptLimits(true)
 	limits.memory, limits.grace = 32<<20, time.Minute
 	for name, source := range map[string]string{
 		"a list that grows":       "x = []\nwhile True:\n  x.append('a' * 1000)",

@@ -1,0 +1,115 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functions
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+)
+
+// FuzzEdits holds the functions that edit fields to what is true of every input: no panic, output that is a ResourceList
+// with an explanation, an error whenever a result is one, and nothing more to do in what they made of it.
+func FuzzEdits(f *testing.F) {
+	add := func(function, items, data string) { f.Add(function, items, data) }
+	add("set-image", "{kind: Pod, spec: {containers: [{image: 'nginx:1'}]}}", "{name: nginx, newTag: 2.0}")
+	add("set-image", "{kind: Pod, spec: &s {containers: &c [*c, {image: *s}]}}", "{name: '', digest: ''}")
+	add("set-image", "{kind: Deployment, spec: {template: {spec: [{containers: {image: ~}}]}}}", "{name: n, newName: n}")
+	add("search-replace", "{kind: A, a: [x, {b: x}] # c\n}", "{by-path: '**', put-value: y, put-comment: c}")
+	add("search-replace", "kind: A\nmetadata: x\n", "{by-path: metadata.annotations.a, put-value: '- '}")
+	add("search-replace", "kind: A\nmetadata: {}\n", "{by-path: metadata, put-value: 'x'}")
+	add("search-replace", "kind: A\na: {l: [b, c]}", "{by-path: a.*, put-comment: c, by-file-path: '{**,[a-z]}/*'}")
+	add("search-replace", "kind: A\na: xyx", "{by-value-regex: 'x(.)', put-value: '${1}${1}'}")
+	add("create-setters", "kind: A\na: {l: [b, c], k: b}\nm: [[b]]", "{b: b, l: '[c, b]', e: '[]'}")
+	add("create-setters", "kind: A\na: &a [b]\nc: *a\nd: |\n  b\n", "{b: b, c: b}")
+	add("list-setters", "kind: A\na: b-c # kpt-set: ${b}-${c}\nl: # kpt-set: ${l}\n- a\n", "{}")
+	add("list-setters", "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {annotations: {config.kubernetes.io/path: Kptfile}}", "")
+	add("remove-local-config-resources", "metadata: {annotations: {config.kubernetes.io/local-config: true}}", "")
+	add("remove-local-config-resources", "metadata: [annotations, {}]", "")
+	add("set-enforcement-action", "{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: A, metadata: {name: a}, spec: ~}",
+		"{enforcementAction: deny}")
+
+	edits := map[string]bool{ // to whether a second run has nothing to do: what is replaced may be found again
+		"set-image": false, "search-replace": false, "create-setters": true, "list-setters": true,
+		"remove-local-config-resources": true, "set-enforcement-action": true,
+	}
+	f.Fuzz(func(t *testing.T, name, items, data string) {
+		settles, ok := edits[name]
+		if !ok {
+			return
+		}
+		input := fuzzList(items, data)
+		if input == nil {
+			return
+		}
+		function, _ := Lookup(name)
+		out, runErr := Run(t.Context(), function, input)
+		if out == nil {
+			if expandErr := errTooManyAliases.Error(); errorText(runErr) != expandErr {
+				t.Fatalf("there is no output: %v", runErr)
+			}
+			return
+		}
+		rl, err := fn.ParseResourceList(out)
+		if err != nil {
+			t.Fatalf("the output is no ResourceList: %v\n%s", err, out)
+		}
+		if failed := rl.Results.ExitCode() != 0; len(rl.Results) == 0 || failed != (runErr != nil) {
+			t.Errorf("the error is %v with the results %s", runErr, rl.Results.Error())
+		}
+		if runErr != nil || !settles {
+			return
+		}
+		again, err := Run(t.Context(), function, out)
+		if err != nil {
+			t.Fatalf("the second run: %v", err)
+		}
+		if diff := cmp.Diff(fuzzItems(t, out), fuzzItems(t, again)); diff != "" {
+			t.Errorf("items of the second run (-first +second):\n%s", diff)
+		}
+	})
+}
+
+// fuzzList makes a ResourceList of YAML documents and the data of a ConfigMap. It returns nil where the SDK cannot read
+// or print them.
+func fuzzList(items, data string) (input []byte) {
+	defer func() {
+		if recover() != nil {
+			input = nil
+		}
+	}()
+	objects, err := fn.ParseKubeObjects([]byte(items))
+	if err != nil {
+		return nil
+	}
+	config, err := fn.ParseKubeObject([]byte("apiVersion: v1\nkind: ConfigMap\ndata: " + data))
+	if err != nil {
+		return nil
+	}
+	first, err := (&fn.ResourceList{Items: objects, FunctionConfig: config}).ToYAML()
+	if err != nil {
+		return nil
+	}
+	input, err = Run(context.Background(), Function{Process: pass.Process}, first)
+	if err != nil {
+		return nil
+	}
+	return input
+}
+
+// fuzzItems returns a list without its results.
+func fuzzItems(t interface{ Fatal(...any) }, list []byte) string {
+	rl, err := fn.ParseResourceList(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rl.Results = nil
+	text, err := rl.ToYAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,70 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functions
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+
+	"github.com/krmfn/krmfn/services/kptfile"
+)
+
+// addDeclared notes the setters whose values the Kptfile hands to apply-setters; of two values the later one. There need
+// not be any.
+func (s foundSetters) addDeclared(items fn.KubeObjects) error {
+	kf, err := kptfileOf(items)
+	if err != nil || kf == nil || kf.Pipeline == nil {
+		return err
+	}
+	for _, function := range kf.Pipeline.Mutators {
+		if !strings.Contains(function.Image, "apply-setters") {
+			continue
+		}
+		values := function.ConfigMap
+		if config := itemAt(items, function.ConfigPath); config != nil {
+			if values, err = dataOf(config); err != nil {
+				return fmt.Errorf("read the values of setters in %s: %w", function.ConfigPath, err)
+			}
+		}
+		for name, value := range values {
+			if texts, ok := parseList(value); ok {
+				s[name] = foundSetter{value: listValue(texts), kind: "array"}
+			} else {
+				s[name] = foundSetter{value: value, kind: "str"}
+			}
+		}
+	}
+	return nil
+}
+
+// kptfileOf reads the Kptfile of the package itself. It returns nil where there is none, or one of a version that kpt has
+// given up.
+func kptfileOf(items fn.KubeObjects) (*kptfilev1.KptFile, error) {
+	item := itemAt(items, kptfile.FileName)
+	if item == nil {
+		return nil, nil
+	}
+	kf, err := kptfile.Parse(".", []byte(item.String()))
+	if _, ok := errors.AsType[*kptfile.VersionError](err); ok {
+		return nil, nil
+	}
+	if read, ok := errors.AsType[*kptfile.ReadError](err); ok {
+		return nil, fmt.Errorf("unable to read Kptfile: invalid 'v1' Kptfile: %w", read.Err)
+	}
+	return kf, err
+}
+
+// itemAt returns the first resource that was read from a file, or nil.
+func itemAt(items fn.KubeObjects, path string) *fn.KubeObject {
+	for _, item := range items {
+		if path != "" && sourceFile(item).Path == path {
+			return item
+		}
+	}
+	return nil
+}
