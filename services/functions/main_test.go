@@ -28,7 +28,7 @@ type evaluation struct {
 // failed is the error of a function that says in its results what is wrong.
 const failed = "error: function failure"
 
-// evaluateAll evaluates a function for every case, and once more for its own output.
+// evaluateAll evaluates a function for every case.
 func evaluateAll(t *testing.T, function string, cases []evaluation) {
 	t.Helper()
 	for _, test := range cases {

@@ -79,24 +79,28 @@ func setAnnotations(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 
 // annotate sets one annotation in one field of a resource, and notes where it did.
 func annotate(item *fn.KubeObject, field types.FieldSpec, key, value string, set annotationResults) error {
-	file, root := sourceFile(item), nodeOf(item)
-	filter := fieldspec.Filter{
-		FieldSpec:  field,
-		CreateKind: yaml.MappingNode,
-		CreateTag:  yaml.NodeTagMap,
-		SetValue: func(annotations *yaml.RNode) error {
-			if err := yaml.ErrorIfInvalid(annotations, yaml.MappingNode); err != nil {
-				return err
-			}
-			if err := setString(root, annotations.YNode(), stringNode(key), stringNode(value)); err != nil {
-				return err
-			}
-			set.add(annotatedField{file, strings.ReplaceAll(field.Path, "/", ".")}, key, value)
-			return nil
-		},
-	}
-	_, err := filter.Filter(yaml.NewRNode(root))
-	return err
+	file := sourceFile(item)
+	// The filter follows aliases, and one that stands for itself would have no end.
+	return editUnshared(nodeOf(item), func(root *yaml.Node) (changed bool, err error) {
+		filter := fieldspec.Filter{
+			FieldSpec:  field,
+			CreateKind: yaml.MappingNode,
+			CreateTag:  yaml.NodeTagMap,
+			SetValue: func(annotations *yaml.RNode) error {
+				if err := yaml.ErrorIfInvalid(annotations, yaml.MappingNode); err != nil {
+					return err
+				}
+				if err := setString(root, annotations.YNode(), stringNode(key), stringNode(value)); err != nil {
+					return err
+				}
+				changed = true
+				set.add(annotatedField{file, strings.ReplaceAll(field.Path, "/", ".")}, key, value)
+				return nil
+			},
+		}
+		_, err = filter.Filter(yaml.NewRNode(root))
+		return changed, err
+	})
 }
 
 // annotatedField is a field of the resources at one place in one file.

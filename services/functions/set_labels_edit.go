@@ -93,7 +93,7 @@ func (e *labelEdit) walk(mapping *yaml.Node, path []string, at string, create bo
 		e.count += len(e.labels)
 		return nil
 	case isNull(value):
-		value = addMapping(mapping, name, value)
+		value = makeMapping(mapping, name)
 	case value.Kind != yaml.MappingNode:
 		return e.unmatched("string", at+"."+strings.Join(append(path[1:], e.labels[0].key.Value), "."))
 	}
@@ -152,19 +152,6 @@ func (e *labelEdit) child(mapping *yaml.Node, name string) (*yaml.Node, error) {
 		return nil, fmt.Errorf("%s: %w", e.item.ShortString(), err)
 	}
 	return value, nil
-}
-
-// addMapping puts an empty mapping into a field that is missing, or null.
-func addMapping(mapping *yaml.Node, name string, null *yaml.Node) *yaml.Node {
-	added := &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap}
-	if null != nil {
-		comment := null.LineComment
-		*null = *added
-		null.LineComment = comment
-		return null
-	}
-	mapping.Content = append(mapping.Content, stringNode(name), added)
-	return added
 }
 
 // unmatched is the SDK's error about a value of the wrong type, which never names the API version.
