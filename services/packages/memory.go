@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// Memory is a tree of files in memory. Its location is "/". It is not for use by several goroutines at once.
+// Memory is a tree of files in memory. Its location is "/". It may be read by several goroutines at once, but
+// not while changes are made.
 type Memory struct {
 	files map[string]string
 }

@@ -9,6 +9,7 @@
 package packages
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -30,18 +31,21 @@ type Package struct {
 	Kptfile *kptfilev1.KptFile
 	// Resources are all resources of the package, the Kptfile among them, in the order of its files.
 	Resources []*yaml.RNode
-	// Subpackages are the directories, as Dir, of the packages directly below this one.
+	// Subpackages are the directories, as Dir, of the packages directly below this one, in byte order.
 	Subpackages []string
 
 	// files has the content of the files that the resources came from, by path in the tree.
 	files map[string][]byte
 }
 
-// Tree is a tree of files and the packages in it. It is not for use by several goroutines at once.
+// Tree is a tree of files and the packages in it. It may be used by several goroutines at once, each with packages of its
+// own.
 type Tree struct {
 	source Source
 	// dirs are the directories of all packages, in walk order.
 	dirs []string
+	// subpackages are the packages directly below each one, in byte order.
+	subpackages map[string][]string
 	// files has the paths of each package's resource files, in walk order.
 	files map[string][]string
 	// paths are all files of the tree, and true for its directories.
@@ -55,7 +59,9 @@ func Open(source Source) (*Tree, error) {
 		return nil, fmt.Errorf("list the files of %s: %w", source.Location(), err)
 	}
 	slices.SortFunc(paths, compareWalk)
-	t := &Tree{source: source, files: map[string][]string{}, paths: make(map[string]bool, 2*len(paths))}
+	t := &Tree{
+		source: source, subpackages: map[string][]string{}, files: map[string][]string{}, paths: make(map[string]bool, 2*len(paths)),
+	}
 	for _, p := range paths {
 		t.paths[p] = false
 		for dir := path.Dir(p); !t.paths[dir]; dir = path.Dir(dir) {
@@ -65,6 +71,7 @@ func Open(source Source) (*Tree, error) {
 			t.dirs = append(t.dirs, path.Dir(p))
 		}
 	}
+	t.nest()
 	ignored, err := readIgnores(source, t.dirs)
 	if err != nil {
 		return nil, err
@@ -92,18 +99,37 @@ func (t *Tree) owner(p string) (string, bool) {
 	}
 }
 
-// subpackages returns the packages directly below one.
-func (t *Tree) subpackages(dir string) []string {
-	var subs []string
-	for _, d := range t.dirs {
-		if d == dir {
+// nest finds the packages directly below each one.
+func (t *Tree) nest() {
+	for _, dir := range t.dirs {
+		if dir == "." {
 			continue
 		}
-		if owner, ok := t.owner(d); ok && owner == dir {
-			subs = append(subs, d)
+		// The owner of the directory, as of a file: the nearest package above it.
+		if owner, ok := t.owner(dir); ok {
+			t.subpackages[owner] = append(t.subpackages[owner], dir)
 		}
 	}
-	return subs
+	for _, subs := range t.subpackages {
+		slices.Sort(subs)
+	}
+}
+
+// Topmost returns the directory of the package at the top of the tree: the root, or else the package with the fewest
+// directories above it, of several the first in byte order. ok is false where the tree has no package.
+func (t *Tree) Topmost() (dir string, ok bool) {
+	if len(t.dirs) == 0 {
+		return "", false
+	}
+	depth := func(dir string) int {
+		if dir == "." {
+			return -1
+		}
+		return strings.Count(dir, "/")
+	}
+	return slices.MinFunc(t.dirs, func(a, b string) int {
+		return cmp.Or(cmp.Compare(depth(a), depth(b)), strings.Compare(a, b))
+	}), true
 }
 
 // compareWalk orders paths as a walk meets them: by name in each directory, and a directory's files in its place.

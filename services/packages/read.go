@@ -9,35 +9,35 @@ import (
 	"io/fs"
 	"path"
 
-	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/kptfile"
 	"github.com/krmfn/krmfn/services/resource"
 )
 
-// Read reads the package in a directory of the tree, "." for its root, without its sub-packages. The Kptfile is decoded
-// strictly and its pipeline is checked before any other file is read.
-//
-// Errors are those of package kptfile, where a missing Kptfile is kptfile.ErrMissing, and otherwise name the file.
+// Read reads the package in a directory of the tree, "." for its root, without its sub-packages: Load, Validate and
+// ReadResources in one.
 func (t *Tree) Read(dir string) (*Package, error) {
-	dir = path.Clean(dir)
-	p := &Package{Dir: dir, Location: t.Location(dir), Subpackages: t.subpackages(dir), files: map[string][]byte{}}
-	var err error
-	if p.Kptfile, err = t.readKptfile(p); err != nil {
-		return nil, err
+	p, err := t.Load(dir)
+	if err == nil {
+		err = t.Validate(p)
 	}
-	for _, file := range t.files[dir] {
-		resources, err := t.readFile(p, file)
-		if err != nil {
-			return nil, err
-		}
-		p.Resources = append(p.Resources, resources...)
+	if err == nil {
+		err = t.ReadResources(p)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return p, nil
 }
 
-func (t *Tree) readKptfile(p *Package) (*kptfilev1.KptFile, error) {
+// Load reads the Kptfile of the package in a directory of the tree, strictly, and nothing else: the package has no
+// resources yet.
+//
+// Errors are those of package kptfile, where a missing Kptfile is kptfile.ErrMissing.
+func (t *Tree) Load(dir string) (*Package, error) {
+	dir = path.Clean(dir)
+	p := &Package{Dir: dir, Location: t.Location(dir), Subpackages: t.subpackages[dir], files: map[string][]byte{}}
 	content, err := t.source.ReadFile(path.Join(p.Dir, kptfile.FileName))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = kptfile.ErrMissing
@@ -45,11 +45,28 @@ func (t *Tree) readKptfile(p *Package) (*kptfilev1.KptFile, error) {
 	if err != nil {
 		return nil, &kptfile.ReadError{Dir: p.Location, Err: err}
 	}
-	kf, err := kptfile.Parse(p.Location, content)
+	p.Kptfile, err = kptfile.Parse(p.Location, content)
 	if err != nil {
 		return nil, err
 	}
-	return kf, kptfile.Validate(kf, func(file string) error { return t.checkConfig(p, file) })
+	return p, nil
+}
+
+// Validate checks the pipeline of a package's Kptfile, and the functionConfig files that it names; see kptfile.Validate.
+func (t *Tree) Validate(p *Package) error {
+	return kptfile.Validate(p.Kptfile, func(file string) error { return t.checkConfig(p, file) })
+}
+
+// ReadResources reads the resources of a package. The error names the file.
+func (t *Tree) ReadResources(p *Package) error {
+	for _, file := range t.files[p.Dir] {
+		resources, err := t.readFile(p, file)
+		if err != nil {
+			return err
+		}
+		p.Resources = append(p.Resources, resources...)
+	}
+	return nil
 }
 
 // checkConfig checks a functionConfig file as the Kptfile's validation wants it.

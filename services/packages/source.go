@@ -9,7 +9,8 @@ type Source interface {
 	Location() string
 	// Paths returns all regular files outside of .git directories, in any order.
 	Paths() ([]string, error)
-	// ReadFile returns a file's content. The error wraps fs.ErrNotExist where there is none.
+	// ReadFile returns a file's content. The error wraps fs.ErrNotExist where there is none. It may be called by several
+	// goroutines at once.
 	ReadFile(path string) ([]byte, error)
 }
 

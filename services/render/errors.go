@@ -14,31 +14,56 @@ import (
 
 // The levels of a render in its errors.
 const (
-	opRender   = "fn.render"
-	opRead     = "pkg.read"
-	opPackage  = "pkg.render"
-	opPipeline = "pipeline.run"
+	opRender        = "fn.render"
+	opRead          = "pkg.read"
+	opReadResources = "pkg.readResources"
+	opSubpackages   = "pkg.Subpackages"
+	opPackage       = "pkg.render"
+	opPipeline      = "pipeline.run"
 )
 
 // Error says where in a render something went wrong. Its text has one line for each level, as kpt writes it.
 type Error struct {
 	// Op is the level.
 	Op string
-	// Package is the location of the package; empty where it is that of the level above.
+	// Package is the location of the package.
 	Package string
 	// Err is the level below, or the cause.
 	Err error
 }
 
 func (e *Error) Error() string {
-	text := e.Op + ":"
-	if e.Package != "" {
-		text += " pkg " + e.Package + ":"
+	return e.text("", "", wording{
+		location: func(location string) string { return location },
+		cause:    error.Error,
+	})
+}
+
+// wording is how what is in an error is told.
+type wording struct {
+	location func(string) string
+	cause    func(error) string
+}
+
+// text leaves out what is the same in the level above.
+func (e *Error) text(op, location string, w wording) string {
+	var parts []string
+	if e.Op != op {
+		parts = append(parts, e.Op)
 	}
-	if _, deeper := e.Err.(*Error); deeper { //nolint:errorlint // It is the next level that matters, not any.
-		return text + "\n\t" + e.Err.Error()
+	if e.Package != location {
+		parts = append(parts, "pkg "+w.location(e.Package))
 	}
-	return text + " " + e.Err.Error()
+	separator, rest := ": ", ""
+	if below, deeper := e.Err.(*Error); deeper { //nolint:errorlint // It is the next level that matters, not any.
+		separator, rest = ":\n\t", below.text(e.Op, e.Package, w)
+	} else {
+		rest = w.cause(e.Err)
+	}
+	if len(parts) == 0 {
+		return rest
+	}
+	return strings.Join(parts, ": ") + separator + rest
 }
 
 // Unwrap returns the level below, or the cause.

@@ -8,9 +8,28 @@ import (
 	"github.com/krmfn/krmfn/services/renderstatus"
 )
 
-// Event is something that happens in a render: *PackageStarted, *PackageSkipped, *PackageFinished, *FunctionStarted or
-// *FunctionFinished.
+// Event is something that happens in a render: *Started, *PackageStarted, *PackageFinished, *FunctionStarted or
+// *FunctionFinished. The first is *Started; then the events of each package come together, in the order of sequential
+// rendering, however many packages are rendered at once.
 type Event interface{ event() }
+
+// Started says that all Kptfiles have been read.
+type Started struct {
+	// Packages are the packages, in the order in which they are rendered.
+	Packages []PlannedPackage
+}
+
+// PlannedPackage is a package that is going to be rendered.
+type PlannedPackage struct {
+	// Package is the directory of the package in its tree; "." for the tree's root.
+	Package string
+	// Name is the package's name for people, as in PackageStarted.
+	Name string
+	// Depth is how many packages there are above this one.
+	Depth int
+	// Functions is how many functions the pipeline has.
+	Functions int
+}
 
 // PackageStarted says that a package's pipeline begins. It comes for packages without a pipeline too.
 type PackageStarted struct {
@@ -19,16 +38,10 @@ type PackageStarted struct {
 	// Name is the package's name for people: the names of the directories of the packages down to it, with slashes
 	// between them.
 	Name string
+	// Depth is how many packages there are above this one.
+	Depth int
 	// Functions is how many functions the pipeline has, and Resources how many resources it begins with.
 	Functions, Resources int
-}
-
-// PackageSkipped says that a package's pipeline does not run and that its resources are left alone.
-type PackageSkipped struct {
-	// Package is the directory of the package in its tree.
-	Package string
-	// Reason is why, in one line.
-	Reason string
 }
 
 // PackageFinished says that a package's pipeline has come to its end.
@@ -59,7 +72,7 @@ type FunctionFinished struct {
 }
 
 func (*PackageStarted) event()   {}
-func (*PackageSkipped) event()   {}
+func (*Started) event()          {}
 func (*PackageFinished) event()  {}
 func (*FunctionStarted) event()  {}
 func (*FunctionFinished) event() {}

@@ -64,7 +64,7 @@ func TestFailures(t *testing.T) {
 		},
 		"input is not KRM and there is no pipeline": {
 			kptfile: kpt("") + "---\nkind: Other\n",
-			want:    level + "input resource list must contain only KRM resources: Kptfile: resource must have `apiVersion`",
+			want:    "fn.render: pkg /:\n\tpkg.render: input resource list must contain only KRM resources: Kptfile: resource must have `apiVersion`",
 		},
 		"output is not KRM": {
 			kptfile: kpt(mutators("bad")), functions: functions{"bad": replace("apiVersion: v1", "x: y")},
@@ -105,7 +105,7 @@ func TestFailures(t *testing.T) {
 		},
 		"configuration in a sub-package": {
 			kptfile: kpt(mutators("{image: ok, configPath: sub/c.yaml}")), functions: functions{"ok": never},
-			want: level + "Kptfile is invalid:\nField: `pipeline.mutators[0].configPath`\nValue: \"sub/c.yaml\"\nReason: functionConfig resource for mutator " +
+			want: "fn.render: pkg /:\n\tpkg.render: Kptfile is invalid:\nField: `pipeline.mutators[0].configPath`\nValue: \"sub/c.yaml\"\nReason: functionConfig resource for mutator " +
 				"\"ok\" is missing from path \"sub/c.yaml\", this also occurs if \"sub/c.yaml\" is part of a subpackage\n",
 		},
 		"Kptfile": {
@@ -161,10 +161,10 @@ func TestFailureKeepsTheStateBefore(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	want := []string{
-		`package . "/": 2 functions, 2 resources`,
+		`started: .("/", 0, 2)`, `package . "/": 2 functions, 2 resources`,
 		"ok:latest started on 2, selected false", "ok:latest finished with 0: <nil>",
 		"bad:latest started on 2, selected false", `bad:latest finished with 3: func eval "bad:latest" failed: exit status 1 (log)`,
-		`package . finished: pipeline.run: func eval "bad:latest" failed: exit status 1 (log)`,
+		`package . finished: pipeline.run: pkg /: func eval "bad:latest" failed: exit status 1 (log)`,
 	}
 	if diff := cmp.Diff(want, r.events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"sigs.k8s.io/kustomize/kyaml/kio"
@@ -23,6 +24,7 @@ import (
 // fake is an evaluator with functions that are made up for a test, by image; and a note of what they were given.
 type fake struct {
 	functions map[string]func([]byte) ([]byte, error)
+	mu        sync.Mutex
 	inputs    []string
 }
 
@@ -31,7 +33,9 @@ func (f *fake) Evaluate(_ context.Context, req evaluation.Request) (evaluation.R
 	if !ok {
 		return evaluation.Response{}, &evaluation.NotFoundError{Image: req.Image}
 	}
+	f.mu.Lock()
 	f.inputs = append(f.inputs, string(req.ResourceList))
+	f.mu.Unlock()
 	output, err := function(req.ResourceList)
 	report := &evaluationv1.Evaluation{Image: req.Image, Evaluator: evaluationv1.Evaluator_EVALUATOR_EXEC, Stderr: []byte("log\n")}
 	report.Results, _ = resourcelist.Results(output)
@@ -142,8 +146,13 @@ func describe(event render.Event) string {
 	switch e := event.(type) {
 	case *render.PackageStarted:
 		return fmt.Sprintf("package %s %q: %d functions, %d resources", e.Package, e.Name, e.Functions, e.Resources)
-	case *render.PackageSkipped:
-		return "skipped " + e.Package
+	case *render.Started:
+		var text strings.Builder
+		text.WriteString("started:")
+		for _, p := range e.Packages {
+			fmt.Fprintf(&text, " %s(%q, %d, %d)", p.Package, p.Name, p.Depth, p.Functions)
+		}
+		return text.String()
 	case *render.PackageFinished:
 		return fmt.Sprintf("package %s finished: %v", e.Package, e.Err)
 	case *render.FunctionStarted:

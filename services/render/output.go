@@ -15,13 +15,9 @@ import (
 	"github.com/krmfn/krmfn/services/resource"
 )
 
-// accept reads a function's output and returns the state with it: comments and order as they were, every resource with a
-// place, nothing outside of the package, nothing twice.
-func (p *pipeline) accept(in *input, list []byte, validator bool) ([]*yaml.RNode, error) {
-	output, err := decode(list)
-	if err != nil {
-		return nil, err
-	}
+// accept returns the state with a function's output: comments and order as they were, every resource with a place, nothing
+// outside of the package, nothing twice.
+func (p *pipeline) accept(in *input, output []*yaml.RNode, validator bool) ([]*yaml.RNode, error) {
 	if output == nil && len(in.selected) > 0 && !validator {
 		return nil, errors.New("the output has no items, which would delete all resources: return the items that are to stay")
 	}
@@ -41,7 +37,7 @@ func (p *pipeline) accept(in *input, list []byte, validator bool) ([]*yaml.RNode
 	if err := checkPlaces(state); err != nil {
 		return nil, err
 	}
-	if !validator && !p.hasKptfile(state) {
+	if !validator && !p.hasKptfile(state) && p.hasKptfile(p.resources) {
 		return nil, errors.New("the output would delete the package's Kptfile: return all items, or exclude kind Kptfile from the function")
 	}
 	return state, nil
@@ -61,7 +57,7 @@ func (p *pipeline) place(in *input, r *yaml.RNode) error {
 		return err
 	}
 	if resource.Annotation(r, resource.PackageAnnotation) == "" {
-		return resource.SetAnnotation(r, resource.PackageAnnotation, p.pkg.Location)
+		return resource.SetAnnotation(r, resource.PackageAnnotation, p.node.location)
 	}
 	return nil
 }

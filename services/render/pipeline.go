@@ -13,17 +13,16 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/image"
-	"github.com/krmfn/krmfn/services/packages"
 	"github.com/krmfn/krmfn/services/renderstatus"
 	"github.com/krmfn/krmfn/services/resource"
 )
 
 // pipeline runs the functions of one package.
 type pipeline struct {
-	pkg     *packages.Package
+	node    *node
 	options Options
+	emit    emitter
 	// resources are the state: what the mutators have made so far.
 	resources []*yaml.RNode
 	configs   configs
@@ -31,37 +30,19 @@ type pipeline struct {
 	functions []renderstatus.Function
 }
 
-func newPipeline(pkg *packages.Package, options Options) *pipeline {
-	if options.Evaluator == nil {
-		options.Evaluator = evaluation.Chain()
-	}
-	return &pipeline{pkg: pkg, options: options, resources: pkg.Resources}
-}
-
-func (p *pipeline) observe(e Event) {
-	if p.options.Observe != nil {
-		p.options.Observe(e)
-	}
+func newPipeline(n *node, resources []*yaml.RNode, options Options, emit emitter) *pipeline {
+	return &pipeline{node: n, options: options, emit: emit, resources: resources}
 }
 
 // run runs all mutators and then all validators, up to the first error.
 func (p *pipeline) run(ctx context.Context) error {
-	var mutators, validators []kptfilev1.Function
-	if spec := p.pkg.Kptfile.Pipeline; spec != nil {
-		mutators, validators = spec.Mutators, spec.Validators
-	}
-	p.observe(&PackageStarted{
-		Package: p.pkg.Dir, Name: path.Base(p.pkg.Location),
+	mutators, validators := p.node.functions()
+	p.emit(&PackageStarted{
+		Package: p.node.dir, Name: p.node.name, Depth: p.node.depth,
 		Functions: len(mutators) + len(validators), Resources: len(p.resources),
 	})
-	for _, sub := range p.pkg.Subpackages {
-		p.observe(&PackageSkipped{Package: sub, Reason: "pipelines of sub-packages are not run yet, and their resources are left alone"})
-	}
 	err := p.runFunctions(ctx, mutators, validators)
-	if err != nil {
-		err = &Error{Op: opPipeline, Err: err}
-	}
-	p.observe(&PackageFinished{Package: p.pkg.Dir, Err: err})
+	p.emit(&PackageFinished{Package: p.node.dir, Err: err})
 	return err
 }
 
@@ -69,10 +50,21 @@ func (p *pipeline) runFunctions(ctx context.Context, mutators, validators []kptf
 	if len(mutators)+len(validators) == 0 {
 		return p.checkInput(p.resources)
 	}
-	p.configs = newConfigs(slices.Concat(mutators, validators), p.resources, p.pkg.Location)
+	p.configs = newConfigs(slices.Concat(mutators, validators), p.resources, p.node.location)
 	if err := errors.Join(p.configs.check("mutator", mutators), p.configs.check("validator", validators)); err != nil {
 		return err
 	}
+	err := p.runMutators(ctx, mutators)
+	if err == nil {
+		err = p.runValidators(ctx, validators)
+	}
+	if err != nil {
+		return &Error{Op: opPipeline, Package: p.node.location, Err: err}
+	}
+	return nil
+}
+
+func (p *pipeline) runMutators(ctx context.Context, mutators []kptfilev1.Function) error {
 	// What is wrong with any mutator is found before the first of them runs.
 	steps := make([]*step, 0, len(mutators))
 	for i := range mutators {
@@ -87,6 +79,10 @@ func (p *pipeline) runFunctions(ctx context.Context, mutators, validators []kptf
 			return err
 		}
 	}
+	return nil
+}
+
+func (p *pipeline) runValidators(ctx context.Context, validators []kptfilev1.Function) error {
 	for i := range validators {
 		s, err := p.step(&validators[i], i, true)
 		if err != nil {
@@ -103,7 +99,7 @@ func (p *pipeline) mutate(ctx context.Context, s *step) error {
 	resources, err := p.evaluate(ctx, s)
 	if err == nil {
 		p.resources = resources
-		p.configs.refresh(resources, p.pkg.Location)
+		p.configs.refresh(resources, p.node.location)
 	}
 	return err
 }
@@ -113,13 +109,13 @@ func (p *pipeline) step(f *kptfilev1.Function, index int, validator bool) (*step
 	s := &step{
 		spec:      f,
 		evaluator: p.options.Evaluator,
-		record:    renderstatus.Function{Package: p.pkg.Dir, Validator: validator, Index: index, Name: f.Name},
+		record:    renderstatus.Function{Package: p.node.dir, Validator: validator, Index: index, Name: f.Name},
 	}
 	err := s.resolve(p.options)
 	if err != nil {
 		s.record.SetFailure(err.Error())
 		p.functions = append(p.functions, s.record)
-		p.observe(&FunctionFinished{Function: s.record, Err: err})
+		p.emit(&FunctionFinished{Function: s.record, Err: err})
 	}
 	return s, err
 }
@@ -148,6 +144,6 @@ func (p *pipeline) checkInput(resources []*yaml.RNode) error {
 func (p *pipeline) hasKptfile(resources []*yaml.RNode) bool {
 	return slices.ContainsFunc(resources, func(r *yaml.RNode) bool {
 		return path.Clean(resource.Path(r)) == kptfilev1.KptFileName &&
-			resource.Annotation(r, resource.PackageAnnotation) == p.pkg.Location
+			resource.Annotation(r, resource.PackageAnnotation) == p.node.location
 	})
 }

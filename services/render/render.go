@@ -1,33 +1,20 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package render runs the pipeline of a package's Kptfile as `kpt fn render` does: all mutators, each on what the one
-// before it made, then all validators, each on a copy of the final resources. The first failure ends it. Nothing is
-// written: the caller gets the files that change and decides.
+// Package render runs the pipelines of a package and of the packages below it as `kpt fn render` does. A pipeline runs all
+// mutators, each on what the one before it made, then all validators, each on a copy of the final resources. The first
+// failure ends it. Nothing is written: the caller gets the files that change and decides.
 package render
 
 import (
 	"context"
-	"fmt"
 
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/packages"
 	"github.com/krmfn/krmfn/services/renderstatus"
 )
-
-// Options say how packages are rendered.
-type Options struct {
-	// Evaluator evaluates the functions that are images.
-	Evaluator evaluation.Evaluator
-	// Exec evaluates the functions that are command lines, which it gets in the place of the image. Nil forbids them.
-	Exec evaluation.Evaluator
-	// ImagePrefix is the prefix of short image names; see image.Resolve. Empty means that they stay short.
-	ImagePrefix string
-	// Observe, unless nil, is called with each Event, one after the other, on the goroutine that renders.
-	Observe func(Event)
-}
 
 // Result is what a render made of a package.
 type Result struct {
@@ -35,49 +22,78 @@ type Result struct {
 	Report renderstatus.Report
 	// Tree is the tree that was rendered; nil when it could not be opened.
 	Tree *packages.Tree
-	// Resources are the resources after the last mutator that succeeded; on failure, too.
+	// Package is the directory of the package in the tree; "." for the tree's root.
+	Package string
+	// Resources are the resources of the package and of those below it, after the last mutator that succeeded; on failure,
+	// too, when those of packages that were not come to are missing.
 	Resources []*yaml.RNode
-	// Output is the files of the resources, and what of them is new. It is empty on failure.
+	// Output is the files of the resources, and what of them is new. It is empty on failure, but for two things that
+	// are then to be written in place: what the functions made before the failure, where the root Kptfile has the annotation
+	// kpt.dev/save-on-render-failure; and the status, with Options.WriteStatus.
 	Output packages.Output
 }
 
-// Package renders the package at the root of a tree of files. Its sub-packages are left as they are: their pipelines do
-// not run, and their resources are not among the input.
+// Package renders the package at the root of a tree of files and all packages below it: those first, so that the functions
+// of each package see, after its own resources, what became of the packages below. They may change them, delete them and
+// add to them. Packages beside each other never see each other. The annotation kpt.dev/bfs-rendering of the root Kptfile
+// turns the order round.
 //
 // Every error is an *Error, worded as kpt words it; Cause has what went wrong without where. A function that failed is a
 // *FunctionError, one that no evaluator knows an *evaluation.NotFoundError. Errors of the Kptfile are those of package
 // kptfile, among them kptfile.ErrMissing.
 func Package(ctx context.Context, source packages.Source, options Options) (Result, error) {
-	result, err := open(source)
+	result := Result{Package: "."}
+	root, err := open(source, options, &result)
 	if err != nil {
-		return result, err
-	}
-	root, err := result.Tree.Read(".")
-	if err != nil {
-		err = &Error{Op: opRender, Package: source.Location(), Err: &Error{Op: opRead, Err: err}}
+		err = &Error{Op: opRender, Package: root.location, Err: &Error{Op: opRead, Package: root.location, Err: err}}
 		result.Report = renderstatus.NewUnreached(err)
 		return result, err
 	}
-	p := newPipeline(root, options)
-	err = p.run(ctx)
-	result.Resources = p.resources
-	if err == nil {
-		if result.Output, err = result.Tree.Output(p.resources, root); err != nil {
-			err = fmt.Errorf("failed to save resources: %w", err)
-		}
+	if root == nil {
+		return result, nil
 	}
+	options = options.complete()
+	h := &hydration{tree: result.Tree, options: options, slots: make(chan struct{}, options.Parallel)}
+	options.Observe(started(root))
+	prepare(ctx, root, options)
+	hydrate := h.depthFirst
+	if root.annotated(kptfilev1.BFSRenderAnnotation) {
+		hydrate = h.breadthFirst
+	}
+	out := hydrate(ctx, root, options.Observe)
+	result.Resources, err = out.resources, result.save(root, out, options)
 	if err != nil {
-		err = &Error{Op: opRender, Package: source.Location(), Err: &Error{Op: opPackage, Err: err}}
+		err = &Error{Op: opRender, Package: root.location, Err: err}
 	}
-	result.Report = renderstatus.NewReport(p.functions, err)
+	result.Report = renderstatus.NewReport(out.functions, err)
 	return result, err
 }
 
-func open(source packages.Source) (Result, error) {
+// open reads all Kptfiles. The package is nil without an error where there is none to render.
+func open(source packages.Source, options Options, result *Result) (*node, error) {
 	tree, err := packages.Open(source)
 	if err != nil {
-		err = &Error{Op: opRender, Package: source.Location(), Err: &Error{Op: opRead, Err: err}}
-		return Result{Report: renderstatus.NewUnreached(err)}, err
+		return &node{location: source.Location()}, err
 	}
-	return Result{Tree: tree}, nil
+	result.Tree = tree
+	if options.Topmost {
+		dir, ok := tree.Topmost()
+		if !ok {
+			return nil, nil //nolint:nilnil // Nothing to render is no error.
+		}
+		result.Package = dir
+	}
+	root := plan(tree, result.Package)
+	return root, root.check()
+}
+
+func started(root *node) *Started {
+	e := &Started{}
+	for _, n := range root.order() {
+		mutators, validators := n.functions()
+		e.Packages = append(e.Packages, PlannedPackage{
+			Package: n.dir, Name: n.name, Depth: n.depth, Functions: len(mutators) + len(validators),
+		})
+	}
+	return e
 }

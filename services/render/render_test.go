@@ -22,7 +22,7 @@ func TestMutatorsThenValidators(t *testing.T) {
 	r := renderFiles(t, map[string]string{
 		"Kptfile":     kpt(mutators("one", "two") + "  validators:\n  - image: check\n"),
 		"a.yaml":      cm("a"),
-		"sub/Kptfile": kpt(mutators("never")),
+		"sub/Kptfile": kpt(""),
 		"sub/s.yaml":  cm("s"),
 		"README.md":   "one",
 	}, map[string]func([]byte) ([]byte, error){
@@ -36,14 +36,15 @@ func TestMutatorsThenValidators(t *testing.T) {
 	if got, want := r.files["a.yaml"], cm("a")+"  annotations:\n    by: 'two'\n"; got != want {
 		t.Errorf("a.yaml is\n%s", got)
 	}
-	if r.files["sub/s.yaml"] != cm("s") || r.files["README.md"] != "one" {
-		t.Errorf("files outside of the package changed: %v", r.files)
+	if got, want := r.files["sub/s.yaml"], cm("s")+"  annotations:\n    by: 'two'\n"; got != want || r.files["README.md"] != "one" {
+		t.Errorf("sub/s.yaml is\n%s", got)
 	}
 	want := []string{
-		`package . "/": 3 functions, 2 resources`, "skipped sub",
-		"one:latest started on 2, selected false", "one:latest finished with 0: <nil>",
-		"two:latest started on 2, selected false", "two:latest finished with 0: <nil>",
-		"check:latest started on 2, selected false", "check:latest finished with 0: <nil>",
+		`started: sub("/sub", 1, 0) .("/", 0, 3)`,
+		`package sub "/sub": 0 functions, 2 resources`, "package sub finished: <nil>", `package . "/": 3 functions, 4 resources`,
+		"one:latest started on 4, selected false", "one:latest finished with 0: <nil>",
+		"two:latest started on 4, selected false", "two:latest finished with 0: <nil>",
+		"check:latest started on 4, selected false", "check:latest finished with 0: <nil>",
 		"package . finished: <nil>",
 	}
 	if diff := cmp.Diff(want, r.events); diff != "" {

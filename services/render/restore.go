@@ -17,12 +17,33 @@ func restore(from, to *yaml.RNode) {
 	if err := restoreComments(from, to); err != nil {
 		return
 	}
-	_ = order.SyncOrder(from, to)
+	// Most resources come back in order, and looking is cheaper than sorting.
+	if !ordered(from.YNode(), to.YNode()) {
+		_ = order.SyncOrder(from, to)
+	}
+}
+
+// ordered tells whether the fields of a node are plainly in the order that they had before, new ones last.
+func ordered(from, to *yaml.Node) bool {
+	if from.Kind != to.Kind || len(from.Content) > len(to.Content) || from.Kind == yaml.AliasNode {
+		return false
+	}
+	// In sequences, sorting also moves comments.
+	if to.Kind == yaml.SequenceNode && contains(to, commented) {
+		return false
+	}
+	for i, n := range from.Content {
+		isKey := from.Kind == yaml.MappingNode && i%2 == 0
+		if isKey && n.Value != to.Content[i].Value || !isKey && !ordered(n, to.Content[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 func restoreComments(from, to *yaml.RNode) error {
 	// Most resources have nothing to restore, and copying is dear. It also unfolds scalars, comments or not.
-	if !contains(from.Document(), commented) && !contains(to.Document(), folded) {
+	if !contains(to.Document(), folded) && (!contains(from.Document(), commented) || kept(from.YNode(), to.YNode())) {
 		return nil
 	}
 	before := flowComments(to.YNode(), false)
@@ -33,6 +54,54 @@ func restoreComments(from, to *yaml.RNode) error {
 		spread(to.YNode())
 	}
 	return nil
+}
+
+// kept tells whether all comments of a node are still there, so that there is nothing to copy. Where it is not plain what
+// would be copied to what, it says no.
+func kept(from, to *yaml.Node) bool {
+	if !sameComments(from, to) {
+		return false
+	}
+	switch {
+	case from.Kind != to.Kind || from.Kind == yaml.AliasNode:
+		return !contains(from, commented)
+	case from.Kind == yaml.SequenceNode:
+		return !contains(from, commented) || same(from, to)
+	case from.Kind != yaml.MappingNode:
+		return true
+	}
+	for i := 0; i+1 < len(from.Content); i += 2 {
+		at := position(to, from.Content[i].Value, i)
+		if at < 0 {
+			continue
+		}
+		if !sameComments(from.Content[i], to.Content[at]) || !kept(from.Content[i+1], to.Content[at+1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// position returns where a mapping has a key, which is likely to be where it was; -1 for nowhere.
+func position(mapping *yaml.Node, key string, likely int) int {
+	if likely+1 < len(mapping.Content) && mapping.Content[likely].Value == key {
+		return likely
+	}
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// same tells whether two nodes have the same values and comments at the same places.
+func same(a, b *yaml.Node) bool {
+	return a.Kind == b.Kind && a.Value == b.Value && sameComments(a, b) && slices.EqualFunc(a.Content, b.Content, same)
+}
+
+func sameComments(a, b *yaml.Node) bool {
+	return a.HeadComment == b.HeadComment && a.LineComment == b.LineComment && a.FootComment == b.FootComment
 }
 
 func contains(n *yaml.Node, property func(*yaml.Node) bool) bool {

@@ -27,13 +27,14 @@ type step struct {
 // evaluate runs a function on the state and returns what it made of it, checked. The state is not changed.
 func (p *pipeline) evaluate(ctx context.Context, s *step) ([]*yaml.RNode, error) {
 	selected := selectResources(s.spec, p.resources)
-	p.observe(&FunctionStarted{Function: s.record, Resources: len(selected), Selected: selects(s.spec)})
+	p.emit(&FunctionStarted{Function: s.record, Resources: len(selected), Selected: selects(s.spec)})
 	output, report, err := p.call(ctx, s, selected)
 	if err != nil {
+		s.record.Rejected = errors.As(err, new(*OutputError))
 		s.record.SetFailure(message(err))
 	}
 	p.functions = append(p.functions, s.record)
-	p.observe(&FunctionFinished{Function: s.record, Report: report, Err: err})
+	p.emit(&FunctionFinished{Function: s.record, Report: report, Err: err})
 	return output, err
 }
 
@@ -49,18 +50,33 @@ func (p *pipeline) call(ctx context.Context, s *step, selected []*yaml.RNode) ([
 		all: p.resources, selected: selected, config: config,
 		withSelectionIDs: selects(s.spec), withMigrationIDs: !s.record.Validator,
 	}
+	output, report, done, err := p.callInProcess(ctx, s, in)
+	if !done {
+		output, report, err = p.callWithBytes(ctx, s, in)
+	}
+	if err != nil || report.GetFailure() != nil {
+		if err == nil {
+			err = &FunctionError{Function: s.record.Title(), Report: report}
+		}
+		return nil, report, err
+	}
+	if output, err = p.accept(in, output, s.record.Validator); err != nil {
+		err = &OutputError{Function: s.record.Title(), Err: err}
+	}
+	return output, report, err
+}
+
+// callWithBytes evaluates a function on the printed list, and parses its output.
+func (p *pipeline) callWithBytes(ctx context.Context, s *step, in *input) ([]*yaml.RNode, *evaluationv1.Evaluation, error) {
 	list, err := in.encode()
 	if err != nil {
 		return nil, nil, fmt.Errorf("write the input of function %q: %w", s.record.Title(), err)
 	}
 	response, err := s.call(ctx, list)
-	if err != nil {
-		return nil, nil, err
+	if err != nil || response.Report.GetFailure() != nil {
+		return nil, response.Report, err
 	}
-	if response.Report.GetFailure() != nil {
-		return nil, response.Report, &FunctionError{Function: s.record.Title(), Report: response.Report}
-	}
-	output, err := p.accept(in, response.ResourceList, s.record.Validator)
+	output, err := decode(response.ResourceList)
 	if err != nil {
 		err = &OutputError{Function: s.record.Title(), Err: err}
 	}

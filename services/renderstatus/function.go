@@ -27,6 +27,8 @@ type Function struct {
 	Result `json:",inline" yaml:",inline"`
 	// Error is why the function failed, or did not run; "" when it succeeded.
 	Error string `json:"error,omitempty" yaml:"error,omitempty"`
+	// Rejected tells that the function itself succeeded and that its output could not be used.
+	Rejected bool `json:"rejected,omitempty" yaml:"rejected,omitempty"`
 
 	// Evaluator is what ran it: "builtin", "exec", "pod"; "" when that is not known.
 	Evaluator string `json:"evaluator,omitempty" yaml:"evaluator,omitempty"`

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -89,9 +90,19 @@ func (g *GRPC) callOptions() []grpc.CallOption {
 // Prepare makes the runner get images ready, and tells for each what will evaluate it. The error wraps
 // errors.ErrUnsupported where the runner speaks Porch's contract only.
 func (g *GRPC) Prepare(ctx context.Context, images []string) ([]*evaluatorv1.PreparedFunction, error) {
-	resp, err := g.v1.Prepare(ctx, &evaluatorv1.PrepareRequest{Images: images}, g.callOptions()...)
-	return resp.GetFunctions(), g.unsupported(ctx, "prepare images", err)
+	var functions []*evaluatorv1.PreparedFunction
+	for part := range slices.Chunk(images, maxPrepared) {
+		resp, err := g.v1.Prepare(ctx, &evaluatorv1.PrepareRequest{Images: part}, g.callOptions()...)
+		if err != nil {
+			return functions, g.unsupported(ctx, "prepare images", err)
+		}
+		functions = append(functions, resp.GetFunctions()...)
+	}
+	return functions, nil
 }
+
+// maxPrepared is how many images the contract allows in one request.
+const maxPrepared = 256
 
 // ListFunctions lists what the runner offers, sorted by name. The error is as that of Prepare.
 func (g *GRPC) ListFunctions(ctx context.Context) ([]*evaluatorv1.Function, error) {

@@ -126,7 +126,9 @@ func (c *command) evalDir(ctx context.Context, f *evalFlags, name string, config
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	w := c.rendering(ctx, source, f.runner, render.Options{ImagePrefix: f.runner.imagePrefix, Observe: withoutPackages(c.display())})
+	w := c.rendering(ctx, source, f.runner, render.Options{
+		ImagePrefix: f.runner.imagePrefix, Observe: withoutPackages(c.display()), NoAttribution: true,
+	})
 	source.Clean(&w.Result)
 	w.packages = 0
 	return c.finish(ctx, dir, w, f.output)

@@ -59,7 +59,9 @@ func (c *command) runRender(ctx context.Context, dir string, allowExec bool, run
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	options := render.Options{ImagePrefix: runner.imagePrefix, Observe: c.display()}
+	options := render.Options{
+		ImagePrefix: runner.imagePrefix, Observe: c.display(), NoAttribution: c.getenv("KRM_DISABLE_ATTRIBUTION") != "",
+	}
 	if allowExec {
 		// They are the user's own programs: they run where the user is, with all of the user's environment.
 		processes := process.NewRunner(process.Limits{}, "")

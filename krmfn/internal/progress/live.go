@@ -43,10 +43,8 @@ func (l *live) observe(e render.Event) {
 	switch e := e.(type) {
 	case *render.PackageStarted:
 		l.functions, l.begun = e.Functions, 0
-		fmt.Fprintf(l.out, "%s %s\n", style.Bold("Package "+terminal.Safe(e.Name)),
+		fmt.Fprintf(l.out, "%s%s %s\n", strings.Repeat("  ", e.Depth), style.Bold("Package "+terminal.Safe(e.Name)),
 			style.Dim(fmt.Sprintf("(%s, %s)", plural(e.Functions, "function"), plural(e.Resources, "resource"))))
-	case *render.PackageSkipped:
-		fmt.Fprintf(l.out, "  %s %s %s\n", style.Yellow("-"), terminal.Safe(e.Package), style.Yellow("skipped: "+terminal.Safe(e.Reason)))
 	case *render.FunctionStarted:
 		l.begun++
 		l.finish = l.draw(&e.Function)

@@ -32,8 +32,6 @@ func (p *plain) observe(e render.Event) {
 			p.line(0, "")
 		}
 		p.line(0, p.out.Style.Bold(fmt.Sprintf("Package %q:", e.Name)))
-	case *render.PackageSkipped:
-		p.line(0, p.out.Style.Yellow(fmt.Sprintf("[SKIPPED] package %q: %s", e.Package, terminal.Safe(e.Reason))))
 	case *render.FunctionStarted:
 		p.running = true
 		p.line(0, p.started(e))

@@ -97,7 +97,6 @@ func steps() []step {
 // play plays a render whose functions take as long as they say.
 func play(display progress.Display) {
 	display(&render.PackageStarted{Package: ".", Name: "shop", Functions: 3, Resources: 1})
-	display(&render.PackageSkipped{Package: "sub", Reason: "not yet"})
 	for _, s := range steps() {
 		started := renderstatus.Function{Result: renderstatus.Result{Image: s.function.Image}}
 		display(&render.FunctionStarted{Function: started, Resources: 3, Selected: s.selected})

@@ -1,0 +1,60 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kptfile
+
+import (
+	"fmt"
+	"slices"
+
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// SetRendered writes the status of a render to a Kptfile: the condition takes the place of those of its type, behind the
+// others; renderStatus takes the place of the one before, and nil removes it. All else stays as it is, with its comments
+// and the order of its fields.
+func SetRendered(kf *yaml.RNode, condition kptfilev1.Condition, renderStatus *kptfilev1.RenderStatus) error {
+	status, err := kf.Pipe(yaml.LookupCreate(yaml.MappingNode, "status"))
+	if err != nil {
+		return fmt.Errorf("status of the Kptfile: %w", err)
+	}
+	conditions, err := encoded(condition)
+	if err != nil {
+		return err
+	}
+	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: yaml.NodeTagSeq}
+	if before := status.Field("conditions"); before != nil && before.Value.YNode().Kind == yaml.SequenceNode {
+		list = before.Value.YNode()
+		// A list of nothing is in flow style, in which what is added would be hard to read.
+		list.Style &^= yaml.FlowStyle
+		list.Content = slices.DeleteFunc(list.Content, func(c *yaml.Node) bool {
+			t := yaml.NewRNode(c).Field("type")
+			return t != nil && t.Value.YNode().Value == condition.Type
+		})
+	}
+	list.Content = append(list.Content, conditions)
+	// The conditions come first, as kpt has it.
+	rest := status.YNode()
+	if status.Field("conditions") == nil {
+		rest.Content = append([]*yaml.Node{{Kind: yaml.ScalarNode, Tag: yaml.NodeTagString, Value: "conditions"}, list}, rest.Content...)
+	} else if err := status.PipeE(yaml.SetField("conditions", yaml.NewRNode(list))); err != nil {
+		return err
+	}
+	if renderStatus == nil {
+		return status.PipeE(yaml.Clear("renderStatus"))
+	}
+	steps, err := encoded(renderStatus)
+	if err != nil {
+		return err
+	}
+	return status.PipeE(yaml.SetField("renderStatus", yaml.NewRNode(steps)))
+}
+
+func encoded(value any) (*yaml.Node, error) {
+	n := &yaml.Node{}
+	if err := n.Encode(value); err != nil {
+		return nil, fmt.Errorf("status of the Kptfile: %w", err)
+	}
+	return n, nil
+}

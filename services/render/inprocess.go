@@ -1,0 +1,86 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/renderstatus"
+)
+
+// ListEvaluator is an evaluator that can evaluate functions on a list in memory, in place, so that nothing is printed and
+// parsed between functions. The error is an *evaluation.NotFoundError where the function is not one of those: it is then
+// evaluated in the usual way. Otherwise report and error are as those of evaluation.Evaluator, and the items are in the
+// order in which the function would print them.
+type ListEvaluator interface {
+	EvaluateList(ctx context.Context, image string, list *fn.ResourceList) (*evaluationv1.Evaluation, error)
+}
+
+// callInProcess evaluates a function on copies of the resources. done is false where that is not possible.
+func (p *pipeline) callInProcess(ctx context.Context, s *step, in *input) (output []*yaml.RNode, report *evaluationv1.Evaluation, done bool, err error) {
+	evaluator, ok := s.evaluator.(ListEvaluator)
+	if !ok || !in.plain() {
+		return nil, nil, false, nil
+	}
+	list, err := in.list()
+	if err != nil {
+		return nil, nil, true, fmt.Errorf("write the input of function %q: %w", s.record.Title(), err)
+	}
+	begin := time.Now()
+	report, err = evaluator.EvaluateList(ctx, s.record.Title(), list)
+	if errors.As(err, new(*evaluation.NotFoundError)) {
+		return nil, nil, false, nil
+	}
+	s.record.Duration = renderstatus.Duration(time.Since(begin))
+	if err != nil {
+		return nil, nil, true, fmt.Errorf("func eval %q failed: %w", s.record.Title(), err)
+	}
+	for _, item := range list.Items {
+		// A function may have put one node into two places; each is to be changed for itself.
+		output = append(output, item.CopyToResourceNode())
+	}
+	if !slices.ContainsFunc(output, complicated) {
+		s.record.SetReport(report)
+		return output, report, true, nil
+	}
+	return nil, nil, false, nil
+}
+
+// list returns the ResourceList with copies of the resources, which carry ids as in encode.
+func (in *input) list() (*fn.ResourceList, error) {
+	defer clearIDs(in.all)
+	if err := in.setIDs(); err != nil {
+		return nil, err
+	}
+	list := &fn.ResourceList{FunctionConfig: fn.NewEmptyKubeObject()}
+	for _, r := range in.selected {
+		list.Items = append(list.Items, fn.NewKubeObjectFromResourceNode(yaml.NewRNode(r.YNode())))
+	}
+	if in.config != nil {
+		list.FunctionConfig = fn.NewKubeObjectFromResourceNode(yaml.NewRNode(in.config.YNode()))
+	}
+	return list, nil
+}
+
+// plain tells whether printing and parsing would leave all of the input as it is.
+func (in *input) plain() bool {
+	return !slices.ContainsFunc(in.selected, complicated) && (in.config == nil || !complicated(in.config))
+}
+
+// complicated tells whether a resource has what printing and parsing it among others changes, or what a copy would share.
+func complicated(r *yaml.RNode) bool {
+	n := r.YNode()
+	return n.Kind != yaml.MappingNode || n.HeadComment != "" || n.LineComment != "" || contains(n, func(n *yaml.Node) bool {
+		return n.Kind == yaml.AliasNode || n.Anchor != "" || n.FootComment != "" || n.Style&(yaml.FoldedStyle|yaml.TaggedStyle) != 0
+	})
+}

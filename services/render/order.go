@@ -1,0 +1,99 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"context"
+	"sync"
+)
+
+// emitter takes events.
+type emitter func(Event)
+
+// inOrder does a number of things that do not depend on each other, several at once where the limit allows it, and
+// returns what doing them one after the other would: the outcomes up to the first with an error, in their order. Their
+// events come in that order, too, those of the first that is not over yet at once.
+//
+// What comes after an error is cancelled; what is before it is not, as it may have an error of its own.
+func (h *hydration) inOrder(ctx context.Context, n int, emit emitter, do func(context.Context, int, emitter) outcome) []outcome {
+	if n == 1 || cap(h.slots) == 1 {
+		return oneByOne(ctx, n, emit, do)
+	}
+	outcomes := make([]outcome, n)
+	sequence := &sequence{emit: emit, waiting: make([][]Event, n), over: make([]bool, n)}
+	contexts, cancels := make([]context.Context, n), make([]context.CancelFunc, n)
+	for i := range n {
+		contexts[i], cancels[i] = context.WithCancel(ctx) //nolint:fatcontext // siblings, each from the same parent
+		defer cancels[i]()
+	}
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { //nolint:contextcheck // contexts[i] is a child of ctx
+			outcomes[i] = do(contexts[i], i, func(e Event) { sequence.add(i, e) })
+			if outcomes[i].err == nil {
+				sequence.end(i)
+				return
+			}
+			for _, cancel := range cancels[i+1:] {
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	for i := range outcomes {
+		if outcomes[i].err != nil {
+			return outcomes[:i+1]
+		}
+	}
+	return outcomes
+}
+
+func oneByOne(ctx context.Context, n int, emit emitter, do func(context.Context, int, emitter) outcome) []outcome {
+	var outcomes []outcome
+	for i := range n {
+		o := do(ctx, i, emit)
+		outcomes = append(outcomes, o)
+		if o.err != nil {
+			break
+		}
+	}
+	return outcomes
+}
+
+// sequence passes on the events of things that happen at once, in the order of the things. Those that come after one that
+// never ends well are not passed on.
+type sequence struct {
+	mu   sync.Mutex
+	emit emitter
+	// front is the thing whose events are passed on at once.
+	front   int
+	waiting [][]Event
+	over    []bool
+}
+
+func (s *sequence) add(i int, e Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i == s.front {
+		s.emit(e)
+		return
+	}
+	s.waiting[i] = append(s.waiting[i], e)
+}
+
+// end says that a thing has ended well.
+func (s *sequence) end(i int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over[i] = true
+	for s.front < len(s.over) && s.over[s.front] {
+		s.front++
+		if s.front < len(s.over) {
+			for _, e := range s.waiting[s.front] {
+				s.emit(e)
+			}
+			s.waiting[s.front] = nil
+		}
+	}
+}

@@ -1,0 +1,47 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
+	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/render"
+)
+
+// prepared is a fake that notes what it is to prepare, and how many functions have run before.
+type prepared struct {
+	fake
+	calls [][]string
+	ran   int
+}
+
+func (p *prepared) Prepare(_ context.Context, images []string) ([]*evaluatorv1.PreparedFunction, error) {
+	p.calls, p.ran = append(p.calls, images), len(p.inputs)
+	return nil, errors.New("nothing can be prepared")
+}
+
+func TestAllImagesArePreparedAtOnce(t *testing.T) {
+	t.Parallel()
+	source, err := packages.NewMemory(map[string]string{
+		"Kptfile":     kpt(mutators("root", "{exec: fn}") + "  validators:\n  - {image: check, tag: v1}\n"),
+		"a/Kptfile":   kpt(mutators("one", "root")),
+		"a/x/Kptfile": kpt(mutators(`{image: two, tag: "~1"}`, "{image: \"r.io/two:v2\"}")),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &prepared{fake: fake{functions: functions{"r.io/two:v2": each()}}}
+	if _, err = render.Package(t.Context(), source, render.Options{Evaluator: p, ImagePrefix: "p.io"}); err == nil {
+		t.Fatal("no error")
+	}
+	if diff := cmp.Diff([][]string{{"r.io/two:v2", "p.io/one:latest", "p.io/root:latest", "p.io/check:v1"}}, p.calls); diff != "" || p.ran != 0 {
+		t.Errorf("after %d functions (-want +got):\n%s", p.ran, diff)
+	}
+}

@@ -1,0 +1,80 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+	"sigs.k8s.io/kustomize/kyaml/comments"
+	"sigs.k8s.io/kustomize/kyaml/order"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+func drawNode(t *rapid.T, depth int) *yaml.Node {
+	comment := func() string { return rapid.SampledFrom([]string{"", "", "", "# a", "# b"}).Draw(t, "comment") }
+	kind := 0
+	if depth > 0 {
+		kind = rapid.IntRange(0, 2).Draw(t, "kind")
+	}
+	switch kind {
+	case 1:
+		n := &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap}
+		keys := rapid.SampledFrom([]string{"name", "b", "c", "containers"})
+		for _, key := range rapid.SliceOfNDistinct(keys, 1, 3, rapid.ID).Draw(t, "keys") {
+			k := str(key, 0)
+			k.HeadComment = comment()
+			n.Content = append(n.Content, k, drawNode(t, depth-1))
+		}
+		return n
+	case 2:
+		n := &yaml.Node{Kind: yaml.SequenceNode, Tag: yaml.NodeTagSeq}
+		for range rapid.IntRange(0, 3).Draw(t, "length") {
+			n.Content = append(n.Content, drawNode(t, depth-1))
+		}
+		return n
+	}
+	n := str(rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "value"), 0)
+	n.LineComment, n.HeadComment = comment(), comment()
+	return n
+}
+
+// Where all is said to be as it was, restoring it changes nothing.
+func TestWhatIsKeptNeedsNoRestoring(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		root := func() *yaml.Node {
+			return &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap, Content: []*yaml.Node{
+				str("spec", 0), drawNode(t, 3), str("other", 0), drawNode(t, 2),
+			}}
+		}
+		from := root()
+		to := yaml.CopyYNode(from)
+		if rapid.Bool().Draw(t, "another") {
+			to = root()
+		}
+		n := to
+		for n.Kind != yaml.ScalarNode && len(n.Content) > 0 {
+			n = rapid.SampledFrom(n.Content).Draw(t, "child")
+		}
+		switch rapid.IntRange(0, 2).Draw(t, "change") {
+		case 0:
+			n.LineComment = "# new"
+		case 1:
+			n.Value = "w"
+		}
+		before := yaml.CopyYNode(to)
+		if ordered(from, to) {
+			if err := order.SyncOrder(yaml.NewRNode(from), yaml.NewRNode(to)); err == nil && !same(before, to) {
+				t.Fatalf("sorted\n%s\ngot\n%s", yaml.NewRNode(before).MustString(), yaml.NewRNode(to).MustString())
+			}
+		}
+		if !kept(from, to) {
+			return
+		}
+		if err := comments.CopyComments(yaml.NewRNode(from), yaml.NewRNode(to)); err == nil && !same(before, to) {
+			t.Fatalf("from\n%s\nto\n%s\ngot\n%s", yaml.NewRNode(from).MustString(), yaml.NewRNode(before).MustString(), yaml.NewRNode(to).MustString())
+		}
+	})
+}

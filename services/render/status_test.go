@@ -1,0 +1,137 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/render"
+)
+
+// statusFunctions are a function that succeeds, one that fails with results, and one whose output is no use.
+var statusFunctions = functions{
+	"same:latest": each(),
+	"bad:latest": func([]byte) ([]byte, error) {
+		return []byte(listHead + "items: []\nresults:\n- {message: no good, severity: error, field: {path: a.b}}\n- {message: hm, severity: warning}\n"), errors.New("exit status 3")
+	},
+	"broken:latest": replace("apiVersion: v1", "x: y"),
+}
+
+func renderStatus(t *testing.T, files map[string]string) map[string]string {
+	t.Helper()
+	source, err := packages.NewMemory(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, _ := render.Package(t.Context(), source, render.Options{
+		WriteStatus: true, Evaluator: &fake{functions: statusFunctions},
+	})
+	source.Apply(result.Output.Changes)
+	return source.Files()
+}
+
+func TestStatusInTheKptfile(t *testing.T) {
+	t.Parallel()
+	const success = "status:\n  conditions:\n    - type: Rendered\n      status: \"True\"\n      reason: RenderSuccess\n"
+	const failed = "status:\n  conditions:\n    - type: Rendered\n      status: \"False\"\n      reason: RenderFailed\n      message: |-\n"
+	for name, tc := range map[string]struct {
+		kptfile, want string
+		sub           string
+	}{
+		"no pipeline": {kptfile: "", want: success},
+		"success": {
+			kptfile: "# what it is\n" + mutators("{name: first, image: same}") + "  validators:\n  - exclude: [] # none\n    image: same\n",
+			want: "# what it is\npipeline:\n  mutators:\n    - {name: first, image: same}\n  validators:\n    - exclude: [] # none\n      image: same\n" + success +
+				"  renderStatus:\n    mutationSteps:\n      - name: first\n        image: same:latest\n        stderr: |\n          log\n        exitCode: 0\n" +
+				"    validationSteps:\n      - image: same:latest\n        stderr: |\n          log\n        exitCode: 0\n",
+		},
+		"other conditions and the status before": {
+			kptfile: "status:\n  renderStatus: {errorSummary: old}\n  conditions:\n  - {type: Rendered, status: \"False\"}\n  - type: Other # kept\n    status: \"True\"\n",
+			want:    "status:\n  conditions:\n    - type: Other # kept\n      status: \"True\"\n    - type: Rendered\n      status: \"True\"\n      reason: RenderSuccess\n",
+		},
+		"a function fails": {
+			kptfile: mutators("same", "{name: b, image: bad}"),
+			want: "pipeline:\n  mutators:\n    - {image: same}\n    - {name: b, image: bad}\n" + failed + "        pkg.render: pkg .:\n        \tpipeline.run: already handled error\n" +
+				"  renderStatus:\n    mutationSteps:\n      - image: same:latest\n        stderr: |\n          log\n        exitCode: 0\n      - name: b\n        image: bad:latest\n        stderr: |\n          log\n" +
+				"        exitCode: 3\n        results:\n          - message: no good\n            severity: error\n            field:\n              path: a.b\n          - message: hm\n            severity: warning\n" +
+				"        errorResults:\n          - message: no good\n            severity: error\n            field:\n              path: a.b\n    errorSummary: 'b: exit code 3'\n",
+		},
+		"a function below is unknown": {
+			sub: mutators("unknown"),
+			want: failed + "        pkg.render: pkg ./sub:\n        \tpipeline.run: function \"unknown:latest\" not found\n" +
+				"  renderStatus:\n    mutationSteps:\n      - image: unknown:latest\n        executionError: function \"unknown:latest\" not found\n        exitCode: 1\n" +
+				"    errorSummary: 'unknown:latest: function \"unknown:latest\" not found'\n",
+		},
+		"output that cannot be used": {
+			kptfile: validators("broken"),
+			want: "pipeline:\n  validators:\n    - {image: broken}\n" + failed + "        pkg.render: pkg .:\n        \tpipeline.run: output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`\n" +
+				"  renderStatus:\n    validationSteps:\n      - image: broken:latest\n        executionError: 'output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`'\n" +
+				"        stderr: |\n          log\n        exitCode: 1\n    errorSummary: 'broken:latest: output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`'\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := map[string]string{"Kptfile": kpt(tc.kptfile), "sub/Kptfile": kpt(tc.sub), "a.yaml": cm("a"), "b.yaml": "{apiVersion: v1, kind: B, metadata: {name: b}}\n"}
+			got := renderStatus(t, files)
+			if diff := cmp.Diff(kpt(tc.want), got["Kptfile"]); diff != "" {
+				t.Errorf("Kptfile (-want +got):\n%s", diff)
+			}
+			for _, p := range []string{"sub/Kptfile", "a.yaml", "b.yaml"} {
+				if got[p] != files[p] {
+					t.Errorf("%s is changed", p)
+				}
+			}
+			if again := renderStatus(t, got); !cmp.Equal(got, again) {
+				t.Errorf("the second render changes (-first +second):\n%s", cmp.Diff(got, again))
+			}
+		})
+	}
+}
+
+// Nothing is written where the root Kptfile cannot be used.
+func TestNoStatusForInvalidKptfiles(t *testing.T) {
+	t.Parallel()
+	for _, kptfile := range []string{kpt("bogus: 1\n"), kpt(mutators("{image: a, exec: b}"))} {
+		if got := renderStatus(t, map[string]string{"Kptfile": kptfile}); got["Kptfile"] != kptfile {
+			t.Errorf("got %s", got["Kptfile"])
+		}
+	}
+}
+
+// With a directory the path of the package does not show.
+func TestStatusHasNoAbsolutePath(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "Kptfile"), []byte(kpt(mutators("{image: same, configPath: c.yaml}"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for file, content := range map[string]string{"c.yaml": cm("c"), "sub/Kptfile": "kind: none\n"} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	source, err := packages.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	result, err := render.Package(t.Context(), source, render.Options{WriteStatus: true})
+	if err == nil || len(result.Output.Changes) != 1 {
+		t.Fatalf("got %v, %v", result.Output, err)
+	}
+	want := kpt("pipeline:\n  mutators:\n    - {image: same, configPath: c.yaml}\nstatus:\n  conditions:\n    - type: Rendered\n      status: \"False\"\n      reason: RenderFailed\n      message: |-\n" +
+		"        pkg.render: pkg .:\n        \tpkg.Subpackages: pkg ./sub: error reading Kptfile at \"./sub\": unknown resource type \", Kind=none\" found in Kptfile\n")
+	if diff := cmp.Diff(want, string(result.Output.Changes[0].After)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
