@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"syscall"
 
@@ -46,6 +47,9 @@ func run(o options.Options) (err error) {
 	defer stop()
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
+	yieldProcessors()
+	ballast := make([]byte, smallHeap)
+	defer runtime.KeepAlive(ballast)
 	log := logging.New(os.Stderr, o.Log.Format, o.Log.Level)
 	slog.SetDefault(log)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+strconv.Itoa(o.Port))

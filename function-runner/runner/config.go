@@ -28,7 +28,7 @@ type Config struct {
 	Functions []Function
 	// Environ is what functions may inherit from; they get only what is harmless in it.
 	Environ []string
-	// Telemetry may be nil for none.
+	// Telemetry may be nil for none; where it is not active, nothing is measured.
 	Telemetry *Telemetry
 	// ReapOrphans makes the process collect what its functions leave behind. All its children must be the runner's then.
 	ReapOrphans bool

@@ -77,9 +77,9 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 		r.config.Log.Warn("no evaluator is enabled, every call will be answered with NotFound")
 	}
 	evaluator := evaluation.WithMaximumTime(evaluation.Chain(chain...), o.Limits.MaxEvaluationTime)
-	if r.config.Telemetry != nil {
+	if t := r.config.Telemetry; t != nil && t.Active {
 		var err error
-		if evaluator, err = telemetry.WithMetrics(evaluator, r.config.Telemetry.Metrics); err != nil {
+		if evaluator, err = telemetry.WithMetrics(evaluator, t.Metrics); err != nil {
 			return nil, fmt.Errorf("make the metrics: %w", err)
 		}
 	}
@@ -91,7 +91,7 @@ func (r *Runner) newServer(ctx context.Context) (*grpcserver.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t := r.config.Telemetry; t != nil {
+	if t := r.config.Telemetry; t != nil && t.Active {
 		serverOptions = append(serverOptions, grpc.StatsHandler(otelgrpc.NewServerHandler(
 			otelgrpc.WithMeterProvider(t.Metrics), otelgrpc.WithTracerProvider(t.Traces), otelgrpc.WithPropagators(t.Propagator))))
 	}

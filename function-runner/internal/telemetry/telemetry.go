@@ -15,12 +15,14 @@ import (
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/contrib/instrumentation/runtime"
 	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
 )
 
 // flush is how long exporters may take at shutdown to get rid of what they hold.
@@ -31,6 +33,8 @@ type Telemetry struct {
 	// Metrics and Traces make instruments.
 	Metrics metric.MeterProvider
 	Traces  trace.TracerProvider
+	// Active says that anything is exported. Without it there is no use in measuring.
+	Active bool
 	// Propagator carries traces across calls: W3C trace context and baggage.
 	Propagator propagation.TextMapPropagator
 
@@ -57,11 +61,16 @@ func New(ctx context.Context, service, version string) (*Telemetry, error) {
 }
 
 func (t *Telemetry) metrics(ctx context.Context, res *resource.Resource) error {
-	none := func(context.Context) (sdkmetric.Reader, error) { return sdkmetric.NewManualReader(), nil }
+	none := func(context.Context) (sdkmetric.Reader, error) { return nil, errNone }
 	reader, err := autoexport.NewMetricReader(ctx, autoexport.WithFallbackMetricReader(none))
-	if err != nil {
+	switch {
+	case errors.Is(err, errNone) || (err == nil && autoexport.IsNoneMetricReader(reader)):
+		t.Metrics = metricnoop.NewMeterProvider()
+		return nil
+	case err != nil:
 		return err
 	}
+	t.Active = true
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(res))
 	t.Metrics, t.shutdown = provider, append(t.shutdown, provider.Shutdown)
 	return runtime.Start(runtime.WithMeterProvider(provider))
@@ -70,17 +79,15 @@ func (t *Telemetry) metrics(ctx context.Context, res *resource.Resource) error {
 func (t *Telemetry) traces(ctx context.Context, res *resource.Resource) error {
 	none := func(context.Context) (sdktrace.SpanExporter, error) { return nil, errNone }
 	exporter, err := autoexport.NewSpanExporter(ctx, autoexport.WithFallbackSpanExporter(none))
-	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
 	switch {
 	case errors.Is(err, errNone) || (err == nil && autoexport.IsNoneSpanExporter(exporter)):
-		// Without an exporter nothing is sampled, and spans cost next to nothing.
-		options = append(options, sdktrace.WithSampler(sdktrace.NeverSample()))
+		t.Traces = tracenoop.NewTracerProvider()
+		return nil
 	case err != nil:
 		return err
-	default:
-		options = append(options, sdktrace.WithBatcher(exporter))
 	}
-	provider := sdktrace.NewTracerProvider(options...)
+	t.Active = true
+	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithBatcher(exporter))
 	t.Traces, t.shutdown = provider, append(t.shutdown, provider.Shutdown)
 	return nil
 }

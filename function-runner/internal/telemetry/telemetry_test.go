@@ -52,6 +52,9 @@ func TestPrometheus(t *testing.T) {
 	for _, image := range []string{"r.io/fn:v1", "unknown"} {
 		_, _ = e.Evaluate(t.Context(), evaluation.Request{Image: image})
 	}
+	if !tel.Active {
+		t.Error("telemetry is not active")
+	}
 	text := get(t, "http://127.0.0.1:"+port+"/metrics")
 	for _, want := range []string{
 		`krm_function_requests_total{code="ok",image="r.io/fn"`,
@@ -94,8 +97,8 @@ func TestNothingByDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, span := tel.Traces.Tracer("test").Start(t.Context(), "span")
-	if span.IsRecording() {
-		t.Error("spans are recorded")
+	if span.IsRecording() || tel.Active {
+		t.Error("telemetry is recorded")
 	}
 	span.End()
 	if err := tel.Shutdown(t.Context()); err != nil {
