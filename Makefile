@@ -61,7 +61,6 @@ build/functions-light:
 	@echo "build $(@F)"
 	@cd services/cmd/functions && $(GO_BUILD),light -o $(CURDIR)/bin/$(@F) .
 
-
 images: $(ARCHES:%=build-linux/%) ## Build the container images into build/images/, without Docker
 	@go -C tools/images run . --binaries $(CURDIR)/build/linux --out $(CURDIR)/build/images \
 		--registry $(REGISTRY) --version $(VERSION) --ca-bundle "$(CA_BUNDLE)" $(ARCHES)
