@@ -10,6 +10,7 @@ REGISTRY ?= ghcr.io/krmfn
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
 COUNT    ?= 1
+BENCHTIME ?= 4s
 
 # Where Debian and its like keep the certificates that images trust; images are built without where there are none.
 CA_BUNDLE ?= $(wildcard /etc/ssl/certs/ca-certificates.crt)
@@ -80,11 +81,11 @@ $(MODULES:%=test/%): test/%:
 	@echo "test $*"
 	@go -C $* test $(RACE) $$(go -C $* list -f '$(TESTED)' ./...)
 
-bench: ## Run the benchmarks COUNT times; BASE=file compares with an earlier build/bench.txt
+bench: ## Run the benchmarks COUNT times, each for BENCHTIME; BASE=file compares with an earlier build/bench.txt
 	@mkdir -p build
 	@for m in $(MODULES); do \
 		echo "bench $$m" >&2; \
-		go -C $$m test -run '^$$' -bench . -benchmem -count $(COUNT) ./... || exit 1; \
+		go -C $$m test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./... || exit 1; \
 	done >build/bench.txt || { cat build/bench.txt; exit 1; }
 	@$(TOOL) benchstat $(abspath $(BASE)) $(CURDIR)/build/bench.txt
 

@@ -133,7 +133,7 @@ func BenchmarkThroughput(b *testing.B) {
 // rate returns how many calls a second so many callers get done, over a short turn.
 func rate(b *testing.B, callers int, call func() error) float64 {
 	b.Helper()
-	const turn = 500 * time.Millisecond
+	const turn = 200 * time.Millisecond
 	var done atomic.Int64
 	var all sync.WaitGroup
 	begin := time.Now()
