@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -183,17 +183,18 @@ func TestInterrupted(t *testing.T) {
 func TestInterruptedEmbedded(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
-	started := filepath.Join(tmp, "started")
-	dir := newPackage(t, map[string]string{"Kptfile": kptfile + "    - exec: sh -c 'touch " + started + "; sleep 1000'\n"})
+	// Reading from a named pipe waits for the function to write to it.
+	started := filepath.Join(t.TempDir(), "started")
+	if err := syscall.Mkfifo(started, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := newPackage(t, map[string]string{"Kptfile": kptfile + "    - exec: sh -c 'echo >" + started + "; sleep 1000'\n"})
 	before := snapshot(t, dir)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
-		for {
-			if _, err := os.Stat(started); err == nil || t.Context().Err() != nil {
-				return
-			}
-			time.Sleep(time.Millisecond)
+		if _, err := os.ReadFile(started); err != nil {
+			t.Error(err)
 		}
 	}()
 	got := invocation{args: []string{"render", dir, "--allow-exec"}}.run(ctx, t)
