@@ -20,8 +20,17 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
+)
+
+const (
+	// connectionAge is when a client is asked to connect anew, which ends no call: otherwise all calls of a client that keeps
+	// its connection go to one replica for ever, and none to a new one.
+	connectionAge = 5 * time.Minute
+	// minPingInterval is how often clients may ask for a sign of life.
+	minPingInterval = 10 * time.Second
 )
 
 // Options are what servers differ in.
@@ -59,6 +68,8 @@ func New(ctx context.Context, o Options) *Server {
 		grpc.MaxRecvMsgSize(o.MaxMessageSize),
 		grpc.MaxSendMsgSize(o.MaxMessageSize),
 		grpc.WaitForHandlers(true),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: connectionAge}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval, PermitWithoutStream: true}),
 		// Workers keep their grown stacks from call to call, which saves a fifth of what a call costs. When all are busy, a
 		// call gets a goroutine of its own.
 		grpc.NumStreamWorkers(uint32(2 * runtime.GOMAXPROCS(0))), //nolint:gosec // a number of processors

@@ -28,6 +28,16 @@ type Limits struct {
 	MaxListSize int64
 }
 
+func (l Limits) complete() Limits {
+	if l.MaxMessageSize <= 0 {
+		l.MaxMessageSize = 6 << 20
+	}
+	if l.MaxListSize <= 0 {
+		l.MaxListSize = 64 << 20
+	}
+	return l
+}
+
 // GRPC evaluates functions through a function runner. It speaks krmfn.evaluator.v1, and from the first time that the
 // runner turns out not to know it, the evaluator contract of Porch.
 //
@@ -41,14 +51,9 @@ type GRPC struct {
 	porchOnly atomic.Bool
 }
 
-// NewGRPC returns a runtime on a connection, which stays the caller's to close.
+// NewGRPC returns a runtime on a connection, such as one of Dial, which stays the caller's to close.
 func NewGRPC(conn *grpc.ClientConn, limits Limits) *GRPC {
-	if limits.MaxMessageSize <= 0 {
-		limits.MaxMessageSize = 6 << 20
-	}
-	if limits.MaxListSize <= 0 {
-		limits.MaxListSize = 64 << 20
-	}
+	limits = limits.complete()
 	return &GRPC{
 		target: conn.Target(),
 		limits: limits,
