@@ -54,7 +54,7 @@ func SetRendered(kf *yaml.RNode, condition kptfilev1.Condition, renderStatus *kp
 func encoded(value any) (*yaml.Node, error) {
 	n := &yaml.Node{}
 	if err := n.Encode(value); err != nil {
-		return nil, fmt.Errorf("status of the Kptfile: %w", err)
+		return nil, fmt.Errorf("encode for the Kptfile: %w", err)
 	}
 	return n, nil
 }

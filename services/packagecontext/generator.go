@@ -48,7 +48,7 @@ func (g Generator) Filter(resources []*yaml.RNode) ([]*yaml.RNode, error) {
 		if isContext(r) {
 			continue
 		}
-		if resource.Path(r) == kptfilev1.KptFileName && resource.Kind(r) == kptfilev1.KptFileKind {
+		if resource.Path(r) == kptfilev1.KptFileName && resource.Kind(r) == kptfilev1.KptFileGVK().Kind {
 			root = r
 		}
 		kept = append(kept, r)
@@ -70,4 +70,3 @@ func (g Generator) Filter(resources []*yaml.RNode) ([]*yaml.RNode, error) {
 func isContext(r *yaml.RNode) bool {
 	return resource.APIVersion(r) == "v1" && resource.Kind(r) == "ConfigMap" && resource.Name(r) == ConfigMapName
 }
-

@@ -30,21 +30,26 @@ func TestGenerate(t *testing.T) {
 		context  packagecontext.Context
 	}{
 		{
-			"as Porch has it", map[string]string{"Kptfile": kptfile},
+			"as Porch has it",
+			map[string]string{"Kptfile": kptfile},
 			map[string]string{"Kptfile": kptfile, "package-context.yaml": head + "  name: edge-dns\n  package-path: regions/eu/edge-dns\n"},
 			packagecontext.Context{Path: "regions/eu/edge-dns"},
 		},
 		{
-			"nothing known", map[string]string{"Kptfile": kptfile},
+			"nothing known",
+			map[string]string{"Kptfile": kptfile},
 			map[string]string{"Kptfile": kptfile, "package-context.yaml": head + "  name: edge-dns\n"},
 			packagecontext.Context{},
 		},
 		{
-			"all that is promised", map[string]string{"Kptfile": kptfile},
-			map[string]string{"Kptfile": kptfile, "package-context.yaml": head + fullData}, full,
+			"all that is promised",
+			map[string]string{"Kptfile": kptfile},
+			map[string]string{"Kptfile": kptfile, "package-context.yaml": head + fullData},
+			full,
 		},
 		{
-			"values that look like others", map[string]string{"Kptfile": strings.Replace(kptfile, "edge-dns", `"on"`, 1)},
+			"values that look like others",
+			map[string]string{"Kptfile": strings.Replace(kptfile, "edge-dns", `"on"`, 1)},
 			map[string]string{
 				"Kptfile":              strings.Replace(kptfile, "edge-dns", `"on"`, 1),
 				"package-context.yaml": head + "  name: \"on\"\n  package-path: \"0123\"\n  repository: \"true\"\n",
@@ -52,7 +57,8 @@ func TestGenerate(t *testing.T) {
 			packagecontext.Context{Path: "/0123/", Repository: "true"},
 		},
 		{
-			"every former context goes", map[string]string{
+			"every former context goes",
+			map[string]string{
 				"Kptfile": kptfile, "package-context.yaml": old, "sub/Kptfile": kptfile, "sub/package-context.yaml": old,
 				"mixed.yaml": other + "---\n" + old + "---\n" + strings.Replace(other, "other", "third", 1), "README.md": "kptfile.kpt.dev",
 			},
@@ -61,25 +67,32 @@ func TestGenerate(t *testing.T) {
 				"mixed.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: other # kept as it is\n---\n" +
 					"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: third # kept as it is\n",
 				"README.md": "kptfile.kpt.dev",
-			}, full,
+			},
+			full,
 		},
 		{
-			"what shares the file stays", map[string]string{"Kptfile": kptfile, "package-context.yaml": other},
+			"what shares the file stays",
+			map[string]string{"Kptfile": kptfile, "package-context.yaml": other},
 			map[string]string{
 				"Kptfile":              kptfile,
 				"package-context.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: other # kept as it is\n---\n" + head + fullData,
-			}, full,
+			},
+			full,
 		},
 		{
-			"no root package", map[string]string{"sub/Kptfile": kptfile, "package-context.yaml": old, "a.txt": "x"},
-			map[string]string{"sub/Kptfile": kptfile, "a.txt": "x"}, full,
+			"no root package",
+			map[string]string{"sub/Kptfile": kptfile, "package-context.yaml": old, "a.txt": "x"},
+			map[string]string{"sub/Kptfile": kptfile, "a.txt": "x"},
+			full,
 		},
 		{
-			"files that are no YAML", map[string]string{"Kptfile": kptfile, "chart/t.yaml": "{{ broken", "t.json": `{"name": "kptfile.kpt.dev"`},
+			"files that are no YAML",
+			map[string]string{"Kptfile": kptfile, "chart/t.yaml": "{{ broken", "t.json": `{"name": "kptfile.kpt.dev"`},
 			map[string]string{
 				"Kptfile": kptfile, "package-context.yaml": head + fullData,
 				"chart/t.yaml": "{{ broken", "t.json": `{"name": "kptfile.kpt.dev"`,
-			}, full,
+			},
+			full,
 		},
 		{"nothing", map[string]string{}, map[string]string{}, full},
 	} {

@@ -1,0 +1,125 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kptfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// Patch is what a package's owner wants its Kptfile to say. What is nil is left alone.
+type Patch struct {
+	// Labels and Annotations are those of metadata.
+	Labels, Annotations map[string]string
+	// ReadinessGates are those of info.
+	ReadinessGates []kptfilev1.ReadinessGate
+	// Conditions are those of status.
+	Conditions []kptfilev1.Condition
+}
+
+// IsZero tells whether the patch leaves everything alone.
+func (p Patch) IsZero() bool {
+	return p.Labels == nil && p.Annotations == nil && p.ReadinessGates == nil && p.Conditions == nil
+}
+
+// Merge adds what the patch has to a Kptfile, of labels and annotations with the patch's values. Nothing is removed.
+func (p Patch) Merge(kf *yaml.RNode) error {
+	for _, m := range p.maps() {
+		if len(m.values) == 0 {
+			continue
+		}
+		if err := setStrings(kf, m.field, m.values, false); err != nil {
+			return err
+		}
+	}
+	return p.lists(kf, false)
+}
+
+// Replace makes a Kptfile say what the patch has, and nothing else where the patch has something.
+func (p Patch) Replace(kf *yaml.RNode) error {
+	for _, m := range p.maps() {
+		if m.values == nil {
+			continue
+		}
+		if err := setStrings(kf, m.field, m.values, true); err != nil {
+			return err
+		}
+	}
+	return p.lists(kf, true)
+}
+
+type stringsField struct {
+	field  string
+	values map[string]string
+}
+
+func (p Patch) maps() []stringsField {
+	return []stringsField{{yaml.LabelsField, p.Labels}, {yaml.AnnotationsField, p.Annotations}}
+}
+
+// setStrings changes a map of metadata. Entries that stay keep their place and comments.
+func setStrings(kf *yaml.RNode, field string, values map[string]string, replace bool) error {
+	if replace && len(values) == 0 {
+		return kf.PipeE(yaml.Lookup(yaml.MetadataField), yaml.Clear(field))
+	}
+	m, err := kf.Pipe(yaml.LookupCreate(yaml.MappingNode, yaml.MetadataField, field))
+	if err != nil {
+		return fmt.Errorf("metadata.%s of the Kptfile: %w", field, err)
+	}
+	keys, err := m.Fields()
+	if err != nil {
+		return fmt.Errorf("metadata.%s of the Kptfile: %w", field, err)
+	}
+	for _, key := range keys {
+		if _, stays := values[key]; replace && !stays {
+			if err := m.PipeE(yaml.Clear(key)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if before := m.Field(key); before != nil && before.Value.YNode().Value == values[key] {
+			continue
+		}
+		value, err := encoded(values[key])
+		if err != nil {
+			return err
+		}
+		if err := m.PipeE(yaml.SetField(key, yaml.NewRNode(value))); err != nil {
+			return fmt.Errorf("metadata.%s of the Kptfile: %w", field, err)
+		}
+	}
+	return nil
+}
+
+// lists changes the readiness gates and conditions, which are known by their types.
+func (p Patch) lists(kf *yaml.RNode, replace bool) error {
+	gates := make([]typed, 0, len(p.ReadinessGates))
+	for _, g := range p.ReadinessGates {
+		gates = append(gates, typed{g.ConditionType, g})
+	}
+	if p.ReadinessGates != nil {
+		if err := setTyped(kf, []string{"info", "readinessGates"}, "conditionType", gates, replace); err != nil {
+			return err
+		}
+	}
+	conditions := make([]typed, 0, len(p.Conditions))
+	for _, c := range p.Conditions {
+		conditions = append(conditions, typed{c.Type, c})
+	}
+	if p.Conditions == nil {
+		return nil
+	}
+	return setTyped(kf, []string{"status", "conditions"}, "type", conditions, replace)
+}
+
+// typed is an element of a list and what it is known by.
+type typed struct {
+	name  string
+	value any
+}
