@@ -4,6 +4,7 @@
 package functions
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -60,10 +61,22 @@ func benchmarkList(resources int) []byte {
 }
 
 func BenchmarkSetLabels(b *testing.B) {
-	f, _ := Lookup("set-labels")
+	benchmark(b, "set-labels", benchmarkList)
+}
+
+func BenchmarkEnsureNameSubstring(b *testing.B) {
+	benchmark(b, "ensure-name-substring", func(resources int) []byte {
+		return bytes.Replace(benchmarkList(resources), []byte(indent(workConfigs["set-labels"])),
+			[]byte(indent(workConfigs["ensure-name-substring"])), 1)
+	})
+}
+
+func benchmark(b *testing.B, function string, list func(resources int) []byte) {
+	b.Helper()
+	f, _ := Lookup(function)
 	for _, resources := range []int{10, 5000} {
 		b.Run(fmt.Sprintf("%d resources", resources), func(b *testing.B) {
-			in := benchmarkList(resources)
+			in := list(resources)
 			b.SetBytes(int64(len(in)))
 			b.ReportAllocs()
 			for b.Loop() {

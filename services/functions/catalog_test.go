@@ -50,7 +50,8 @@ func TestCatalog(t *testing.T) {
 		t.Error("functions are not sorted by name")
 	}
 	for _, name := range []string{
-		"apply-replacements", "apply-setters", "set-annotations", "set-labels", "set-namespace", "starlark",
+		"apply-replacements", "apply-setters", "ensure-name-substring", "set-annotations", "set-labels", "set-namespace",
+		"set-project-id", "starlark", "upsert-resource",
 	} {
 		if f, ok := Lookup(name); !ok || f.Name != name {
 			t.Errorf("Lookup(%q) = %q, %v", name, f.Name, ok)

@@ -28,3 +28,18 @@ func TestEditsKeepResults(t *testing.T) {
 		})
 	}
 }
+
+// Functions that give no results of their own leave those from before as they are.
+func TestQuietEditsKeepResults(t *testing.T) {
+	t.Parallel()
+	for _, function := range []string{"ensure-name-substring", "upsert-resource", "set-project-id"} {
+		t.Run(function, func(t *testing.T) {
+			t.Parallel()
+			input := list(workItems, workConfigs[function]) + "results:\n- message: before\n"
+			out, err := evaluate(t, function, input)
+			if want := "results:\n- message: before\n"; err != nil || !strings.HasSuffix(out, want) {
+				t.Errorf("error %v, the results are not those from before:\n%s", err, out)
+			}
+		})
+	}
+}

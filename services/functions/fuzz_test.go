@@ -45,9 +45,12 @@ func fuzzFunction(f *testing.F, name string) {
 	})
 }
 
-func FuzzSetNamespace(f *testing.F)      { fuzzFunction(f, "set-namespace") }
-func FuzzSetLabels(f *testing.F)         { fuzzFunction(f, "set-labels") }
-func FuzzSetAnnotations(f *testing.F)    { fuzzFunction(f, "set-annotations") }
-func FuzzApplySetters(f *testing.F)      { fuzzFunction(f, "apply-setters") }
-func FuzzApplyReplacements(f *testing.F) { fuzzFunction(f, "apply-replacements") }
-func FuzzStarlark(f *testing.F)          { fuzzFunction(f, "starlark") }
+func FuzzSetNamespace(f *testing.F)        { fuzzFunction(f, "set-namespace") }
+func FuzzSetLabels(f *testing.F)           { fuzzFunction(f, "set-labels") }
+func FuzzSetAnnotations(f *testing.F)      { fuzzFunction(f, "set-annotations") }
+func FuzzApplySetters(f *testing.F)        { fuzzFunction(f, "apply-setters") }
+func FuzzApplyReplacements(f *testing.F)   { fuzzFunction(f, "apply-replacements") }
+func FuzzStarlark(f *testing.F)            { fuzzFunction(f, "starlark") }
+func FuzzEnsureNameSubstring(f *testing.F) { fuzzFunction(f, "ensure-name-substring") }
+func FuzzUpsertResource(f *testing.F)      { fuzzFunction(f, "upsert-resource") }
+func FuzzSetProjectID(f *testing.F)        { fuzzFunction(f, "set-project-id") }

@@ -61,8 +61,3 @@ func stringAt(content map[string]any, path ...string) string {
 	text, _ := content[path[last]].(string)
 	return text
 }
-
-// oneLine is an error's text without line breaks, which the errors of YAML parsers have.
-func oneLine(err error) string {
-	return strings.Join(strings.Fields(err.Error()), " ")
-}

@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -102,4 +104,32 @@ func sourceFile(item *fn.KubeObject) fn.File {
 	path := cmp.Or(item.PathAnnotation(), item.GetAnnotation("config.kubernetes.io/path"))
 	index, _ := strconv.Atoi(cmp.Or(item.GetAnnotation(fn.IndexAnnotation), item.GetAnnotation("config.kubernetes.io/index")))
 	return fn.File{Path: path, Index: index}
+}
+
+// annotationsOf returns the annotations of a resource, as names and values in turn.
+func annotationsOf(root *yaml.Node) []*yaml.Node {
+	metadata := field(root, "metadata")
+	if isNull(metadata) {
+		return nil
+	}
+	annotations := field(metadata, "annotations")
+	if isNull(annotations) || annotations.Kind != yaml.MappingNode {
+		return nil
+	}
+	return annotations.Content
+}
+
+// removeField removes a field of a mapping, if it is there.
+func removeField(mapping *yaml.Node, name string) {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == name {
+			mapping.Content = slices.Delete(mapping.Content, i, i+2)
+			return
+		}
+	}
+}
+
+// oneLine is an error's text without line breaks, which the errors of YAML parsers have.
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
 }

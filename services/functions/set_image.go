@@ -24,8 +24,8 @@ var _ = register(Function{
 	Process: setImage,
 })
 
-// imageFields are the fields of Kubernetes' own kinds that hold images.
-var imageFields = containerImages(
+// podSpecs are the fields of Kubernetes' own kinds that say what pods are to be like.
+var podSpecs = []types.FieldSpec{
 	podSpec("", "", "Pod", "spec"),
 	podSpec("", "", "PodTemplate", "template/spec"),
 	podSpec("", "v1", "ReplicationController", "spec/template/spec"),
@@ -35,13 +35,16 @@ var imageFields = containerImages(
 	podSpec("", "", "StatefulSet", "spec/template/spec"),
 	podSpec("batch", "", "Job", "spec/template/spec"),
 	podSpec("batch", "", "CronJob", "spec/jobTemplate/spec/template/spec"),
-)
+}
+
+// imageFields are the fields of Kubernetes' own kinds that hold images.
+var imageFields = containerImages(podSpecs)
 
 func podSpec(group, version, kind, path string) types.FieldSpec {
 	return types.FieldSpec{Gvk: resid.Gvk{Group: group, Version: version, Kind: kind}, Path: path}
 }
 
-func containerImages(podSpecs ...types.FieldSpec) []types.FieldSpec {
+func containerImages(podSpecs []types.FieldSpec) []types.FieldSpec {
 	fields := make([]types.FieldSpec, 0, 2*len(podSpecs))
 	for _, spec := range podSpecs {
 		for _, containers := range []string{"initContainers", "containers"} {
