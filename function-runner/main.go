@@ -19,10 +19,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/krmfn/krmfn/function-runner/internal/telemetry"
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/function-runner/runner"
 	"github.com/krmfn/krmfn/services/logging"
+	"github.com/krmfn/krmfn/services/telemetry"
 	"github.com/krmfn/krmfn/services/version"
 )
 

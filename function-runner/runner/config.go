@@ -10,8 +10,8 @@ import (
 	"log/slog"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
-	"github.com/krmfn/krmfn/function-runner/internal/telemetry"
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/services/telemetry"
 )
 
 // Function is a function with a local executable.

@@ -15,13 +15,15 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
 	"github.com/krmfn/krmfn/function-runner/internal/service"
-	"github.com/krmfn/krmfn/function-runner/internal/telemetry"
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/grpcserver"
 	"github.com/krmfn/krmfn/services/process"
+	"github.com/krmfn/krmfn/services/telemetry"
+	"github.com/krmfn/krmfn/services/validation"
 )
 
 // Runner is a function runner that is ready to serve.
@@ -87,7 +89,8 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 }
 
 func (r *Runner) newServer(ctx context.Context) (*grpcserver.Server, error) {
-	serverOptions, err := service.Validation()
+	serverOptions, err := validation.Interceptors(
+		&evaluatorv1.EvaluateRequest{}, &evaluatorv1.EvaluateStreamRequest{}, &evaluatorv1.PrepareRequest{}, &evaluatorv1.ListFunctionsRequest{})
 	if err != nil {
 		return nil, err
 	}

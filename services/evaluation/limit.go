@@ -14,36 +14,49 @@ import (
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
 
-// Gate lets a limited number of evaluations run at once and a limited number wait, first come, first served.
+// Gate lets a limited number of evaluations, or of whatever else takes a place, run at once and a limited number wait: first
+// come, first served.
 type Gate struct {
 	running, waiting int
 	places           *semaphore.Weighted
 	present          atomic.Int64
 }
 
-// NewGate returns a gate for so many evaluations running at once and so many more waiting.
+// NewGate returns a gate for so many running at once and so many more waiting.
 func NewGate(running, waiting int) *Gate {
 	return &Gate{running: running, waiting: waiting, places: semaphore.NewWeighted(int64(running))}
 }
 
-// Limit sends an evaluator's calls through the gate. A call that finds no room even to wait gets a *BusyError at once; one
-// whose context ends while it waits gives up its place and gets the context's cause. The time spent waiting is added to
-// the report.
+// Enter waits for a place and returns how long that took, and how to leave it again. One who finds no room even to wait
+// gets a *BusyError at once; one whose context ends while it waits gives up its place and gets the context's cause.
+func (g *Gate) Enter(ctx context.Context) (leave func(), waited time.Duration, err error) {
+	if g.present.Add(1) > int64(g.running+g.waiting) {
+		g.present.Add(-1)
+		return nil, 0, &BusyError{Running: g.running, Waiting: g.waiting}
+	}
+	queued := time.Now()
+	if g.places.Acquire(ctx, 1) != nil {
+		g.present.Add(-1)
+		return nil, 0, context.Cause(ctx)
+	}
+	return func() {
+		g.places.Release(1)
+		g.present.Add(-1)
+	}, time.Since(queued), nil
+}
+
+// Limit sends an evaluator's calls through the gate, with the errors of Enter. The time spent waiting is added to the
+// report.
 func (g *Gate) Limit(e Evaluator) Evaluator {
 	return Func(func(ctx context.Context, req Request) (Response, error) {
-		defer g.present.Add(-1)
-		if g.present.Add(1) > int64(g.running+g.waiting) {
-			return Response{}, &BusyError{Running: g.running, Waiting: g.waiting}
+		leave, waited, err := g.Enter(ctx)
+		if err != nil {
+			return Response{}, err
 		}
-		queued := time.Now()
-		if g.places.Acquire(ctx, 1) != nil {
-			return Response{}, context.Cause(ctx)
-		}
-		defer g.places.Release(1)
-		wait := time.Since(queued)
+		defer leave()
 		resp, err := e.Evaluate(ctx, req)
 		if resp.Report != nil {
-			addQueueTime(resp.Report, wait)
+			addQueueTime(resp.Report, waited)
 		}
 		return resp, err
 	})

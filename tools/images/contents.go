@@ -26,7 +26,7 @@ func (s sources) images() ([]image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []image{runner, s.wrapperServer(), s.krmfn()}, nil
+	return []image{runner, s.wrapperServer(), s.taskHandler(), s.krmfn()}, nil
 }
 
 // functionRunner has the curated functions beside the server, so that it evaluates them without a pod.
@@ -84,6 +84,22 @@ func (s sources) wrapperServer() image {
 		entrypoint: []string{"/" + dir + "wrapper-server"},
 		ports:      []string{"9446/tcp"},
 		dir:        "/",
+	}
+}
+
+// taskHandler has what a probe calls beside the server.
+func (s sources) taskHandler() image {
+	const home = "home/nonroot/"
+	return image{
+		name:  "task-handler",
+		title: "Renders kpt packages over gRPC",
+		layers: []files{s.base(), {
+			home + "server":     executable(s.binary("task-handler")),
+			"grpc-health-probe": executable(s.binary("wrapper-server")),
+		}},
+		entrypoint: []string{"/" + home + "server"},
+		ports:      []string{"9447/tcp"},
+		dir:        "/" + path.Clean(home),
 	}
 }
 

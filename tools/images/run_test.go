@@ -25,7 +25,7 @@ import (
 	"github.com/krmfn/krmfn/services/functions"
 )
 
-var names = []string{"function-runner", "krmfn", "wrapper-server"}
+var names = []string{"function-runner", "krmfn", "task-handler", "wrapper-server"}
 
 func TestSameInputGivesSameDigests(t *testing.T) {
 	t.Parallel()
@@ -84,7 +84,8 @@ func TestConfigOfImages(t *testing.T) {
 			[]string{"/home/nonroot/wrapper-server/wrapper-server"},
 			[]string{"9446/tcp"},
 		},
-		"krmfn": {[]string{"/usr/local/bin/krmfn"}, nil},
+		"task-handler": {[]string{"/home/nonroot/server"}, []string{"9447/tcp"}},
+		"krmfn":        {[]string{"/usr/local/bin/krmfn"}, nil},
 	}
 	dir := t.TempDir()
 	build(t, dir)
@@ -129,6 +130,14 @@ func TestFilesOfImages(t *testing.T) {
 			"home/nonroot/grpc-health-probe":         "-r-xr-xr-x wrapper-server",
 			"home/nonroot/server":                    "-r-xr-xr-x function-runner",
 			"tmp":                                    "dtrwxrwxrwx",
+		},
+		"task-handler": {
+			"etc/group":                         "-r--r--r--",
+			"etc/passwd":                        "-r--r--r--",
+			"etc/ssl/certs/ca-certificates.crt": "-r--r--r-- ca",
+			"grpc-health-probe":                 "-r-xr-xr-x wrapper-server",
+			"home/nonroot/server":               "-r-xr-xr-x task-handler",
+			"tmp":                               "dtrwxrwxrwx",
 		},
 		"wrapper-server": {
 			"bin/cp": "Lrwxrwxrwx > ../home/nonroot/wrapper-server/wrapper-server",
@@ -195,7 +204,7 @@ func fakeSources(t *testing.T) map[string]sources {
 			write(t, filepath.Join(dir, name), name)
 			continue
 		}
-		for _, command := range []string{"function-runner", "functions", "functions-light", "krmfn", "wrapper-server"} {
+		for _, command := range []string{"function-runner", "functions", "functions-light", "krmfn", "task-handler", "wrapper-server"} {
 			write(t, filepath.Join(dir, name, command), command)
 		}
 		perArch[filepath.Clean(name)] = sources{

@@ -29,7 +29,7 @@ var boundaries = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.
 // The image is the repository, without tag and digest. Images that no evaluator knows share one value, because anybody
 // can make them up.
 func WithMetrics(e evaluation.Evaluator, provider metric.MeterProvider) (evaluation.Evaluator, error) {
-	meter := provider.Meter("github.com/krmfn/krmfn/function-runner")
+	meter := provider.Meter("github.com/krmfn/krmfn/services/telemetry")
 	requests, err1 := meter.Int64Counter("krm_function_requests", metric.WithDescription("Evaluations that ended."))
 	durations, err2 := meter.Float64Histogram("krm_function_duration", metric.WithUnit("s"),
 		metric.WithDescription("Where the time of evaluations goes."), metric.WithExplicitBucketBoundaries(boundaries...))

@@ -1,0 +1,114 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/grpcserver"
+	"github.com/krmfn/krmfn/services/render"
+	"github.com/krmfn/krmfn/services/telemetry"
+	"github.com/krmfn/krmfn/services/validation"
+	"github.com/krmfn/krmfn/task-handler/internal/rendering"
+	"github.com/krmfn/krmfn/task-handler/internal/service"
+)
+
+// Handler is a task handler that is ready to serve.
+type Handler struct {
+	config Config
+	// runner is the connection to the function runner; nil for none.
+	runner *grpc.ClientConn
+	server *grpcserver.Server
+}
+
+// New returns a task handler. Errors say what in the configuration is wrong. The function runner need not be there yet.
+func New(ctx context.Context, c Config) (*Handler, error) {
+	h := &Handler{config: c}
+	evaluator, err := h.evaluator()
+	if err != nil {
+		return nil, err
+	}
+	renderer, err := h.renderer(evaluator)
+	if err != nil {
+		return nil, err
+	}
+	// The server has goroutines from here on, which end with Serve.
+	if h.server, err = h.newServer(ctx); err != nil {
+		return nil, err
+	}
+	limits := c.Options.Limits
+	taskhandlerv1grpc.RegisterTaskHandlerServiceServer(h.server, &service.TaskHandler{
+		Renderer: renderer, MaxPackageSize: limits.MaxPackageSize, MaxFiles: limits.MaxPackageFiles, MaxMessageSize: limits.MaxMessageSize,
+	})
+	return h, nil
+}
+
+// renderer returns what renders, with what is added to every render.
+func (h *Handler) renderer(evaluator evaluation.Evaluator) (rendering.Renderer, error) {
+	o := h.config.Options
+	r := rendering.New(render.Options{
+		Evaluator: evaluator, ImagePrefix: o.DefaultImagePrefix, Parallel: o.Limits.MaxParallelPackages,
+	})
+	r = rendering.WithGate(r, evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued))
+	r = rendering.WithMaximumTime(r, o.Limits.MaxRenderTime)
+	if h.measures() {
+		var err error
+		if r, err = rendering.WithMetrics(r, h.config.Telemetry.Metrics); err != nil {
+			return nil, fmt.Errorf("make the metrics: %w", err)
+		}
+	}
+	return rendering.WithLog(r, h.config.Log), nil
+}
+
+func (h *Handler) measures() bool { return h.config.Telemetry != nil && h.config.Telemetry.Active }
+
+func (h *Handler) newServer(ctx context.Context) (*grpcserver.Server, error) {
+	serverOptions, err := validation.Interceptors(service.Requests()...)
+	if err != nil {
+		return nil, err
+	}
+	if h.measures() {
+		serverOptions = append(serverOptions, grpc.StatsHandler(otelgrpc.NewServerHandler(instruments(h.config.Telemetry)...)))
+	}
+	return grpcserver.New(ctx, grpcserver.Options{
+		MaxMessageSize: h.config.Options.Limits.MaxMessageSize,
+		Drain:          h.config.Options.DrainTimeout,
+		Logger:         h.config.Log,
+		Server:         serverOptions,
+	}), nil
+}
+
+func instruments(t *telemetry.Telemetry) []otelgrpc.Option {
+	return []otelgrpc.Option{
+		otelgrpc.WithMeterProvider(t.Metrics), otelgrpc.WithTracerProvider(t.Traces), otelgrpc.WithPropagators(t.Propagator),
+	}
+}
+
+// Serve answers calls on the listener until ctx ends, and then finishes running calls within the drain time. It returns
+// nil after a shutdown.
+func (h *Handler) Serve(ctx context.Context, listener net.Listener) error {
+	h.config.Log.Info("serving", "address", listener.Addr().String(), "function_runner", h.config.Options.FunctionRunner,
+		"builtin_functions", h.config.Options.Builtin)
+	group, watched := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := h.server.Serve(watched, listener); err != nil {
+			return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+		}
+		return nil
+	})
+	group.Go(func() error { h.watchHealth(watched); return nil })
+	err := group.Wait()
+	if h.runner != nil {
+		_ = h.runner.Close()
+	}
+	return err
+}

@@ -1,0 +1,115 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handler_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
+	"github.com/krmfn/krmfn/task-handler/handler"
+	"github.com/krmfn/krmfn/task-handler/options"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start serves a task handler on a port of its own until the test ends or stop is called, which returns what Serve does.
+func start(t *testing.T, set func(*options.Options)) (conn *grpc.ClientConn, stop func() error) {
+	t.Helper()
+	o := options.Default()
+	if set != nil {
+		set(&o)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	h, err := handler.New(ctx, handler.Config{Options: o, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := listen(t)
+	done := make(chan error, 1)
+	go func() { done <- h.Serve(ctx, listener) }()
+	stopped := false
+	stop = func() error {
+		if stopped {
+			return nil
+		}
+		stopped = true
+		cancel()
+		return <-done
+	}
+	conn, err = grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		if err := stop(); err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return conn, stop
+}
+
+func client(t *testing.T, set func(*options.Options)) taskhandlerv1grpc.TaskHandlerServiceClient {
+	t.Helper()
+	conn, _ := start(t, set)
+	return taskhandlerv1grpc.NewTaskHandlerServiceClient(conn)
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
+// runner is a function runner with a function that echoes and one that takes until its caller has had enough.
+type runner struct {
+	evaluatorv1grpc.UnimplementedFunctionEvaluatorServiceServer
+	// hanging is sent to when the latter has begun.
+	hanging chan struct{}
+}
+
+func (r *runner) Evaluate(ctx context.Context, req *evaluatorv1.EvaluateRequest) (*evaluatorv1.EvaluateResponse, error) {
+	if strings.HasPrefix(req.GetImage(), "r.io/hang:") {
+		r.hanging <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return &evaluatorv1.EvaluateResponse{ResourceList: req.GetResourceList(), Evaluation: &evaluationv1.Evaluation{
+		Image: req.GetImage(), Evaluator: evaluationv1.Evaluator_EVALUATOR_POD, Implementation: "pod-1", Digest: "sha256:1",
+	}}, nil
+}
+
+// startRunner serves a function runner at an address, or any for "", until the test ends or stop is called.
+func startRunner(t *testing.T) (r *runner, address string, stop func()) {
+	t.Helper()
+	r = &runner{hanging: make(chan struct{}, 10)}
+	server := grpc.NewServer()
+	evaluatorv1grpc.RegisterFunctionEvaluatorServiceServer(server, r)
+	listener := listen(t)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener)
+	}()
+	stop = func() {
+		server.Stop()
+		<-done
+	}
+	t.Cleanup(stop)
+	return r, listener.Addr().String(), stop
+}

@@ -1,0 +1,62 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"context"
+
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/runtime"
+)
+
+// evaluator returns the runtimes, in the order in which Porch has them: functions in the process first, and those that are
+// not found there in the function runner.
+func (h *Handler) evaluator() (evaluation.Evaluator, error) {
+	o := h.config.Options
+	var runtimes runtime.Multi
+	if o.Builtin {
+		// Where there is nobody to leave other versions to, the one that is here is better than none.
+		strict := o.FunctionRunner != ""
+		runtimes = append(runtimes, runtime.Builtin{Prefix: o.DefaultImagePrefix, StrictVersions: strict})
+	}
+	if o.FunctionRunner != "" {
+		limits := runtime.Limits{MaxMessageSize: o.Limits.MaxMessageSize, MaxListSize: o.Limits.MaxListSize}
+		var err error
+		if h.runner, err = runtime.Dial(o.FunctionRunner, limits, h.dialOptions()...); err != nil {
+			return nil, err
+		}
+		runtimes = append(runtimes, runtime.NewGRPC(h.runner, limits))
+	}
+	return runtimes, nil
+}
+
+func (h *Handler) dialOptions() []grpc.DialOption {
+	if !h.measures() {
+		return nil
+	}
+	return []grpc.DialOption{grpc.WithStatsHandler(otelgrpc.NewClientHandler(instruments(h.config.Telemetry)...))}
+}
+
+// watchHealth tells clients whether renders can succeed: always with functions in the process, otherwise while the function
+// runner can be reached. It returns when ctx ends.
+func (h *Handler) watchHealth(ctx context.Context) {
+	if h.config.Options.Builtin {
+		h.server.SetServing(true)
+		return
+	}
+	for {
+		state := h.runner.GetState()
+		h.server.SetServing(state == connectivity.Ready)
+		if state == connectivity.Idle {
+			h.runner.Connect()
+		}
+		if !h.runner.WaitForStateChange(ctx, state) {
+			return
+		}
+	}
+}

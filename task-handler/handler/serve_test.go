@@ -1,0 +1,150 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handler_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/task-handler/options"
+)
+
+const (
+	remote  = head + "pipeline:\n  mutators:\n    - image: r.io/echo\n    - image: set-namespace:v9.9.9\n      configMap: {namespace: a}\n    - image: set-namespace:v0.4.5\n      configMap: {namespace: b}\n"
+	hanging = head + "pipeline:\n  mutators:\n    - image: r.io/hang\n"
+)
+
+// Curated functions run here in their own versions; all else goes to the function runner.
+func TestRuntimes(t *testing.T) {
+	t.Parallel()
+	_, address, _ := startRunner(t)
+	resp, err := client(t, func(o *options.Options) { o.FunctionRunner = address }).Render(t.Context(), request("Kptfile", remote, "a.yaml", cm))
+	if err != nil || resp.GetResult().GetStatus().GetError() != "" {
+		t.Fatalf("%v: %v", err, resp.GetResult().GetStatus())
+	}
+	functions := resp.GetResult().GetFunctions()
+	want := []evaluationv1.Evaluator{
+		evaluationv1.Evaluator_EVALUATOR_POD, evaluationv1.Evaluator_EVALUATOR_POD, evaluationv1.Evaluator_EVALUATOR_BUILTIN,
+	}
+	for i, f := range functions {
+		if f.GetEvaluator() != want[i] {
+			t.Errorf("%s was evaluated by %v", f.GetFunction(), f.GetEvaluator())
+		}
+	}
+	if functions[0].GetDigest() != "sha256:1" || functions[0].GetImplementation() != "pod-1" {
+		t.Errorf("the first function is reported as %v", functions[0])
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	runner, address, _ := startRunner(t)
+	handler := client(t, func(o *options.Options) {
+		o.FunctionRunner, o.Limits.MaxConcurrent, o.Limits.MaxQueued, o.Limits.MaxRenderTime = address, 1, 0, 200*time.Millisecond
+	})
+	first := make(chan error, 1)
+	go func() {
+		_, err := handler.Render(context.WithoutCancel(t.Context()), request("Kptfile", hanging, "a.yaml", cm))
+		first <- err
+	}()
+	<-runner.hanging
+	_, err := handler.Render(t.Context(), request("Kptfile", head))
+	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "1 renders run and 0 wait already, try again later") {
+		t.Errorf("one too many: %v", err)
+	}
+	if err := <-first; status.Code(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), "the maximum render time of 200ms is over, see --max-render-time") {
+		t.Errorf("a long render: %v", err)
+	}
+}
+
+func TestCallerGoesAway(t *testing.T) {
+	t.Parallel()
+	runner, address, _ := startRunner(t)
+	handler := client(t, func(o *options.Options) { o.FunctionRunner, o.Limits.MaxConcurrent, o.Limits.MaxQueued = address, 1, 0 })
+	ctx, cancel := context.WithCancel(t.Context())
+	first := make(chan error, 1)
+	go func() {
+		_, err := handler.Render(ctx, request("Kptfile", hanging, "a.yaml", cm))
+		first <- err
+	}()
+	<-runner.hanging
+	cancel()
+	if err := <-first; status.Code(err) != codes.Canceled {
+		t.Errorf("got %v", err)
+	}
+	// Its place is free again, soon.
+	for {
+		_, err := handler.Render(t.Context(), request("Kptfile", head))
+		if err == nil {
+			return
+		}
+		if status.Code(err) != codes.ResourceExhausted {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A running render is finished at shutdown, and health turns first.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	runner, address, _ := startRunner(t)
+	conn, stop := start(t, func(o *options.Options) { o.FunctionRunner, o.Limits.MaxRenderTime = address, time.Second })
+	health, err := grpc_health_v1.NewHealthClient(conn).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitHealth(t, health, grpc_health_v1.HealthCheckResponse_SERVING)
+	done := make(chan error, 1)
+	go func() {
+		_, err := taskhandlerv1grpc.NewTaskHandlerServiceClient(conn).Render(context.WithoutCancel(t.Context()), request("Kptfile", hanging, "a.yaml", cm))
+		done <- err
+	}()
+	<-runner.hanging
+	stopped := make(chan error, 1)
+	go func() { stopped <- stop() }()
+	waitHealth(t, health, grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	if err := <-done; status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("the running render: %v, want it to have its own time", err)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("serve: %v", err)
+	}
+}
+
+// Without functions of its own, the task handler is as healthy as the function runner.
+func TestHealthOfRunner(t *testing.T) {
+	t.Parallel()
+	_, address, stopRunner := startRunner(t)
+	conn, _ := start(t, func(o *options.Options) { o.FunctionRunner, o.Builtin = address, false })
+	health, err := grpc_health_v1.NewHealthClient(conn).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{
+		Service: taskhandlerv1grpc.TaskHandlerService_ServiceDesc.ServiceName,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitHealth(t, health, grpc_health_v1.HealthCheckResponse_SERVING)
+	stopRunner()
+	waitHealth(t, health, grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+}
+
+func waitHealth(t *testing.T, watch grpc_health_v1.Health_WatchClient, want grpc_health_v1.HealthCheckResponse_ServingStatus) {
+	t.Helper()
+	for {
+		resp, err := watch.Recv()
+		if err != nil {
+			t.Fatalf("waiting for %v: %v", want, err)
+		}
+		if resp.GetStatus() == want {
+			return
+		}
+	}
+}

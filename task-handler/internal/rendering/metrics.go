@@ -1,0 +1,63 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rendering
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/krmfn/krmfn/services/evaluation"
+)
+
+// boundaries of the duration histogram, in seconds: from a package of a few resources to the longest render.
+var boundaries = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 600}
+
+// WithMetrics counts renders and measures how long they take:
+//
+//   - krm_render_requests (code): renders that ended; code is ok, failed, or why there was no verdict
+//   - krm_render_duration (code), seconds, waiting included
+//   - krm_render_running: renders that have begun, or wait, and not ended
+func WithMetrics(r Renderer, provider metric.MeterProvider) (Renderer, error) {
+	meter := provider.Meter("github.com/krmfn/krmfn/task-handler")
+	requests, err1 := meter.Int64Counter("krm_render_requests", metric.WithDescription("Renders that ended."))
+	durations, err2 := meter.Float64Histogram("krm_render_duration", metric.WithUnit("s"),
+		metric.WithDescription("How long renders take."), metric.WithExplicitBucketBoundaries(boundaries...))
+	running, err3 := meter.Int64UpDownCounter("krm_render_running", metric.WithDescription("Renders that have begun and not ended."))
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	return Func(func(ctx context.Context, req Request) (Result, error) {
+		begin := time.Now()
+		running.Add(ctx, 1)
+		defer running.Add(ctx, -1)
+		result, err := r.Render(ctx, req)
+		labels := metric.WithAttributes(attribute.String("code", code(result, err)))
+		requests.Add(ctx, 1, labels)
+		durations.Record(ctx, time.Since(begin).Seconds(), labels)
+		return result, err
+	}), nil
+}
+
+// code words how a render ended.
+func code(result Result, err error) string {
+	switch {
+	case errors.As(err, new(*InputError)):
+		return "invalid"
+	case errors.As(err, new(*evaluation.BusyError)):
+		return "busy"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*TimeoutError)):
+		return "deadline"
+	case err != nil:
+		return "error"
+	case result.Report.Error != "":
+		return "failed"
+	}
+	return "ok"
+}

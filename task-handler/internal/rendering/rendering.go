@@ -1,0 +1,98 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rendering renders the packages of requests, and has the behaviour that is added to that by wrapping it: limits,
+// metrics, the log line.
+package rendering
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/render"
+	"github.com/krmfn/krmfn/services/renderstatus"
+)
+
+// Request asks for one package to be rendered once.
+type Request struct {
+	// Files are the files of the package.
+	Files []packages.File
+	// WriteStatus writes how it went to the root Kptfile.
+	WriteStatus bool
+	// Observe is called as render.Options.Observe is; it may be nil.
+	Observe func(render.Event)
+}
+
+// Result is what became of a request.
+type Result struct {
+	// Changes are the files that differ, sorted by path.
+	Changes []packages.Change
+	// Report tells how it went.
+	Report renderstatus.Report
+	// Package is the directory of the package that was rendered; "" where there was none.
+	Package string
+	// InputHash and OutputHash are the hashes of all files before and after, as dirhash.Hash1 makes them.
+	InputHash, OutputHash string
+}
+
+// Renderer renders. A package that does not render is a result whose report has an error. Errors: *InputError for files that
+// make no package, *evaluation.BusyError, and the context's end.
+type Renderer interface {
+	Render(ctx context.Context, req Request) (Result, error)
+}
+
+// Func is a function that is a Renderer.
+type Func func(ctx context.Context, req Request) (Result, error)
+
+// Render calls f.
+func (f Func) Render(ctx context.Context, req Request) (Result, error) { return f(ctx, req) }
+
+// InputError says that the files of a request make no package.
+type InputError struct{ Err error }
+
+func (e *InputError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *InputError) Unwrap() error { return e.Err }
+
+// New returns what renders, with the options that all requests have in common.
+func New(options render.Options) Renderer {
+	return Func(func(ctx context.Context, req Request) (Result, error) {
+		source, err := load(req.Files)
+		if err != nil {
+			return Result{}, &InputError{err}
+		}
+		result := Result{}
+		if result.InputHash, err = hash(source); err != nil {
+			return Result{}, &InputError{err}
+		}
+		o := options
+		o.Topmost, o.WriteStatus, o.Observe = true, req.WriteStatus, req.Observe
+		rendered, err := render.Package(ctx, source, o)
+		// The end of the caller's time is no verdict on the package.
+		if err != nil && ctx.Err() != nil {
+			return Result{}, context.Cause(ctx)
+		}
+		result.Report, result.Changes = rendered.Report, rendered.Output.Changes
+		if rendered.Tree != nil && (rendered.Report.Result != nil || err != nil) {
+			result.Package = rendered.Package
+		}
+		source.Apply(result.Changes)
+		if result.OutputHash, err = hash(source); err != nil {
+			return Result{}, fmt.Errorf("hash what was rendered: %w", err)
+		}
+		return result, nil
+	})
+}
+
+func load(files []packages.File) (*packages.Memory, error) {
+	byPath := make(map[string]string, len(files))
+	for _, f := range files {
+		if _, twice := byPath[f.Path]; twice {
+			return nil, fmt.Errorf("path %q names a file that is there already", f.Path)
+		}
+		byPath[f.Path] = string(f.Content)
+	}
+	return packages.NewMemory(byPath)
+}

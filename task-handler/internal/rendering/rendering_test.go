@@ -1,0 +1,90 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rendering_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/task-handler/internal/rendering"
+)
+
+// outcomes are all ways in which a render ends, by the code that it is counted under.
+var outcomes = map[string]rendering.Func{
+	"ok": func(context.Context, rendering.Request) (rendering.Result, error) {
+		return rendering.Result{InputHash: "h1:x"}, nil
+	},
+	"failed": func(context.Context, rendering.Request) (rendering.Result, error) {
+		return rendering.Result{Report: renderstatus.NewUnreached(errors.New("secret content"))}, nil
+	},
+	"invalid":  failing(&rendering.InputError{Err: errors.New("bad")}),
+	"busy":     failing(&evaluation.BusyError{}),
+	"canceled": failing(context.Canceled),
+	"deadline": failing(&rendering.TimeoutError{}),
+	"error":    failing(errors.New("other")),
+}
+
+func failing(err error) rendering.Func {
+	return func(context.Context, rendering.Request) (rendering.Result, error) { return rendering.Result{}, err }
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	reader := sdkmetric.NewManualReader()
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	want := map[string]int64{}
+	for name, r := range outcomes {
+		counted, err := rendering.WithMetrics(r, provider)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = counted.Render(t.Context(), rendering.Request{})
+		want[name] = 1
+	}
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		sum, ok := m.Data.(metricdata.Sum[int64])
+		switch {
+		case ok && m.Name == "krm_render_requests":
+			for _, p := range sum.DataPoints {
+				code, _ := p.Attributes.Value("code")
+				got[code.AsString()] += p.Value
+			}
+		case ok && m.Name == "krm_render_running" && sum.DataPoints[0].Value != 0:
+			t.Errorf("%d renders run still", sum.DataPoints[0].Value)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Every render has one line, without anything of the package.
+func TestLog(t *testing.T) {
+	t.Parallel()
+	for name, r := range outcomes {
+		var out bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&out, nil))
+		_, _ = rendering.WithLog(r, log).Render(t.Context(), rendering.Request{Files: []packages.File{{Path: "a", Content: []byte("secret")}}})
+		line := out.String()
+		if strings.Count(line, "\n") != 1 || !strings.Contains(line, "code="+name) || !strings.Contains(line, "files=1") || strings.Contains(line, "secret") {
+			t.Errorf("%s: %s", name, line)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"strings"
+	"time"
+
+	fnresultv1 "github.com/kptdev/kpt/api/fnresult/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
+	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/task-handler/internal/rendering"
+)
+
+func resultOf(r rendering.Result) *taskhandlerv1.RenderResult {
+	out := &taskhandlerv1.RenderResult{
+		Status:     &taskhandlerv1.RenderStatus{Error: valid(r.Report.Error)},
+		Package:    r.Package,
+		InputHash:  r.InputHash,
+		OutputHash: r.OutputHash,
+	}
+	if list := r.Report.Result; list != nil {
+		out.Status.Result = &taskhandlerv1.FunctionResultList{
+			ApiVersion: list.APIVersion, Kind: list.Kind, Metadata: &taskhandlerv1.ObjectMeta{Name: list.Name}, ExitCode: number(list.ExitCode),
+		}
+		for i := range list.Items {
+			out.Status.Result.Items = append(out.Status.Result.Items, functionResult(&list.Items[i]))
+		}
+	}
+	listed := int32(0)
+	for i := range r.Report.Functions {
+		f := function(&r.Report.Functions[i])
+		if r.Report.Functions[i].Listed() {
+			f.Item = new(listed)
+			listed++
+		}
+		out.Functions = append(out.Functions, f)
+	}
+	return out
+}
+
+func function(f *renderstatus.Function) *taskhandlerv1.Function {
+	return &taskhandlerv1.Function{
+		Package: f.Package, Validator: f.Validator, Index: number(f.Index), Name: valid(f.Name), Function: valid(f.Title()),
+		Error: valid(f.Error), Rejected: f.Rejected, Evaluator: evaluator(f.Evaluator), Implementation: f.Implementation,
+		Digest: f.Digest, Duration: durationpb.New(time.Duration(f.Duration)),
+	}
+}
+
+func functionResult(r *renderstatus.Result) *taskhandlerv1.FunctionResult {
+	out := &taskhandlerv1.FunctionResult{Image: r.Image, Exec: valid(r.Exec), Stderr: valid(r.Stderr), ExitCode: number(r.ExitCode)}
+	for i := range r.Results {
+		out.Results = append(out.Results, resultItem(&r.Results[i]))
+	}
+	return out
+}
+
+func resultItem(item *fnresultv1.ResultItem) *evaluationv1.Result {
+	out := &evaluationv1.Result{Message: valid(item.Message), Severity: valid(string(item.Severity)), Tags: map[string]string{}}
+	for k, v := range item.Tags {
+		out.Tags[valid(k)] = valid(v)
+	}
+	if ref := item.ResourceRef; ref != nil {
+		out.ResourceRef = &evaluationv1.ResourceRef{
+			ApiVersion: valid(ref.APIVersion), Kind: valid(ref.Kind), Name: valid(ref.Name), Namespace: valid(ref.Namespace),
+		}
+	}
+	if f := item.Field; f != nil {
+		out.Field = &evaluationv1.Field{Path: valid(f.Path), CurrentValue: valid(f.CurrentValue), ProposedValue: valid(f.ProposedValue)}
+	}
+	if f := item.File; f != nil {
+		out.File = &evaluationv1.File{Path: valid(f.Path), Index: number(f.Index)}
+	}
+	return out
+}
+
+func evaluator(name string) evaluationv1.Evaluator {
+	return evaluationv1.Evaluator(evaluationv1.Evaluator_value["EVALUATOR_"+strings.ToUpper(name)])
+}
+
+// valid makes text fit for a protobuf string, which would fail the whole answer otherwise.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+// number holds what is counted, and exit codes: neither comes near the limit.
+func number(n int) int32 { return int32(n) } //nolint:gosec // see above

@@ -1,0 +1,82 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package service serves krmfn.taskhandler.v1.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
+	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/task-handler/internal/rendering"
+)
+
+// TaskHandler serves krmfn.taskhandler.v1.TaskHandlerService. Requests are expected to be validated.
+type TaskHandler struct {
+	taskhandlerv1grpc.UnimplementedTaskHandlerServiceServer
+	// Renderer renders.
+	Renderer rendering.Renderer
+	// MaxPackageSize is the most bytes of the files of a streamed package. MaxFiles is the most files of any.
+	MaxPackageSize int64
+	MaxFiles       int
+	// MaxMessageSize is the most bytes of one message.
+	MaxMessageSize int
+}
+
+// Requests are the messages of requests, for what validates them.
+func Requests() []proto.Message {
+	return []proto.Message{&taskhandlerv1.RenderRequest{}, &taskhandlerv1.RenderStreamRequest{}}
+}
+
+// Render renders a package.
+func (h *TaskHandler) Render(ctx context.Context, req *taskhandlerv1.RenderRequest) (*taskhandlerv1.RenderResponse, error) {
+	if n := len(req.GetFiles()); n > h.MaxFiles {
+		return nil, h.tooManyFiles(n)
+	}
+	files := make([]packages.File, 0, len(req.GetFiles()))
+	for _, f := range req.GetFiles() {
+		files = append(files, packages.File{Path: f.GetPath(), Content: f.GetContent()})
+	}
+	result, err := h.Renderer.Render(ctx, rendering.Request{Files: files, WriteStatus: req.GetOptions().GetWriteStatus()})
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	resp := &taskhandlerv1.RenderResponse{Result: resultOf(result)}
+	for _, c := range result.Changes {
+		resp.Changes = append(resp.Changes, &taskhandlerv1.Change{Path: c.Path, Content: c.After, Deleted: c.After == nil})
+	}
+	if size := proto.Size(resp); size > h.MaxMessageSize {
+		return nil, status.Errorf(codes.ResourceExhausted, "the response is larger than max (%d vs. %d), see "+
+			"--max-request-body-size: call RenderStream, which has no such limit", size, h.MaxMessageSize)
+	}
+	return resp, nil
+}
+
+func (h *TaskHandler) tooManyFiles(n int) error {
+	return status.Errorf(codes.ResourceExhausted, "the package has more files than max (%d vs. %d), see --max-package-files", n, h.MaxFiles)
+}
+
+// statusOf words an error of a renderer as a status.
+func statusOf(err error) error {
+	var busy *evaluation.BusyError
+	switch {
+	case errors.As(err, new(*rendering.InputError)):
+		return status.Error(codes.InvalidArgument, fmt.Sprintf("files: %v", err))
+	case errors.As(err, &busy):
+		return status.Errorf(codes.ResourceExhausted, "%d renders run and %d wait already, try again later", busy.Running, busy.Waiting)
+	case errors.Is(err, context.Canceled):
+		return status.Error(codes.Canceled, fmt.Sprintf("the render was cut off: %v", err))
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*rendering.TimeoutError)):
+		return status.Error(codes.DeadlineExceeded, fmt.Sprintf("the render was cut off: %v", err))
+	}
+	return status.Error(codes.Internal, fmt.Sprintf("the package was not rendered: %v", err))
+}

@@ -1,0 +1,103 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
+	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/render"
+	"github.com/krmfn/krmfn/task-handler/internal/rendering"
+)
+
+// chunkSize is how much of a file goes into one message, where messages may be that long.
+const chunkSize = 256 << 10
+
+type renderStream = grpc.BidiStreamingServer[taskhandlerv1.RenderStreamRequest, taskhandlerv1.RenderStreamResponse]
+
+// RenderStream renders a package that comes in parts, and tells how it goes on.
+func (h *TaskHandler) RenderStream(stream renderStream) error {
+	options, files, err := h.receive(stream)
+	if err != nil {
+		return err
+	}
+	// Who cannot be told any more does not wait for the rest.
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	observe := func(event render.Event) {
+		progress := progressOf(event)
+		if progress == nil || ctx.Err() != nil {
+			return
+		}
+		if err := stream.Send(&taskhandlerv1.RenderStreamResponse{Part: &taskhandlerv1.RenderStreamResponse_Progress{Progress: progress}}); err != nil {
+			cancel(err)
+		}
+	}
+	result, err := h.Renderer.Render(ctx, rendering.Request{Files: files, WriteStatus: options.GetWriteStatus(), Observe: observe})
+	if err != nil {
+		return statusOf(err)
+	}
+	if err := h.sendChanges(stream, result.Changes); err != nil {
+		return err
+	}
+	return stream.Send(&taskhandlerv1.RenderStreamResponse{Part: &taskhandlerv1.RenderStreamResponse_Result{Result: resultOf(result)}})
+}
+
+func (h *TaskHandler) sendChanges(stream renderStream, changes []packages.Change) error {
+	for _, c := range changes {
+		for rest, first := c.After, true; first || len(rest) > 0; first = false {
+			n := min(len(rest), chunkSize, max(h.MaxMessageSize/2, 1))
+			part := &taskhandlerv1.Change{Path: c.Path, Content: rest[:n], Deleted: c.After == nil}
+			if err := stream.Send(&taskhandlerv1.RenderStreamResponse{Part: &taskhandlerv1.RenderStreamResponse_Change{Change: part}}); err != nil {
+				return err
+			}
+			rest = rest[n:]
+		}
+	}
+	return nil
+}
+
+// receive returns the options and files of a request. The memory for the files is taken as they come.
+func (h *TaskHandler) receive(stream renderStream) (*taskhandlerv1.RenderOptions, []packages.File, error) {
+	first, err := stream.Recv()
+	if err != nil {
+		return nil, nil, err
+	}
+	options := first.GetOptions()
+	if options == nil {
+		return nil, nil, status.Error(codes.InvalidArgument, "options: the first message must have them")
+	}
+	var files []packages.File
+	for size := int64(0); ; {
+		part, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return options, files, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		f := part.GetFile()
+		if f == nil {
+			return nil, nil, status.Error(codes.InvalidArgument, "options: only the first message may have them")
+		}
+		if size += int64(len(f.GetPath()) + len(f.GetContent())); size > h.MaxPackageSize {
+			return nil, nil, status.Errorf(codes.ResourceExhausted, "the package is larger than max (%d vs. %d), see --max-package-size", size, h.MaxPackageSize)
+		}
+		if last := len(files) - 1; last >= 0 && files[last].Path == f.GetPath() {
+			files[last].Content = append(files[last].Content, f.GetContent()...)
+			continue
+		}
+		if len(files) == h.MaxFiles {
+			return nil, nil, h.tooManyFiles(len(files) + 1)
+		}
+		files = append(files, packages.File{Path: f.GetPath(), Content: f.GetContent()})
+	}
+}

@@ -1,0 +1,106 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package options has the flags of the task handler. Those that Porch's server, or its documentation, has keep their names,
+// meanings and defaults.
+package options
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/krmfn/krmfn/services/image"
+)
+
+// Options are the settings of a task handler.
+type Options struct {
+	// Port is the TCP port that calls come in on, on all interfaces; 0 lets the system choose.
+	Port int
+	// FunctionRunner is the address of the function runner; empty means none.
+	FunctionRunner string
+	// Builtin evaluates curated functions in this process.
+	Builtin bool
+	// DefaultImagePrefix is put before images without a slash.
+	DefaultImagePrefix string
+	// LogLevel is klog's verbosity: 0 errors, 1 warnings, 2 and 3 one line per render, 4 and more debugging.
+	LogLevel int
+	// LogFormat is json or text.
+	LogFormat string
+	// Limits bound what calls may take.
+	Limits Limits
+	// DrainTimeout is how long running calls may take to finish at shutdown.
+	DrainTimeout time.Duration
+}
+
+// Limits bound what calls may take.
+type Limits struct {
+	// MaxMessageSize is the most bytes of one message in either direction, of callers and of the function runner.
+	MaxMessageSize int
+	// MaxListSize is the most bytes of a ResourceList that comes from the function runner in parts.
+	MaxListSize int64
+	// MaxPackageSize is the most bytes of a package that is streamed; MaxPackageFiles is the most files of any.
+	MaxPackageSize  int64
+	MaxPackageFiles int
+	// MaxRenderTime is the most time that one render may take, waiting included.
+	MaxRenderTime time.Duration
+	// MaxConcurrent is how many renders run at once; MaxQueued is how many more may wait.
+	MaxConcurrent, MaxQueued int
+	// MaxParallelPackages is how many packages of one render are rendered at once.
+	MaxParallelPackages int
+}
+
+// Default returns the settings that hold where no flag is given.
+func Default() Options {
+	var o Options
+	o.Flags()
+	return o
+}
+
+// Flags returns the flags that set o, and sets o to their defaults.
+func (o *Options) Flags() *pflag.FlagSet {
+	f := pflag.NewFlagSet("task-handler", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.SetNormalizeFunc(alias)
+	f.IntVar(&o.Port, "port", 9447, "port to listen on, on all interfaces; 0 lets the system choose")
+	f.StringVar(&o.FunctionRunner, "function-runner", "", "address of the function runner, host:port, where a name with several addresses gets calls on all of them; empty means none (also --function-runner-address)")
+	f.BoolVar(&o.Builtin, "builtin-functions", true, "evaluate the curated functions in this process; other functions, and other versions of these, go to the function runner")
+	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", image.CatalogPrefix+"/", "what is put before images that have no slash")
+	f.IntVar(&o.LogLevel, "log-level", 2, "0 logs errors, 1 warnings, 2 and 3 one line per render, 4 and more debugging")
+	f.StringVar(&o.LogFormat, "log-format", "json", "json or text")
+
+	l := &o.Limits
+	f.IntVar(&l.MaxMessageSize, "max-request-body-size", 6<<20, "most bytes of one gRPC message, in both directions; the function runner's must be the same (also --function-runner-grpc-max-message-size)")
+	f.Int64Var(&l.MaxListSize, "max-resource-list-size", 64<<20, "most bytes of a ResourceList that comes from the function runner in parts")
+	f.Int64Var(&l.MaxPackageSize, "max-package-size", 64<<20, "most bytes of the files of a package that is streamed")
+	f.IntVar(&l.MaxPackageFiles, "max-package-files", 10000, "most files of a package")
+	f.DurationVar(&l.MaxRenderTime, "max-render-time", 10*time.Minute, "most time that one render may take, waiting included")
+	f.IntVar(&l.MaxConcurrent, "max-concurrent-renders", 4*runtime.GOMAXPROCS(0), "how many packages render at once; four for each processor")
+	f.IntVar(&l.MaxQueued, "max-queued-renders", 100, "how many calls may wait for a render; the next is refused")
+	f.IntVar(&l.MaxParallelPackages, "max-parallel-packages", 4, "how many sub-packages of one package render at once, where they do not depend on each other")
+	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second, "how long running calls may take to finish after SIGTERM")
+	return f
+}
+
+// alias knows flags by the names that Porch's documentation gives them.
+func alias(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	switch name {
+	case "function-runner-address":
+		name = "function-runner"
+	case "function-runner-grpc-max-message-size":
+		name = "max-request-body-size"
+	}
+	return pflag.NormalizedName(name)
+}
+
+// Parse reads arguments. The error names every flag that is wrong.
+func Parse(args []string) (Options, error) {
+	var o Options
+	flags := o.Flags()
+	flags.Usage = func() {}
+	if err := flags.Parse(args); err != nil {
+		return Options{}, err
+	}
+	return o, o.validate(flags.Args())
+}
