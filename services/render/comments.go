@@ -12,5 +12,6 @@ func RestoreComments(from, to *yaml.RNode) bool {
 		return false
 	}
 	before := to.Copy()
-	return restoreComments(from, to) == nil && !same(before.YNode(), to.YNode())
+	return restoreComments(from, to) == nil &&
+		(!sameComments(before.Document(), to.Document()) || !same(before.YNode(), to.YNode()))
 }

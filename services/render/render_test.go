@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/packages"
 	"github.com/krmfn/krmfn/services/render"
 )
@@ -50,7 +51,7 @@ func TestMutatorsThenValidators(t *testing.T) {
 	if diff := cmp.Diff(want, r.events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if r.Report.Error != "" || r.Report.Result.ExitCode != 0 || len(r.Report.Result.Items) != 3 || r.Report.Functions[2].Stderr != "log\n" {
+	if r.Report.Error != "" || r.Report.Result.ExitCode != 0 || len(r.Report.Result.Items) != 3 || r.Report.Functions[2].Stderr != "log" {
 		t.Errorf("report: %+v", r.Report)
 	}
 }
@@ -169,5 +170,32 @@ func TestExec(t *testing.T) {
 	}
 	if item := result.Report.Result.Items[0]; item.Exec != "./fn --all" || item.Image != "" {
 		t.Errorf("result: %+v", item)
+	}
+}
+
+// Comments that stand apart from the resource, such as a licence, are the document's and stay too.
+func TestCommentsOfTheDocument(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{
+		"Kptfile": "# Licence\n\n" + kpt(mutators("{image: set-labels, configMap: {a: b}}", "{image: set-labels, configMap: {a: c}}")),
+		"a.yaml":  "# Licence\n\n" + cm("a") + "\n# end\n",
+	}
+	for name, options := range map[string]render.Options{"in process": builtin(), "printed": {Evaluator: evaluation.Chain(builtin().Evaluator)}} {
+		source, err := packages.NewMemory(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := render.Package(t.Context(), source, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.Apply(result.Output.Changes)
+		want := "# Licence\n" + cm("a") + "  labels:\n    a: c\n\n# end\n"
+		if diff := cmp.Diff(want, source.Files()["a.yaml"]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if got := source.Files()["Kptfile"]; !strings.HasPrefix(got, "# Licence\n") {
+			t.Errorf("%s: Kptfile is\n%s", name, got)
+		}
 	}
 }

@@ -43,7 +43,8 @@ func ordered(from, to *yaml.Node) bool {
 
 func restoreComments(from, to *yaml.RNode) error {
 	// Most resources have nothing to restore, and copying is dear. It also unfolds scalars, comments or not.
-	if !contains(to.Document(), folded) && (!contains(from.Document(), commented) || kept(from.YNode(), to.YNode())) {
+	if !contains(to.Document(), folded) && (!contains(from.Document(), commented) ||
+		sameComments(from.Document(), to.Document()) && kept(from.YNode(), to.YNode())) {
 		return nil
 	}
 	before := flowComments(to.YNode(), false)

@@ -49,8 +49,8 @@ func TestStatusInTheKptfile(t *testing.T) {
 		"success": {
 			kptfile: "# what it is\n" + mutators("{name: first, image: same}") + "  validators:\n  - exclude: [] # none\n    image: same\n",
 			want: "# what it is\npipeline:\n  mutators:\n    - {name: first, image: same}\n  validators:\n    - exclude: [] # none\n      image: same\n" + success +
-				"  renderStatus:\n    mutationSteps:\n      - name: first\n        image: same:latest\n        stderr: |\n          log\n        exitCode: 0\n" +
-				"    validationSteps:\n      - image: same:latest\n        stderr: |\n          log\n        exitCode: 0\n",
+				"  renderStatus:\n    mutationSteps:\n      - name: first\n        image: same:latest\n        stderr: log\n        exitCode: 0\n" +
+				"    validationSteps:\n      - image: same:latest\n        stderr: log\n        exitCode: 0\n",
 		},
 		"other conditions and the status before": {
 			kptfile: "status:\n  renderStatus: {errorSummary: old}\n  conditions:\n  - {type: Rendered, status: \"False\"}\n  - type: Other # kept\n    status: \"True\"\n",
@@ -59,7 +59,7 @@ func TestStatusInTheKptfile(t *testing.T) {
 		"a function fails": {
 			kptfile: mutators("same", "{name: b, image: bad}"),
 			want: "pipeline:\n  mutators:\n    - {image: same}\n    - {name: b, image: bad}\n" + failed + "        pkg.render: pkg .:\n        \tpipeline.run: already handled error\n" +
-				"  renderStatus:\n    mutationSteps:\n      - image: same:latest\n        stderr: |\n          log\n        exitCode: 0\n      - name: b\n        image: bad:latest\n        stderr: |\n          log\n" +
+				"  renderStatus:\n    mutationSteps:\n      - image: same:latest\n        stderr: log\n        exitCode: 0\n      - name: b\n        image: bad:latest\n        stderr: log\n" +
 				"        exitCode: 3\n        results:\n          - message: no good\n            severity: error\n            field:\n              path: a.b\n          - message: hm\n            severity: warning\n" +
 				"        errorResults:\n          - message: no good\n            severity: error\n            field:\n              path: a.b\n    errorSummary: 'b: exit code 3'\n",
 		},
@@ -73,7 +73,7 @@ func TestStatusInTheKptfile(t *testing.T) {
 			kptfile: validators("broken"),
 			want: "pipeline:\n  validators:\n    - {image: broken}\n" + failed + "        pkg.render: pkg .:\n        \tpipeline.run: output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`\n" +
 				"  renderStatus:\n    validationSteps:\n      - image: broken:latest\n        executionError: 'output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`'\n" +
-				"        stderr: |\n          log\n        exitCode: 1\n    errorSummary: 'broken:latest: output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`'\n",
+				"        stderr: log\n        exitCode: 1\n    errorSummary: 'broken:latest: output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`'\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

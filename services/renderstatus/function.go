@@ -61,19 +61,33 @@ func (f *Function) Title() string {
 	return f.Exec
 }
 
+// Listed tells whether the function has an entry in the result list: kpt makes one only once the function's output is taken,
+// or the function has failed by itself.
+func (f *Function) Listed() bool { return f.Ran && !f.Rejected }
+
 // SetReport fills in what an evaluation reports. The function counts as run. A failure without an exit code of its own
 // gets exit code 1, as kpt has it.
 func (f *Function) SetReport(report *evaluationv1.Evaluation) {
 	f.Ran = true
 	f.Stderr = stderr(report)
+	// kpt runs images in a container engine, of whose output it joins the lines.
+	if f.Exec == "" {
+		f.Stderr = strings.TrimSuffix(f.Stderr, "\n")
+	}
 	f.ExitCode = int(report.GetExitCode())
 	f.Results = Items(report.GetResults())
 	f.Evaluator = evaluatorName(report.GetEvaluator())
 	f.Implementation = report.GetImplementation()
 	f.Digest = report.GetDigest()
-	if failure := report.GetFailure(); failure != nil {
-		f.SetFailure(failure.GetMessage())
+	failure := report.GetFailure()
+	if failure == nil {
+		return
 	}
+	// A program that could not be started has no exit code of its own.
+	if failure.GetReason() == evaluationv1.FailureReason_FAILURE_REASON_START {
+		f.ExitCode = 1
+	}
+	f.SetFailure(failure.GetMessage())
 }
 
 // SetFailure notes why the function failed.

@@ -23,7 +23,7 @@ type ResultList struct {
 	yaml.ResourceMeta `json:",inline" yaml:",inline"`
 	// ExitCode is 1 once any function has failed, otherwise 0.
 	ExitCode int `json:"exitCode" yaml:"exitCode"`
-	// Items has a result for each function that ran, in the order in which they ran.
+	// Items has a result for each function that ran, in the order in which they ran, but for one whose output was rejected.
 	Items []Result `json:"items,omitempty" yaml:"items,omitempty"`
 }
 
@@ -53,7 +53,7 @@ func NewReport(functions []Function, err error) Report {
 	list := &ResultList{ResourceMeta: fnresultv1.NewResultList().ResourceMeta}
 	for i := range functions {
 		f := &functions[i]
-		if !f.Ran {
+		if !f.Listed() {
 			continue
 		}
 		if f.ExitCode != 0 {

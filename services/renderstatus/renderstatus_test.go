@@ -52,7 +52,7 @@ func TestRenderStatusJSON(t *testing.T) {
     "items": [
       {
         "image": "r.io/set:v1",
-        "stderr": "log �\n",
+        "stderr": "log �",
         "exitCode": 0,
         "results": [
           {
@@ -93,7 +93,7 @@ func TestRenderStatusJSON(t *testing.T) {
       "index": 0,
       "ran": true,
       "image": "r.io/set:v1",
-      "stderr": "log �\n",
+      "stderr": "log �",
       "exitCode": 0,
       "results": [
         {

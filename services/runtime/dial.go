@@ -22,13 +22,13 @@ const (
 	keepaliveTimeout = 20 * time.Second
 )
 
-// serviceConfig spreads the calls over all addresses of the target, and repeats what did not reach a runner, for about three
-// seconds: long enough for the next replica to take over. KRM functions have no effect but their output, so that one whose
+// serviceConfig spreads the calls over all addresses of the target, and repeats evaluations that did not reach a runner, for
+// about three seconds: long enough for the next replica to take over. KRM functions have no effect but their output, so that one whose
 // runner went away in the middle may run again.
 const serviceConfig = `{
   "loadBalancingConfig": [{"round_robin": {}}],
   "methodConfig": [{
-    "name": [{}],
+    "name": [{"service": "krmfn.evaluator.v1.FunctionEvaluatorService"}, {"service": "evaluator.FunctionEvaluator"}],
     "retryPolicy": {
       "maxAttempts": 5,
       "initialBackoff": "0.2s",

@@ -22,6 +22,12 @@ func TestCommentsComeBack(t *testing.T) {
 		before, after, want map[string]string
 	}{
 		{"in the same file", map[string]string{"a.yaml": with}, map[string]string{"a.yaml": without}, map[string]string{"a.yaml": restored}},
+		{
+			"of the file",
+			map[string]string{"a.yaml": "# Licence\n\n" + without + "\n# end\n"},
+			map[string]string{"a.yaml": without},
+			map[string]string{"a.yaml": "# Licence\n\n" + without + "\n# end\n"},
+		},
 		{"in another file", map[string]string{"a.yaml": with}, map[string]string{"b.yaml": without}, map[string]string{"b.yaml": restored}},
 		{
 			"not of another resource",
