@@ -12,7 +12,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
@@ -79,7 +78,7 @@ func (r ownRuntime) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 func (c *command) connectTo(ctx context.Context, f *runnerFlags) (functionRuntime, func(), error) {
 	conn, err := dial(f.address, f)
 	if err != nil {
-		return nil, nil, &usageError{fmt.Errorf("--runner is %q, want host:port: %w", f.address, err)}
+		return nil, nil, &usageError{fmt.Errorf("--runner: %w", err)}
 	}
 	if err := checkHealth(ctx, conn); err != nil {
 		return nil, nil, errors.Join(unreachable(ctx, f.address, err), conn.Close())
@@ -88,12 +87,15 @@ func (c *command) connectTo(ctx context.Context, f *runnerFlags) (functionRuntim
 }
 
 func newRuntime(conn *grpc.ClientConn, f *runnerFlags) functionRuntime {
-	return runtime.NewGRPC(conn, runtime.Limits{MaxMessageSize: f.maxMessageSize, MaxListSize: f.maxListSize})
+	return runtime.NewGRPC(conn, limits(f))
 }
 
 func dial(target string, f *runnerFlags) (*grpc.ClientConn, error) {
-	size := grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(f.maxMessageSize), grpc.MaxCallSendMsgSize(f.maxMessageSize))
-	return grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()), size)
+	return runtime.Dial(target, limits(f))
+}
+
+func limits(f *runnerFlags) runtime.Limits {
+	return runtime.Limits{MaxMessageSize: f.maxMessageSize, MaxListSize: f.maxListSize}
 }
 
 // checkHealth asks a runner whether it serves, so that one which does not is known before any work is done.

@@ -19,7 +19,8 @@ import (
 const (
 	configMap  = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
 	listInput  = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n"
-	itemOutput = "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n    labels:\n      app: web\n"
+	itemOutput = "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n    annotations:\n      internal.config.kubernetes.io/path: 'configmap_a.yaml'\n" +
+		"      config.kubernetes.io/path: 'configmap_a.yaml'\n    labels:\n      app: web\n"
 )
 
 func TestEvalStandardInput(t *testing.T) {
@@ -35,22 +36,22 @@ func TestEvalStandardInput(t *testing.T) {
 		args  []string
 		want  []string
 	}{
-		"a ResourceList":         {listInput, []string{"--", "app=web"}, []string{"kind: ResourceList\nitems:\n" + itemOutput, "  kind: ConfigMap\n  metadata:\n    name: function-input\n  data:\n    app: web\n"}},
-		"a dash":                 {listInput, []string{"-", "--", "app=web"}, []string{itemOutput}},
+		"a ResourceList":         {listInput, []string{"--", "app=web"}, []string{"kind: ResourceList\nitems:\n" + itemOutput}},
+		"no tag":                 {listInput, []string{"--", "app=web"}, []string{"      internal.config.kubernetes.io/path: 'configmap_a.yaml'\n"}},
 		"documents":              {configMap + "---\n" + strings.Replace(configMap, "name: a", "name: b", 1), []string{"--", "app=web"}, []string{itemOutput, "    name: b\n"}},
 		"unwrapped":              {listInput, []string{"-o", "unwrap", "--", "app=web"}, []string{configMap + "  labels:\n    app: web\n"}},
 		"stdout":                 {listInput, []string{"-o", "stdout", "--", "app=web"}, []string{itemOutput}},
 		"a config file":          {ownConfig, []string{"--fn-config", config}, []string{"app: own"}},
 		"its own configuration":  {ownConfig, nil, []string{"app: own"}},
 		"values in its place":    {ownConfig, []string{"--", "app=web"}, []string{itemOutput}},
-		"another kind":           {listInput, []string{"--image=starlark", "--", "ConfigMap", "source=print('hello')"}, []string{"source: print('hello')"}},
-		"a value with = in it":   {listInput, []string{"--", "app=web", "x=a=b"}, []string{"x: a=b"}},
+		"another kind":           {listInput, []string{"--image=set-labels", "--", "ConfigMap", "app=web"}, []string{itemOutput}},
+		"a value with = in it":   {listInput, []string{"--image=set-annotations", "--", "x=a=b"}, []string{"      x: a=b"}},
 		"a tag":                  {listInput, []string{"--image=set-labels:v0", "--tag=v0.2", "--", "app=web"}, []string{itemOutput}},
 		"an empty list is input": {"kind: ResourceList\nitems: []\n", []string{"--", "app=web"}, []string{"kind: ResourceList\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{"eval", "--builtin", "--image=set-labels"}, tc.args...)
+			args := append([]string{"eval", "--builtin", "--image=set-labels", "-"}, tc.args...)
 			got := invocation{args: args, stdin: tc.stdin}.run(t.Context(), t).ok(t)
 			contains(t, got.out, tc.want...)
 		})
@@ -60,9 +61,9 @@ func TestEvalStandardInput(t *testing.T) {
 // Through the embedded runner, with its summary.
 func TestEvalOutput(t *testing.T) {
 	t.Parallel()
-	got := invocation{args: []string{"eval", "-i", "set-labels", "--", "app=web"}, stdin: listInput}.run(t.Context(), t).ok(t)
+	got := invocation{args: []string{"eval", "-i", "set-labels", "-", "--", "app=web"}, stdin: listInput}.run(t.Context(), t).ok(t)
 	golden(t, "eval.txt", timeless(got.out+"stderr:\n"+got.err))
-	failed := invocation{args: []string{"eval", "-i", "set-labels"}, stdin: listInput}.run(t.Context(), t)
+	failed := invocation{args: []string{"eval", "-i", "set-labels", "-"}, stdin: listInput}.run(t.Context(), t)
 	if failed.code != command.ExitFailed || failed.out != "" {
 		t.Errorf("got exit code %d and %q", failed.code, failed.out)
 	}
@@ -100,13 +101,13 @@ func document(t *testing.T, o outcome) report.Document {
 
 func TestEvalJSON(t *testing.T) {
 	t.Parallel()
-	got := invocation{args: []string{"eval", "--builtin", "--image=set-labels", "-o=json", "--", "app=web"}, stdin: listInput}.run(t.Context(), t).ok(t)
+	got := invocation{args: []string{"eval", "--builtin", "--image=set-labels", "-", "-o=json", "--", "app=web"}, stdin: listInput}.run(t.Context(), t).ok(t)
 	doc := document(t, got)
 	contains(t, doc.ResourceList, itemOutput)
-	if len(doc.Functions) != 1 || doc.Functions[0].Image != prefix+"set-labels:latest" || doc.Functions[0].Evaluator != "builtin" {
+	if len(doc.Functions) != 1 || doc.Functions[0].Image != prefix+"set-labels" || doc.Functions[0].Evaluator != "builtin" {
 		t.Errorf("functions are %+v", doc.Functions)
 	}
-	failed := document(t, invocation{args: []string{"eval", "--builtin", "--image=set-labels", "-o=json"}, stdin: listInput}.run(t.Context(), t))
+	failed := document(t, invocation{args: []string{"eval", "--builtin", "--image=set-labels", "-", "-o=json"}, stdin: listInput}.run(t.Context(), t))
 	if failed.RenderStatus.Error == "" || failed.ResourceList != "" || failed.Functions[0].ExitCode != 1 {
 		t.Errorf("got %+v", failed)
 	}
@@ -114,7 +115,7 @@ func TestEvalJSON(t *testing.T) {
 
 func TestEvalDirectory(t *testing.T) {
 	t.Parallel()
-	dir := newPackage(t, map[string]string{"sub/Kptfile": "not: looked at\n", "sub/c.yaml": configMap, "labels.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: labels\ndata:\n  tier: front\n"})
+	dir := newPackage(t, map[string]string{"sub/Kptfile": "apiVersion: kpt.dev/v1alpha2\nkind: Kptfile\nmetadata:\n  name: sub\n", "sub/c.yaml": configMap, "labels.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: labels\ndata:\n  tier: front\n"})
 	before := snapshot(t, dir)
 	eval := func(args ...string) outcome {
 		return krmfn(t, append([]string{"eval", dir, "--builtin", "--image=set-labels"}, args...)...).ok(t)
@@ -122,17 +123,15 @@ func TestEvalDirectory(t *testing.T) {
 	dry := eval("--dry-run", "--", "tier=front")
 	contains(t, dry.out, "+++ b/sub/c.yaml", "+    tier: front")
 	unwrapped := eval("-o", "unwrap", "--", "tier=front")
-	if strings.Contains(unwrapped.out, "Kptfile") {
-		t.Errorf("there are Kptfiles in\n%s", unwrapped.out)
-	}
+	contains(t, unwrapped.out, "kind: Kptfile\nmetadata:\n  name: shop\n  labels:\n    tier: front\n", "  name: sub\n  labels:\n    tier: front\n")
 	target := filepath.Join(t.TempDir(), "out")
 	eval("-o", target, "--", "tier=front")
 	unchanged(t, dir, before)
 
 	inPlace := eval("--fn-config", filepath.Join(dir, "labels.yaml"))
-	contains(t, inPlace.err, "3 files changed: 3 modified.")
+	contains(t, inPlace.err, "5 files changed: 5 modified.")
 	after := snapshot(t, dir)
-	for _, same := range []string{"Kptfile", "sub/Kptfile", "labels.yaml", "README.md"} {
+	for _, same := range []string{"labels.yaml", "README.md"} {
 		if after[same] != before[same] {
 			t.Errorf("%s changed:\n%s", same, after[same])
 		}
@@ -141,7 +140,7 @@ func TestEvalDirectory(t *testing.T) {
 	if diff := cmp.Diff(after["web.yaml"], snapshot(t, target)["web.yaml"]); diff != "" {
 		t.Errorf("in place and in a directory differ:\n%s", diff)
 	}
-	if doc := document(t, eval("-o=json", "--", "tier=back")); len(doc.ChangedFiles) != 4 || !doc.Written {
+	if doc := document(t, eval("-o=json", "--", "tier=back")); len(doc.ChangedFiles) != 6 || !doc.Written {
 		t.Errorf("got %+v", doc)
 	}
 }
@@ -153,22 +152,30 @@ func TestEvalUsage(t *testing.T) {
 		stdin string
 		args  []string
 	}{
-		"must specify --image": {args: []string{"-"}},
-		"function arguments can only be specified without function config file": {args: []string{"-i=a", "--fn-config=x", "--", "a=b"}},
-		"missing function config file: /no/file":                                {args: []string{"-i=a", "--fn-config=/no/file"}},
-		"must have exactly one resource, it has 2":                              {args: []string{"-i=a", "--fn-config", filepath.Join(dir, "two.yaml")}},
-		"args must have keys and values separated by =, got \"b\"":              {args: []string{"-i=a", "--", "ConfigMap", "b"}},
-		"function image reference \"r.io/UPPER\" is invalid":                    {args: []string{"-i=r.io/UPPER", "-"}},
-		"is a version constraint":                                               {args: []string{"-i=a", "--tag=~1.0", "-"}},
-		"there are no resources in the standard input":                          {args: []string{"-i=a"}},
-		"open /no/such.yaml: no such file":                                      {args: []string{"-i=a", "/no/such.yaml"}},
-		"is a directory":                                                        {args: []string{"-i=a", dir, "-"}, stdin: configMap},
-		"--dry-run is about changes in place: name a directory":                 {args: []string{"-i=a", "--dry-run"}, stdin: configMap},
+		"must specify --image or --exec":                                                                       {args: []string{"-"}},
+		"function arguments can only be specified without function config file":                                {args: []string{"-i=a", "--fn-config=x", "--", "a=b"}},
+		"missing function config file: /no/file":                                                               {args: []string{"-i=a", "--fn-config=/no/file"}},
+		"must not contain more than one config, got 2":                                                         {args: []string{"-i=a", "--fn-config", filepath.Join(dir, "two.yaml")}},
+		"args must have keys and values separated by =, got \"b\"":                                             {args: []string{"-i=a", "--", "ConfigMap", "b"}},
+		"function image reference \"r.io/UPPER\" is invalid":                                                   {args: []string{"-i=r.io/UPPER", "-"}},
+		"is a version constraint":                                                                              {args: []string{"-i=a", "--tag=~1.0", "-"}},
+		"there are no resources in the standard input":                                                         {args: []string{"-i=a", "-"}},
+		"lstat /no: no such file or directory":                                                                 {args: []string{"-i=a", "/no/such.yaml"}},
+		"0 or 1 arguments supported, function arguments go after '--'":                                         {args: []string{"-i=a", dir, "-"}, stdin: configMap},
+		"--include-meta-resources is no longer necessary because meta resources are now included by default":   {args: []string{"-i=a", "-m"}},
+		"--type must be specified if saving functions to Kptfile (--save=true)":                                {args: []string{"-i=a", "-s"}},
+		"--type must be either `mutator` or `validator`":                                                       {args: []string{"-i=a", "-s", "-t=x"}},
+		"--fn-config must be under " + dir + " if saving functions to Kptfile (--save=true)":                   {args: []string{"-i=a", "-s", "-t=mutator", "--fn-config=testdata/config.yaml", dir}},
+		"--mount, --as-current-user, --network and --env can only be used with container functions":            {args: []string{"--exec=a", "-e=A=b"}},
+		"--match-labels must have keys and values separated by =, got \"a\"":                                   {args: []string{"-i=a", "--match-labels=a"}},
+		"invalid argument \"x\" for \"--image-pull-policy\" flag: must be one of: Always, IfNotPresent, Never": {args: []string{"-i=a", "--image-pull-policy=x"}},
+		"--save is about the Kptfile of a directory":                                                           {args: []string{"-i=a", "-s", "-t=mutator", "-"}},
+		"--dry-run is about changes in place: name a directory":                                                {args: []string{"-i=a", "--dry-run", "-"}, stdin: configMap},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			got := invocation{args: append([]string{"eval", "--builtin"}, tc.args...), stdin: tc.stdin}.run(t.Context(), t)
-			if got.code != command.ExitUsage {
+			if got.code != command.ExitFailed {
 				t.Errorf("exit code %d", got.code)
 			}
 			contains(t, got.err, want)
@@ -188,7 +195,7 @@ func TestEvalBadInput(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			got := invocation{args: []string{"eval", "--builtin", "-i=set-labels", "--", "a=b"}, stdin: stdin}.run(t.Context(), t)
+			got := invocation{args: []string{"eval", "--builtin", "-i=set-labels", "-", "--", "a=b"}, stdin: stdin}.run(t.Context(), t)
 			if got.code != command.ExitFailed {
 				t.Errorf("exit code %d", got.code)
 			}

@@ -13,8 +13,6 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/krmfn/internal/evaldir"
-	"github.com/krmfn/krmfn/services/packages"
 	"github.com/krmfn/krmfn/services/resource"
 )
 
@@ -38,17 +36,20 @@ func readConfig(file string, values []string) (*functionConfig, error) {
 		return nil, fmt.Errorf("missing function config file: %s", file)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the function config file: %w", err)
+		return nil, fmt.Errorf("failed to read functionConfig %q: %w", file, err)
 	}
 	nodes, err := (&kio.ByteReader{Reader: strings.NewReader(string(content)), OmitReaderAnnotations: true, DisableUnwrapping: true}).Read()
 	if err != nil {
-		return nil, fmt.Errorf("function config file %s: %w", file, err)
+		return nil, fmt.Errorf("failed to read functionConfig %q: %w", file, err)
 	}
-	if len(nodes) != 1 {
-		return nil, fmt.Errorf("function config file %s must have exactly one resource, it has %d", file, len(nodes))
+	switch {
+	case len(nodes) == 0:
+		return nil, fmt.Errorf("functionConfig %q must contain one config, got none", file)
+	case len(nodes) > 1:
+		return nil, fmt.Errorf("functionConfig %q must not contain more than one config, got %d", file, len(nodes))
 	}
 	if err := errors.Join(resource.CheckKRM(nodes[0]), checkShape(nodes)); err != nil {
-		return nil, fmt.Errorf("function config file %s: %w", file, err)
+		return nil, fmt.Errorf("functionConfig %q: %w", file, err)
 	}
 	return &functionConfig{node: nodes[0], file: file, given: true}, nil
 }
@@ -79,21 +80,16 @@ func configFromValues(values []string) (*yaml.RNode, error) {
 	return yaml.Parse(string(text))
 }
 
-// source makes a package of a directory whose pipeline is the one function.
-func (c *functionConfig) source(dir *packages.Dir, image, tag string) (*evaldir.Source, error) {
-	text, err := c.node.String()
-	if err != nil {
-		return nil, fmt.Errorf("print the functionConfig: %w", err)
+// values returns what a configuration made of arguments has; nil for none.
+func (c *functionConfig) values() map[string]string {
+	data := c.node.GetDataMap()
+	if len(data) == 0 {
+		return nil
 	}
-	var leaveOut []string
-	if inside, ok := c.inside(dir.Location()); ok {
-		leaveOut = append(leaveOut, inside)
-	}
-	return evaldir.New(dir, image, tag, []byte(text), leaveOut...)
+	return data
 }
 
-// inside returns the path of the file in a directory, if it is in there. The function is not to change its own
-// configuration.
+// inside returns the path of the file in a directory, if it is in there.
 func (c *functionConfig) inside(dir string) (string, bool) {
 	if c.file == "" {
 		return "", false

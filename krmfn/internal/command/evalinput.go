@@ -18,32 +18,20 @@ import (
 	"github.com/krmfn/krmfn/services/resource"
 )
 
-// readList makes one ResourceList of all inputs.
-func (c *command) readList(inputs []string, config *functionConfig) (list []byte, resources int, err error) {
-	if len(inputs) == 0 {
-		inputs = []string{stdin}
-	}
-	var all []*yaml.RNode
-	node := config.node
+// readList returns the resources of all inputs, and the functionConfig for them.
+func (c *command) readList(inputs []string, config *functionConfig) (resources []*yaml.RNode, node *yaml.RNode, err error) {
+	node = config.node
 	for _, name := range inputs {
 		nodes, own, err := c.readInput(name)
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, err
 		}
 		if own != nil && !config.given {
 			node = own
 		}
-		all = append(all, nodes...)
+		resources = append(resources, nodes...)
 	}
-	if err := resource.CheckAllKRM(all); err != nil {
-		return nil, 0, fmt.Errorf("input resource list must contain only KRM resources: %w", err)
-	}
-	var b bytes.Buffer
-	err = kio.ByteWriter{
-		Writer: &b, KeepReaderAnnotations: true, FunctionConfig: node,
-		WrappingKind: kio.ResourceListKind, WrappingAPIVersion: kio.ResourceListAPIVersion,
-	}.Write(all)
-	return b.Bytes(), len(all), err
+	return resources, node, nil
 }
 
 // readInput returns the resources of an input, and the functionConfig if it is a ResourceList that has one.

@@ -12,10 +12,9 @@ import (
 const (
 	// ExitOK says that everything went well.
 	ExitOK = 0
-	// ExitFailed says that a function, or the render around it, failed.
+	// ExitFailed says that a function, or the render around it, failed, or that the command line is wrong, as in kpt. It is
+	// never a function's own exit code.
 	ExitFailed = 1
-	// ExitUsage says that the command line is wrong. Nothing has been done.
-	ExitUsage = 2
 	// ExitRunner says that the function runner cannot be reached, or that it, not a function, is in trouble.
 	ExitRunner = 3
 	// ExitInterrupted says that the command was interrupted. Nothing has been written.
@@ -24,8 +23,7 @@ const (
 
 const exitHelp = `Exit codes:
   0    success
-  1    a function, or the render around it, failed
-  2    the command line is wrong
+  1    a function, or the render around it, failed, or the command line is wrong
   3    the function runner cannot be reached, or is in trouble
   130  interrupted`
 
@@ -49,7 +47,7 @@ func exitCode(ctx context.Context, err error) int {
 	case ctx.Err() != nil && !errors.As(err, new(*writeError)):
 		return ExitInterrupted
 	case errors.As(err, new(*usageError)):
-		return ExitUsage
+		return ExitFailed
 	case isRunnerTrouble(err):
 		return ExitRunner
 	default:

@@ -11,36 +11,81 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/krmfn/krmfn/krmfn/internal/terminal"
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/kptfile"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/runtime"
 )
 
-// explain words a command's error in one line: what failed, and what to do.
+// explain words a command's error for people: in kpt's words, with the space that kpt has at the end of its own errors.
+// It is "" where there is nothing to be said any more.
 func (c *command) explain(code int, err error) string {
 	if code == ExitInterrupted {
-		return "interrupted: nothing was written"
+		return "error: interrupted: nothing was written"
 	}
 	if text, ok := kptfile.Explain(err); ok {
-		return oneLine(strings.TrimPrefix(text, "Error: "))
+		return safe(text) + " "
 	}
-	cause := render.Cause(err)
-	var failed *render.FunctionError
-	var unusable *render.OutputError
-	var late *timeoutError
+	text := cause(err)
 	switch {
-	case errors.As(cause, &failed):
-		return oneLine(fmt.Sprintf("function %q failed: %s: nothing was written, see above for what it says", failed.Function, failed.Report.GetFailure().GetMessage()))
-	case errors.As(cause, &unusable):
-		return oneLine(fmt.Sprintf("the output of function %q cannot be used: %v", unusable.Function, unusable.Err))
-	case errors.As(cause, &late):
-		return oneLine(late.Error() + ": nothing was written")
-	case cause.Error() == notFound(cause):
-		return oneLine(cause.Error() + ": see `krmfn functions` for what there is, or name a function runner that has it with --runner")
+	case text == "":
+		return ""
+	case !errors.As(err, new(*render.Error)) || isSaveError(err):
+		return "error: " + safe(text)
+	case c.traces():
+		return "Error: " + safe(err.Error())
+	default:
+		return "Error: " + safe(text) + " "
 	}
-	return oneLine(cause.Error())
+}
+
+// cause words what went wrong without where; "" for a function that has failed by itself, which has been shown.
+func cause(err error) string {
+	err = innermost(err)
+	if failed, ok := errors.AsType[*render.FunctionError](err); ok {
+		return failure(failed)
+	}
+	if late, ok := errors.AsType[*timeoutError](err); ok {
+		return late.Error()
+	}
+	if err.Error() == notFound(err) {
+		return err.Error() + ": see `krmfn functions` for what there is, or name a function runner that has it with --runner"
+	}
+	return err.Error()
+}
+
+// failure words what kept a function from running to its end; "" where it ran to its end and failed.
+func failure(err *render.FunctionError) string {
+	reported := err.Report.GetFailure()
+	switch reported.GetReason() {
+	case evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, evaluationv1.FailureReason_FAILURE_REASON_SIGNAL:
+		return ""
+	case evaluationv1.FailureReason_FAILURE_REASON_START:
+		if err.Report.GetEvaluator() == evaluationv1.Evaluator_EVALUATOR_EXEC {
+			return "unexpected function error: " + strings.TrimPrefix(reported.GetMessage(), fmt.Sprintf("start %q: ", err.Report.GetImplementation()))
+		}
+	}
+	return fmt.Sprintf("function %q failed: %s", err.Function, reported.GetMessage())
+}
+
+// innermost returns what an error is below the levels of a render. An error of two, such as that of saving what an error
+// left, stays whole.
+func innermost(err error) error {
+	level, ok := errors.AsType[*render.Error](err)
+	for ok {
+		err = level.Err
+		level, ok = err.(*render.Error) //nolint:errorlint // It is the next level that matters, not any.
+	}
+	return err
+}
+
+// isSaveError tells whether it was not the functions that failed, but making files of what they made.
+func isSaveError(err error) bool {
+	if err == nil {
+		return false
+	}
+	return errors.As(err, new(*writeError)) || strings.HasPrefix(innermost(err).Error(), "failed to save resources: ")
 }
 
 // notFound returns the text of the error that no evaluator knows a function; "" when err is another.
@@ -50,25 +95,6 @@ func notFound(err error) string {
 		return ""
 	}
 	return missing.Error()
-}
-
-// oneLine makes text of several lines one. A line is set apart from the next where it has no mark at its end that does.
-func oneLine(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "":
-			continue
-		case b.Len() == 0:
-		case strings.HasSuffix(b.String(), ":"), strings.HasSuffix(b.String(), "."):
-			b.WriteString(" ")
-		default:
-			b.WriteString(", ")
-		}
-		b.WriteString(line)
-	}
-	return terminal.Safe(b.String())
 }
 
 // isRunnerTrouble tells whether an error is the function runner's doing rather than a function's.

@@ -73,6 +73,9 @@ func (f *outputFlags) validate() error {
 func (f *outputFlags) json() bool     { return f.format == formatJSON }
 func (f *outputFlags) toStdout() bool { return f.output == outputStdout || f.output == outputUnwrap }
 
+// inPlace tells whether what is read is changed.
+func (f *outputFlags) inPlace() bool { return f.output == "" && !f.dryRun }
+
 // writeFiles makes a directory with files.
 func writeFiles(dir string, files []packages.File) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -93,8 +96,9 @@ func writeFiles(dir string, files []packages.File) (err error) {
 // resultsFile is the name of the file with results, in --results-dir.
 const resultsFile = "results.yaml"
 
-// writeResults writes the results of all functions as kpt does, and says where.
-func (c *command) writeResults(dir string, r renderstatus.Report) error {
+// writeResults writes the results of all functions as kpt does, and says where. The line is set apart from the function's
+// own where there is none of packages between them.
+func (c *command) writeResults(dir string, r renderstatus.Report, apart bool) error {
 	if dir == "" || r.Result == nil {
 		return nil
 	}
@@ -105,6 +109,9 @@ func (c *command) writeResults(dir string, r renderstatus.Report) error {
 	file := filepath.Join(dir, resultsFile)
 	if err := os.WriteFile(file, content, 0o644); err != nil {
 		return fmt.Errorf("failed to save function results: %w", err)
+	}
+	if apart {
+		c.note("")
 	}
 	c.note("For complete results, see %s", file)
 	return nil

@@ -8,15 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/kptfile"
 	"github.com/krmfn/krmfn/services/packages"
 	"github.com/krmfn/krmfn/services/process"
 	"github.com/krmfn/krmfn/services/render"
-	"github.com/krmfn/krmfn/services/renderstatus"
 	"github.com/krmfn/krmfn/services/runtime"
 )
 
@@ -28,8 +29,8 @@ func (c *command) render() *cobra.Command {
 		Use:   "render [DIR]",
 		Short: "Render a package: run the pipeline of its Kptfile",
 		Long: `Render the package in a directory, by default the current one: run the mutators and
-then the validators of its Kptfile. The package is changed in place, and only when
-all of them succeed.
+then the validators of its Kptfile, and of those of the packages below it. The package is
+changed in place when all of them succeed; in any case its Kptfile tells how it went.
 
 ` + exitHelp,
 		Example: `  krmfn render my-package
@@ -40,6 +41,7 @@ all of them succeed.
 	}
 	runner, output := c.addRunnerFlags(cmd.Flags()), addOutputFlags(cmd.Flags(), "the package itself")
 	allowExec := cmd.Flags().Bool("allow-exec", false, "allow functions that are command lines on this machine")
+	addContainerFlags(cmd.Flags(), new(bool), "allow-network")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		dir := "."
 		if len(args) > 0 {
@@ -54,65 +56,61 @@ func (c *command) runRender(ctx context.Context, dir string, allowExec bool, run
 	if err := errors.Join(runner.validate(), output.validate(), makeResultsDir(output.resultsDir)); err != nil {
 		return err
 	}
-	source, err := openDir(dir)
+	source, err := c.openDir(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	options := render.Options{
 		ImagePrefix: runner.imagePrefix, Observe: c.display(), NoAttribution: c.getenv("KRM_DISABLE_ATTRIBUTION") != "",
+		WriteStatus: output.output == "",
 	}
 	if allowExec {
-		// They are the user's own programs: they run where the user is, with all of the user's environment.
-		processes := process.NewRunner(process.Limits{}, "")
-		defer processes.Close()
-		options.Exec = evaluation.WithMaximumTime(runtime.Exec{Runner: processes, Env: c.Environ}, maxExecTime)
+		evaluator, done := c.commandLines()
+		defer done()
+		options.Exec = evaluator
 	}
-	return c.finish(ctx, source, c.rendering(ctx, source, runner, options), output)
+	w := c.rendering(ctx, source, runner, options)
+	return hintBelow(w.Tree, c.finish(ctx, source, w, output))
+}
+
+// commandLines returns what evaluates functions that are command lines. They are the user's own programs: they run where
+// the user is, with all of the user's environment.
+func (c *command) commandLines() (_ evaluation.Evaluator, done func()) {
+	processes := process.NewRunner(process.Limits{}, "")
+	return evaluation.WithMaximumTime(runtime.Exec{Runner: processes, Env: c.Environ}, maxExecTime), processes.Close
+}
+
+// hintBelow adds to the error of a directory that is no package where the next one below it is.
+func hintBelow(tree *packages.Tree, err error) error {
+	if tree == nil || !errors.Is(err, kptfile.ErrMissing) {
+		return err
+	}
+	if dir, ok := tree.Topmost(); ok && dir != "." {
+		return &hintError{err, "There is a package below it: krmfn render " + tree.Location(dir)}
+	}
+	return err
 }
 
 // openDir opens the directory that an argument names.
-func openDir(dir string) (*packages.Dir, error) {
-	info, err := os.Stat(dir)
+func (c *command) openDir(dir string) (*packages.Dir, error) {
+	target, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("%s cannot be opened: %w", dir, err)}
+		return nil, &usageError{err}
+	}
+	if target != filepath.Clean(dir) {
+		c.note("[WARN] resolved symlink %q to %q, please note that the symlinks within the package are ignored", dir, target)
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		return nil, &usageError{err}
 	}
 	if !info.IsDir() {
 		return nil, &usageError{fmt.Errorf("%s is not a directory", dir)}
 	}
-	source, err := packages.OpenDir(dir)
+	source, err := packages.OpenDir(target)
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("%s cannot be opened: %w", dir, err)}
 	}
 	return source, nil
-}
-
-// work is a render that is over.
-type work struct {
-	render.Result
-	// packages is how many packages there were.
-	packages int
-	// err is why it failed; nil when it succeeded.
-	err error
-}
-
-// rendering renders a package within the time that it may take.
-func (c *command) rendering(ctx context.Context, source packages.Source, runner *runnerFlags, options render.Options) (w work) {
-	ctx, cancel := runner.limit(ctx)
-	defer cancel()
-	evaluator, disconnect, err := c.connect(ctx, runner)
-	if err != nil {
-		return work{Result: render.Result{Report: renderstatus.NewUnreached(err)}, err: err}
-	}
-	defer disconnect()
-	display := options.Observe
-	options.Evaluator = evaluator
-	options.Observe = func(e render.Event) {
-		if _, ok := e.(*render.PackageStarted); ok {
-			w.packages++
-		}
-		display(e)
-	}
-	w.Result, w.err = render.Package(ctx, source, options)
-	return w
 }

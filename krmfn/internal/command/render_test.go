@@ -5,6 +5,7 @@ package command_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,13 @@ func rendered() map[string]string {
 	}
 }
 
+// stateless returns files without the status of the Kptfile.
+func stateless(files map[string]string) map[string]string {
+	files = maps.Clone(files)
+	files["Kptfile"], _, _ = strings.Cut(files["Kptfile"], "status:\n")
+	return files
+}
+
 func TestRenderInPlace(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{"embedded runner": nil, "builtin": {"--builtin"}} {
@@ -32,11 +40,17 @@ func TestRenderInPlace(t *testing.T) {
 			t.Parallel()
 			dir := newPackage(t, nil)
 			krmfn(t, append([]string{"render", dir}, args...)...).ok(t)
-			if diff := cmp.Diff(rendered(), snapshot(t, dir)); diff != "" {
+			after := snapshot(t, dir)
+			if diff := cmp.Diff(rendered(), stateless(after)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
+			contains(t, after["Kptfile"], "\nstatus:\n  conditions:\n    - type: Rendered\n      status: \"True\"\n", "set 5 labels in total")
+			// What the functions have to say the second time is new to the status.
+			krmfn(t, append([]string{"render", dir}, args...)...).ok(t)
 			again := krmfn(t, append([]string{"render", dir}, args...)...).ok(t)
-			unchanged(t, dir, rendered())
+			if diff := cmp.Diff(rendered(), stateless(snapshot(t, dir))); diff != "" {
+				t.Errorf("rendered again (-want +got):\n%s", diff)
+			}
 			contains(t, again.err, "no files changed.")
 		})
 	}
@@ -73,7 +87,7 @@ func TestRenderOutput(t *testing.T) {
 				t.Errorf("exit code %d, want %d", got.code, tc.code)
 			}
 			if tc.code != command.ExitOK || name == "dry-run.txt" {
-				unchanged(t, dir, before)
+				unchanged(t, dir, before, "Kptfile")
 			}
 			golden(t, name, strings.ReplaceAll(timeless("stdout:\n"+got.out+"stderr:\n"+got.err), dir, "DIR"))
 		})
@@ -112,7 +126,7 @@ func TestRenderElsewhere(t *testing.T) {
 	unchanged(t, dir, before)
 
 	again := krmfn(t, "render", dir, "-o", target)
-	if again.code != command.ExitUsage || !strings.Contains(again.err, "already exists, please delete the directory and retry") {
+	if again.code != command.ExitFailed || !strings.Contains(again.err, "already exists, please delete the directory and retry") {
 		t.Errorf("got %+v", again)
 	}
 	invalid := newPackage(t, map[string]string{"net/service.yaml": service + "  type: 5\n"})
@@ -138,10 +152,10 @@ func TestRenderJSON(t *testing.T) {
 		written bool
 		errText string
 	}{
-		"in place":  {service: service, args: []string{"-o", "json"}, changed: []string{"net/service.yaml", "web.yaml"}, written: true},
+		"in place":  {service: service, args: []string{"-o", "json"}, changed: []string{"Kptfile", "net/service.yaml", "web.yaml"}, written: true},
 		"as format": {service: service, args: []string{"--format=json", "-o", filepath.Join(t.TempDir(), "x")}, changed: []string{"net/service.yaml", "web.yaml"}, written: true},
-		"dry run":   {service: service, args: []string{"-o=json", "--dry-run"}, changed: []string{"net/service.yaml", "web.yaml"}},
-		"failure":   {service: service + "  type: 5\n", args: []string{"-o=json"}, code: command.ExitFailed, changed: []string{}, errText: "fn.render: pkg "},
+		"dry run":   {service: service, args: []string{"-o=json", "--dry-run"}, changed: []string{"Kptfile", "net/service.yaml", "web.yaml"}},
+		"failure":   {service: service + "  type: 5\n", args: []string{"-o=json"}, code: command.ExitFailed, changed: []string{"Kptfile"}, written: true, errText: "fn.render: pkg "},
 		"no runner": {service: service, args: []string{"-o=json", "--runner=127.0.0.1:1"}, code: command.ExitRunner, changed: []string{}, errText: "127.0.0.1:1 cannot be used"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +206,7 @@ func TestResultsDir(t *testing.T) {
 		})
 	}
 	blocked := krmfn(t, "render", newPackage(t, nil), "--results-dir", "/dev/null/x")
-	if blocked.code != command.ExitUsage {
+	if blocked.code != command.ExitFailed {
 		t.Errorf("exit code %d for a directory that cannot be made", blocked.code)
 	}
 }
@@ -211,7 +225,7 @@ func TestImagePrefix(t *testing.T) {
 			contains(t, i.run(t.Context(), t).ok(t).err, `[PASS] "mirror.io/fns/set-labels:v0.2" in `)
 		})
 	}
-	if got := krmfn(t, "render", "--image-prefix=https://x", newPackage(t, short)); got.code != command.ExitUsage {
+	if got := krmfn(t, "render", "--image-prefix=https://x", newPackage(t, short)); got.code != command.ExitFailed {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -224,7 +238,7 @@ func TestExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := krmfn(t, "render", dir).ok(t)
-	contains(t, first.err, "Successfully executed 7 function(s) in 1 package(s).", "6 files changed: 6 modified.")
+	contains(t, first.err, "Successfully executed 7 function(s) in 1 package(s).", "7 files changed: 7 modified.")
 	after := snapshot(t, dir)
 	contains(t, after["config.yaml"], "HOSTNAME: shop.example.com", "CACHE_ADDRESS: cache:6379")
 	contains(t, after["ingress.yaml"], "    - host: shop.example.com")
@@ -235,7 +249,7 @@ func TestExample(t *testing.T) {
 		}
 	}
 	krmfn(t, "render", dir).ok(t)
-	unchanged(t, dir, after)
+	unchanged(t, dir, after, "Kptfile")
 }
 
 func bit(b bool) int {

@@ -34,11 +34,15 @@ type command struct {
 	Program
 	color          string
 	quiet, verbose bool
+	// truncate shows only the end of what functions write to their standard error, on a terminal.
+	truncate bool
+	// trace prints errors with every level of the render they come from.
+	trace bool
 	// started tells whether the command line was understood.
 	started bool
 }
 
-// Run runs the command that the arguments name and returns the exit code. Errors go to Err, one line each. The command
+// Run runs the command that the arguments name and returns the exit code. Errors go to Err, in kpt's words. The command
 // ends soon after ctx does, with nothing written that was not written by then.
 func (p Program) Run(ctx context.Context) int {
 	c := &command{Program: p}
@@ -54,7 +58,7 @@ func (p Program) Run(ctx context.Context) int {
 	}
 	code := exitCode(ctx, err)
 	if err != nil {
-		fmt.Fprintln(p.Err, c.Err.Style.Red("krmfn:"), c.explain(code, err))
+		c.printError(code, err)
 	}
 	return code
 }
@@ -85,7 +89,9 @@ they answer to the names of the KRM functions catalog, whatever the tag.
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.color, "color", terminal.Auto, "colours: auto, always or never; auto heeds NO_COLOR")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "show errors only")
-	flags.BoolVarP(&c.verbose, "verbose", "v", false, "show every result of every function")
+	flags.BoolVarP(&c.verbose, "verbose", "v", false, "show every result of every function, and a table of the functions")
+	flags.BoolVar(&c.truncate, "truncate-output", true, "on a terminal, show only the last lines of a function's standard error")
+	flags.BoolVar(&c.trace, "stack-trace", false, "show errors with every level of the render they come from; $"+stackTraceVariable+" does, too")
 	root.AddCommand(c.render(), c.eval(), c.functions(), c.version())
 	return root
 }
@@ -110,7 +116,7 @@ func (c *command) getenv(key string) string {
 }
 
 func (c *command) display() progress.Display {
-	return progress.New(c.Err, progress.Options{Quiet: c.quiet, Verbose: c.verbose})
+	return progress.New(c.Err, progress.Options{Quiet: c.quiet, Verbose: c.verbose, Truncate: c.truncate})
 }
 
 // note writes a line for people to the standard error, unless they asked for quiet.
@@ -123,6 +129,6 @@ func (c *command) note(format string, args ...any) {
 // warn writes a line about trouble that changes nothing about the outcome.
 func (c *command) warn(err error) {
 	if err != nil {
-		c.note("%s %s", c.Err.Style.Yellow("krmfn: warning:"), oneLine(err.Error()))
+		c.note("%s %s", c.Err.Style.Yellow("[WARN]"), oneLine(err.Error()))
 	}
 }

@@ -48,10 +48,10 @@ func TestPorchRunner(t *testing.T) {
 	dir := newPackage(t, nil)
 	before := snapshot(t, dir)
 	for _, flag := range []string{"--runner", "--function-runner", "--function-runner-address"} {
-		got := krmfn(t, "render", dir, flag, address).ok(t)
+		got := krmfn(t, "render", dir, "-v", flag, address).ok(t)
 		contains(t, got.err, "  Stderr:\n    a line\n", "set-labels:v0.2      -        ")
 	}
-	unchanged(t, dir, before)
+	unchanged(t, dir, before, "Kptfile")
 
 	list := krmfn(t, "functions", "--runner", address)
 	if list.code != command.ExitRunner {
@@ -102,7 +102,7 @@ func TestRunnerCannotBeUsed(t *testing.T) {
 			if got.code != command.ExitRunner {
 				t.Errorf("%v: exit code %d", args, got.code)
 			}
-			contains(t, got.err, "krmfn: the function runner at "+address+" cannot be used: ", want, "leave out --runner")
+			contains(t, got.err, "error: the function runner at "+address+" cannot be used: ", want, "leave out --runner")
 			if lines := strings.Count(got.err, "\n"); lines != 1 {
 				t.Errorf("%v: the error has %d lines:\n%s", args, lines, got.err)
 			}
@@ -171,7 +171,7 @@ func TestInterrupted(t *testing.T) {
 			if got.code != command.ExitInterrupted || got.out != "" {
 				t.Errorf("got exit code %d and %q", got.code, got.out)
 			}
-			if !strings.HasSuffix(got.err, "krmfn: interrupted: nothing was written\n") {
+			if !strings.HasSuffix(got.err, "error: interrupted: nothing was written\n") {
 				t.Errorf("got %s", got.err)
 			}
 			unchanged(t, dir, before)
@@ -218,8 +218,8 @@ func TestTimeout(t *testing.T) {
 	if got.code != command.ExitFailed {
 		t.Errorf("exit code %d", got.code)
 	}
-	contains(t, got.err, "krmfn: the time is up after 100ms: raise --timeout: nothing was written\n")
-	unchanged(t, dir, before)
+	contains(t, got.err, "Error: the time is up after 100ms: raise --timeout \n")
+	unchanged(t, dir, before, "Kptfile")
 }
 
 // One message has less room than a large package; parts of a list have more.
@@ -282,7 +282,7 @@ func TestUsage(t *testing.T) {
 		`unknown command "rendr" for "krmfn": see krmfn --help`:   {"rendr"},
 		`unknown flag: --bogus: see krmfn render --help`:          {"render", "--bogus"},
 		"accepts at most 1 arg(s), received 2":                    {"render", dir, dir},
-		"/no/dir cannot be opened: ":                              {"render", "/no/dir"},
+		"error: lstat /no: no such file or directory\n":           {"render", "/no/dir"},
 		"web.yaml is not a directory":                             {"render", filepath.Join(dir, "web.yaml")},
 		"--builtin and --runner exclude each other":               {"render", dir, "--builtin", "--runner=x"},
 		"--strict-versions is about the curated functions":        {"functions", "--strict-versions", "--runner=x"},
@@ -300,11 +300,11 @@ func TestUsage(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			got := krmfn(t, args...)
-			if got.code != command.ExitUsage || got.out != "" {
+			if got.code != command.ExitFailed || got.out != "" {
 				t.Errorf("got exit code %d and %q", got.code, got.out)
 			}
 			contains(t, got.err, want)
-			if strings.Count(got.err, "\n") != 1 || !strings.HasPrefix(got.err, "krmfn: ") {
+			if strings.Count(got.err, "\n") != 1 || !strings.HasPrefix(got.err, "error: ") {
 				t.Errorf("the error is not one line:\n%s", got.err)
 			}
 		})
@@ -327,9 +327,9 @@ func TestNotAPackage(t *testing.T) {
 	if got.code != command.ExitFailed {
 		t.Errorf("exit code %d", got.code)
 	}
-	contains(t, got.err, "krmfn: No Kptfile found at ")
+	contains(t, got.err, "Error: No Kptfile found at \""+dir+"\". \n")
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "Kptfile"), []byte(strings.Replace(kptfile, "image: "+prefix+"set-labels:v0.2", "image: r.io/BAD", 1)), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, krmfn(t, "render", dir, "--builtin").err, "krmfn: Kptfile is invalid: Field: `pipeline.mutators[0].image`, Value: \"r.io/BAD\", Reason: function image reference")
+	contains(t, krmfn(t, "render", dir, "--builtin").err, "Kptfile is invalid:\nField: `pipeline.mutators[0].image`\nValue: \"r.io/BAD\"\nReason: function image reference")
 }

@@ -1,97 +1,141 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package evaldir makes a package out of any directory, with a pipeline of one function, so that one function can be
-// evaluated over the directory the way a package is rendered. Kptfiles in the directory are left out: they say how the
-// directory is rendered, and are no resources for an evaluation to change.
+// Package evaldir reads and writes a directory as one flat set of resources, for a function that is evaluated over all of
+// it: packages in the directory do not matter then, and Kptfiles are resources like others.
 package evaldir
 
 import (
 	"fmt"
 	"path"
+	"slices"
+	"strings"
 
-	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/services/kptfile"
 	"github.com/krmfn/krmfn/services/packages"
-	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/resource"
 )
 
-// configFile is where the functionConfig stands in the package. The directory has no file of that name.
-const configFile = ".krmfn/function-config.yaml"
+// Directory is a directory that has been read.
+type Directory struct {
+	// Resources are all resources, in the order of their files, with paths relative to the directory.
+	Resources []*yaml.RNode
+	// Tree is the directory's.
+	Tree *packages.Tree
 
-// Source is a directory as a package with a pipeline of one function.
-type Source struct {
-	packages.Source
-	added map[string][]byte
+	read []*packages.Package
 }
 
-// New returns the package. The function gets all resources but Kptfiles and those of the files to be left out, whose paths
-// are in the directory. config is the functionConfig, one YAML document.
-func New(dir packages.Source, image, tag string, config []byte, leaveOut ...string) (*Source, error) {
-	function := kptfilev1.Function{Image: image, Tag: tag, ConfigPath: configFile}
-	for _, file := range append(leaveOut, configFile, kptfilev1.KptFileName) {
-		function.Exclusions = append(function.Exclusions, kptfilev1.Selector{
-			Annotations: map[string]string{resource.PathAnnotation: file},
-		})
+// Read reads all resources of a directory. Those that .krmignore files name are left out: each holds for the package that it
+// is in, and one that names a directory with a package leaves out all of that, too.
+func Read(dir packages.Source) (*Directory, error) {
+	d := &Directory{}
+	var err error
+	// Output is checked against the directory as it is.
+	if d.Tree, err = packages.Open(dir); err != nil {
+		return nil, err
 	}
-	apiVersion, kind := kptfilev1.KptFileGVK().ToAPIVersionAndKind()
-	kf := kptfilev1.KptFile{
-		ResourceMeta: yaml.ResourceMeta{
-			TypeMeta:   yaml.TypeMeta{APIVersion: apiVersion, Kind: kind},
-			ObjectMeta: yaml.ObjectMeta{NameMeta: yaml.NameMeta{Name: path.Base(dir.Location())}},
-		},
-		Pipeline: &kptfilev1.Pipeline{Mutators: []kptfilev1.Function{function}},
+	files := &source{Source: dir}
+	if err := files.list(); err != nil {
+		return nil, err
 	}
-	content, err := yaml.Marshal(kf)
-	if err != nil {
-		return nil, fmt.Errorf("make a pipeline of function %q: %w", image, err)
-	}
-	return &Source{Source: dir, added: map[string][]byte{kptfilev1.KptFileName: content, configFile: config}}, nil
-}
-
-// Paths returns the files of the directory without its Kptfiles, and the files that make it a package.
-func (s *Source) Paths() ([]string, error) {
-	all, err := s.Source.Paths()
+	tree, err := packages.Open(files)
 	if err != nil {
 		return nil, err
 	}
-	paths := make([]string, 0, len(all)+len(s.added))
-	for _, p := range all {
-		if path.Base(p) != kptfilev1.KptFileName && s.added[p] == nil {
-			paths = append(paths, p)
+	for _, sub := range files.packages() {
+		if err := d.readPackage(tree, files, sub); err != nil {
+			return nil, err
 		}
 	}
-	for p := range s.added {
-		paths = append(paths, p)
+	slices.SortStableFunc(d.Resources, func(a, b *yaml.RNode) int { return walkOrder(resource.Path(a), resource.Path(b)) })
+	return d, nil
+}
+
+func (d *Directory) readPackage(tree *packages.Tree, files *source, sub string) error {
+	files.loading = true
+	p, err := tree.Load(sub)
+	files.loading = false
+	if err == nil {
+		err = tree.ReadResources(p)
 	}
-	return paths, nil
-}
-
-// ReadFile returns a file's content.
-func (s *Source) ReadFile(p string) ([]byte, error) {
-	if content, ok := s.added[p]; ok {
-		return content, nil
+	if err != nil {
+		return err
 	}
-	return s.Source.ReadFile(p)
-}
-
-// Clean removes from a result what the directory does not have.
-func (s *Source) Clean(r *render.Result) {
-	ours := func(p string) bool { return s.added[p] != nil }
-	r.Resources = without(r.Resources, func(n *yaml.RNode) bool { return ours(resource.Path(n)) })
-	r.Output.Files = without(r.Output.Files, func(f packages.File) bool { return ours(f.Path) })
-	r.Output.Changes = without(r.Output.Changes, func(c packages.Change) bool { return ours(c.Path) })
-}
-
-// without returns the elements of a list that are not left out; the list itself stays as it is.
-func without[T any](list []T, leaveOut func(T) bool) []T {
-	kept := make([]T, 0, len(list))
-	for _, e := range list {
-		if !leaveOut(e) {
-			kept = append(kept, e)
+	d.read = append(d.read, p)
+	for _, r := range p.Resources {
+		if err := flatten(r, sub); err != nil {
+			return fmt.Errorf("%s: %w", path.Join(sub, resource.Path(r)), err)
 		}
 	}
-	return kept
+	d.Resources = append(d.Resources, p.Resources...)
+	return nil
+}
+
+// flatten makes the path of a resource of a package below relative to the directory.
+func flatten(r *yaml.RNode, sub string) error {
+	resource.ClearAnnotations(r, resource.PackageAnnotation)
+	file := path.Join(sub, resource.Path(r))
+	for _, key := range []string{resource.FormerPathAnnotation, resource.PathAnnotation} {
+		if err := resource.SetAnnotation(r, key, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Without takes the resources of a file out and returns them.
+func (d *Directory) Without(file string) (taken []*yaml.RNode) {
+	d.Resources = slices.DeleteFunc(d.Resources, func(r *yaml.RNode) bool {
+		out := resource.Path(r) == file
+		if out {
+			taken = append(taken, r)
+		}
+		return out
+	})
+	return taken
+}
+
+// Output returns the files of resources, and what of them is new to the directory.
+func (d *Directory) Output(resources []*yaml.RNode) (packages.Output, error) {
+	for _, r := range resources {
+		if p := resource.Path(r); path.IsAbs(p) {
+			return packages.Output{}, fmt.Errorf("package paths may not be absolute paths: %s", p)
+		}
+	}
+	return d.Tree.Output(resources, d.read...)
+}
+
+// walkOrder orders paths as a walk over the directory meets them: by name, with the files of a directory in its place.
+func walkOrder(a, b string) int {
+	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
+}
+
+// stub is a Kptfile that every package can be loaded with, whatever its own is.
+const stub = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: any\n"
+
+// source is a directory that is a package, whatever it is, with packages below that can be loaded, whatever their Kptfiles
+// are.
+type source struct {
+	packages.Source
+	paths []string
+	// loading is true while a Kptfile is read for what it says of its package.
+	loading bool
+}
+
+// Paths returns the files of the directory, and a Kptfile at its top.
+func (s *source) Paths() ([]string, error) { return slices.Clone(s.paths), nil }
+
+// ReadFile returns a file's content. A Kptfile that is not there has none, and so no resources.
+func (s *source) ReadFile(p string) ([]byte, error) {
+	if path.Base(p) == kptfile.FileName && s.loading {
+		return []byte(stub), nil
+	}
+	content, err := s.Source.ReadFile(p)
+	if err != nil && p == kptfile.FileName {
+		return nil, nil
+	}
+	return content, err
 }

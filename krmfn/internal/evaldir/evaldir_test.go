@@ -4,7 +4,6 @@
 package evaldir_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -13,10 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/krmfn/internal/evaldir"
-	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
-	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/packages"
-	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/resource"
 )
 
@@ -24,55 +20,115 @@ func cm(name string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n"
 }
 
-// The function sees all resources but Kptfiles, its own configuration and what is left out; the rest of the directory, its
-// Kptfiles above all, stays as it is.
-func TestEvaluate(t *testing.T) {
-	t.Parallel()
-	dir, err := packages.NewMemory(map[string]string{
-		"Kptfile": "no: Kptfile\n", "a.yaml": cm("a"), "sub/Kptfile": "kind: Kptfile\n", "sub/b.yaml": cm("b"), "fn.yaml": cm("fn"), "README.md": "text",
-	})
+func read(t *testing.T, files map[string]string) *evaldir.Directory {
+	t.Helper()
+	dir, err := packages.NewMemory(files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := evaldir.New(dir, "r.io/rename", "v1", []byte(cm("config")), "fn.yaml")
+	d, err := evaldir.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got evaluation.Request
-	rename := evaluation.Func(func(_ context.Context, req evaluation.Request) (evaluation.Response, error) {
-		got = req
-		list := strings.ReplaceAll(string(req.ResourceList), "name: a\n", "name: changed\n")
-		return evaluation.Response{ResourceList: []byte(list), Report: &evaluationv1.Evaluation{}}, nil
-	})
-	result, err := render.Package(t.Context(), source, render.Options{Evaluator: rename})
-	if err != nil {
-		t.Fatal(err)
-	}
-	source.Clean(&result)
+	return d
+}
 
-	if got.Image != "r.io/rename:v1" {
-		t.Errorf("the image is %q", got.Image)
+func paths(resources []*yaml.RNode) []string {
+	list := make([]string, 0, len(resources))
+	for _, r := range resources {
+		list = append(list, resource.Path(r))
 	}
-	items, config, _ := strings.Cut(string(got.ResourceList), "functionConfig:")
-	for text, want := range map[string]bool{"name: a\n": true, "name: b\n": true, "name: fn\n": false, "kind: Kptfile": false, "name: config\n": false} {
-		if strings.Contains(items, text) != want {
-			t.Errorf("%q is among the items: %v, want %v", text, !want, want)
+	return list
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	old := "apiVersion: kpt.dev/v1alpha2\nkind: Kptfile\nmetadata:\n  name: old\n"
+	for name, tc := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"no package": {map[string]string{"b.yaml": cm("b"), "a/x.yaml": cm("x"), "README.md": "x"}, []string{"a/x.yaml", "b.yaml"}},
+		"packages, old ones too": {
+			map[string]string{"Kptfile": cm("odd"), "sub/Kptfile": old, "sub/b.yaml": cm("b"), "a.yaml": cm("a"), "sub.yaml": cm("s")},
+			[]string{"Kptfile", "a.yaml", "sub/Kptfile", "sub/b.yaml", "sub.yaml"},
+		},
+		"a file ignored": {map[string]string{".krmignore": "a.yaml\n", "a.yaml": cm("a"), "b.yaml": cm("b"), "sub/Kptfile": old, "sub/a.yaml": cm("a")}, []string{"b.yaml", "sub/Kptfile", "sub/a.yaml"}},
+		"a package ignored": {
+			map[string]string{".krmignore": "!\nsub\n", "b.yaml": cm("b"), "sub/Kptfile": old, "sub/.krmignore": "b.yaml", "sub/deep/Kptfile": old, "sub/deep/a.yaml": cm("a")},
+			[]string{"b.yaml"},
+		},
+		"a package ignored below another": {
+			map[string]string{"sub/Kptfile": old, "sub/.krmignore": "deep", "sub/deep/x/Kptfile": old, "other/deep/Kptfile": old},
+			[]string{"other/deep/Kptfile", "sub/Kptfile"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := read(t, tc.files)
+			if diff := cmp.Diff(tc.want, paths(d.Resources)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			for _, r := range d.Resources {
+				if text := r.MustString(); strings.Contains(text, "package-path") {
+					t.Errorf("there is a package in\n%s", text)
+				}
+			}
+		})
+	}
+}
+
+// What comes out goes to the files of all packages, and files that have nothing left are deleted.
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	kf := "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: sub\n"
+	d := read(t, map[string]string{"a.yaml": cm("a"), "sub/Kptfile": kf, "sub/b.yaml": cm("b"), "fn.yaml": cm("fn")})
+	config := d.Without("fn.yaml")
+	if len(config) != 1 || slices.Contains(paths(d.Resources), "fn.yaml") {
+		t.Errorf("fn.yaml is in %q", paths(d.Resources))
+	}
+	var kept []*yaml.RNode
+	for _, r := range append(d.Resources, config...) {
+		if resource.Path(r) == "sub/b.yaml" {
+			continue
 		}
+		if resource.Path(r) == "sub/Kptfile" {
+			if err := r.SetName("changed"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept = append(kept, r)
 	}
-	if !strings.Contains(config, "name: config\n") {
-		t.Errorf("the functionConfig is %q", config)
+	output, err := d.Output(kept)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]packages.Change{{Path: "a.yaml", Before: []byte(cm("a")), After: []byte(cm("changed"))}}, result.Output.Changes); diff != "" {
+	want := []packages.Change{
+		{Path: "sub/Kptfile", Before: []byte(kf), After: []byte(strings.Replace(kf, "sub", "changed", 1))},
+		{Path: "sub/b.yaml", Before: []byte(cm("b"))},
+	}
+	if diff := cmp.Diff(want, output.Changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	var files []string
-	for _, f := range result.Output.Files {
-		files = append(files, f.Path)
+	made := yaml.MustParse(kf)
+	for _, tc := range []struct{ path, want string }{{"Kptfile", ""}, {"/etc/x.yaml", "package paths may not be absolute paths"}} {
+		if err := resource.SetAnnotation(made, resource.PathAnnotation, tc.path); err != nil {
+			t.Fatal(err)
+		}
+		_, err := d.Output([]*yaml.RNode{made})
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: error %v, want %q", tc.path, err, tc.want)
+		}
 	}
-	if diff := cmp.Diff([]string{"a.yaml", "fn.yaml", "sub/b.yaml"}, files); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
+}
+
+func TestReadFails(t *testing.T) {
+	t.Parallel()
+	dir, err := packages.NewMemory(map[string]string{"sub/Kptfile": "a: [\n"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if slices.ContainsFunc(result.Resources, func(r *yaml.RNode) bool { return resource.Kind(r) == "Kptfile" }) {
-		t.Error("the Kptfile that was made up is among the resources")
+	if _, err := evaldir.Read(dir); err == nil || !strings.Contains(err.Error(), "/sub/Kptfile: MalformedYAMLError: yaml: ") {
+		t.Errorf("got error %v", err)
 	}
 }

@@ -19,10 +19,6 @@ const (
 	frame = 100 * time.Millisecond
 	// nameColumns keeps times below each other for functions of the catalog.
 	nameColumns = 26
-	// maxInfos is how many results that are only information are shown of one function.
-	maxInfos = 5
-	// maxStderr is how many lines of a standard error are shown, its last ones.
-	maxStderr = 20
 )
 
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
@@ -30,21 +26,27 @@ var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 // live draws on a terminal. While a function runs, a goroutine draws its line; finish waits for it, so that nobody else
 // writes at the same time.
 type live struct {
-	out     terminal.Stream
-	verbose bool
+	out               terminal.Stream
+	verbose, truncate bool
 	// finish ends the drawing of the function that runs; nil when none does.
 	finish func()
-	// functions is how many the package has, and begun how many of them have begun.
-	functions, begun int
+	// packages is how many there are, and reached how many of them have begun; functions is how many all packages have, and
+	// begun how many of those have begun.
+	packages, reached, functions, begun int
 }
 
 func (l *live) observe(e render.Event) {
 	style := l.out.Style
 	switch e := e.(type) {
+	case *render.Started:
+		l.planned(e.Packages)
 	case *render.PackageStarted:
-		l.functions, l.begun = e.Functions, 0
-		fmt.Fprintf(l.out, "%s%s %s\n", strings.Repeat("  ", e.Depth), style.Bold("Package "+terminal.Safe(e.Name)),
-			style.Dim(fmt.Sprintf("(%s, %s)", plural(e.Functions, "function"), plural(e.Resources, "resource"))))
+		l.reached++
+		counts := plural(e.Functions, "function") + ", " + plural(e.Resources, "resource")
+		if l.packages > 1 {
+			counts = fmt.Sprintf("%d of %d, %s", l.reached, l.packages, counts)
+		}
+		fmt.Fprintf(l.out, "%s %s\n", style.Bold("Package "+terminal.Safe(e.Name)), style.Dim("("+counts+")"))
 	case *render.FunctionStarted:
 		l.begun++
 		l.finish = l.draw(&e.Function)
@@ -54,6 +56,17 @@ func (l *live) observe(e render.Event) {
 			l.finish = nil
 			l.finished(e)
 		}
+	}
+}
+
+// planned shows what is ahead: the packages as a tree, where there are several.
+func (l *live) planned(packages []render.PlannedPackage) {
+	l.packages = len(packages)
+	for _, p := range packages {
+		l.functions += p.Functions
+	}
+	if len(packages) > 1 {
+		fmt.Fprintln(l.out, tree(l.out.Style, packages))
 	}
 }
 
@@ -96,54 +109,8 @@ func (l *live) finished(e *render.FunctionFinished) {
 	fmt.Fprintf(l.out, "  %s %-*s %s\n", mark, nameColumns, shortTitle(&e.Function), style.Dim(took))
 	l.results(&e.Function)
 	l.stderr(&e.Function)
-	if e.Function.Ran && e.Function.ExitCode != 0 {
+	if exited(e) {
 		fmt.Fprintf(l.out, "      %s\n", style.Red(fmt.Sprintf("exit code %d", e.Function.ExitCode)))
-	}
-}
-
-// results shows what matters, and of the rest the first few.
-func (l *live) results(f *renderstatus.Function) {
-	infos := 0
-	for i := range f.Results {
-		r := &f.Results[i]
-		s := severity(r)
-		if s != "error" && s != "warning" {
-			if infos++; infos > l.maxInfos(f) {
-				continue
-			}
-		}
-		text := oneLine(r.Message)
-		if about := subject(r); about != "" {
-			text = about + ": " + text
-		}
-		fmt.Fprintf(l.out, "      %s %s\n", l.out.Style.Severity(s, fmt.Sprintf("%-7s", terminal.Safe(s))), text)
-	}
-	if more := infos - l.maxInfos(f); more > 0 {
-		fmt.Fprintf(l.out, "      %s\n", l.out.Style.Dim(fmt.Sprintf("and %d more (--verbose shows all)", more)))
-	}
-}
-
-// maxInfos is how many results of a function are shown that are only information. A single one is not left out: the line
-// that says so takes as much room.
-func (l *live) maxInfos(f *renderstatus.Function) int {
-	if l.verbose || len(f.Results) <= maxInfos+1 {
-		return len(f.Results)
-	}
-	return maxInfos
-}
-
-func (l *live) stderr(f *renderstatus.Function) {
-	text := strings.TrimSpace(f.Stderr)
-	if text == "" {
-		return
-	}
-	lines := strings.Split(text, "\n")
-	if over := len(lines) - maxStderr; over > 0 && !l.verbose {
-		fmt.Fprintf(l.out, "      %s\n", l.out.Style.Dim(fmt.Sprintf("stderr: %d lines before these (--verbose shows all)", over)))
-		lines = lines[over:]
-	}
-	for _, line := range lines {
-		fmt.Fprintf(l.out, "      %s %s\n", l.out.Style.Dim("stderr "), terminal.Safe(line))
 	}
 }
 

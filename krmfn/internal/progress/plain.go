@@ -13,25 +13,23 @@ import (
 	"github.com/krmfn/krmfn/services/renderstatus"
 )
 
-// plain writes lines in the shape of kpt's, which tools look for.
+// plain writes the lines that kpt writes, which tools look for.
 type plain struct {
 	out terminal.Stream
-	// name is the package's; empty outside of packages.
-	name string
+	// files names the file of results that name no resource, which kpt leaves out.
+	files bool
+	// where says which package functions run on; empty outside of packages.
+	where string
+	// functions is how many the package has.
+	functions int
 	// running tells whether the latest function has been announced.
 	running bool
-	// apart tells whether the next package is to be set apart from what is above it.
-	apart bool
 }
 
 func (p *plain) observe(e render.Event) {
 	switch e := e.(type) {
 	case *render.PackageStarted:
-		p.name = e.Name
-		if p.apart {
-			p.line(0, "")
-		}
-		p.line(0, p.out.Style.Bold(fmt.Sprintf("Package %q:", e.Name)))
+		p.begin(e)
 	case *render.FunctionStarted:
 		p.running = true
 		p.line(0, p.started(e))
@@ -41,8 +39,20 @@ func (p *plain) observe(e render.Event) {
 		}
 		p.running = false
 	case *render.PackageFinished:
-		p.apart = true
+		// A package that has no pipeline, or whose pipeline has failed, is not set apart from what follows.
+		if e.Err == nil && p.functions > 0 {
+			p.line(0, "")
+		}
 	}
+}
+
+// begin writes the heading of a package. The root directory of a file system has no name; it is called by its path.
+func (p *plain) begin(e *render.PackageStarted) {
+	p.functions, p.where = e.Functions, fmt.Sprintf(" on package %q", e.Name)
+	if e.Name == "/" {
+		p.where = fmt.Sprintf(" on package at path %q", e.Name)
+	}
+	p.line(0, p.out.Style.Bold(fmt.Sprintf("Package %q:", e.Name)))
 }
 
 func (p *plain) line(indent int, text string) {
@@ -54,10 +64,7 @@ func (p *plain) started(e *render.FunctionStarted) string {
 	if e.Selected {
 		text += fmt.Sprintf(" on %d resource(s)", e.Resources)
 	}
-	if p.name != "" {
-		text += fmt.Sprintf(" on package %q", p.name)
-	}
-	return text
+	return text + p.where
 }
 
 func (p *plain) finished(e *render.FunctionFinished) {
@@ -66,24 +73,33 @@ func (p *plain) finished(e *render.FunctionFinished) {
 		mark = p.out.Style.Red("[FAIL]")
 	}
 	p.line(0, fmt.Sprintf("%s %q in %s", mark, e.Function.Title(), Duration(time.Duration(e.Function.Duration))))
-	p.details(&e.Function)
+	p.said(&e.Function)
+	if exited(e) {
+		p.line(1, fmt.Sprintf("Exit code: %d", e.Function.ExitCode))
+	}
 }
 
-// details writes what a function had to say.
-func (p *plain) details(f *renderstatus.Function) {
+// said writes what a function had to say.
+func (p *plain) said(f *renderstatus.Function) {
 	if len(f.Results) > 0 {
 		p.line(1, "[Results]:")
 		for i := range f.Results {
-			p.line(2, resultLine(p.out.Style, &f.Results[i]))
+			p.line(2, resultLine(p.out.Style, &f.Results[i], p.files))
 		}
 	}
 	if f.Stderr != "" {
 		p.line(1, "Stderr:")
-		for line := range strings.SplitSeq(strings.TrimRight(f.Stderr, "\n"), "\n") {
+		for line := range strings.SplitSeq(stderr(f), "\n") {
 			p.line(2, terminal.Safe(strings.TrimSpace(line)))
 		}
 	}
-	if f.Ran && f.ExitCode != 0 {
-		p.line(1, fmt.Sprintf("Exit code: %d", f.ExitCode))
+}
+
+// stderr returns what a function wrote, without the line feed at its end where it was an image: kpt gets the text of
+// those from a container engine, line by line, and that of command lines as it is.
+func stderr(f *renderstatus.Function) string {
+	if f.Exec != "" {
+		return f.Stderr
 	}
+	return strings.TrimRight(f.Stderr, "\n")
 }

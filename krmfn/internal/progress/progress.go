@@ -19,8 +19,11 @@ type Display func(render.Event)
 type Options struct {
 	// Quiet leaves out everything but functions that failed.
 	Quiet bool
-	// Verbose shows every result on a terminal too, where of those that are only information the first few are shown.
+	// Verbose shows every result on a terminal too, where of those that are only information the first few are shown; and
+	// elsewhere the file of those that name no resource.
 	Verbose bool
+	// Truncate shows only the last lines of a long standard error on a terminal. Elsewhere all are shown.
+	Truncate bool
 }
 
 // New returns the display that suits a stream.
@@ -29,9 +32,9 @@ func New(out terminal.Stream, o Options) Display {
 	case o.Quiet:
 		return quiet(out)
 	case out.IsTerminal():
-		return (&live{out: out, verbose: o.Verbose}).observe
+		return (&live{out: out, verbose: o.Verbose, truncate: o.Truncate}).observe
 	default:
-		return (&plain{out: out}).observe
+		return (&plain{out: out, files: o.Verbose}).observe
 	}
 }
 

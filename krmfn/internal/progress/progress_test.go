@@ -7,8 +7,10 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +23,7 @@ import (
 
 	"github.com/krmfn/krmfn/krmfn/internal/progress"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/renderstatus"
 )
@@ -96,6 +99,19 @@ func steps() []step {
 
 // play plays a render whose functions take as long as they say.
 func play(display progress.Display) {
+	display(&render.Started{Packages: []render.PlannedPackage{
+		{Package: "db/x", Name: "shop/db/x", Depth: 2},
+		{Package: "db", Name: "shop/db", Depth: 1, Functions: 1},
+		{Package: "db-2", Name: "shop/db-2", Depth: 1, Functions: 1},
+		{Package: ".", Name: "shop", Functions: 3},
+	}})
+	display(&render.PackageStarted{Package: "db/x", Name: "shop/db/x", Depth: 2})
+	display(&render.PackageFinished{Package: "db/x"})
+	display(&render.PackageStarted{Package: "db", Name: "shop/db", Depth: 1, Functions: 1, Resources: 1})
+	exec := renderstatus.Function{Ran: true, Result: renderstatus.Result{Exec: "./fn a", Stderr: lines(22)}}
+	display(&render.FunctionStarted{Function: exec})
+	display(&render.FunctionFinished{Function: exec})
+	display(&render.PackageFinished{Package: "db"})
 	display(&render.PackageStarted{Package: ".", Name: "shop", Functions: 3, Resources: 1})
 	for _, s := range steps() {
 		started := renderstatus.Function{Result: renderstatus.Result{Image: s.function.Image}}
@@ -104,11 +120,27 @@ func play(display progress.Display) {
 		s.function.Duration = renderstatus.Duration(s.took)
 		display(&render.FunctionFinished{Function: s.function, Err: s.err})
 	}
+	missing := renderstatus.Function{Ran: true, Result: renderstatus.Result{Exec: "/no/such", ExitCode: -1}}
+	display(&render.FunctionStarted{Function: missing})
+	display(&render.FunctionFinished{Function: missing, Err: errors.New("failed"), Report: &evaluationv1.Evaluation{
+		Failure: &evaluationv1.Failure{Reason: evaluationv1.FailureReason_FAILURE_REASON_START},
+	}})
 	display(&render.PackageFinished{Package: ".", Err: errors.New("failed")})
-	display(&render.PackageStarted{Package: "other", Name: "shop/other"})
-	display(&render.PackageFinished{Package: "other"})
+	display(&render.PackageStarted{Package: ".", Name: "/", Functions: 1})
+	rejected := renderstatus.Function{Ran: true, Rejected: true, Result: renderstatus.Result{Image: "r.io/x", ExitCode: 1}}
+	display(&render.FunctionStarted{Function: rejected})
+	display(&render.FunctionFinished{Function: rejected, Err: errors.New("no KRM")})
 	// A function that could not be prepared has not been announced.
 	display(&render.FunctionFinished{Function: renderstatus.Function{Result: renderstatus.Result{Image: "r.io/x"}}, Err: errors.New("no tag")})
+}
+
+// lines returns the numbers from 1, each in a line.
+func lines(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintln(&b, i+1)
+	}
+	return b.String()
 }
 
 func TestDisplays(t *testing.T) {
@@ -118,12 +150,14 @@ func TestDisplays(t *testing.T) {
 		color    string
 		options  progress.Options
 	}{
-		"plain.txt":        {color: terminal.Auto},
-		"plain-colour.txt": {color: terminal.Always},
-		"quiet.txt":        {color: terminal.Auto, options: progress.Options{Quiet: true}},
-		"live.txt":         {terminal: true, color: terminal.Auto},
-		"live-mono.txt":    {terminal: true, color: terminal.Never},
-		"live-verbose.txt": {terminal: true, color: terminal.Never, options: progress.Options{Verbose: true}},
+		"plain.txt":         {color: terminal.Auto},
+		"plain-colour.txt":  {color: terminal.Always},
+		"plain-verbose.txt": {color: terminal.Auto, options: progress.Options{Verbose: true}},
+		"live-truncate.txt": {terminal: true, color: terminal.Never, options: progress.Options{Truncate: true}},
+		"quiet.txt":         {color: terminal.Auto, options: progress.Options{Quiet: true}},
+		"live.txt":          {terminal: true, color: terminal.Auto},
+		"live-mono.txt":     {terminal: true, color: terminal.Never},
+		"live-verbose.txt":  {terminal: true, color: terminal.Never, options: progress.Options{Verbose: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -56,6 +56,22 @@ r.io/checks:v1    pod checks-pod-1                   0s     failed: 2 errors
 	}
 }
 
+// Functions of several packages are told apart by them.
+func TestSummaryOfPackages(t *testing.T) {
+	t.Parallel()
+	list := functions()[:2]
+	list[0].Package, list[1].Package = "net/dns", "."
+	var b bytes.Buffer
+	report.Summary(terminal.Stream{Writer: &b}, list)
+	const want = `PACKAGE   FUNCTION          RAN BY                             TIME   RESULTS
+net/dns   set-labels:v0.2   exec set-labels v0.2.0 (curated)   12ms   2 info
+.         r.io/warns:v1     -                                  2s     1 warning, 1 info
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestSummaryInColour(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

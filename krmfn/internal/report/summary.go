@@ -5,6 +5,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,21 +15,36 @@ import (
 	"github.com/krmfn/krmfn/services/renderstatus"
 )
 
-// Summary writes a table of the functions: what ran each, how long it took, what it had to say.
+// Summary writes a table of the functions: which package each is of where there are several, what ran it, how long it took,
+// and what it had to say.
 func Summary(out terminal.Stream, functions []renderstatus.Function) {
 	if len(functions) == 0 {
 		return
 	}
-	table := NewTable("FUNCTION", "RAN BY", "TIME", "RESULTS")
+	heading := []string{"FUNCTION", "RAN BY", "TIME", "RESULTS"}
+	several := severalPackages(functions)
+	if several {
+		heading = append([]string{"PACKAGE"}, heading...)
+	}
+	table := NewTable(heading...)
 	for i := range functions {
 		f := &functions[i]
 		took := "-"
 		if f.Ran {
 			took = progress.Duration(time.Duration(f.Duration))
 		}
-		table.Add(Text(progress.ShortImage(f.Title())), Text(ranBy(f)), Text(took), outcome(out.Style, f))
+		row := []Cell{Text(progress.ShortImage(f.Title())), Text(ranBy(f)), Text(took), outcome(out.Style, f)}
+		if several {
+			row = append([]Cell{Text(f.Package)}, row...)
+		}
+		table.Add(row...)
 	}
 	table.Write(out)
+}
+
+// severalPackages tells whether functions are of more than one package.
+func severalPackages(functions []renderstatus.Function) bool {
+	return slices.ContainsFunc(functions, func(f renderstatus.Function) bool { return f.Package != functions[0].Package })
 }
 
 // ranBy names the evaluator and what it ran. A runner that speaks only Porch's contract tells neither.

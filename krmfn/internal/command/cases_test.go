@@ -1,0 +1,135 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package command_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// TestCases runs the end-to-end cases of testdata/cases. They have the form of kpt's own: a directory with .expected in it
+// is a package; .expected says how krmfn is called on a copy of it, and what must come of that.
+func TestCases(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "krmfn")
+	executable, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(executable, program)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err = filepath.WalkDir("testdata/cases", func(dir string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Name() != expectedDir {
+			return err
+		}
+		n++
+		dir = filepath.Dir(dir)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel()
+			c := readCase(t, dir, program)
+			c.run(t)
+			// What an error leaves is not rendered again.
+			if c.ExitCode == 0 {
+				c.run(t)
+			}
+		})
+		return fs.SkipDir
+	})
+	if err != nil || n == 0 {
+		t.Errorf("%d cases, error %v", n, err)
+	}
+}
+
+const expectedDir = ".expected"
+
+// testCase is a case, with the fields of kpt's config.yaml that there is a case for.
+type testCase struct {
+	TestType        string            `yaml:"testType"`
+	ExitCode        int               `yaml:"exitCode"`
+	StdErr          string            `yaml:"stdErr"`
+	StdErrRegEx     string            `yaml:"stdErrRegEx"`
+	StdErrStrip     []string          `yaml:"stdErrStripLines"`
+	StdOut          string            `yaml:"stdOut"`
+	ActualStrip     []string          `yaml:"actualStripLines"`
+	DiffStripRegEx  string            `yaml:"diffStripRegEx"`
+	ImagePullPolicy string            `yaml:"imagePullPolicy"`
+	AllowExec       bool              `yaml:"allowExec"`
+	NoTruncate      bool              `yaml:"disableOutputTruncate"`
+	Exec            string            `yaml:"execPath"`
+	Image           string            `yaml:"image"`
+	Tag             string            `yaml:"tag"`
+	Args            map[string]string `yaml:"args"`
+	Network         bool              `yaml:"network"`
+	IncludeMeta     bool              `yaml:"includeMetaResources"`
+	FnConfig        string            `yaml:"fnConfig"`
+
+	// dir is the case's directory, program what is called.
+	dir, program string
+}
+
+func readCase(t *testing.T, dir, program string) *testCase {
+	t.Helper()
+	c := &testCase{dir: dir, program: program}
+	content, err := os.ReadFile(c.expected("config.yaml"))
+	if err == nil {
+		err = yaml.Unmarshal(content, c)
+	}
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *testCase) expected(name string) string { return filepath.Join(c.dir, expectedDir, name) }
+
+// has tells whether the case has a file of what is expected, or of how to get there.
+func (c *testCase) has(name string) bool {
+	_, err := os.Stat(c.expected(name))
+	return err == nil
+}
+
+// run runs the case on a fresh copy and compares.
+func (c *testCase) run(t *testing.T) {
+	t.Helper()
+	temporary := t.TempDir()
+	pkg, results := filepath.Join(temporary, filepath.Base(c.dir)), filepath.Join(temporary, "results")
+	if err := os.CopyFS(pkg, os.DirFS(c.dir)); err != nil {
+		t.Fatal(err)
+	}
+	git(t, pkg, "init", "-q")
+	first := commit(t, pkg)
+	c.script(t, pkg, "setup.sh")
+	cmd := exec.CommandContext(t.Context(), c.program, c.args(pkg, results)...)
+	if c.has("exec.sh") {
+		cmd = c.bash(t, pkg, "exec.sh")
+	}
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != c.ExitCode {
+		t.Errorf("exit code %d, want %d: %v", code, c.ExitCode, err)
+	}
+	c.script(t, pkg, "teardown.sh")
+	commit(t, pkg)
+	c.compareStreams(t, stdout.String(), normal(stderr.String(), temporary))
+	c.compare(t, "diff.patch", c.stripDiff(git(t, pkg, "diff", first, "HEAD")))
+	if c.has("results.yaml") {
+		content, err := os.ReadFile(filepath.Join(results, "results.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.compare(t, "results.yaml", strip(string(content), c.ActualStrip))
+	}
+}

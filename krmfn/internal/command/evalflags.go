@@ -1,0 +1,137 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"github.com/spf13/pflag"
+
+	"github.com/krmfn/krmfn/services/image"
+)
+
+// The values of --type.
+const (
+	typeMutator   = "mutator"
+	typeValidator = "validator"
+)
+
+// evalFlags say which function is evaluated, and with what.
+type evalFlags struct {
+	image, exec, tag string
+	fnConfig         string
+	save             bool
+	functionType     string
+	match, exclude   *selectorFlags
+	runner           *runnerFlags
+	output           *outputFlags
+	// What kpt tells a container engine.
+	env, mounts    []string
+	network, asOwn bool
+	// includeMeta is a flag that kpt refuses, too.
+	includeMeta bool
+}
+
+func (c *command) addEvalFlags(flags *pflag.FlagSet) *evalFlags {
+	f := &evalFlags{runner: c.addRunnerFlags(flags), output: addOutputFlags(flags, "the directory itself, or stdout for other input")}
+	flags.StringVarP(&f.image, "image", "i", "", "image of the function")
+	flags.StringVar(&f.exec, "exec", "", "command line on this machine that is the function; without --image")
+	flags.StringVar(&f.tag, "tag", "", "tag in place of the image's own")
+	flags.StringVar(&f.fnConfig, "fn-config", "", "file with the functionConfig; in the directory, it is kept from the function")
+	flags.BoolVarP(&f.save, "save", "s", false, "add the function to the pipeline of the directory's Kptfile, when it has succeeded")
+	flags.StringVarP(&f.functionType, "type", "t", "", "mutator or validator: the list that --save adds to")
+	f.match = addSelectorFlags(flags, "match", "give the function only resources")
+	f.exclude = addSelectorFlags(flags, "exclude", "give the function no resources")
+	flags.StringArrayVarP(&f.env, "env", "e", nil, "accepted for kpt's sake; without effect, as functions get no environment from here")
+	flags.StringArrayVar(&f.mounts, "mount", nil, "accepted for kpt's sake; without effect, as functions get no files from here")
+	flags.BoolVar(&f.asOwn, "as-current-user", false, "accepted for kpt's sake; without effect, as the function runner decides whom functions run as")
+	flags.BoolVarP(&f.includeMeta, "include-meta-resources", "m", false, "")
+	_ = flags.MarkHidden("include-meta-resources")
+	addContainerFlags(flags, &f.network, "network")
+	return f
+}
+
+// validate checks the flags in the order in which kpt does.
+func (f *evalFlags) validate(inputs, values []string) error {
+	if err := f.runner.validate(); err != nil {
+		return err
+	}
+	if err := f.validateSave(); err != nil {
+		return &usageError{err}
+	}
+	if err := makeResultsDir(f.output.resultsDir); err != nil {
+		return err
+	}
+	if err := f.output.validate(); err != nil {
+		return err
+	}
+	if err := f.validateFunction(inputs, values); err != nil {
+		return &usageError{err}
+	}
+	return nil
+}
+
+func (f *evalFlags) validateSave() error {
+	switch {
+	case f.includeMeta:
+		return errors.New("--include-meta-resources is no longer necessary because meta resources are now included by default")
+	case f.save && f.functionType == "":
+		return errors.New("--type must be specified if saving functions to Kptfile (--save=true)")
+	case f.save && f.functionType != typeMutator && f.functionType != typeValidator:
+		return errors.New("--type must be either `mutator` or `validator`")
+	}
+	return nil
+}
+
+func (f *evalFlags) validateFunction(inputs, values []string) error {
+	switch {
+	case f.image == "" && f.exec == "":
+		return errors.New("must specify --image or --exec")
+	case len(inputs) > 1 && !allFiles(inputs):
+		return errors.New("0 or 1 arguments supported, function arguments go after '--'")
+	case f.fnConfig != "" && len(values) > 0:
+		return errors.New("function arguments can only be specified without function config file")
+	}
+	if _, err := configFromValues(values); err != nil {
+		return err
+	}
+	if err := errors.Join(f.match.parse(), f.exclude.parse()); err != nil {
+		return err
+	}
+	if f.image == "" {
+		if len(f.mounts)+len(f.env) > 0 || f.asOwn || f.network {
+			return errors.New("--mount, --as-current-user, --network and --env can only be used with container functions")
+		}
+		return nil
+	}
+	_, err := image.ForFunction(f.image, f.tag, f.runner.imagePrefix)
+	return err
+}
+
+// ineffective says which of the flags that change what a function does are given for nothing; nil for none.
+func (f *evalFlags) ineffective() error {
+	var names []string
+	if len(f.env) > 0 {
+		names = append(names, "--env")
+	}
+	if len(f.mounts) > 0 {
+		names = append(names, "--mount")
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s without effect: what evaluates functions takes nothing but resources", strings.Join(names, " and "))
+}
+
+// function returns the function without its functionConfig.
+func (f *evalFlags) function() kptfilev1.Function {
+	fn := kptfilev1.Function{Image: f.image, Tag: f.tag, Selectors: f.match.list(), Exclusions: f.exclude.list()}
+	if f.image == "" {
+		fn.Exec, fn.Tag = f.exec, ""
+	}
+	return fn
+}

@@ -1,0 +1,100 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/packages"
+)
+
+// saveFunction adds a function to the pipeline of a directory's Kptfile, or replaces the one of the same image or command
+// line. A directory without a Kptfile that can be read is no error, as in kpt.
+func (c *command) saveFunction(dir *packages.Dir, f *evalFlags, config *functionConfig) error {
+	tree, err := packages.Open(dir)
+	if err != nil {
+		return err
+	}
+	pkg, err := tree.Load(".")
+	if err != nil {
+		c.note("function not added: Kptfile not exists")
+		return nil
+	}
+	saved, title, err := f.saved(dir.Location(), config)
+	if err != nil {
+		return err
+	}
+	done := "Added"
+	output, err := tree.EditKptfile(packages.Output{}, pkg, func(kf *yaml.RNode) error {
+		list, err := kf.Pipe(yaml.LookupCreate(yaml.SequenceNode, "pipeline", f.functionType+"s"))
+		if err != nil {
+			return err
+		}
+		entry := &yaml.Node{}
+		if err := entry.Encode(saved); err != nil {
+			return err
+		}
+		functions := list.YNode()
+		functions.Style &^= yaml.FlowStyle
+		at := slices.IndexFunc(functions.Content, func(n *yaml.Node) bool { return f.isSame(n, title) })
+		if at < 0 {
+			functions.Content = append(functions.Content, entry)
+			return nil
+		}
+		done, functions.Content[at] = "Updated", entry
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("add the function to the Kptfile: %w", err)
+	}
+	if err := dir.Apply(output.Changes); err != nil {
+		return &writeError{err}
+	}
+	c.note("%s %q as %s in the Kptfile.", done, title, f.functionType)
+	return nil
+}
+
+// saved returns the function as it stands in a Kptfile, and what it is called.
+func (f *evalFlags) saved(location string, config *functionConfig) (fn kptfilev1.Function, title string, err error) {
+	fn, title = f.function(), f.exec
+	if f.image != "" {
+		if title, err = image.Resolve(f.image, f.runner.imagePrefix); err != nil {
+			return fn, "", err
+		}
+		fn.Image = title
+	}
+	if config.file == "" {
+		fn.ConfigMap = config.values()
+		return fn, title, nil
+	}
+	inside, ok := config.inside(location)
+	if !ok {
+		return fn, "", notUnder(location)
+	}
+	fn.ConfigPath = inside
+	return fn, title, nil
+}
+
+// isSame tells whether an entry of a Kptfile's list is the function of a title.
+func (f *evalFlags) isSame(entry *yaml.Node, title string) bool {
+	var fn kptfilev1.Function
+	if err := entry.Decode(&fn); err != nil {
+		return false
+	}
+	if f.image == "" {
+		return fn.Exec == title
+	}
+	ref, err := image.Resolve(fn.Image, f.runner.imagePrefix)
+	return err == nil && ref == title
+}
+
+func notUnder(location string) error {
+	return fmt.Errorf("--fn-config must be under %s if saving functions to Kptfile (--save=true)", filepath.FromSlash(location))
+}

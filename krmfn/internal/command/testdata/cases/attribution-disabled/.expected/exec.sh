@@ -1,0 +1,1 @@
+KRM_DISABLE_ATTRIBUTION=true krmfn render

@@ -1,0 +1,4 @@
+#!/bin/sh
+cat >/dev/null
+echo no >&2
+exit 5

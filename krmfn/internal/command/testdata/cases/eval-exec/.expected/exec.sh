@@ -1,0 +1,1 @@
+krmfn eval --exec "sed -e 's/x: one/x: two/'"

@@ -1,0 +1,1 @@
+KPT_IMAGE_PREFIX=mirror.io/fns/ krmfn render

@@ -1,0 +1,4 @@
+set -e
+krmfn render . --output out 2>err
+! grep Successfully err
+rm err

@@ -1,0 +1,3 @@
+krmfn render --allow-exec -o ../out; code=$?
+test ! -e ../out || echo "../out was made" >made
+exit $code

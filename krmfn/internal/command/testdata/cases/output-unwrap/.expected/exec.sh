@@ -1,0 +1,1 @@
+krmfn render -o unwrap

@@ -1,0 +1,71 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"context"
+	"errors"
+
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/services/resource"
+)
+
+// configFile stands for the functionConfig of a function that belongs to no pipeline.
+const configFile = "function-config"
+
+// Function evaluates one function over resources, as `kpt fn eval` does: with its selectors, and with the functionConfig
+// given, nil for none, in the place of its own. The resources belong to one directory, whatever packages it has: they are not
+// annotated with a package, and neither are those that come out. Of the options, Evaluator, Exec, ImagePrefix and Observe
+// count. An image without tag and digest stays without.
+//
+// The function in the result tells how it went, on failure too. The error is worded as in Package, but has no levels; the
+// resources are nil then.
+func Function(ctx context.Context, f kptfilev1.Function, config *yaml.RNode, resources []*yaml.RNode, options Options) ([]*yaml.RNode, renderstatus.Function, error) {
+	options = options.complete()
+	record := renderstatus.Function{Package: ".", Name: f.Name}
+	evaluator := options.Evaluator
+	if f.Exec != "" {
+		record.Exec, evaluator = f.Exec, options.Exec
+		if evaluator == nil {
+			return nil, record, errors.New("there is nothing that evaluates command lines")
+		}
+	} else {
+		ref, err := bareReference(f, options.ImagePrefix)
+		if err != nil {
+			return nil, record, err
+		}
+		record.Image = ref
+	}
+	f.ConfigMap, f.ConfigPath = nil, ""
+	p := newPipeline(&node{pkg: &packages.Package{}, dir: "."}, resources, options, options.Observe)
+	if config != nil {
+		f.ConfigPath, p.configs = configFile, configs{configFile: config}
+	}
+	s := &step{spec: &f, evaluator: evaluator, record: record}
+	output, err := p.evaluate(ctx, s)
+	if err != nil {
+		return nil, s.record, err
+	}
+	for _, r := range output {
+		resource.ClearAnnotations(r, resource.PackageAnnotation)
+	}
+	return output, s.record, nil
+}
+
+// bareReference is image.ForFunction without the default tag.
+func bareReference(f kptfilev1.Function, prefix string) (string, error) {
+	if f.Tag != "" {
+		return image.ForFunction(f.Image, f.Tag, prefix)
+	}
+	ref, err := image.Resolve(f.Image, prefix)
+	if err == nil {
+		err = image.Validate(ref)
+	}
+	return ref, err
+}

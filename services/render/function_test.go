@@ -1,0 +1,117 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"sigs.k8s.io/kustomize/kyaml/kio"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/render"
+	"github.com/krmfn/krmfn/services/resource"
+)
+
+// directory returns resources as a directory with two packages has them.
+func directory(t *testing.T) []*yaml.RNode {
+	t.Helper()
+	var all []*yaml.RNode
+	for _, file := range []struct{ path, text string }{
+		{"Kptfile", "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: top\n"},
+		{"a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels:\n    app: x\n"},
+		{"sub/Kptfile", "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: sub\n"},
+	} {
+		nodes, err := (&kio.ByteReader{Reader: strings.NewReader(file.text), SetAnnotations: map[string]string{
+			resource.PathAnnotation: file.path, resource.FormerPathAnnotation: file.path,
+		}}).Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, nodes...)
+	}
+	return all
+}
+
+// rename gives every resource another name.
+func rename(nodes []*yaml.RNode) []*yaml.RNode {
+	for _, n := range nodes {
+		if err := n.SetName("new"); err != nil {
+			panic(err)
+		}
+	}
+	return nodes
+}
+
+func TestFunction(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		function kptfilev1.Function
+		want     string // names of what comes out
+		image    string
+	}{
+		"all":       {kptfilev1.Function{Image: "rename"}, "new new new", "r.io/fn/rename"},
+		"a tag":     {kptfilev1.Function{Image: "rename", Tag: "v1"}, "new new new", "r.io/fn/rename:v1"},
+		"selected":  {kptfilev1.Function{Image: "rename", Selectors: []kptfilev1.Selector{{Labels: map[string]string{"app": "x"}}}}, "top new sub", "r.io/fn/rename"},
+		"excluded":  {kptfilev1.Function{Image: "rename", Exclusions: []kptfilev1.Selector{{Kind: "Kptfile"}}}, "top new sub", "r.io/fn/rename"},
+		"a command": {kptfilev1.Function{Exec: "rename"}, "new new new", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fake{functions: map[string]func([]byte) ([]byte, error){
+				"r.io/fn/rename": items(rename), "r.io/fn/rename:v1": items(rename), "rename": items(rename),
+			}}
+			config := yaml.MustParse("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: config\n")
+			got, record, err := render.Function(t.Context(), tc.function, config, directory(t),
+				render.Options{Evaluator: f, Exec: f, ImagePrefix: "r.io/fn"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, r := range got {
+				names = append(names, resource.Name(r))
+				if text := r.MustString(); strings.Contains(text, "package-path") || strings.Contains(text, "config.kubernetes.io/id") {
+					t.Errorf("what is of the evaluation stayed:\n%s", text)
+				}
+			}
+			if strings.Join(names, " ") != tc.want || record.Image != tc.image || !record.Ran {
+				t.Errorf("got %q, and %+v", names, record)
+			}
+			if in := f.inputs[0]; strings.Contains(in, "package-path") || !strings.Contains(in, "functionConfig:\n  apiVersion: v1\n") {
+				t.Errorf("the input is\n%s", in)
+			}
+		})
+	}
+}
+
+func TestFunctionFails(t *testing.T) {
+	t.Parallel()
+	f := &fake{functions: map[string]func([]byte) ([]byte, error){
+		"r.io/fails": func([]byte) ([]byte, error) { return nil, errors.New("no") },
+		"r.io/outside": items(func(nodes []*yaml.RNode) []*yaml.RNode {
+			return append(nodes, yaml.MustParse("apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/path: ../a.yaml\n"))
+		}),
+		// The other one of that place is not selected.
+		"r.io/twice": items(func(nodes []*yaml.RNode) []*yaml.RNode {
+			return append(nodes, yaml.MustParse("apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/path: a.yaml\n    config.kubernetes.io/index: '0'\n"))
+		}),
+	}}
+	for image, want := range map[string]string{
+		"r.io/fails":   `func eval "r.io/fails" failed: no`,
+		"r.io/outside": "function must not modify resources outside of package: resource has path ../a.yaml",
+		"r.io/twice":   `resource at path "a.yaml" and index "0" already exists`,
+		"r.io/none":    "r.io/none",
+		"r.io/UPPER":   `function image reference "r.io/UPPER" is invalid`,
+	} {
+		got, _, err := render.Function(t.Context(), kptfilev1.Function{Image: image, Selectors: []kptfilev1.Selector{{Kind: "Kptfile"}}}, nil, directory(t), render.Options{Evaluator: f})
+		if got != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %d resources and error %v, want %q", image, len(got), err, want)
+		}
+	}
+	if _, _, err := render.Function(t.Context(), kptfilev1.Function{Exec: "x"}, nil, directory(t), render.Options{}); err == nil {
+		t.Error("a command line was evaluated without an evaluator for it")
+	}
+}
