@@ -18,6 +18,7 @@ import (
 var sources = map[string]string{
 	FunctionRunner: "function-runner",
 	WrapperServer:  "wrapper-server",
+	TaskHandler:    "task-handler",
 	Krmfn:          "krmfn",
 	Functions:      "services/cmd/functions",
 	FunctionsLight: "services/cmd/functions",
@@ -27,6 +28,7 @@ var sources = map[string]string{
 const (
 	FunctionRunner = "function-runner"
 	WrapperServer  = "wrapper-server"
+	TaskHandler    = "task-handler"
 	Krmfn          = "krmfn"
 	// Functions serves all curated functions, FunctionsLight those that start fast.
 	Functions      = "functions"

@@ -31,7 +31,8 @@ func build(m *testing.M) int {
 	if err == nil {
 		defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
 		bin = dir
-		err = binaries.Build(context.Background(), dir, binaries.FunctionRunner, binaries.WrapperServer, binaries.FunctionsLight)
+		err = binaries.Build(context.Background(), dir, binaries.FunctionRunner, binaries.WrapperServer,
+			binaries.TaskHandler, binaries.Functions, binaries.FunctionsLight)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

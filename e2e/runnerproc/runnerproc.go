@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package runnerproc runs the function runner as the process that a user would start.
+// Package runnerproc runs the function runner, and what is served as it is, as the process that a user would start.
 package runnerproc
 
 import (
@@ -13,21 +13,23 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 )
 
-// Process is a function runner that runs.
+// Process is a server that runs.
 type Process struct {
 	// Addr is where it serves, host:port.
 	Addr string
 
+	name  string
 	cmd   *exec.Cmd
 	ended chan struct{}
 	err   error
 }
 
-// Start starts a function runner with flags on a port of the system's choice, and returns when it serves. Its log goes to
+// Start starts a server with flags on a port of the system's choice, and returns when it serves. Its log goes to
 // the file logFile. It is killed when ctx ends; see Stop for the gentle way.
 func Start(ctx context.Context, binary, logFile string, flags ...string) (*Process, error) {
 	log, err := os.Create(logFile)
@@ -35,11 +37,11 @@ func Start(ctx context.Context, binary, logFile string, flags ...string) (*Proce
 		return nil, err
 	}
 	defer log.Close() //nolint:errcheck // the process has its own
-	p := &Process{ended: make(chan struct{})}
+	p := &Process{name: filepath.Base(binary), ended: make(chan struct{})}
 	p.cmd = exec.CommandContext(ctx, binary, append([]string{"--port=0"}, flags...)...)
 	p.cmd.Stderr = log
 	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start the function runner: %w", err)
+		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
 	go func() {
 		defer close(p.ended)
@@ -72,7 +74,7 @@ func (p *Process) waitServing(logFile string) error {
 			}
 		}
 		if over {
-			return fmt.Errorf("the function runner ended before it served: %w\n%s", p.err, text)
+			return fmt.Errorf("%s ended before it served: %w\n%s", p.name, p.err, text)
 		}
 	}
 }
@@ -87,7 +89,7 @@ func (p *Process) Stop() error {
 	}
 	<-p.ended
 	if p.err != nil {
-		return fmt.Errorf("stop the function runner: %w", p.err)
+		return fmt.Errorf("stop %s: %w", p.name, p.err)
 	}
 	return nil
 }
