@@ -1,0 +1,111 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Place is one call's right to use a pod. It must be given back, once.
+type Place[P any] struct {
+	// Endpoint is where the call is sent to.
+	Endpoint P
+	// Slot is the pod's slot.
+	Slot int
+
+	pool *Pool[P]
+	pod  *pod[P]
+}
+
+// FullError says that as many calls wait for a place as may. The call has not run and may be made again.
+type FullError struct {
+	// Waiting is how many calls wait.
+	Waiting int
+}
+
+func (e *FullError) Error() string {
+	return fmt.Sprintf("%d calls wait for a place in a pod already, try again later", e.Waiting)
+}
+
+type waiter[P any] struct {
+	// answer gets one answer and is never waited for by who answers.
+	answer chan answer[P]
+}
+
+type answer[P any] struct {
+	place *Place[P]
+	err   error
+}
+
+// Acquire returns a place as soon as there is one, in the order of calls, and wants another pod where those that there are
+// have enough to do. Errors: *FullError, the error of the last pod that failed to start, and the context's cause. A call
+// that leaves costs the others nothing.
+func (p *Pool[P]) Acquire(ctx context.Context) (*Place[P], error) {
+	// A caller who has gone must not want a pod.
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	p.mu.Lock()
+	slots := p.grow(p.wanted())
+	place := p.take()
+	if place != nil {
+		p.mu.Unlock()
+		p.startAll(slots)
+		return place, nil
+	}
+	if n := p.waiting.Len(); n >= p.config.MaxWaiting {
+		p.mu.Unlock()
+		p.startAll(slots)
+		return nil, &FullError{Waiting: n}
+	}
+	w := &waiter[P]{answer: make(chan answer[P], 1)}
+	element := p.waiting.PushBack(w)
+	p.mu.Unlock()
+	p.startAll(slots)
+	select {
+	case a := <-w.answer:
+		return a.place, a.err
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	p.waiting.Remove(element)
+	p.mu.Unlock()
+	// The answer may have come at the same moment. Nobody will answer any more.
+	select {
+	case a := <-w.answer:
+		if a.place != nil {
+			a.place.Release()
+		}
+	default:
+	}
+	return nil, context.Cause(ctx)
+}
+
+// Release gives the place back, and to the call that has waited longest.
+func (place *Place[P]) Release() {
+	p := place.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	place.pod.running--
+	place.pod.used = time.Now()
+	p.dispatch()
+}
+
+// dispatch gives places to waiting calls, as long as there are both.
+func (p *Pool[P]) dispatch() {
+	for p.waiting.Len() > 0 {
+		place := p.take()
+		if place == nil {
+			return
+		}
+		p.answerNext(answer[P]{place: place})
+	}
+}
+
+func (p *Pool[P]) answerNext(a answer[P]) {
+	w, _ := p.waiting.Remove(p.waiting.Front()).(*waiter[P])
+	w.answer <- a
+}
