@@ -1,0 +1,80 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package podname names function pods. The name is the lock between replicas of the function runner: two that want a pod
+// in the same slot ask for the same name, and one of them gets it.
+package podname
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/krmfn/krmfn/services/image"
+)
+
+// Pool is what the pods of one pool have in common.
+type Pool struct {
+	// Image is the function's image as it was resolved: with registry, and tag or digest.
+	Image string
+	// Digest is the digest of the image that runs, "sha256:" and 64 hexadecimal digits.
+	Digest string
+	// Template is the version of the template of the pods: a changed template makes another pool.
+	Template string
+}
+
+const (
+	// maxLength is that of a DNS label: the name is also that of the pod's Service, and the value of a label.
+	maxLength = 63
+	// hashLength is how many hexadecimal digits of a hash tell pools apart. Porch has as many of the digest.
+	hashLength = 8
+)
+
+// Of returns the name of the pod in a slot: function, tag, slot and a hash of all that the pool is, the form that Porch gives
+// names of pods. It is a DNS label that begins with a letter (RFC 1035), whatever the image is called: function and tag
+// are for people, and are shortened and cleaned where they have to be.
+func (p Pool) Of(slot int) string {
+	end := "-" + strconv.Itoa(slot) + "-" + p.Hash()
+	_, tag, digest := image.Split(p.Image)
+	switch {
+	case tag == "" && digest == "":
+		tag = "latest"
+	case tag == "":
+		// The digest is in the hash, and would leave no room for the function.
+		tag = "digest"
+	}
+	function := label(image.BaseName(p.Image))
+	if function == "" || function[0] < 'a' || function[0] > 'z' {
+		function = "fn-" + function
+	}
+	// Porch leaves the dots of a tag out.
+	name := strings.TrimRight(function, "-") + "-" + label(strings.ReplaceAll(tag, ".", ""))
+	if len(name)+len(end) > maxLength {
+		name = name[:maxLength-len(end)]
+	}
+	return strings.TrimRight(name, "-") + end
+}
+
+// Hash returns what tells the pool from all others, for labels.
+func (p Pool) Hash() string {
+	h := sha256.New()
+	for _, part := range []string{p.Image, p.Digest, p.Template} {
+		h.Write([]byte(part))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil))[:hashLength]
+}
+
+// label returns text in the letters of a DNS label.
+func label(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, text)
+}
