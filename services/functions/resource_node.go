@@ -42,11 +42,19 @@ func isNull(node *yaml.Node) bool {
 // of Kubernetes take a plain "on" or "no" for a boolean.
 func stringNode(text string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: yaml.NodeTagString, Value: text}
-	if yaml.IsYaml1_1NonString(node) {
+	if !plainWord(text) && yaml.IsYaml1_1NonString(node) {
 		node.Style = yaml.DoubleQuotedStyle
 	}
 	return node
 }
+
+// plainWord tells whether a text is plainly a string, without parsing it as YAML to see, which costs more than the rest of
+// an edit. The constants of YAML begin with one of the letters that are left out here.
+func plainWord(text string) bool {
+	return text != "" && strings.Contains("abcdeghijklmpqrsuvwxz", text[:1]) && strings.Trim(text, wordCharacters) == ""
+}
+
+const wordCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-./"
 
 // setString sets a field of a mapping below root to a string. A value that is there keeps its place, its quotes and its
 // comments, which may be a setter's. name and text are copied; they come from stringNode.

@@ -17,12 +17,6 @@ import (
 	"github.com/krmfn/krmfn/services/resource"
 )
 
-// internalAnnotations are gone in what is written.
-var internalAnnotations = []string{
-	resource.PathAnnotation, resource.FormerPathAnnotation, resource.PackageAnnotation, resource.IDAnnotation,
-	resource.FormerIDAnnotation, resource.MigrationIDAnnotation, resource.SelectionIDAnnotation,
-}
-
 // encode prints the resources of one file, by their index. Resources without one come last.
 func encode(resources []*yaml.RNode) ([]byte, error) {
 	resources, err := byIndex(resources)
@@ -30,7 +24,7 @@ func encode(resources []*yaml.RNode) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	if err := (kio.ByteWriter{Writer: &b, ClearAnnotations: internalAnnotations}).Write(resources); err != nil {
+	if err := WriteDocuments(&b, resources); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
@@ -62,11 +56,6 @@ func byIndex(resources []*yaml.RNode) ([]*yaml.RNode, error) {
 		out = append(out, s.r)
 	}
 	return append(out, last...), nil
-}
-
-// WriteDocuments prints resources as YAML documents, without the annotations of their place.
-func WriteDocuments(w io.Writer, resources []*yaml.RNode) error {
-	return kio.ByteWriter{Writer: w, ClearAnnotations: internalAnnotations}.Write(resources)
 }
 
 // WriteResourceList prints resources as one ResourceList, in which the annotations of path, index and indentation stay.

@@ -16,6 +16,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/services/parallel"
 	"github.com/krmfn/krmfn/services/resource"
 )
 
@@ -50,19 +51,24 @@ func (t *Tree) Output(resources []*yaml.RNode, read ...*Package) (Output, error)
 	if err != nil {
 		return Output{}, err
 	}
-	out := Output{}
+	files := make([]File, 0, len(groups))
 	for _, file := range slices.Sorted(maps.Keys(groups)) {
-		if err := t.checkTarget(file, groups, before); err != nil {
-			return Output{}, err
-		}
-		content, err := encode(groups[file])
-		if err != nil {
-			return Output{}, fmt.Errorf("print %s: %w", file, err)
-		}
-		out.Files = append(out.Files, File{Path: file, Content: content})
+		files = append(files, File{Path: file})
 	}
-	out.Changes = changes(before, out.Files)
-	return out, nil
+	err = parallel.Each(len(files), func(i int) (err error) {
+		file := &files[i]
+		if err := t.checkTarget(file.Path, groups, before); err != nil {
+			return err
+		}
+		if file.Content, err = encode(groups[file.Path]); err != nil {
+			return fmt.Errorf("print %s: %w", file.Path, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return Output{}, err
+	}
+	return Output{Files: files, Changes: changes(before, files)}, nil
 }
 
 func changes(before map[string][]byte, files []File) []Change {

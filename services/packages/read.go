@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/kptfile"
+	"github.com/krmfn/krmfn/services/parallel"
 	"github.com/krmfn/krmfn/services/resource"
 )
 
@@ -59,13 +61,21 @@ func (t *Tree) Validate(p *Package) error {
 
 // ReadResources reads the resources of a package. The error names the file.
 func (t *Tree) ReadResources(p *Package) error {
-	for _, file := range t.files[p.Dir] {
-		resources, err := t.readFile(p, file)
-		if err != nil {
-			return err
-		}
-		p.Resources = append(p.Resources, resources...)
+	files := t.files[p.Dir]
+	contents, resources := make([][]byte, len(files)), make([][]*yaml.RNode, len(files))
+	err := parallel.Each(len(files), func(i int) (err error) {
+		contents[i], resources[i], err = t.readFile(p, files[i])
+		return err
+	})
+	if err != nil {
+		return err
 	}
+	for i, file := range files {
+		if len(resources[i]) > 0 {
+			p.files[file] = contents[i]
+		}
+	}
+	p.Resources = append(p.Resources, slices.Concat(resources...)...)
 	return nil
 }
 
@@ -94,19 +104,16 @@ func (t *Tree) checkConfig(p *Package, file string) error {
 	return nil
 }
 
-func (t *Tree) readFile(p *Package, file string) ([]*yaml.RNode, error) {
+func (t *Tree) readFile(p *Package, file string) ([]byte, []*yaml.RNode, error) {
 	content, err := t.source.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	resources, err := parse(content, relative(p.Dir, file), p.Location)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.Location(file), err)
+		return nil, nil, fmt.Errorf("%s: %w", t.Location(file), err)
 	}
-	if len(resources) > 0 {
-		p.files[file] = content
-	}
-	return resources, nil
+	return content, resources, nil
 }
 
 // relative returns a path below dir, relative to it.

@@ -5,11 +5,13 @@ package render
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/services/parallel"
 	"github.com/krmfn/krmfn/services/resource"
 )
 
@@ -30,25 +32,59 @@ func (in *input) encode() ([]byte, error) {
 	if err := in.setIDs(); err != nil {
 		return nil, err
 	}
-	items := &yaml.Node{Kind: yaml.SequenceNode, Tag: yaml.NodeTagSeq}
-	for _, r := range in.selected {
-		items.Content = append(items.Content, r.YNode())
+	parts := in.parts()
+	texts := make([]bytes.Buffer, len(parts))
+	err := parallel.Each(len(parts), func(i int) error {
+		encoder := yaml.NewEncoder(&texts[i])
+		if err := encoder.Encode(parts[i]); err != nil {
+			return err
+		}
+		return encoder.Close()
+	})
+	if err != nil {
+		return nil, err
+	}
+	var list bytes.Buffer
+	for i := range texts {
+		list.Write(texts[i].Bytes())
+	}
+	return list.Bytes(), nil
+}
+
+// partSize is how many items are printed by themselves. What an encoder holds on to grows with all that it has printed.
+const partSize = 50
+
+// parts returns nodes whose texts, one after the other, are the text of the list: its head with the first items, more
+// items, the functionConfig. It is one node where the text of an item could depend on the items around it.
+func (in *input) parts() []*yaml.Node {
+	first, rest := in.selected, []*yaml.RNode(nil)
+	if len(in.selected) > partSize && in.plain() {
+		first, rest = in.selected[:partSize], in.selected[partSize:]
 	}
 	list := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
-		str("apiVersion", 0), str(kio.ResourceListAPIVersion, 0), str("kind", 0), str(kio.ResourceListKind, 0), str("items", 0), items,
+		str("apiVersion", 0), str(kio.ResourceListAPIVersion, 0), str("kind", 0), str(kio.ResourceListKind, 0), str("items", 0), itemsNode(first),
 	}}
-	if in.config != nil {
-		list.Content = append(list.Content, str("functionConfig", 0), in.config.YNode())
+	parts := []*yaml.Node{list}
+	for part := range slices.Chunk(rest, partSize) {
+		parts = append(parts, itemsNode(part))
 	}
-	var b bytes.Buffer
-	encoder := yaml.NewEncoder(&b)
-	if err := encoder.Encode(list); err != nil {
-		return nil, err
+	if in.config == nil {
+		return parts
 	}
-	if err := encoder.Close(); err != nil {
-		return nil, err
+	if len(rest) > 0 {
+		list = &yaml.Node{Kind: yaml.MappingNode}
+		parts = append(parts, list)
 	}
-	return b.Bytes(), nil
+	list.Content = append(list.Content, str("functionConfig", 0), in.config.YNode())
+	return parts
+}
+
+func itemsNode(items []*yaml.RNode) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.SequenceNode, Tag: yaml.NodeTagSeq}
+	for _, r := range items {
+		n.Content = append(n.Content, r.YNode())
+	}
+	return n
 }
 
 func (in *input) setIDs() error {

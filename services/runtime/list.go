@@ -17,7 +17,6 @@ import (
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/functions"
-	"github.com/krmfn/krmfn/services/resourcelist"
 )
 
 // EvaluateList runs a curated function on a list in memory, in place. Report and error are as those of Evaluate, and the
@@ -38,16 +37,15 @@ func (b Builtin) EvaluateList(ctx context.Context, image string, list *fn.Resour
 		Implementation: f.Name + " " + f.Version,
 		Timings:        &evaluationv1.Timings{Execute: durationpb.New(time.Since(begin))},
 	}
-	results, printErr := resultsOf(list)
-	switch {
-	case panicked:
+	if panicked {
 		return failed(report, nil, err, true).Report, nil
-	case err != nil:
-		return failed(report, results, err, false).Report, nil
-	case printErr == nil:
-		report.Results, printErr = resourcelist.Results(results)
 	}
-	if printErr != nil {
+	results, printErr := resultsOf(list)
+	if err != nil {
+		report.Results = results
+		return failed(report, nil, err, false).Report, nil
+	}
+	if report.Results = results; printErr != nil {
 		report.ExitCode = 1
 		return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID, printErr.Error()).Report, nil
 	}
@@ -69,11 +67,6 @@ func processList(ctx context.Context, f functions.Function, list *fn.ResourceLis
 		err = errFailed
 	}
 	return false, err
-}
-
-// resultsOf prints the results of a list as a list without items.
-func resultsOf(list *fn.ResourceList) ([]byte, error) {
-	return (&fn.ResourceList{Results: list.Results}).ToYAML()
 }
 
 // sortItems brings items into the order of the SDK's output: by apiVersion, kind, namespace and name.

@@ -1,0 +1,86 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// A list that is printed in parts is the same as one printed as a whole.
+func TestPartsMakeTheList(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := &input{}
+		some := rapid.SliceOfN(rapid.Custom(item), 1, 5).Draw(t, "some")
+		for i := range rapid.IntRange(0, 3*partSize).Draw(t, "items") {
+			in.selected = append(in.selected, yaml.MustParse(some[i%len(some)]))
+		}
+		if len(in.selected) > partSize && rapid.Bool().Draw(t, "odd") {
+			// As items of a function's output have them.
+			odd := in.selected[rapid.IntRange(partSize-1, partSize).Draw(t, "border")].YNode()
+			switch comment := "# one\n# two"; rapid.IntRange(0, 2).Draw(t, "comment") {
+			case 0:
+				odd.HeadComment = comment
+			case 1:
+				odd.FootComment = comment
+			default:
+				odd.Content[len(odd.Content)-2].FootComment = comment
+			}
+		}
+		if rapid.Bool().Draw(t, "configured") {
+			in.config = yaml.MustParse(item(t))
+		}
+		in.all = in.selected
+		got, err := in.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want bytes.Buffer
+		whole := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
+			str("apiVersion", 0), str("config.kubernetes.io/v1", 0), str("kind", 0), str("ResourceList", 0), str("items", 0), itemsNode(in.selected),
+		}}
+		if in.config != nil {
+			whole.Content = append(whole.Content, str("functionConfig", 0), in.config.YNode())
+		}
+		if err := yaml.NewEncoder(&want).Encode(whole); err != nil {
+			t.Fatal(err)
+		}
+		text := withoutIDs(string(got))
+		if diff := cmp.Diff(want.String(), text); diff != "" {
+			t.Fatalf("(-whole +parts):\n%s", diff)
+		}
+	})
+}
+
+// withoutIDs takes the annotations out that only the function is to see.
+func withoutIDs(list string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(list) {
+		if !strings.HasPrefix(line, "      internal.config.kubernetes.io/id:") && !strings.HasPrefix(line, "      config.k8s.io/id:") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// item draws a resource with comments and scalars of all kinds, and nothing that needs the list to be printed as a whole.
+func item(t *rapid.T) string {
+	var b strings.Builder
+	b.WriteString("apiVersion: v1\nkind: ConfigMap # line\nmetadata:\n  name: x\n  annotations:\n    # before\n    a: b\n")
+	for i := range rapid.IntRange(0, 3).Draw(t, "fields") {
+		value := rapid.SampledFrom([]string{
+			"plain", "'single'", `"double \n \" x"`, "1.50", "~", "{a: b, c: [d]}", "[]", "|\n  a\n   b\n\n  c", "|+\n  a\n\n", "|-\n  a\n",
+			"a # comment", "\n  deep:\n    deeper: x # y", "\n  # before\n  a: b", "\n- a # x\n-  b: c\n   # y\n   d: e # f", `""`,
+		}).Draw(t, "value")
+		fmt.Fprintf(&b, "field%d: %s\n", i, value)
+	}
+	return b.String()
+}
