@@ -109,3 +109,24 @@ func (e *OutputError) Error() string { return e.Err.Error() }
 
 // Unwrap returns what is wrong with the output.
 func (e *OutputError) Unwrap() error { return e.Err }
+
+// SaveError says that what functions have made of the resources cannot be files.
+type SaveError struct {
+	// Err is why. Render is the error that ended the render; nil where it had succeeded.
+	Err, Render error
+}
+
+func (e *SaveError) Error() string {
+	if e.Render == nil {
+		return fmt.Sprintf("failed to save resources: %v", e.Err)
+	}
+	return fmt.Sprintf("failed to save resources: %v (original render error: %v)", e.Err, e.Render)
+}
+
+// Unwrap returns the errors that there are.
+func (e *SaveError) Unwrap() []error {
+	if e.Render == nil {
+		return []error{e.Err}
+	}
+	return []error{e.Err, e.Render}
+}

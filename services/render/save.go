@@ -4,8 +4,6 @@
 package render
 
 import (
-	"fmt"
-
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 )
 
@@ -28,13 +26,8 @@ func (r *Result) output(root *node, out outcome, options Options) (err error) {
 		attribute(out.resources)
 	}
 	r.Output, err = r.Tree.Output(out.resources, out.read...)
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case out.err != nil:
-		err = fmt.Errorf("failed to save resources: %w (original render error: %w)", err, out.err)
-	default:
-		err = fmt.Errorf("failed to save resources: %w", err)
 	}
-	return &Error{Op: opPackage, Package: root.location, Err: err}
+	return &Error{Op: opPackage, Package: root.location, Err: &SaveError{Err: err, Render: out.err}}
 }

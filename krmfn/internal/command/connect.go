@@ -78,7 +78,7 @@ func (r ownRuntime) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 func (c *command) connectTo(ctx context.Context, f *runnerFlags) (functionRuntime, func(), error) {
 	conn, err := dial(f.address, f)
 	if err != nil {
-		return nil, nil, &usageError{fmt.Errorf("--runner: %w", err)}
+		return nil, nil, &usageError{fmt.Errorf("--runner is %q, want host:port", f.address)}
 	}
 	if err := checkHealth(ctx, conn); err != nil {
 		return nil, nil, errors.Join(unreachable(ctx, f.address, err), conn.Close())

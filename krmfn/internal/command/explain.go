@@ -43,6 +43,10 @@ func (c *command) explain(code int, err error) string {
 // cause words what went wrong without where; "" for a function that has failed by itself, which has been shown.
 func cause(err error) string {
 	err = innermost(err)
+	// What the functions have said is not all, then.
+	if isSaveError(err) {
+		return err.Error()
+	}
 	if failed, ok := errors.AsType[*render.FunctionError](err); ok {
 		return failure(failed)
 	}
@@ -82,10 +86,7 @@ func innermost(err error) error {
 
 // isSaveError tells whether it was not the functions that failed, but making files of what they made.
 func isSaveError(err error) bool {
-	if err == nil {
-		return false
-	}
-	return errors.As(err, new(*writeError)) || strings.HasPrefix(innermost(err).Error(), "failed to save resources: ")
+	return errors.As(err, new(*writeError)) || errors.As(err, new(*render.SaveError))
 }
 
 // notFound returns the text of the error that no evaluator knows a function; "" when err is another.
