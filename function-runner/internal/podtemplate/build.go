@@ -1,0 +1,112 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podtemplate
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The labels and annotations of function pods. The first two are Porch's.
+const (
+	// ImageLabel has the name of the pod, by which its Service selects it.
+	ImageLabel = "fn.kpt.dev/image"
+	// TemplateAnnotation has the version of the template.
+	TemplateAnnotation = "fn.kpt.dev/template-version"
+	// PoolLabel has the hash of the pool, and SlotLabel the slot: who sees a pod knows by them whose it is.
+	PoolLabel = "krmfn.dev/pool"
+	SlotLabel = "krmfn.dev/slot"
+	// ReferenceAnnotation has the image as it was asked for, which a label could not hold.
+	ReferenceAnnotation = "krmfn.dev/image"
+)
+
+// Function is what one function's pods have in particular.
+type Function struct {
+	// Reference is the image as it was asked for, and Image the one that runs: by digest, so that it is the same one for all
+	// pods of a pool.
+	Reference, Image string
+	// Command is the image's entrypoint and command.
+	Command []string
+	// User is the image's own user, as its configuration has it: a number, a name, with or without a group; "" for none.
+	User string
+	// Pool is the hash of the pool.
+	Pool string
+	// MaxMessageSize is the most bytes of one message that the wrapper server takes.
+	MaxMessageSize int
+	// Resources take the place of the template's, where they are set.
+	Resources corev1.ResourceRequirements
+	// PullSecrets are added to those of the template.
+	PullSecrets []string
+}
+
+// Build returns the pod of a function in a slot, and its Service, both with the name given.
+func (t *Template) Build(f *Function, namespace, name string, slot int) (*corev1.Pod, *corev1.Service, error) {
+	if len(f.Command) == 0 {
+		return nil, nil, fmt.Errorf("image %s has neither entrypoint nor command: it is no function", f.Reference)
+	}
+	pod := t.Pod.DeepCopy()
+	pod.TypeMeta = metav1.TypeMeta{}
+	pod.Name, pod.Namespace = name, namespace
+	pod.Labels = with(pod.Labels, map[string]string{ImageLabel: name, PoolLabel: f.Pool, SlotLabel: strconv.Itoa(slot)})
+	pod.Annotations = with(pod.Annotations, map[string]string{TemplateAnnotation: t.Version, ReferenceAnnotation: f.Reference})
+	container := functionOf(pod)
+	container.Image = f.Image
+	container.Args = append(container.Args, "--port", strconv.Itoa(Port), "--max-request-body-size", strconv.Itoa(f.MaxMessageSize), "--")
+	container.Args = append(container.Args, f.Command...)
+	f.resources(container)
+	if t.imageUser {
+		f.user(pod.Spec.SecurityContext)
+	}
+	for _, secret := range f.PullSecrets {
+		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret})
+	}
+	return pod, t.service(namespace, name), nil
+}
+
+func (t *Template) service(namespace, name string) *corev1.Service {
+	service := t.Service.DeepCopy()
+	service.TypeMeta = metav1.TypeMeta{}
+	service.Name, service.Namespace, service.GenerateName = name, namespace, ""
+	service.Labels = with(service.Labels, map[string]string{"app.kubernetes.io/name": name})
+	service.Spec.Selector = with(service.Spec.Selector, map[string]string{ImageLabel: name})
+	return service
+}
+
+func (f *Function) resources(c *corev1.Container) {
+	if f.Resources.Requests != nil {
+		c.Resources.Requests = f.Resources.Requests
+	}
+	if f.Resources.Limits != nil {
+		c.Resources.Limits = f.Resources.Limits
+	}
+}
+
+// user has the function run as the image's own user where that is a number other than root's. Of a name the kubelet cannot
+// tell whether it is root.
+func (f *Function) user(context *corev1.PodSecurityContext) {
+	user, group, _ := strings.Cut(f.User, ":")
+	uid, err := strconv.ParseInt(user, 10, 32)
+	if err != nil || uid <= 0 {
+		return
+	}
+	context.RunAsUser = &uid
+	if gid, err := strconv.ParseInt(group, 10, 32); err == nil && gid > 0 {
+		context.RunAsGroup = &gid
+	}
+}
+
+func with(before, added map[string]string) map[string]string {
+	all := maps.Clone(added)
+	for key, value := range before {
+		if _, ours := added[key]; !ours {
+			all[key] = value
+		}
+	}
+	return all
+}

@@ -1,0 +1,120 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podtemplate
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Injection is how the wrapper server comes into a pod.
+type Injection int
+
+const (
+	// InitContainer has it copied by a container that runs before the function's. It works everywhere.
+	InitContainer Injection = iota
+	// ImageVolume mounts its image, which takes about a second less. It takes Kubernetes 1.35, or a feature gate, and a
+	// container runtime that knows of it.
+	ImageVolume
+)
+
+const (
+	toolsVolume = "wrapper-server-tools"
+	// imageDir is where the wrapper server is in its image.
+	imageDir  = "/home/nonroot/wrapper-server"
+	tmpVolume = "tmp"
+	// nobody is whom functions run as whose image does not say.
+	nobody = 65534
+)
+
+// tmpSize is the most that a function may write to files.
+var tmpSize = resource.MustParse("256Mi")
+
+// Default returns the template for where none is given.
+func Default(wrapperImage string, injection Injection) (*Template, error) {
+	t := &Template{
+		imageUser: true,
+		Pod: corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}},
+			Spec: corev1.PodSpec{
+				Containers:                   []corev1.Container{functionContainer()},
+				Volumes:                      []corev1.Volume{{Name: tmpVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &tmpSize}}}},
+				AutomountServiceAccountToken: new(false),
+				EnableServiceLinks:           new(false),
+				SecurityContext: &corev1.PodSecurityContext{
+					RunAsNonRoot: new(true), RunAsUser: new(int64(nobody)), RunAsGroup: new(int64(nobody)), FSGroup: new(int64(nobody)),
+					SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+				},
+			},
+		},
+		Service: corev1.Service{Spec: corev1.ServiceSpec{
+			Type:  corev1.ServiceTypeClusterIP,
+			Ports: []corev1.ServicePort{{Port: Port, TargetPort: intstr.FromInt32(Port), Protocol: corev1.ProtocolTCP}},
+		}},
+	}
+	t.inject(wrapperImage, injection)
+	return t.versioned()
+}
+
+func functionContainer() corev1.Container {
+	return corev1.Container{
+		Name: FunctionContainer,
+		Env: []corev1.EnvVar{
+			{Name: "OTEL_METRICS_EXPORTER", Value: "prometheus"},
+			{Name: "OTEL_TRACES_EXPORTER", Value: "none"},
+			{Name: "OTEL_EXPORTER_PROMETHEUS_HOST", Value: "0.0.0.0"},
+		},
+		VolumeMounts:    []corev1.VolumeMount{{Name: toolsVolume, MountPath: ToolsDir, ReadOnly: true}, {Name: tmpVolume, MountPath: "/tmp"}},
+		SecurityContext: restricted(),
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m"), corev1.ResourceMemory: resource.MustParse("512Mi")},
+			Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")},
+		},
+		ReadinessProbe: healthProbe(5, 5),
+		LivenessProbe:  healthProbe(30, 10),
+	}
+}
+
+// healthProbe asks the wrapper server itself. The function runner does not wait for it: it asks, too.
+func healthProbe(period, timeout int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler:  corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: Port}},
+		PeriodSeconds: period, TimeoutSeconds: timeout,
+	}
+}
+
+func restricted() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: new(false),
+		ReadOnlyRootFilesystem:   new(true),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}
+
+// inject brings the wrapper server to ToolsDir, and has the function's container start it.
+func (t *Template) inject(wrapperImage string, injection Injection) {
+	spec, function := &t.Pod.Spec, t.function()
+	if injection == ImageVolume {
+		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: toolsVolume, VolumeSource: corev1.VolumeSource{
+			Image: &corev1.ImageVolumeSource{Reference: wrapperImage},
+		}})
+		function.Command = []string{ToolsDir + imageDir + "/wrapper-server"}
+		return
+	}
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: toolsVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	spec.InitContainers = []corev1.Container{{
+		Name:            "copy-wrapper-server",
+		Image:           wrapperImage,
+		Command:         []string{"cp", "-a", imageDir + "/.", ToolsDir},
+		VolumeMounts:    []corev1.VolumeMount{{Name: toolsVolume, MountPath: ToolsDir}},
+		SecurityContext: restricted(),
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
+			Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("64Mi")},
+		},
+	}}
+	function.Command = []string{ToolsDir + "/wrapper-server"}
+}

@@ -1,0 +1,166 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podtemplate_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+)
+
+// porchTemplate is as those that Porch's documentation has: an annotation stands where none belongs.
+const porchTemplate = `
+apiVersion: v1
+kind: Pod
+annotations:
+  cluster-autoscaler.kubernetes.io/safe-to-evict: true
+metadata: {name: fixed, labels: {team: a}}
+spec:
+  initContainers:
+  - name: copy-wrapper-server
+    image: registry.example.org/tools/wrapper-server:1.0
+    command: [cp, -a, /wrapper-server/., /wrapper-server-tools]
+    volumeMounts: [{name: wrapper-server-tools, mountPath: /wrapper-server-tools}]
+  containers:
+  - {name: sidecar, image: proxy}
+  - name: function
+    image: placeholder
+    command: [/wrapper-server-tools/wrapper-server]
+    args: [--verbosity=3]
+  imagePullSecrets: [{name: mine}]
+  volumes: [{name: wrapper-server-tools, emptyDir: {}}]
+`
+
+const porchService = `
+apiVersion: v1
+kind: Service
+metadata: {annotations: {note: kept}}
+spec:
+  ports: [{port: 9446, targetPort: 9446, protocol: TCP}]
+  selector: {fn.kpt.dev/image: placeholder, extra: kept}
+`
+
+func configMap(pod, service string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "templates"},
+		Data:       map[string]string{"template": pod, "serviceTemplate": service},
+	}
+}
+
+func function() *podtemplate.Function {
+	return &podtemplate.Function{
+		Reference: "r.io/fn:v1", Image: "r.io/fn@sha256:1", Command: []string{"/fn", "--x"}, Pool: "0123abcd", MaxMessageSize: 1000,
+		PullSecrets: []string{"auth-secret"},
+	}
+}
+
+func build(t *testing.T, template *podtemplate.Template, f *podtemplate.Function) (*corev1.Pod, *corev1.Service) {
+	t.Helper()
+	pod, service, err := template.Build(f, "fns", "fn-v1-2-0123abcd", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pod, service
+}
+
+func TestTemplateOfPorch(t *testing.T) {
+	t.Parallel()
+	template, err := podtemplate.Parse(configMap(porchTemplate, porchService))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := function()
+	f.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
+	pod, service := build(t, template, f)
+	want := metav1.ObjectMeta{
+		Name: "fn-v1-2-0123abcd", Namespace: "fns",
+		Labels:      map[string]string{"team": "a", "fn.kpt.dev/image": "fn-v1-2-0123abcd", "krmfn.dev/pool": "0123abcd", "krmfn.dev/slot": "2"},
+		Annotations: map[string]string{"fn.kpt.dev/template-version": template.Version, "krmfn.dev/image": "r.io/fn:v1"},
+	}
+	if diff := cmp.Diff(want, pod.ObjectMeta); diff != "" {
+		t.Errorf("metadata of the pod (-want +got):\n%s", diff)
+	}
+	want = metav1.ObjectMeta{
+		Name: "fn-v1-2-0123abcd", Namespace: "fns", Labels: map[string]string{"app.kubernetes.io/name": "fn-v1-2-0123abcd"},
+		Annotations: map[string]string{"note": "kept"},
+	}
+	if diff := cmp.Diff(want, service.ObjectMeta); diff != "" {
+		t.Errorf("metadata of the Service (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"fn.kpt.dev/image": "fn-v1-2-0123abcd", "extra": "kept"}, service.Spec.Selector); diff != "" {
+		t.Errorf("selector (-want +got):\n%s", diff)
+	}
+	c := pod.Spec.Containers[1]
+	args := []string{"--verbosity=3", "--port", "9446", "--max-request-body-size", "1000", "--", "/fn", "--x"}
+	if diff := cmp.Diff(args, c.Args); diff != "" || c.Image != "r.io/fn@sha256:1" || c.Resources.Limits.Memory().String() != "1Gi" {
+		t.Errorf("container %+v, arguments (-want +got):\n%s", c, diff)
+	}
+	if pod.Spec.Containers[0].Image != "proxy" || pod.Spec.SecurityContext != nil || len(pod.Spec.ImagePullSecrets) != 2 {
+		t.Errorf("the rest of the template has changed: %+v", pod.Spec)
+	}
+	again, _ := build(t, template, function())
+	if len(again.Spec.ImagePullSecrets) != 2 || again.Spec.Containers[1].Resources.Limits != nil {
+		t.Error("a pod has changed the template")
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		cm   *corev1.ConfigMap
+		want string
+	}{
+		"no pod": {&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, "function pod template with key template does not exist in ConfigMap x"},
+		"no service": {
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Data: map[string]string{"template": porchTemplate}},
+			"function service template with key serviceTemplate does not exist in ConfigMap x",
+		},
+		"broken pod":     {configMap("a: [", porchService), "unable to decode function pod template: key template of ConfigMap templates: "},
+		"broken service": {configMap(porchTemplate, "spec: 3"), "unable to decode function service template: "},
+		"no function":    {configMap("spec: {containers: [{name: other}]}", porchService), `has no container with the name "function"`},
+	} {
+		if _, err := podtemplate.Parse(tc.cm); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %s", name, err, tc.want)
+		}
+	}
+	template, err := podtemplate.Default("wrapper", podtemplate.InitContainer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := template.Build(&podtemplate.Function{Reference: "r.io/empty"}, "fns", "a", 1); err == nil ||
+		!strings.Contains(err.Error(), "image r.io/empty has neither entrypoint nor command") {
+		t.Errorf("an image without a command: %v", err)
+	}
+}
+
+// The version follows what the template says and nothing else.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	first, err := podtemplate.Parse(configMap(porchTemplate, porchService))
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := configMap(porchTemplate+"\n# a comment\n", porchService)
+	edited.ResourceVersion = "7"
+	same, err := podtemplate.Parse(edited)
+	if err != nil || same.Version != first.Version {
+		t.Errorf("%v: a comment makes another version", err)
+	}
+	other, err := podtemplate.Parse(configMap(porchTemplate, strings.Replace(porchService, "note: kept", "note: new", 1)))
+	if err != nil || other.Version == first.Version {
+		t.Errorf("%v: another Service makes no other version", err)
+	}
+	initContainer, err1 := podtemplate.Default("a", podtemplate.InitContainer)
+	imageVolume, err2 := podtemplate.Default("a", podtemplate.ImageVolume)
+	newer, err3 := podtemplate.Default("b", podtemplate.ImageVolume)
+	if err1 != nil || err2 != nil || err3 != nil || initContainer.Version == imageVolume.Version || imageVolume.Version == newer.Version {
+		t.Errorf("versions %v, %v, %v", initContainer, imageVolume, newer)
+	}
+}
