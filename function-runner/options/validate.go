@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/krmfn/krmfn/services/flags"
 )
 
 // dnsLabel is what Kubernetes allows as the name of a namespace; dnsName of a ConfigMap or Secret.
@@ -16,25 +18,9 @@ var (
 	dnsName  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 )
 
-// rule is one thing that must hold.
-type rule struct {
-	holds bool
-	flag  string
-	value any
-	want  string
-}
-
-// validate checks all settings and names every flag that is wrong, so that one start tells all.
+// validate names every flag that is wrong.
 func (o *Options) validate(args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("unexpected argument %q", args[0])
-	}
 	var problems []error
-	for _, r := range o.rules() {
-		if !r.holds {
-			problems = append(problems, fmt.Errorf("--%s is %q, want %s", r.flag, fmt.Sprint(r.value), r.want))
-		}
-	}
 	for name := range strings.SplitSeq(o.DisableRuntimes, ",") {
 		switch strings.TrimSpace(name) {
 		case "", RuntimeExec, RuntimePod:
@@ -45,43 +31,31 @@ func (o *Options) validate(args []string) error {
 	if o.Registry.TLS && !o.Registry.Private {
 		problems = append(problems, errors.New("--enable-private-registries-tls takes effect only with --enable-private-registries"))
 	}
-	return joinLine(problems)
+	return flags.Check(args, o.rules(), problems...)
 }
 
-func (o *Options) rules() []rule {
-	const positive = "more than 0"
+func (o *Options) rules() []flags.Rule {
+	const positive = flags.Positive
 	l, p, r := o.Limits, o.Pod, o.Registry
-	return []rule{
-		{o.Port >= 0 && o.Port <= 65535, "port", o.Port, "0 to 65535"},
-		{o.Log.Level >= 0, "log-level", o.Log.Level, "0 or more"},
-		{o.Log.Format == "json" || o.Log.Format == "text", "log-format", o.Log.Format, "json or text"},
-		{!strings.Contains(o.DefaultImagePrefix, "://") && !strings.ContainsAny(o.DefaultImagePrefix, " ?#"), "default-image-prefix", o.DefaultImagePrefix, "a registry path without a scheme"},
-		{l.MaxMessageSize > 0, "max-request-body-size", l.MaxMessageSize, positive},
-		{l.MaxListSize >= int64(l.MaxMessageSize), "max-resource-list-size", l.MaxListSize, "at least --max-request-body-size"},
-		{l.MaxEvaluationTime > 0, "max-evaluation-time", l.MaxEvaluationTime, positive},
-		{l.MaxConcurrent > 0, "max-concurrent-evaluations", l.MaxConcurrent, positive},
-		{l.MaxQueued >= 0, "max-queued-evaluations", l.MaxQueued, "0 or more"},
-		{o.DrainTimeout > 0, "drain-timeout", o.DrainTimeout, positive},
-		{dnsLabel.MatchString(p.Namespace), "pod-namespace", p.Namespace, "the name of a namespace"},
-		{p.TTL > 0, "pod-ttl", p.TTL, positive},
-		{p.ScanInterval > 0, "scan-interval", p.ScanInterval, positive},
-		{p.Template == "" || dnsName.MatchString(p.Template), "function-pod-template", p.Template, "the name of a ConfigMap"},
-		{p.MaxWaitlist > 0, "max-waitlist-length", p.MaxWaitlist, positive},
-		{p.MaxPods > 0, "max-parallel-pods-per-function", p.MaxPods, positive},
-		{dnsName.MatchString(r.AuthSecret), "registry-auth-secret-name", r.AuthSecret, "the name of a Secret"},
+	return []flags.Rule{
+		flags.That(o.Port >= 0 && o.Port <= 65535, "port", o.Port, "0 to 65535"),
+		flags.That(o.Log.Level >= 0, "log-level", o.Log.Level, "0 or more"),
+		flags.That(o.Log.Format == "json" || o.Log.Format == "text", "log-format", o.Log.Format, "json or text"),
+		flags.That(!strings.Contains(o.DefaultImagePrefix, "://") && !strings.ContainsAny(o.DefaultImagePrefix, " ?#"), "default-image-prefix", o.DefaultImagePrefix, "a registry path without a scheme"),
+		flags.That(l.MaxMessageSize > 0, "max-request-body-size", l.MaxMessageSize, positive),
+		flags.That(l.MaxListSize >= int64(l.MaxMessageSize), "max-resource-list-size", l.MaxListSize, "at least --max-request-body-size"),
+		flags.That(l.MaxEvaluationTime > 0, "max-evaluation-time", l.MaxEvaluationTime, positive),
+		flags.That(l.MaxConcurrent > 0, "max-concurrent-evaluations", l.MaxConcurrent, positive),
+		flags.That(l.MaxQueued >= 0, "max-queued-evaluations", l.MaxQueued, "0 or more"),
+		flags.That(o.DrainTimeout > 0, "drain-timeout", o.DrainTimeout, positive),
+		flags.That(dnsLabel.MatchString(p.Namespace), "pod-namespace", p.Namespace, "the name of a namespace"),
+		flags.That(p.TTL > 0, "pod-ttl", p.TTL, positive),
+		flags.That(p.ScanInterval > 0, "scan-interval", p.ScanInterval, positive),
+		flags.That(p.Template == "" || dnsName.MatchString(p.Template), "function-pod-template", p.Template, "the name of a ConfigMap"),
+		flags.That(p.MaxWaitlist > 0, "max-waitlist-length", p.MaxWaitlist, positive),
+		flags.That(p.MaxPods > 0, "max-parallel-pods-per-function", p.MaxPods, positive),
+		flags.That(dnsName.MatchString(r.AuthSecret), "registry-auth-secret-name", r.AuthSecret, "the name of a Secret"),
 	}
-}
-
-// joinLine makes one error of one line.
-func joinLine(problems []error) error {
-	if len(problems) == 0 {
-		return nil
-	}
-	texts := make([]string, len(problems))
-	for i, p := range problems {
-		texts[i] = p.Error()
-	}
-	return errors.New(strings.Join(texts, "; "))
 }
 
 // The evaluators that --disable-runtimes knows.

@@ -5,13 +5,12 @@ package options
 
 import (
 	"flag"
-	"fmt"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
+
+	"github.com/krmfn/krmfn/services/flags"
 )
 
 var update = flag.Bool("update", false, "write the reference of flags anew")
@@ -21,24 +20,10 @@ const reference = "../../docs/task-handler.md"
 // The reference of flags says what the flags say of themselves.
 func TestReference(t *testing.T) {
 	t.Parallel()
-	var o Options
-	var text strings.Builder
-	text.WriteString("# Flags of task-handler\n\nThis page is generated from the flags: " +
-		"`go -C task-handler test ./options -run TestReference -update`.\n\n" +
-		"A value that makes no sense is refused at start.\n\n" +
-		"| flag | default | |\n| --- | --- | --- |\n")
-	o.Flags().VisitAll(func(f *pflag.Flag) {
-		value := "`" + f.DefValue + "`"
-		switch {
-		case f.Name == "max-concurrent-renders":
-			value = "4 × processors"
-		case f.DefValue == "":
-			value = ""
-		}
-		fmt.Fprintf(&text, "| `--%s` | %s | %s |\n", f.Name, value, f.Usage)
-	})
+	page := flags.Reference(new(Options).Flags(), "go -C task-handler test ./options -run TestReference -update",
+		"A value that makes no sense is refused at start.", map[string]string{"max-concurrent-renders": "4 × processors"})
 	if *update {
-		if err := os.WriteFile(reference, []byte(text.String()), 0o644); err != nil {
+		if err := os.WriteFile(reference, []byte(page), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,7 +31,7 @@ func TestReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(text.String(), string(got)); diff != "" {
-		t.Errorf("%s is not up to date, see its second line (-want +got):\n%s", reference, diff)
+	if diff := cmp.Diff(page, string(got)); diff != "" {
+		t.Errorf("%s is not up to date, see its third line (-want +got):\n%s", reference, diff)
 	}
 }

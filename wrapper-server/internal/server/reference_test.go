@@ -5,13 +5,12 @@ package server
 
 import (
 	"flag"
-	"fmt"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
+
+	"github.com/krmfn/krmfn/services/flags"
 )
 
 var update = flag.Bool("update", false, "write the reference of flags anew")
@@ -21,18 +20,12 @@ const reference = "../../../docs/wrapper-server.md"
 // The reference of flags says what the flags say of themselves.
 func TestReference(t *testing.T) {
 	t.Parallel()
-	var o options
-	var text strings.Builder
-	text.WriteString("# Flags of wrapper-server\n\nThis page is generated from the flags: " +
-		"`go -C wrapper-server test ./internal/server -run TestReference -update`.\n\n" +
-		"The function's command stands behind `--`: `wrapper-server [flags] -- ENTRYPOINT [ARG...]`. Called as `cp` or as\n" +
-		"`grpc-health-probe`, the binary is `cp -a SOURCE... TARGET` or the probe (`-addr`, `-service`, `-connect-timeout`,\n" +
-		"`-rpc-timeout`).\n\n| flag | default | |\n| --- | --- | --- |\n")
-	o.flags().VisitAll(func(f *pflag.Flag) {
-		fmt.Fprintf(&text, "| `--%s` | `%s` | %s |\n", f.Name, f.DefValue, f.Usage)
-	})
+	page := flags.Reference(new(options).flags(), "go -C wrapper-server test ./internal/server -run TestReference -update",
+		"The function's command stands behind `--`: `wrapper-server [flags] -- ENTRYPOINT [ARG...]`. Called as `cp` or as\n"+
+			"`grpc-health-probe`, the binary is `cp -a SOURCE... TARGET` or the probe (`-addr`, `-service`, `-connect-timeout`,\n"+
+			"`-rpc-timeout`).", nil)
 	if *update {
-		if err := os.WriteFile(reference, []byte(text.String()), 0o644); err != nil {
+		if err := os.WriteFile(reference, []byte(page), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,7 +33,7 @@ func TestReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(text.String(), string(got)); diff != "" {
+	if diff := cmp.Diff(page, string(got)); diff != "" {
 		t.Errorf("%s is not up to date, see its third line (-want +got):\n%s", reference, diff)
 	}
 }
