@@ -41,18 +41,37 @@ func (d *Dir) write(p string, content []byte) error {
 	if err != nil {
 		return err
 	}
+	if err := d.writable(p); err != nil {
+		return err
+	}
 	if err := d.root.MkdirAll(path.Dir(p), 0o777); err != nil {
 		return err
 	}
 	// The name is no resource file's, so that one left behind by a crash is not taken for one.
 	temp := path.Join(path.Dir(p), ".krmfn-"+rand.Text()+".tmp")
-	if err := d.create(temp, p, content); err != nil {
-		return errors.Join(err, d.root.Remove(temp))
+	err = d.create(temp, p, content)
+	if err == nil {
+		err = d.root.Rename(temp, p)
 	}
-	if err := d.root.Rename(temp, p); err != nil {
-		return errors.Join(err, d.root.Remove(temp))
+	if err == nil {
+		return nil
 	}
-	return nil
+	if rerr := d.root.Remove(temp); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+		return fmt.Errorf("%w (and %w)", err, rerr)
+	}
+	return err
+}
+
+// writable tells why the user may not write to a file. Replacing one takes no such right, but who has taken it away means it.
+func (d *Dir) writable(p string) error {
+	f, err := d.root.OpenFile(p, os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // create makes a file with the mode of another.

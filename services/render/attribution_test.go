@@ -21,9 +21,9 @@ func TestAttribution(t *testing.T) {
 	for before, want := range map[string]string{
 		"":                                   "  annotations:\n    " + key + "'krm-fn'\n",
 		"  annotations:\n    a: b\n":         "  annotations:\n    a: b\n    " + key + "'krm-fn'\n",
-		"  annotations:\n    " + key + "x\n": "  annotations:\n    " + key + "'x,krm-fn'\n",
-		"  annotations:\n    " + key + "krm-pkg\n":          "  annotations:\n    " + key + "'krm-pkg-fn'\n",
-		"  annotations:\n    " + key + "x,krm-pkg-live,y\n": "  annotations:\n    " + key + "'x,krm-pkg-fn-live,y'\n",
+		"  annotations:\n    " + key + "x\n": "  annotations:\n    " + key + "x,krm-fn\n",
+		"  annotations:\n    " + key + "krm-pkg\n":          "  annotations:\n    " + key + "krm-pkg-fn\n",
+		"  annotations:\n    " + key + "x,krm-pkg-live,y\n": "  annotations:\n    " + key + "x,krm-pkg-fn-live,y\n",
 	} {
 		files := map[string]string{"Kptfile": kpt(""), "sub/Kptfile": kpt(""), "sub/b.yaml": bucket(before), "a.yaml": cm("a")}
 		for _, off := range []bool{false, true} {

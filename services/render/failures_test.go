@@ -5,13 +5,20 @@ package render_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/process"
 	"github.com/krmfn/krmfn/services/render"
+	"github.com/krmfn/krmfn/services/runtime"
 )
 
 func TestFailures(t *testing.T) {
@@ -168,5 +175,51 @@ func TestFailureKeepsTheStateBefore(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, r.events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// What no exit code says, the status says.
+func TestStatusSaysWhatNoExitCodeSays(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[evaluationv1.FailureReason]string{
+		evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID: "no list",
+		evaluationv1.FailureReason_FAILURE_REASON_DEADLINE:       "no list",
+		evaluationv1.FailureReason_FAILURE_REASON_START:          "no list",
+		evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE:      "already handled error",
+	} {
+		evaluator := evaluation.Func(func(context.Context, evaluation.Request) (evaluation.Response, error) {
+			return evaluation.Failed(&evaluationv1.Evaluation{ExitCode: 0}, reason, "no list"), nil
+		})
+		source, err := packages.NewMemory(map[string]string{"Kptfile": kpt(mutators("bad"))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := render.Package(t.Context(), source, render.Options{Evaluator: evaluator, WriteStatus: true})
+		if err == nil || len(result.Output.Changes) != 1 {
+			t.Fatalf("%v: %v", err, result.Output.Changes)
+		}
+		if status := string(result.Output.Changes[0].After); !strings.Contains(status, want) {
+			t.Errorf("%v: status is\n%s", reason, status)
+		}
+	}
+}
+
+// A command line that makes no sense is found before any function runs.
+func TestCommandLinesAreCheckedFirst(t *testing.T) {
+	t.Parallel()
+	processes := process.NewRunner(process.Limits{}, t.TempDir())
+	defer processes.Close()
+	source, err := packages.NewMemory(map[string]string{"Kptfile": kpt(mutators(`{exec: "cat"}`, `{exec: "sh -c 'x"}`))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := render.Package(t.Context(), source, render.Options{Exec: runtime.Exec{Runner: processes, Env: os.Environ()}})
+	if err == nil || !strings.HasSuffix(err.Error(), `pipeline.run: exec command "sh -c 'x" must be valid: EOF found when expecting closing quote`) {
+		t.Errorf("got %v", err)
+	}
+	for _, f := range result.Report.Functions {
+		if f.Ran {
+			t.Errorf("%s has run", f.Title())
+		}
 	}
 }

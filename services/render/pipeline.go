@@ -126,12 +126,18 @@ func (s *step) resolve(options Options) error {
 		if options.Exec == nil {
 			return errors.New("must run with `--allow-exec` option to allow running function binaries")
 		}
+		if c, ok := options.Exec.(checker); ok {
+			return c.Check(s.spec.Exec)
+		}
 		return nil
 	}
 	ref, err := image.ForFunction(s.spec.Image, s.spec.Tag, options.ImagePrefix)
 	s.record.Image = ref
 	return err
 }
+
+// checker tells what is wrong with a command line before any function runs.
+type checker interface{ Check(command string) error }
 
 func (p *pipeline) checkInput(resources []*yaml.RNode) error {
 	if err := resource.CheckAllKRM(resources); err != nil {

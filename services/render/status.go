@@ -14,7 +14,7 @@ import (
 	"github.com/krmfn/krmfn/services/renderstatus"
 )
 
-// handled is what kpt's condition says of a function that failed by itself; its own words are in the steps.
+// handled is what kpt's condition says of a function that failed by its exit code; its own words are in the steps.
 const handled = "already handled error"
 
 // writeStatus writes how the render went to the root Kptfile of the output, as kpt does. A Kptfile that functions have made
@@ -46,7 +46,7 @@ func conditionMessage(root string, err error) string {
 			return "./" + strings.TrimPrefix(strings.TrimPrefix(location, root), "/")
 		},
 		cause: func(err error) string {
-			if errors.As(err, new(*FunctionError)) {
+			if failed, ok := errors.AsType[*FunctionError](err); ok && renderstatus.Exited(failed.Report.GetFailure().GetReason()) {
 				return handled
 			}
 			// Every path begins with the root directory's: replacing that would take the slashes out of everything.

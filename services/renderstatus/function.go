@@ -27,6 +27,8 @@ type Function struct {
 	Result `json:",inline" yaml:",inline"`
 	// Error is why the function failed, or did not run; "" when it succeeded.
 	Error string `json:"error,omitempty" yaml:"error,omitempty"`
+	// Reason is the kind of its failure, where it failed by itself.
+	Reason evaluationv1.FailureReason `json:"-" yaml:"-"`
 	// Rejected tells that the function itself succeeded and that its output could not be used.
 	Rejected bool `json:"rejected,omitempty" yaml:"rejected,omitempty"`
 
@@ -65,6 +67,17 @@ func (f *Function) Title() string {
 // or the function has failed by itself.
 func (f *Function) Listed() bool { return f.Ran && !f.Rejected }
 
+// Exited tells whether what ended the function is its exit code, which then says all that is to be said.
+func Exited(reason evaluationv1.FailureReason) bool {
+	switch reason {
+	case evaluationv1.FailureReason_FAILURE_REASON_UNSPECIFIED, evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE,
+		evaluationv1.FailureReason_FAILURE_REASON_SIGNAL:
+		return true
+	default:
+		return false
+	}
+}
+
 // SetReport fills in what an evaluation reports. The function counts as run. A failure without an exit code of its own
 // gets exit code 1, as kpt has it.
 func (f *Function) SetReport(report *evaluationv1.Evaluation) {
@@ -83,8 +96,9 @@ func (f *Function) SetReport(report *evaluationv1.Evaluation) {
 	if failure == nil {
 		return
 	}
+	f.Reason = failure.GetReason()
 	// A program that could not be started has no exit code of its own.
-	if failure.GetReason() == evaluationv1.FailureReason_FAILURE_REASON_START {
+	if f.Reason == evaluationv1.FailureReason_FAILURE_REASON_START {
 		f.ExitCode = 1
 	}
 	f.SetFailure(failure.GetMessage())

@@ -9,6 +9,8 @@ import (
 
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/fn/framework"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
 
 // ForKptfile returns the status.renderStatus that kpt writes to the root Kptfile after functions have run; nil when none
@@ -34,8 +36,7 @@ func step(f *Function) kptfilev1.PipelineStepResult {
 	s := kptfilev1.PipelineStepResult{
 		Name: f.Name, Image: f.Image, ExecPath: f.Exec, Stderr: f.Stderr, ExitCode: f.ExitCode, Results: f.Results,
 	}
-	// A function that failed by itself has its exit code to say so.
-	if f.Error != "" && (!f.Ran || f.Rejected) {
+	if f.Error != "" && (!f.Ran || f.Rejected || !told(f.Reason)) {
 		s.ExecutionError, s.ExitCode = f.Error, 1
 	}
 	for _, r := range f.Results {
@@ -44,6 +45,11 @@ func step(f *Function) kptfilev1.PipelineStepResult {
 		}
 	}
 	return s
+}
+
+// told tells whether kpt leaves it at the exit code, which it also does of programs that could not be started.
+func told(reason evaluationv1.FailureReason) bool {
+	return Exited(reason) || reason == evaluationv1.FailureReason_FAILURE_REASON_START
 }
 
 func summaries(steps []kptfilev1.PipelineStepResult) []string {

@@ -46,7 +46,7 @@ func LookupAnnotation(r *yaml.RNode, key string) (value string, ok bool) {
 	return text(n), n != nil
 }
 
-// SetAnnotation sets an annotation, in single quotes. The error says what stands where metadata or annotations should be.
+// SetAnnotation sets an annotation: a new one in single quotes, one that is there in the style that it has. The error says what stands where metadata or annotations should be.
 func SetAnnotation(r *yaml.RNode, key, value string) error {
 	annotations, err := child(resolve(r.YNode()), yaml.MetadataField)
 	if err == nil {
@@ -56,7 +56,7 @@ func SetAnnotation(r *yaml.RNode, key, value string) error {
 		return err
 	}
 	if n := field(annotations, key); n != nil {
-		*n = scalar(value, yaml.SingleQuotedStyle)
+		n.Kind, n.Tag, n.Value, n.Content = yaml.ScalarNode, yaml.NodeTagString, value, nil
 		return nil
 	}
 	k, v := scalar(key, 0), scalar(value, yaml.SingleQuotedStyle)

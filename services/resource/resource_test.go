@@ -39,7 +39,11 @@ func TestAnnotations(t *testing.T) {
 		{"no metadata", "kind: A\n", "kind: A\nmetadata:\n  annotations:\n    k: 'v'\n", "kind: A\nmetadata: {}\n"},
 		{"null", "metadata:\n  annotations:\n", "metadata:\n  annotations:\n    k: 'v'\n", "metadata: {}\n"},
 		{"others stay", "metadata:\n  annotations:\n    a: b # c\n", "metadata:\n  annotations:\n    a: b # c\n    k: 'v'\n", "metadata:\n  annotations:\n    a: b # c\n"},
-		{"overwrites", "metadata:\n  annotations:\n    k: 1\n    a: b\n", "metadata:\n  annotations:\n    k: 'v'\n    a: b\n", "metadata:\n  annotations:\n    a: b\n"},
+		{
+			"overwrites in its style", "metadata:\n  annotations:\n    k: \"1\" # c\n    a: b\n",
+			"metadata:\n  annotations:\n    k: \"v\" # c\n    a: b\n", "metadata:\n  annotations:\n    a: b\n",
+		},
+		{"overwrites what is no text", "metadata:\n  annotations:\n    k: [1]\n", "metadata:\n  annotations:\n    k: v\n", "metadata: {}\n"},
 		{
 			"through an alias", "spec: &m\n  annotations: {a: b}\nmetadata: *m\n",
 			"spec: &m\n  annotations: {a: b, k: 'v'}\nmetadata: *m\n", "spec: &m\n  annotations: {a: b}\nmetadata: *m\n",

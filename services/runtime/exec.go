@@ -25,14 +25,17 @@ type Exec struct {
 	Dir string
 }
 
-// Evaluate runs a command line. The only error is one of a command line that cannot be split, or is empty.
+// Check tells what is wrong with a command line, without running it.
+func (e Exec) Check(command string) error {
+	_, err := split(command)
+	return err
+}
+
+// Evaluate runs a command line. The only error is that of Check.
 func (e Exec) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
-	argv, err := shlex.Split(req.Image)
+	argv, err := split(req.Image)
 	if err != nil {
-		return evaluation.Response{}, fmt.Errorf("exec command %q must be valid: %w", req.Image, err)
-	}
-	if len(argv) == 0 {
-		return evaluation.Response{}, fmt.Errorf("exec command %q must be valid: it names no program", req.Image)
+		return evaluation.Response{}, err
 	}
 	function := process.Function{
 		Runner:         e.Runner,
@@ -41,4 +44,15 @@ func (e Exec) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.
 		Implementation: argv[0],
 	}
 	return function.Evaluate(ctx, req)
+}
+
+func split(command string) ([]string, error) {
+	argv, err := shlex.Split(command)
+	if err != nil {
+		return nil, fmt.Errorf("exec command %q must be valid: %w", command, err)
+	}
+	if len(argv) == 0 {
+		return nil, fmt.Errorf("exec command %q must be valid: it names no program", command)
+	}
+	return argv, nil
 }

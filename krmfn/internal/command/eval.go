@@ -134,7 +134,7 @@ func (c *command) evaluating(ctx context.Context, f *evalFlags, config *yaml.RNo
 	defer cancel()
 	options := render.Options{ImagePrefix: f.runner.imagePrefix, Observe: c.display()}
 	if f.image == "" {
-		evaluator, done := c.commandLines()
+		evaluator, done := c.commandLines(f.runner.maxListSize)
 		defer done()
 		options.Exec = evaluator
 	} else {

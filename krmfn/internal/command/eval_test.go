@@ -128,7 +128,7 @@ func TestEvalDirectory(t *testing.T) {
 	eval("-o", target, "--", "tier=front")
 	unchanged(t, dir, before)
 
-	inPlace := eval("--fn-config", filepath.Join(dir, "labels.yaml"))
+	inPlace := eval("--verbose", "--fn-config", filepath.Join(dir, "labels.yaml"))
 	contains(t, inPlace.err, "5 files changed: 5 modified.")
 	after := snapshot(t, dir)
 	for _, same := range []string{"labels.yaml", "README.md"} {

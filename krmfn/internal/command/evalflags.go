@@ -108,6 +108,9 @@ func (f *evalFlags) validateFunction(inputs, values []string) error {
 		}
 		return nil
 	}
+	if err := image.Validate(f.image); err != nil {
+		return err
+	}
 	_, err := image.ForFunction(f.image, f.tag, f.runner.imagePrefix)
 	return err
 }

@@ -124,12 +124,13 @@ func (c *command) writeDocument(w work, o *outputFlags, list bool, err error) er
 	return report.WriteJSON(c.Out, doc)
 }
 
-// closing says in the end what has become of the files.
+// closing says in the end what has become of the files. Programs look for kpt's lines, which end before.
 func (c *command) closing(w work, o *outputFlags) {
 	changes := report.Changes(w.Output.Changes)
 	switch {
 	case o.dryRun:
 		c.note("%s. Nothing was written, as this is a dry run.", changes)
+	case !c.Err.IsTerminal() && !c.verbose:
 	case o.output == "":
 		c.note("%s.", changes)
 	case !o.toStdout():

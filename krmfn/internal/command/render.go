@@ -66,7 +66,7 @@ func (c *command) runRender(ctx context.Context, dir string, allowExec bool, run
 		WriteStatus: output.output == "",
 	}
 	if allowExec {
-		evaluator, done := c.commandLines()
+		evaluator, done := c.commandLines(runner.maxListSize)
 		defer done()
 		options.Exec = evaluator
 	}
@@ -75,10 +75,18 @@ func (c *command) runRender(ctx context.Context, dir string, allowExec bool, run
 }
 
 // commandLines returns what evaluates functions that are command lines. They are the user's own programs: they run where
-// the user is, with all of the user's environment.
-func (c *command) commandLines() (_ evaluation.Evaluator, done func()) {
-	processes := process.NewRunner(process.Limits{}, "")
-	return evaluation.WithMaximumTime(runtime.Exec{Runner: processes, Env: c.Environ}, maxExecTime), processes.Close
+// the user is, with all of the user's environment. Their output may have so many bytes.
+func (c *command) commandLines(maxOutput int64) (_ evaluation.Evaluator, done func()) {
+	processes := process.NewRunner(process.Limits{Stdout: maxOutput}, "")
+	return commandLines{runtime.Exec{Runner: processes, Env: c.Environ}}, processes.Close
+}
+
+// commandLines are command lines with the time that each may take.
+type commandLines struct{ runtime.Exec }
+
+// Evaluate runs a command line.
+func (l commandLines) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+	return evaluation.WithMaximumTime(l.Exec, maxExecTime).Evaluate(ctx, req)
 }
 
 // hintBelow adds to the error of a directory that is no package where the next one below it is.

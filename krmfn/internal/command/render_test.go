@@ -47,7 +47,7 @@ func TestRenderInPlace(t *testing.T) {
 			contains(t, after["Kptfile"], "\nstatus:\n  conditions:\n    - type: Rendered\n      status: \"True\"\n", "set 5 labels in total")
 			// What the functions have to say the second time is new to the status.
 			krmfn(t, append([]string{"render", dir}, args...)...).ok(t)
-			again := krmfn(t, append([]string{"render", dir}, args...)...).ok(t)
+			again := krmfn(t, append([]string{"render", dir, "--verbose"}, args...)...).ok(t)
 			if diff := cmp.Diff(rendered(), stateless(snapshot(t, dir))); diff != "" {
 				t.Errorf("rendered again (-want +got):\n%s", diff)
 			}
@@ -237,7 +237,7 @@ func TestExample(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("../../../examples/web-shop")); err != nil {
 		t.Fatal(err)
 	}
-	first := krmfn(t, "render", dir).ok(t)
+	first := krmfn(t, "render", "--verbose", dir).ok(t)
 	contains(t, first.err, "Successfully executed 7 function(s) in 1 package(s).", "7 files changed: 7 modified.")
 	after := snapshot(t, dir)
 	contains(t, after["config.yaml"], "HOSTNAME: shop.example.com", "CACHE_ADDRESS: cache:6379")
