@@ -5,11 +5,10 @@ package progress
 
 import (
 	"fmt"
-	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
-	"github.com/krmfn/krmfn/services/image"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/renderstatus"
 )
@@ -72,7 +71,7 @@ func (l *live) planned(packages []render.PlannedPackage) {
 
 // draw draws the line of a function that runs, until the function that it returns is called.
 func (l *live) draw(f *renderstatus.Function) (finish func()) {
-	name, begin := shortTitle(f), time.Now()
+	title, fit, begin := shortTitle(f), FitTitle(f), time.Now()
 	progress := ""
 	if l.functions > 1 {
 		progress = fmt.Sprintf(" (%d of %d)", l.begun, l.functions)
@@ -83,8 +82,12 @@ func (l *live) draw(f *renderstatus.Function) (finish func()) {
 		ticker := time.NewTicker(frame)
 		defer ticker.Stop()
 		for i := 0; ; i++ {
-			text := fmt.Sprintf("  %c %-*s %s%s", spinner[i%len(spinner)], nameColumns, name, tenths(time.Since(begin)), progress)
-			fmt.Fprint(l.out, terminal.ClearLine+terminal.Fit(text, l.out.Width()-1))
+			head, tail := fmt.Sprintf("  %c ", spinner[i%len(spinner)]), " "+tenths(time.Since(begin))+progress
+			columns := l.out.Width() - 1
+			// The title gives way where there is little room: a clock that goes on shows that the render does.
+			room := max(0, columns-utf8.RuneCountInString(head+tail))
+			text := fmt.Sprintf("%s%-*s%s", head, min(nameColumns, room), fit(title, room), tail)
+			fmt.Fprint(l.out, terminal.ClearLine+terminal.Fit(text, columns))
 			select {
 			case <-quit:
 				return
@@ -112,21 +115,6 @@ func (l *live) finished(e *render.FunctionFinished) {
 	if exited(e) {
 		fmt.Fprintf(l.out, "      %s\n", style.Red(fmt.Sprintf("exit code %d", e.Function.ExitCode)))
 	}
-}
-
-// shortTitle is what a function is called where there is little room: its name and tag.
-func shortTitle(f *renderstatus.Function) string {
-	return terminal.Safe(ShortImage(f.Title()))
-}
-
-// ShortImage returns an image without the prefix of the catalog.
-func ShortImage(ref string) string {
-	for _, prefix := range []string{image.CatalogPrefix, image.FormerCatalogPrefix} {
-		if name, ok := strings.CutPrefix(ref, prefix+"/"); ok {
-			return name
-		}
-	}
-	return ref
 }
 
 func tenths(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -173,6 +174,32 @@ func TestDisplays(t *testing.T) {
 				}
 				play(progress.New(out, tc.options))
 				golden(t, name, b.Bytes())
+			})
+		})
+	}
+}
+
+// However narrow the terminal and long the title, the line of a function that runs has its clock.
+func TestNarrowTerminals(t *testing.T) {
+	t.Parallel()
+	for _, columns := range []int{12, 30, 40, 80} {
+		t.Run(strconv.Itoa(columns), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var b bytes.Buffer
+				display := progress.New(terminal.Stream{Writer: &b, Width: func() int { return columns }}, progress.Options{})
+				display(&render.Started{Packages: []render.PlannedPackage{{Package: ".", Name: "shop", Functions: 3}}})
+				for _, result := range []renderstatus.Result{
+					{Exec: "./fn --strict " + strings.Repeat("--file x.yaml ", 10) + "last"},
+					{Image: "registry.example.com:5000/networking/team/checks/validate:v1.2"},
+					{Image: "r.io/team/starlark-of-the-team-of-networking:v1@sha256:" + strings.Repeat("ab", 32)},
+				} {
+					f := renderstatus.Function{Ran: true, Result: result}
+					display(&render.FunctionStarted{Function: f})
+					time.Sleep(150 * time.Millisecond)
+					display(&render.FunctionFinished{Function: f})
+				}
+				golden(t, fmt.Sprintf("live-%d.txt", columns), b.Bytes())
 			})
 		})
 	}

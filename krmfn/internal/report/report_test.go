@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,59 @@ net/dns   set-labels:v0.2   exec set-labels v0.2.0 (curated)   12ms   2 info
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The longest texts give way, the time and the results never. Where there is no terminal, nothing does.
+func TestSummaryFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	list := functions()[:3]
+	list[1].Image = "registry.example.com:5000/networking/team/checks/warns:v1"
+	list[2].Image = ""
+	list[2].Exec, list[2].Implementation = "./checks --strict "+strings.Repeat("--file x.yaml ", 10)+"last", "checks-pod-"+strings.Repeat("1", 20)
+	list[2].Package = "net/a-long-directory/dns"
+	for name, tc := range map[string]struct {
+		columns int
+		several bool
+		want    string
+	}{
+		"wide": {columns: 80, want: `FUNCTION                    RAN BY                      TIME   RESULTS
+set-labels:v0.2             exec set-labels v0.2.0 (…   12ms   2 info
+…ing/team/checks/warns:v1   -                           2s     1 warning, 1 info
+./checks --s… x.yaml last   pod checks-pod-111111111…   0s     failed: 2 errors
+`},
+		"narrow": {columns: 50, want: `FUNCTION     RAN BY       TIME   RESULTS
+set-l…v0.2   exec set-…   12ms   2 info
+…/warns:v1   -            2s     1 warning, 1 info
+./che…last   pod check…   0s     failed: 2 errors
+`},
+		"too narrow": {columns: 20, want: `FUNCTION   RAN BY   TIME   RESULTS
+set-…0.2   exec …   12ms   2 info
+warns:v1   -        2s     1 warning, 1 info
+./ch…ast   pod c…   0s     failed: 2 errors
+`},
+		"packages": {columns: 80, several: true, want: `PACKAGE           FUNCTION           RAN BY             TIME   RESULTS
+                  set-labels:v0.2    exec set-labels…   12ms   2 info
+                  …checks/warns:v1   -                  2s     1 warning, 1 info
+net/a-l…ory/dns   ./checks…ml last   pod checks-pod-…   0s     failed: 2 errors
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			list := slices.Clone(list)
+			if !tc.several {
+				list[2].Package = ""
+			}
+			var b bytes.Buffer
+			report.Summary(terminal.Stream{Writer: &b, Width: func() int { return tc.columns }}, list)
+			if diff := cmp.Diff(tc.want, b.String()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	var b bytes.Buffer
+	if report.Summary(terminal.Stream{Writer: &b}, list); !strings.Contains(b.String(), list[2].Exec) || strings.Contains(b.String(), "…") {
+		t.Errorf("where there is no terminal, got\n%s", b.String())
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // Summary writes a table of the functions: which package each is of where there are several, what ran it, how long it took,
-// and what it had to say.
+// and what it had to say. On a terminal, what is too long for its width is cut, other than the time and the results.
 func Summary(out terminal.Stream, functions []renderstatus.Function) {
 	if len(functions) == 0 {
 		return
@@ -33,9 +33,13 @@ func Summary(out terminal.Stream, functions []renderstatus.Function) {
 		if f.Ran {
 			took = progress.Duration(time.Duration(f.Duration))
 		}
-		row := []Cell{Text(progress.ShortImage(f.Title())), Text(ranBy(f)), Text(took), outcome(out.Style, f)}
+		title, ran := Text(progress.ShortImage(f.Title())), Text(ranBy(f))
+		title.Fit, ran.Fit = progress.FitTitle(f), terminal.Fit
+		row := []Cell{title, ran, Text(took), outcome(out.Style, f)}
 		if several {
-			row = append([]Cell{Text(f.Package)}, row...)
+			dir := Text(f.Package)
+			dir.Fit = terminal.FitMiddle
+			row = append([]Cell{dir}, row...)
 		}
 		table.Add(row...)
 	}

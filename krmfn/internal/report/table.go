@@ -23,6 +23,8 @@ type Cell struct {
 	Text string
 	// Paint colours the text; nil leaves it.
 	Paint func(string) string
+	// Fit cuts the text to a number of columns where the terminal has no room for all of it; nil leaves it.
+	Fit func(text string, columns int) string
 }
 
 // Text returns a cell without colours. Control characters in the text are made harmless.
@@ -37,21 +39,50 @@ func (t *Table) Add(cells ...Cell) { t.rows = append(t.rows, cells) }
 // gap is between columns.
 const gap = "   "
 
-// Write writes the table with its columns aligned.
+// Write writes the table with its columns aligned, and on a terminal as wide as that at most, if cells can be cut so far.
 func (t *Table) Write(out terminal.Stream) {
 	heading := make([]Cell, len(t.heading))
 	for i, text := range t.heading {
 		heading[i] = Cell{Text: text, Paint: out.Style.Dim}
 	}
 	rows := append([][]Cell{heading}, t.rows...)
-	widths := make([]int, len(t.heading))
+	widths, least := make([]int, len(t.heading)), make([]int, len(t.heading))
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell.Text))
+			widths[i] = max(widths[i], cell.columns())
+			if cell.Fit == nil {
+				least[i] = max(least[i], cell.columns())
+			}
 		}
+	}
+	if out.IsTerminal() {
+		narrow(widths, least, out.Width()-len(gap)*(len(widths)-1))
 	}
 	for _, row := range rows {
 		fmt.Fprintln(out, line(row, widths))
+	}
+}
+
+func (c Cell) columns() int { return utf8.RuneCountInString(c.Text) }
+
+// narrow makes the widest column narrower until all have room, or each has its least width. So one long text does not take
+// the room of those that are short.
+func narrow(widths, least []int, room int) {
+	over := -room
+	for _, width := range widths {
+		over += width
+	}
+	for ; over > 0; over-- {
+		widest := -1
+		for i, width := range widths {
+			if width > least[i] && (widest < 0 || width > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
 	}
 }
 
@@ -59,6 +90,9 @@ func line(row []Cell, widths []int) string {
 	var b strings.Builder
 	pending := ""
 	for i, cell := range row {
+		if cell.Fit != nil && cell.columns() > widths[i] {
+			cell.Text = cell.Fit(cell.Text, widths[i])
+		}
 		if cell.Text != "" {
 			text := cell.Text
 			if cell.Paint != nil {
@@ -68,7 +102,7 @@ func line(row []Cell, widths []int) string {
 			pending = ""
 		}
 		// Spaces go out only before text, so that no line ends in them.
-		pending += strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell.Text)) + gap
+		pending += strings.Repeat(" ", widths[i]-cell.columns()) + gap
 	}
 	return b.String()
 }

@@ -84,3 +84,13 @@ func Fit(text string, columns int) string {
 	}
 	return string([]rune(text)[:columns-1]) + "…"
 }
+
+// FitMiddle is Fit for text whose end tells as much as its beginning: it cuts the middle out.
+func FitMiddle(text string, columns int) string {
+	runes := []rune(text)
+	if columns <= 0 || len(runes) <= columns {
+		return Fit(text, columns)
+	}
+	head := columns / 2
+	return string(runes[:head]) + "…" + string(runes[len(runes)-(columns-1-head):])
+}

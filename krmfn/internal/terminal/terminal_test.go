@@ -84,6 +84,15 @@ func TestFit(t *testing.T) {
 	}
 }
 
+func TestFitMiddle(t *testing.T) {
+	t.Parallel()
+	for columns, want := range map[int]string{-1: "", 0: "", 1: "…", 2: "ä…", 3: "ä…f", 4: "äb…f", 5: "äb…ef", 6: "äbcdef", 9: "äbcdef"} {
+		if got := terminal.FitMiddle("äbcdef", columns); got != want {
+			t.Errorf("FitMiddle to %d: %q, want %q", columns, got, want)
+		}
+	}
+}
+
 func TestSeverityColours(t *testing.T) {
 	t.Parallel()
 	s, err := terminal.Stream{}.Coloured(terminal.Always, nil)
