@@ -47,7 +47,7 @@ SCHEMAS := services/functions/schemas/kubernetes.tsv
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+		/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## Render an example package through a function runner, on this machine
 	@go -C e2e run ./cmd/demo --bin $(CURDIR)/bin
@@ -118,6 +118,18 @@ lint-generated: .deps/protovalidate
 	@cp $(SCHEMAS) build/generated/
 	go -C services generate ./...
 	cmp build/generated/$(notdir $(SCHEMAS)) $(SCHEMAS) # if they differ, the latter is up to date now
+
+.PHONY: cluster cluster-down e2e
+cluster: ## Make a Kubernetes cluster with a registry beside it; build/kubeconfig is for its clients
+	@go -C e2e run ./cmd/cluster up
+
+cluster-down: ## Delete the cluster and its registry
+	@go -C e2e run ./cmd/cluster down
+
+e2e: cluster build ## Run the end-to-end suites on that cluster, with all images in its registry (some: LABELS=smoke)
+	@$(MAKE) --no-print-directory images ARCHES=$(shell go env GOARCH)
+	@go -C e2e run ./cmd/cluster load --images $(CURDIR)/build/images --functions $(CURDIR)/bin
+	@go -C e2e test -tags e2e -count 1 -p 1 -v ./suites/... -ginkgo.label-filter="$(LABELS)"
 
 ##@ Change
 

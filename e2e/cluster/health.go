@@ -1,0 +1,142 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/cluster/nodes"
+
+	"github.com/krmfn/krmfn/e2e/command"
+	"github.com/krmfn/krmfn/e2e/nodeimage"
+)
+
+// answering is how long a cluster of an earlier run has to show that it is healthy.
+const answering = 10 * time.Second
+
+// deleteUnhealthy deletes the cluster if it is not worth keeping, as happens to one whose engine has been restarted or
+// whose making was broken off.
+func (c Cluster) deleteUnhealthy(ctx context.Context, provider *cluster.Provider) error {
+	existing, err := provider.List()
+	if err != nil || !slices.Contains(existing, Name) {
+		return err
+	}
+	why := c.healthy(ctx, provider)
+	if why == nil {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return c.Progress.Step(fmt.Sprintf("delete the cluster %s of an earlier run: %v", Name, why), func() error {
+		return provider.Delete(Name, c.Kubeconfig)
+	})
+}
+
+// healthy returns nil for a cluster that answers, is complete, and was made the way that one would be made now.
+func (c Cluster) healthy(ctx context.Context, provider *cluster.Provider) error {
+	members, err := provider.ListInternalNodes(Name)
+	if err != nil {
+		return err
+	}
+	image, err := imageOf(ctx, members)
+	if err != nil {
+		return err
+	}
+	expected, err := nodeimage.Provider{Module: c.Module}.Images(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(expected, image) {
+		return fmt.Errorf("it is made of %s", image)
+	}
+	kubeconfig, err := provider.KubeConfig(Name, false)
+	if err != nil {
+		return err
+	}
+	client, err := clientOf([]byte(kubeconfig))
+	if err != nil {
+		return err
+	}
+	// A machine that is busy may keep a good one from being ready for a moment.
+	return eventually(ctx, answering, func(ctx context.Context) error {
+		if err := announced(ctx, client, image); err != nil {
+			return err
+		}
+		return ready(ctx, client, len(members))
+	})
+}
+
+// imageOf returns the image that a cluster's nodes are made of, all of which must run.
+func imageOf(ctx context.Context, members []nodes.Node) (string, error) {
+	if len(members) == 0 {
+		return "", errors.New("it has no nodes")
+	}
+	var image string
+	for _, node := range members {
+		out, err := command.Run(ctx, "docker", "container", "inspect", "--format", "{{.State.Running}} {{.Config.Image}}", node.String())
+		if err != nil {
+			return "", err
+		}
+		running, name, _ := strings.Cut(strings.TrimSpace(out), " ")
+		if running != "true" {
+			return "", fmt.Errorf("node %s does not run", node)
+		}
+		image = name
+	}
+	return image, nil
+}
+
+// ready returns nil once all nodes and the cluster's DNS are ready.
+func ready(ctx context.Context, client kubernetes.Interface, count int) error {
+	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	if len(list.Items) != count {
+		return fmt.Errorf("%d nodes, want %d", len(list.Items), count)
+	}
+	for _, node := range list.Items {
+		if !slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		}) {
+			return fmt.Errorf("node %s is not ready", node.Name)
+		}
+	}
+	dns, err := client.AppsV1().Deployments(metav1.NamespaceSystem).Get(ctx, "coredns", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if dns.Status.AvailableReplicas == 0 {
+		return errors.New("the cluster's DNS is not ready")
+	}
+	return nil
+}
+
+// Client returns a client for the cluster of the kubeconfig file.
+func (c Cluster) Client() (kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("%w: try make cluster", err)
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+func clientOf(kubeconfig []byte) (kubernetes.Interface, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
+}

@@ -1,0 +1,143 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/kind/pkg/cluster/nodes"
+	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
+	"sigs.k8s.io/yaml"
+
+	"github.com/krmfn/krmfn/e2e/command"
+	"github.com/krmfn/krmfn/e2e/registry"
+)
+
+const (
+	// registryPort is the registry's, at the address that this machine has in kind's network.
+	registryPort = 5000
+	// hosting is where clusters say which registry they pull from, by a convention of Kubernetes (KEP-1755).
+	hosting, hostingKey = "local-registry-hosting", "localRegistryHosting.v1"
+	// madeBy holds the digest of the configuration that the cluster was made by. It is the last that a new one gets.
+	madeBy = "krmfn/made-by"
+)
+
+// ensureRegistry starts the registry and tells the nodes how to speak to it. It returns the registry's address.
+func (c Cluster) ensureRegistry(ctx context.Context, members []nodes.Node) (string, error) {
+	out, err := command.Run(ctx, "docker", "network", "inspect", "kind")
+	if err != nil {
+		return "", err
+	}
+	gateway, err := gateway([]byte(out))
+	if err != nil {
+		return "", err
+	}
+	address := netip.AddrPortFrom(gateway, registryPort).String()
+	started, err := c.registry(address).Ensure(ctx)
+	if err != nil {
+		return "", err
+	}
+	if started {
+		c.Progress.Printf("started the registry %s, which keeps running and is empty", address)
+	}
+	path, text := registry.HostsFile(address)
+	for _, node := range members {
+		if err := nodeutils.WriteFile(node, path, text); err != nil {
+			return "", fmt.Errorf("tell node %s of the registry: %w", node, err)
+		}
+	}
+	return address, nil
+}
+
+func (c Cluster) registry(address string) registry.Process {
+	dir := filepath.Join(c.Cache, "registry")
+	return registry.Process{Address: address, Dir: dir, Command: slices.Concat(c.Registry, []string{"--address=" + address, "--dir=" + dir})}
+}
+
+// gateway reads the address that this machine has in a network from what docker network inspect prints.
+func gateway(inspected []byte) (netip.Addr, error) {
+	var networks []struct {
+		IPAM struct {
+			Config []struct{ Subnet, Gateway string }
+		}
+	}
+	if err := json.Unmarshal(inspected, &networks); err != nil {
+		return netip.Addr{}, fmt.Errorf("docker network inspect: %w", err)
+	}
+	for _, network := range networks {
+		for _, config := range network.IPAM.Config {
+			if gateway, err := netip.ParseAddr(config.Gateway); err == nil && gateway.Is4() {
+				return gateway, nil
+			}
+		}
+	}
+	return netip.Addr{}, errors.New("kind's network has no IPv4 gateway: delete it with docker network rm kind")
+}
+
+// announce says in the cluster where its registry is and that the cluster is complete.
+func announce(ctx context.Context, client kubernetes.Interface, address, image string) error {
+	text, err := config(image)
+	if err != nil {
+		return err
+	}
+	value, err := yaml.Marshal(map[string]string{"host": address})
+	if err != nil {
+		return err
+	}
+	maps := client.CoreV1().ConfigMaps(metav1.NamespacePublic)
+	announcement := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: hosting, Annotations: map[string]string{madeBy: digest(text)}},
+		Data:       map[string]string{hostingKey: string(value)},
+	}
+	if _, err = maps.Create(ctx, announcement, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
+		_, err = maps.Update(ctx, announcement, metav1.UpdateOptions{})
+	}
+	return err
+}
+
+// announced returns nil if the cluster is complete and was made by the configuration for an image.
+func announced(ctx context.Context, client kubernetes.Interface, image string) error {
+	text, err := config(image)
+	if err != nil {
+		return err
+	}
+	announcement, err := client.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, hosting, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("its making was broken off: %w", errFinal)
+	}
+	if err != nil {
+		return err
+	}
+	if announcement.Annotations[madeBy] != digest(text) {
+		return fmt.Errorf("it was made by another configuration: %w", errFinal)
+	}
+	return nil
+}
+
+// RegistryAddress returns the address of the cluster's registry, as IP:PORT.
+func (c Cluster) RegistryAddress(ctx context.Context) (string, error) {
+	client, err := c.Client()
+	if err != nil {
+		return "", err
+	}
+	announcement, err := client.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, hosting, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("address of the registry: %w: try make cluster", err)
+	}
+	var value struct{ Host string }
+	if err := yaml.Unmarshal([]byte(announcement.Data[hostingKey]), &value); err != nil {
+		return "", fmt.Errorf("address of the registry: %w", err)
+	}
+	return value.Host, nil
+}

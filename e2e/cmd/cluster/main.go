@@ -1,0 +1,90 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command cluster makes the Kubernetes cluster that end-to-end tests run on, with a container registry beside it, fills
+// that registry with images, and removes both.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/krmfn/krmfn/e2e/binaries"
+	"github.com/krmfn/krmfn/e2e/cluster"
+	"github.com/krmfn/krmfn/e2e/progress"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
+	err := root().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		os.Exit(1)
+	}
+}
+
+func root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "cluster",
+		Short:         "The Kubernetes cluster for end-to-end tests",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	kubeconfig := root.PersistentFlags().String("kubeconfig", "", "file by which clients find the cluster (default build/kubeconfig of the checkout)")
+	run := func(do func(*cobra.Command, cluster.Cluster) error) func(*cobra.Command, []string) error {
+		return func(cmd *cobra.Command, _ []string) error {
+			c, err := configured(*kubeconfig)
+			if err != nil {
+				return err
+			}
+			return do(cmd, c)
+		}
+	}
+	root.AddCommand(&cobra.Command{
+		Use:   "up",
+		Short: "Make the cluster and its registry, or what is missing of them",
+		Args:  cobra.NoArgs,
+		RunE:  run(func(cmd *cobra.Command, c cluster.Cluster) error { return c.Up(cmd.Context()) }),
+	}, &cobra.Command{
+		Use:   "down",
+		Short: "Delete the cluster and its registry",
+		Args:  cobra.NoArgs,
+		RunE:  run(func(cmd *cobra.Command, c cluster.Cluster) error { return c.Down(cmd.Context()) }),
+	}, load(run), serveRegistry())
+	return root
+}
+
+// configured returns the cluster of this machine, by way of the checkout that the program was built from.
+func configured(kubeconfig string) (cluster.Cluster, error) {
+	checkout, err := binaries.Root()
+	if err != nil {
+		return cluster.Cluster{}, err
+	}
+	if kubeconfig == "" {
+		kubeconfig = filepath.Join(checkout, "build", "kubeconfig")
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return cluster.Cluster{}, fmt.Errorf("where to cache: %w", err)
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return cluster.Cluster{}, err
+	}
+	return cluster.Cluster{
+		Kubeconfig: kubeconfig,
+		Cache:      filepath.Join(cache, "krmfn"),
+		Module:     filepath.Join(checkout, "e2e"),
+		Registry:   []string{executable, registryCommand},
+		Progress:   progress.New(os.Stdout),
+	}, nil
+}

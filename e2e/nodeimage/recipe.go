@@ -1,0 +1,113 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeimage
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+)
+
+// Kubernetes is the version of the clusters.
+const Kubernetes = "v1.36.3"
+
+// Repository is where built images are in the Docker engine; none of them is ever pushed.
+const Repository = "krmfn/kind-node"
+
+// recipe has what an image is made of besides Go modules and Debian's packages:
+//
+//	modules  go.mod and go.sum of each component, under its name; go test -update tidies them after a change of a version
+//	pause    the program that holds a pod's namespaces
+//	rootfs   files that are copied over the root file system
+//
+//go:embed recipe
+var recipe embed.FS
+
+// code is this package: whatever changes how an image is built makes another image.
+//
+//go:embed *.go
+var code embed.FS
+
+// component is a set of Go programs of one module.
+type component struct {
+	name      string // of its files in recipe/modules
+	packages  []string
+	tags      string
+	variables []string // set by the linker, as "package.name=value"
+}
+
+const containerd = "github.com/containerd/containerd/v2"
+
+var components = []component{
+	{
+		name: "kubernetes",
+		packages: []string{
+			"k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes/cmd/kube-controller-manager",
+			"k8s.io/kubernetes/cmd/kube-scheduler", "k8s.io/kubernetes/cmd/kube-proxy",
+			"k8s.io/kubernetes/cmd/kubelet", "k8s.io/kubernetes/cmd/kubeadm", "k8s.io/kubernetes/cmd/kubectl",
+		},
+		variables: []string{
+			"k8s.io/component-base/version.gitVersion=" + Kubernetes,
+			"k8s.io/component-base/version.gitMajor=1",
+			"k8s.io/component-base/version.gitMinor=36",
+			"k8s.io/client-go/pkg/version.gitVersion=" + Kubernetes,
+		},
+	},
+	{
+		name:      "containerd",
+		packages:  []string{containerd + "/cmd/containerd", containerd + "/cmd/containerd-shim-runc-v2", containerd + "/cmd/ctr"},
+		tags:      "no_aufs,no_btrfs,no_devmapper,no_zfs",
+		variables: []string{containerd + "/version.Version=v2.4.2"},
+	},
+	{name: "etcd", packages: []string{"go.etcd.io/etcd/server/v3"}},
+	{name: "coredns", packages: []string{"github.com/coredns/coredns"}},
+}
+
+// hash identifies what a component is compiled from.
+func (c component) hash(arch string) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %q %q %q\n", arch, c.packages, c.tags, c.variables)
+	for _, file := range []string{".mod", ".sum"} {
+		data, err := recipe.ReadFile("recipe/modules/" + c.name + file)
+		if err != nil {
+			panic(err) // It is part of the program.
+		}
+		h.Write(data)
+	}
+	return short(h.Sum(nil))
+}
+
+// Tag is the reference of the image for an architecture that is built with the base files of a version of kind.
+func Tag(arch, kindVersion string) (string, error) {
+	h := sha256.New()
+	fmt.Fprintln(h, arch, kindVersion)
+	for _, files := range []fs.FS{recipe, code} {
+		if err := hashFiles(h, files); err != nil {
+			return "", fmt.Errorf("hash of the node image's recipe: %w", err)
+		}
+	}
+	return Repository + ":" + Kubernetes + "-" + short(h.Sum(nil)), nil
+}
+
+// hashFiles writes names and contents of all files but tests.
+func hashFiles(w io.Writer, files fs.FS) error {
+	return fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		data, err := fs.ReadFile(files, path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s %d\n", path, len(data))
+		_, err = w.Write(data)
+		return err
+	})
+}
+
+func short(sum []byte) string { return hex.EncodeToString(sum)[:12] }

@@ -1,0 +1,55 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package progress tells people what a command that takes minutes is doing.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// reminder is how often a step that takes long says that it still runs.
+const reminder = time.Minute
+
+// Printer prints lines with the seconds since it was made. It may be used concurrently.
+type Printer struct {
+	start time.Time
+	mu    sync.Mutex
+	w     io.Writer
+}
+
+// New returns a Printer that writes to w.
+func New(w io.Writer) *Printer { return &Printer{start: time.Now(), w: w} }
+
+// Printf prints a line.
+func (p *Printer) Printf(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.w, "[%4.0f s] %s\n", time.Since(p.start).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// Step prints what is done, does it, and reminds of it every minute until it is done.
+func (p *Printer) Step(what string, do func() error) error {
+	p.Printf("%s", what)
+	done := make(chan struct{})
+	var reminding sync.WaitGroup
+	reminding.Go(func() {
+		tick := time.NewTicker(reminder)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				p.Printf("still: %s", what)
+			}
+		}
+	})
+	err := do()
+	close(done)
+	reminding.Wait()
+	return err
+}
