@@ -11,19 +11,26 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/krmfn/krmfn/services/parallel"
 )
 
 // Apply makes changes on disk. Each file is replaced as a whole, or not at all, and keeps its mode; new files get the mode
 // that the umask leaves of 0666, and the directories that they need. Deletions come last. The first error ends it, with
 // the changes before it made.
 func (d *Dir) Apply(changes []Change) error {
-	for _, c := range changes {
+	err := parallel.Each(len(changes), func(i int) error {
+		c := changes[i]
 		if c.After == nil {
-			continue
+			return nil
 		}
 		if err := d.write(c.Path, c.After); err != nil {
 			return fmt.Errorf("write %s: %w", filepath.Join(d.location, c.Path), err)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for _, c := range changes {
 		if c.After != nil {

@@ -15,6 +15,7 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/parallel"
 	"github.com/krmfn/krmfn/services/renderstatus"
 )
 
@@ -45,15 +46,26 @@ func (p *pipeline) callInProcess(ctx context.Context, s *step, in *input) (outpu
 	if err != nil {
 		return nil, nil, true, fmt.Errorf("func eval %q failed: %w", s.record.Title(), err)
 	}
-	for _, item := range list.Items {
-		// A function may have put one node into two places; each is to be changed for itself.
-		output = append(output, item.CopyToResourceNode())
-	}
+	output = resources(list.Items)
 	if !slices.ContainsFunc(output, complicated) {
 		s.record.SetReport(report)
 		return output, report, true, nil
 	}
 	return nil, nil, false, nil
+}
+
+// resources returns copies of items: a function may have put one node into two places, and each is to be changed for
+// itself. It is nil where there are none.
+func resources(items fn.KubeObjects) []*yaml.RNode {
+	if len(items) == 0 {
+		return nil
+	}
+	copies := make([]*yaml.RNode, len(items))
+	_ = parallel.Each(len(items), func(i int) error {
+		copies[i] = items[i].CopyToResourceNode()
+		return nil
+	})
+	return copies
 }
 
 // list returns the ResourceList with copies of the resources, which carry ids as in encode.
@@ -62,10 +74,11 @@ func (in *input) list() (*fn.ResourceList, error) {
 	if err := in.setIDs(); err != nil {
 		return nil, err
 	}
-	list := &fn.ResourceList{FunctionConfig: fn.NewEmptyKubeObject()}
-	for _, r := range in.selected {
-		list.Items = append(list.Items, fn.NewKubeObjectFromResourceNode(yaml.NewRNode(r.YNode())))
-	}
+	list := &fn.ResourceList{Items: make(fn.KubeObjects, len(in.selected)), FunctionConfig: fn.NewEmptyKubeObject()}
+	_ = parallel.Each(len(in.selected), func(i int) error {
+		list.Items[i] = fn.NewKubeObjectFromResourceNode(yaml.NewRNode(in.selected[i].YNode()))
+		return nil
+	})
 	if in.config != nil {
 		list.FunctionConfig = fn.NewKubeObjectFromResourceNode(yaml.NewRNode(in.config.YNode()))
 	}

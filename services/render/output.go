@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/services/parallel"
 	"github.com/krmfn/krmfn/services/resource"
 )
 
@@ -21,10 +22,8 @@ func (p *pipeline) accept(in *input, output []*yaml.RNode, validator bool) ([]*y
 	if output == nil && len(in.selected) > 0 && !validator {
 		return nil, errors.New("the output has no items, which would delete all resources: return the items that are to stay")
 	}
-	for _, r := range output {
-		if err := p.place(in, r); err != nil {
-			return nil, err
-		}
+	if err := parallel.Each(len(output), func(i int) error { return p.place(in, output[i]) }); err != nil {
+		return nil, err
 	}
 	if err := resource.CheckAllKRM(output); err != nil {
 		return nil, fmt.Errorf("output resource list must contain only KRM resources: %w", err)
