@@ -97,6 +97,10 @@ func TestFailures(t *testing.T) {
 			kptfile: kpt(mutators("bad")), functions: functions{"bad": returns(listHead + "items: []\n")},
 			want: level + "the output would delete the package's Kptfile: return all items, or exclude kind Kptfile from the function", ran: 1,
 		},
+		"moves the Kptfile": {
+			kptfile: kpt(mutators("bad")), functions: functions{"bad": replace("'Kptfile'", "'a/moved.yaml'")},
+			want: level + "the output would move the package's Kptfile to a/moved.yaml: keep the annotations of path that items have", ran: 1,
+		},
 		"no items": {
 			kptfile: kpt(mutators("bad")), functions: functions{"bad": returns(listHead + "results: []\n")},
 			want: level + "the output has no items, which would delete all resources: return the items that are to stay", ran: 1,

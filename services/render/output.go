@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/parallel"
@@ -37,9 +38,19 @@ func (p *pipeline) accept(in *input, output []*yaml.RNode, validator bool) ([]*y
 		return nil, err
 	}
 	if !validator && !p.hasKptfile(state) && p.hasKptfile(p.resources) {
-		return nil, errors.New("the output would delete the package's Kptfile: return all items, or exclude kind Kptfile from the function")
+		return nil, lostKptfile(state)
 	}
 	return state, nil
+}
+
+// lostKptfile says how the package's Kptfile has gone.
+func lostKptfile(state []*yaml.RNode) error {
+	for _, r := range state {
+		if resource.Kind(r) == kptfilev1.KptFileGVK().Kind && path.Base(resource.Path(r)) != kptfilev1.KptFileName {
+			return fmt.Errorf("the output would move the package's Kptfile to %s: keep the annotations of path that items have", resource.Path(r))
+		}
+	}
+	return errors.New("the output would delete the package's Kptfile: return all items, or exclude kind Kptfile from the function")
 }
 
 // place restores what a resource has lost on its way, and gives new ones a place.
