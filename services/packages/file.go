@@ -9,9 +9,6 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// IsResourceFile tells whether a file holds resources, by its name: Kptfile, *.yaml, *.yml and *.json, where case matters.
-func IsResourceFile(path string) bool { return isResourceFile(path) }
-
 // ParseFile reads the resources of one file on its own, whatever its name. They are annotated with the path, and what else
 // PrintFile needs to print them as they were.
 func ParseFile(path string, content []byte) ([]*yaml.RNode, error) {

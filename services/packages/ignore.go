@@ -17,22 +17,32 @@ import (
 // only, not for the packages below.
 const ignoreFile = ".krmignore"
 
-type ignore struct {
+// Ignore is what a package's own file says is not to be read. The zero value ignores nothing.
+type Ignore struct {
 	dir     string
 	matcher gitignore.IgnoreMatcher
 }
 
-func readIgnores(source Source, dirs []string) (map[string]ignore, error) {
-	ignores := make(map[string]ignore, len(dirs))
+// ReadIgnore reads what the package in a directory of a tree ignores. Without a file of its own it ignores nothing.
+func ReadIgnore(source Source, dir string) (Ignore, error) {
+	content, err := source.ReadFile(path.Join(dir, ignoreFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Ignore{}, nil
+	case err != nil:
+		return Ignore{}, fmt.Errorf("read %s of package %s: %w", ignoreFile, dir, err)
+	}
+	return Ignore{dir: dir, matcher: gitignore.NewGitIgnoreFromReader(".", patterns(content))}, nil
+}
+
+func readIgnores(source Source, dirs []string) (map[string]Ignore, error) {
+	ignores := make(map[string]Ignore, len(dirs))
 	for _, dir := range dirs {
-		content, err := source.ReadFile(path.Join(dir, ignoreFile))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("read %s of package %s: %w", ignoreFile, dir, err)
+		ignore, err := ReadIgnore(source, dir)
+		if err != nil {
+			return nil, err
 		}
-		ignores[dir] = ignore{dir: dir, matcher: gitignore.NewGitIgnoreFromReader(".", patterns(content))}
+		ignores[dir] = ignore
 	}
 	return ignores, nil
 }
@@ -49,16 +59,21 @@ func patterns(content []byte) *strings.Reader {
 	return strings.NewReader(strings.Join(lines, "\n"))
 }
 
-// match tells whether a file of the package is ignored, itself or with a directory above it.
-func (i ignore) match(p string) bool {
+// matchFile tells whether a file of the package is ignored, itself or with a directory above it.
+func (i Ignore) matchFile(p string) bool {
 	if i.matcher == nil {
 		return false
 	}
-	rel := relative(i.dir, p)
-	if i.matcher.Match(rel, false) {
-		return true
+	return i.matcher.Match(relative(i.dir, p), false) || path.Dir(p) != i.dir && i.MatchDir(path.Dir(p))
+}
+
+// MatchDir tells whether a directory below the package's own is ignored, itself or with one above it. It is a path of the
+// tree.
+func (i Ignore) MatchDir(dir string) bool {
+	if i.matcher == nil {
+		return false
 	}
-	for dir := path.Dir(rel); dir != "."; dir = path.Dir(dir) {
+	for dir = relative(i.dir, dir); dir != "."; dir = path.Dir(dir) {
 		if i.matcher.Match(dir, true) {
 			return true
 		}

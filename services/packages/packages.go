@@ -77,7 +77,7 @@ func Open(source Source) (*Tree, error) {
 		return nil, err
 	}
 	for _, p := range paths {
-		if owner, ok := t.owner(p); ok && isResourceFile(p) && !ignored[owner].match(p) {
+		if owner, ok := t.owner(p); ok && IsResourceFile(p) && !ignored[owner].matchFile(p) {
 			t.files[owner] = append(t.files[owner], p)
 		}
 	}
@@ -147,8 +147,8 @@ func compareWalk(a, b string) int {
 	}
 }
 
-// isResourceFile tells whether a file holds resources, by its name; case matters.
-func isResourceFile(p string) bool {
+// IsResourceFile tells whether a file holds resources, by its name: Kptfile, *.yaml, *.yml and *.json, where case matters.
+func IsResourceFile(p string) bool {
 	switch path.Ext(p) {
 	case ".yaml", ".yml", ".json":
 		return true

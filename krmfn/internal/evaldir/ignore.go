@@ -4,20 +4,13 @@
 package evaldir
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/monochromegane/go-gitignore"
-
 	"github.com/krmfn/krmfn/services/kptfile"
+	"github.com/krmfn/krmfn/services/packages"
 )
-
-// ignoreFile lists what of a package is not read; see package packages.
-const ignoreFile = ".krmignore"
 
 // list lists the files, without the packages below that a package above ignores.
 func (s *source) list() error {
@@ -55,17 +48,13 @@ func (s *source) packages() []string {
 
 // leaveOut leaves out the packages directly below one that its own file says are to be ignored.
 func (s *source) leaveOut(dir string) error {
-	content, err := s.Source.ReadFile(path.Join(dir, ignoreFile))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return fmt.Errorf("read %s of %s: %w", ignoreFile, dir, err)
+	ignore, err := packages.ReadIgnore(s.Source, dir)
+	if err != nil {
+		return err
 	}
-	matcher := gitignore.NewGitIgnoreFromReader(".", patterns(content))
 	all := s.packages()
 	for _, sub := range all {
-		if sub != dir && owner(all, sub) == dir && ignored(matcher, dir, sub) {
+		if sub != dir && owner(all, sub) == dir && ignore.MatchDir(sub) {
 			s.paths = slices.DeleteFunc(s.paths, func(p string) bool { return strings.HasPrefix(p, sub+"/") })
 		}
 	}
@@ -78,29 +67,4 @@ func owner(packages []string, dir string) string {
 		dir = path.Dir(dir)
 	}
 	return dir
-}
-
-// ignored tells whether a directory below another, or one between them, is to be ignored.
-func ignored(matcher gitignore.IgnoreMatcher, above, dir string) bool {
-	for ; dir != above; dir = path.Dir(dir) {
-		rel := dir
-		if above != "." {
-			rel = strings.TrimPrefix(dir, above+"/")
-		}
-		if matcher.Match(rel, true) {
-			return true
-		}
-	}
-	return false
-}
-
-// patterns leaves out lines that have nothing but marks, on which the matcher panics.
-func patterns(content []byte) *strings.Reader {
-	var lines []string
-	for line := range strings.Lines(string(content)) {
-		if line = strings.TrimSpace(line); strings.Trim(line, "!/\\ \t") != "" {
-			lines = append(lines, line)
-		}
-	}
-	return strings.NewReader(strings.Join(lines, "\n"))
 }
