@@ -17,6 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/parallel"
 	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/services/resource"
 )
 
 // ListEvaluator is an evaluator that can evaluate functions on a list in memory, in place, so that nothing is printed and
@@ -93,7 +94,7 @@ func (in *input) plain() bool {
 // complicated tells whether a resource has what printing and parsing it among others changes, or what a copy would share.
 func complicated(r *yaml.RNode) bool {
 	n := r.YNode()
-	return n.Kind != yaml.MappingNode || n.HeadComment != "" || n.LineComment != "" || contains(n, func(n *yaml.Node) bool {
+	return n.Kind != yaml.MappingNode || n.HeadComment != "" || n.LineComment != "" || resource.Contains(n, func(n *yaml.Node) bool {
 		return n.Kind == yaml.AliasNode || n.Anchor != "" || n.FootComment != "" || n.Style&(yaml.FoldedStyle|yaml.TaggedStyle) != 0
 	})
 }

@@ -58,7 +58,7 @@ func (p *pipeline) place(in *input, r *yaml.RNode) error {
 	var before struct{ path, index string }
 	if origin := in.origin(r); origin != nil {
 		before.path, before.index = resource.Path(origin), resource.Index(origin)
-		restore(origin, r)
+		resource.Restore(origin, r)
 	}
 	if err := resource.Reconcile(r, before.path, before.index); err != nil {
 		return err

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package resource
 
 import (
 	"slices"
@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// restore brings comments and the order of fields back to a resource that a function has returned. What the function has
+// Restore brings comments and the order of fields back to a resource that a function has returned. What the function has
 // rebuilt beyond recognition goes without: that is no reason to fail.
-func restore(from, to *yaml.RNode) {
+func Restore(from, to *yaml.RNode) {
 	if err := restoreComments(from, to); err != nil {
 		return
 	}
@@ -29,7 +29,7 @@ func ordered(from, to *yaml.Node) bool {
 		return false
 	}
 	// In sequences, sorting also moves comments.
-	if to.Kind == yaml.SequenceNode && contains(to, commented) {
+	if to.Kind == yaml.SequenceNode && Contains(to, commented) {
 		return false
 	}
 	for i, n := range from.Content {
@@ -41,9 +41,20 @@ func ordered(from, to *yaml.Node) bool {
 	return true
 }
 
+// RestoreComments brings the comments of a resource back to what has been made of it, where they belong to fields that are
+// still there and have no comment of their own. It tells whether there were any. Without a resource before there are none.
+func RestoreComments(from, to *yaml.RNode) bool {
+	if from == nil {
+		return false
+	}
+	before := to.Copy()
+	return restoreComments(from, to) == nil &&
+		(!sameComments(before.Document(), to.Document()) || !same(before.YNode(), to.YNode()))
+}
+
 func restoreComments(from, to *yaml.RNode) error {
 	// Most resources have nothing to restore, and copying is dear. It also unfolds scalars, comments or not.
-	if !contains(to.Document(), folded) && (!contains(from.Document(), commented) ||
+	if !Contains(to.Document(), folded) && (!Contains(from.Document(), commented) ||
 		sameComments(from.Document(), to.Document()) && kept(from.YNode(), to.YNode())) {
 		return nil
 	}
@@ -65,9 +76,9 @@ func kept(from, to *yaml.Node) bool {
 	}
 	switch {
 	case from.Kind != to.Kind || from.Kind == yaml.AliasNode:
-		return !contains(from, commented)
+		return !Contains(from, commented)
 	case from.Kind == yaml.SequenceNode:
-		return !contains(from, commented) || same(from, to)
+		return !Contains(from, commented) || same(from, to)
 	case from.Kind != yaml.MappingNode:
 		return true
 	}
@@ -105,8 +116,9 @@ func sameComments(a, b *yaml.Node) bool {
 	return a.HeadComment == b.HeadComment && a.LineComment == b.LineComment && a.FootComment == b.FootComment
 }
 
-func contains(n *yaml.Node, property func(*yaml.Node) bool) bool {
-	return property(n) || slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return contains(c, property) })
+// Contains tells whether a node, or one below it, has a property. Aliases are not followed.
+func Contains(n *yaml.Node, property func(*yaml.Node) bool) bool {
+	return property(n) || slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return Contains(c, property) })
 }
 
 func folded(n *yaml.Node) bool { return n.Style&yaml.FoldedStyle != 0 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package resource
 
 import (
 	"testing"
@@ -23,7 +23,7 @@ func drawNode(t *rapid.T, depth int) *yaml.Node {
 		n := &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap}
 		keys := rapid.SampledFrom([]string{"name", "b", "c", "containers"})
 		for _, key := range rapid.SliceOfNDistinct(keys, 1, 3, rapid.ID).Draw(t, "keys") {
-			k := str(key, 0)
+			k := str(key)
 			k.HeadComment = comment()
 			n.Content = append(n.Content, k, drawNode(t, depth-1))
 		}
@@ -35,7 +35,7 @@ func drawNode(t *rapid.T, depth int) *yaml.Node {
 		}
 		return n
 	}
-	n := str(rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "value"), 0)
+	n := str(rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "value"))
 	n.LineComment, n.HeadComment = comment(), comment()
 	return n
 }
@@ -46,7 +46,7 @@ func TestWhatIsKeptNeedsNoRestoring(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		root := func() *yaml.Node {
 			return &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap, Content: []*yaml.Node{
-				str("spec", 0), drawNode(t, 3), str("other", 0), drawNode(t, 2),
+				str("spec"), drawNode(t, 3), str("other"), drawNode(t, 2),
 			}}
 		}
 		from := root()
@@ -77,4 +77,9 @@ func TestWhatIsKeptNeedsNoRestoring(t *testing.T) {
 			t.Fatalf("from\n%s\nto\n%s\ngot\n%s", yaml.NewRNode(from).MustString(), yaml.NewRNode(before).MustString(), yaml.NewRNode(to).MustString())
 		}
 	})
+}
+
+func str(value string) *yaml.Node {
+	n := scalar(value, 0)
+	return &n
 }

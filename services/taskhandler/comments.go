@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/packages"
-	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/resource"
 )
 
@@ -73,7 +72,7 @@ func withComments(p, content string, known map[identity]*yaml.RNode) (with strin
 		return "", false
 	}
 	for _, r := range resources {
-		changed = render.RestoreComments(known[identify(r)], r) || changed
+		changed = resource.RestoreComments(known[identify(r)], r) || changed
 	}
 	if !changed {
 		return "", false
