@@ -61,14 +61,11 @@ func TestNamesDiffer(t *testing.T) {
 var dnsLabel = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 func FuzzOf(f *testing.F) {
-	f.Add("r.io/fn:v1", digest, "1", 1)
-	f.Add("", "", "", 0)
-	f.Add("ü/--:..@sha256:", "x", "\x00", 1<<40)
-	f.Fuzz(func(t *testing.T, image, digest, template string, slot int) {
-		if slot < 0 {
-			t.Skip()
-		}
-		if name := (podname.Pool{Image: image, Digest: digest, Template: template}).Of(slot); !dnsLabel.MatchString(name) {
+	f.Add("r.io/fn:v1", digest, "1", uint32(1))
+	f.Add("", "", "", uint32(0))
+	f.Add("ü/--:..@sha256:", "x", "\x00", uint32(1<<31))
+	f.Fuzz(func(t *testing.T, image, digest, template string, slot uint32) {
+		if name := (podname.Pool{Image: image, Digest: digest, Template: template}).Of(int(slot)); !dnsLabel.MatchString(name) {
 			t.Errorf("%q is no DNS label", name)
 		}
 	})
