@@ -5,9 +5,11 @@ package runtime_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -17,6 +19,14 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	"github.com/krmfn/krmfn/services/runtime"
 )
+
+// addresses are loopback addresses that nothing else listens on or connects from: each replica takes the next.
+var addresses atomic.Uint32
+
+func ownAddress() string {
+	n := addresses.Add(1)
+	return fmt.Sprintf("127.31.%d.%d:0", n>>8&0xff, n&0xff)
+}
 
 // replica is a function runner at an address of its own.
 type replica struct {
@@ -43,14 +53,15 @@ func (r *replica) stop() {
 	r.served.Wait()
 }
 
-// newReplicas returns so many replicas, and a runtime on one connection to all of them.
+// newReplicas returns so many replicas, and a runtime on one connection to all of them. Each has a loopback address to
+// itself, so that its port is still free when it restarts.
 func newReplicas(t *testing.T, n int) ([]*replica, *runtime.GRPC) {
 	t.Helper()
 	var replicas []*replica
 	names := manual.NewBuilderWithScheme("replicas")
 	state := resolver.State{}
 	for range n {
-		r := &replica{address: "127.0.0.1:0", v1Server: v1Server{evaluator: functionsForTests, maxList: maxMessage}}
+		r := &replica{address: ownAddress(), v1Server: v1Server{evaluator: functionsForTests, maxList: maxMessage}}
 		r.start(t)
 		replicas = append(replicas, r)
 		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: r.address}}})
