@@ -15,6 +15,8 @@ type Place[P any] struct {
 	Endpoint P
 	// Slot is the pod's slot.
 	Slot int
+	// Cold says that the call came before the pod was ready.
+	Cold bool
 
 	pool *Pool[P]
 	pod  *pod[P]
@@ -33,6 +35,7 @@ func (e *FullError) Error() string {
 type waiter[P any] struct {
 	// answer gets one answer and is never waited for by who answers.
 	answer chan answer[P]
+	came   time.Time
 }
 
 type answer[P any] struct {
@@ -41,8 +44,8 @@ type answer[P any] struct {
 }
 
 // Acquire returns a place as soon as there is one, in the order of calls, and wants another pod where those that there are
-// have enough to do. Errors: *FullError, the error of the last pod that failed to start, and the context's cause. A call
-// that leaves costs the others nothing.
+// have enough to do. Errors: *FullError, the error of the last pod that failed to start or the trouble of those that are
+// starting, and the context's cause. A call that leaves costs the others nothing.
 func (p *Pool[P]) Acquire(ctx context.Context) (*Place[P], error) {
 	// A caller who has gone must not want a pod.
 	if ctx.Err() != nil {
@@ -56,12 +59,12 @@ func (p *Pool[P]) Acquire(ctx context.Context) (*Place[P], error) {
 		p.startAll(slots)
 		return place, nil
 	}
-	if n := p.waiting.Len(); n >= p.config.MaxWaiting {
+	if err := p.refusal(); err != nil {
 		p.mu.Unlock()
 		p.startAll(slots)
-		return nil, &FullError{Waiting: n}
+		return nil, err
 	}
-	w := &waiter[P]{answer: make(chan answer[P], 1)}
+	w := &waiter[P]{answer: make(chan answer[P], 1), came: time.Now()}
 	element := p.waiting.PushBack(w)
 	p.mu.Unlock()
 	p.startAll(slots)
@@ -82,6 +85,17 @@ func (p *Pool[P]) Acquire(ctx context.Context) (*Place[P], error) {
 	default:
 	}
 	return nil, context.Cause(ctx)
+}
+
+// refusal returns why a call may not wait, or nil.
+func (p *Pool[P]) refusal() error {
+	if err := p.stuck(); err != nil {
+		return err
+	}
+	if n := p.waiting.Len(); n >= p.config.MaxWaiting {
+		return &FullError{Waiting: n}
+	}
+	return nil
 }
 
 // Release gives the place back, and to the call that has waited longest.
@@ -105,7 +119,17 @@ func (p *Pool[P]) dispatch() {
 	}
 }
 
+// refuse gives all waiting calls an error.
+func (p *Pool[P]) refuse(err error) {
+	for p.waiting.Len() > 0 {
+		p.answerNext(answer[P]{err: err})
+	}
+}
+
 func (p *Pool[P]) answerNext(a answer[P]) {
 	w, _ := p.waiting.Remove(p.waiting.Front()).(*waiter[P])
+	if a.place != nil {
+		a.place.Cold = a.place.pod.ready.After(w.came)
+	}
 	w.answer <- a
 }

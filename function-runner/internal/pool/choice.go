@@ -3,7 +3,10 @@
 
 package pool
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // take returns a place: in the first pod that has less to do than makes another pod wanted, so that those behind it fall
 // idle and expire; or else in the one with the least to do. It is nil where all are full.
@@ -75,15 +78,34 @@ func (p *Pool[P]) grow(wanted int) []int {
 	return slots
 }
 
+// freeSlot returns the first slot that no pod holds, nor has held until a moment ago.
 func (p *Pool[P]) freeSlot() int {
-	slot := 1
-	for _, m := range p.pods {
-		if m.slot > slot {
-			break
+	for slot, since := range p.freed {
+		if time.Since(since) > cooling {
+			delete(p.freed, slot)
 		}
-		slot = m.slot + 1
 	}
-	return slot
+	for slot := 1; ; slot++ {
+		_, cools := p.freed[slot]
+		if _, held := p.search(slot); !held && !cools {
+			return slot
+		}
+	}
+}
+
+// stuck returns the trouble of the last pod, where there are pods and all are starting and in trouble.
+func (p *Pool[P]) stuck() error {
+	var trouble error
+	for _, m := range p.pods {
+		switch {
+		case m.state == leaving:
+		case m.state == starting && m.trouble != nil:
+			trouble = m.trouble
+		default:
+			return nil
+		}
+	}
+	return trouble
 }
 
 // find returns the pod in a slot; nil where there is none.

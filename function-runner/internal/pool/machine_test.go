@@ -21,6 +21,8 @@ type machine struct {
 	config pool.Config
 	// pods has what the test has told the pool of each slot.
 	pods map[int]string
+	// troubled are the starting ones that may never become ready.
+	troubled map[int]bool
 	// waiting are the calls without an answer, in order; running are those with a place; cutOff those whose pod has gone.
 	waiting, running, cutOff []*call
 }
@@ -40,11 +42,11 @@ func TestMachine(t *testing.T) {
 				PerPod: rapid.IntRange(1, 4).Draw(rt, "perPod"), MaxWaiting: rapid.IntRange(1, 6).Draw(rt, "maxWaiting"), TTL: time.Minute,
 			}
 			c.MinPods = rapid.IntRange(0, c.MaxPods).Draw(rt, "minPods")
-			m := &machine{harness: newHarness(t, c), config: c, pods: map[int]string{}}
+			m := &machine{harness: newHarness(t, c), config: c, pods: map[int]string{}, troubled: map[int]bool{}}
 			rt.Repeat(map[string]func(*rapid.T){
 				"call": m.arrive, "cancel": m.leave, "release": m.release, "ready": m.becomeReady,
-				"fail": m.failToStart,
-				"die":  m.die, "terminate": m.terminate, "expire": m.expire, "adopt": m.adopt, "doubt": m.doubt, "": m.check,
+				"notMade": m.notMade, "fail": m.fail, "trouble": m.trouble,
+				"die": m.die, "terminate": m.terminate, "expire": m.expire, "adopt": m.adopt, "doubt": m.doubt, "": m.check,
 			})
 			m.finish(rt)
 		})
@@ -76,15 +78,16 @@ func (m *machine) release(rt *rapid.T) {
 }
 
 // gone ends a pod, and with it the calls that it runs: they hold their places until they find out.
-func (m *machine) gone(slot int, err error) {
+func (m *machine) gone(slot int) {
 	delete(m.pods, slot)
+	delete(m.troubled, slot)
 	m.running = slices.DeleteFunc(m.running, func(c *call) bool {
 		if c.place.Slot == slot {
 			m.cutOff = append(m.cutOff, c)
 		}
 		return c.place.Slot == slot
 	})
-	m.Gone(slot, err)
+	m.Gone(slot)
 	synctest.Wait()
 }
 
@@ -106,12 +109,37 @@ func (m *machine) slot(rt *rapid.T, states ...string) int {
 func (m *machine) becomeReady(rt *rapid.T) {
 	slot := m.slot(rt, "starting", "ready")
 	m.pods[slot] = "ready"
+	delete(m.troubled, slot)
 	m.ready(slot)
 }
 
-func (m *machine) failToStart(rt *rapid.T) { m.gone(m.slot(rt, "starting"), errStart) }
+func (m *machine) notMade(rt *rapid.T) {
+	slot := m.slot(rt, "starting")
+	delete(m.pods, slot)
+	delete(m.troubled, slot)
+	m.NotMade(slot, errStart)
+	synctest.Wait()
+}
 
-func (m *machine) die(rt *rapid.T) { m.gone(m.slot(rt, "ready", "leaving"), nil) }
+func (m *machine) fail(rt *rapid.T) {
+	slot := m.slot(rt, "starting")
+	m.pods[slot] = "leaving"
+	delete(m.troubled, slot)
+	m.Failed(slot, errStart)
+	synctest.Wait()
+}
+
+func (m *machine) trouble(rt *rapid.T) {
+	slot := m.slot(rt, "starting")
+	var err error
+	if m.troubled[slot] = !m.troubled[slot]; m.troubled[slot] {
+		err = errStart
+	}
+	m.Trouble(slot, err)
+	synctest.Wait()
+}
+
+func (m *machine) die(rt *rapid.T) { m.gone(m.slot(rt, "ready", "leaving", "starting")) }
 
 // doubt has a pod show anew that it is ready.
 func (m *machine) doubt(rt *rapid.T) {
@@ -123,6 +151,7 @@ func (m *machine) doubt(rt *rapid.T) {
 func (m *machine) terminate(rt *rapid.T) {
 	slot := m.slot(rt, "ready", "starting")
 	m.pods[slot] = "leaving"
+	delete(m.troubled, slot)
 	m.Leaving(slot)
 	synctest.Wait()
 }
@@ -151,10 +180,13 @@ func (m *machine) adopt(rt *rapid.T) {
 func (m *machine) check(rt *rapid.T) {
 	m.take(rt)
 	stats := m.Stats()
-	live, free := 0, 0
+	live, free, hopeful := 0, 0, 0
 	for slot, state := range m.pods {
 		if state != "leaving" {
 			live++
+			if !m.troubled[slot] {
+				hopeful++
+			}
 		}
 		in := 0
 		for _, c := range m.running {
@@ -175,7 +207,7 @@ func (m *machine) check(rt *rapid.T) {
 		rt.Fatalf("%d calls wait, of %d at most", len(m.waiting), m.config.MaxWaiting)
 	case len(m.waiting) > 0 && free > 0:
 		rt.Fatalf("%d calls wait while %d pods have places", len(m.waiting), free)
-	case len(m.waiting) > 0 && live == 0:
+	case len(m.waiting) > 0 && hopeful == 0:
 		rt.Fatalf("%d calls wait and no pod is coming", len(m.waiting))
 	}
 }
@@ -214,6 +246,7 @@ func (m *machine) finish(rt *rapid.T) {
 		for slot, state := range m.pods {
 			if state == "starting" {
 				m.pods[slot] = "ready"
+				delete(m.troubled, slot)
 				m.ready(slot)
 			}
 		}

@@ -17,7 +17,7 @@ func (p *Pool[P]) Starting(slot int) {
 	if m == nil {
 		m = p.add(slot)
 	}
-	m.state = starting
+	m.state, m.trouble = starting, nil
 }
 
 // Ready says that the pod in a slot answers at an endpoint. It takes the calls that have waited longest.
@@ -28,7 +28,8 @@ func (p *Pool[P]) Ready(slot int, endpoint P) {
 	if m == nil {
 		m = p.add(slot)
 	}
-	m.state, m.endpoint, m.used = ready, endpoint, time.Now()
+	now := time.Now()
+	m.state, m.endpoint, m.used, m.ready, m.trouble = ready, endpoint, now, now, nil
 	p.dispatch()
 }
 
@@ -41,32 +42,76 @@ func (p *Pool[P]) Leaving(slot int) {
 	}
 	m.state = leaving
 	slots := p.grow(p.missing())
+	p.giveUp()
 	p.mu.Unlock()
 	p.startAll(slots)
 }
 
-// Gone says that there is no pod in a slot any more, and why, if it never became ready: when no other is left that could,
-// the calls that wait get that error. Otherwise they go on waiting, for a new pod if need be.
-func (p *Pool[P]) Gone(slot int, err error) {
+// Trouble says why a pod that is starting may never become ready, as far as can be seen; nil says that it may again. As
+// long as there is no pod but such ones, calls get that error at once.
+func (p *Pool[P]) Trouble(slot int, err error) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.find(slot); m != nil && m.state == starting {
+		m.trouble = err
+		p.giveUp()
+	}
+}
+
+// Failed says that the pod in a slot will never become ready, why, and that it holds its slot until it is gone. When no
+// other is left, the calls that wait get that error.
+func (p *Pool[P]) Failed(slot int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	m := p.find(slot)
 	if m == nil {
+		m = p.add(slot)
+	}
+	m.state = leaving
+	p.failed(err)
+}
+
+// Gone says that there is no pod in a slot any more. The calls that wait go on waiting, for a new pod if need be.
+func (p *Pool[P]) Gone(slot int) {
+	p.mu.Lock()
+	if p.find(slot) == nil {
 		p.mu.Unlock()
 		return
 	}
 	// The calls that it ran find out for themselves, and give their places back to nobody.
 	p.remove(slot)
-	if m.state == starting && err != nil && p.live() == 0 {
-		for p.waiting.Len() > 0 {
-			p.answerNext(answer[P]{err: err})
-		}
-		// To make another at once would fail at once.
-		p.mu.Unlock()
-		return
-	}
+	p.freed[slot] = time.Now()
 	slots := p.grow(p.missing())
+	p.giveUp()
 	p.mu.Unlock()
 	p.startAll(slots)
+}
+
+// NotMade says that the pod that was wanted in a slot cannot be made, and why. When no other is left, the calls that wait
+// get that error.
+func (p *Pool[P]) NotMade(slot int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.find(slot); m == nil || m.state != starting {
+		return
+	}
+	p.remove(slot)
+	p.failed(err)
+}
+
+// failed goes on after a pod has failed. It makes no other, which would fail as well, over and over.
+func (p *Pool[P]) failed(err error) {
+	if p.live() == 0 {
+		p.refuse(err)
+	}
+	p.giveUp()
+}
+
+// giveUp refuses the calls that wait, where all pods are in trouble.
+func (p *Pool[P]) giveUp() {
+	if err := p.stuck(); err != nil {
+		p.refuse(err)
+	}
 }
 
 // Fill wants the pods that are missing to the minimum.

@@ -38,7 +38,13 @@ type Pool[P any] struct {
 	// waiting has the *waiter[P] of the calls without a place, in the order in which they came. While there are any, no pod
 	// has a place free.
 	waiting *list.List
+	// freed has the slots whose pods have gone lately.
+	freed map[int]time.Time
 }
+
+// cooling is how long a slot stays empty after its pod has gone. Another replica may see that later, and take the next slot
+// instead, which would make one pod too many.
+const cooling = 5 * time.Second
 
 type pod[P any] struct {
 	slot     int
@@ -48,6 +54,10 @@ type pod[P any] struct {
 	running int
 	// used is when a call last gave its place back, or the pod became ready.
 	used time.Time
+	// ready is when the pod became ready.
+	ready time.Time
+	// trouble is why a starting pod may never become ready.
+	trouble error
 }
 
 type state int
@@ -64,7 +74,7 @@ const (
 // New returns a pool without pods. start is told which slot wants a pod; it must not wait, nor call the pool before it
 // returns.
 func New[P any](config Config, start func(slot int)) *Pool[P] {
-	return &Pool[P]{start: start, config: config, waiting: list.New()}
+	return &Pool[P]{start: start, config: config, waiting: list.New(), freed: map[int]time.Time{}}
 }
 
 // SetConfig changes the limits. Calls that run or wait are not ended by lower ones.
@@ -102,6 +112,32 @@ func (p *Pool[P]) Stats() Stats {
 		}
 	}
 	return s
+}
+
+// Use is how a ready pod is used.
+type Use struct {
+	// Slot is the pod's, and Running how many calls it runs.
+	Slot, Running int
+	// Last is when a call last ended, or the pod became ready; now while any runs.
+	Last time.Time
+}
+
+// Uses returns how the ready pods are used, by slot.
+func (p *Pool[P]) Uses() []Use {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var uses []Use
+	for _, m := range p.pods {
+		if m.state != ready {
+			continue
+		}
+		use := Use{Slot: m.slot, Running: m.running, Last: m.used}
+		if m.running > 0 {
+			use.Last = time.Now()
+		}
+		uses = append(uses, use)
+	}
+	return uses
 }
 
 func (p *Pool[P]) startAll(slots []int) {

@@ -6,7 +6,6 @@ package pool_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -189,13 +188,13 @@ func TestStartFails(t *testing.T) {
 		h := newHarness(t, config())
 		first, second := h.call(), h.call()
 		h.wantStarted(1, 2)
-		h.Gone(1, errors.New("quota"))
+		h.NotMade(1, errors.New("quota"))
 		synctest.Wait()
 		if first.done || second.done {
 			t.Error("nobody waits for the other pod")
 		}
 		pull := errors.New("no such image")
-		h.Gone(2, pull)
+		h.Failed(2, pull)
 		synctest.Wait()
 		if !errors.Is(first.err, pull) || !errors.Is(second.err, pull) {
 			t.Errorf("got %v, %v", first.err, second.err)
@@ -204,6 +203,88 @@ func TestStartFails(t *testing.T) {
 		// The next call tries anew.
 		h.call()
 		h.wantStarted(1, 2, 1)
+	})
+}
+
+// A pod that has failed holds its slot until it is gone.
+func TestFailedPodHoldsItsSlot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, config())
+		h.call()
+		h.Failed(1, errors.New("exits"))
+		synctest.Wait()
+		if diff := cmp.Diff(pool.Stats{Leaving: 1}, h.Stats()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		h.call()
+		h.wantStarted(1, 2)
+	})
+}
+
+// Calls do not wait for pods that are all in trouble; for one that is not they do.
+func TestTrouble(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, config())
+		first, second := h.call(), h.call()
+		unschedulable := errors.New("no node has room")
+		h.Trouble(1, unschedulable)
+		synctest.Wait()
+		if first.done || second.done {
+			t.Error("nobody waits for the pod that is not in trouble")
+		}
+		h.Trouble(2, unschedulable)
+		synctest.Wait()
+		third := h.call()
+		for i, c := range []*call{first, second, third} {
+			if !errors.Is(c.err, unschedulable) {
+				t.Errorf("call %d: %v", i+1, c.err)
+			}
+		}
+		h.Trouble(1, nil)
+		fourth := h.call()
+		h.ready(1)
+		wantSlots(t, []int{1}, fourth)
+		h.wantStarted(1, 2)
+	})
+}
+
+// A call knows whether a pod had to start for it.
+func TestColdCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := config()
+		c.MaxPods, c.PerPod = 1, 1
+		h := newHarness(t, c)
+		cold := h.call()
+		time.Sleep(time.Second)
+		h.ready(1)
+		time.Sleep(time.Second)
+		queued := h.call()
+		cold.place.Release()
+		synctest.Wait()
+		queued.place.Release()
+		warm := h.call()
+		if !cold.place.Cold || queued.place.Cold || warm.place.Cold {
+			t.Errorf("cold are %v, %v and %v", cold.place.Cold, queued.place.Cold, warm.place.Cold)
+		}
+	})
+}
+
+func TestUses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, config())
+		h.ready(1)
+		h.ready(2)
+		begin := time.Now()
+		h.call()
+		time.Sleep(time.Minute)
+		want := []pool.Use{{Slot: 1, Running: 1, Last: time.Now()}, {Slot: 2, Last: begin}}
+		if diff := cmp.Diff(want, h.Uses()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	})
 }
 
@@ -220,14 +301,18 @@ func TestPodsDie(t *testing.T) {
 		h.wantStarted(2)
 		h.ready(2)
 		wantSlots(t, []int{1, 2}, running, waiting)
-		h.Gone(1, nil)
+		h.Gone(1)
 		running.place.Release()
 		another := h.call()
-		// It was ready, so that another may be, too.
-		h.Gone(2, errors.New("evicted"))
-		h.wantStarted(2, 1)
-		h.ready(1)
-		wantSlots(t, []int{1}, another)
+		h.Gone(2)
+		// Other replicas may not know yet that the first slot is free.
+		h.wantStarted(2, 3)
+		h.ready(3)
+		wantSlots(t, []int{3}, another)
+		time.Sleep(time.Minute)
+		h.Gone(3)
+		h.call()
+		h.wantStarted(2, 3, 1)
 	})
 }
 
@@ -286,10 +371,8 @@ func TestExpire(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		// The minimum is kept whatever happens.
-		h.Gone(1, nil)
-		if !slices.Contains(h.started[1:], 1) {
-			t.Errorf("started slots are %v", h.started)
-		}
+		h.Gone(1)
+		h.wantStarted(1, 5)
 	})
 }
 
