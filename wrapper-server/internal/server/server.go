@@ -12,6 +12,8 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -22,10 +24,16 @@ import (
 	"github.com/krmfn/krmfn/services/grpcserver"
 	"github.com/krmfn/krmfn/services/logging"
 	"github.com/krmfn/krmfn/services/process"
+	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
+	"github.com/krmfn/krmfn/wrapper-server/internal/telemetry"
 )
 
 // waitingPerRunning is how many calls may wait for each that may run.
 const waitingPerRunning = 10
+
+// goodbye is the part of the drain time that is for closing connections, when no evaluation is left or the time for them is
+// over.
+const goodbye = time.Second
 
 // Run serves with the flags and the function's command in args until ctx ends, and then finishes running calls. The
 // function gets environ, without what is there for this server. The log goes to stderr.
@@ -48,27 +56,68 @@ func Run(ctx context.Context, args, environ []string, stderr io.Writer) error {
 func serve(ctx context.Context, listener net.Listener, o options, environ []string, log *slog.Logger) error {
 	runner := process.NewRunner(process.Limits{Stdout: int64(o.maxMessageSize)}, "")
 	defer runner.Close()
-	reaped := make(chan struct{})
-	go func() {
-		defer close(reaped)
-		if err := runner.Reap(ctx); err != nil {
+	// What accompanies the server ends after it: calls that a shutdown finishes are reaped, counted and traced too.
+	beside, end := context.WithCancel(context.WithoutCancel(ctx))
+	var besides sync.WaitGroup
+	defer besides.Wait()
+	defer end()
+	besides.Go(func() {
+		if err := runner.Reap(beside); err != nil {
 			log.Warn("orphaned processes are not collected", "err", err)
 		}
-	}()
+	})
+	exports := telemetry.New(environ, log)
+	draining := drain.New(ctx)
+	s := grpcserver.New(ctx, grpcserver.Options{
+		MaxMessageSize: o.maxMessageSize, Drain: min(goodbye, o.drain), Logger: log, Server: exports.ServerOptions(),
+	})
+	register(s, exports, draining.Guard(newEvaluator(o, environ, runner)), log)
+	besides.Go(func() { exports.Run(beside) })
+	s.SetServing(true)
+	log.Info("serving", "address", listener.Addr().String(), "command", o.command[0])
+	return serveUntilDrained(ctx, s, listener, draining, o.drain, log)
+}
+
+// newEvaluator returns what runs the function.
+func newEvaluator(o options, environ []string, runner *process.Runner) evaluation.Evaluator {
 	function := &process.Function{
 		Runner:         runner,
 		Command:        process.Command{Argv: o.command, Env: process.ImageEnvironment(environ)},
 		Evaluator:      evaluationv1.Evaluator_EVALUATOR_POD,
 		Implementation: o.command[0],
 	}
-	evaluator := evaluation.WithLog(evaluation.NewGate(o.maxConcurrent, waitingPerRunning*o.maxConcurrent).Limit(function), log)
+	return evaluation.NewGate(o.maxConcurrent, waitingPerRunning*o.maxConcurrent).Limit(function)
+}
 
-	s := grpcserver.New(ctx, grpcserver.Options{MaxMessageSize: o.maxMessageSize, Drain: o.drain, Logger: log})
-	evaluatorgrpc.RegisterFunctionEvaluatorServer(s, &porchService{evaluator: evaluator})
-	wrapperv1grpc.RegisterFunctionServiceServer(s, &functionService{evaluator: evaluator})
-	s.SetServing(true)
-	log.Info("serving", "address", listener.Addr().String(), "command", o.command[0])
-	err := s.Serve(ctx, listener)
-	<-reaped
+// register puts both services on the server, with what is told of evaluations: metrics, a line in the log, a span.
+func register(s *grpcserver.Server, exports *telemetry.Telemetry, e evaluation.Evaluator, log *slog.Logger) {
+	e = exports.Trace(evaluation.WithLog(exports.Count(e), telemetry.Logger(log)))
+	evaluatorgrpc.RegisterFunctionEvaluatorServer(s, &porchService{evaluator: e})
+	wrapperv1grpc.RegisterFunctionServiceServer(s, &functionService{evaluator: e})
+}
+
+// serveUntilDrained serves until ctx ends and evaluations that had begun by then have ended, within limit. In between the
+// server still answers: that it is not healthy, and new evaluations with a refusal that says that they have not run. With
+// its connections closed instead, callers could not know that.
+func serveUntilDrained(ctx context.Context, s *grpcserver.Server, listener net.Listener, draining *drain.Drain, limit time.Duration, log *slog.Logger) error {
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var drained sync.WaitGroup
+	defer drained.Wait()
+	drained.Go(func() {
+		select {
+		case <-serving.Done():
+			return
+		case <-ctx.Done():
+		}
+		s.SetServing(false)
+		log.Info("shutting down, new evaluations are refused", "within", limit)
+		if !draining.Wait(limit - min(goodbye, limit)) {
+			log.Warn("the time for running evaluations is over", "drain", limit)
+		}
+		stop()
+	})
+	err := s.Serve(serving, listener)
+	stop()
 	return err
 }

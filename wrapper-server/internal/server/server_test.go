@@ -7,14 +7,13 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"net"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
@@ -22,42 +21,13 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
-	"github.com/krmfn/krmfn/services/logging"
+	"github.com/krmfn/krmfn/services/wrapperapi"
 	"github.com/krmfn/krmfn/wrapper-server/internal/probe"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const list = "kind: ResourceList\nitems: []\n"
-
-// start serves a shell script as the pod's function and returns a connection to it and the address.
-func start(t *testing.T, script string, flags ...string) (*grpc.ClientConn, string) {
-	t.Helper()
-	o, err := parse(append(flags, "--", "/bin/sh", "-c", script), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	environ := []string{"PATH=/usr/bin:/bin", "OF_THE_IMAGE=x", "OTEL_SERVICE_NAME=y"}
-	go func() { served <- serve(ctx, listener, o, environ, logging.New(io.Discard, logging.JSON, 0)) }()
-	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		if err := <-served; err != nil {
-			t.Errorf("serve returned %v", err)
-		}
-		_ = conn.Close()
-	})
-	return conn, listener.Addr().String()
-}
 
 func TestPorchContract(t *testing.T) {
 	t.Parallel()
@@ -108,20 +78,25 @@ func TestNoPlaceLeft(t *testing.T) {
 	client := wrapperv1grpc.NewFunctionServiceClient(conn)
 	ctx, cancel := context.WithCancel(t.Context())
 	const calls = 1 + waitingPerRunning + 1
-	ended := make(chan error, calls)
+	type end struct {
+		err     error
+		trailer metadata.MD
+	}
+	ended := make(chan end, calls)
 	for range calls {
 		go func() {
-			_, err := client.Evaluate(ctx, &wrapperv1.EvaluateRequest{})
-			ended <- err
+			var e end
+			_, e.err = client.Evaluate(ctx, &wrapperv1.EvaluateRequest{}, grpc.Trailer(&e.trailer))
+			ended <- e
 		}()
 	}
-	if err := <-ended; status.Code(err) != codes.Unavailable {
-		t.Errorf("got error %v, want %v", err, codes.Unavailable)
+	if e := <-ended; status.Code(e.err) != codes.Unavailable || !wrapperapi.Refused(e.trailer) {
+		t.Errorf("got error %v and trailer %v, want a refusal", e.err, e.trailer)
 	}
 	cancel()
 	for range calls - 1 {
-		if err := <-ended; status.Code(err) != codes.Canceled {
-			t.Errorf("a canceled call ends in %v, want %v", err, codes.Canceled)
+		if e := <-ended; status.Code(e.err) != codes.Canceled || wrapperapi.Refused(e.trailer) {
+			t.Errorf("a canceled call ends in %v and trailer %v, want %v", e.err, e.trailer, codes.Canceled)
 		}
 	}
 }

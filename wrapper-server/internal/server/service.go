@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/wrapperapi"
+	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
 )
 
 // porchService serves the frozen contract, so that a function runner of Porch's can use this server too.
@@ -26,7 +29,7 @@ type porchService struct {
 func (s *porchService) EvaluateFunction(ctx context.Context, req *evaluator.EvaluateFunctionRequest) (*evaluator.EvaluateFunctionResponse, error) {
 	resp, err := s.evaluator.Evaluate(ctx, evaluation.Request{Image: req.GetImage(), ResourceList: req.GetResourceList()})
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, statusOf(ctx, err)
 	}
 	if resp.Report.GetFailure() != nil {
 		return nil, evaluation.FailureStatus(req.GetImage(), resp.Report).Err()
@@ -43,14 +46,17 @@ type functionService struct {
 func (s *functionService) Evaluate(ctx context.Context, req *wrapperv1.EvaluateRequest) (*wrapperv1.EvaluateResponse, error) {
 	resp, err := s.evaluator.Evaluate(ctx, evaluation.Request{Image: req.GetImage(), ResourceList: req.GetResourceList()})
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, statusOf(ctx, err)
 	}
 	return &wrapperv1.EvaluateResponse{ResourceList: resp.ResourceList, Evaluation: resp.Report}, nil
 }
 
-// statusOf gives a call that has not started the code by which callers know that it may be sent to another pod.
-func statusOf(err error) error {
-	if errors.As(err, new(*evaluation.BusyError)) {
+// statusOf gives a call that was refused before anything ran the code and the trailer by which callers know that it may be
+// sent to another pod.
+func statusOf(ctx context.Context, err error) error {
+	if errors.Is(err, drain.ErrDraining) || errors.As(err, new(*evaluation.BusyError)) {
+		// It fails only outside of a call.
+		_ = grpc.SetTrailer(ctx, wrapperapi.Refusal())
 		return status.Error(codes.Unavailable, err.Error())
 	}
 	return status.FromContextError(err).Err()

@@ -1,0 +1,230 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
+)
+
+const (
+	traceID     = "4bf92f3577b34da6a3ce929d0e0e4736"
+	traceparent = "00-" + traceID + "-00f067aa0ba902b7-01"
+)
+
+// collector is an OTLP collector; spans has what it got.
+type collector struct {
+	*httptest.Server
+	mu    sync.Mutex
+	spans []*tracepb.Span
+	about map[string]string
+}
+
+func newCollector(t *testing.T) *collector {
+	t.Helper()
+	c := &collector{about: map[string]string{}}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		data := new(tracepb.TracesData)
+		if err == nil {
+			err = proto.Unmarshal(body, data)
+		}
+		if err != nil || r.Method+r.URL.Path != "POST/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" || r.Header.Get("X-Token") != "a b" {
+			t.Errorf("got %s %s %v: %v", r.Method, r.URL, r.Header, err)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, rs := range data.GetResourceSpans() {
+			for _, a := range rs.GetResource().GetAttributes() {
+				c.about[a.GetKey()] = a.GetValue().GetStringValue()
+			}
+			for _, ss := range rs.GetScopeSpans() {
+				c.about["scope"] = ss.GetScope().GetName()
+				c.spans = append(c.spans, ss.GetSpans()...)
+			}
+		}
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *collector) environ() []string {
+	return []string{
+		"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-token=a%20b",
+		"OTEL_RESOURCE_ATTRIBUTES=a=b", "HOSTNAME=pod-1",
+	}
+}
+
+func call(t *testing.T, h *harness, headers ...string) {
+	t.Helper()
+	ctx := metadata.AppendToOutgoingContext(t.Context(), headers...)
+	_, _ = evaluatorgrpc.NewFunctionEvaluatorClient(h.conn).EvaluateFunction(ctx, &evaluator.EvaluateFunctionRequest{Image: "img", ResourceList: []byte(list)})
+}
+
+// logged returns the attribute of the lines about evaluations.
+func logged(t *testing.T, log *bytes.Buffer, attribute string) []string {
+	t.Helper()
+	var values []string
+	for line := range strings.Lines(log.String()) {
+		entry := map[string]any{}
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if entry["msg"] == "evaluated" {
+			value, _ := entry[attribute].(string)
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// An evaluation is a child of its caller's span, and its trace is in the log.
+func TestSpans(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t)
+	log := new(bytes.Buffer)
+	h := run(t, c.environ(), log, "cat; exit 3")
+	call(t, h, "traceparent", traceparent, "tracestate", "k=v")
+	call(t, h, "traceparent", strings.TrimSuffix(traceparent, "1")+"0")
+	call(t, h)
+	h.end(t)
+	if len(c.spans) != 2 {
+		t.Fatalf("got %d spans, want that of the sampled call and that of the call without a trace: %v", len(c.spans), c.spans)
+	}
+	child, root := c.spans[0], c.spans[1]
+	got := map[string]string{
+		"trace": hex.EncodeToString(child.GetTraceId()), "parent": hex.EncodeToString(child.GetParentSpanId()), "state": child.GetTraceState(),
+		"name": child.GetName(), "status": child.GetStatus().GetCode().String() + " " + child.GetStatus().GetMessage(),
+	}
+	for _, a := range child.GetAttributes() {
+		got[a.GetKey()] = strings.TrimSpace(a.GetValue().GetStringValue())
+		if a.GetKey() == "process.exit.code" && a.GetValue().GetIntValue() == 3 {
+			got[a.GetKey()] = "3"
+		}
+	}
+	want := map[string]string{
+		"trace": traceID, "parent": "00f067aa0ba902b7", "state": "k=v", "name": "EvaluateFunction", "status": "STATUS_CODE_ERROR exit_code",
+		"krm_function.image": "img", "krm_function.code": "exit_code", "process.exit.code": "3",
+		"rpc.system.name": "grpc", "rpc.method": "evaluator.FunctionEvaluator/EvaluateFunction",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("span (-want +got):\n%s", diff)
+	}
+	if begin, end := child.GetStartTimeUnixNano(), child.GetEndTimeUnixNano(); begin == 0 || end <= begin || len(child.GetSpanId()) != 8 {
+		t.Errorf("the span %x is from %d to %d", child.GetSpanId(), begin, end)
+	}
+	if len(root.GetParentSpanId()) != 0 || len(root.GetTraceId()) != 16 || bytes.Equal(root.GetTraceId(), child.GetTraceId()) {
+		t.Errorf("without a trace got the span %v", root)
+	}
+	if diff := cmp.Diff([]string{traceID, traceID, hex.EncodeToString(root.GetTraceId())}, logged(t, log, "trace_id")); diff != "" {
+		t.Errorf("trace_id in the log (-want +got):\n%s", diff)
+	}
+	delete(c.about, "service.version")
+	if diff := cmp.Diff(map[string]string{"service.name": "y", "a": "b", "k8s.pod.name": "pod-1", "scope": "wrapper-server"}, c.about); diff != "" {
+		t.Errorf("resource (-want +got):\n%s", diff)
+	}
+}
+
+// The caller's trace is in the log where nothing is exported, too, and nothing is where there is none.
+func TestTraceInLog(t *testing.T) {
+	t.Parallel()
+	log := new(bytes.Buffer)
+	h := run(t, nil, log, "cat")
+	call(t, h, "traceparent", traceparent)
+	call(t, h)
+	call(t, h, "traceparent", "00-nonsense")
+	h.end(t)
+	if diff := cmp.Diff([]string{traceID, "", ""}, logged(t, log, "trace_id")); diff != "" {
+		t.Errorf("trace_id in the log (-want +got):\n%s", diff)
+	}
+}
+
+// A collector that is not there costs no evaluation and is told of once.
+func TestNoCollector(t *testing.T) {
+	t.Parallel()
+	log := new(bytes.Buffer)
+	h := run(t, []string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"}, log, "cat")
+	_, err := evaluatorgrpc.NewFunctionEvaluatorClient(h.conn).EvaluateFunction(t.Context(), &evaluator.EvaluateFunctionRequest{ResourceList: []byte(list)})
+	if err != nil {
+		t.Errorf("the evaluation ends in %v", err)
+	}
+	h.end(t)
+	if got := strings.Count(log.String(), "spans cannot be exported"); got != 1 {
+		t.Errorf("logged %d times, want once:\n%s", got, log)
+	}
+}
+
+// Porch's manifests make metrics appear where its end-to-end tests look for them.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	// A loopback address of this test's own, because the port is the default one.
+	const host = "127.0.0.94"
+	log := new(bytes.Buffer)
+	h := run(t, []string{
+		"OTEL_METRICS_EXPORTER=prometheus", "OTEL_TRACES_EXPORTER=none", "OTEL_EXPORTER_PROMETHEUS_HOST=" + host,
+	}, log, "cat; exit 1")
+	call(t, h)
+	unknown := h.conn.Invoke(t.Context(), "/made/Up", &evaluator.EvaluateFunctionRequest{}, &evaluator.EvaluateFunctionResponse{})
+	text := scrape(t, "http://"+host+":9464/metrics", "rpc_server_call_duration_seconds_count")
+	for _, want := range []string{
+		"\ngo_goroutines ",
+		`krm_function_pod_evaluations_total{code="exit_code"} 1`,
+		"krm_function_pod_present 0",
+		`rpc_server_call_duration_seconds_count{error_type="INTERNAL",rpc_method="evaluator.FunctionEvaluator/EvaluateFunction",rpc_response_status_code="INTERNAL",rpc_system_name="grpc"} 1`,
+		`rpc_server_call_duration_seconds_bucket{error_type="INTERNAL",rpc_method="evaluator.FunctionEvaluator/EvaluateFunction",rpc_response_status_code="INTERNAL",rpc_system_name="grpc",le="10"} 1`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is missing in\n%s", want, text)
+		}
+	}
+	if unknown == nil || strings.Contains(text, "made/Up") {
+		t.Errorf("a call of an unknown method ends in %v and makes a series", unknown)
+	}
+	h.end(t)
+	if strings.Contains(log.String(), "WARN") {
+		t.Errorf("logged:\n%s", log)
+	}
+}
+
+// scrape asks until there is a metric: neither the start of the server nor the end of a call waits for metrics.
+func scrape(t *testing.T, url, metric string) string {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	var text string
+	for range 10000 {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			text = err.Error()
+			continue
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("got status %d and error %v", resp.StatusCode, err)
+		}
+		if text = string(body); strings.Contains(text, metric) {
+			break
+		}
+	}
+	return text
+}

@@ -1,0 +1,106 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/common/expfmt"
+	"golang.org/x/net/netutil"
+
+	"github.com/krmfn/krmfn/services/evaluation"
+)
+
+// metrics are what is counted in this process.
+type metrics struct {
+	registry *prometheus.Registry
+	calls    *prometheus.HistogramVec
+	ended    *prometheus.CounterVec
+	present  prometheus.Gauge
+}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		calls:    newCalls(),
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "krm_function_pod_evaluations_total", Help: "Evaluations that ended in this function pod.",
+		}, []string{"code"}),
+		present: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "krm_function_pod_present", Help: "Evaluations that run or wait in this function pod.",
+		}),
+	}
+	m.registry.MustRegister(m.calls, m.ended, m.present, collectors.NewGoCollector())
+	return m
+}
+
+// Count counts evaluations where metrics are asked for:
+//
+//   - krm_function_pod_evaluations_total (code): those that ended; code is ok, the failure's reason, or why there was none
+//   - krm_function_pod_present: those that run or wait
+func (t *Telemetry) Count(e evaluation.Evaluator) evaluation.Evaluator {
+	if t.metrics == nil {
+		return e
+	}
+	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+		t.metrics.present.Inc()
+		defer t.metrics.present.Dec()
+		resp, err := e.Evaluate(ctx, req)
+		t.metrics.ended.WithLabelValues(outcome(resp, err)).Inc()
+		return resp, err
+	})
+}
+
+const (
+	// headerTimeout is how long a scraper may take to ask, scrapeTimeout how long to ask and to take the answer.
+	headerTimeout = 5 * time.Second
+	scrapeTimeout = 30 * time.Second
+	maxHeader     = 16 << 10
+	// maxScrapers connections are there at once; further ones wait.
+	maxScrapers = 16
+)
+
+// serve answers scrapes of /metrics on the listener until ctx ends.
+func (m *metrics) serve(ctx context.Context, listener net.Listener, log *slog.Logger) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", m.scrape)
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: scrapeTimeout, WriteTimeout: scrapeTimeout,
+		IdleTimeout: 5 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
+		_ = server.Close()
+	})
+	err := server.Serve(netutil.LimitListener(listener, maxScrapers))
+	if stop() {
+		return err
+	}
+	<-closed
+	return nil
+}
+
+// scrape writes the text format. The handler of promhttp does the same in a quarter of a megabyte more.
+func (m *metrics) scrape(w http.ResponseWriter, _ *http.Request) {
+	families, err := m.registry.Gather()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	format := expfmt.NewFormat(expfmt.TypeTextPlain)
+	w.Header().Set("Content-Type", string(format))
+	to := expfmt.NewEncoder(w, format)
+	for _, family := range families {
+		if to.Encode(family) != nil {
+			return
+		}
+	}
+}
