@@ -11,6 +11,7 @@ import (
 	"runtime"
 
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/function-runner/pods"
 	"github.com/krmfn/krmfn/function-runner/runner"
 	"github.com/krmfn/krmfn/services/daemon"
 )
@@ -24,9 +25,16 @@ func main() {
 	defer runtime.KeepAlive(ballast)
 	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.Log.Format, LogLevel: o.Log.Level}
 	daemon.Run(context.Background(), settings, func(ctx context.Context, in daemon.Surroundings) error {
-		r, err := runner.New(ctx, runner.Config{
-			Options: o, Environ: os.Environ(), Telemetry: in.Telemetry, ReapOrphans: true, Log: in.Log,
-		})
+		config := runner.Config{Options: o, Environ: os.Environ(), Telemetry: in.Telemetry, ReapOrphans: true, Log: in.Log}
+		if o.Enabled(options.RuntimePod) {
+			config.Pods, err = pods.New(ctx, pods.Config{
+				Options: o, WrapperImage: os.Getenv(pods.WrapperImageVariable), Telemetry: in.Telemetry, Log: in.Log,
+			})
+			if err != nil {
+				return err
+			}
+		}
+		r, err := runner.New(ctx, config)
 		if err != nil {
 			return err
 		}

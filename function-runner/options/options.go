@@ -78,8 +78,17 @@ type Pod struct {
 	TTL, ScanInterval time.Duration
 	// Template names the ConfigMap with the pod template; empty means the built-in one.
 	Template string
-	// MaxWaitlist and MaxPods are the limits of one function's pool.
-	MaxWaitlist, MaxPods int
+	// MaxWaitlist and MaxPods are the limits of one function's pool; MaxPerPod is how many calls one pod runs at once, and
+	// MaxWaiting how many may wait for a place.
+	MaxWaitlist, MaxPods, MaxPerPod, MaxWaiting int
+	// ReadyTimeout is how long a pod may take to get ready.
+	ReadyTimeout time.Duration
+	// Frontend says how pods are reached: auto, service, pod-ip.
+	Frontend string
+	// Injection says how the wrapper server comes into pods: auto, image-volume, init-container.
+	Injection string
+	// ImageTTL is how long what a tag means is taken for granted.
+	ImageTTL time.Duration
 }
 
 // Registry configures access to image registries.
@@ -128,7 +137,13 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.DurationVar(&o.Pod.ScanInterval, "scan-interval", time.Minute, "how often idle function pods are looked for")
 	f.StringVar(&o.Pod.Template, "function-pod-template", "", "ConfigMap with the template of function pods, in the function runner's namespace; empty means the built-in template")
 	f.IntVar(&o.Pod.MaxWaitlist, "max-waitlist-length", 2, "how many calls a function pod may have before another pod is made")
-	f.IntVar(&o.Pod.MaxPods, "max-parallel-pods-per-function", 1, "most pods of one function")
+	f.IntVar(&o.Pod.MaxPods, "max-parallel-pods-per-function", 1, "most pods of one function, of all function runners together")
+	f.IntVar(&o.Pod.MaxPerPod, "max-concurrent-evaluations-per-pod", 8, "how many calls one function pod runs at once")
+	f.IntVar(&o.Pod.MaxWaiting, "max-queued-evaluations-per-function", 1000, "how many calls of one function may wait for a place in a pod; the next is refused")
+	f.DurationVar(&o.Pod.ReadyTimeout, "pod-ready-timeout", 2*time.Minute, "how long a function pod may take to get ready")
+	f.StringVar(&o.Pod.Frontend, "pod-frontend", "auto", "how function pods are reached: service, pod-ip, or auto, which is the address, but the Service where a service mesh has added a sidecar")
+	f.StringVar(&o.Pod.Injection, "wrapper-injection", "auto", "how the wrapper server comes into function pods of the built-in template: image-volume, init-container, or auto by what the cluster can do")
+	f.DurationVar(&o.Pod.ImageTTL, "image-ttl", 5*time.Minute, "how long the image that a tag names is taken for granted; then the registry is asked again")
 
 	f.BoolVar(&o.Registry.Private, "enable-private-registries", false, "use the credentials of --registry-auth-secret-path")
 	f.StringVar(&o.Registry.AuthPath, "registry-auth-secret-path", "/var/tmp/config-secret/.dockerconfigjson", "docker config file with credentials of registries")

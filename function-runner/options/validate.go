@@ -7,9 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/krmfn/krmfn/services/flags"
+)
+
+// The values of --pod-frontend and --wrapper-injection.
+var (
+	frontends  = []string{"auto", "service", "pod-ip"}
+	injections = []string{"auto", "image-volume", "init-container"}
 )
 
 // dnsLabel is what Kubernetes allows as the name of a namespace; dnsName of a ConfigMap or Secret.
@@ -54,6 +61,12 @@ func (o *Options) rules() []flags.Rule {
 		flags.That(p.Template == "" || dnsName.MatchString(p.Template), "function-pod-template", p.Template, "the name of a ConfigMap"),
 		flags.That(p.MaxWaitlist > 0, "max-waitlist-length", p.MaxWaitlist, positive),
 		flags.That(p.MaxPods > 0, "max-parallel-pods-per-function", p.MaxPods, positive),
+		flags.That(p.MaxPerPod > 0, "max-concurrent-evaluations-per-pod", p.MaxPerPod, positive),
+		flags.That(p.MaxWaiting >= 0, "max-queued-evaluations-per-function", p.MaxWaiting, "0 or more"),
+		flags.That(p.ReadyTimeout > 0, "pod-ready-timeout", p.ReadyTimeout, positive),
+		flags.That(slices.Contains(frontends, p.Frontend), "pod-frontend", p.Frontend, "one of "+strings.Join(frontends, ", ")),
+		flags.That(slices.Contains(injections, p.Injection), "wrapper-injection", p.Injection, "one of "+strings.Join(injections, ", ")),
+		flags.That(p.ImageTTL > 0, "image-ttl", p.ImageTTL, positive),
 		flags.That(dnsName.MatchString(r.AuthSecret), "registry-auth-secret-name", r.AuthSecret, "the name of a Secret"),
 	}
 }

@@ -5,12 +5,14 @@
 package runner
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
+	"github.com/krmfn/krmfn/function-runner/internal/service"
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/telemetry"
 )
 
@@ -28,6 +30,8 @@ type Config struct {
 	Functions []Function
 	// Environ is what functions may inherit from; they get only what is harmless in it.
 	Environ []string
+	// Pods is the pod evaluator. It must be there unless pods are disabled.
+	Pods Pods
 	// Telemetry may be nil for none; where it is not active, nothing is measured.
 	Telemetry *Telemetry
 	// ReapOrphans makes the process collect what its functions leave behind. All its children must be the runner's then.
@@ -36,21 +40,13 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// wrapperImageVariable names the image of the wrapper server, which function pods are made with.
-const wrapperImageVariable = "WRAPPER_SERVER_IMAGE"
-
-// errNoPods says that this build has no pod evaluator.
-var errNoPods = errors.New("this build has no pod evaluator, disable it with --disable-runtimes=pod")
-
-// checkPods tells why the pod evaluator cannot be had, or nil when it is not asked for.
-func (c *Config) checkPods(wrapperImage string) error {
-	switch {
-	case !c.Options.Enabled(options.RuntimePod):
-		return nil
-	case wrapperImage == "":
-		return fmt.Errorf("the environment variable %s must name the wrapper server's image, or pods be disabled with --disable-runtimes=pod",
-			wrapperImageVariable)
-	default:
-		return errNoPods
-	}
+// Pods evaluates functions in pods of a cluster.
+type Pods interface {
+	evaluation.Evaluator
+	service.Functions
+	// Run keeps the pods until ctx ends, and calls ready once calls can be answered. The error is that it cannot.
+	Run(ctx context.Context, ready func()) error
 }
+
+// errNoPods says that this runner has no pod evaluator.
+var errNoPods = errors.New("this runner has no pod evaluator, disable it with --disable-runtimes=pod")

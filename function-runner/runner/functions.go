@@ -4,6 +4,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -15,12 +16,17 @@ import (
 // functions describes what the evaluators know.
 type functions struct {
 	exec *exec.Evaluator
+	// pods is nil where there is no pod evaluator.
+	pods Pods
 }
 
 // Prepare returns nil for an image that no evaluator knows. An executable is always ready.
-func (f *functions) Prepare(_ context.Context, image string) *evaluatorv1.PreparedFunction {
+func (f *functions) Prepare(ctx context.Context, image string) *evaluatorv1.PreparedFunction {
 	found, ref, ok := f.exec.Find(image)
-	if !ok {
+	switch {
+	case !ok && f.pods != nil:
+		return f.pods.Prepare(ctx, image)
+	case !ok:
 		return nil
 	}
 	return &evaluatorv1.PreparedFunction{
@@ -31,7 +37,7 @@ func (f *functions) Prepare(_ context.Context, image string) *evaluatorv1.Prepar
 	}
 }
 
-// List lists the functions with executables.
+// List lists the functions with executables, and those that have function pods.
 func (f *functions) List() []*evaluatorv1.Function {
 	known := f.exec.Functions()
 	list := make([]*evaluatorv1.Function, 0, len(known))
@@ -42,6 +48,10 @@ func (f *functions) List() []*evaluatorv1.Function {
 			Name: fn.Name, Evaluator: evaluationv1.Evaluator_EVALUATOR_EXEC, Implementation: fn.Implementation,
 			Images: images, AnyTag: fn.AnyTag,
 		})
+	}
+	if f.pods != nil {
+		list = append(list, f.pods.List()...)
+		slices.SortStableFunc(list, func(a, b *evaluatorv1.Function) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	}
 	return list
 }

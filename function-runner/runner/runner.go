@@ -7,7 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strings"
+	"sync/atomic"
 
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"golang.org/x/sync/errgroup"
@@ -33,14 +33,20 @@ type Runner struct {
 	exec      *exec.Evaluator
 	loader    *exec.Loader
 	server    *grpcserver.Server
+	// pods is nil without a pod evaluator; podsReady says that it answers calls.
+	pods      Pods
+	podsReady atomic.Bool
 }
 
 // New returns a runner with its configuration loaded. Errors say what in the configuration is wrong.
 func New(ctx context.Context, c Config) (*Runner, error) {
-	if err := c.checkPods(lookup(c.Environ, wrapperImageVariable)); err != nil {
-		return nil, err
+	if c.Options.Enabled(options.RuntimePod) && c.Pods == nil {
+		return nil, errNoPods
 	}
 	r := &Runner{config: c, processes: process.NewRunner(process.Limits{Stdout: int64(c.Options.Limits.MaxMessageSize)}, "")}
+	if c.Options.Enabled(options.RuntimePod) {
+		r.pods = c.Pods
+	}
 	evaluator, err := r.evaluator()
 	if err != nil {
 		return nil, err
@@ -56,7 +62,7 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 	}
 	evaluatorgrpc.RegisterFunctionEvaluatorServer(r.server, &service.Porch{Evaluator: evaluator})
 	evaluatorv1grpc.RegisterFunctionEvaluatorServiceServer(r.server, &service.Evaluator{
-		Evaluator: evaluator, Functions: &functions{exec: r.exec},
+		Evaluator: evaluator, Functions: &functions{exec: r.exec, pods: r.pods},
 		MaxListSize: c.Options.Limits.MaxListSize, MaxMessageSize: c.Options.Limits.MaxMessageSize,
 	})
 	r.updateHealth()
@@ -75,7 +81,11 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 			file := exec.Config{File: o.Exec.Config, Dir: o.Exec.Functions, Strict: o.Exec.Strict, Changed: r.updateHealth}
 			r.loader = exec.NewLoader(r.exec, file, r.config.Log)
 		}
-	} else {
+	}
+	if r.pods != nil {
+		chain = append(chain, r.pods)
+	}
+	if len(chain) == 0 {
 		r.config.Log.Warn("no evaluator is enabled, every call will be answered with NotFound")
 	}
 	evaluator := evaluation.WithMaximumTime(evaluation.Chain(chain...), o.Limits.MaxEvaluationTime)
@@ -106,11 +116,17 @@ func (r *Runner) newServer(ctx context.Context) (*grpcserver.Server, error) {
 	}), nil
 }
 
-// updateHealth tells clients whether any call can succeed. Without a function it cannot.
+// updateHealth tells clients whether any call can succeed. Without a function it cannot; with a pod evaluator it can once that
+// knows its pods.
 func (r *Runner) updateHealth() {
-	if r.server != nil {
-		r.server.SetServing(r.config.Options.Enabled(options.RuntimeExec) && len(r.exec.Functions()) > 0)
+	if r.server == nil {
+		return
 	}
+	if r.pods != nil {
+		r.server.SetServing(r.podsReady.Load())
+		return
+	}
+	r.server.SetServing(r.config.Options.Enabled(options.RuntimeExec) && len(r.exec.Functions()) > 0)
 }
 
 // Serve answers calls on the listener until ctx ends, and then finishes running calls within the drain time. It returns
@@ -118,13 +134,20 @@ func (r *Runner) updateHealth() {
 func (r *Runner) Serve(ctx context.Context, listener net.Listener) error {
 	defer r.processes.Close()
 	r.config.Log.Info("serving", "address", listener.Addr().String(), "functions", len(r.exec.Functions()))
+	// The pods are kept until the last call has ended.
+	podsCtx, leavePods := context.WithCancel(context.WithoutCancel(ctx))
+	defer leavePods()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
+		defer leavePods()
 		if err := r.server.Serve(ctx, listener); err != nil {
 			return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
 		}
 		return nil
 	})
+	if r.pods != nil {
+		group.Go(func() error { return r.pods.Run(podsCtx, r.podsAreReady) })
+	}
 	if r.loader != nil {
 		group.Go(func() error { return r.loader.Watch(ctx) })
 	}
@@ -139,11 +162,7 @@ func (r *Runner) Serve(ctx context.Context, listener net.Listener) error {
 	return group.Wait()
 }
 
-func lookup(environ []string, key string) string {
-	for _, kv := range environ {
-		if value, ok := strings.CutPrefix(kv, key+"="); ok {
-			return value
-		}
-	}
-	return ""
+func (r *Runner) podsAreReady() {
+	r.podsReady.Store(true)
+	r.updateHealth()
 }

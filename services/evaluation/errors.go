@@ -16,6 +16,20 @@ type NotFoundError struct {
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("function %q not found", e.Image) }
 
+// StartError says that nothing could be started that would run a function. The call has not run.
+type StartError struct {
+	// Image is the image as it was resolved, Err why.
+	Image string
+	Err   error
+}
+
+func (e *StartError) Error() string {
+	return fmt.Sprintf("unable to get the grpc client to the pod for %s: %v", e.Image, e.Err)
+}
+
+// Unwrap returns why.
+func (e *StartError) Unwrap() error { return e.Err }
+
 // BusyError says that too many calls already wait for a place. The call has not started and may be sent again.
 type BusyError struct {
 	// Running and Waiting are the limits that are reached.

@@ -5,21 +5,10 @@ package exec
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
-	"time"
 
-	"github.com/fsnotify/fsnotify"
-)
-
-const (
-	// settle is how long after a change the file is read: an editor writes in steps.
-	settle = 100 * time.Millisecond
-	// recheck is how often the file is read without a sign of change. File events get lost on some file systems, and an
-	// executable that was missing may have come.
-	recheck = 30 * time.Second
+	"github.com/krmfn/krmfn/function-runner/internal/configfile"
 )
 
 // Config says where functions with executables are configured.
@@ -83,36 +72,7 @@ func same(a, b *catalog) bool {
 // Watch reloads the config file whenever it changes, until ctx ends. A file that has an error, or with Strict a problem,
 // is reported and leaves in force what was.
 func (l *Loader) Watch(ctx context.Context) error {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return fmt.Errorf("watch the config file: %w", err)
-	}
-	defer watcher.Close() //nolint:errcheck // nothing to lose
-	// A mounted ConfigMap changes by a link in its directory, not by a write to the file.
-	if err := watcher.Add(filepath.Dir(l.config.File)); err != nil {
-		return fmt.Errorf("watch the config file's directory: %w", err)
-	}
-	// The first look is at what changed between Load and the watch.
-	timer := time.NewTimer(settle)
-	defer timer.Stop()
-	settling := false
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-watcher.Events:
-			if !settling {
-				settling = true
-				timer.Reset(settle)
-			}
-		case err := <-watcher.Errors:
-			l.log.Warn("watching the config file", "err", err)
-		case <-timer.C:
-			settling = false
-			timer.Reset(recheck)
-			l.reload()
-		}
-	}
+	return configfile.Watch(ctx, l.config.File, l.log, l.reload)
 }
 
 func (l *Loader) reload() {

@@ -24,6 +24,8 @@ const (
 	SlotLabel = "krmfn.dev/slot"
 	// ReferenceAnnotation has the image as it was asked for, which a label could not hold.
 	ReferenceAnnotation = "krmfn.dev/image"
+	// LastUseAnnotation has when a function runner last noted a call, in RFC 3339.
+	LastUseAnnotation = "krmfn.dev/last-use"
 )
 
 // Function is what one function's pods have in particular.
@@ -39,6 +41,8 @@ type Function struct {
 	Pool string
 	// MaxMessageSize is the most bytes of one message that the wrapper server takes.
 	MaxMessageSize int
+	// MaxConcurrent is how many calls the wrapper server runs at once; 0 leaves it at its own default.
+	MaxConcurrent int
 	// Resources take the place of the template's, where they are set.
 	Resources corev1.ResourceRequirements
 	// PullSecrets are added to those of the template.
@@ -54,10 +58,14 @@ func (t *Template) Build(f *Function, namespace, name string, slot int) (*corev1
 	pod.TypeMeta = metav1.TypeMeta{}
 	pod.Name, pod.Namespace = name, namespace
 	pod.Labels = with(pod.Labels, map[string]string{ImageLabel: name, PoolLabel: f.Pool, SlotLabel: strconv.Itoa(slot)})
-	pod.Annotations = with(pod.Annotations, map[string]string{TemplateAnnotation: t.Version, ReferenceAnnotation: f.Reference})
-	container := functionOf(pod)
+	pod.Annotations = with(pod.Annotations, map[string]string{TemplateAnnotation: t.VersionFor(f), ReferenceAnnotation: f.Reference})
+	container := FunctionOf(pod)
 	container.Image = f.Image
-	container.Args = append(container.Args, "--port", strconv.Itoa(Port), "--max-request-body-size", strconv.Itoa(f.MaxMessageSize), "--")
+	container.Args = append(container.Args, "--port", strconv.Itoa(Port), "--max-request-body-size", strconv.Itoa(f.MaxMessageSize))
+	if f.MaxConcurrent > 0 {
+		container.Args = append(container.Args, "--max-concurrent-evaluations", strconv.Itoa(f.MaxConcurrent))
+	}
+	container.Args = append(container.Args, "--")
 	container.Args = append(container.Args, f.Command...)
 	f.resources(container)
 	if t.imageUser {

@@ -62,6 +62,8 @@ func Default(wrapperImage string, injection Injection) (*Template, error) {
 func functionContainer() corev1.Container {
 	return corev1.Container{
 		Name: FunctionContainer,
+		// What the wrapper server says before it fails to start is told to the caller.
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		Env: []corev1.EnvVar{
 			{Name: "OTEL_METRICS_EXPORTER", Value: "prometheus"},
 			{Name: "OTEL_TRACES_EXPORTER", Value: "none"},
@@ -106,11 +108,12 @@ func (t *Template) inject(wrapperImage string, injection Injection) {
 	}
 	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: toolsVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	spec.InitContainers = []corev1.Container{{
-		Name:            "copy-wrapper-server",
-		Image:           wrapperImage,
-		Command:         []string{"cp", "-a", imageDir + "/.", ToolsDir},
-		VolumeMounts:    []corev1.VolumeMount{{Name: toolsVolume, MountPath: ToolsDir}},
-		SecurityContext: restricted(),
+		Name:                     "copy-wrapper-server",
+		Image:                    wrapperImage,
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		Command:                  []string{"cp", "-a", imageDir + "/.", ToolsDir},
+		VolumeMounts:             []corev1.VolumeMount{{Name: toolsVolume, MountPath: ToolsDir}},
+		SecurityContext:          restricted(),
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
 			Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("64Mi")},

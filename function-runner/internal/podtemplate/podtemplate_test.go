@@ -82,7 +82,7 @@ func TestTemplateOfPorch(t *testing.T) {
 	want := metav1.ObjectMeta{
 		Name: "fn-v1-2-0123abcd", Namespace: "fns",
 		Labels:      map[string]string{"team": "a", "fn.kpt.dev/image": "fn-v1-2-0123abcd", "krmfn.dev/pool": "0123abcd", "krmfn.dev/slot": "2"},
-		Annotations: map[string]string{"fn.kpt.dev/template-version": template.Version, "krmfn.dev/image": "r.io/fn:v1"},
+		Annotations: map[string]string{"fn.kpt.dev/template-version": template.VersionFor(f), "krmfn.dev/image": "r.io/fn:v1"},
 	}
 	if diff := cmp.Diff(want, pod.ObjectMeta); diff != "" {
 		t.Errorf("metadata of the pod (-want +got):\n%s", diff)
@@ -162,5 +162,31 @@ func TestVersion(t *testing.T) {
 	newer, err3 := podtemplate.Default("b", podtemplate.ImageVolume)
 	if err1 != nil || err2 != nil || err3 != nil || initContainer.Version == imageVolume.Version || imageVolume.Version == newer.Version {
 		t.Errorf("versions %v, %v, %v", initContainer, imageVolume, newer)
+	}
+}
+
+// What a function has of its own makes other pods, too; which image it runs does not.
+func TestVersionFor(t *testing.T) {
+	t.Parallel()
+	template, err := podtemplate.Parse(configMap(porchTemplate, porchService))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := template.VersionFor(function())
+	for name, tc := range map[string]struct {
+		change func(f *podtemplate.Function)
+		same   bool
+	}{
+		"another image":   {change: func(f *podtemplate.Function) { f.Image, f.Reference = "r.io/b@sha256:2", "r.io/b" }, same: true},
+		"another limit":   {change: func(f *podtemplate.Function) { f.MaxMessageSize++ }},
+		"more at once":    {change: func(f *podtemplate.Function) { f.MaxConcurrent = 3 }},
+		"other resources": {change: func(f *podtemplate.Function) { f.Resources.Limits = corev1.ResourceList{} }},
+		"no pull secret":  {change: func(f *podtemplate.Function) { f.PullSecrets = nil }},
+	} {
+		f := function()
+		tc.change(f)
+		if got := template.VersionFor(f); (got == want) != tc.same {
+			t.Errorf("%s: version %s, was %s", name, got, want)
+		}
 	}
 }

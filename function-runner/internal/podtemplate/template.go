@@ -20,7 +20,7 @@ type Template struct {
 	// Pod is the pod without its function, and Service its Service.
 	Pod     corev1.Pod
 	Service corev1.Service
-	// Version tells templates apart: pods of another one are replaced.
+	// Version tells templates apart.
 	Version string
 
 	// imageUser has functions run as their images' own users, where those may be known not to be root.
@@ -71,19 +71,37 @@ func decode(cm *corev1.ConfigMap, key, what string, into any) error {
 
 // versioned sets the version to a hash of what the template says, so that an edit of the ConfigMap's metadata replaces no pod.
 func (t *Template) versioned() (*Template, error) {
-	content, err := json.Marshal([]any{t.Pod, t.Service})
-	if err != nil {
+	var err error
+	if t.Version, err = hash(t.Pod, t.Service); err != nil {
 		return nil, fmt.Errorf("hash the function pod template: %w", err)
 	}
-	sum := sha256.Sum256(content)
-	t.Version = hex.EncodeToString(sum[:])[:16]
 	return t, nil
 }
 
-// function returns the container of the function; nil when there is none.
-func (t *Template) function() *corev1.Container { return functionOf(&t.Pod) }
+// VersionFor returns the version of what the template makes for a function, whatever image of it runs: pods of another one
+// are replaced.
+func (t *Template) VersionFor(f *Function) string {
+	version, err := hash(t.Version, f.MaxMessageSize, f.MaxConcurrent, f.Resources, f.PullSecrets)
+	if err != nil {
+		panic(err) // of values that can always be marshalled
+	}
+	return version
+}
 
-func functionOf(pod *corev1.Pod) *corev1.Container {
+func hash(values ...any) (string, error) {
+	content, err := json.Marshal(values)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])[:16], nil
+}
+
+// function returns the container of the function; nil when there is none.
+func (t *Template) function() *corev1.Container { return FunctionOf(&t.Pod) }
+
+// FunctionOf returns the container of the function in a pod; nil when there is none.
+func FunctionOf(pod *corev1.Pod) *corev1.Container {
 	for i := range pod.Spec.Containers {
 		if pod.Spec.Containers[i].Name == FunctionContainer {
 			return &pod.Spec.Containers[i]

@@ -122,6 +122,17 @@ func (p *Pool[P]) Fill() {
 	p.startAll(slots)
 }
 
+// Warm wants a pod where there is none.
+func (p *Pool[P]) Warm() {
+	p.mu.Lock()
+	var slots []int
+	if p.live() == 0 {
+		slots = p.grow(1)
+	}
+	p.mu.Unlock()
+	p.startAll(slots)
+}
+
 // Expire makes the pods leave that have been idle for longer than the TTL, the last slots first, down to the minimum. It
 // returns their slots. used tells when others have used the pod in a slot, which may be later than what is known here.
 func (p *Pool[P]) Expire(used func(slot int) time.Time) []int {

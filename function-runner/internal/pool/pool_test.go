@@ -376,6 +376,14 @@ func TestExpire(t *testing.T) {
 	})
 }
 
+func TestWarm(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, config())
+	h.Warm()
+	h.Warm()
+	h.wantStarted(1)
+}
+
 func TestSetConfig(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
@@ -32,9 +33,21 @@ func (p *Porch) EvaluateFunction(ctx context.Context, req *evaluator.EvaluateFun
 		return nil, statusOf(req.GetImage(), err)
 	}
 	if resp.Report.GetFailure() != nil {
-		return nil, evaluation.FailureStatus(req.GetImage(), resp.Report).Err()
+		return nil, failure(req.GetImage(), resp.Report).Err()
 	}
 	return &evaluator.EvaluateFunctionResponse{ResourceList: resp.ResourceList, Log: resp.Report.GetStderr()}, nil
+}
+
+// failure words a failure of a function as a status. That of a function pod has the words of the wrapper server in those of the
+// function runner.
+func failure(image string, report *evaluationv1.Evaluation) *status.Status {
+	st := evaluation.FailureStatus(image, report)
+	if report.GetEvaluator() != evaluationv1.Evaluator_EVALUATOR_POD {
+		return st
+	}
+	wrapped := st.Proto()
+	wrapped.Message = fmt.Sprintf("unable to evaluate %s with pod evaluator: rpc error: code = %s desc = %s", image, st.Code(), st.Message())
+	return status.FromProto(wrapped)
 }
 
 // statusOf words an error of an evaluator as a status.
@@ -42,15 +55,23 @@ func statusOf(image string, err error) error {
 	timedOut := func(c codes.Code) error {
 		return status.Error(c, fmt.Sprintf("function evaluation timed out for %s: %v", image, err))
 	}
+	var start *evaluation.StartError
 	switch {
 	case errors.As(err, new(*evaluation.NotFoundError)):
 		return status.Error(codes.NotFound, err.Error())
 	case errors.As(err, new(*evaluation.BusyError)):
 		return status.Error(codes.ResourceExhausted, fmt.Sprintf("function %q is not evaluated: %v", image, err))
+	case errors.As(err, &start) && !ended(err):
+		return status.Error(codes.Unknown, start.Error())
 	case errors.Is(err, context.Canceled):
 		return timedOut(codes.Canceled)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*evaluation.TimeoutError)):
 		return timedOut(codes.DeadlineExceeded)
 	}
 	return status.Error(status.Code(err), fmt.Sprintf("function %q is not evaluated: %v", image, err))
+}
+
+// ended tells whether an error is that the caller's time is over, or the caller gone.
+func ended(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*evaluation.TimeoutError))
 }

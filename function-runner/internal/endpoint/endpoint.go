@@ -1,0 +1,128 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package endpoint is the function runner's connection to one function pod: it tells when the pod's wrapper server answers,
+// when it has gone away, and sends calls to it.
+package endpoint
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
+)
+
+// reconnect tries again soon: between the moment in which a pod gets its address and the one in which its wrapper server
+// listens lie some tens of milliseconds, and a caller waits.
+var reconnect = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.3, Jitter: 0.1, MaxDelay: 250 * time.Millisecond},
+	MinConnectTimeout: time.Second,
+}
+
+const (
+	// keepaliveTime and keepaliveTimeout find out that a node has gone, which sends no word of it.
+	keepaliveTime    = 15 * time.Second
+	keepaliveTimeout = 5 * time.Second
+	// healthPause is between two questions to a server that answers and does not serve.
+	healthPause = 20 * time.Millisecond
+	// healthTimeout is how long an answer may take.
+	healthTimeout = 2 * time.Second
+)
+
+// Options are the same for all endpoints.
+type Options struct {
+	// MaxMessageSize is the most bytes of one message, in both directions.
+	MaxMessageSize int
+	// Dial has further options, for telemetry and tests.
+	Dial []grpc.DialOption
+}
+
+// Endpoint is a connection to one function pod. It may be used by any number of goroutines at once.
+type Endpoint struct {
+	// Pod is the pod's name.
+	Pod string
+
+	conn   *grpc.ClientConn
+	client wrapperv1grpc.FunctionServiceClient
+	health grpc_health_v1.HealthClient
+	// calls is held for reading by each call.
+	calls sync.RWMutex
+}
+
+// Dial returns the connection to a pod's wrapper server at a gRPC target, which it begins to make. The caller closes it.
+func Dial(pod, target string, o Options) (*Endpoint, error) {
+	conn, err := grpc.NewClient(target, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(reconnect),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(o.MaxMessageSize), grpc.MaxCallRecvMsgSize(o.MaxMessageSize)),
+		// Pods are inside the cluster, whatever proxy leads out of it.
+		grpc.WithNoProxy(),
+		// An idle connection would have to be made anew for the next call.
+		grpc.WithIdleTimeout(0),
+		grpc.WithDisableServiceConfig(),
+	}, o.Dial...)...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to function pod %s at %s: %w", pod, target, err)
+	}
+	conn.Connect()
+	return &Endpoint{
+		Pod: pod, conn: conn,
+		client: wrapperv1grpc.NewFunctionServiceClient(conn), health: grpc_health_v1.NewHealthClient(conn),
+	}, nil
+}
+
+// Ready returns when the wrapper server says that it serves. The error is that ctx has ended.
+func (e *Endpoint) Ready(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if e.serves(ctx) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(healthPause):
+		}
+	}
+	return context.Cause(ctx)
+}
+
+func (e *Endpoint) serves(ctx context.Context) bool {
+	e.conn.Connect()
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	resp, err := e.health.Check(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true))
+	return err == nil && resp.GetStatus() == grpc_health_v1.HealthCheckResponse_SERVING
+}
+
+// Lost returns when the wrapper server cannot be reached any more. A connection that ends is made again first: servers
+// ask for that from time to time. The error is that ctx has ended.
+func (e *Endpoint) Lost(ctx context.Context) error {
+	for {
+		state := e.conn.GetState()
+		switch state {
+		case connectivity.TransientFailure, connectivity.Shutdown:
+			return nil
+		case connectivity.Idle:
+			e.conn.Connect()
+		}
+		if !e.conn.WaitForStateChange(ctx, state) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Close waits for the calls that run, and closes the connection. New calls are not run.
+func (e *Endpoint) Close() error {
+	e.calls.Lock()
+	defer e.calls.Unlock()
+	return e.conn.Close()
+}

@@ -1,0 +1,68 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/wrapperapi"
+)
+
+// NotRunError says that the pod has not begun with a call, which may be sent to another.
+type NotRunError struct {
+	// Pod is the pod's name, Message why.
+	Pod, Message string
+}
+
+func (e *NotRunError) Error() string {
+	return fmt.Sprintf("function pod %s does not take the call: %s", e.Pod, e.Message)
+}
+
+// LostError says that the connection ended while the pod ran a call. What came of it is not known.
+type LostError struct {
+	// Pod is the pod's name, Message what is known.
+	Pod, Message string
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("function pod %s went away while it ran the function: %s", e.Pod, e.Message)
+}
+
+// Evaluate sends a call to the pod. Errors: *NotRunError, *LostError, ctx's cause, and whatever other status the wrapper
+// server answers with.
+func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte) (evaluation.Response, error) {
+	// A pod that is being left has the lock asked for by Close.
+	if !e.calls.TryRLock() {
+		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: "it is being left"}
+	}
+	defer e.calls.RUnlock()
+	var (
+		reached peer.Peer
+		trailer metadata.MD
+	)
+	resp, err := e.client.Evaluate(ctx, &wrapperv1.EvaluateRequest{ResourceList: list, Image: image}, grpc.Peer(&reached), grpc.Trailer(&trailer))
+	if err == nil {
+		return evaluation.Response{ResourceList: resp.GetResourceList(), Report: resp.GetEvaluation()}, nil
+	}
+	if ctx.Err() != nil {
+		return evaluation.Response{}, context.Cause(ctx)
+	}
+	st := status.Convert(err)
+	switch {
+	case wrapperapi.Refused(trailer) || (st.Code() == codes.Unavailable && reached.Addr == nil):
+		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: st.Message()}
+	case st.Code() == codes.Unavailable || st.Code() == codes.Canceled:
+		return evaluation.Response{}, &LostError{Pod: e.Pod, Message: st.Message()}
+	}
+	return evaluation.Response{}, fmt.Errorf("function pod %s: %w", e.Pod, err)
+}

@@ -1,0 +1,183 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package podevaluator evaluates functions in function pods. A call on a ready pod asks neither the API server nor a registry.
+package podevaluator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/image"
+)
+
+// maxAttempts is how often a call is sent that no pod has begun with. Each time the pod that refused it gets no more calls before
+// it has shown that it serves, so that the next attempt goes elsewhere, or waits.
+const maxAttempts = 5
+
+// Resolver tells which digest a reference names now. A known one costs no request.
+type Resolver interface {
+	Resolve(ctx context.Context, reference string) (digest string, err error)
+}
+
+// Pods has the pools of function pods.
+type Pods interface {
+	// Function returns the pool of an image, whose use is ended with Done.
+	Function(reference, digest string) *podmanager.Function
+	// Synced is closed when the pods that there are have been looked at.
+	Synced() <-chan struct{}
+}
+
+// Config is what an evaluator needs.
+type Config struct {
+	// Prefix is put before images without a slash.
+	Prefix   string
+	Resolver Resolver
+	Pods     Pods
+	// MaxTime returns the most time that an evaluation of a function may take, by its resolved reference; 0 for no limit.
+	MaxTime func(reference string) time.Duration
+	Tracer  trace.Tracer
+	// Metrics may be nil.
+	Metrics *Metrics
+}
+
+// Evaluator evaluates functions in pods. It is an evaluation.Evaluator.
+type Evaluator struct {
+	config Config
+}
+
+// New returns an evaluator.
+func New(c Config) *Evaluator { return &Evaluator{config: c} }
+
+// Evaluate runs the function of the request's image in one of its pods. Errors beside those that ctx ends with:
+// *evaluation.StartError, *evaluation.BusyError, *endpoint.LostError.
+func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+	if req.Image == "" {
+		return evaluation.Response{}, &evaluation.NotFoundError{}
+	}
+	reference, err := image.Resolve(req.Image, e.config.Prefix)
+	if err != nil {
+		return evaluation.Response{}, &evaluation.StartError{Image: req.Image, Err: err}
+	}
+	if limit := e.config.MaxTime(reference); limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, &evaluation.TimeoutError{Limit: limit})
+		defer cancel()
+	}
+	c := &call{Evaluator: e, reference: reference, list: req.ResourceList, clock: newClock()}
+	resp, err := c.evaluate(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = c.clock.explain(context.Cause(ctx), c.doing)
+	}
+	return resp, err
+}
+
+// call is one evaluation on its way.
+type call struct {
+	*Evaluator
+	reference, digest string
+	list              []byte
+	clock             *clock
+	// doing says what the call waits for, should its time be over.
+	doing func() string
+}
+
+func (c *call) evaluate(ctx context.Context) (evaluation.Response, error) {
+	if err := c.resolve(ctx); err != nil {
+		return evaluation.Response{}, err
+	}
+	for attempt := 1; ; attempt++ {
+		resp, err := c.attempt(ctx)
+		var replaced *podmanager.ReplacedError
+		again := errors.As(err, new(*endpoint.NotRunError)) || errors.As(err, &replaced)
+		if !again || attempt == maxAttempts || ctx.Err() != nil {
+			return resp, err
+		}
+		c.config.Metrics.retried(ctx, c.reference)
+	}
+}
+
+// resolve finds out which image it is.
+func (c *call) resolve(ctx context.Context) error {
+	ctx, span := c.config.Tracer.Start(ctx, "resolve")
+	defer span.End()
+	defer c.clock.spend(&c.clock.resolving)()
+	c.doing = func() string { return "the registry has not answered" }
+	select {
+	case <-c.config.Pods.Synced():
+	case <-ctx.Done():
+		c.doing = func() string { return "the API server has not told which function pods there are" }
+		return context.Cause(ctx)
+	}
+	var err error
+	if c.digest, err = c.config.Resolver.Resolve(ctx, c.reference); err != nil {
+		return &evaluation.StartError{Image: c.reference, Err: err}
+	}
+	return nil
+}
+
+// attempt sends the call to one pod.
+func (c *call) attempt(ctx context.Context) (evaluation.Response, error) {
+	f := c.config.Pods.Function(c.reference, c.digest)
+	defer f.Done()
+	place, err := c.acquire(ctx, f)
+	if err != nil {
+		return evaluation.Response{}, err
+	}
+	defer place.Release()
+	defer c.clock.spend(&c.clock.executing)()
+	c.doing = func() string { return "function pod " + place.Endpoint.Pod + " runs the function" }
+	resp, err := place.Endpoint.Evaluate(ctx, c.reference, c.list)
+	if errors.As(err, new(*endpoint.NotRunError)) {
+		f.Doubt(place)
+	}
+	if resp.Report != nil {
+		c.complete(resp.Report, place.Endpoint.Pod)
+	}
+	return resp, err
+}
+
+// acquire waits for a place in a pod.
+func (c *call) acquire(ctx context.Context, f *podmanager.Function) (*podmanager.Place, error) {
+	_, span := c.config.Tracer.Start(ctx, "acquire pod")
+	defer span.End()
+	begin := time.Now()
+	c.doing = f.Explain
+	place, err := f.Acquire(ctx)
+	waited := time.Since(begin)
+	if err == nil && !place.Cold {
+		c.clock.queueing += waited
+	} else {
+		c.clock.starting += waited
+	}
+	var full *pool.FullError
+	switch {
+	case err == nil:
+		return place, nil
+	case errors.As(err, &full):
+		return nil, &evaluation.BusyError{Running: f.Stats().Running, Waiting: full.Waiting}
+	}
+	return nil, &evaluation.StartError{Image: c.reference, Err: err}
+}
+
+// complete adds to the wrapper server's report what only the function runner knows.
+func (c *call) complete(report *evaluationv1.Evaluation, pod string) {
+	report.Image, report.Digest, report.Implementation = c.reference, c.digest, pod
+	report.Evaluator = evaluationv1.Evaluator_EVALUATOR_POD
+	if report.Timings == nil {
+		report.Timings = &evaluationv1.Timings{}
+	}
+	t := report.GetTimings()
+	t.Queue = durationpb.New(t.GetQueue().AsDuration() + c.clock.queueing)
+	t.Start = durationpb.New(t.GetStart().AsDuration() + c.clock.resolving + c.clock.starting)
+	explainRestrictions(report)
+}

@@ -1,0 +1,159 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+)
+
+// fieldManager is who has set the fields of pods and Services.
+const fieldManager = "krm-function-runner"
+
+// create makes the pod that a pool wants in a slot. Whoever wants it may have gone meanwhile.
+func (m *Manager) create(f *Function, slot int) {
+	ctx, cancel := context.WithTimeout(m.life, m.config.ReadyTimeout)
+	defer cancel()
+	begin := time.Now()
+	pod, service, err := m.build(ctx, f, slot)
+	if err == nil {
+		m.config.Metrics.phase(ctx, f.id.Image, "resolve", time.Since(begin))
+		err = m.make(ctx, f, slot, pod, service)
+	}
+	if err != nil && m.life.Err() == nil {
+		m.config.Log.Warn("function pod not made", "pod", f.id.Of(slot), "image", f.id.Image, "err", err)
+		f.pool.NotMade(slot, err)
+	}
+}
+
+func (m *Manager) build(ctx context.Context, f *Function, slot int) (*corev1.Pod, *corev1.Service, error) {
+	m.mu.RLock()
+	template := f.template
+	m.mu.RUnlock()
+	if template == nil {
+		return nil, nil, fmt.Errorf("the pods of function %s that were adopted are gone: call again", f.id.Image)
+	}
+	image, err := m.config.Images.Image(ctx, f.id.Image, f.id.Digest)
+	if err != nil {
+		return nil, nil, fmt.Errorf("unable to get the entrypoint for %s: %w", f.id.Image, err)
+	}
+	spec := m.spec(f.id.Image)
+	spec.Image, spec.Command, spec.User, spec.Pool = image.Pinned(), image.Command, image.User, f.hash
+	return template.Build(spec, m.config.Namespace, f.id.Of(slot), slot)
+}
+
+// make creates a pod and its Service, or joins the pod that another replica has made in the meantime. An API server that
+// cannot be reached is asked again until ctx ends.
+func (m *Manager) make(ctx context.Context, f *Function, slot int, pod *corev1.Pod, service *corev1.Service) error {
+	begin := time.Now()
+	created, err := retried(ctx, func() (*corev1.Pod, error) {
+		return m.config.Client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager})
+	})
+	if apierrors.IsAlreadyExists(err) {
+		return m.join(ctx, f, slot, pod.Name)
+	}
+	if err != nil {
+		return m.refused(pod, fmt.Errorf("function pod %s cannot be made: %w", pod.Name, err))
+	}
+	m.config.Metrics.phase(ctx, f.id.Image, "create", time.Since(begin))
+	m.config.Log.Info("function pod created", "pod", pod.Name, "image", f.id.Image, "digest", f.id.Digest)
+	// The watch may be late, or not there.
+	m.observe(created)
+	if err := m.serve(ctx, created, service); err != nil {
+		m.config.Log.Warn("the Service of a function pod cannot be made", "pod", pod.Name, "image", f.id.Image, "err", err)
+	}
+	return nil
+}
+
+// refused has the next pod made without an image volume, if the API server does not know those.
+func (m *Manager) refused(pod *corev1.Pod, err error) error {
+	if !podtemplate.HasImageVolume(pod) || !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "volumes") {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.withoutImageVolumes(err)
+}
+
+// join has the pool use the pod that holds a name.
+func (m *Manager) join(ctx context.Context, f *Function, slot int, name string) error {
+	pod, err := retried(ctx, func() (*corev1.Pod, error) {
+		return m.config.Client.CoreV1().Pods(m.config.Namespace).Get(ctx, name, metav1.GetOptions{})
+	})
+	switch {
+	case apierrors.IsNotFound(err):
+		// It went just now. Its slot is free, but whoever waits must not wait for it.
+		f.pool.Gone(slot)
+		return nil
+	case err != nil:
+		return fmt.Errorf("function pod %s exists and cannot be looked at: %w", name, err)
+	}
+	if id, _, ours := identity(pod); !ours || id.Hash() != f.hash {
+		f.pool.Leaving(slot)
+		return nil
+	}
+	m.config.Log.Info("function pod of another replica joined", "pod", name, "image", f.id.Image)
+	m.observe(pod)
+	return nil
+}
+
+// serve makes the Service of a pod. It is the pod's, and goes with it.
+func (m *Manager) serve(ctx context.Context, pod *corev1.Pod, service *corev1.Service) error {
+	service.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}
+	services := m.config.Client.CoreV1().Services(service.Namespace)
+	_, err := retried(ctx, func() (*corev1.Service, error) {
+		created, err := services.Create(ctx, service, metav1.CreateOptions{FieldManager: fieldManager})
+		if !apierrors.IsAlreadyExists(err) {
+			return created, err
+		}
+		existing, getErr := services.Get(ctx, service.Name, metav1.GetOptions{})
+		if getErr == nil && owned(existing, pod) {
+			return existing, nil
+		}
+		if getErr == nil {
+			// That of a pod that had this name before, which is deleted sooner or later.
+			_ = services.Delete(ctx, service.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &existing.UID}})
+		}
+		return nil, apierrors.NewTooManyRequests("the Service of an earlier pod is being deleted", 0)
+	})
+	return err
+}
+
+func owned(service *corev1.Service, pod *corev1.Pod) bool {
+	for _, owner := range service.OwnerReferences {
+		if owner.UID == pod.UID {
+			return true
+		}
+	}
+	return false
+}
+
+// retried repeats a request that failed because of the API server, not of what it asked for.
+func retried[T any](ctx context.Context, request func() (T, error)) (T, error) {
+	return backoff.Retry(ctx, func() (T, error) {
+		got, err := request()
+		var status apierrors.APIStatus
+		if err != nil && errors.As(err, &status) && !temporary(err) {
+			return got, backoff.Permanent(err)
+		}
+		return got, err
+	}, backoff.WithBackOff(&backoff.ExponentialBackOff{
+		InitialInterval: 50 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 5 * time.Second,
+	}), backoff.WithMaxElapsedTime(0))
+}
+
+func temporary(err error) bool {
+	return apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsServerTimeout(err) ||
+		apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err)
+}

@@ -1,0 +1,157 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/function-runner/internal/podname"
+	"github.com/krmfn/krmfn/function-runner/internal/podstatus"
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
+)
+
+// Place is a call's place in a pod.
+type Place = pool.Place[*endpoint.Endpoint]
+
+// Function is one pool: the pods of a function that run one image and look one way.
+type Function struct {
+	id   podname.Pool
+	hash string
+	pool *pool.Pool[*endpoint.Endpoint]
+	m    *Manager
+	// users is how many hold this, so that it must not be forgotten.
+	users atomic.Int64
+
+	// The manager's lock guards what follows.
+
+	// template and spec are what pods are made of; nil while it is only known from pods.
+	template *podtemplate.Template
+	// members are the pods that there are, by slot.
+	members map[int]*member
+	// retired pools get no new calls: another image or template has taken their place.
+	retired bool
+	// epoch is the manager's when this was last held against templates and limits.
+	epoch int
+}
+
+// retiredTTL is how long a pod of a retired pool may be idle. Another replica may not know yet that it is retired.
+const retiredTTL = 30 * time.Second
+
+// Function returns the pool that calls of a function go to, by its resolved reference and the digest that this names now. A
+// pool of the same reference that this takes the place of gets no more calls. The caller ends the use of it with Done.
+func (m *Manager) Function(reference, digest string) *Function {
+	m.mu.RLock()
+	f := m.current[reference]
+	if f != nil && f.id.Digest == digest && f.epoch == m.epoch {
+		f.users.Add(1)
+		m.mu.RUnlock()
+		return f
+	}
+	m.mu.RUnlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f = m.makeCurrent(reference, digest)
+	f.users.Add(1)
+	return f
+}
+
+func (m *Manager) makeCurrent(reference, digest string) *Function {
+	template := m.config.Templates.Current()
+	spec := m.spec(reference)
+	f := m.find(podname.Pool{Image: reference, Digest: digest, Template: template.VersionFor(spec)})
+	f.template, f.epoch, f.retired = template, m.epoch, false
+	m.current[reference] = f
+	for _, other := range m.functions {
+		if other.id.Image == reference && other != f && !other.retired {
+			other.retired = true
+			other.pool.SetConfig(m.poolConfig(other))
+		}
+	}
+	f.pool.SetConfig(m.poolConfig(f))
+	return f
+}
+
+// find returns the pool with an identity, a new one if need be.
+func (m *Manager) find(id podname.Pool) *Function {
+	hash := id.Hash()
+	f := m.functions[hash]
+	if f == nil {
+		f = &Function{id: id, hash: hash, m: m, members: map[int]*member{}, epoch: -1}
+		f.pool = pool.New[*endpoint.Endpoint](m.poolConfig(f), func(slot int) { m.spawn(func() { m.create(f, slot) }) })
+		m.functions[hash] = f
+	}
+	return f
+}
+
+// spec returns what the pods of a function have in particular, but for what is asked of the registry.
+func (m *Manager) spec(reference string) *podtemplate.Function {
+	return &podtemplate.Function{
+		Reference: reference, MaxMessageSize: m.config.Endpoint.MaxMessageSize,
+		MaxConcurrent: m.config.MaxConcurrent, Resources: m.config.Limits(reference).Resources,
+	}
+}
+
+func (m *Manager) poolConfig(f *Function) pool.Config {
+	c := m.config.Limits(f.id.Image).Config
+	switch {
+	case f.retired:
+		c.MinPods, c.TTL = 0, min(c.TTL, retiredTTL)
+	case f.template == nil:
+		// Whether this is still what the reference names is not known yet.
+		c.MinPods = 0
+	}
+	return c
+}
+
+// Acquire returns a place in a pod, as soon as there is one; see pool.Pool. The error of a context that ends says what was
+// waited for.
+func (f *Function) Acquire(ctx context.Context) (*Place, error) { return f.pool.Acquire(ctx) }
+
+// Warm makes a pod where there is none.
+func (f *Function) Warm() { f.pool.Warm() }
+
+// Done ends the use.
+func (f *Function) Done() { f.users.Add(-1) }
+
+// Stats are the sizes of the pool.
+func (f *Function) Stats() pool.Stats { return f.pool.Stats() }
+
+// Explain says how far the pods are that are not ready.
+func (f *Function) Explain() string {
+	f.m.mu.RLock()
+	defer f.m.mu.RUnlock()
+	var texts []string
+	for _, slot := range slices.Sorted(maps.Keys(f.members)) {
+		if mem := f.members[slot]; !mem.ready {
+			texts = append(texts, fmt.Sprintf("pod %s %s", mem.pod.Name, podstatus.Progress(mem.pod)))
+		}
+	}
+	if len(texts) == 0 {
+		s := f.pool.Stats()
+		return fmt.Sprintf("%d calls run in %d pods, %d pods are being made", s.Running, s.Ready, s.Starting)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// References returns the references of the functions that have pods, sorted.
+func (m *Manager) References() []string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var references []string
+	for _, f := range m.functions {
+		if len(f.members) > 0 {
+			references = append(references, f.id.Image)
+		}
+	}
+	slices.Sort(references)
+	return slices.Compact(references)
+}

@@ -1,0 +1,138 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package podmanager keeps the function pods of a namespace: it makes those that pools want, tells the pools what becomes of
+// them, whoever made them, and deletes those that are not needed. Any number of function runners may do so at once: the
+// names of pods are the locks between them.
+package podmanager
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	"github.com/krmfn/krmfn/services/registry"
+)
+
+// Images tells what pods need to know of images.
+type Images interface {
+	// Image returns what the registry says of the image that a reference names by a digest.
+	Image(ctx context.Context, reference, digest string) (registry.Image, error)
+	// Seed says which digest a reference had when somebody last asked.
+	Seed(reference, digest string)
+}
+
+// Templates says what pods look like.
+type Templates interface {
+	// Current returns the template in force.
+	Current() *podtemplate.Template
+	// RefuseImageVolumes says that a node cannot mount images. It returns whether that changes the template.
+	RefuseImageVolumes(reason string) bool
+}
+
+// Limits are those of one function's pods.
+type Limits struct {
+	pool.Config
+	// Resources take the place of the template's where they are set.
+	Resources corev1.ResourceRequirements
+}
+
+// Config is what a manager needs.
+type Config struct {
+	Client    kubernetes.Interface
+	Namespace string
+	Images    Images
+	Templates Templates
+	// Limits returns the limits of a function, by its resolved reference.
+	Limits func(reference string) Limits
+	// Frontend says how pods are reached.
+	Frontend Frontend
+	// ReadyTimeout is how long a pod may take to get ready; ScanInterval is how often idle pods are looked for, and ForeignTTL
+	// how long a pod of another maker is left alone.
+	ReadyTimeout, ScanInterval, ForeignTTL time.Duration
+	// Endpoint configures the connections to pods.
+	Endpoint endpoint.Options
+	// MaxConcurrent is handed to the wrapper servers; 0 leaves it to them.
+	MaxConcurrent int
+	// Metrics may be nil.
+	Metrics *Metrics
+	Log     *slog.Logger
+}
+
+// Manager keeps function pods. Its methods may be used by any number of goroutines at once.
+type Manager struct {
+	config Config
+	// synced is closed when the pods that there are have been looked at.
+	synced chan struct{}
+	// work has the goroutines, which all end after life; ended says that there will be no more.
+	workMu sync.Mutex
+	work   sync.WaitGroup
+	ended  bool
+	life   context.Context //nolint:containedctx // pods outlive the calls that want them
+	stop   context.CancelFunc
+
+	// mu guards what follows, and what Functions and members say is guarded by it. It is never held while anything is waited for.
+	mu sync.RWMutex
+	// functions has the pools by their hash; current the one that new calls of a reference go to.
+	functions map[string]*Function
+	current   map[string]*Function
+	// epoch counts the changes of templates and settings.
+	epoch int
+	// foreign has when a pod of another maker was first seen.
+	foreign map[string]time.Time
+}
+
+// New returns a manager that does nothing before Run.
+func New(c Config) *Manager {
+	m := &Manager{
+		config: c, synced: make(chan struct{}),
+		functions: map[string]*Function{}, current: map[string]*Function{}, foreign: map[string]time.Time{},
+	}
+	m.life, m.stop = context.WithCancel(context.Background())
+	return m
+}
+
+// Run keeps the pods until ctx ends. It then leaves them to others, and returns when no call runs on them any more.
+func (m *Manager) Run(ctx context.Context) error {
+	defer m.end()
+	stopped := context.AfterFunc(ctx, m.stop)
+	defer stopped()
+	return m.watch(m.life)
+}
+
+func (m *Manager) end() {
+	m.stop()
+	m.workMu.Lock()
+	m.ended = true
+	m.workMu.Unlock()
+	m.work.Wait()
+}
+
+// Synced is closed when the manager knows the pods that there are.
+func (m *Manager) Synced() <-chan struct{} { return m.synced }
+
+// Changed says that templates or limits have changed.
+func (m *Manager) Changed() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.epoch++
+	for _, f := range m.functions {
+		f.pool.SetConfig(m.poolConfig(f))
+	}
+}
+
+// spawn runs a function whose end Run waits for, unless the manager has ended.
+func (m *Manager) spawn(run func()) {
+	m.workMu.Lock()
+	defer m.workMu.Unlock()
+	if !m.ended {
+		m.work.Go(run)
+	}
+}

@@ -1,0 +1,195 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/function-runner/internal/podname"
+	"github.com/krmfn/krmfn/function-runner/internal/podstatus"
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/image"
+)
+
+// member is a function pod as this replica sees it.
+type member struct {
+	slot int
+	// pod is the latest that is known of it; it is not changed.
+	pod *corev1.Pod
+	// ready says that its wrapper server answers, and served that it ever did.
+	ready, served bool
+	// leaving pods get no calls any more.
+	leaving bool
+	// lost is when the wrapper server stopped answering.
+	lost time.Time
+	// seen is when this replica first saw it, and addressed when it had an address.
+	seen, addressed time.Time
+	// untend ends the goroutine that keeps the connection, once there is one; doubt has it ask whether the pod still serves.
+	untend context.CancelFunc
+	doubt  chan struct{}
+	// deadline ends the wait for it to get ready.
+	deadline *time.Timer
+	// patched is when its last use was last written.
+	patched time.Time
+}
+
+// identity reads from a pod's labels and annotations which pool and slot it belongs to. A pod that has none of ours, or whose
+// name is not what they say, has another maker.
+func identity(pod *corev1.Pod) (id podname.Pool, slot int, ours bool) {
+	container := podtemplate.FunctionOf(pod)
+	if container == nil {
+		return id, 0, false
+	}
+	_, _, digest := image.Split(container.Image)
+	id = podname.Pool{
+		Image: pod.Annotations[podtemplate.ReferenceAnnotation], Digest: digest, Template: pod.Annotations[podtemplate.TemplateAnnotation],
+	}
+	slot, err := strconv.Atoi(pod.Labels[podtemplate.SlotLabel])
+	ours = err == nil && slot > 0 && id.Hash() == pod.Labels[podtemplate.PoolLabel] && id.Of(slot) == pod.Name
+	return id, slot, ours
+}
+
+// member returns what is known of a pod, anew if it is another one than was in its slot before.
+func (f *Function) member(slot int, pod *corev1.Pod) (mem *member, isNew bool) {
+	if mem := f.members[slot]; mem != nil {
+		if mem.pod.UID == pod.UID {
+			mem.pod = pod
+			return mem, false
+		}
+		// It went and came again between two looks.
+		f.forget(mem)
+	}
+	mem = &member{slot: slot, pod: pod, seen: time.Now(), doubt: make(chan struct{}, 1)}
+	f.members[slot] = mem
+	mem.deadline = time.AfterFunc(f.m.config.ReadyTimeout, func() { f.m.spawn(func() { f.m.startTimedOut(f, mem) }) })
+	return mem, true
+}
+
+// forget ends what is done for a pod that has gone.
+func (f *Function) forget(mem *member) {
+	mem.deadline.Stop()
+	if mem.untend != nil {
+		mem.untend()
+	}
+	mem.ready, mem.leaving = false, true
+	delete(f.members, mem.slot)
+	f.pool.Gone(mem.slot)
+}
+
+// leave has a pod take no more calls.
+func (f *Function) leave(mem *member) {
+	if !mem.leaving {
+		mem.leaving = true
+		mem.deadline.Stop()
+		f.pool.Leaving(mem.slot)
+	}
+}
+
+// tend keeps the connection to a pod that has an address, for as long as there is the pod.
+func (f *Function) tend(mem *member) {
+	if mem.untend != nil {
+		return
+	}
+	mem.addressed = time.Now()
+	var ctx context.Context
+	ctx, mem.untend = context.WithCancel(f.m.life)
+	target := f.m.config.Frontend.target(mem.pod)
+	f.m.spawn(func() {
+		e, err := endpoint.Dial(mem.pod.Name, target, f.m.config.Endpoint)
+		if err != nil {
+			f.m.fail(f, mem, "unreachable", err)
+			return
+		}
+		defer e.Close() //nolint:errcheck // nothing is lost with it
+		for e.Ready(ctx) == nil {
+			f.m.becameReady(f, mem, e)
+			if mem.lostOrDoubted(ctx, e) {
+				f.m.becameLost(f, mem)
+			}
+		}
+	})
+}
+
+// lostOrDoubted waits until a pod has to show anew that it serves, and tells whether that is because it cannot be reached.
+func (mem *member) lostOrDoubted(ctx context.Context, e *endpoint.Endpoint) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	lost := make(chan error, 1)
+	go func() { lost <- e.Lost(ctx) }()
+	select {
+	case err := <-lost:
+		return err == nil
+	case <-mem.doubt:
+		cancel()
+		<-lost
+		return false
+	}
+}
+
+// Doubt says that the pod of a place did not take a call. It gets no more before it says that it serves.
+func (f *Function) Doubt(place *Place) {
+	f.m.mu.Lock()
+	defer f.m.mu.Unlock()
+	mem := f.members[place.Slot]
+	if mem == nil || !mem.ready || mem.pod.Name != place.Endpoint.Pod {
+		return
+	}
+	mem.ready = false
+	f.pool.Starting(mem.slot)
+	select {
+	case mem.doubt <- struct{}{}:
+	default:
+	}
+}
+
+func (m *Manager) becameReady(f *Function, mem *member, e *endpoint.Endpoint) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if mem.leaving {
+		return
+	}
+	if !mem.served {
+		m.config.Log.Info("function pod ready", "pod", mem.pod.Name, "image", f.id.Image, "node", mem.pod.Spec.NodeName, "after", time.Since(mem.seen))
+		m.config.Metrics.started(f.id.Image, mem)
+	}
+	mem.deadline.Stop()
+	mem.ready, mem.served, mem.lost = true, true, time.Time{}
+	f.pool.Ready(mem.slot, e)
+}
+
+func (m *Manager) becameLost(f *Function, mem *member) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if mem.leaving {
+		return
+	}
+	m.config.Log.Warn("function pod does not answer any more", "pod", mem.pod.Name, "image", f.id.Image)
+	mem.ready, mem.lost = false, time.Now()
+	f.pool.Starting(mem.slot)
+}
+
+// startTimedOut gives up a pod that does not get ready in time.
+func (m *Manager) startTimedOut(f *Function, mem *member) {
+	m.mu.RLock()
+	ready, pod := mem.ready || mem.leaving, mem.pod
+	m.mu.RUnlock()
+	if !ready {
+		m.fail(f, mem, "not-ready", notReady(pod, m.config.ReadyTimeout))
+	}
+}
+
+// notReady words that a pod takes too long.
+func notReady(pod *corev1.Pod, timeout time.Duration) error {
+	_, problem := podstatus.Of(pod)
+	if problem != nil {
+		return fmt.Errorf("the pod ready timeout of %v (--pod-ready-timeout) is over: %w", timeout, problem)
+	}
+	return fmt.Errorf("function pod %s is not ready within the pod ready timeout of %v (--pod-ready-timeout): it %s", pod.Name, timeout, podstatus.Progress(pod))
+}

@@ -1,0 +1,107 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	"github.com/krmfn/krmfn/services/image"
+)
+
+// boundaries of the start phases, in seconds.
+var boundaries = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
+
+// Metrics measures what becomes of pods. A nil one measures nothing.
+type Metrics struct {
+	phases            metric.Float64Histogram
+	starts, evictions metric.Int64Counter
+}
+
+// NewMetrics returns the instruments:
+//
+//   - krm_function_pod_starts (image): function pods that became ready, as one replica saw it: cold starts
+//   - krm_function_pod_start_duration (image, phase), seconds: resolve, create, ip (until the pod has an address), dial (until its
+//     wrapper server answers)
+//   - krm_function_pod_evictions (image, reason): function pods that were deleted
+func NewMetrics(meter metric.Meter) (*Metrics, error) {
+	m := &Metrics{}
+	var err1, err2, err3 error
+	m.phases, err1 = meter.Float64Histogram("krm_function_pod_start_duration", metric.WithUnit("s"),
+		metric.WithDescription("Where the time of starting function pods goes."), metric.WithExplicitBucketBoundaries(boundaries...))
+	m.starts, err2 = meter.Int64Counter("krm_function_pod_starts", metric.WithDescription("Function pods that became ready."))
+	m.evictions, err3 = meter.Int64Counter("krm_function_pod_evictions", metric.WithDescription("Function pods that were deleted."))
+	return m, errors.Join(err1, err2, err3)
+}
+
+// Observe registers what is measured when somebody looks:
+//
+//   - krm_function_pods (image, state): function pods that are starting, ready, leaving
+//   - krm_function_waiting (image): calls that wait for a place in a pod
+func (m *Manager) Observe(meter metric.Meter) error {
+	pods, err1 := meter.Int64ObservableGauge("krm_function_pods", metric.WithDescription("Function pods by state."))
+	waiting, err2 := meter.Int64ObservableGauge("krm_function_waiting", metric.WithDescription("Calls that wait for a place in a function pod."))
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for name, s := range m.sizes() {
+			label := attribute.String("image", name)
+			for state, n := range map[string]int{"starting": s.Starting, "ready": s.Ready, "leaving": s.Leaving} {
+				o.ObserveInt64(pods, int64(n), metric.WithAttributes(label, attribute.String("state", state)))
+			}
+			o.ObserveInt64(waiting, int64(s.Waiting), metric.WithAttributes(label))
+		}
+		return nil
+	}, pods, waiting)
+	return err
+}
+
+// sizes returns the sizes of all pools of each repository together.
+func (m *Manager) sizes() map[string]pool.Stats {
+	sizes := map[string]pool.Stats{}
+	for _, f := range m.all() {
+		name, s := repository(f.id.Image), f.pool.Stats()
+		sum := sizes[name]
+		sum.Starting += s.Starting
+		sum.Ready += s.Ready
+		sum.Leaving += s.Leaving
+		sum.Waiting += s.Waiting
+		sizes[name] = sum
+	}
+	return sizes
+}
+
+func (m *Metrics) phase(ctx context.Context, reference, phase string, d time.Duration) {
+	if m != nil {
+		m.phases.Record(ctx, d.Seconds(), metric.WithAttributes(attribute.String("image", repository(reference)), attribute.String("phase", phase)))
+	}
+}
+
+// started measures a pod that has become ready for the first time.
+func (m *Metrics) started(reference string, mem *member) {
+	if m != nil {
+		ctx := context.Background()
+		m.starts.Add(ctx, 1, metric.WithAttributes(attribute.String("image", repository(reference))))
+		m.phase(ctx, reference, "ip", mem.addressed.Sub(mem.seen))
+		m.phase(ctx, reference, "dial", time.Since(mem.addressed))
+	}
+}
+
+func (m *Metrics) evicted(reference, reason string) {
+	if m != nil {
+		m.evictions.Add(context.Background(), 1, metric.WithAttributes(
+			attribute.String("image", repository(reference)), attribute.String("reason", reason)))
+	}
+}
+
+func repository(reference string) string {
+	name, _, _ := image.Split(reference)
+	return name
+}

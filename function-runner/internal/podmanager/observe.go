@@ -1,0 +1,128 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podstatus"
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+)
+
+// watch follows the function pods and looks after them until ctx ends.
+func (m *Manager) watch(ctx context.Context) error {
+	factory := informers.NewSharedInformerFactoryWithOptions(m.config.Client, 0, informers.WithNamespace(m.config.Namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = podtemplate.ImageLabel }),
+		informers.WithTransform(withoutManagedFields))
+	pods := factory.Core().V1().Pods().Informer()
+	handled, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { m.observed(o, m.observe) },
+		UpdateFunc: func(_, o any) { m.observed(o, m.observe) },
+		DeleteFunc: func(o any) { m.observed(o, m.gone) },
+	})
+	if err != nil {
+		return fmt.Errorf("watch the function pods in namespace %s: %w", m.config.Namespace, err)
+	}
+	if err := pods.SetWatchErrorHandlerWithContext(m.watchFailed()); err != nil {
+		return fmt.Errorf("watch the function pods in namespace %s: %w", m.config.Namespace, err)
+	}
+	factory.StartWithContext(ctx)
+	defer factory.Shutdown()
+	if !cache.WaitForCacheSync(ctx.Done(), handled.HasSynced) {
+		return nil
+	}
+	close(m.synced)
+	m.config.Log.Info("function pods adopted", "namespace", m.config.Namespace, "pods", len(pods.GetStore().ListKeys()))
+	m.scanUntil(ctx)
+	return nil
+}
+
+// withoutManagedFields leaves out what is of no use here and the largest part of a pod.
+func withoutManagedFields(object any) (any, error) {
+	if pod, ok := object.(*corev1.Pod); ok {
+		pod.ManagedFields = nil
+	}
+	return object, nil
+}
+
+// watchFailed returns a handler that logs each new kind of trouble with the watch once.
+func (m *Manager) watchFailed() cache.WatchErrorHandlerWithContext {
+	last := ""
+	return func(ctx context.Context, _ *cache.Reflector, err error) {
+		if text := err.Error(); text != last && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+			last = text
+			m.config.Log.Warn("the function pods cannot be watched, what is known of them is kept", "namespace", m.config.Namespace, "err", err)
+		}
+	}
+}
+
+func (m *Manager) observed(object any, with func(*corev1.Pod)) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	if pod, ok := object.(*corev1.Pod); ok {
+		with(pod)
+	}
+}
+
+// observe looks at a pod that is there.
+func (m *Manager) observe(pod *corev1.Pod) {
+	id, slot, ours := identity(pod)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !ours {
+		m.observeForeign(pod)
+		return
+	}
+	f := m.find(id)
+	mem, isNew := f.member(slot, pod)
+	if isNew {
+		f.pool.Starting(slot)
+		m.config.Images.Seed(id.Image, id.Digest)
+	}
+	if pod.DeletionTimestamp != nil {
+		f.leave(mem)
+		return
+	}
+	verdict, problem := podstatus.Of(pod)
+	switch {
+	case mem.leaving:
+	case verdict == podstatus.Hopeless, verdict == podstatus.Restarting && !mem.served:
+		m.spawn(func() { m.fail(f, mem, problem.Reason, problem) })
+	case verdict == podstatus.Doubtful:
+		f.pool.Trouble(slot, problem)
+	default:
+		if !mem.ready {
+			f.pool.Trouble(slot, nil)
+		}
+		if pod.Status.PodIP != "" {
+			f.tend(mem)
+		}
+	}
+}
+
+// gone looks at a pod that is not there any more.
+func (m *Manager) gone(pod *corev1.Pod) {
+	id, slot, ours := identity(pod)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !ours {
+		delete(m.foreign, pod.Name)
+		return
+	}
+	f := m.functions[id.Hash()]
+	if f == nil {
+		return
+	}
+	if mem := f.members[slot]; mem != nil && mem.pod.UID == pod.UID {
+		f.forget(mem)
+	}
+}

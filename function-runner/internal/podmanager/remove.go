@@ -1,0 +1,146 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+)
+
+// requestTimeout is how long the API server may take to delete a pod or to change one. What is not done is found again by
+// the scan.
+const requestTimeout = 10 * time.Second
+
+// fail gives up a pod that does not get ready, or runs no more, and deletes it. Its reason is logged once, by the replica that
+// is first.
+func (m *Manager) fail(f *Function, mem *member, reason string, err error) {
+	m.mu.Lock()
+	if mem.leaving {
+		m.mu.Unlock()
+		return
+	}
+	mem.leaving, mem.ready = true, false
+	mem.deadline.Stop()
+	pod := mem.pod
+	if podtemplate.HasImageVolume(pod) && podtemplate.RefusesImageVolume(reason, err.Error()) {
+		err = m.withoutImageVolumes(err)
+	}
+	if mem.served {
+		// It ran well once: the calls that wait may have another one.
+		f.pool.Leaving(mem.slot)
+	} else {
+		f.pool.Failed(mem.slot, err)
+	}
+	m.mu.Unlock()
+	m.config.Log.Warn("function pod failed", "pod", pod.Name, "image", f.id.Image, "reason", reason, "err", err)
+	m.remove(f, mem, reason, metav1.Preconditions{UID: &pod.UID})
+}
+
+// ReplacedError says that pods did not start as they were and look another way from now on: a call may be made anew.
+type ReplacedError struct {
+	// Err is why they did not start.
+	Err error
+}
+
+func (e *ReplacedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why they did not start.
+func (e *ReplacedError) Unwrap() error { return e.Err }
+
+// withoutImageVolumes has pods made without image volumes, after an error that these have caused. The manager's lock is held.
+func (m *Manager) withoutImageVolumes(err error) error {
+	if m.config.Templates.RefuseImageVolumes(err.Error()) {
+		m.epoch++
+	} else if podtemplate.HasImageVolume(&m.config.Templates.Current().Pod) {
+		return err
+	}
+	return &ReplacedError{Err: err}
+}
+
+// expire deletes a pod that nobody needs. Whoever has used it since it was last seen has changed its resource version, and
+// keeps it.
+func (m *Manager) expire(f *Function, slot int, reason string) {
+	m.mu.RLock()
+	mem := f.members[slot]
+	if mem == nil {
+		m.mu.RUnlock()
+		return
+	}
+	pod := mem.pod
+	m.mu.RUnlock()
+	if !m.remove(f, mem, reason, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if f.members[slot] == mem && !mem.leaving && mem.ready {
+			f.pool.Stay(slot)
+		}
+	}
+}
+
+// remove deletes a pod and tells whether it is going.
+func (m *Manager) remove(f *Function, mem *member, reason string, only metav1.Preconditions) bool {
+	ctx, cancel := context.WithTimeout(m.life, requestTimeout)
+	defer cancel()
+	name := mem.pod.Name
+	err := m.config.Client.CoreV1().Pods(m.config.Namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only})
+	switch {
+	case err == nil:
+		m.config.Log.Info("function pod deleted", "pod", name, "image", f.id.Image, "reason", reason)
+		m.config.Metrics.evicted(f.id.Image, reason)
+		m.mu.Lock()
+		f.leave(mem)
+		m.mu.Unlock()
+		return true
+	case apierrors.IsNotFound(err):
+		m.mu.Lock()
+		if f.members[mem.slot] == mem {
+			f.forget(mem)
+		}
+		m.mu.Unlock()
+		return true
+	case !apierrors.IsConflict(err):
+		m.config.Log.Warn("function pod not deleted", "pod", name, "image", f.id.Image, "reason", reason, "err", err)
+	}
+	return false
+}
+
+// observeForeign notes a pod that Porch's function runner, or an older one of ours, has made. It gets no calls, and nothing is
+// known of those that it may run: it is left alone for as long as its maker would let it be idle.
+func (m *Manager) observeForeign(pod *corev1.Pod) {
+	if _, known := m.foreign[pod.Name]; known || pod.DeletionTimestamp != nil {
+		return
+	}
+	m.foreign[pod.Name] = time.Now()
+	m.config.Log.Info("function pod of another maker found, it is left alone until it must be idle",
+		"pod", pod.Name, "label", pod.Labels[podtemplate.ImageLabel], "for", m.config.ForeignTTL)
+}
+
+// removeForeign deletes the pods of other makers that have been there for long enough.
+func (m *Manager) removeForeign(ctx context.Context) {
+	m.mu.Lock()
+	var names []string
+	for name, seen := range m.foreign {
+		if time.Since(seen) > m.config.ForeignTTL {
+			names = append(names, name)
+			// To be looked at again where it cannot be deleted.
+			m.foreign[name] = time.Now()
+		}
+	}
+	m.mu.Unlock()
+	for _, name := range names {
+		err := m.config.Client.CoreV1().Pods(m.config.Namespace).Delete(ctx, name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			m.config.Log.Warn("function pod of another maker not deleted", "pod", name, "err", err)
+			continue
+		}
+		m.config.Log.Info("function pod deleted", "pod", name, "reason", "foreign")
+		m.config.Metrics.evicted("", "foreign")
+	}
+}

@@ -1,0 +1,155 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podstatus"
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+)
+
+const (
+	// unreachable is how long a pod may not answer that the kubelet holds for unready, too.
+	unreachable = 10 * time.Second
+	// patchesPerTTL is how often the last use of a busy pod is written while its time to live passes.
+	patchesPerTTL = 4
+	// scanners is how many requests a scan makes at once.
+	scanners = 8
+)
+
+// scanUntil scans at intervals until ctx ends.
+func (m *Manager) scanUntil(ctx context.Context) {
+	ticker := time.NewTicker(m.config.ScanInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			m.scan(ctx)
+		}
+	}
+}
+
+// scan writes the last uses of pods, deletes those that nobody needs, makes those that are missing, and forgets pools
+// without pods.
+func (m *Manager) scan(ctx context.Context) {
+	var requests []func()
+	for _, f := range m.all() {
+		requests = append(requests, m.patches(ctx, f)...)
+		requests = append(requests, m.expiries(f)...)
+		requests = append(requests, m.removals(f)...)
+		f.pool.Fill()
+	}
+	requests = append(requests, func() { m.removeForeign(ctx) })
+	var group errgroup.Group
+	group.SetLimit(scanners)
+	for _, request := range requests {
+		group.Go(func() error {
+			request()
+			return nil
+		})
+	}
+	_ = group.Wait() // none has an error
+	m.forgetUnused()
+}
+
+// all returns the pools.
+func (m *Manager) all() []*Function {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	all := make([]*Function, 0, len(m.functions))
+	for _, f := range m.functions {
+		all = append(all, f)
+	}
+	return all
+}
+
+// patches returns the requests that tell the other replicas of a pool's uses.
+func (m *Manager) patches(ctx context.Context, f *Function) []func() {
+	interval := m.config.Limits(f.id.Image).TTL / patchesPerTTL
+	var requests []func()
+	for _, use := range f.pool.Uses() {
+		m.mu.Lock()
+		mem := f.members[use.Slot]
+		stale := mem != nil && !mem.leaving && use.Last.After(mem.patched) && use.Last.Sub(lastUse(mem.pod)) > interval
+		if stale {
+			mem.patched = time.Now()
+			name := mem.pod.Name
+			requests = append(requests, func() { m.patchLastUse(ctx, f, name, use.Last) })
+		}
+		m.mu.Unlock()
+	}
+	return requests
+}
+
+func (m *Manager) patchLastUse(ctx context.Context, f *Function, pod string, last time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, podtemplate.LastUseAnnotation, last.UTC().Format(time.RFC3339))
+	_, err := m.config.Client.CoreV1().Pods(m.config.Namespace).Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+	if err != nil && ctx.Err() == nil {
+		m.config.Log.Warn("the last use of a function pod cannot be noted", "pod", pod, "image", f.id.Image, "err", err)
+	}
+}
+
+// expiries returns the requests that delete what has been idle for longer than it may.
+func (m *Manager) expiries(f *Function) []func() {
+	m.mu.RLock()
+	uses := make(map[int]time.Time, len(f.members))
+	for slot, mem := range f.members {
+		uses[slot] = lastUse(mem.pod)
+	}
+	reason := "idle"
+	if f.retired {
+		reason = "replaced"
+	}
+	m.mu.RUnlock()
+	var requests []func()
+	for _, slot := range f.pool.Expire(func(slot int) time.Time { return uses[slot] }) {
+		requests = append(requests, func() { m.expire(f, slot, reason) })
+	}
+	return requests
+}
+
+// removals returns the requests that delete the pods which nobody can reach.
+func (m *Manager) removals(f *Function) []func() {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var requests []func()
+	for _, mem := range f.members {
+		if mem.leaving || mem.lost.IsZero() || time.Since(mem.lost) < unreachable || podstatus.Ready(mem.pod) {
+			continue
+		}
+		requests = append(requests, func() {
+			m.fail(f, mem, "unreachable", fmt.Errorf("function pod %s does not answer, and the kubelet holds it for unready", mem.pod.Name))
+		})
+	}
+	return requests
+}
+
+// forgetUnused forgets the pools that have no pods and no calls.
+func (m *Manager) forgetUnused() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for hash, f := range m.functions {
+		if len(f.members) > 0 || f.users.Load() > 0 {
+			continue
+		}
+		if s := f.pool.Stats(); s.Starting+s.Ready+s.Leaving+s.Running+s.Waiting > 0 {
+			continue
+		}
+		delete(m.functions, hash)
+		if m.current[f.id.Image] == f {
+			delete(m.current, f.id.Image)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+)
+
+// imageVolumes is the version of Kubernetes from which on image volumes are on by default.
+var imageVolumes = version.MustParseGeneric("1.35")
+
+// reload is how often the ConfigMap of the template is read.
+const reload = 10 * time.Second
+
+// TemplateSource says where the template of pods comes from.
+type TemplateSource struct {
+	Client kubernetes.Interface
+	// Namespace and ConfigMap name a ConfigMap; without one the default template is in force.
+	Namespace, ConfigMap string
+	// WrapperImage is the image of the wrapper server, and Injection how the default template brings it into pods: "auto",
+	// "image-volume" or "init-container".
+	WrapperImage, Injection string
+	Log                     *slog.Logger
+}
+
+// The values of TemplateSource.Injection.
+const (
+	InjectAuto          = "auto"
+	InjectImageVolume   = "image-volume"
+	InjectInitContainer = "init-container"
+)
+
+// Injections are all of them.
+var Injections = []string{InjectAuto, InjectImageVolume, InjectInitContainer}
+
+// TemplateLoader has the template that is in force. It may be used by any number of goroutines at once.
+type TemplateLoader struct {
+	source TemplateSource
+
+	mu      sync.RWMutex
+	current *podtemplate.Template
+	// problem is the last that was logged.
+	problem string
+}
+
+// LoadTemplate returns a loader that has loaded the template. Errors name what is wrong in the ConfigMap.
+func LoadTemplate(ctx context.Context, source TemplateSource) (*TemplateLoader, error) {
+	l := &TemplateLoader{source: source}
+	var err error
+	if source.ConfigMap != "" {
+		l.current, err = l.fetch(ctx)
+	} else {
+		l.current, err = podtemplate.Default(source.WrapperImage, source.injection())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// injection says what the cluster can do, as far as its version tells.
+func (s *TemplateSource) injection() podtemplate.Injection {
+	switch s.Injection {
+	case InjectImageVolume:
+		return podtemplate.ImageVolume
+	case InjectInitContainer:
+		return podtemplate.InitContainer
+	}
+	found, err := serverVersion(s.Client.Discovery())
+	if err != nil {
+		s.Log.Warn("the version of Kubernetes is not known, so that function pods get an init container", "err", err)
+		return podtemplate.InitContainer
+	}
+	if found.LessThan(imageVolumes) {
+		return podtemplate.InitContainer
+	}
+	return podtemplate.ImageVolume
+}
+
+func serverVersion(client discovery.DiscoveryInterface) (*version.Version, error) {
+	info, err := client.ServerVersion()
+	if err != nil {
+		return nil, err
+	}
+	return version.ParseGeneric(info.GitVersion)
+}
+
+// Current returns the template in force.
+func (l *TemplateLoader) Current() *podtemplate.Template {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.current
+}
+
+// RefuseImageVolumes has pods get the wrapper server by an init container from now on, unless image volumes were asked for.
+func (l *TemplateLoader) RefuseImageVolumes(reason string) bool {
+	if l.source.ConfigMap != "" || l.source.Injection != InjectAuto {
+		return false
+	}
+	other, err := podtemplate.Default(l.source.WrapperImage, podtemplate.InitContainer)
+	if err != nil || !l.put(other) {
+		return false
+	}
+	l.source.Log.Warn("image volumes do not work here, function pods get an init container from now on, which takes about a second longer: "+
+		"say so with --wrapper-injection=init-container", "reason", reason)
+	return true
+}
+
+// Watch puts changes of the ConfigMap in force until ctx ends, and calls changed after each. A ConfigMap that is broken leaves
+// in force what was.
+func (l *TemplateLoader) Watch(ctx context.Context, changed func()) {
+	if l.source.ConfigMap == "" {
+		return
+	}
+	ticker := time.NewTicker(reload)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if l.refresh(ctx) {
+				changed()
+			}
+		}
+	}
+}
+
+// refresh reads the ConfigMap and tells whether that has changed the template.
+func (l *TemplateLoader) refresh(ctx context.Context) bool {
+	template, err := l.fetch(ctx)
+	problem := ""
+	if err != nil {
+		problem = err.Error()
+	}
+	if problem != l.problem && err != nil && ctx.Err() == nil {
+		l.source.Log.Error("the function pod template is not used, the one before it stays in force", "err", err)
+	}
+	l.problem = problem
+	if err != nil || !l.put(template) {
+		return false
+	}
+	l.source.Log.Info("function pod template changed", "configmap", l.source.ConfigMap, "version", template.Version)
+	return true
+}
+
+func (l *TemplateLoader) put(template *podtemplate.Template) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current.Version == template.Version {
+		return false
+	}
+	l.current = template
+	return true
+}
+
+func (l *TemplateLoader) fetch(ctx context.Context) (*podtemplate.Template, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	cm, err := l.source.Client.CoreV1().ConfigMaps(l.source.Namespace).Get(ctx, l.source.ConfigMap, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read the function pod template from ConfigMap %s in namespace %s: %w", l.source.ConfigMap, l.source.Namespace, err)
+	}
+	return podtemplate.Parse(cm)
+}

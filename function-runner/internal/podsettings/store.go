@@ -1,0 +1,92 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podsettings
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"reflect"
+	"slices"
+	"sync/atomic"
+
+	"github.com/krmfn/krmfn/services/image"
+)
+
+// Store has the settings that are in force. Reading it may be done by any number of goroutines at once.
+type Store struct {
+	file, prefix string
+	log          *slog.Logger
+	settings     atomic.Pointer[map[string]Settings]
+	// logged are the latest troubles that were logged, so that a recheck does not repeat them.
+	logged []string
+}
+
+// NewStore returns the settings of a file, which is not read yet. Short names in it get the prefix.
+func NewStore(file, prefix string, log *slog.Logger) *Store {
+	s := &Store{file: file, prefix: prefix, log: log}
+	s.settings.Store(&map[string]Settings{})
+	return s
+}
+
+// For returns the settings of a function, by its resolved reference; all zero where it has none.
+func (s *Store) For(reference string) Settings { return (*s.settings.Load())[reference] }
+
+// All returns the references of the functions with settings that a condition holds for, sorted.
+func (s *Store) All(that func(Settings) bool) []string {
+	var all []string
+	for reference, settings := range *s.settings.Load() {
+		if that(settings) {
+			all = append(all, reference)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Load reads the file and tells whether that has changed anything. An installation can do without the file, and a broken one
+// leaves in force what was: both are logged, and so are problems with single entries.
+func (s *Store) Load() bool {
+	settings, problems, err := s.read()
+	troubles := make([]string, 0, len(problems)+1)
+	for _, p := range problems {
+		troubles = append(troubles, p.String())
+	}
+	if err != nil {
+		troubles = append(troubles, err.Error())
+	}
+	for _, trouble := range troubles {
+		if !slices.Contains(s.logged, trouble) {
+			s.log.Warn("a problem in the pod settings", "file", s.file, "problem", trouble)
+		}
+	}
+	s.logged = troubles
+	if err != nil {
+		return false
+	}
+	loaded := make(map[string]Settings, len(settings))
+	for _, one := range settings {
+		if reference, err := image.Resolve(one.Image, s.prefix); err == nil {
+			loaded[reference] = one
+		}
+	}
+	if reflect.DeepEqual(loaded, *s.settings.Load()) {
+		return false
+	}
+	s.settings.Store(&loaded)
+	s.log.Info("pod settings loaded", "file", s.file, "functions", len(loaded))
+	return true
+}
+
+func (s *Store) read() ([]Settings, []Problem, error) {
+	text, err := os.ReadFile(s.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, errors.New("there is no such file, so that all functions have the settings of the flags: see --pod-cache-config")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return Parse(text)
+}

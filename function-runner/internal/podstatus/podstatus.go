@@ -1,0 +1,148 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package podstatus reads from the status of a function pod what its callers want to know: how far it is, and why it does not
+// get ready, in the words of scheduler and kubelet.
+package podstatus
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Verdict is what is to be expected of a pod that is not ready.
+type Verdict int
+
+const (
+	// Coming pods are on their way.
+	Coming Verdict = iota
+	// Doubtful pods may never get ready as things are, but somebody else may change that: an autoscaler adds a node.
+	Doubtful
+	// Restarting pods have a container that ended and is started anew. One that never ran well will not do so now.
+	Restarting
+	// Hopeless pods do not get ready, and may be deleted.
+	Hopeless
+)
+
+// Problem is why a pod does not get ready.
+type Problem struct {
+	// Pod is its name.
+	Pod string
+	// Reason is the word that Kubernetes has for it, such as ErrImagePull.
+	Reason string
+	// Message is what Kubernetes has to say of it, and may be long.
+	Message string
+}
+
+// maxMessage bounds what goes into errors: an Unschedulable message has a clause for each kind of node.
+const maxMessage = 1000
+
+func (p *Problem) Error() string {
+	message := strings.Join(strings.Fields(p.Message), " ")
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	if message == "" {
+		return fmt.Sprintf("function pod %s does not start: %s", p.Pod, p.Reason)
+	}
+	return fmt.Sprintf("function pod %s does not start: %s: %s", p.Pod, p.Reason, message)
+}
+
+// hopeless are the reasons of waiting containers that do not go away by themselves soon. The back-off ones repeat what
+// was there before.
+var hopeless = []string{
+	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable",
+	"SignatureValidationFailed",
+	"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreStartHookError", "PostStartHookError",
+	"CrashLoopBackOff",
+}
+
+// Of returns what is to be expected of a pod, and why unless it is coming.
+func Of(pod *corev1.Pod) (Verdict, *Problem) {
+	problem := func(reason, message string) *Problem {
+		return &Problem{Pod: pod.Name, Reason: reason, Message: message}
+	}
+	status := &pod.Status
+	if status.Phase == corev1.PodFailed || status.Phase == corev1.PodSucceeded {
+		if reason, message, ok := exited(status); ok && status.Reason == "" {
+			return Hopeless, problem(reason, message)
+		}
+		return Hopeless, problem(cmp.Or(status.Reason, string(status.Phase)), status.Message)
+	}
+	for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
+		waiting := c.State.Waiting
+		if waiting == nil || !slices.Contains(hopeless, waiting.Reason) {
+			continue
+		}
+		// Of a container that cannot be kept running, the reason is in how it ended.
+		if ended := c.LastTerminationState.Terminated; ended != nil && waiting.Reason == "CrashLoopBackOff" {
+			return Hopeless, problem(waiting.Reason, termination(c.Name, ended))
+		}
+		return Hopeless, problem(waiting.Reason, waiting.Message)
+	}
+	if reason, message, ok := exited(status); ok {
+		return Restarting, problem(reason, message)
+	}
+	for _, c := range status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return Doubtful, problem(c.Reason, c.Message)
+		}
+	}
+	return Coming, nil
+}
+
+// exited tells of a container that has ended though it should not, or an init container that failed.
+func exited(status *corev1.PodStatus) (reason, message string, ok bool) {
+	for _, c := range status.InitContainerStatuses {
+		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
+			return t.Reason, termination(c.Name, t), true
+		}
+	}
+	for _, c := range status.ContainerStatuses {
+		if t := c.State.Terminated; t != nil {
+			return t.Reason, termination(c.Name, t), true
+		}
+	}
+	return "", "", false
+}
+
+func termination(container string, t *corev1.ContainerStateTerminated) string {
+	text := fmt.Sprintf("container %s ended with exit code %d", container, t.ExitCode)
+	if t.Message != "" {
+		text += ": " + t.Message
+	}
+	return text
+}
+
+// Progress says in a few words how far a pod is.
+func Progress(pod *corev1.Pod) string {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return "is being deleted"
+	case pod.Spec.NodeName == "":
+		return "waits for a node"
+	}
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if w := c.State.Waiting; w != nil {
+			return fmt.Sprintf("is on node %s, container %s: %s", pod.Spec.NodeName, c.Name, w.Reason)
+		}
+	}
+	if pod.Status.PodIP == "" {
+		return "is on node " + pod.Spec.NodeName + " and has no address yet"
+	}
+	return "runs on node " + pod.Spec.NodeName + " and its wrapper server does not answer yet"
+}
+
+// Ready tells whether the kubelet holds the pod for ready. It falls behind what the pod answers.
+func Ready(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

@@ -1,0 +1,120 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podstatus_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podstatus"
+)
+
+func waiting(name, reason, message string) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
+}
+
+func ended(code int32, reason, message string) corev1.ContainerState {
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: message}}
+}
+
+func TestOf(t *testing.T) {
+	t.Parallel()
+	crash := waiting("function", "CrashLoopBackOff", "back-off 10s")
+	crash.LastTerminationState = ended(2, "Error", "flag provided but not defined")
+	for name, tc := range map[string]struct {
+		status  corev1.PodStatus
+		verdict podstatus.Verdict
+		want    string
+	}{
+		"new":      {},
+		"creating": {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("function", "ContainerCreating", "")}}},
+		"running":  {status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1"}},
+		"runs again": {status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+			{Name: "function", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, LastTerminationState: ended(137, "OOMKilled", "")},
+		}}},
+		"initialising": {status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{
+			{Name: "copy", State: ended(0, "Completed", "")},
+		}}},
+		"no image": {
+			status:  corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("function", "ErrImagePull", "manifest\nunknown")}},
+			verdict: podstatus.Hopeless, want: "function pod p does not start: ErrImagePull: manifest unknown",
+		},
+		"wrapper's image": {
+			status:  corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{waiting("copy", "ImagePullBackOff", "x")}},
+			verdict: podstatus.Hopeless, want: "function pod p does not start: ImagePullBackOff: x",
+		},
+		"crash loop": {
+			status:  corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{crash}},
+			verdict: podstatus.Hopeless, want: "function pod p does not start: CrashLoopBackOff: container function ended with exit code 2: flag provided but not defined",
+		},
+		"exits": {
+			status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+				{Name: "function", State: ended(1, "Error", "")},
+			}},
+			verdict: podstatus.Restarting, want: "function pod p does not start: Error: container function ended with exit code 1",
+		},
+		"the copier fails": {
+			status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{
+				{Name: "copy", State: ended(1, "Error", "no space")},
+			}},
+			verdict: podstatus.Restarting, want: "function pod p does not start: Error: container copy ended with exit code 1: no space",
+		},
+		"evicted": {
+			status:  corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "The node was low on resource"},
+			verdict: podstatus.Hopeless, want: "function pod p does not start: Evicted: The node was low on resource",
+		},
+		"succeeded": {
+			status:  corev1.PodStatus{Phase: corev1.PodSucceeded},
+			verdict: podstatus.Hopeless, want: "function pod p does not start: Succeeded",
+		},
+		"unschedulable": {
+			status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/2 nodes are available"},
+			}},
+			verdict: podstatus.Doubtful, want: "function pod p does not start: Unschedulable: 0/2 nodes are available",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			verdict, problem := podstatus.Of(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: tc.status})
+			text := ""
+			if problem != nil {
+				text = problem.Error()
+			}
+			if verdict != tc.verdict || text != tc.want {
+				t.Errorf("got %v %q, want %v %q", verdict, text, tc.verdict, tc.want)
+			}
+		})
+	}
+}
+
+func TestMessagesAreBounded(t *testing.T) {
+	t.Parallel()
+	problem := &podstatus.Problem{Pod: "p", Reason: "Unschedulable", Message: strings.Repeat("ä", 5000)}
+	if n := len(problem.Error()); n > 1100 {
+		t.Errorf("the message has %d bytes", n)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	onNode := corev1.PodSpec{NodeName: "n"}
+	for want, pod := range map[string]corev1.Pod{
+		"waits for a node": {},
+		"is being deleted": {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Unix(1, 0)}}},
+		"is on node n, container function: ContainerCreating": {
+			Spec: onNode, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("function", "ContainerCreating", "")}},
+		},
+		"is on node n and has no address yet":                       {Spec: onNode},
+		"runs on node n and its wrapper server does not answer yet": {Spec: onNode, Status: corev1.PodStatus{PodIP: "10.0.0.1"}},
+	} {
+		if got := podstatus.Progress(&pod); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

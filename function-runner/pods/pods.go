@@ -1,0 +1,176 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pods puts the pod evaluator together, for runners that have a cluster: a runner without one links nothing of it.
+package pods
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"google.golang.org/grpc"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/krmfn/krmfn/function-runner/internal/configfile"
+	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/function-runner/internal/podevaluator"
+	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
+	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
+	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/telemetry"
+)
+
+// WrapperImageVariable names the image of the wrapper server, which function pods are made with.
+const WrapperImageVariable = "WRAPPER_SERVER_IMAGE"
+
+// Config is what the pod evaluator needs.
+type Config struct {
+	Options options.Options
+	// WrapperImage is the wrapper server's image.
+	WrapperImage string
+	Telemetry    *telemetry.Telemetry
+	Log          *slog.Logger
+}
+
+// Pods evaluates functions in pods. Its methods may be used by any number of goroutines at once.
+type Pods struct {
+	config    Config
+	settings  *podsettings.Store
+	templates *podmanager.TemplateLoader
+	images    *registry.Cache
+	client    *registry.Client
+	manager   *podmanager.Manager
+	evaluator *podevaluator.Evaluator
+	warmer    *podevaluator.Warmer
+	prepared  *podevaluator.Preparer
+}
+
+// New returns a pod evaluator that does nothing before Run. Errors say what in the configuration is wrong, or that the API
+// server does not answer.
+func New(ctx context.Context, c Config) (*Pods, error) {
+	if c.WrapperImage == "" {
+		return nil, fmt.Errorf("the environment variable %s must name the wrapper server's image, or pods be disabled with --disable-runtimes=pod",
+			WrapperImageVariable)
+	}
+	clientset, err := connect(c.Options.Pod.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pods{config: c, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.DefaultImagePrefix, c.Log)}
+	p.settings.Load()
+	p.templates, err = podmanager.LoadTemplate(ctx, podmanager.TemplateSource{
+		Client: clientset, Namespace: ownNamespace(), ConfigMap: c.Options.Pod.Template,
+		WrapperImage: c.WrapperImage, Injection: c.Options.Pod.Injection, Log: c.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.client = registry.NewClient(registry.Options{})
+	p.images = registry.NewCache(context.WithoutCancel(ctx), p.client, registry.CacheOptions{TTL: c.Options.Pod.ImageTTL, Log: c.Log})
+	return p, p.assemble(clientset)
+}
+
+// assemble makes the parts and hands them to each other.
+func (p *Pods) assemble(clientset kubernetes.Interface) error {
+	o, meter := p.config.Options, p.config.Telemetry.Metrics.Meter("github.com/krmfn/krmfn/function-runner")
+	podMetrics, err := podmanager.NewMetrics(meter)
+	if err != nil {
+		return fmt.Errorf("make the metrics: %w", err)
+	}
+	callMetrics, err := podevaluator.NewMetrics(meter)
+	if err != nil {
+		return fmt.Errorf("make the metrics: %w", err)
+	}
+	p.manager = podmanager.New(podmanager.Config{
+		Client: clientset, Namespace: o.Pod.Namespace, Images: p.images, Templates: p.templates, Limits: p.limits,
+		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL,
+		Endpoint:      endpoint.Options{MaxMessageSize: o.Limits.MaxMessageSize, Dial: p.instrumented()},
+		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), Metrics: podMetrics, Log: p.config.Log,
+	})
+	if err := p.manager.Observe(meter); err != nil {
+		return fmt.Errorf("make the metrics: %w", err)
+	}
+	p.evaluator = podevaluator.New(podevaluator.Config{
+		Prefix: o.DefaultImagePrefix, Resolver: p.images, Pods: p.manager, Metrics: callMetrics,
+		MaxTime: func(reference string) time.Duration { return p.settings.For(reference).MaxEvaluationTime.Duration },
+		Tracer:  p.config.Telemetry.Traces.Tracer("github.com/krmfn/krmfn/function-runner"),
+	})
+	p.warmer = &podevaluator.Warmer{
+		Evaluator: p.evaluator, AtStart: p.atStart, Interval: o.Pod.ScanInterval, Log: p.config.Log,
+		Always: func() []string { return p.settings.All(func(s podsettings.Settings) bool { return s.MinPods > 0 }) },
+	}
+	p.prepared = podevaluator.NewPreparer(p.evaluator)
+	return nil
+}
+
+func (p *Pods) instrumented() []grpc.DialOption {
+	t := p.config.Telemetry
+	if !t.Active {
+		return nil
+	}
+	return []grpc.DialOption{grpc.WithStatsHandler(otelgrpc.NewClientHandler(
+		otelgrpc.WithMeterProvider(t.Metrics), otelgrpc.WithTracerProvider(t.Traces), otelgrpc.WithPropagators(t.Propagator)))}
+}
+
+func (p *Pods) atStart() []string {
+	if !p.config.Options.Pod.WarmUp {
+		return nil
+	}
+	return p.settings.All(func(podsettings.Settings) bool { return true })
+}
+
+// Run keeps the pods until ctx ends, which must not be before the last call has ended. ready is called once calls can be
+// answered.
+func (p *Pods) Run(ctx context.Context, ready func()) error {
+	defer p.client.Close()
+	defer p.images.Close()
+	defer p.prepared.Close()
+	var group sync.WaitGroup
+	defer group.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group.Go(func() { p.warmer.Run(ctx) })
+	group.Go(func() { p.templates.Watch(ctx, p.manager.Changed) })
+	group.Go(func() { p.watchSettings(ctx) })
+	group.Go(func() {
+		select {
+		case <-p.manager.Synced():
+			ready()
+		case <-ctx.Done():
+		}
+	})
+	return p.manager.Run(ctx)
+}
+
+func (p *Pods) watchSettings(ctx context.Context) {
+	err := configfile.Watch(ctx, p.config.Options.Pod.CacheConfig, p.config.Log, func() {
+		if p.settings.Load() {
+			p.manager.Changed()
+		}
+	})
+	if err != nil {
+		p.config.Log.Warn("changes of the pod settings take effect at the next start only", "err", err)
+	}
+}
+
+// Evaluate runs a function in one of its pods; see podevaluator.Evaluator.
+func (p *Pods) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+	return p.evaluator.Evaluate(ctx, req)
+}
+
+// ownNamespace returns the namespace that this process runs in; Porch's where it runs in none.
+func ownNamespace() string {
+	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if name := strings.TrimSpace(string(text)); err == nil && name != "" {
+		return name
+	}
+	return "porch-system"
+}
