@@ -38,7 +38,7 @@ func Start(ctx context.Context, binary, logFile string, flags ...string) (*Proce
 	}
 	defer log.Close() //nolint:errcheck // the process has its own
 	p := &Process{name: filepath.Base(binary), ended: make(chan struct{})}
-	p.cmd = exec.CommandContext(ctx, binary, append([]string{"--port=0"}, flags...)...)
+	p.cmd = exec.CommandContext(ctx, binary, append([]string{"--port=0", "--shutdown-delay=0s"}, flags...)...)
 	p.cmd.Stderr = log
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.name, err)

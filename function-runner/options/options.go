@@ -29,6 +29,8 @@ type Options struct {
 	Limits Limits
 	// DrainTimeout is how long running calls may take to finish at shutdown.
 	DrainTimeout time.Duration
+	// ShutdownDelay is how long new calls are still answered at shutdown.
+	ShutdownDelay time.Duration
 	// Exec configures the exec evaluator.
 	Exec Exec
 	// Pod configures the pod evaluator.
@@ -123,7 +125,8 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.DurationVar(&o.Limits.MaxEvaluationTime, "max-evaluation-time", 5*time.Minute, "most time that one evaluation may take, waiting included")
 	f.IntVar(&o.Limits.MaxConcurrent, "max-concurrent-evaluations", 4*runtime.GOMAXPROCS(0), "how many executables run at once; four for each processor")
 	f.IntVar(&o.Limits.MaxQueued, "max-queued-evaluations", 100, "how many calls may wait for an executable; the next is refused")
-	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second, "how long running calls may take to finish after SIGTERM")
+	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second, "how long running calls may take to finish after --shutdown-delay")
+	f.DurationVar(&o.ShutdownDelay, "shutdown-delay", 3*time.Second, "how long new calls are still answered after SIGTERM, while Kubernetes takes the replica out of its Service")
 
 	f.StringVar(&o.Exec.Config, "config", "./config.yaml", "file that maps images to executables; empty means none")
 	f.StringVar(&o.Exec.Functions, "functions", "./functions", "directory of the executables")

@@ -55,6 +55,7 @@ func (o *Options) rules() []flags.Rule {
 		flags.That(l.MaxConcurrent > 0, "max-concurrent-evaluations", l.MaxConcurrent, positive),
 		flags.That(l.MaxQueued >= 0, "max-queued-evaluations", l.MaxQueued, "0 or more"),
 		flags.That(o.DrainTimeout > 0, "drain-timeout", o.DrainTimeout, positive),
+		flags.That(o.ShutdownDelay >= 0, "shutdown-delay", o.ShutdownDelay, "0 or more"),
 		flags.That(dnsLabel.MatchString(p.Namespace), "pod-namespace", p.Namespace, "the name of a namespace"),
 		flags.That(p.TTL > 0, "pod-ttl", p.TTL, positive),
 		flags.That(p.ScanInterval > 0, "scan-interval", p.ScanInterval, positive),

@@ -74,6 +74,7 @@ func start(t *testing.T, change func(*options.Options)) *fixture {
 		fmt.Fprintf(&config, "- function: %s\n  images: ['r.io/%s:v1']\n", name, name)
 	}
 	o := options.Default()
+	o.ShutdownDelay = 0
 	o.DisableRuntimes, o.DefaultImagePrefix = "pod", "r.io"
 	o.Exec = options.Exec{Config: filepath.Join(dir, "config.yaml"), Functions: dir, Strict: true}
 	o.Limits.MaxMessageSize = 100_000

@@ -111,6 +111,7 @@ func (r *Runner) newServer(ctx context.Context) (*grpcserver.Server, error) {
 	return grpcserver.New(ctx, grpcserver.Options{
 		MaxMessageSize: r.config.Options.Limits.MaxMessageSize,
 		Drain:          r.config.Options.DrainTimeout,
+		Linger:         r.config.Options.ShutdownDelay,
 		Logger:         r.config.Log,
 		Server:         serverOptions,
 	}), nil

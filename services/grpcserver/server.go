@@ -39,6 +39,9 @@ type Options struct {
 	MaxMessageSize int
 	// Drain is how long running calls may take to finish at shutdown. Then they are cut off.
 	Drain time.Duration
+	// Linger is how long new calls are still answered in a shutdown, before the drain: until the clients, or the Service before
+	// this, have learnt that there is one. 0 refuses them at once.
+	Linger time.Duration
 	// Logger gets one line for each panic and for the steps of a shutdown.
 	Logger *slog.Logger
 	// Server has further options of the server. Interceptors must be chained ones.
@@ -51,6 +54,7 @@ type Server struct {
 	health *health.Server
 	log    *slog.Logger
 	drain  time.Duration
+	linger time.Duration
 	// draining ends when a shutdown begins.
 	draining   context.Context //nolint:containedctx // the life of the server, not of a call
 	beginDrain context.CancelFunc
@@ -58,7 +62,7 @@ type Server struct {
 
 // New returns a server whose health is NOT_SERVING until SetServing. Values of ctx are kept, its end is not heeded.
 func New(ctx context.Context, o Options) *Server {
-	s := &Server{health: health.NewServer(), log: o.Logger, drain: o.Drain}
+	s := &Server{health: health.NewServer(), log: o.Logger, drain: o.Drain, linger: o.Linger}
 	s.draining, s.beginDrain = context.WithCancel(context.WithoutCancel(ctx))
 	recovered := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error {
 		s.log.Error("a call panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -95,8 +99,8 @@ func (s *Server) SetServing(serving bool) {
 	}
 }
 
-// Serve answers calls until ctx ends. Then health turns NOT_SERVING at once, new calls are refused as Unavailable, and
-// running ones have the drain time to finish. It returns nil after a shutdown, however it went, and the listener's error
+// Serve answers calls until ctx ends. Then health turns NOT_SERVING at once; once the linger time is over new calls are
+// refused as Unavailable, and running ones have the drain time to finish. It returns nil after a shutdown, however it went, and the listener's error
 // when it cannot serve at all.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	stopped := make(chan struct{})
@@ -119,9 +123,10 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 }
 
 func (s *Server) shutdown() {
-	s.log.Info("draining", "within", s.drain)
+	s.log.Info("shutting down", "new_calls_for", s.linger, "drain_within", s.drain)
 	s.health.Shutdown()
 	s.beginDrain()
+	time.Sleep(s.linger)
 	hardStop := time.AfterFunc(s.drain, func() {
 		s.log.Warn("the drain time is over, running calls are cut off", "drain", s.drain)
 		s.Stop()

@@ -63,11 +63,13 @@ type harness struct {
 	served chan error
 }
 
-func start(t *testing.T) *harness {
+func start(t *testing.T) *harness { return startLingering(t, 0) }
+
+func startLingering(t *testing.T, linger time.Duration) *harness {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	h := &harness{stub: &stub{entered: make(chan struct{}), release: make(chan struct{})}, stop: cancel, served: make(chan error, 1)}
-	h.server = New(ctx, Options{MaxMessageSize: 1000, Drain: time.Minute, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	h.server = New(ctx, Options{MaxMessageSize: 1000, Drain: time.Minute, Linger: linger, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	evaluatorgrpc.RegisterFunctionEvaluatorServer(h.server, h.stub)
 	listener := bufconn.Listen(1 << 16)
 	go func() { h.served <- h.server.Serve(ctx, listener) }()
@@ -214,6 +216,32 @@ func TestShutdownIsBounded(t *testing.T) {
 		}
 		if err := <-called; status.Code(err) != codes.Unavailable {
 			t.Errorf("the call that was cut off ends in %v, want %v", err, codes.Unavailable)
+		}
+	})
+}
+
+// Clients that have not learnt of a shutdown yet are still answered.
+func TestShutdownLingers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := startLingering(t, 3*time.Second)
+		h.server.SetServing(true)
+		if err := h.call(t, ""); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		h.stop()
+		time.Sleep(2 * time.Second) // of the bubble's clock
+		resp, err := h.health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+		if err != nil || resp.GetStatus() != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
+			t.Errorf("health is %v (%v)", resp.GetStatus(), err)
+		}
+		if err := h.call(t, ""); err != nil {
+			t.Errorf("a new call ends in %v", err)
+		}
+		h.end(t)
+		if took := time.Since(begin); took != 3*time.Second {
+			t.Errorf("the shutdown took %v", took)
 		}
 	})
 }

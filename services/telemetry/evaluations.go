@@ -76,6 +76,8 @@ func code(resp evaluation.Response, err error) string {
 		return "canceled"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*evaluation.TimeoutError)):
 		return "deadline"
+	case errors.As(err, new(*evaluation.StartError)):
+		return "start_failed"
 	case err != nil:
 		return "error"
 	case resp.Report.GetFailure() == nil:

@@ -82,6 +82,7 @@ func (h *Handler) newServer(ctx context.Context) (*grpcserver.Server, error) {
 	return grpcserver.New(ctx, grpcserver.Options{
 		MaxMessageSize: h.config.Options.Limits.MaxMessageSize,
 		Drain:          h.config.Options.DrainTimeout,
+		Linger:         h.config.Options.ShutdownDelay,
 		Logger:         h.config.Log,
 		Server:         serverOptions,
 	}), nil

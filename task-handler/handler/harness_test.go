@@ -28,6 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func start(t *testing.T, set func(*options.Options)) (conn *grpc.ClientConn, stop func() error) {
 	t.Helper()
 	o := options.Default()
+	o.ShutdownDelay = 0
 	if set != nil {
 		set(&o)
 	}

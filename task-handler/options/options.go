@@ -32,6 +32,8 @@ type Options struct {
 	Limits Limits
 	// DrainTimeout is how long running calls may take to finish at shutdown.
 	DrainTimeout time.Duration
+	// ShutdownDelay is how long new calls are still answered at shutdown.
+	ShutdownDelay time.Duration
 }
 
 // Limits bound what calls may take.
@@ -79,7 +81,8 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.IntVar(&l.MaxConcurrent, "max-concurrent-renders", 4*runtime.GOMAXPROCS(0), "how many packages render at once; four for each processor")
 	f.IntVar(&l.MaxQueued, "max-queued-renders", 100, "how many calls may wait for a render; the next is refused")
 	f.IntVar(&l.MaxParallelPackages, "max-parallel-packages", 4, "how many sub-packages of one package render at once, where they do not depend on each other")
-	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second, "how long running calls may take to finish after SIGTERM")
+	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second, "how long running calls may take to finish after --shutdown-delay")
+	f.DurationVar(&o.ShutdownDelay, "shutdown-delay", 3*time.Second, "how long new calls are still answered after SIGTERM, while Kubernetes takes the replica out of its Service")
 	return f
 }
 

@@ -36,5 +36,6 @@ func (o *Options) rules() []flags.Rule {
 		flags.That(l.MaxQueued >= 0, "max-queued-renders", l.MaxQueued, "0 or more"),
 		flags.That(l.MaxParallelPackages > 0, "max-parallel-packages", l.MaxParallelPackages, positive),
 		flags.That(o.DrainTimeout > 0, "drain-timeout", o.DrainTimeout, positive),
+		flags.That(o.ShutdownDelay >= 0, "shutdown-delay", o.ShutdownDelay, "0 or more"),
 	}
 }

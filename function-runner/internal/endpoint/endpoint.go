@@ -22,9 +22,9 @@ import (
 )
 
 // reconnect tries again soon: between the moment in which a pod gets its address and the one in which its wrapper server
-// listens lie some tens of milliseconds, and a caller waits.
+// listens lies up to a second, and a caller waits for what is left of the last pause.
 var reconnect = grpc.ConnectParams{
-	Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.3, Jitter: 0.1, MaxDelay: 250 * time.Millisecond},
+	Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.2, Jitter: 0.1, MaxDelay: 40 * time.Millisecond},
 	MinConnectTimeout: time.Second,
 }
 
@@ -32,6 +32,8 @@ const (
 	// keepaliveTime and keepaliveTimeout find out that a node has gone, which sends no word of it.
 	keepaliveTime    = 15 * time.Second
 	keepaliveTimeout = 5 * time.Second
+	// bufferSize holds the frames of a small message. Larger ones are read without it.
+	bufferSize = 4 << 10
 	// healthPause is between two questions to a server that answers and does not serve.
 	healthPause = 20 * time.Millisecond
 	// healthTimeout is how long an answer may take.
@@ -70,6 +72,9 @@ func Dial(pod, target string, o Options) (*Endpoint, error) {
 		// An idle connection would have to be made anew for the next call.
 		grpc.WithIdleTimeout(0),
 		grpc.WithDisableServiceConfig(),
+		// Most connections are idle most of the time, and would each keep 64 KiB for it.
+		grpc.WithReadBufferSize(bufferSize),
+		grpc.WithSharedWriteBuffer(true),
 	}, o.Dial...)...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to function pod %s at %s: %w", pod, target, err)

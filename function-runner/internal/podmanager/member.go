@@ -31,9 +31,9 @@ type member struct {
 	lost time.Time
 	// seen is when this replica first saw it, and addressed when it had an address.
 	seen, addressed time.Time
-	// untend ends the goroutine that keeps the connection, once there is one; doubt has it ask whether the pod still serves.
-	untend context.CancelFunc
-	doubt  chan struct{}
+	// untend ends the goroutine that keeps the connection, once there is one; doubt has it ask whether a ready pod
+	// still serves.
+	untend, doubt context.CancelFunc
 	// deadline ends the wait for it to get ready.
 	deadline *time.Timer
 	// patched is when its last use was last written.
@@ -66,7 +66,7 @@ func (f *Function) member(slot int, pod *corev1.Pod) (mem *member, isNew bool) {
 		// It went and came again between two looks.
 		f.forget(mem)
 	}
-	mem = &member{slot: slot, pod: pod, seen: time.Now(), doubt: make(chan struct{}, 1)}
+	mem = &member{slot: slot, pod: pod, seen: time.Now()}
 	f.members[slot] = mem
 	mem.deadline = time.AfterFunc(f.m.config.ReadyTimeout, func() { f.m.spawn(func() { f.m.startTimedOut(f, mem) }) })
 	return mem, true
@@ -109,8 +109,7 @@ func (f *Function) tend(mem *member) {
 		}
 		defer e.Close() //nolint:errcheck // nothing is lost with it
 		for e.Ready(ctx) == nil {
-			f.m.becameReady(f, mem, e)
-			if mem.lostOrDoubted(ctx, e) {
+			if f.lostOrDoubted(ctx, mem, e) {
 				f.m.becameLost(f, mem)
 			}
 		}
@@ -118,19 +117,11 @@ func (f *Function) tend(mem *member) {
 }
 
 // lostOrDoubted waits until a pod has to show anew that it serves, and tells whether that is because it cannot be reached.
-func (mem *member) lostOrDoubted(ctx context.Context, e *endpoint.Endpoint) bool {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	lost := make(chan error, 1)
-	go func() { lost <- e.Lost(ctx) }()
-	select {
-	case err := <-lost:
-		return err == nil
-	case <-mem.doubt:
-		cancel()
-		<-lost
-		return false
-	}
+func (f *Function) lostOrDoubted(ctx context.Context, mem *member, e *endpoint.Endpoint) bool {
+	ctx, doubt := context.WithCancel(ctx)
+	defer doubt()
+	f.m.becameReady(f, mem, e, doubt)
+	return e.Lost(ctx) == nil
 }
 
 // Doubt says that the pod of a place did not take a call. It gets no more before it says that it serves.
@@ -143,13 +134,10 @@ func (f *Function) Doubt(place *Place) {
 	}
 	mem.ready = false
 	f.pool.Starting(mem.slot)
-	select {
-	case mem.doubt <- struct{}{}:
-	default:
-	}
+	mem.doubt()
 }
 
-func (m *Manager) becameReady(f *Function, mem *member, e *endpoint.Endpoint) {
+func (m *Manager) becameReady(f *Function, mem *member, e *endpoint.Endpoint, doubt context.CancelFunc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if mem.leaving {
@@ -160,7 +148,7 @@ func (m *Manager) becameReady(f *Function, mem *member, e *endpoint.Endpoint) {
 		m.config.Metrics.started(f.id.Image, mem)
 	}
 	mem.deadline.Stop()
-	mem.ready, mem.served, mem.lost = true, true, time.Time{}
+	mem.ready, mem.served, mem.lost, mem.doubt = true, true, time.Time{}, doubt
 	f.pool.Ready(mem.slot, e)
 }
 

@@ -74,7 +74,7 @@ func (r *Runner) start(ctx context.Context, c Config) error {
 	o.Limits.MaxMessageSize = c.MaxMessageSize
 	o.Limits.MaxListSize = c.MaxListSize
 	// Whoever calls is gone by then.
-	o.DrainTimeout = time.Second
+	o.DrainTimeout, o.ShutdownDelay = time.Second, 0
 
 	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	listener, err := r.listen(ctx)
