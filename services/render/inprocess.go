@@ -63,7 +63,7 @@ func resources(items fn.KubeObjects) []*yaml.RNode {
 	}
 	copies := make([]*yaml.RNode, len(items))
 	_ = parallel.Each(len(items), func(i int) error {
-		copies[i] = items[i].CopyToResourceNode()
+		copies[i] = yaml.NewRNode(resource.Copy(items[i].MoveToResourceNode().YNode()))
 		return nil
 	})
 	return copies
@@ -77,7 +77,7 @@ func (in *input) list() (*fn.ResourceList, error) {
 	}
 	list := &fn.ResourceList{Items: make(fn.KubeObjects, len(in.selected)), FunctionConfig: fn.NewEmptyKubeObject()}
 	_ = parallel.Each(len(in.selected), func(i int) error {
-		list.Items[i] = fn.NewKubeObjectFromResourceNode(yaml.NewRNode(in.selected[i].YNode()))
+		list.Items[i] = fn.MoveToKubeObject(yaml.NewRNode(resource.Copy(in.selected[i].YNode())))
 		return nil
 	})
 	if in.config != nil {
