@@ -53,6 +53,8 @@ func Default(wrapperImage string, injection Injection) (*Template, error) {
 		Service: corev1.Service{Spec: corev1.ServiceSpec{
 			Type:  corev1.ServiceTypeClusterIP,
 			Ports: []corev1.ServicePort{{Port: Port, TargetPort: intstr.FromInt32(Port), Protocol: corev1.ProtocolTCP}},
+			// The function runner asks the pod itself, and the kubelet may take seconds longer to find out.
+			PublishNotReadyAddresses: true,
 		}},
 	}
 	t.inject(wrapperImage, injection)

@@ -104,7 +104,8 @@ func (place *Place[P]) Release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	place.pod.running--
-	place.pod.used = time.Now()
+	now := time.Now()
+	place.pod.used, place.pod.called = now, now
 	p.dispatch()
 }
 

@@ -52,8 +52,8 @@ type pod[P any] struct {
 	endpoint P
 	// running is how many calls have a place.
 	running int
-	// used is when a call last gave its place back, or the pod became ready.
-	used time.Time
+	// used is when a call last gave its place back, or the pod became ready; called the former only.
+	used, called time.Time
 	// ready is when the pod became ready.
 	ready time.Time
 	// trouble is why a starting pod may never become ready.
@@ -118,7 +118,7 @@ func (p *Pool[P]) Stats() Stats {
 type Use struct {
 	// Slot is the pod's, and Running how many calls it runs.
 	Slot, Running int
-	// Last is when a call last ended, or the pod became ready; now while any runs.
+	// Last is when a call last ended, now while any runs, and zero before the first.
 	Last time.Time
 }
 
@@ -131,7 +131,7 @@ func (p *Pool[P]) Uses() []Use {
 		if m.state != ready {
 			continue
 		}
-		use := Use{Slot: m.slot, Running: m.running, Last: m.used}
+		use := Use{Slot: m.slot, Running: m.running, Last: m.called}
 		if m.running > 0 {
 			use.Last = time.Now()
 		}

@@ -278,12 +278,18 @@ func TestUses(t *testing.T) {
 		h := newHarness(t, config())
 		h.ready(1)
 		h.ready(2)
-		begin := time.Now()
-		h.call()
+		first := h.call()
 		time.Sleep(time.Minute)
-		want := []pool.Use{{Slot: 1, Running: 1, Last: time.Now()}, {Slot: 2, Last: begin}}
+		want := []pool.Use{{Slot: 1, Running: 1, Last: time.Now()}, {Slot: 2}}
 		if diff := cmp.Diff(want, h.Uses()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
+		}
+		ended := time.Now()
+		first.place.Release()
+		time.Sleep(time.Minute)
+		want = []pool.Use{{Slot: 1, Last: ended}, {Slot: 2}}
+		if diff := cmp.Diff(want, h.Uses()); diff != "" {
+			t.Errorf("after the call (-want +got):\n%s", diff)
 		}
 	})
 }
