@@ -28,7 +28,7 @@ func main() {
 		config := runner.Config{Options: o, Environ: os.Environ(), Telemetry: in.Telemetry, ReapOrphans: true, Log: in.Log}
 		if o.Enabled(options.RuntimePod) {
 			config.Pods, err = pods.New(ctx, pods.Config{
-				Options: o, WrapperImage: os.Getenv(pods.WrapperImageVariable), Telemetry: in.Telemetry, Log: in.Log,
+				Options: o, Environ: os.Environ(), Telemetry: in.Telemetry, Log: in.Log,
 			})
 			if err != nil {
 				return err

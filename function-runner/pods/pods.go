@@ -28,16 +28,14 @@ import (
 	"github.com/krmfn/krmfn/services/telemetry"
 )
 
-// WrapperImageVariable names the image of the wrapper server, which function pods are made with.
-const WrapperImageVariable = "WRAPPER_SERVER_IMAGE"
-
 // Config is what the pod evaluator needs.
 type Config struct {
 	Options options.Options
-	// WrapperImage is the wrapper server's image.
-	WrapperImage string
-	Telemetry    *telemetry.Telemetry
-	Log          *slog.Logger
+	// Environ is the environment: of it, WRAPPER_SERVER_IMAGE names the wrapper server's image, and what says where traces go
+	// holds for wrapper servers, too.
+	Environ   []string
+	Telemetry *telemetry.Telemetry
+	Log       *slog.Logger
 }
 
 // Pods evaluates functions in pods. Its methods may be used by any number of goroutines at once.
@@ -56,9 +54,10 @@ type Pods struct {
 // New returns a pod evaluator that does nothing before Run. Errors say what in the configuration is wrong, or that the API
 // server does not answer.
 func New(ctx context.Context, c Config) (*Pods, error) {
-	if c.WrapperImage == "" {
+	wrapperImage := lookup(c.Environ, wrapperImageVariable)
+	if wrapperImage == "" {
 		return nil, fmt.Errorf("the environment variable %s must name the wrapper server's image, or pods be disabled with --disable-runtimes=pod",
-			WrapperImageVariable)
+			wrapperImageVariable)
 	}
 	clientset, err := connect(c.Options.Pod.Kubeconfig)
 	if err != nil {
@@ -68,7 +67,7 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 	p.settings.Load()
 	p.templates, err = podmanager.LoadTemplate(ctx, podmanager.TemplateSource{
 		Client: clientset, Namespace: ownNamespace(), ConfigMap: c.Options.Pod.Template,
-		WrapperImage: c.WrapperImage, Injection: c.Options.Pod.Injection, Log: c.Log,
+		WrapperImage: wrapperImage, Injection: c.Options.Pod.Injection, Env: traced(c.Environ), Log: c.Log,
 	})
 	if err != nil {
 		return nil, err

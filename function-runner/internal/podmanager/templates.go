@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
@@ -32,7 +33,9 @@ type TemplateSource struct {
 	// WrapperImage is the image of the wrapper server, and Injection how the default template brings it into pods: "auto",
 	// "image-volume" or "init-container".
 	WrapperImage, Injection string
-	Log                     *slog.Logger
+	// Env is what wrapper servers get in the default template.
+	Env []corev1.EnvVar
+	Log *slog.Logger
 }
 
 // The values of TemplateSource.Injection.
@@ -62,7 +65,7 @@ func LoadTemplate(ctx context.Context, source TemplateSource) (*TemplateLoader, 
 	if source.ConfigMap != "" {
 		l.current, err = l.fetch(ctx)
 	} else {
-		l.current, err = podtemplate.Default(source.WrapperImage, source.injection())
+		l.current, err = podtemplate.Default(source.WrapperImage, source.injection(), source.Env...)
 	}
 	if err != nil {
 		return nil, err
@@ -109,7 +112,7 @@ func (l *TemplateLoader) RefuseImageVolumes(reason string) bool {
 	if l.source.ConfigMap != "" || l.source.Injection != InjectAuto {
 		return false
 	}
-	other, err := podtemplate.Default(l.source.WrapperImage, podtemplate.InitContainer)
+	other, err := podtemplate.Default(l.source.WrapperImage, podtemplate.InitContainer, l.source.Env...)
 	if err != nil || !l.put(other) {
 		return false
 	}

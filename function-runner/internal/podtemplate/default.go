@@ -4,6 +4,8 @@
 package podtemplate
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,14 +35,14 @@ const (
 // tmpSize is the most that a function may write to files.
 var tmpSize = resource.MustParse("256Mi")
 
-// Default returns the template for where none is given.
-func Default(wrapperImage string, injection Injection) (*Template, error) {
+// Default returns the template for where none is given. The wrapper server gets env; functions do not.
+func Default(wrapperImage string, injection Injection, env ...corev1.EnvVar) (*Template, error) {
 	t := &Template{
 		imageUser: true,
 		Pod: corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}},
 			Spec: corev1.PodSpec{
-				Containers:                   []corev1.Container{functionContainer()},
+				Containers:                   []corev1.Container{functionContainer(env)},
 				Volumes:                      []corev1.Volume{{Name: tmpVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &tmpSize}}}},
 				AutomountServiceAccountToken: new(false),
 				EnableServiceLinks:           new(false),
@@ -61,16 +63,21 @@ func Default(wrapperImage string, injection Injection) (*Template, error) {
 	return t.versioned()
 }
 
-func functionContainer() corev1.Container {
+// telemetry is what pod templates of Porch say.
+var telemetry = []corev1.EnvVar{
+	{Name: "OTEL_METRICS_EXPORTER", Value: "prometheus"},
+	{Name: "OTEL_TRACES_EXPORTER", Value: "none"},
+	{Name: "OTEL_EXPORTER_PROMETHEUS_HOST", Value: "0.0.0.0"},
+}
+
+func functionContainer(env []corev1.EnvVar) corev1.Container {
 	return corev1.Container{
 		Name: FunctionContainer,
 		// What the wrapper server says before it fails to start is told to the caller.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		Env: []corev1.EnvVar{
-			{Name: "OTEL_METRICS_EXPORTER", Value: "prometheus"},
-			{Name: "OTEL_TRACES_EXPORTER", Value: "none"},
-			{Name: "OTEL_EXPORTER_PROMETHEUS_HOST", Value: "0.0.0.0"},
-		},
+		Env: slices.Concat(slices.DeleteFunc(slices.Clone(telemetry), func(t corev1.EnvVar) bool {
+			return slices.ContainsFunc(env, func(e corev1.EnvVar) bool { return e.Name == t.Name })
+		}), env),
 		VolumeMounts:    []corev1.VolumeMount{{Name: toolsVolume, MountPath: ToolsDir, ReadOnly: true}, {Name: tmpVolume, MountPath: "/tmp"}},
 		SecurityContext: restricted(),
 		Resources: corev1.ResourceRequirements{

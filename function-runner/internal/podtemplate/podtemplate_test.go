@@ -177,11 +177,13 @@ func TestVersionFor(t *testing.T) {
 		change func(f *podtemplate.Function)
 		same   bool
 	}{
-		"another image":   {change: func(f *podtemplate.Function) { f.Image, f.Reference = "r.io/b@sha256:2", "r.io/b" }, same: true},
-		"another limit":   {change: func(f *podtemplate.Function) { f.MaxMessageSize++ }},
-		"more at once":    {change: func(f *podtemplate.Function) { f.MaxConcurrent = 3 }},
-		"other resources": {change: func(f *podtemplate.Function) { f.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")} }},
-		"no pull secret":  {change: func(f *podtemplate.Function) { f.PullSecrets = nil }},
+		"another image": {change: func(f *podtemplate.Function) { f.Image, f.Reference = "r.io/b@sha256:2", "r.io/b" }, same: true},
+		"another limit": {change: func(f *podtemplate.Function) { f.MaxMessageSize++ }},
+		"more at once":  {change: func(f *podtemplate.Function) { f.MaxConcurrent = 3 }},
+		"other resources": {change: func(f *podtemplate.Function) {
+			f.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+		}},
+		"no pull secret": {change: func(f *podtemplate.Function) { f.PullSecrets = nil }},
 	} {
 		f := function()
 		tc.change(f)

@@ -1,0 +1,290 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
+	"github.com/krmfn/krmfn/function-runner/internal/podname"
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
+	"github.com/krmfn/krmfn/services/registry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type response = wrapperv1.EvaluateResponse
+
+const (
+	fn  = "r.io/fn:v1"
+	ttl = 30 * time.Minute
+)
+
+// digest returns a digest that is all one hexadecimal digit.
+func digest(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
+
+// images knows all images, and what was seeded.
+type images struct {
+	mu     sync.Mutex
+	seeded map[string]string
+	// wait is waited for by who asks; nil for nothing. err is the answer.
+	wait chan struct{}
+	err  error
+}
+
+func (i *images) Image(ctx context.Context, reference, digest string) (registry.Image, error) {
+	if i.wait != nil {
+		select {
+		case <-i.wait:
+		case <-ctx.Done():
+			return registry.Image{}, context.Cause(ctx)
+		}
+	}
+	return registry.Image{Reference: reference, Digest: digest, Command: []string{"/fn"}}, i.err
+}
+
+func (i *images) Seed(reference, digest string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.seeded[reference] = digest
+}
+
+// logLines are the lines that were logged.
+type logLines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logLines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logLines) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
+}
+
+// replica is a function runner's manager in a bubble. Its pods expire when the test has it scan.
+type replica struct {
+	*Manager
+	t      *testing.T
+	images *images
+	log    *logLines
+	// limits are what all functions have; changed by limit.
+	limitsMu sync.Mutex
+	limits   Limits
+	stop     func()
+}
+
+func newTemplates(c *simulation.Cluster, injection podtemplate.Injection) *TemplateLoader {
+	template, err := podtemplate.Default("wrapper", injection)
+	if err != nil {
+		panic(err)
+	}
+	return &TemplateLoader{
+		source:  TemplateSource{Client: c.Client, WrapperImage: "wrapper", Injection: InjectAuto, Log: slog.New(slog.DiscardHandler)},
+		current: template,
+	}
+}
+
+// newReplica returns one that does not run.
+func newReplica(t *testing.T, c *simulation.Cluster, changes ...func(*Config)) *replica {
+	t.Helper()
+	r := &replica{t: t, images: &images{seeded: map[string]string{}}, log: &logLines{}}
+	r.limits.Config = pool.Config{MaxPods: 1, Waitlist: 1, PerPod: 8, MaxWaiting: 100, TTL: ttl}
+	config := Config{
+		Client: c.Client, Namespace: simulation.Namespace, Images: r.images, Templates: newTemplates(c, podtemplate.InitContainer),
+		Limits: func(string) Limits {
+			r.limitsMu.Lock()
+			defer r.limitsMu.Unlock()
+			return r.limits
+		},
+		Frontend: Auto, ReadyTimeout: 2 * time.Minute, ScanInterval: 1000 * time.Hour, ForeignTTL: ttl,
+		Endpoint: endpoint.Options{MaxMessageSize: 1 << 20, Dial: []grpc.DialOption{grpc.WithContextDialer(c.Dial)}},
+		Log:      slog.New(slog.NewTextHandler(r.log, nil)),
+	}
+	for _, change := range changes {
+		change(&config)
+	}
+	r.Manager = New(config)
+	return r
+}
+
+// start returns one that runs until the test ends, or its stop is called, and knows the pods that there are.
+func start(t *testing.T, c *simulation.Cluster, changes ...func(*Config)) *replica {
+	t.Helper()
+	r := newReplica(t, c, changes...)
+	r.run()
+	return r
+}
+
+func (r *replica) run() {
+	ctx, cancel := context.WithCancel(r.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			r.t.Errorf("Run: %v", err)
+		}
+	})
+	r.t.Cleanup(r.stop)
+	<-r.Synced()
+	synctest.Wait()
+}
+
+// limit changes the limits.
+func (r *replica) limit(change func(*Limits)) {
+	r.limitsMu.Lock()
+	change(&r.limits)
+	r.limitsMu.Unlock()
+	r.Changed()
+	synctest.Wait()
+}
+
+// rescan scans once.
+func (r *replica) rescan() {
+	r.scan(r.t.Context())
+	synctest.Wait()
+}
+
+// call calls the function once, and returns the pod that has run it.
+func (r *replica) call(reference, digest string) (pod string, err error) {
+	return r.callWithin(r.t.Context(), reference, digest)
+}
+
+func (r *replica) callWithin(ctx context.Context, reference, digest string) (pod string, err error) {
+	f := r.Function(reference, digest)
+	defer f.Done()
+	place, err := f.Acquire(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer place.Release()
+	_, err = place.Endpoint.Evaluate(ctx, reference, []byte("list"))
+	return place.Endpoint.Pod, err
+}
+
+// mustCall fails the test if a call fails.
+func (r *replica) mustCall(reference, digest string) string {
+	r.t.Helper()
+	pod, err := r.call(reference, digest)
+	if err != nil {
+		r.t.Fatalf("call of %s: %v", reference, err)
+	}
+	synctest.Wait()
+	return pod
+}
+
+// answer is what came of a call.
+type answer struct {
+	pod string
+	err error
+}
+
+// begin makes a call that goes on beside the test.
+func (r *replica) begin(reference, digest string) <-chan answer {
+	out := make(chan answer, 1)
+	go func() {
+		pod, err := r.call(reference, digest)
+		out <- answer{pod, err}
+	}()
+	synctest.Wait()
+	return out
+}
+
+// poolOf returns the pool's identity.
+func (r *replica) poolOf(reference, digest string) podname.Pool {
+	return podname.Pool{Image: reference, Digest: digest, Template: r.config.Templates.Current().VersionFor(r.spec(reference))}
+}
+
+func names(c *simulation.Cluster) []string {
+	var all []string
+	for _, pod := range c.Pods() {
+		all = append(all, pod.Name)
+	}
+	return all
+}
+
+func wantPods(t *testing.T, c *simulation.Cluster, want ...string) {
+	t.Helper()
+	slices.Sort(want)
+	if diff := cmp.Diff(want, names(c)); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
+	}
+}
+
+func wantStats(t *testing.T, r *replica, reference, digest string, want pool.Stats) {
+	t.Helper()
+	f := r.Function(reference, digest)
+	defer f.Done()
+	if diff := cmp.Diff(want, f.Stats()); diff != "" {
+		t.Errorf("sizes (-want +got):\n%s", diff)
+	}
+}
+
+// first makes the first n requests of a kind fail.
+func first(n int, verb, resource string, err error) func(simulation.Request) error {
+	return func(r simulation.Request) error {
+		if r.Verb == verb && r.Resource == resource && n > 0 {
+			n--
+			return err
+		}
+		return nil
+	}
+}
+
+func always(verb, resource string, err error) func(simulation.Request) error {
+	return first(1<<30, verb, resource, err)
+}
+
+// bubble runs a test in a bubble with a cluster. All goroutines must have ended when it has.
+func bubble(t *testing.T, test func(t *testing.T, c *simulation.Cluster)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, simulation.New(t)) })
+}
+
+// block returns a handler that runs until it is let go.
+func block() (h simulation.Handler, letGo func()) {
+	free := make(chan struct{})
+	return func(ctx context.Context, list []byte) (*response, error) {
+		select {
+		case <-free:
+			return &response{ResourceList: list}, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}, func() { close(free) }
+}
+
+var errDown = errors.New("dial tcp: connection refused")
+
+func annotated(pod *corev1.Pod, key, value string) {
+	pod.Annotations = maps.Clone(pod.Annotations)
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[key] = value
+}
