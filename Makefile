@@ -74,7 +74,7 @@ $(ARCHES:%=build-linux/%): build-linux/%:
 
 ##@ Check
 
-.PHONY: test bench fuzz lint lint-proto lint-generated lint-workspace $(MODULES:%=test/%) $(MODULES:%=lint/%)
+.PHONY: test bench fuzz lint lint-proto lint-generated lint-workspace lint-chart $(MODULES:%=test/%) $(MODULES:%=lint/%)
 test: $(MODULES:%=test/%) ## Test all modules, with the race detector (one module: make test/services)
 	$(if $(RACE),,@echo "There is no C compiler here, so the race detector did not run.")
 $(MODULES:%=test/%): test/%:
@@ -96,7 +96,7 @@ fuzz: ## Run every fuzz target for FUZZTIME
 		go -C "$$dir" test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) . </dev/null || exit 1; \
 	done
 
-lint: lint-proto lint-generated lint-workspace $(MODULES:%=lint/%) ## Check code, formats, contract, generated files, go.mod files
+lint: lint-proto lint-generated lint-workspace lint-chart $(MODULES:%=lint/%) ## Check code, formats, contract, chart, generated files, go.mod files
 $(MODULES:%=lint/%): lint/%:
 	go -C $* mod tidy -diff
 	go -C $* build -o /dev/null ./...
@@ -105,6 +105,9 @@ $(MODULES:%=lint/%): lint/%:
 lint-workspace:
 	go -C tools/lint mod tidy -diff
 	GOWORK= go build -o /dev/null $(patsubst %,./%/...,$(filter-out tools%,$(MODULES)))
+
+lint-chart:
+	go -C e2e tool helm lint --strict ../charts/krmfn
 
 lint-proto: .deps/protovalidate
 	$(TOOL) buf lint ../proto
@@ -129,7 +132,7 @@ cluster-down: ## Delete the cluster and its registry
 e2e: cluster build ## Run the end-to-end suites on that cluster, with all images in its registry (some: LABELS=smoke)
 	@$(MAKE) --no-print-directory images ARCHES=$(shell go env GOARCH)
 	@go -C e2e run ./cmd/cluster load --images $(CURDIR)/build/images --functions $(CURDIR)/bin
-	@go -C e2e test -tags e2e -count 1 -p 1 -v ./suites/... -ginkgo.label-filter="$(LABELS)"
+	@go -C e2e test -tags e2e -count 1 -p 1 -timeout 30m -v ./suites/... -ginkgo.label-filter="$(LABELS)"
 
 ##@ Change
 

@@ -75,6 +75,30 @@ func TestMaximumTime(t *testing.T) {
 	})
 }
 
+func TestInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := InTime(Func(func(ctx context.Context, _ Request) (Response, error) {
+			<-ctx.Done()
+			return Response{}, context.Cause(ctx)
+		}))
+		for given, want := range map[time.Duration]time.Duration{time.Second: 950 * time.Millisecond, time.Minute: time.Minute - 100*time.Millisecond} {
+			begin := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), given)
+			_, err := e.Evaluate(ctx, Request{})
+			if took := time.Since(begin); took != want || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a caller with %v is answered after %v with %v, want %v", given, took, err, want)
+			}
+			cancel()
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := e.Evaluate(ctx, Request{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 func TestGate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

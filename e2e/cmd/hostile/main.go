@@ -1,0 +1,82 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command hostile is what function images of the end-to-end tests run:
+//
+//	hostile echo         returns its input, after the time that data.sleep of the functionConfig says
+//	hostile exit         returns a result, writes to stderr, and exits with code 3
+//	hostile writes-root  creates a file in the root directory
+//	hostile stall ...    does nothing, for ever, whatever else its command line says
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+const exitCode = 3
+
+func main() {
+	code, err := run(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hostile:", err)
+	}
+	os.Exit(code)
+}
+
+func run(args []string) (int, error) {
+	if len(args) == 0 {
+		return 1, errors.New("want: echo, exit, writes-root, or stall")
+	}
+	switch args[0] {
+	case "echo":
+		return failing(echo())
+	case "exit":
+		fmt.Print("kind: ResourceList\nresults:\n- {message: the port is taken, severity: error}\n")
+		return exitCode, errors.New("gave up")
+	case "writes-root":
+		return failing(os.WriteFile("/written", nil, 0o600))
+	case "stall":
+		end := make(chan os.Signal, 1)
+		signal.Notify(end, syscall.SIGTERM)
+		<-end
+		return 0, nil
+	}
+	return 1, fmt.Errorf("%s is no mode", args[0])
+}
+
+func failing(err error) (int, error) {
+	if err != nil {
+		return 1, err
+	}
+	return 0, nil
+}
+
+func echo() error {
+	list, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return err
+	}
+	var input struct {
+		FunctionConfig struct{ Data struct{ Sleep string } }
+	}
+	if err := yaml.Unmarshal(list, &input); err != nil {
+		return fmt.Errorf("input: %w", err)
+	}
+	if text := input.FunctionConfig.Data.Sleep; text != "" {
+		sleep, err := time.ParseDuration(text)
+		if err != nil {
+			return err
+		}
+		time.Sleep(sleep)
+	}
+	_, err = os.Stdout.Write(list)
+	return err
+}

@@ -1,0 +1,177 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/releaseutil"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/krmfn/krmfn/e2e/binaries"
+)
+
+// render returns what the chart makes of values, by KIND NAMESPACE/NAME.
+func render(t *testing.T, values map[string]any) (map[string]string, error) {
+	t.Helper()
+	parsed, err := loader.LoadDir(chartDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dry := action.NewInstall(new(action.Configuration))
+	dry.ClientOnly, dry.DryRun, dry.ReleaseName, dry.Namespace = true, true, ReleaseName, Namespace
+	dry.KubeVersion = &chartutil.KubeVersion{Version: "v1.36.0", Major: "1", Minor: "36"}
+	made, err := dry.RunWithContext(t.Context(), parsed, values)
+	if err != nil {
+		return nil, err
+	}
+	objects := map[string]string{}
+	for _, manifest := range releaseutil.SplitManifests(made.Manifest) {
+		var object unstructured.Unstructured
+		if err := yaml.UnmarshalStrict([]byte(manifest), &object.Object); err != nil {
+			t.Fatalf("%v in\n%s", err, manifest)
+		}
+		objects[object.GetKind()+" "+object.GetNamespace()+"/"+object.GetName()] = manifest
+	}
+	return objects, nil
+}
+
+func chartDir(t *testing.T) string {
+	t.Helper()
+	checkout, err := binaries.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(checkout, "charts", "krmfn")
+}
+
+func TestChartIsClean(t *testing.T) {
+	t.Parallel()
+	lint := action.NewLint()
+	lint.Strict, lint.Namespace = true, Namespace
+	if result := lint.Run([]string{chartDir(t)}, nil); len(result.Errors) > 0 {
+		t.Error(result.Errors)
+	}
+}
+
+// porch are the objects of a stock installation of Porch's function runner, and what belongs to them.
+var porch = []string{
+	"ConfigMap porch-system/pod-cache-config",
+	"Deployment porch-system/function-runner",
+	"Namespace /porch-fn-system",
+	"NetworkPolicy porch-fn-system/default-deny",
+	"NetworkPolicy porch-fn-system/function-runner",
+	"PodDisruptionBudget porch-system/function-runner",
+	"Role porch-fn-system/porch-function-executor",
+	"RoleBinding porch-fn-system/porch-function-executor",
+	"Service porch-system/function-runner",
+	"ServiceAccount porch-system/porch-fn-runner",
+}
+
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	template := []string{"Role porch-system/porch-fn-runner", "RoleBinding porch-system/porch-fn-runner"}
+	for name, test := range map[string]struct {
+		values        map[string]any
+		more, without []string
+	}{
+		"defaults":     {},
+		"one replica":  {values: map[string]any{"replicas": 1}, without: []string{"PodDisruptionBudget porch-system/function-runner"}},
+		"no namespace": {values: map[string]any{"functionNamespace": map[string]any{"create": false}}, without: []string{"Namespace /porch-fn-system"}},
+		"no policies": {
+			values:  map[string]any{"networkPolicy": map[string]any{"enabled": false}},
+			without: []string{"NetworkPolicy porch-fn-system/default-deny", "NetworkPolicy porch-fn-system/function-runner"},
+		},
+		"ways out": {
+			values: map[string]any{"networkPolicy": map[string]any{"egress": []any{map[string]any{}}}},
+			more:   []string{"NetworkPolicy porch-fn-system/functions"},
+		},
+		"template of another's": {values: map[string]any{"functionPodTemplate": map[string]any{"name": "ours"}}, more: template},
+		"template": {
+			values: map[string]any{"functionPodTemplate": map[string]any{"pod": map[string]any{"kind": "Pod"}}},
+			more:   append([]string{"ConfigMap porch-system/kpt-function-eval-pod-template"}, template...),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			objects, err := render(t, test.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := append(slices.Clone(test.more), porch...)
+			want = slices.DeleteFunc(want, func(name string) bool { return slices.Contains(test.without, name) })
+			slices.Sort(want)
+			got := make([]string, 0, len(objects))
+			for object := range objects {
+				got = append(got, object)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUnknownValuesAreErrors(t *testing.T) {
+	t.Parallel()
+	for value, values := range map[string]map[string]any{
+		"replica":     {"replica": 2},
+		"timetolive":  {"pods": map[string]any{"timetolive": "1m"}},
+		"frontend":    {"pods": map[string]any{"frontend": "ingress"}},
+		"ttl":         {"pods": map[string]any{"ttl": "30"}},
+		"warmPods":    {"functions": []any{map[string]any{"name": "a/b:v1", "warmPods": 1}}},
+		"podSecurity": {"functionNamespace": map[string]any{"podSecurity": "none"}},
+	} {
+		t.Run(value, func(t *testing.T) {
+			t.Parallel()
+			if _, err := render(t, values); err == nil || !strings.Contains(err.Error(), value) {
+				t.Errorf("got error %v, want one that names %s", err, value)
+			}
+		})
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	objects, err := render(t, map[string]any{
+		"pods":                map[string]any{"ttl": "1h", "warmUp": false},
+		"functionPodTemplate": map[string]any{"pod": map[string]any{"kind": "Pod"}},
+		"maxRequestBodySize":  float64(20000000),
+		"extraArgs":           []any{"--disable-runtimes=exec"},
+		"image":               map[string]any{"registry": "example.org/krm", "tag": "v1"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deployment appsv1.Deployment
+	if err := yaml.UnmarshalStrict([]byte(objects["Deployment porch-system/function-runner"]), &deployment); err != nil {
+		t.Fatal(err)
+	}
+	container := deployment.Spec.Template.Spec.Containers[0]
+	for _, want := range []string{
+		"--pod-ttl=1h", "--warm-up-pod-cache=false", "--function-pod-template=kpt-function-eval-pod-template",
+		"--max-request-body-size=20000000", "--pod-namespace=porch-fn-system",
+	} {
+		if !slices.Contains(container.Command, want) {
+			t.Errorf("%s is not in the command line %q", want, container.Command)
+		}
+	}
+	if last := container.Command[len(container.Command)-1]; last != "--disable-runtimes=exec" {
+		t.Errorf("the last flag is %s, want the user's own", last)
+	}
+	if got := []string{container.Image, container.Env[0].Value}; !slices.Equal(got,
+		[]string{"example.org/krm/function-runner:v1", "example.org/krm/wrapper-server:v1"}) {
+		t.Errorf("images are %q", got)
+	}
+}

@@ -1,0 +1,138 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hostile makes images of functions that do what functions should not, from the command e2e/cmd/hostile.
+package hostile
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/krmfn/krmfn/e2e/binaries"
+	"github.com/krmfn/krmfn/e2e/command"
+	"github.com/krmfn/krmfn/e2e/ociimage"
+	"github.com/krmfn/krmfn/e2e/publish"
+)
+
+// Mode is what a function does. But for NeedsRoot and Bare, they are modes of the command.
+type Mode string
+
+const (
+	// Echo returns its input, after as long as a sleep in its functionConfig says; see List.
+	Echo Mode = "echo"
+	// Exit returns a result with severity error, writes to stderr and exits with ExitCode.
+	Exit Mode = "exit"
+	// WritesRoot creates a file in the root directory.
+	WritesRoot Mode = "writes-root"
+	// NeedsRoot is Echo that only root may execute.
+	NeedsRoot Mode = "needs-root"
+	// Bare is Echo in an image that has nothing else, not even /tmp, as those that are built from scratch.
+	Bare Mode = "bare"
+)
+
+// What Exit does.
+const (
+	ExitCode = 3
+	Message  = "the port is taken"
+	Stderr   = "hostile: gave up"
+)
+
+// Path is where the command is in the images.
+const Path = "/hostile"
+
+// Images makes images and pushes them.
+type Images struct {
+	registry              string
+	anybody, rootly, bare v1.Layer
+}
+
+// New builds the command. The images go to a registry, which is an address.
+func New(ctx context.Context, registry string) (*Images, error) {
+	checkout, err := binaries.Root()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "krmfn-hostile-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	binary := filepath.Join(dir, "hostile")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, ".")
+	build.Dir = filepath.Join(checkout, "e2e", "cmd", "hostile")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if _, err := command.Output(build); err != nil {
+		return nil, err
+	}
+	i := &Images{registry: registry}
+	if i.anybody, err = ociimage.Layer(ociimage.Files{Path[1:]: {Source: binary}, "tmp": {}}); err != nil {
+		return nil, err
+	}
+	if i.bare, err = ociimage.Layer(ociimage.Files{Path[1:]: {Source: binary}}); err != nil {
+		return nil, err
+	}
+	i.rootly, err = forRoot(binary)
+	return i, err
+}
+
+// Push pushes an image of a function, as REGISTRY/NAME, where name has the tag. Each call makes an image with a digest of
+// its own, so that no two functions share anything.
+func (i *Images) Push(ctx context.Context, mode Mode, name string) (publish.Image, error) {
+	config := v1.Config{Entrypoint: []string{Path, string(mode)}, Labels: map[string]string{
+		"name": name, "made": time.Now().Format(time.RFC3339Nano),
+	}}
+	layer := i.anybody
+	switch mode {
+	case NeedsRoot:
+		layer, config.Entrypoint[1] = i.rootly, string(Echo)
+	case Bare:
+		layer, config.Entrypoint[1] = i.bare, string(Echo)
+	case Echo, Exit, WritesRoot:
+	}
+	img, err := ociimage.Image(runtime.GOARCH, config, layer)
+	if err != nil {
+		return publish.Image{}, err
+	}
+	return publish.Push(ctx, i.registry+"/"+name, img)
+}
+
+// List is a ResourceList that has Echo take its time.
+func List(sleep time.Duration) []byte {
+	return fmt.Appendf(nil, `apiVersion: config.kubernetes.io/v1
+kind: ResourceList
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: item}}
+functionConfig: {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {sleep: %s}}
+`, sleep)
+}
+
+// forRoot packs an executable that nobody else than root may run.
+func forRoot(binary string) (v1.Layer, error) {
+	data, err := os.ReadFile(binary)
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: Path[1:], Mode: 0o700, Size: int64(len(data))}); err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buf.Bytes())), nil })
+}

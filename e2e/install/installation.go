@@ -1,0 +1,118 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/krmfn/krmfn/e2e/binaries"
+	"github.com/krmfn/krmfn/e2e/cluster"
+	"github.com/krmfn/krmfn/e2e/progress"
+)
+
+// Installation is the function runner in this machine's cluster. At most one call that changes it may run at a time.
+type Installation struct {
+	// Client sees what is in the cluster.
+	Client kubernetes.Interface
+	// Registry is the address of the cluster's registry, IP:PORT.
+	Registry string
+
+	helm     helm
+	node     string // address of the node that NodePort Services are called at
+	tag      string // of krmfn's images
+	progress *progress.Printer
+
+	mu   sync.Mutex
+	ways map[string]string // addresses by name of NodePort Service
+}
+
+// Open finds the cluster that make cluster has made, and krmfn's images in its registry. Nothing is installed yet. What
+// takes long is told to w.
+func Open(ctx context.Context, w io.Writer) (*Installation, error) {
+	checkout, err := binaries.Root()
+	if err != nil {
+		return nil, err
+	}
+	c := cluster.Cluster{Kubeconfig: filepath.Join(checkout, "build", "kubeconfig")}
+	i := &Installation{
+		helm:     helm{kubeconfig: c.Kubeconfig, chart: filepath.Join(checkout, "charts", "krmfn")},
+		progress: progress.New(w),
+		ways:     map[string]string{},
+	}
+	if i.Client, err = unthrottled(c.Kubeconfig); err != nil {
+		return nil, err
+	}
+	if i.Registry, err = c.RegistryAddress(ctx); err != nil {
+		return nil, err
+	}
+	if i.tag, err = pin(ctx, i.Registry); err != nil {
+		return nil, err
+	}
+	i.node, err = workerAddress(ctx, i.Client)
+	return i, err
+}
+
+// unthrottled returns a client that does not hold requests back, which would spread over time what is to happen at once.
+func unthrottled(kubeconfig string) (kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("client of the cluster: %w: try make cluster", err)
+	}
+	config.QPS = -1
+	return kubernetes.NewForConfig(config)
+}
+
+// Apply installs the function runner, or changes what is installed, to values of the chart beside those that fit this
+// cluster. It returns when function runners of these values run, and no others.
+func (i *Installation) Apply(ctx context.Context, values map[string]any) error {
+	return i.progress.Step(fmt.Sprintf("apply the chart: %v", slices.Sorted(maps.Keys(values))), func() error {
+		if err := i.helm.apply(ctx, merge(i.values(), values)); err != nil {
+			return err
+		}
+		return i.AwaitSettled(ctx)
+	})
+}
+
+// Remove uninstalls the function runner, and with it all function pods.
+func (i *Installation) Remove(ctx context.Context) error {
+	return i.progress.Step("uninstall the chart", func() error {
+		if err := i.deleteNodePorts(ctx); err != nil {
+			return err
+		}
+		return i.helm.remove()
+	})
+}
+
+// values fit a cluster on one small machine, and have all functions run in pods.
+func (i *Installation) values() map[string]any {
+	return map[string]any{
+		"image":     map[string]any{"registry": i.Registry + "/krmfn", "tag": i.tag},
+		"replicas":  1,
+		"resources": map[string]any{"requests": map[string]any{"cpu": "50m", "memory": "64Mi"}},
+		"extraArgs": []any{"--disable-runtimes=exec"},
+		"logLevel":  4,
+	}
+}
+
+// merge returns the values of both, those of the second where both have them. Lists are values as a whole.
+func merge(base, over map[string]any) map[string]any {
+	merged := maps.Clone(base)
+	for key, value := range over {
+		below, isMap := merged[key].(map[string]any)
+		if above, ok := value.(map[string]any); ok && isMap {
+			value = merge(below, above)
+		}
+		merged[key] = value
+	}
+	return merged
+}

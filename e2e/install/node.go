@@ -1,0 +1,88 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/krmfn/krmfn/e2e/cluster"
+	"github.com/krmfn/krmfn/e2e/command"
+)
+
+const (
+	// controlPlane is the container that the control plane's node is.
+	controlPlane = cluster.Name + "-control-plane"
+	// The kubelet runs the API server as long as its manifest is at the former place.
+	apiServerManifest = "/etc/kubernetes/manifests/kube-apiserver.yaml"
+	apiServerAside    = "/etc/kubernetes/kube-apiserver.yaml"
+)
+
+// KillContainer ends the first container of a pod with SIGKILL. Nobody but the kubelet of its node hears of it.
+func (i *Installation) KillContainer(ctx context.Context, pod *corev1.Pod) error {
+	if len(pod.Status.ContainerStatuses) == 0 {
+		return fmt.Errorf("kill a container of pod %s: it has none yet", pod.Name)
+	}
+	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
+	// The node is a container of the same name.
+	_, err := command.Run(ctx, "docker", "exec", pod.Spec.NodeName, "ctr", "--namespace=k8s.io", "task", "kill", "--signal=SIGKILL", id)
+	return err
+}
+
+// StopAPIServer stops the API server, and returns when it does not answer any more.
+func (i *Installation) StopAPIServer(ctx context.Context) error {
+	if _, err := command.Run(ctx, "docker", "exec", controlPlane, "mv", apiServerManifest, apiServerAside); err != nil {
+		return err
+	}
+	return i.awaitAPIServer(ctx, false)
+}
+
+// StartAPIServer starts the API server again, if it is stopped, and returns when it and the nodes are well.
+func (i *Installation) StartAPIServer(ctx context.Context) error {
+	_, err := command.Run(ctx, "docker", "exec", controlPlane, "sh", "-c",
+		fmt.Sprintf("! test -e %[1]s || mv %[1]s %[2]s", apiServerAside, apiServerManifest))
+	if err != nil {
+		return err
+	}
+	if err := i.awaitAPIServer(ctx, true); err != nil {
+		return err
+	}
+	return i.AwaitSettled(ctx)
+}
+
+func (i *Installation) awaitAPIServer(ctx context.Context, wanted bool) error {
+	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, settling, true, func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		nodes, err := i.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return !wanted, nil //nolint:nilerr // what is waited for
+		}
+		for _, node := range nodes.Items {
+			if !ready(&node) {
+				return false, nil
+			}
+		}
+		return wanted, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the API server answers, %t: %w", wanted, err)
+	}
+	return nil
+}
+
+func ready(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

@@ -1,0 +1,113 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes"
+)
+
+const (
+	runnerPort = 9445
+	// nodePortLabel marks the Services that make function runners reachable from this machine.
+	nodePortLabel = "krmfn.dev/e2e"
+	// podLabel marks a function runner that has a Service of its own.
+	podLabel = "krmfn.dev/e2e-pod"
+	// allRunners is the name of the Service before all function runners.
+	allRunners = "function-runner-e2e"
+)
+
+// runnerSelector is what the chart's own Service selects.
+var runnerSelector = map[string]string{"app": "function-runner"}
+
+// workerAddress returns the address of a node that keeps running when the control plane does not.
+func workerAddress(ctx context.Context, client kubernetes.Interface) (string, error) {
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "!node-role.kubernetes.io/control-plane"})
+	if err != nil {
+		return "", err
+	}
+	for _, node := range nodes.Items {
+		for _, address := range node.Status.Addresses {
+			if address.Type == corev1.NodeInternalIP {
+				return address.Address, nil
+			}
+		}
+	}
+	return "", errors.New("the cluster has no worker with an address: try make cluster-down cluster")
+}
+
+// Dial returns a client whose connections go to any function runner.
+func (i *Installation) Dial(ctx context.Context) (*Client, error) {
+	return i.dial(ctx, allRunners, runnerSelector)
+}
+
+// DialPod returns a client whose connections go to one function runner.
+func (i *Installation) DialPod(ctx context.Context, pod string) (*Client, error) {
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, podLabel, pod)
+	if err := i.patchPod(ctx, Namespace, pod, patch); err != nil {
+		return nil, err
+	}
+	return i.dial(ctx, pod, map[string]string{podLabel: pod})
+}
+
+func (i *Installation) dial(ctx context.Context, name string, selector map[string]string) (*Client, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.ways[name] == "" {
+		address, err := i.open(ctx, name, selector)
+		if err != nil {
+			return nil, err
+		}
+		i.ways[name] = address
+	}
+	return newClient(i.ways[name])
+}
+
+// open makes a NodePort Service and returns its address once connections to it are accepted.
+func (i *Installation) open(ctx context.Context, name string, selector map[string]string) (string, error) {
+	services := i.Client.CoreV1().Services(Namespace)
+	service, err := services.Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{nodePortLabel: "true"}},
+		Spec: corev1.ServiceSpec{
+			Type:     corev1.ServiceTypeNodePort,
+			Selector: selector,
+			Ports:    []corev1.ServicePort{{Port: runnerPort, TargetPort: intstr.FromInt32(runnerPort)}},
+		},
+	}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		service, err = services.Get(ctx, name, metav1.GetOptions{})
+	}
+	if err != nil {
+		return "", fmt.Errorf("way to function runners %s: %w", name, err)
+	}
+	address := net.JoinHostPort(i.node, strconv.Itoa(int(service.Spec.Ports[0].NodePort)))
+	return address, reachable(ctx, address)
+}
+
+// deleteNodePorts deletes what dial has made: the chart knows nothing of it.
+func (i *Installation) deleteNodePorts(ctx context.Context) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	clear(i.ways)
+	services := i.Client.CoreV1().Services(Namespace)
+	list, err := services.List(ctx, metav1.ListOptions{LabelSelector: nodePortLabel})
+	if err != nil {
+		return err
+	}
+	for _, service := range list.Items {
+		if err := services.Delete(ctx, service.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}

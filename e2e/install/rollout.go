@@ -1,0 +1,87 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// deployment is the name of the function runner's.
+const deployment = "function-runner"
+
+// Scale changes the number of function runners and waits until it is so.
+func (i *Installation) Scale(ctx context.Context, replicas int32) error {
+	_, err := i.Client.AppsV1().Deployments(Namespace).UpdateScale(ctx, deployment, &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: deployment, Namespace: Namespace},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
+	}, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("scale to %d function runners: %w", replicas, err)
+	}
+	return i.AwaitSettled(ctx)
+}
+
+// Restart replaces all function runners, as kubectl rollout restart does, and waits until the last old one is gone.
+func (i *Installation) Restart(ctx context.Context) error {
+	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`,
+		time.Now().Format(time.RFC3339Nano))
+	_, err := i.Client.AppsV1().Deployments(Namespace).Patch(ctx, deployment, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("restart the function runners: %w", err)
+	}
+	return i.AwaitSettled(ctx)
+}
+
+// Kill ends a pod at once, without any time to finish what it does.
+func (i *Installation) Kill(ctx context.Context, namespace, pod string) error {
+	return i.Client.CoreV1().Pods(namespace).Delete(ctx, pod, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+}
+
+// Runners lists the function runners' pods.
+func (i *Installation) Runners(ctx context.Context) ([]corev1.Pod, error) {
+	list, err := i.Client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.FormatLabels(runnerSelector)})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// AwaitSettled returns when there are as many function runners as there should be, all ready and of the newest version: an
+// old one that is still ending would take part in what is tested.
+func (i *Installation) AwaitSettled(ctx context.Context) error {
+	var state string
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, settling, true, func(ctx context.Context) (bool, error) {
+		wanted, err := i.Client.AppsV1().Deployments(Namespace).Get(ctx, deployment, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		pods, err := i.Runners(ctx)
+		if err != nil {
+			return false, err
+		}
+		state = fmt.Sprintf("%d of %d are ready, %d are of the newest version, %d there are",
+			wanted.Status.ReadyReplicas, *wanted.Spec.Replicas, wanted.Status.UpdatedReplicas, len(pods))
+		return settled(wanted, len(pods)), nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the function runners: %s: %w", state, err)
+	}
+	return nil
+}
+
+func settled(d *appsv1.Deployment, pods int) bool {
+	replicas := *d.Spec.Replicas
+	return d.Status.ObservedGeneration >= d.Generation && d.Status.ReadyReplicas == replicas &&
+		d.Status.UpdatedReplicas == replicas && d.Status.Replicas == replicas && pods == int(replicas)
+}

@@ -1,0 +1,88 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package pods_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
+	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
+	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/e2e/install"
+	"github.com/krmfn/krmfn/e2e/install/hostile"
+)
+
+var _ = Describe("Failures come at once and say why, for", Label("smoke"), Ordered, ContinueOnFailure, func() {
+	BeforeAll(func(ctx context.Context) { f.Configure(ctx, builtin) })
+
+	DescribeTable("an image that does not exist", func(ctx context.Context, name string) {
+		f.PushAs(ctx, hostile.Echo, "e2e/there:v1")
+		watch := f.Watch(ctx)
+		err := failure(ctx, f.Registry+"/"+name)
+		Expect(err).To(MatchError(SatisfyAll(
+			ContainSubstring("unable to get the grpc client to the pod for "+f.Registry+"/"+name),
+			MatchRegexp("(MANIFEST|NAME)_UNKNOWN"),
+		)))
+		Expect(watch.Most(f.Registry + "/" + name)).To(BeZero())
+	},
+		Entry("tag", "e2e/there:no-such-tag"),
+		Entry("repository", "e2e/no-such-repository:v1"),
+		Entry("digest", "e2e/there@sha256:0123456789012345678901234567890123456789012345678901234567890123"),
+	)
+
+	It("a function that exits: exit code, stderr and results are in the status", func(ctx context.Context) {
+		err := failure(ctx, f.Push(ctx, hostile.Exit))
+		Expect(install.Code(err)).To(Equal(codes.Internal))
+		Expect(err).To(MatchError(SatisfyAll(ContainSubstring(hostile.Message), ContainSubstring(hostile.Stderr))))
+		report := install.Report(err)
+		Expect(report).NotTo(BeNil())
+		Expect(report.GetExitCode()).To(BeEquivalentTo(hostile.ExitCode))
+		Expect(string(report.GetStderr())).To(ContainSubstring(hostile.Stderr))
+		Expect(report.GetResults()).To(ConsistOf(HaveField("Message", hostile.Message)))
+	})
+
+	DescribeTable("a function that needs what the built-in template does not give", func(ctx context.Context, mode hostile.Mode, reason string) {
+		err := failure(ctx, f.Push(ctx, mode))
+		Expect(err).To(MatchError(SatisfyAll(ContainSubstring(reason), ContainSubstring("--function-pod-template"))))
+	},
+		Entry("to be root", hostile.NeedsRoot, "permission denied"),
+		Entry("to write to the root directory", hostile.WritesRoot, "read-only file system"),
+	)
+
+	It("a pod that no node has room for", func(ctx context.Context) {
+		err := failure(ctx, unschedulable)
+		Expect(err).To(MatchError(ContainSubstring("Insufficient cpu")))
+	})
+
+	It("a pod that a quota forbids", func(ctx context.Context) {
+		forbidPods(ctx)
+		err := failure(ctx, f.Push(ctx, hostile.Echo))
+		Expect(err).To(MatchError(ContainSubstring("exceeded quota")))
+	})
+})
+
+// forbidPods has no pod made in the functions' namespace until the end of the spec.
+func forbidPods(ctx context.Context) {
+	GinkgoHelper()
+	quotas := f.Client.CoreV1().ResourceQuotas(install.FunctionNamespace)
+	_, err := quotas.Create(ctx, &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "no-pods"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+	}, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx context.Context) {
+		Expect(quotas.Delete(ctx, "no-pods", metav1.DeleteOptions{})).To(Succeed())
+	})
+	Eventually(ctx, func(g Gomega) {
+		quota, err := quotas.Get(ctx, "no-pods", metav1.GetOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(quota.Status.Hard).To(HaveKey(corev1.ResourcePods))
+	}).WithTimeout(promptly).Should(Succeed())
+}
