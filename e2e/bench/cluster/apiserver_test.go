@@ -1,0 +1,43 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/krmfn/krmfn/e2e/install"
+)
+
+func TestPodServerServesAnInformer(t *testing.T) {
+	t.Parallel()
+	made := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "a/b@sha256:1"}}}}
+	made.Labels, made.Annotations = map[string]string{}, map[string]string{}
+	server := httptest.NewServer(podServer{pods: poolsOf(3, made, "127.0.0.1")})
+	defer server.Close()
+	defer server.CloseClientConnections()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory := informers.NewSharedInformerFactory(client, time.Hour)
+	pods := factory.Core().V1().Pods().Informer()
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+	if got := len(pods.GetStore().List()); got != 3 {
+		t.Fatalf("the informer has %d pods, want 3", got)
+	}
+	for _, object := range pods.GetStore().List() {
+		pod, ok := object.(*corev1.Pod)
+		if !ok || pod.Name != pod.Labels[install.ImageLabel] || pod.Status.PodIP != "127.0.0.1" {
+			t.Errorf("pod %v", object)
+		}
+	}
+}

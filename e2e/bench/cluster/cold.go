@@ -1,0 +1,124 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/krmfn/krmfn/e2e/report"
+)
+
+// The wrapper server comes into pods in these ways, by the names that the chart has for them.
+const imageVolume, initContainer = "image-volume", "init-container"
+
+func (b *bench) measureImageVolume(ctx context.Context) error {
+	return b.measureStarts(ctx, imageVolume, .9)
+}
+
+func (b *bench) measureInitContainer(ctx context.Context) error {
+	return b.measureStarts(ctx, initContainer, 1.8)
+}
+
+// measureStarts has cold calls take turns with the pods that they make, made without a function runner, and with plain pods
+// of the function's image, which have no wrapper server. most is the aim in seconds.
+func (b *bench) measureStarts(ctx context.Context, injection string, most float64) error {
+	if err := b.apply(ctx, injection); err != nil {
+		return err
+	}
+	// The first has the node pull the images.
+	if _, err := b.coldCall(ctx); err != nil {
+		return err
+	}
+	template := b.pod
+	calls, ready, serves, plain := series("cold call,\n"+injection), limits(injection+"\npod, ready"), limits(injection+"\npod, serves"), limits("plain pod,\nready")
+	for range b.starts {
+		took, err := b.coldCall(ctx)
+		if err != nil {
+			return err
+		}
+		calls.Times = append(calls.Times, took)
+		start, err := b.startPod(ctx, withoutRunner(template))
+		if err != nil {
+			return err
+		}
+		ready.Times, serves.Times = append(ready.Times, start.ready), append(serves.Times, start.serves)
+		if start, err = b.startPod(ctx, plainPod(template)); err != nil {
+			return err
+		}
+		plain.Times = append(plain.Times, start.ready)
+	}
+	b.addStarts(injection, most, calls, ready, serves, plain)
+	return nil
+}
+
+func (b *bench) addStarts(injection string, most float64, calls, ready, serves, plain report.Starts) {
+	b.add(report.Row{
+		What: "cold call, " + injection + ", p50", Measured: calls.Median().Seconds(), Limit: serves.Median().Seconds(), Unit: "s",
+		Aim: &report.Aim{Bound: most},
+	}, report.Row{
+		What: "raw pod, " + injection + ", p50 until ready", Measured: ready.Median().Seconds(), Limit: plain.Median().Seconds(), Unit: "s",
+	})
+	b.bars = append(b.bars, plain, ready, serves, calls)
+	if injection == imageVolume {
+		b.note("Cold calls: %d references of an image that is on the node, each of them new. Their limit is a pod of the same kind that is "+
+			"created without a function runner, until its wrapper server says in its log that it serves. A raw pod is ready when a watch "+
+			"says so; its limit is a plain pod of the function's image, without a wrapper server and probes.", len(calls.Times))
+	}
+}
+
+func series(name string) report.Starts { return report.Starts{Name: name} }
+
+func limits(name string) report.Starts { return report.Starts{Name: name, Limit: true} }
+
+// coldCall times the first call of a reference, keeps its pod in b.pod, and deletes it.
+func (b *bench) coldCall(ctx context.Context) (took time.Duration, err error) {
+	image, err := b.function.push(ctx)
+	if err != nil {
+		return 0, err
+	}
+	client, err := b.Dial(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	begin := time.Now()
+	if err := b.evaluate(client, image)(ctx); err != nil {
+		return 0, fmt.Errorf("first call of %s: %w", image, err)
+	}
+	took = time.Since(begin)
+	pods, err := b.FunctionPods(ctx, image)
+	if err != nil {
+		return 0, err
+	}
+	if len(pods) != 1 {
+		return 0, fmt.Errorf("first call of %s: it has %d pods, want 1", image, len(pods))
+	}
+	b.pod = &pods[0]
+	return took, b.DeleteFunctionPods(ctx)
+}
+
+// withoutRunner returns a pod that is what a function runner made, but belongs to none.
+func withoutRunner(made *corev1.Pod) *corev1.Pod {
+	pod := &corev1.Pod{Spec: *made.Spec.DeepCopy()}
+	pod.GenerateName, pod.Spec.NodeName = "raw-", ""
+	return pod
+}
+
+// plainPod returns a pod in which the function itself runs, and waits for its input.
+func plainPod(made *corev1.Pod) *corev1.Pod {
+	pod := withoutRunner(made)
+	pod.Spec.InitContainers, pod.Spec.Volumes = nil, nil
+	container := &pod.Spec.Containers[0]
+	container.Command, container.Args, container.Env, container.VolumeMounts = nil, nil, nil, nil
+	container.ReadinessProbe, container.LivenessProbe, container.StartupProbe = nil, nil, nil
+	container.Stdin = true
+	return pod
+}

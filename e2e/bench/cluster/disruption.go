@@ -1,0 +1,99 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/e2e/install"
+	"github.com/krmfn/krmfn/e2e/loadgen"
+	"github.com/krmfn/krmfn/e2e/report"
+)
+
+const (
+	// disrupted is how many calls are made, disruptedRate how many a second, and disruptAfter when something happens.
+	disrupted, disruptedRate = 200, 8
+	disruptAfter             = 5 * time.Second
+)
+
+// measureDisruptions counts the calls that fail when something goes that they run on.
+func (b *bench) measureDisruptions(ctx context.Context) error {
+	for _, d := range []struct {
+		what    string
+		disrupt func(ctx context.Context, image string) error
+	}{
+		{"rolling restart of the function runner", func(ctx context.Context, _ string) error { return b.Restart(ctx) }},
+		{"function pods deleted", func(ctx context.Context, image string) error { return b.deletePods(ctx, image, metav1.DeleteOptions{}) }},
+		{"function pods killed", func(ctx context.Context, image string) error {
+			return b.deletePods(ctx, image, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+		}},
+	} {
+		if err := b.measureDisruption(ctx, d.what, d.disrupt); err != nil {
+			return fmt.Errorf("%s: %w", d.what, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) measureDisruption(ctx context.Context, what string, disrupt func(context.Context, string) error) (err error) {
+	call, image, end, err := b.warm(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	begin, done := time.Now(), make(chan error, 1)
+	var lasted time.Duration
+	go func() {
+		select {
+		case <-time.After(disruptAfter):
+			err := disrupt(ctx, image)
+			lasted = time.Since(begin) - disruptAfter
+			done <- err
+		case <-ctx.Done():
+			done <- ctx.Err()
+		}
+	}()
+	result, loadErr := loadgen.Open{
+		Calls: loadgen.Calls{Duration: disrupted * time.Second / disruptedRate, Timeout: timeout, Code: code}, Rate: disruptedRate, MaxInFlight: maxInFlight,
+	}.Run(ctx, call)
+	if loadErr != nil {
+		cancel()
+	}
+	if err := errors.Join(<-done, loadErr); err != nil {
+		return err
+	}
+	// What has not ended yet may still have calls fail, and nobody would see it.
+	if duration := disrupted * time.Second / disruptedRate; lasted > duration-disruptAfter {
+		return fmt.Errorf("it lasted %v, longer than the calls", lasted)
+	}
+	b.add(report.Row{What: fmt.Sprintf("%s, %d calls at %d/s", what, disrupted, disruptedRate), Measured: float64(result.Lost()), Unit: "failed", Aim: &report.Aim{}})
+	b.note("%s: it began after %v and lasted %v; the slowest of %d calls that succeeded took %v.",
+		what, disruptAfter, lasted.Round(time.Millisecond), result.Succeeded(), result.At(100).Round(time.Millisecond))
+	b.noteLost(what, result)
+	return nil
+}
+
+// deletePods deletes all pods of a function.
+func (b *bench) deletePods(ctx context.Context, image string, how metav1.DeleteOptions) error {
+	pods, err := b.FunctionPods(ctx, image)
+	if err != nil {
+		return err
+	}
+	if len(pods) == 0 {
+		return errors.New("the function has no pods")
+	}
+	for _, pod := range pods {
+		if err := b.Client.CoreV1().Pods(install.FunctionNamespace).Delete(ctx, pod.Name, how); err != nil {
+			return err
+		}
+	}
+	return nil
+}

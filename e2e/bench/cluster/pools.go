@@ -1,0 +1,170 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/krmfn/krmfn/e2e/binaries"
+	"github.com/krmfn/krmfn/e2e/report"
+	"github.com/krmfn/krmfn/e2e/runnerproc"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
+)
+
+const (
+	// loopback is where all pods of idle pools are.
+	loopback = "127.0.0.1"
+	// wrapperPort is where function runners expect the wrapper server of a pod.
+	wrapperPort = "9446"
+	// adoption is how long a function runner may take to connect to all of them.
+	adoption = time.Minute
+	// collections is how often the collector has run when what is alive is read: what a runner needs for its start is gone.
+	collections = 5
+)
+
+// measurePools measures what one idle pool adds to a function runner: one adopts pods of so many functions, which are on no
+// node, from a server that only lists them, and connects to each. Behind all of them is one server that says it is healthy.
+func (b *bench) measurePools(ctx context.Context) (err error) {
+	dir, err := os.MkdirTemp("", "krmfn-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(loopback, wrapperPort))
+	if err != nil {
+		return fmt.Errorf("listen at the port of function pods: %w", err)
+	}
+	healthy := grpc.NewServer()
+	grpc_health_v1.RegisterHealthServer(healthy, health.NewServer())
+	served := make(chan error, 1)
+	go func() { served <- healthy.Serve(listener) }()
+	defer func() {
+		healthy.Stop()
+		err = errors.Join(err, <-served)
+	}()
+	none, err := b.memoryWith(ctx, dir, 0)
+	if err != nil {
+		return err
+	}
+	all, err := b.memoryWith(ctx, dir, b.pools)
+	if err != nil {
+		return fmt.Errorf("%d pools: %w", b.pools, err)
+	}
+	heap, stacks := all.heap-none.heap, all.stacks-none.stacks
+	b.add(report.Row{
+		What: "function runner, heap and stacks per idle pool", Unit: "kB", Aim: &report.Aim{Bound: 10},
+		Measured: (heap + stacks) / float64(b.pools) / 1000,
+	})
+	b.note("Memory per pool: what is alive after a garbage collection, and stacks, of a function runner that has adopted %d function pods of "+
+		"one pool each, less those of one with none, to the nearest MiB: %.0f MB of heap and %.0f MB of stacks. What it "+
+		"keeps of the pod is in it, and a connection of its own to a health server for each; the API server is one that only lists these "+
+		"pods. Resident memory, with a collector that runs far more often than it otherwise does, grew from %.0f MB to %.0f MB.",
+		b.pools, heap/megabyte, stacks/megabyte, none.resident/megabyte, all.resident/megabyte)
+	return nil
+}
+
+// memoryWith returns what a function runner with so many idle pools has.
+func (b *bench) memoryWith(ctx context.Context, dir string, pools int) (has memory, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server := httptest.NewServer(podServer{pods: poolsOf(pools, b.pod, loopback)})
+	defer server.Close()
+	// What waits for a change of the pods would be waited for.
+	defer server.CloseClientConnections()
+	kubeconfig, log := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, fmt.Sprintf("runner-%d.log", pools))
+	text := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", server.URL)
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		return memory{}, err
+	}
+	restore, err := setEnvironment(map[string]string{"GODEBUG": "gctrace=1", "GOGC": "5", "WRAPPER_SERVER_IMAGE": b.WrapperImage()})
+	if err != nil {
+		return memory{}, err
+	}
+	runner, err := runnerproc.Start(ctx, filepath.Join(b.bin, binaries.FunctionRunner), log, "--disable-runtimes=exec", "--kubeconfig="+kubeconfig,
+		"--wrapper-injection="+initContainer, "--scan-interval=1h", "--pod-cache-config=", "--config=")
+	if err := errors.Join(err, restore()); err != nil {
+		return memory{}, err
+	}
+	defer func() { err = errors.Join(err, runner.Stop()) }()
+	if err := awaitLines(ctx, log, "function pod ready", pools); err != nil {
+		return memory{}, err
+	}
+	if has, err = aliveIn(ctx, runner.Addr, log); err != nil {
+		return memory{}, err
+	}
+	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(runner.PID()), "status"))
+	if err != nil {
+		return memory{}, err
+	}
+	has.resident, err = residentIn(string(status))
+	return has, err
+}
+
+// awaitLines waits until a log has so many lines with a text.
+func awaitLines(ctx context.Context, log, text string, count int) error {
+	ctx, cancel := context.WithTimeout(ctx, adoption)
+	defer cancel()
+	for {
+		all, err := os.ReadFile(log)
+		if err != nil {
+			return err
+		}
+		found := strings.Count(string(all), text)
+		if found >= count {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the function runner's log says %q %d times, want %d: %w", text, found, count, ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// aliveIn makes calls that nobody answers, until the collector has run often enough, and returns what it has found alive.
+func aliveIn(ctx context.Context, address, log string) (alive memory, err error) {
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return memory{}, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	client := evaluatorgrpc.NewFunctionEvaluatorClient(conn)
+	before := -1
+	for range 10000 {
+		call, cancel := context.WithTimeout(ctx, timeout)
+		// No registry is at this port.
+		_, err := client.EvaluateFunction(call, &evaluator.EvaluateFunctionRequest{Image: net.JoinHostPort(loopback, "1") + "/none:v1", ResourceList: make([]byte, 1<<16)})
+		cancel()
+		if err == nil {
+			return memory{}, errors.New("a call succeeded that could not")
+		}
+		text, err := os.ReadFile(log)
+		if err != nil {
+			return memory{}, err
+		}
+		count, last := lastCollection(string(text))
+		if before < 0 {
+			before = count
+		}
+		if count >= before+collections {
+			return last, nil
+		}
+	}
+	return memory{}, errors.New("the garbage collector of the function runner has not run")
+}

@@ -1,0 +1,52 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"testing"
+)
+
+func TestLastCollection(t *testing.T) {
+	t.Parallel()
+	const log = `{"level":"INFO","msg":"serving","address":"[::]:9445"}
+gc 1 @0.014s 2%: 0.014+1.1+0.003 ms clock, 0.028+0.51/0.66/0+0.006 ms cpu, 35->36->33 MB, 36 MB goal, 0 MB stacks, 0 MB globals, 2 P
+gc 2 @0.052s 3%: 0.034+2.6+0.074 ms clock, 0.069+0.92/2.2/0+0.14 ms cpu, 68->69->41 MB, 69 MB goal, 7 MB stacks, 0 MB globals, 2 P (forced)
+{"msg":"gc 3 is not a line of the collector"}
+`
+	if count, alive := lastCollection(log); count != 2 || alive.heap != 41<<20 || alive.stacks != 7<<20 {
+		t.Errorf("%d collections, %v bytes alive", count, alive)
+	}
+	if count, alive := lastCollection("gc"); count != 0 || alive.heap != 0 {
+		t.Errorf("without any: %d collections, %v bytes alive", count, alive)
+	}
+}
+
+func TestResidentIn(t *testing.T) {
+	t.Parallel()
+	if got, err := residentIn("Name:\ta\nVmHWM:\t 9 kB\nVmRSS:\t   14372 kB\n"); err != nil || got != 14372*1024 {
+		t.Errorf("%v bytes (%v)", got, err)
+	}
+	if _, err := residentIn("Name:\ta\n"); err == nil {
+		t.Error("no error for a process without memory")
+	}
+}
+
+func TestSetEnvironment(t *testing.T) {
+	const kept, added = "KRMFN_BENCH_KEPT", "KRMFN_BENCH_ADDED"
+	t.Setenv(kept, "before")
+	restore, err := setEnvironment(map[string]string{kept: "after", added: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv(kept) != "after" || os.Getenv(added) != "1" {
+		t.Errorf("they are %q and %q", os.Getenv(kept), os.Getenv(added))
+	}
+	if err := restore(); err != nil {
+		t.Fatal(err)
+	}
+	if _, set := os.LookupEnv(added); set || os.Getenv(kept) != "before" {
+		t.Errorf("restored, the one is %q and the other set: %t", os.Getenv(kept), set)
+	}
+}

@@ -1,0 +1,98 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"image/color"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+)
+
+// Latencies is one line of a plot.
+type Latencies struct {
+	Name string
+	// Microseconds has the latencies. It must not be empty.
+	Microseconds *hdrhistogram.Histogram
+	// Group gives lines a colour in common, and Limit has a line dashed.
+	Group int
+	Limit bool
+}
+
+const width, height = 22 * vg.Centimeter, 13 * vg.Centimeter
+
+// palette tells colours apart for the colour-blind, too (Okabe and Ito).
+var palette = []color.RGBA{
+	{R: 0, G: 114, B: 178, A: 255}, {R: 213, G: 94, B: 0, A: 255}, {R: 0, G: 158, B: 115, A: 255}, {R: 204, G: 121, B: 167, A: 255},
+}
+
+// WriteLatencies writes an SVG plot of latencies by percentile. The percentiles are on the scale of HDR histograms, on
+// which each next nine takes as much room as the one before; a line ends where what it stands for has no more values.
+func WriteLatencies(w io.Writer, title string, lines []Latencies) error {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "Percentile", "Latency from when the call was due (ms)"
+	p.X.Tick.Marker = plot.ConstantTicks(percentiles(lines))
+	p.Y.Tick.Marker, p.Legend.Top, p.Legend.Left = round{}, true, true
+	p.Legend.Padding = vg.Points(3)
+	p.Add(plotter.NewGrid())
+	for _, l := range lines {
+		line, err := plotter.NewLine(l.points())
+		if err != nil {
+			return err
+		}
+		line.Color, line.Width = palette[l.Group%len(palette)], vg.Points(1.5)
+		if l.Limit {
+			line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
+		}
+		p.Add(line)
+		p.Legend.Add(l.Name, line)
+	}
+	p.Y.Min, p.Y.Max = 0, p.Y.Max*1.1
+	return write(w, p)
+}
+
+// points are one for each step of the histogram. The last value has no place on the scale: it is drawn where half a value
+// would be left above it.
+func (l Latencies) points() plotter.XYs {
+	total, brackets := float64(l.Microseconds.TotalCount()), l.Microseconds.CumulativeDistributionWithTicks(20)
+	points := make(plotter.XYs, 0, len(brackets))
+	for _, bracket := range brackets {
+		within := min(bracket.Quantile/100, 1-1/(2*total))
+		points = append(points, plotter.XY{X: nines(within), Y: float64(bracket.ValueAt) / 1000})
+	}
+	return points
+}
+
+// nines is where a share of the values is on the scale.
+func nines(share float64) float64 { return -math.Log10(1 - share) }
+
+// percentiles are the ticks up to the end of the longest line.
+func percentiles(lines []Latencies) []plot.Tick {
+	var most int64
+	for _, l := range lines {
+		most = max(most, l.Microseconds.TotalCount())
+	}
+	var ticks []plot.Tick
+	for _, percentile := range []float64{0, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.999} {
+		if (100-percentile)/100*float64(most) >= 0.5 {
+			ticks = append(ticks, plot.Tick{Value: nines(percentile / 100), Label: strconv.FormatFloat(percentile, 'f', -1, 64) + " %"})
+		}
+	}
+	return ticks
+}
+
+func write(w io.Writer, p *plot.Plot) error {
+	p.BackgroundColor = color.White
+	to, err := p.WriterTo(width, height, "svg")
+	if err != nil {
+		return err
+	}
+	_, err = to.WriteTo(w)
+	return err
+}
