@@ -122,17 +122,23 @@ lint-generated: .deps/protovalidate
 	go -C services generate ./...
 	cmp build/generated/$(notdir $(SCHEMAS)) $(SCHEMAS) # if they differ, the latter is up to date now
 
-.PHONY: cluster cluster-down e2e
+.PHONY: cluster cluster-down cluster-images e2e bench-e2e
 cluster: ## Make a Kubernetes cluster with a registry beside it; build/kubeconfig is for its clients
 	@go -C e2e run ./cmd/cluster up
 
 cluster-down: ## Delete the cluster and its registry
 	@go -C e2e run ./cmd/cluster down
 
-e2e: cluster build ## Run the end-to-end suites on that cluster, with all images in its registry (some: LABELS=smoke)
+# All images of this checkout, in the registry of the cluster.
+cluster-images: cluster build
 	@$(MAKE) --no-print-directory images ARCHES=$(shell go env GOARCH)
 	@go -C e2e run ./cmd/cluster load --images $(CURDIR)/build/images --functions $(CURDIR)/bin
+
+e2e: cluster-images ## Run the end-to-end suites on that cluster (some: LABELS=smoke)
 	@go -C e2e test -tags e2e -count 1 -p 1 -timeout 30m -v ./suites/... -ginkgo.label-filter="$(LABELS)"
+
+bench-e2e: cluster-images ## Measure the function runner on that cluster; the report is in build/bench-e2e
+	@go -C e2e run ./bench/cluster --bin $(CURDIR)/bin --out $(CURDIR)/build/bench-e2e
 
 ##@ Change
 

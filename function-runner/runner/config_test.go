@@ -16,19 +16,17 @@ func TestRefusedConfigurations(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		disable string
-		environ []string
 		config  string
 		want    string
 	}{
-		"pods without the wrapper's image": {want: "WRAPPER_SERVER_IMAGE"},
-		"pods":                             {environ: []string{"WRAPPER_SERVER_IMAGE=x"}, want: "--disable-runtimes=pod"},
-		"a config file that is not there":  {disable: "pod", config: "/does/not/exist", want: "/does/not/exist is missing"},
+		"pods":                            {want: "--disable-runtimes=pod"},
+		"a config file that is not there": {disable: "pod", config: "/does/not/exist", want: "/does/not/exist is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := options.Default()
 			o.DisableRuntimes, o.Exec.Config = tc.disable, tc.config
-			_, err := New(t.Context(), Config{Options: o, Environ: tc.environ, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+			_, err := New(t.Context(), Config{Options: o, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got error %v, want %q", err, tc.want)
 			}

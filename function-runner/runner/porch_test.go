@@ -53,8 +53,8 @@ func TestPorchContract(t *testing.T) {
 		"no output":               {image: "silent:v1", code: codes.Internal, message: `failed to parse the output of function "silent:v1" with stderr '': the output is empty`, reason: evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID},
 		"output over the limit":   {image: "large:v1", code: codes.ResourceExhausted, message: `Failed to execute function "large:v1": output of 200000 bytes is larger than the limit of 100000 bytes ()`, reason: evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_TOO_LARGE},
 		"output without end":      {image: "flood:v1", code: codes.ResourceExhausted, message: `Failed to execute function "flood:v1": output of `, reason: evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_TOO_LARGE},
-		"hangs":                   {image: "hang:v1", timeout: 200 * time.Millisecond, code: codes.DeadlineExceeded},
-		"hangs with its children": {image: "fork-and-hang:v1", timeout: 200 * time.Millisecond, code: codes.DeadlineExceeded},
+		"hangs":                   {image: "hang:v1", timeout: 200 * time.Millisecond, code: codes.DeadlineExceeded, reason: evaluationv1.FailureReason_FAILURE_REASON_DEADLINE},
+		"hangs with its children": {image: "fork-and-hang:v1", timeout: 200 * time.Millisecond, code: codes.DeadlineExceeded, reason: evaluationv1.FailureReason_FAILURE_REASON_DEADLINE},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -88,7 +88,7 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 	if len(chain) == 0 {
 		r.config.Log.Warn("no evaluator is enabled, every call will be answered with NotFound")
 	}
-	evaluator := evaluation.WithMaximumTime(evaluation.Chain(chain...), o.Limits.MaxEvaluationTime)
+	evaluator := evaluation.InTime(evaluation.WithMaximumTime(evaluation.Chain(chain...), o.Limits.MaxEvaluationTime))
 	if t := r.config.Telemetry; t != nil && t.Active {
 		var err error
 		if evaluator, err = telemetry.WithMetrics(evaluator, t.Metrics); err != nil {

@@ -56,8 +56,9 @@ type Endpoint struct {
 	conn   *grpc.ClientConn
 	client wrapperv1grpc.FunctionServiceClient
 	health grpc_health_v1.HealthClient
-	// calls is held for reading by each call.
-	calls sync.RWMutex
+	// calls is held for reading by each call, and guards closed.
+	calls  sync.RWMutex
+	closed bool
 }
 
 // Dial returns the connection to a pod's wrapper server at a gRPC target, which it begins to make. The caller closes it.
@@ -129,5 +130,6 @@ func (e *Endpoint) Lost(ctx context.Context) error {
 func (e *Endpoint) Close() error {
 	e.calls.Lock()
 	defer e.calls.Unlock()
+	e.closed = true
 	return e.conn.Close()
 }

@@ -46,6 +46,9 @@ func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte) (eva
 		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: "it is being left"}
 	}
 	defer e.calls.RUnlock()
+	if e.closed {
+		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: "it has been left"}
+	}
 	var (
 		reached peer.Peer
 		trailer metadata.MD

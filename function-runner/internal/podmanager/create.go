@@ -23,7 +23,9 @@ const fieldManager = "krm-function-runner"
 
 // create makes the pod that a pool wants in a slot. Whoever wants it may have gone meanwhile.
 func (m *Manager) create(f *Function, slot int) {
-	ctx, cancel := context.WithTimeout(m.life, m.config.ReadyTimeout)
+	// Not the caller's time is over when this is, so that the error must not look as if it were.
+	ctx, cancel := context.WithTimeoutCause(m.life, m.config.ReadyTimeout,
+		fmt.Errorf("the pod ready timeout of %v (--pod-ready-timeout) is over", m.config.ReadyTimeout))
 	defer cancel()
 	begin := time.Now()
 	pod, service, err := m.build(ctx, f, slot)
@@ -39,7 +41,7 @@ func (m *Manager) create(f *Function, slot int) {
 
 func (m *Manager) build(ctx context.Context, f *Function, slot int) (*corev1.Pod, *corev1.Service, error) {
 	m.mu.RLock()
-	template := f.template
+	template, spec := f.template, f.spec
 	m.mu.RUnlock()
 	if template == nil {
 		return nil, nil, fmt.Errorf("the pods of function %s that were adopted are gone: call again", f.id.Image)
@@ -48,9 +50,8 @@ func (m *Manager) build(ctx context.Context, f *Function, slot int) (*corev1.Pod
 	if err != nil {
 		return nil, nil, fmt.Errorf("unable to get the entrypoint for %s: %w", f.id.Image, err)
 	}
-	spec := m.spec(f.id.Image)
 	spec.Image, spec.Command, spec.User, spec.Pool = image.Pinned(), image.Command, image.User, f.hash
-	return template.Build(spec, m.config.Namespace, f.id.Of(slot), slot)
+	return template.Build(&spec, m.config.Namespace, f.id.Of(slot), slot)
 }
 
 // make creates a pod and its Service, or joins the pod that another replica has made in the meantime. An API server that
@@ -61,7 +62,7 @@ func (m *Manager) make(ctx context.Context, f *Function, slot int, pod *corev1.P
 		return m.config.Client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager})
 	})
 	if apierrors.IsAlreadyExists(err) {
-		return m.join(ctx, f, slot, pod.Name)
+		return m.join(ctx, f, slot, pod.Name, service)
 	}
 	if err != nil {
 		return m.refused(pod, fmt.Errorf("function pod %s cannot be made: %w", pod.Name, err))
@@ -70,9 +71,7 @@ func (m *Manager) make(ctx context.Context, f *Function, slot int, pod *corev1.P
 	m.config.Log.Info("function pod created", "pod", pod.Name, "image", f.id.Image, "digest", f.id.Digest)
 	// The watch may be late, or not there.
 	m.observe(created)
-	if err := m.serve(ctx, created, service); err != nil {
-		m.config.Log.Warn("the Service of a function pod cannot be made", "pod", pod.Name, "image", f.id.Image, "err", err)
-	}
+	m.serve(ctx, f, created, service)
 	return nil
 }
 
@@ -86,8 +85,9 @@ func (m *Manager) refused(pod *corev1.Pod, err error) error {
 	return m.withoutImageVolumes(err)
 }
 
-// join has the pool use the pod that holds a name.
-func (m *Manager) join(ctx context.Context, f *Function, slot int, name string) error {
+// join has the pool use the pod that holds a name, and sees to its Service: whoever made the pod may have ended before that, or
+// may be this replica, whose request was carried out and not answered.
+func (m *Manager) join(ctx context.Context, f *Function, slot int, name string, service *corev1.Service) error {
 	pod, err := retried(ctx, func() (*corev1.Pod, error) {
 		return m.config.Client.CoreV1().Pods(m.config.Namespace).Get(ctx, name, metav1.GetOptions{})
 	})
@@ -105,11 +105,14 @@ func (m *Manager) join(ctx context.Context, f *Function, slot int, name string) 
 	}
 	m.config.Log.Info("function pod of another replica joined", "pod", name, "image", f.id.Image)
 	m.observe(pod)
+	if pod.DeletionTimestamp == nil {
+		m.serve(ctx, f, pod, service)
+	}
 	return nil
 }
 
-// serve makes the Service of a pod. It is the pod's, and goes with it.
-func (m *Manager) serve(ctx context.Context, pod *corev1.Pod, service *corev1.Service) error {
+// serve makes the Service of a pod, where it has none. It is the pod's, and goes with it.
+func (m *Manager) serve(ctx context.Context, f *Function, pod *corev1.Pod, service *corev1.Service) {
 	service.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}
 	services := m.config.Client.CoreV1().Services(service.Namespace)
 	_, err := retried(ctx, func() (*corev1.Service, error) {
@@ -127,7 +130,9 @@ func (m *Manager) serve(ctx context.Context, pod *corev1.Pod, service *corev1.Se
 		}
 		return nil, apierrors.NewTooManyRequests("the Service of an earlier pod is being deleted", 0)
 	})
-	return err
+	if err != nil {
+		m.config.Log.Warn("the Service of a function pod cannot be made", "pod", pod.Name, "image", f.id.Image, "err", err)
+	}
 }
 
 func owned(service *corev1.Service, pod *corev1.Pod) bool {
@@ -139,10 +144,15 @@ func owned(service *corev1.Service, pod *corev1.Pod) bool {
 	return false
 }
 
-// retried repeats a request that failed because of the API server, not of what it asked for.
+// retried repeats a request that failed because of the API server, not of what it asked for. When ctx ends, the error has its
+// cause and the last failure.
 func retried[T any](ctx context.Context, request func() (T, error)) (T, error) {
-	return backoff.Retry(ctx, func() (T, error) {
+	var last error
+	got, err := backoff.Retry(ctx, func() (T, error) {
 		got, err := request()
+		if ctx.Err() == nil {
+			last = err
+		}
 		var status apierrors.APIStatus
 		if err != nil && errors.As(err, &status) && !temporary(err) {
 			return got, backoff.Permanent(err)
@@ -151,9 +161,15 @@ func retried[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	}, backoff.WithBackOff(&backoff.ExponentialBackOff{
 		InitialInterval: 50 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 5 * time.Second,
 	}), backoff.WithMaxElapsedTime(0))
+	if err != nil && last != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", err, last)
+	}
+	return got, err
 }
 
+// temporary tells whether the same request may succeed later. Of what is created, a conflict is that of two requests which count
+// towards one quota.
 func temporary(err error) bool {
-	return apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsServerTimeout(err) ||
+	return apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsServerTimeout(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err)
 }

@@ -27,10 +27,10 @@ func TestWarmPathAsksNothing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		r := start(t, c)
-		pod := r.mustCall(fn, digest("a"))
+		pod := r.mustCall(digest("a"))
 		before := c.Requests("", "")
 		for range 100 {
-			if got := r.mustCall(fn, digest("a")); got != pod {
+			if got := r.mustCall(digest("a")); got != pod {
 				t.Errorf("pod %s has run the call, want %s", got, pod)
 			}
 		}
@@ -52,7 +52,7 @@ func TestReplicasJoin(t *testing.T) {
 		pod := a.poolOf(fn, digest("a")).Of(1)
 		c.Run(pod)
 		// b's request comes to nothing, and it finds the other's pod ready.
-		if got := b.mustCall(fn, digest("a")); got != pod {
+		if got := b.mustCall(digest("a")); got != pod {
 			t.Errorf("pod %s has run the call of the second replica, want %s", got, pod)
 		}
 		c.DelayWatches(false)
@@ -87,11 +87,12 @@ func TestTerminatingPodHoldsItsName(t *testing.T) {
 					defer c.DelayWatches(false)
 					defer other.stopNow()
 				} else {
-					r.mustCall(fn, digest("a"))
+					r.mustCall(digest("a"))
 				}
 				if err := c.Client.CoreV1().Pods(simulation.Namespace).Delete(t.Context(), id.Of(1), metav1.DeleteOptions{}); err != nil {
 					t.Fatal(err)
 				}
+				synctest.Wait()
 				call := r.begin(fn, digest("a"))
 				if late {
 					// Nothing but the names tells that it runs.
@@ -102,11 +103,11 @@ func TestTerminatingPodHoldsItsName(t *testing.T) {
 					t.Errorf("got %v, want pod %s", got, id.Of(2))
 				}
 				wantPods(t, c, id.Of(1), id.Of(2))
-				wantStats(t, r, fn, digest("a"), pool.Stats{Ready: 1, Leaving: 1})
+				wantStats(t, r, digest("a"), pool.Stats{Ready: 1, Leaving: 1})
 				c.Hold(false)
 				synctest.Wait()
 				wantPods(t, c, id.Of(2))
-				wantStats(t, r, fn, digest("a"), pool.Stats{Ready: 1})
+				wantStats(t, r, digest("a"), pool.Stats{Ready: 1})
 			})
 		})
 	}
@@ -130,9 +131,9 @@ func TestCreationOutlivesItsCaller(t *testing.T) {
 		wantPods(t, c)
 		close(r.images.wait)
 		synctest.Wait()
-		wantStats(t, r, fn, digest("a"), pool.Stats{Ready: 1})
+		wantStats(t, r, digest("a"), pool.Stats{Ready: 1})
 		before := c.Requests("create", "")
-		r.mustCall(fn, digest("a"))
+		r.mustCall(digest("a"))
 		if n := c.Requests("create", "") - before; n > 0 {
 			t.Errorf("the second call made %d requests", n)
 		}
@@ -188,7 +189,7 @@ func TestFailureIsExplainedAtOnce(t *testing.T) {
 				r.images.err = tc.image
 				r.run()
 				begin := time.Now()
-				_, err := r.call(fn, digest("a"))
+				_, err := r.call(digest("a"))
 				for _, want := range tc.want {
 					if err == nil || !strings.Contains(err.Error(), want) {
 						t.Errorf("got error %v, want %q in it", err, want)
@@ -217,7 +218,7 @@ func TestReadyTimeout(t *testing.T) {
 		c.Kubelet(func(string) {})
 		r := start(t, c)
 		begin := time.Now()
-		_, err := r.call(fn, digest("a"))
+		_, err := r.call(digest("a"))
 		if want := "not ready within the pod ready timeout of 2m0s (--pod-ready-timeout): it waits for a node"; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %q in it", err, want)
 		}
@@ -247,7 +248,7 @@ func TestAPIServerTroubleIsOutlasted(t *testing.T) {
 			bubble(t, func(t *testing.T, c *simulation.Cluster) {
 				r := start(t, c)
 				c.Before(first(3, "create", "pods", err))
-				r.mustCall(fn, digest("a"))
+				r.mustCall(digest("a"))
 				if n := c.Requests("create", "pods"); n != 4 {
 					t.Errorf("%d requests", n)
 				}
@@ -262,7 +263,7 @@ func TestAPIServerStaysAway(t *testing.T) {
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		r := start(t, c)
 		c.Before(always("create", "pods", errDown))
-		if _, err := r.call(fn, digest("a")); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		if _, err := r.call(digest("a")); err == nil || !strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("got error %v, want why", err)
 		}
 	})
@@ -274,7 +275,7 @@ func TestAnswerOfCreationLost(t *testing.T) {
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		r := start(t, c)
 		c.After(first(1, "create", "pods", errDown))
-		pod := r.mustCall(fn, digest("a"))
+		pod := r.mustCall(digest("a"))
 		time.Sleep(time.Minute)
 		wantPods(t, c, pod)
 		if n := len(c.Services()); n != 1 {
@@ -297,7 +298,7 @@ func TestService(t *testing.T) {
 						Name: pod, Namespace: simulation.Namespace, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod, UID: "earlier"}},
 					}})
 				}
-				r.mustCall(fn, digest("a"))
+				r.mustCall(digest("a"))
 				time.Sleep(time.Minute)
 				all := c.Services()
 				if len(all) != 1 {
@@ -339,11 +340,11 @@ func TestImageVolumeRefused(t *testing.T) {
 			bubble(t, func(t *testing.T, c *simulation.Cluster) {
 				refuse(c)
 				r := start(t, c, withVolumes(c))
-				_, err := r.call(fn, digest("a"))
+				_, err := r.call(digest("a"))
 				if !errors.As(err, new(*ReplacedError)) {
 					t.Fatalf("got error %v, want a ReplacedError", err)
 				}
-				pod := r.mustCall(fn, digest("a"))
+				pod := r.mustCall(digest("a"))
 				synctest.Wait()
 				wantPods(t, c, pod)
 				if podtemplate.HasImageVolume(c.Pods()[0]) {
@@ -362,7 +363,7 @@ func TestInvalidForAnotherReason(t *testing.T) {
 		invalid.ErrStatus.Message = "spec.containers[0].resources: must be less than or equal to cpu limit"
 		c.Before(always("create", "pods", invalid))
 		r := start(t, c, func(config *Config) { config.Templates = newTemplates(c, podtemplate.ImageVolume) })
-		_, err := r.call(fn, digest("a"))
+		_, err := r.call(digest("a"))
 		if err == nil || errors.As(err, new(*ReplacedError)) || !podtemplate.HasImageVolume(&r.config.Templates.Current().Pod) {
 			t.Errorf("got error %v", err)
 		}

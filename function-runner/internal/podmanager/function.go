@@ -35,6 +35,7 @@ type Function struct {
 
 	// template and spec are what pods are made of; nil while it is only known from pods.
 	template *podtemplate.Template
+	spec     podtemplate.Function
 	// members are the pods that there are, by slot.
 	members map[int]*member
 	// retired pools get no new calls: another image or template has taken their place.
@@ -68,7 +69,7 @@ func (m *Manager) makeCurrent(reference, digest string) *Function {
 	template := m.config.Templates.Current()
 	spec := m.spec(reference)
 	f := m.find(podname.Pool{Image: reference, Digest: digest, Template: template.VersionFor(spec)})
-	f.template, f.epoch, f.retired = template, m.epoch, false
+	f.template, f.spec, f.epoch, f.retired = template, *spec, m.epoch, false
 	m.current[reference] = f
 	for _, other := range m.functions {
 		if other.id.Image == reference && other != f && !other.retired {

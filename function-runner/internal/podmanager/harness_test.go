@@ -171,12 +171,12 @@ func (r *replica) rescan() {
 }
 
 // call calls the function once, and returns the pod that has run it.
-func (r *replica) call(reference, digest string) (pod string, err error) {
-	return r.callWithin(r.t.Context(), reference, digest)
+func (r *replica) call(digest string) (pod string, err error) {
+	return r.callWithin(r.t.Context(), fn, digest)
 }
 
 func (r *replica) callWithin(ctx context.Context, reference, digest string) (pod string, err error) {
-	f := r.Function(reference, digest)
+	f := r.Function(reference, digest) //nolint:contextcheck // pods outlive the calls that want them
 	defer f.Done()
 	place, err := f.Acquire(ctx)
 	if err != nil {
@@ -188,11 +188,11 @@ func (r *replica) callWithin(ctx context.Context, reference, digest string) (pod
 }
 
 // mustCall fails the test if a call fails.
-func (r *replica) mustCall(reference, digest string) string {
+func (r *replica) mustCall(digest string) string {
 	r.t.Helper()
-	pod, err := r.call(reference, digest)
+	pod, err := r.call(digest)
 	if err != nil {
-		r.t.Fatalf("call of %s: %v", reference, err)
+		r.t.Fatalf("call of %s: %v", fn, err)
 	}
 	synctest.Wait()
 	return pod
@@ -204,11 +204,13 @@ type answer struct {
 	err error
 }
 
-// begin makes a call that goes on beside the test.
+// begin makes a call that goes on beside the test, for two hours at most.
 func (r *replica) begin(reference, digest string) <-chan answer {
 	out := make(chan answer, 1)
 	go func() {
-		pod, err := r.call(reference, digest)
+		ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Hour)
+		defer cancel()
+		pod, err := r.callWithin(ctx, reference, digest)
 		out <- answer{pod, err}
 	}()
 	synctest.Wait()
@@ -236,9 +238,9 @@ func wantPods(t *testing.T, c *simulation.Cluster, want ...string) {
 	}
 }
 
-func wantStats(t *testing.T, r *replica, reference, digest string, want pool.Stats) {
+func wantStats(t *testing.T, r *replica, digest string, want pool.Stats) {
 	t.Helper()
-	f := r.Function(reference, digest)
+	f := r.Function(fn, digest)
 	defer f.Done()
 	if diff := cmp.Diff(want, f.Stats()); diff != "" {
 		t.Errorf("sizes (-want +got):\n%s", diff)

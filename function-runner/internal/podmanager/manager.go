@@ -85,15 +85,15 @@ type Manager struct {
 	current   map[string]*Function
 	// epoch counts the changes of templates and settings.
 	epoch int
-	// foreign has when a pod of another maker was first seen.
-	foreign map[string]time.Time
+	// foreign has the pods of other makers by their names.
+	foreign map[string]foreign
 }
 
 // New returns a manager that does nothing before Run.
 func New(c Config) *Manager {
 	m := &Manager{
 		config: c, synced: make(chan struct{}),
-		functions: map[string]*Function{}, current: map[string]*Function{}, foreign: map[string]time.Time{},
+		functions: map[string]*Function{}, current: map[string]*Function{}, foreign: map[string]foreign{},
 	}
 	m.life, m.stop = context.WithCancel(context.Background())
 	return m

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/podname"
@@ -27,6 +28,8 @@ type member struct {
 	ready, served bool
 	// leaving pods get no calls any more.
 	leaving bool
+	// undeleted is why it has to be deleted, once that has been tried in vain.
+	undeleted string
 	// lost is when the wrapper server stopped answering.
 	lost time.Time
 	// seen is when this replica first saw it, and addressed when it had an address.
@@ -56,9 +59,13 @@ func identity(pod *corev1.Pod) (id podname.Pool, slot int, ours bool) {
 	return id, slot, ours
 }
 
-// member returns what is known of a pod, anew if it is another one than was in its slot before.
+// member returns what is known of a pod, anew if it is another one than was in its slot before; nil where later news of the slot
+// are known, for the answer to a request may be overtaken by the watch.
 func (f *Function) member(slot int, pod *corev1.Pod) (mem *member, isNew bool) {
 	if mem := f.members[slot]; mem != nil {
+		if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, mem.pod.ResourceVersion); err == nil && order < 0 {
+			return nil, false
+		}
 		if mem.pod.UID == pod.UID {
 			mem.pod = pod
 			return mem, false
@@ -100,9 +107,9 @@ func (f *Function) tend(mem *member) {
 	mem.addressed = time.Now()
 	var ctx context.Context
 	ctx, mem.untend = context.WithCancel(f.m.life)
-	target := f.m.config.Frontend.target(mem.pod)
+	pod, target := mem.pod.Name, f.m.config.Frontend.target(mem.pod)
 	f.m.spawn(func() {
-		e, err := endpoint.Dial(mem.pod.Name, target, f.m.config.Endpoint)
+		e, err := endpoint.Dial(pod, target, f.m.config.Endpoint)
 		if err != nil {
 			f.m.fail(f, mem, "unreachable", err)
 			return

@@ -84,6 +84,9 @@ func (m *Manager) observe(pod *corev1.Pod) {
 	}
 	f := m.find(id)
 	mem, isNew := f.member(slot, pod)
+	if mem == nil {
+		return
+	}
 	if isNew {
 		f.pool.Starting(slot)
 		m.config.Images.Seed(id.Image, id.Digest)

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 )
@@ -40,7 +41,18 @@ func (m *Manager) fail(f *Function, mem *member, reason string, err error) {
 	}
 	m.mu.Unlock()
 	m.config.Log.Warn("function pod failed", "pod", pod.Name, "image", f.id.Image, "reason", reason, "err", err)
-	m.remove(f, mem, reason, metav1.Preconditions{UID: &pod.UID})
+	m.discard(f, mem, pod, reason)
+}
+
+// discard deletes a pod that was given up. Where that fails, the scan tries again.
+func (m *Manager) discard(f *Function, mem *member, pod *corev1.Pod, reason string) {
+	done := m.remove(f, mem, pod.Name, reason, metav1.Preconditions{UID: &pod.UID})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	mem.undeleted = ""
+	if !done {
+		mem.undeleted = reason
+	}
 }
 
 // ReplacedError says that pods did not start as they were and look another way from now on: a call may be made anew.
@@ -75,7 +87,7 @@ func (m *Manager) expire(f *Function, slot int, reason string) {
 	}
 	pod := mem.pod
 	m.mu.RUnlock()
-	if !m.remove(f, mem, reason, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}) {
+	if !m.remove(f, mem, pod.Name, reason, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if f.members[slot] == mem && !mem.leaving && mem.ready {
@@ -85,10 +97,9 @@ func (m *Manager) expire(f *Function, slot int, reason string) {
 }
 
 // remove deletes a pod and tells whether it is going.
-func (m *Manager) remove(f *Function, mem *member, reason string, only metav1.Preconditions) bool {
+func (m *Manager) remove(f *Function, mem *member, name, reason string, only metav1.Preconditions) bool {
 	ctx, cancel := context.WithTimeout(m.life, requestTimeout)
 	defer cancel()
-	name := mem.pod.Name
 	err := m.config.Client.CoreV1().Pods(m.config.Namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only})
 	switch {
 	case err == nil:
@@ -111,13 +122,19 @@ func (m *Manager) remove(f *Function, mem *member, reason string, only metav1.Pr
 	return false
 }
 
+// foreign is a pod of another maker, and when it was first seen.
+type foreign struct {
+	uid  types.UID
+	seen time.Time
+}
+
 // observeForeign notes a pod that Porch's function runner, or an older one of ours, has made. It gets no calls, and nothing is
 // known of those that it may run: it is left alone for as long as its maker would let it be idle.
 func (m *Manager) observeForeign(pod *corev1.Pod) {
-	if _, known := m.foreign[pod.Name]; known || pod.DeletionTimestamp != nil {
+	if m.foreign[pod.Name].uid == pod.UID || pod.DeletionTimestamp != nil {
 		return
 	}
-	m.foreign[pod.Name] = time.Now()
+	m.foreign[pod.Name] = foreign{uid: pod.UID, seen: time.Now()}
 	m.config.Log.Info("function pod of another maker found, it is left alone until it must be idle",
 		"pod", pod.Name, "label", pod.Labels[podtemplate.ImageLabel], "for", m.config.ForeignTTL)
 }
@@ -125,22 +142,31 @@ func (m *Manager) observeForeign(pod *corev1.Pod) {
 // removeForeign deletes the pods of other makers that have been there for long enough.
 func (m *Manager) removeForeign(ctx context.Context) {
 	m.mu.Lock()
-	var names []string
-	for name, seen := range m.foreign {
-		if time.Since(seen) > m.config.ForeignTTL {
-			names = append(names, name)
+	old := map[string]foreign{}
+	for name, pod := range m.foreign {
+		if time.Since(pod.seen) > m.config.ForeignTTL {
+			old[name] = pod
 			// To be looked at again where it cannot be deleted.
-			m.foreign[name] = time.Now()
+			m.foreign[name] = foreign{uid: pod.uid, seen: time.Now()}
 		}
 	}
 	m.mu.Unlock()
-	for _, name := range names {
-		err := m.config.Client.CoreV1().Pods(m.config.Namespace).Delete(ctx, name, metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			m.config.Log.Warn("function pod of another maker not deleted", "pod", name, "err", err)
-			continue
-		}
+	for name, pod := range old {
+		m.removeOneForeign(ctx, name, pod)
+	}
+}
+
+func (m *Manager) removeOneForeign(ctx context.Context, name string, pod foreign) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	// A pod that has come in its place since may be anybody's.
+	only := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.uid}}
+	err := m.config.Client.CoreV1().Pods(m.config.Namespace).Delete(ctx, name, only)
+	switch {
+	case err == nil:
 		m.config.Log.Info("function pod deleted", "pod", name, "reason", "foreign")
 		m.config.Metrics.evicted("", "foreign")
+	case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
+		m.config.Log.Warn("function pod of another maker not deleted", "pod", name, "err", err)
 	}
 }

@@ -39,13 +39,14 @@ func (m *Manager) scanUntil(ctx context.Context) {
 	}
 }
 
-// scan writes the last uses of pods, deletes those that nobody needs, makes those that are missing, and forgets pools
+// scan deletes the pods that nobody needs, writes the last uses of the others, makes those that are missing, and forgets pools
 // without pods.
 func (m *Manager) scan(ctx context.Context) {
 	var requests []func()
 	for _, f := range m.all() {
-		requests = append(requests, m.patches(ctx, f)...)
+		// What expires is not patched, which would be the change that keeps it.
 		requests = append(requests, m.expiries(f)...)
+		requests = append(requests, m.patches(ctx, f)...)
 		requests = append(requests, m.removals(f)...)
 		f.pool.Fill()
 	}
@@ -120,17 +121,23 @@ func (m *Manager) expiries(f *Function) []func() {
 	return requests
 }
 
-// removals returns the requests that delete the pods which nobody can reach.
+// removals returns the requests that delete the pods which nobody can reach, and those that could not be deleted before.
 func (m *Manager) removals(f *Function) []func() {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var requests []func()
 	for _, mem := range f.members {
-		if mem.leaving || mem.lost.IsZero() || time.Since(mem.lost) < unreachable || podstatus.Ready(mem.pod) {
+		pod := mem.pod
+		if mem.undeleted != "" && pod.DeletionTimestamp == nil {
+			reason := mem.undeleted
+			requests = append(requests, func() { m.discard(f, mem, pod, reason) })
+			continue
+		}
+		if mem.leaving || mem.lost.IsZero() || time.Since(mem.lost) < unreachable || podstatus.Ready(pod) {
 			continue
 		}
 		requests = append(requests, func() {
-			m.fail(f, mem, "unreachable", fmt.Errorf("function pod %s does not answer, and the kubelet holds it for unready", mem.pod.Name))
+			m.fail(f, mem, "unreachable", fmt.Errorf("function pod %s does not answer, and the kubelet holds it for unready", pod.Name))
 		})
 	}
 	return requests

@@ -51,11 +51,15 @@ func (p *Pool[P]) wanted() int {
 
 // missing returns how many more pods there should be, whoever calls.
 func (p *Pool[P]) missing() int {
-	missing := p.config.MinPods - p.live()
+	return max(p.config.MinPods-p.live(), p.waitedFor())
+}
+
+// waitedFor returns 1 if calls wait and no pod will ever take them, else 0.
+func (p *Pool[P]) waitedFor() int {
 	if p.waiting.Len() > 0 && p.live() == 0 {
-		missing = max(missing, 1)
+		return 1
 	}
-	return missing
+	return 0
 }
 
 // live returns how many pods count towards the maximum.

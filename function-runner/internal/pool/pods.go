@@ -67,21 +67,27 @@ func (p *Pool[P]) Failed(slot int, err error) {
 	if m == nil {
 		m = p.add(slot)
 	}
-	m.state = leaving
+	m.state, m.failed = leaving, true
 	p.failed(err)
 }
 
 // Gone says that there is no pod in a slot any more. The calls that wait go on waiting, for a new pod if need be.
 func (p *Pool[P]) Gone(slot int) {
 	p.mu.Lock()
-	if p.find(slot) == nil {
+	m := p.find(slot)
+	if m == nil {
 		p.mu.Unlock()
 		return
 	}
 	// The calls that it ran find out for themselves, and give their places back to nobody.
 	p.remove(slot)
 	p.freed[slot] = time.Now()
-	slots := p.grow(p.missing())
+	wanted := p.missing()
+	if m.failed {
+		// The minimum waits for Fill: pods that fail as soon as they start would be made in a loop.
+		wanted = p.waitedFor()
+	}
+	slots := p.grow(wanted)
 	p.giveUp()
 	p.mu.Unlock()
 	p.startAll(slots)

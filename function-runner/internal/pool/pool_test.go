@@ -416,3 +416,27 @@ func TestCallerHasGone(t *testing.T) {
 		t.Errorf("got %v, started %v", err, h.started)
 	}
 }
+
+// A pod that has failed is not replaced for the minimum's sake before somebody looks, but for calls that wait it is.
+func TestMinimumOfFailedPods(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := config()
+		c.MinPods = 1
+		h := newHarness(t, c)
+		h.Fill()
+		h.Failed(1, errors.New("exits"))
+		h.Gone(1)
+		h.wantStarted(1)
+		h.Fill()
+		h.wantStarted(1, 2)
+		h.Failed(2, errors.New("exits"))
+		h.call()
+		h.wantStarted(1, 2, 3)
+		h.ready(3)
+		h.Gone(2)
+		// One that was well is replaced at once.
+		h.Gone(3)
+		h.wantStarted(1, 2, 3, 4)
+	})
+}

@@ -1,0 +1,293 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
+	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
+	"github.com/krmfn/krmfn/services/wrapperapi"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type handler func(ctx context.Context) error
+
+// server is a wrapper server on a socket.
+type server struct {
+	wrapperv1grpc.UnimplementedFunctionServiceServer
+	handle  handler
+	address string
+	health  *health.Server
+	options []grpc.ServerOption
+
+	mu      sync.Mutex
+	server  *grpc.Server
+	serving sync.WaitGroup
+	calls   int
+}
+
+func (s *server) Evaluate(ctx context.Context, req *wrapperv1.EvaluateRequest) (*wrapperv1.EvaluateResponse, error) {
+	s.mu.Lock()
+	s.calls++
+	s.mu.Unlock()
+	if s.handle != nil {
+		if err := s.handle(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &wrapperv1.EvaluateResponse{ResourceList: req.GetResourceList()}, nil
+}
+
+func newServer(t *testing.T, h handler) *server {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{handle: h, address: l.Addr().String(), health: health.NewServer()}
+	s.serve(l)
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *server) serve(l net.Listener) {
+	server := grpc.NewServer(s.options...)
+	wrapperv1grpc.RegisterFunctionServiceServer(server, s)
+	grpc_health_v1.RegisterHealthServer(server, s.health)
+	s.mu.Lock()
+	s.server = server
+	s.mu.Unlock()
+	s.serving.Go(func() { _ = server.Serve(l) })
+}
+
+func (s *server) stop() {
+	s.mu.Lock()
+	server := s.server
+	s.mu.Unlock()
+	server.Stop()
+	s.serving.Wait()
+}
+
+// again has the server listen once more at its address.
+func (s *server) again(t *testing.T) {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.serve(l)
+}
+
+func dial(t *testing.T, address string) *endpoint.Endpoint {
+	t.Helper()
+	e, err := endpoint.Dial("pod", "passthrough:///"+address, endpoint.Options{MaxMessageSize: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// within returns a context that ends a test which would hang.
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// A server is ready when it says so, not when it listens; lost when nobody listens, and ready again when somebody does.
+func TestReadyAndLost(t *testing.T) {
+	t.Parallel()
+	ctx := within(t)
+	s := newServer(t, nil)
+	s.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	e := dial(t, s.address)
+	ready := make(chan error, 1)
+	go func() { ready <- e.Ready(ctx) }()
+	short, cancel := context.WithTimeout(ctx, 60*time.Millisecond)
+	defer cancel()
+	if err := e.Ready(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a server that does not serve: %v", err)
+	}
+	s.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_SERVING)
+	if err := <-ready; err != nil {
+		t.Fatal(err)
+	}
+	lost := make(chan error, 1)
+	go func() { lost <- e.Lost(ctx) }()
+	s.stop()
+	if err := <-lost; err != nil {
+		t.Fatal(err)
+	}
+	s.again(t)
+	if err := e.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := e.Evaluate(ctx, "image", []byte("list")); err != nil || string(resp.ResourceList) != "list" {
+		t.Errorf("got %q and error %v", resp.ResourceList, err)
+	}
+}
+
+// A server that asks for another connection is not lost.
+func TestReconnectIsNoLoss(t *testing.T) {
+	t.Parallel()
+	ctx := within(t)
+	s := newServer(t, nil)
+	s.idle(t)
+	e := dial(t, s.address)
+	if err := e.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	watching, cancel := context.WithCancelCause(ctx)
+	lost := make(chan error, 1)
+	go func() { lost <- e.Lost(watching) }()
+	for range 5 {
+		if err := e.Ready(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := errors.New("done")
+	cancel(done)
+	if err := <-lost; !errors.Is(err, done) {
+		t.Errorf("got %v, want the context's cause", err)
+	}
+}
+
+// idle has a server in the place of this one that ends connections after a moment without calls.
+func (s *server) idle(t *testing.T) {
+	t.Helper()
+	s.stop()
+	s.options = []grpc.ServerOption{grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: time.Millisecond})}
+	s.again(t)
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the caller has gone")
+	for name, tc := range map[string]struct {
+		handle handler
+		list   string
+		// notRun and lost are which error is wanted, code what else.
+		notRun, lost bool
+		code         codes.Code
+	}{
+		"refused": {handle: func(ctx context.Context) error {
+			_ = grpc.SetTrailer(ctx, wrapperapi.Refusal())
+			return status.Error(codes.Unavailable, "draining")
+		}, notRun: true},
+		// Without the trailer nobody knows.
+		"unavailable": {handle: func(context.Context) error { return status.Error(codes.Unavailable, "?") }, lost: true},
+		"cancelled":   {handle: func(context.Context) error { return status.Error(codes.Canceled, "?") }, lost: true},
+		"internal":    {handle: func(context.Context) error { return status.Error(codes.Internal, "?") }, code: codes.Internal},
+		"too large":   {list: string(make([]byte, 2000)), code: codes.ResourceExhausted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := dial(t, newServer(t, tc.handle).address)
+			_, err := e.Evaluate(within(t), "image", []byte(tc.list))
+			if got := errors.As(err, new(*endpoint.NotRunError)); got != tc.notRun {
+				t.Errorf("not run: %v, error %v", got, err)
+			}
+			if got := errors.As(err, new(*endpoint.LostError)); got != tc.lost {
+				t.Errorf("lost: %v, error %v", got, err)
+			}
+			if got := status.Code(err); tc.code != codes.OK && got != tc.code {
+				t.Errorf("code %v, want %v: %v", got, tc.code, err)
+			}
+		})
+	}
+	t.Run("nobody listens", func(t *testing.T) {
+		t.Parallel()
+		s := newServer(t, nil)
+		s.stop()
+		if _, err := dial(t, s.address).Evaluate(within(t), "image", nil); !errors.As(err, new(*endpoint.NotRunError)) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("caller goes", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithCancelCause(within(t))
+		s := newServer(t, func(ctx context.Context) error {
+			cancel(cause)
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if _, err := dial(t, s.address).Evaluate(ctx, "image", nil); !errors.Is(err, cause) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// What a broken connection leaves open is told, and the call is not sent a second time.
+func TestConnectionBreaks(t *testing.T) {
+	t.Parallel()
+	running := make(chan struct{})
+	s := newServer(t, func(ctx context.Context) error {
+		close(running)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	e := dial(t, s.address)
+	go func() {
+		<-running
+		s.stop()
+	}()
+	if _, err := e.Evaluate(within(t), "image", nil); !errors.As(err, new(*endpoint.LostError)) {
+		t.Errorf("got %v", err)
+	}
+	s.stop()
+	if s.calls != 1 {
+		t.Errorf("%d calls", s.calls)
+	}
+}
+
+// Close waits for the call that runs. Calls during it and after it are not run.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	running, free := make(chan struct{}), make(chan struct{})
+	s := newServer(t, func(context.Context) error {
+		close(running)
+		<-free
+		return nil
+	})
+	e := dial(t, s.address)
+	call := make(chan error, 1)
+	go func() {
+		_, err := e.Evaluate(within(t), "image", nil)
+		call <- err
+	}()
+	<-running
+	closed := make(chan error, 1)
+	go func() { closed <- e.Close() }()
+	close(free)
+	if err := <-call; err != nil {
+		t.Errorf("the call that ran: %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if _, err := e.Evaluate(within(t), "image", nil); !errors.As(err, new(*endpoint.NotRunError)) {
+		t.Errorf("a call after it: %v", err)
+	}
+	if s.calls != 1 {
+		t.Errorf("%d calls", s.calls)
+	}
+}

@@ -1,0 +1,158 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podevaluator_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/trace/noop"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+
+	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/function-runner/internal/podevaluator"
+	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
+	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/registry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type response = wrapperv1.EvaluateResponse
+
+const fn = "fn:v1"
+
+// images is a registry. Its questions wait for wait, where that is set, and get err.
+type images struct {
+	mu   sync.Mutex
+	wait chan struct{}
+	err  error
+	// asking is how many questions are being asked, and most how many were at once.
+	asking, most int
+}
+
+// set changes what happens to questions from now on.
+func (i *images) set(wait chan struct{}, err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.wait, i.err = wait, err
+}
+
+func (i *images) atOnce() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.most
+}
+
+func (i *images) Resolve(ctx context.Context, _ string) (string, error) {
+	i.mu.Lock()
+	i.asking++
+	i.most = max(i.most, i.asking)
+	wait, err := i.wait, i.err
+	i.mu.Unlock()
+	defer func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.asking--
+	}()
+	if wait != nil {
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+	return "sha256:" + strings.Repeat("a", 64), err
+}
+
+func (*images) Image(_ context.Context, reference, digest string) (registry.Image, error) {
+	return registry.Image{Reference: reference, Digest: digest, Command: []string{"/fn"}}, nil
+}
+
+func (*images) Seed(string, string) {}
+
+// runner is a pod evaluator with its manager, in a bubble.
+type runner struct {
+	*podevaluator.Evaluator
+	t       *testing.T
+	manager *podmanager.Manager
+	images  *images
+	maxTime time.Duration
+	stop    func()
+}
+
+func start(t *testing.T, c *simulation.Cluster, changes ...func(*pool.Config)) *runner {
+	t.Helper()
+	limits := podmanager.Limits{Config: pool.Config{MaxPods: 1, Waitlist: 1, PerPod: 8, MaxWaiting: 100, TTL: time.Hour}}
+	for _, change := range changes {
+		change(&limits.Config)
+	}
+	templates, err := podmanager.LoadTemplate(t.Context(), podmanager.TemplateSource{
+		Client: c.Client, WrapperImage: "wrapper", Injection: podmanager.InjectAuto, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &runner{t: t, images: &images{}}
+	r.manager = podmanager.New(podmanager.Config{
+		Client: c.Client, Namespace: simulation.Namespace, Images: r.images, Templates: templates,
+		Limits:   func(string) podmanager.Limits { return limits },
+		Frontend: podmanager.Auto, ReadyTimeout: 2 * time.Minute, ScanInterval: time.Minute, ForeignTTL: time.Hour,
+		Endpoint: endpoint.Options{MaxMessageSize: 1 << 20, Dial: []grpc.DialOption{grpc.WithContextDialer(c.Dial)}},
+		Log:      slog.New(slog.DiscardHandler),
+	})
+	r.Evaluator = podevaluator.New(podevaluator.Config{
+		Prefix: "r.io", Resolver: r.images, Pods: r.manager, Tracer: noop.NewTracerProvider().Tracer(""),
+		MaxTime: func(string) time.Duration { return r.maxTime },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.manager.Run(ctx) }()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	t.Cleanup(r.stop)
+	<-r.manager.Synced()
+	synctest.Wait()
+	return r
+}
+
+func (r *runner) call() (evaluation.Response, error) { return r.callWithin(10 * time.Minute) }
+
+func (r *runner) callWithin(limit time.Duration) (evaluation.Response, error) {
+	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
+	defer cancel()
+	return r.Evaluate(ctx, evaluation.Request{Image: fn, ResourceList: []byte("list")})
+}
+
+// mustCall returns the pod that has run the call.
+func (r *runner) mustCall() string {
+	r.t.Helper()
+	resp, err := r.call()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if string(resp.ResourceList) != "list" {
+		r.t.Errorf("got output %q", resp.ResourceList)
+	}
+	synctest.Wait()
+	return resp.Report.GetImplementation()
+}
+
+func bubble(t *testing.T, test func(t *testing.T, c *simulation.Cluster)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, simulation.New(t)) })
+}

@@ -1,0 +1,254 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
+)
+
+// made has a pod made as a function runner does that has gone since.
+func made(t *testing.T, c *simulation.Cluster, reference, digest string, slot int, changes ...func(*Config)) string {
+	t.Helper()
+	earlier := newReplica(t, c, changes...)
+	f := earlier.Function(reference, digest)
+	earlier.create(f, slot)
+	earlier.end()
+	return f.id.Of(slot)
+}
+
+func withTemplate(t *testing.T, c *simulation.Cluster, wrapper string) func(*Config) {
+	t.Helper()
+	return func(config *Config) {
+		template, err := podtemplate.Default(wrapper, podtemplate.InitContainer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loader := newTemplates(c, podtemplate.InitContainer)
+		loader.current = template
+		config.Templates = loader
+	}
+}
+
+// A function runner that starts uses the pods that there are, in whatever state, and makes none.
+func TestAdoption(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		ready := made(t, c, fn, digest("a"), 1)
+		otherTemplate := made(t, c, fn, digest("a"), 1, withTemplate(t, c, "wrapper:older"))
+		otherDigest := made(t, c, fn, digest("b"), 1)
+		c.Kubelet(func(string) {})
+		coming := made(t, c, "r.io/coming", digest("c"), 3)
+		failed := made(t, c, "r.io/failed", digest("d"), 1)
+		c.Waits(failed, "ImagePullBackOff", "gone")
+		going := made(t, c, "r.io/going", digest("e"), 1)
+		c.Hold(true)
+		if err := c.Client.CoreV1().Pods(simulation.Namespace).Delete(t.Context(), going, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		before := c.Requests("create", "")
+
+		r := start(t, c)
+		if got := r.mustCall(digest("a")); got != ready {
+			t.Errorf("pod %s has run the call, want %s", got, ready)
+		}
+		call := r.begin("r.io/coming", digest("c"))
+		c.Run(coming)
+		if got := <-call; got != (answer{pod: coming}) {
+			t.Errorf("got %v, want pod %s", got, coming)
+		}
+		if n := c.Requests("create", "") - before; n > 0 {
+			t.Errorf("%d creations", n)
+		}
+		deleted := map[string]bool{}
+		for _, pod := range c.Pods() {
+			deleted[pod.Name] = pod.DeletionTimestamp != nil
+		}
+		want := map[string]bool{ready: false, otherTemplate: false, otherDigest: false, coming: false, failed: true, going: true}
+		if diff := cmp.Diff(want, deleted); diff != "" {
+			t.Errorf("pods that are being deleted (-want +got):\n%s", diff)
+		}
+		for reference, digest := range map[string]string{"r.io/coming": digest("c"), "r.io/going": digest("e")} {
+			if got := r.images.seeded[reference]; got != digest {
+				t.Errorf("%s has digest %q, want that of its pod", reference, got)
+			}
+		}
+		if diff := cmp.Diff([]string{"r.io/coming", "r.io/failed", fn, "r.io/going"}, r.References()); diff != "" {
+			t.Errorf("functions with pods (-want +got):\n%s", diff)
+		}
+		// Those that the call has shown to be outdated go soon, the used one stays.
+		c.Hold(false)
+		time.Sleep(time.Minute)
+		r.rescan()
+		wantPods(t, c, ready, coming)
+	})
+}
+
+// A pod that was adopted and never called expires like any other.
+func TestAdoptedPodExpires(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		pod := made(t, c, fn, digest("a"), 1)
+		synctest.Wait()
+		r := start(t, c)
+		time.Sleep(ttl - time.Second)
+		r.rescan()
+		wantPods(t, c, pod)
+		time.Sleep(2 * time.Second)
+		r.rescan()
+		wantPods(t, c)
+		r.rescan()
+		if len(r.functions) > 0 {
+			t.Errorf("%d pools are still known", len(r.functions))
+		}
+	})
+}
+
+// Pods of another maker are never called, left alone for as long as they may be idle, and then deleted.
+func TestForeignPods(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		porch := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: "fn-v1-1-01234567", Namespace: simulation.Namespace, Labels: map[string]string{podtemplate.ImageLabel: "fn-v1-1-01234567"},
+			Annotations: map[string]string{podtemplate.TemplateAnnotation: "1"},
+		}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: podtemplate.FunctionContainer, Image: fn}}}}
+		c.Put(porch)
+		c.Run(porch.Name)
+		// Labels of ours do not make it ours either, nor does the name alone.
+		forged := porch.DeepCopy()
+		forged.Name = "forged"
+		forged.Labels = map[string]string{podtemplate.ImageLabel: "forged", podtemplate.PoolLabel: "01234567", podtemplate.SlotLabel: "1"}
+		c.Put(forged)
+		r := start(t, c)
+		own := r.mustCall(digest("a"))
+		wantPods(t, c, own, porch.Name, forged.Name)
+		if n := c.Wrapper(porch.Name).Calls(); n > 0 {
+			t.Errorf("%d calls of the foreign pod", n)
+		}
+		time.Sleep(ttl - time.Second)
+		r.mustCall(digest("a"))
+		r.rescan()
+		wantPods(t, c, own, porch.Name, forged.Name)
+		time.Sleep(2 * time.Second)
+		r.rescan()
+		wantPods(t, c, own)
+		if len(r.foreign) > 0 {
+			t.Errorf("%d foreign pods are still known", len(r.foreign))
+		}
+	})
+}
+
+// A foreign pod that has come anew under the same name gets its own time.
+func TestForeignPodReplaced(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: "porch", Namespace: simulation.Namespace, Labels: map[string]string{podtemplate.ImageLabel: "porch"},
+		}}
+		c.Put(pod)
+		r := start(t, c)
+		time.Sleep(ttl + time.Second)
+		// The watch is late.
+		c.DelayWatches(true)
+		c.Put(pod)
+		r.rescan()
+		wantPods(t, c, "porch")
+		c.DelayWatches(false)
+		synctest.Wait()
+		time.Sleep(ttl - time.Second)
+		r.rescan()
+		wantPods(t, c, "porch")
+		time.Sleep(2 * time.Second)
+		r.rescan()
+		wantPods(t, c)
+	})
+}
+
+// The answer to a creation that comes later than the watch takes nothing back.
+func TestAnswerOvertakenByWatch(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		pod := r.mustCall(digest("a"))
+		created := c.Pods()[0]
+		created.ResourceVersion, created.Status = "1", corev1.PodStatus{}
+		r.observe(created)
+		time.Sleep(ttl + time.Second)
+		r.rescan()
+		// Its deletion was asked for with the latest resource version.
+		wantPods(t, c)
+		if n := r.log.count("function pod deleted"); n != 1 {
+			t.Errorf("pod %s deleted %d times", pod, n)
+		}
+	})
+}
+
+// A pod that goes and comes again between two looks is another one.
+func TestPodReplacedUnseen(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		pod := r.mustCall(digest("a"))
+		c.DelayWatches(true)
+		if err := c.Client.CoreV1().Pods(simulation.Namespace).Delete(t.Context(), pod, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if again := made(t, c, fn, digest("a"), 1); again != pod {
+			t.Fatalf("pod %s was made, want %s", again, pod)
+		}
+		synctest.Wait()
+		// As an informer has it that has lost its watch meanwhile.
+		r.observe(c.Pods()[0])
+		r.mustCall(digest("a"))
+		wantPods(t, c, pod)
+		wantStats(t, r, digest("a"), pool.Stats{Ready: 1})
+		c.DelayWatches(false)
+		synctest.Wait()
+		wantStats(t, r, digest("a"), pool.Stats{Ready: 1})
+	})
+}
+
+func TestFrontends(t *testing.T) {
+	t.Parallel()
+	pod := func(inits, containers []string) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: "ns"}, Status: corev1.PodStatus{PodIP: "fd00::1"}}
+		for _, name := range inits {
+			p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: name})
+		}
+		for _, name := range containers {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: name})
+		}
+		return p
+	}
+	const byService, byIP = "dns:///pod.ns.svc:9446", "passthrough:///[fd00::1]:9446"
+	for _, tc := range []struct {
+		frontend          Frontend
+		inits, containers string
+		want              string
+	}{
+		{Auto, "copy-wrapper-server", "function", byIP},
+		{Auto, "", "function istio-proxy", byService},
+		{Auto, "istio-proxy", "function", byService},
+		{Auto, "", "function linkerd-proxy", byService},
+		{Auto, "", "function my-sidecar", byIP},
+		{ByPodIP, "", "function istio-proxy", byIP},
+		{ByService, "", "function", byService},
+	} {
+		if got := tc.frontend.target(pod(strings.Fields(tc.inits), strings.Fields(tc.containers))); got != tc.want {
+			t.Errorf("%s with %q and %q: %s, want %s", tc.frontend, tc.inits, tc.containers, got, tc.want)
+		}
+	}
+}

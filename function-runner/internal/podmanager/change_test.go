@@ -1,0 +1,257 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
+)
+
+// edit puts another template in force.
+func (r *replica) edit(wrapper string) {
+	r.t.Helper()
+	template, err := podtemplate.Default(wrapper, podtemplate.InitContainer)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	loader, _ := r.config.Templates.(*TemplateLoader)
+	loader.put(template)
+	r.Changed()
+}
+
+// A changed template has new calls go to new pods. What runs on old ones is finished, and they go when they are idle.
+func TestTemplateChanges(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		r.limit(func(l *Limits) { l.MinPods = 1 })
+		before := r.mustCall(digest("a"))
+		running, letGo := block()
+		c.Wrapper(before).Handle(running)
+		call := r.begin(fn, digest("a"))
+		r.edit("wrapper:newer")
+		after := r.mustCall(digest("a"))
+		if after == before {
+			t.Fatal("the old pod has run the call")
+		}
+		time.Sleep(ttl + time.Minute)
+		r.mustCall(digest("a"))
+		r.rescan()
+		wantPods(t, c, before, after)
+		letGo()
+		if got := <-call; got != (answer{pod: before}) {
+			t.Errorf("got %v", got)
+		}
+		time.Sleep(retiredTTL / 2)
+		r.rescan()
+		wantPods(t, c, before, after)
+		time.Sleep(retiredTTL)
+		r.rescan()
+		wantPods(t, c, after)
+		if r.log.count("reason=replaced") != 1 {
+			t.Error("the reason is not logged once")
+		}
+		r.rescan()
+		if len(r.functions) != 1 {
+			t.Errorf("%d pools are known, want 1", len(r.functions))
+		}
+		// A change that is taken back makes the first pool the one for calls again.
+		r.edit("wrapper")
+		if got := r.mustCall(digest("a")); got != before {
+			t.Errorf("pod %s has run the call, want %s", got, before)
+		}
+	})
+}
+
+// A tag that has moved has new calls go to pods of the new image; the others go when they are idle.
+func TestTagMoves(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		before := r.mustCall(digest("a"))
+		after := r.mustCall(digest("b"))
+		if _, _, d := imageOf(c, after); d != digest("b") {
+			t.Errorf("pod %s runs %s", after, d)
+		}
+		wantPods(t, c, before, after)
+		time.Sleep(retiredTTL + time.Second)
+		r.rescan()
+		wantPods(t, c, after)
+	})
+}
+
+func imageOf(c *simulation.Cluster, name string) (image string, slot int, digest string) {
+	for _, pod := range c.Pods() {
+		if pod.Name == name {
+			id, slot, _ := identity(pod)
+			return id.Image, slot, id.Digest
+		}
+	}
+	return "", 0, ""
+}
+
+// Limits that change help the calls that wait already.
+func TestLimitsChange(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		r.limit(func(l *Limits) { l.PerPod = 1 })
+		pod := r.mustCall(digest("a"))
+		running, letGo := block()
+		c.Wrapper(pod).Handle(running)
+		calls := []<-chan answer{r.begin(fn, digest("a")), r.begin(fn, digest("a"))}
+		wantStats(t, r, digest("a"), pool.Stats{Ready: 1, Running: 1, Waiting: 1})
+		r.limit(func(l *Limits) { l.PerPod = 2 })
+		wantStats(t, r, digest("a"), pool.Stats{Ready: 1, Running: 2})
+		letGo()
+		for _, call := range calls {
+			if got := <-call; got != (answer{pod: pod}) {
+				t.Errorf("got %v", got)
+			}
+		}
+	})
+}
+
+// Resources that change make other pods. Whatever pod is made while no call has noticed yet belongs to its pool.
+func TestResourcesChange(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		before := r.mustCall(digest("a"))
+		r.limit(func(l *Limits) {
+			l.MaxPods, l.MinPods = 2, 2
+			l.Resources = corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("3Gi")}}
+		})
+		synctest.Wait()
+		if len(r.foreign) > 0 {
+			t.Fatalf("pods that nobody knows: %v", r.foreign)
+		}
+		wantPods(t, c, before, made2(before))
+		after := r.mustCall(digest("a"))
+		for _, pod := range c.Pods() {
+			if pod.Name == after && podtemplate.FunctionOf(pod).Resources.Limits.Memory().String() != "3Gi" {
+				t.Errorf("pod %s has limits %v", after, podtemplate.FunctionOf(pod).Resources.Limits)
+			}
+		}
+		wantStats(t, r, digest("a"), pool.Stats{Ready: 2})
+		time.Sleep(retiredTTL + time.Second)
+		r.rescan()
+		if n := len(c.Pods()); n != 2 {
+			t.Errorf("%d pods, want those of the new pool", n)
+		}
+	})
+}
+
+// made2 returns the name of the pod in the second slot, by that in the first.
+func made2(first string) string {
+	return first[:len(first)-len("1-01234567")] + "2" + first[len(first)-len("-01234567"):]
+}
+
+// A connection that is lost is found again, and the pod takes calls again.
+func TestLostAndFound(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		pod := r.mustCall(digest("a"))
+		w := c.Wrapper(pod)
+		w.Kill()
+		synctest.Wait()
+		wantStats(t, r, digest("a"), pool.Stats{Starting: 1})
+		call := r.begin(fn, digest("a"))
+		time.Sleep(time.Minute)
+		// The kubelet holds it for ready: the trouble may be on this side.
+		r.rescan()
+		wantPods(t, c, pod)
+		w.Start(c)
+		if got := <-call; got != (answer{pod: pod}) {
+			t.Errorf("got %v", got)
+		}
+		wantPods(t, c, pod)
+	})
+}
+
+// A pod that neither this replica nor the kubelet reaches is given up, and those who wait get another.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		pod := r.mustCall(digest("a"))
+		c.Wrapper(pod).Kill()
+		c.Ready(pod, corev1.ConditionFalse)
+		c.Hold(true)
+		synctest.Wait()
+		r.rescan()
+		wantPods(t, c, pod)
+		call := r.begin(fn, digest("a"))
+		time.Sleep(unreachable + time.Second)
+		r.rescan()
+		if got := <-call; got.err != nil || got.pod == pod {
+			t.Errorf("got %v, want another pod", got)
+		}
+		if n := r.log.count("reason=unreachable"); n != 2 {
+			t.Errorf("the reason was logged %d times, want with the failure and the deletion", n)
+		}
+	})
+}
+
+// A pod in doubt gets no calls before it says that it serves.
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		pod := r.mustCall(digest("a"))
+		c.Wrapper(pod).Refuse(true, false)
+		f := r.Function(fn, digest("a"))
+		defer f.Done()
+		place, err := f.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Doubt(place)
+		f.Doubt(place)
+		place.Release()
+		synctest.Wait()
+		wantStats(t, r, digest("a"), pool.Stats{Starting: 1})
+		call := r.begin(fn, digest("a"))
+		time.Sleep(time.Minute)
+		wantStats(t, r, digest("a"), pool.Stats{Starting: 1, Waiting: 1})
+		c.Wrapper(pod).Refuse(false, true)
+		if got := <-call; got != (answer{pod: pod}) {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		c.Kubelet(func(string) {})
+		r := start(t, c)
+		f := r.Function(fn, digest("a"))
+		defer f.Done()
+		f.Warm()
+		synctest.Wait()
+		pod := f.id.Of(1)
+		want := []string{"pod " + pod + " waits for a node"}
+		c.Waits(pod, "ContainerCreating", "")
+		synctest.Wait()
+		got := []string{want[0], f.Explain()}
+		want = append(want, "pod "+pod+" is on node node, container function: ContainerCreating")
+		c.Run(pod)
+		synctest.Wait()
+		got, want = append(got, f.Explain()), append(want, "0 calls run in 1 pods, 0 pods are being made")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}

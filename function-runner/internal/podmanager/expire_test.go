@@ -1,0 +1,230 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
+)
+
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		pod := r.mustCall(digest("a"))
+		time.Sleep(ttl - time.Second)
+		r.rescan()
+		wantPods(t, c, pod)
+		time.Sleep(2 * time.Second)
+		r.rescan()
+		wantPods(t, c)
+		if len(c.Services()) > 0 {
+			t.Error("its Service is left")
+		}
+		if r.log.count("reason=idle") != 1 {
+			t.Error("the reason is not logged once")
+		}
+		// A busy pod does not expire.
+		r.mustCall(digest("a"))
+		running, letGo := block()
+		busy := names(c)[0]
+		c.Wrapper(busy).Handle(running)
+		call := r.begin(fn, digest("a"))
+		time.Sleep(ttl + time.Hour)
+		r.rescan()
+		wantPods(t, c, busy)
+		letGo()
+		if got := <-call; got.err != nil {
+			t.Error(got.err)
+		}
+	})
+}
+
+// A pod that has changed since this replica saw it may be in use, and is kept.
+func TestExpiryKeepsWhatHasChanged(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		pod := r.mustCall(digest("a"))
+		time.Sleep(ttl + time.Second)
+		c.DelayWatches(true)
+		c.Change(pod, func(p *corev1.Pod) { annotated(p, podtemplate.LastUseAnnotation, time.Now().Format(time.RFC3339)) })
+		r.rescan()
+		wantPods(t, c, pod)
+		wantStats(t, r, digest("a"), pool.Stats{Ready: 1})
+		r.mustCall(digest("a"))
+		c.DelayWatches(false)
+		time.Sleep(ttl + time.Second)
+		r.rescan()
+		wantPods(t, c)
+	})
+}
+
+// A deletion that the API server does not take is tried again, and the pod serves until then.
+func TestExpiryFails(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		pod := r.mustCall(digest("a"))
+		time.Sleep(ttl + time.Second)
+		c.Before(first(1, "delete", "pods", apierrors.NewInternalError(errors.New("etcd"))))
+		r.rescan()
+		r.mustCall(digest("a"))
+		wantPods(t, c, pod)
+		time.Sleep(ttl + time.Second)
+		r.rescan()
+		wantPods(t, c)
+	})
+}
+
+// Uses are written seldom, and keep other replicas from deleting the pod.
+func TestLastUse(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		a, b := start(t, c), start(t, c)
+		pod := a.mustCall(digest("a"))
+		const hours = 10
+		for range hours * 60 {
+			a.mustCall(digest("a"))
+			time.Sleep(time.Minute)
+			a.rescan()
+			b.rescan()
+		}
+		wantPods(t, c, pod)
+		if n, most := c.Requests("patch", "pods"), int(hours*time.Hour/ttl)*patchesPerTTL; n == 0 || n > most {
+			t.Errorf("%d patches within %d hours, want 1 to %d", n, hours, most)
+		}
+		// What is not used is not written.
+		patches := c.Requests("patch", "pods")
+		for range 20 {
+			time.Sleep(time.Minute)
+			a.rescan()
+			b.rescan()
+		}
+		if n := c.Requests("patch", "pods") - patches; n > 1 {
+			t.Errorf("%d patches of an idle pod", n)
+		}
+		time.Sleep(ttl)
+		b.rescan()
+		wantPods(t, c)
+	})
+}
+
+// The minimum of pods is kept whatever happens, and no pod above it.
+func TestMinimum(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		r.limit(func(l *Limits) { l.MaxPods, l.MinPods = 3, 2 })
+		r.mustCall(digest("a"))
+		wantStats(t, r, digest("a"), pool.Stats{Ready: 2})
+		time.Sleep(ttl + time.Second)
+		r.rescan()
+		wantStats(t, r, digest("a"), pool.Stats{Ready: 2})
+		for _, pod := range names(c) {
+			if err := c.Client.CoreV1().Pods(simulation.Namespace).Delete(t.Context(), pod, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		wantStats(t, r, digest("a"), pool.Stats{Ready: 2})
+		r.limit(func(l *Limits) { l.MinPods = 1 })
+		time.Sleep(ttl + time.Second)
+		r.rescan()
+		wantStats(t, r, digest("a"), pool.Stats{Ready: 1})
+	})
+}
+
+// Pods that never start are not made in a loop for the minimum's sake, but each scan tries anew.
+func TestMinimumOfPodsThatFail(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		c.Kubelet(func(name string) {
+			time.Sleep(time.Second)
+			c.Waits(name, "ErrImagePull", "not found")
+		})
+		r := start(t, c)
+		r.limit(func(l *Limits) { l.MinPods = 1 })
+		r.Function(fn, digest("a")).Done()
+		time.Sleep(time.Hour)
+		if n := c.Requests("create", "pods"); n != 1 {
+			t.Errorf("%d pods were made within the hour", n)
+		}
+		f := r.Function(fn, digest("a"))
+		defer f.Done()
+		r.rescan()
+		time.Sleep(time.Minute)
+		if n := c.Requests("create", "pods"); n != 2 {
+			t.Errorf("%d pods were made with the next scan", n)
+		}
+	})
+}
+
+// A failed pod whose deletion fails is deleted later, and told of once.
+func TestFailedPodIsDeletedLater(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		c.Kubelet(func(name string) { c.Waits(name, "ErrImagePull", "not found") })
+		c.Before(first(2, "delete", "pods", errDown))
+		r := start(t, c)
+		if _, err := r.call(digest("a")); err == nil || !strings.Contains(err.Error(), "not found") {
+			t.Errorf("got error %v", err)
+		}
+		synctest.Wait()
+		pod := names(c)
+		c.Waits(pod[0], "ImagePullBackOff", "back-off")
+		r.rescan()
+		wantPods(t, c, pod...)
+		r.rescan()
+		wantPods(t, c)
+		if n := r.log.count("function pod failed"); n != 1 {
+			t.Errorf("the failure was logged %d times", n)
+		}
+		r.rescan()
+		if len(r.functions)+len(r.current) > 0 {
+			t.Errorf("%d pools are still known", len(r.functions))
+		}
+	})
+}
+
+// Pools without pods are forgotten, but not those in use.
+func TestForgetUnused(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		held := r.Function("r.io/held", digest("b"))
+		r.mustCall(digest("a"))
+		c.Kubelet(func(string) {})
+		starting := r.begin("r.io/starting", digest("c"))
+		time.Sleep(time.Second)
+		r.rescan()
+		if len(r.functions) != 3 {
+			t.Errorf("%d pools are known, want 3", len(r.functions))
+		}
+		<-starting // the ready timeout
+		time.Sleep(ttl)
+		r.rescan()
+		r.rescan()
+		if len(r.functions) != 1 || r.functions[held.hash] != held || r.Function("r.io/held", digest("b")) != held {
+			t.Errorf("%d pools are known, want the one in use", len(r.functions))
+		}
+		held.Done()
+		held.Done()
+		r.rescan()
+		if len(r.functions)+len(r.current) > 0 {
+			t.Errorf("%d pools are still known", len(r.functions))
+		}
+	})
+}

@@ -1,0 +1,193 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// react answers a request as an API server does.
+func (c *Cluster) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := Request{Verb: action.GetVerb(), Resource: action.GetResource().Resource}
+	switch a := action.(type) {
+	case clienttesting.CreateActionImpl:
+		if o, ok := a.Object.(object); ok {
+			r.Name = o.GetName()
+		}
+	case interface{ GetName() string }:
+		r.Name = a.GetName()
+	}
+	c.requests = append(c.requests, r)
+	if c.before != nil {
+		if err := c.before(r); err != nil {
+			return true, nil, err
+		}
+	}
+	answer, err := c.carryOut(action, r)
+	if err == nil && c.after != nil {
+		err = c.after(r)
+	}
+	if err != nil {
+		return true, nil, err
+	}
+	return true, answer, nil
+}
+
+func (c *Cluster) carryOut(action clienttesting.Action, r Request) (runtime.Object, error) {
+	resource := action.GetResource().GroupResource()
+	existing := c.objects[r.Resource][r.Name]
+	switch a := action.(type) {
+	case clienttesting.CreateActionImpl:
+		if existing != nil {
+			return nil, apierrors.NewAlreadyExists(resource, r.Name)
+		}
+		return c.create(r.Resource, a.Object)
+	case clienttesting.ListActionImpl:
+		list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(c.version)}}
+		for _, o := range c.sorted(pods) {
+			if pod, ok := o.(*corev1.Pod); ok {
+				list.Items = append(list.Items, *pod.DeepCopy())
+			}
+		}
+		return list, nil
+	}
+	if r.Resource == "version" {
+		return nil, nil //nolint:nilnil // it is the discovery client's
+	}
+	if existing == nil {
+		return nil, apierrors.NewNotFound(resource, r.Name)
+	}
+	switch a := action.(type) {
+	case clienttesting.DeleteActionImpl:
+		if p := a.DeleteOptions.Preconditions; p != nil {
+			if p.UID != nil && *p.UID != existing.GetUID() || p.ResourceVersion != nil && *p.ResourceVersion != existing.GetResourceVersion() {
+				return nil, apierrors.NewConflict(resource, r.Name, fmt.Errorf("the preconditions %v do not hold", p))
+			}
+		}
+		c.delete(r.Resource, existing)
+		return existing.DeepCopyObject(), nil
+	case clienttesting.PatchActionImpl:
+		return c.patch(a, existing)
+	}
+	return existing.DeepCopyObject(), nil
+}
+
+func (c *Cluster) create(resource string, what runtime.Object) (runtime.Object, error) {
+	o, ok := what.DeepCopyObject().(object)
+	if !ok {
+		return nil, fmt.Errorf("an object of type %T", what)
+	}
+	pod, isPod := o.(*corev1.Pod)
+	if isPod {
+		pod.Status.Phase = corev1.PodPending
+		if c.admit != nil {
+			c.admit(pod)
+		}
+	}
+	c.put(resource, o)
+	if isPod {
+		handle := c.kubelet
+		c.work.Go(func() { handle(pod.Name) })
+	}
+	return o.DeepCopyObject(), nil
+}
+
+func (c *Cluster) put(resource string, o object) {
+	c.next(o)
+	o.SetUID(types.UID("uid-" + o.GetResourceVersion()))
+	o.SetCreationTimestamp(now())
+	c.objects[resource][o.GetName()] = o
+	c.tell(watch.Added, o)
+}
+
+// Put makes an object that no kubelet cares for.
+func (c *Cluster) Put(o runtime.Object) {
+	resource := ""
+	switch o.(type) {
+	case *corev1.Pod:
+		resource = pods
+	case *corev1.Service:
+		resource = services
+	case *corev1.ConfigMap:
+		resource = configMaps
+	}
+	if o, ok := o.DeepCopyObject().(object); ok {
+		c.set(func() { c.put(resource, o) })
+	}
+}
+
+func (c *Cluster) patch(a clienttesting.PatchActionImpl, existing object) (runtime.Object, error) {
+	var patch struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(a.Patch, &patch); err != nil || a.PatchType != types.MergePatchType {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("patch %s: %v", a.Patch, err))
+	}
+	changed, _ := existing.DeepCopyObject().(object)
+	annotations := map[string]string{}
+	maps.Copy(annotations, changed.GetAnnotations())
+	maps.Copy(annotations, patch.Metadata.Annotations)
+	changed.SetAnnotations(annotations)
+	c.change(a.Resource.Resource, changed)
+	return changed.DeepCopyObject(), nil
+}
+
+// change puts another version of an object in its place.
+func (c *Cluster) change(resource string, changed object) {
+	c.next(changed)
+	c.objects[resource][changed.GetName()] = changed
+	c.tell(watch.Modified, changed)
+}
+
+// delete deletes an object; a pod only begins to go.
+func (c *Cluster) delete(resource string, existing object) {
+	if resource != pods {
+		delete(c.objects[resource], existing.GetName())
+		return
+	}
+	if existing.GetDeletionTimestamp() != nil {
+		return
+	}
+	changed, _ := existing.DeepCopyObject().(object)
+	changed.SetDeletionTimestamp(new(now()))
+	c.change(resource, changed)
+	if !c.holding {
+		c.work.Go(func() { c.terminate(existing.GetName()) })
+	}
+}
+
+// remove takes a pod away, and what it owns.
+func (c *Cluster) remove(name string) {
+	o := c.objects[pods][name]
+	if o == nil {
+		return
+	}
+	delete(c.objects[pods], name)
+	delete(c.wrappers, name)
+	gone, _ := o.DeepCopyObject().(object)
+	c.next(gone)
+	c.tell(watch.Deleted, gone)
+	for name, service := range c.objects[services] {
+		for _, owner := range service.GetOwnerReferences() {
+			if owner.UID == o.GetUID() {
+				delete(c.objects[services], name)
+			}
+		}
+	}
+}

@@ -1,0 +1,122 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+	fakediscovery "k8s.io/client-go/discovery/fake"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+)
+
+// How the wrapper server comes into pods depends on what is asked for, and on the cluster's version.
+func TestInjection(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		injection, version string
+		down, want         bool
+	}{
+		"new":       {injection: InjectAuto, version: "v1.35.0", want: true},
+		"newer":     {injection: InjectAuto, version: "v1.36.2-eks-1", want: true},
+		"old":       {injection: InjectAuto, version: "v1.34.9"},
+		"unknown":   {injection: InjectAuto, version: "?"},
+		"no answer": {injection: InjectAuto, down: true},
+		"asked for": {injection: InjectImageVolume, version: "v1.31.0", want: true},
+		"not asked": {injection: InjectInitContainer, version: "v1.36.0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := simulation.New(t)
+			if discovery, ok := c.Client.Discovery().(*fakediscovery.FakeDiscovery); ok {
+				discovery.FakedServerVersion = &version.Info{GitVersion: tc.version}
+			}
+			if tc.down {
+				c.Before(func(simulation.Request) error { return errDown })
+			}
+			l, err := LoadTemplate(t.Context(), TemplateSource{Client: c.Client, WrapperImage: "wrapper", Injection: tc.injection, Log: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := podtemplate.HasImageVolume(&l.Current().Pod); got != tc.want {
+				t.Errorf("image volume: %v, want %v", got, tc.want)
+			}
+			// Only where nobody has said how may it change.
+			if got := l.RefuseImageVolumes("does not work"); got != (tc.want && tc.injection == InjectAuto) {
+				t.Errorf("refused image volumes change the template: %v", got)
+			}
+			if l.RefuseImageVolumes("again") {
+				t.Error("and change it again")
+			}
+		})
+	}
+}
+
+func configMap(memory string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "template", Namespace: "porch"},
+		Data: map[string]string{
+			"template":        "spec:\n  containers:\n  - name: function\n    resources: {limits: {memory: " + memory + "}}\n",
+			"serviceTemplate": "spec: {}\n",
+		},
+	}
+}
+
+// A ConfigMap that changes is in force soon, one that breaks or cannot be read leaves in force what was, and is told of once.
+func TestWatchTemplate(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		log := &logLines{}
+		source := TemplateSource{Client: c.Client, Namespace: "porch", ConfigMap: "template", Log: slog.New(slog.NewTextHandler(log, nil))}
+		if _, err := LoadTemplate(t.Context(), source); err == nil || !strings.Contains(err.Error(), "ConfigMap template in namespace porch") {
+			t.Errorf("without the ConfigMap: %v", err)
+		}
+		c.Put(configMap("1Gi"))
+		l, err := LoadTemplate(t.Context(), source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		changes, done := 0, make(chan struct{})
+		go func() {
+			defer close(done)
+			l.Watch(ctx, func() { changes++ })
+		}()
+		want := func(memory string, n, logged int) {
+			t.Helper()
+			time.Sleep(5 * reload)
+			synctest.Wait()
+			if got := podtemplate.FunctionOf(&l.Current().Pod).Resources.Limits.Memory().String(); got != memory || changes != n {
+				t.Errorf("memory is %s after %d changes, want %s after %d", got, changes, memory, n)
+			}
+			if got := log.count("stays in force"); got != logged {
+				t.Errorf("trouble was logged %d times, want %d", got, logged)
+			}
+		}
+		want("1Gi", 0, 0)
+		c.Put(configMap("2Gi"))
+		want("2Gi", 1, 0)
+		broken := configMap("3Gi")
+		delete(broken.Data, "serviceTemplate")
+		c.Put(broken)
+		want("2Gi", 1, 1)
+		c.Before(always("get", "configmaps", errors.New("down")))
+		want("2Gi", 1, 2)
+		c.Before(nil)
+		c.Put(configMap("4Gi"))
+		want("4Gi", 2, 2)
+		cancel()
+		<-done
+	})
+}

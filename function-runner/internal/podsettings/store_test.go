@@ -1,0 +1,75 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podsettings_test
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
+)
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Settings are found by the reference that calls have, a broken file leaves in force what was, and trouble is told of once.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "settings.yaml")
+	var log bytes.Buffer
+	s := podsettings.NewStore(file, "r.io/", slog.New(slog.NewTextHandler(&log, nil)))
+	load := func(want bool, logged string, times int) {
+		t.Helper()
+		if got := s.Load(); got != want {
+			t.Errorf("Load has changed something: %v, want %v", got, want)
+		}
+		if n := strings.Count(log.String(), logged); n != times {
+			t.Errorf("%q was logged %d times, want %d, in:\n%s", logged, n, times, &log)
+		}
+	}
+	load(false, "no such file", 1)
+	load(false, "no such file", 1)
+	write(t, file, "- name: a:v1\n  maxParallelPodsPerFunction: 3\n- name: other.io/b\n  minWarmPods: 1\n  foo: bar\n")
+	load(true, "foo", 1)
+	load(false, "foo", 1)
+	if got := s.For("r.io/a:v1").MaxPods; got != 3 {
+		t.Errorf("a has %d pods at most", got)
+	}
+	if diff := cmp.Diff(podsettings.Settings{}, s.For("a:v1")); diff != "" {
+		t.Errorf("settings of no reference (-want +got):\n%s", diff)
+	}
+	warm := s.All(func(s podsettings.Settings) bool { return s.MinPods > 0 })
+	if diff := cmp.Diff([]string{"other.io/b"}, warm); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	all := s.All(func(podsettings.Settings) bool { return true })
+	if diff := cmp.Diff([]string{"other.io/b", "r.io/a:v1"}, all); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	write(t, file, "- name: [")
+	load(false, "line 1", 1)
+	if got := s.For("r.io/a:v1").MaxPods; got != 3 {
+		t.Errorf("a has %d pods at most after a broken file", got)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	// Trouble that comes again is told of again.
+	load(false, "no such file", 2)
+	write(t, file, "")
+	load(true, "settings loaded", 2)
+	if got := s.For("r.io/a:v1").MaxPods; got != 0 {
+		t.Errorf("a has %d pods at most after its entry has gone", got)
+	}
+}

@@ -1,0 +1,153 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pods
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+	"go.uber.org/goleak"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/telemetry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newConfig(t *testing.T, environ ...string) Config {
+	t.Helper()
+	o := options.Default()
+	o.Pod.CacheConfig = filepath.Join(t.TempDir(), "settings.yaml")
+	return Config{
+		Options: o, Environ: environ, Log: slog.New(slog.DiscardHandler),
+		Telemetry: &telemetry.Telemetry{Metrics: metricnoop.NewMeterProvider(), Traces: tracenoop.NewTracerProvider()},
+	}
+}
+
+func TestRefusedConfigurations(t *testing.T) {
+	t.Parallel()
+	c := newConfig(t)
+	if _, err := New(t.Context(), c); err == nil || !strings.Contains(err.Error(), wrapperImageVariable) {
+		t.Errorf("without the wrapper server's image: %v", err)
+	}
+	c = newConfig(t, wrapperImageVariable+"=wrapper")
+	c.Options.Pod.Kubeconfig = "/does/not/exist"
+	if _, err := New(t.Context(), c); err == nil || !strings.Contains(err.Error(), "--kubeconfig") || !strings.Contains(err.Error(), "/does/not/exist") {
+		t.Errorf("without a cluster: %v", err)
+	}
+}
+
+// cluster serves an API without pods, and returns a kubeconfig for it.
+func cluster(t *testing.T) (kubeconfig string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		text := `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`
+		switch {
+		case r.URL.Path == "/version":
+			text = `{"gitVersion":"v1.36.0"}`
+		case strings.HasSuffix(r.URL.Path, "/pods") && r.URL.Query().Get("sendInitialEvents") != "":
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			text = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`
+		case strings.HasSuffix(r.URL.Path, "/pods") && r.URL.Query().Get("watch") != "":
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			return
+		case !strings.HasSuffix(r.URL.Path, "/pods"):
+			w.WriteHeader(http.StatusNotFound)
+			text = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","message":"configmaps \"template\" not found","code":404}`
+		}
+		_, _ = w.Write([]byte(text))
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u}]\n" +
+		"clusters: [{name: c, cluster: {server: " + server.URL + "}}]\n"
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
+}
+
+// A template that is named and not there is an error at start.
+func TestNoTemplate(t *testing.T) {
+	t.Parallel()
+	c := newConfig(t, wrapperImageVariable+"=wrapper")
+	c.Options.Pod.Kubeconfig, c.Options.Pod.Template = cluster(t), "template"
+	if _, err := New(t.Context(), c); err == nil || !strings.Contains(err.Error(), "ConfigMap template") {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// Run says when calls can be answered, and ends with its context.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	c := newConfig(t, wrapperImageVariable+"=wrapper")
+	c.Options.Pod.Kubeconfig = cluster(t)
+	p, err := New(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	early, stop := context.WithCancel(ctx)
+	stop()
+	if _, err := p.Evaluate(early, evaluation.Request{Image: "fn"}); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "API server") {
+		t.Errorf("a call before: %v", err)
+	}
+	ready, done := make(chan struct{}), make(chan error, 1)
+	go func() { done <- p.Run(ctx, func() { close(ready) }) }()
+	select {
+	case <-ready:
+	case <-ctx.Done():
+		t.Fatal("never ready")
+	}
+	if n := len(p.List()); n > 0 {
+		t.Errorf("%d functions have pods", n)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// A function's settings come before the flags.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	c := newConfig(t)
+	text := "- name: r.io/own\n  timeToLive: 5m\n  maxWaitlistLength: 7\n  maxParallelPodsPerFunction: 4\n  minWarmPods: 2\n- name: r.io/warm\n  minWarmPods: 3\n"
+	if err := os.WriteFile(c.Options.Pod.CacheConfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := &Pods{config: c, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, "r.io", c.Log)}
+	p.settings.Load()
+	flags := pool.Config{MaxPods: 1, Waitlist: 2, PerPod: 8, MaxWaiting: 1000, TTL: 30 * time.Minute}
+	own, warm := flags, flags
+	own.MaxPods, own.MinPods, own.Waitlist, own.TTL = 4, 2, 7, 5*time.Minute
+	// A minimum above the maximum of the flags is meant.
+	warm.MaxPods, warm.MinPods = 3, 3
+	for reference, want := range map[string]pool.Config{"r.io/own": own, "r.io/warm": warm, "r.io/other": flags} {
+		if diff := cmp.Diff(want, p.limits(reference).Config); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", reference, diff)
+		}
+	}
+	if wrapperConcurrency(8) != 0 || wrapperConcurrency(9) != 9 {
+		t.Error("a wrapper server is told its default, or not told what is not")
+	}
+}
