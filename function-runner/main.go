@@ -14,13 +14,18 @@ import (
 	"github.com/krmfn/krmfn/function-runner/pods"
 	"github.com/krmfn/krmfn/function-runner/runner"
 	"github.com/krmfn/krmfn/services/daemon"
+	"github.com/krmfn/krmfn/services/process"
 )
+
+// smallHeap is memory that the garbage collector believes to be in use, and that is never touched, so that it takes none.
+// Between calls next to nothing is alive, and the collector would run every few calls.
+const smallHeap = 32 << 20
 
 func main() {
 	const name = "function-runner"
 	o, err := options.Parse(os.Args[1:])
 	daemon.Help(name, "Evaluates KRM functions over gRPC.", new(options.Options).Flags(), err)
-	yieldProcessors()
+	process.YieldProcessors()
 	ballast := make([]byte, smallHeap)
 	defer runtime.KeepAlive(ballast)
 	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.Log.Format, LogLevel: o.Log.Level}

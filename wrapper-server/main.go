@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/krmfn/krmfn/services/process"
 	"github.com/krmfn/krmfn/wrapper-server/internal/copier"
 	"github.com/krmfn/krmfn/wrapper-server/internal/probe"
 	"github.com/krmfn/krmfn/wrapper-server/internal/server"
@@ -30,6 +31,7 @@ func run(argv []string) int {
 	case "grpc-health-probe":
 		return probe.Run(ctx, args, os.Stdout, os.Stderr)
 	default:
+		process.YieldProcessors()
 		return report("wrapper-server", server.Run(ctx, args, os.Environ(), os.Stderr))
 	}
 }

@@ -74,11 +74,11 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 	}
 	p.client = registry.NewClient(registry.Options{})
 	p.images = registry.NewCache(context.WithoutCancel(ctx), p.client, registry.CacheOptions{TTL: c.Options.Pod.ImageTTL, Log: c.Log})
-	return p, p.assemble(clientset)
+	return p, p.assemble(ctx, clientset)
 }
 
 // assemble makes the parts and hands them to each other.
-func (p *Pods) assemble(clientset kubernetes.Interface) error {
+func (p *Pods) assemble(ctx context.Context, clientset kubernetes.Interface) error {
 	o, meter := p.config.Options, p.config.Telemetry.Metrics.Meter("github.com/krmfn/krmfn/function-runner")
 	podMetrics, err := podmanager.NewMetrics(meter)
 	if err != nil {
@@ -88,7 +88,7 @@ func (p *Pods) assemble(clientset kubernetes.Interface) error {
 	if err != nil {
 		return fmt.Errorf("make the metrics: %w", err)
 	}
-	p.manager = podmanager.New(podmanager.Config{
+	p.manager = podmanager.New(ctx, podmanager.Config{
 		Client: clientset, Namespace: o.Pod.Namespace, Images: p.images, Templates: p.templates, Limits: p.limits,
 		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL,
 		Endpoint:      endpoint.Options{MaxMessageSize: o.Limits.MaxMessageSize, Dial: p.instrumented()},
@@ -106,7 +106,7 @@ func (p *Pods) assemble(clientset kubernetes.Interface) error {
 		Evaluator: p.evaluator, AtStart: p.atStart, Interval: o.Pod.ScanInterval, Log: p.config.Log,
 		Always: func() []string { return p.settings.All(func(s podsettings.Settings) bool { return s.MinPods > 0 }) },
 	}
-	p.prepared = podevaluator.NewPreparer(p.evaluator)
+	p.prepared = podevaluator.NewPreparer(ctx, p.evaluator)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -32,6 +33,8 @@ const (
 	// keepaliveTime and keepaliveTimeout find out that a node has gone, which sends no word of it.
 	keepaliveTime    = 15 * time.Second
 	keepaliveTimeout = 5 * time.Second
+	// idleTime is how long after its last call a pod keeps its connection. To make one anew takes a fraction of a millisecond.
+	idleTime = time.Minute
 	// bufferSize holds the frames of a small message. Larger ones are read without it.
 	bufferSize = 4 << 10
 	// healthPause is between two questions to a server that answers and does not serve.
@@ -59,6 +62,8 @@ type Endpoint struct {
 	// calls is held for reading by each call, and guards closed.
 	calls  sync.RWMutex
 	closed bool
+	// used is when a call, or a question for its health, last began, in nanoseconds since the epoch.
+	used atomic.Int64
 }
 
 // Dial returns the connection to a pod's wrapper server at a gRPC target, which it begins to make. The caller closes it.
@@ -70,12 +75,10 @@ func Dial(pod, target string, o Options) (*Endpoint, error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(o.MaxMessageSize), grpc.MaxCallRecvMsgSize(o.MaxMessageSize)),
 		// Pods are inside the cluster, whatever proxy leads out of it.
 		grpc.WithNoProxy(),
-		// An idle connection would have to be made anew for the next call.
-		grpc.WithIdleTimeout(0),
+		grpc.WithIdleTimeout(idleTime),
 		grpc.WithDisableServiceConfig(),
-		// Most connections are idle most of the time, and would each keep 64 KiB for it.
+		// Of many connections, few are busy.
 		grpc.WithReadBufferSize(bufferSize),
-		grpc.WithSharedWriteBuffer(true),
 	}, o.Dial...)...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to function pod %s at %s: %w", pod, target, err)
@@ -102,6 +105,7 @@ func (e *Endpoint) Ready(ctx context.Context) error {
 }
 
 func (e *Endpoint) serves(ctx context.Context) bool {
+	e.used.Store(time.Now().UnixNano())
 	e.conn.Connect()
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
@@ -110,7 +114,8 @@ func (e *Endpoint) serves(ctx context.Context) bool {
 }
 
 // Lost returns when the wrapper server cannot be reached any more. A connection that ends is made again first: servers
-// ask for that from time to time. The error is that ctx has ended.
+// ask for that from time to time. That of a pod without calls rests until the next one, which finds out. The error is that
+// ctx has ended.
 func (e *Endpoint) Lost(ctx context.Context) error {
 	for {
 		state := e.conn.GetState()
@@ -118,7 +123,9 @@ func (e *Endpoint) Lost(ctx context.Context) error {
 		case connectivity.TransientFailure, connectivity.Shutdown:
 			return nil
 		case connectivity.Idle:
-			e.conn.Connect()
+			if time.Since(time.Unix(0, e.used.Load())) < idleTime {
+				e.conn.Connect()
+			}
 		}
 		if !e.conn.WaitForStateChange(ctx, state) {
 			return context.Cause(ctx)

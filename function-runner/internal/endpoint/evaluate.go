@@ -6,6 +6,7 @@ package endpoint
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -28,6 +29,9 @@ func (e *NotRunError) Error() string {
 	return fmt.Sprintf("function pod %s does not take the call: %s", e.Pod, e.Message)
 }
 
+// GRPCStatus has callers told that they may try again.
+func (e *NotRunError) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
+
 // LostError says that the connection ended while the pod ran a call. What came of it is not known.
 type LostError struct {
 	// Pod is the pod's name, Message what is known.
@@ -37,6 +41,9 @@ type LostError struct {
 func (e *LostError) Error() string {
 	return fmt.Sprintf("function pod %s went away while it ran the function: %s", e.Pod, e.Message)
 }
+
+// GRPCStatus has callers told that they may try again, if the function may run twice.
+func (e *LostError) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
 
 // Evaluate sends a call to the pod. Errors: *NotRunError, *LostError, ctx's cause, and whatever other status the wrapper
 // server answers with.
@@ -49,6 +56,7 @@ func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte) (eva
 	if e.closed {
 		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: "it has been left"}
 	}
+	e.used.Store(time.Now().UnixNano())
 	var (
 		reached peer.Peer
 		trailer metadata.MD

@@ -104,7 +104,7 @@ func start(t *testing.T, c *simulation.Cluster, changes ...func(*pool.Config)) *
 		t.Fatal(err)
 	}
 	r := &runner{t: t, images: &images{}}
-	r.manager = podmanager.New(podmanager.Config{
+	r.manager = podmanager.New(t.Context(), podmanager.Config{
 		Client: c.Client, Namespace: simulation.Namespace, Images: r.images, Templates: templates,
 		Limits:   func(string) podmanager.Limits { return limits },
 		Frontend: podmanager.Auto, ReadyTimeout: 2 * time.Minute, ScanInterval: time.Minute, ForeignTTL: time.Hour,

@@ -34,10 +34,10 @@ type Preparer struct {
 	work   sync.WaitGroup
 }
 
-// NewPreparer returns a preparer, which is to be closed.
-func NewPreparer(e *Evaluator) *Preparer {
+// NewPreparer returns a preparer, which is to be closed. Of ctx, the values are kept.
+func NewPreparer(ctx context.Context, e *Evaluator) *Preparer {
 	p := &Preparer{evaluator: e, places: make(chan struct{}, preparing)}
-	p.life, p.stop = context.WithCancel(context.Background())
+	p.life, p.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return p
 }
 
@@ -51,7 +51,7 @@ func (p *Preparer) Prepare(ctx context.Context, name string) *evaluatorv1.Prepar
 		return prepared
 	}
 	prepared.ResolvedImage = reference
-	done := p.begin(reference)
+	done := p.begin(reference) //nolint:contextcheck // it goes on after who asked for it
 	if done == nil {
 		prepared.Message = "many images are being prepared, this one will be with its first call"
 		return prepared

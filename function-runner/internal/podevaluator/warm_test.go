@@ -28,7 +28,7 @@ func TestPrepare(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		r := start(t, c)
-		p := podevaluator.NewPreparer(r.Evaluator)
+		p := podevaluator.NewPreparer(t.Context(), r.Evaluator)
 		prepare := func(image string, want evaluatorv1.PrepareState) {
 			t.Helper()
 			if got := p.Prepare(t.Context(), image); got.GetState() != want {

@@ -70,7 +70,7 @@ func (m *Manager) make(ctx context.Context, f *Function, slot int, pod *corev1.P
 	m.config.Metrics.phase(ctx, f.id.Image, "create", time.Since(begin))
 	m.config.Log.Info("function pod created", "pod", pod.Name, "image", f.id.Image, "digest", f.id.Digest)
 	// The watch may be late, or not there.
-	m.observe(created)
+	m.observe(created) //nolint:contextcheck // pods are made for whoever waits
 	m.serve(ctx, f, created, service)
 	return nil
 }
@@ -104,7 +104,7 @@ func (m *Manager) join(ctx context.Context, f *Function, slot int, name string, 
 		return nil
 	}
 	m.config.Log.Info("function pod of another replica joined", "pod", name, "image", f.id.Image)
-	m.observe(pod)
+	m.observe(pod) //nolint:contextcheck // pods are made for whoever waits
 	if pod.DeletionTimestamp == nil {
 		m.serve(ctx, f, pod, service)
 	}

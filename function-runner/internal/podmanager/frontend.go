@@ -21,9 +21,10 @@ const (
 	// Auto reaches pods by their addresses, but those with the sidecar of a service mesh by their Services: a mesh knows
 	// Services, and may refuse what does not come by way of one.
 	Auto Frontend = "auto"
-	// ByService reaches all by their Services, and ByPodIP by their addresses.
+	// ByService reaches all by their Services.
 	ByService Frontend = "service"
-	ByPodIP   Frontend = "pod-ip"
+	// ByPodIP reaches all by their addresses.
+	ByPodIP Frontend = "pod-ip"
 )
 
 // Frontends are all of them.

@@ -128,7 +128,7 @@ func newReplica(t *testing.T, c *simulation.Cluster, changes ...func(*Config)) *
 	for _, change := range changes {
 		change(&config)
 	}
-	r.Manager = New(config)
+	r.Manager = New(t.Context(), config)
 	return r
 }
 

@@ -89,13 +89,13 @@ type Manager struct {
 	foreign map[string]foreign
 }
 
-// New returns a manager that does nothing before Run.
-func New(c Config) *Manager {
+// New returns a manager that does nothing before Run. Of ctx, the values are kept.
+func New(ctx context.Context, c Config) *Manager {
 	m := &Manager{
 		config: c, synced: make(chan struct{}),
 		functions: map[string]*Function{}, current: map[string]*Function{}, foreign: map[string]foreign{},
 	}
-	m.life, m.stop = context.WithCancel(context.Background())
+	m.life, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return m
 }
 
@@ -104,7 +104,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	defer m.end()
 	stopped := context.AfterFunc(ctx, m.stop)
 	defer stopped()
-	return m.watch(m.life)
+	return m.watch(m.life) //nolint:contextcheck // it ends with ctx
 }
 
 func (m *Manager) end() {

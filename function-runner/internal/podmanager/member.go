@@ -111,7 +111,7 @@ func (f *Function) tend(mem *member) {
 	f.m.spawn(func() {
 		e, err := endpoint.Dial(pod, target, f.m.config.Endpoint)
 		if err != nil {
-			f.m.fail(f, mem, "unreachable", err)
+			f.m.fail(ctx, f, mem, "unreachable", err)
 			return
 		}
 		defer e.Close() //nolint:errcheck // nothing is lost with it
@@ -152,7 +152,7 @@ func (m *Manager) becameReady(f *Function, mem *member, e *endpoint.Endpoint, do
 	}
 	if !mem.served {
 		m.config.Log.Info("function pod ready", "pod", mem.pod.Name, "image", f.id.Image, "node", mem.pod.Spec.NodeName, "after", time.Since(mem.seen))
-		m.config.Metrics.started(f.id.Image, mem)
+		m.config.Metrics.started(m.life, f.id.Image, mem)
 	}
 	mem.deadline.Stop()
 	mem.ready, mem.served, mem.lost, mem.doubt = true, true, time.Time{}, doubt
@@ -176,7 +176,7 @@ func (m *Manager) startTimedOut(f *Function, mem *member) {
 	ready, pod := mem.ready || mem.leaving, mem.pod
 	m.mu.RUnlock()
 	if !ready {
-		m.fail(f, mem, "not-ready", notReady(pod, m.config.ReadyTimeout))
+		m.fail(m.life, f, mem, "not-ready", notReady(pod, m.config.ReadyTimeout))
 	}
 }
 

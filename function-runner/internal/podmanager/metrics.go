@@ -85,18 +85,17 @@ func (m *Metrics) phase(ctx context.Context, reference, phase string, d time.Dur
 }
 
 // started measures a pod that has become ready for the first time.
-func (m *Metrics) started(reference string, mem *member) {
+func (m *Metrics) started(ctx context.Context, reference string, mem *member) {
 	if m != nil {
-		ctx := context.Background()
 		m.starts.Add(ctx, 1, metric.WithAttributes(attribute.String("image", repository(reference))))
 		m.phase(ctx, reference, "ip", mem.addressed.Sub(mem.seen))
 		m.phase(ctx, reference, "dial", time.Since(mem.addressed))
 	}
 }
 
-func (m *Metrics) evicted(reference, reason string) {
+func (m *Metrics) evicted(ctx context.Context, reference, reason string) {
 	if m != nil {
-		m.evictions.Add(context.Background(), 1, metric.WithAttributes(
+		m.evictions.Add(ctx, 1, metric.WithAttributes(
 			attribute.String("image", repository(reference)), attribute.String("reason", reason)))
 	}
 }

@@ -21,7 +21,7 @@ import (
 func (m *Manager) watch(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(m.config.Client, 0, informers.WithNamespace(m.config.Namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = podtemplate.ImageLabel }),
-		informers.WithTransform(withoutManagedFields))
+		informers.WithTransform(slim))
 	pods := factory.Core().V1().Pods().Informer()
 	handled, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { m.observed(o, m.observe) },
@@ -43,14 +43,6 @@ func (m *Manager) watch(ctx context.Context) error {
 	m.config.Log.Info("function pods adopted", "namespace", m.config.Namespace, "pods", len(pods.GetStore().ListKeys()))
 	m.scanUntil(ctx)
 	return nil
-}
-
-// withoutManagedFields leaves out what is of no use here and the largest part of a pod.
-func withoutManagedFields(object any) (any, error) {
-	if pod, ok := object.(*corev1.Pod); ok {
-		pod.ManagedFields = nil
-	}
-	return object, nil
 }
 
 // watchFailed returns a handler that logs each new kind of trouble with the watch once.
@@ -99,7 +91,7 @@ func (m *Manager) observe(pod *corev1.Pod) {
 	switch {
 	case mem.leaving:
 	case verdict == podstatus.Hopeless, verdict == podstatus.Restarting && !mem.served:
-		m.spawn(func() { m.fail(f, mem, problem.Reason, problem) })
+		m.spawn(func() { m.fail(m.life, f, mem, problem.Reason, problem) })
 	case verdict == podstatus.Doubtful:
 		f.pool.Trouble(slot, problem)
 	default:

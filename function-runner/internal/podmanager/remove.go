@@ -21,7 +21,7 @@ const requestTimeout = 10 * time.Second
 
 // fail gives up a pod that does not get ready, or runs no more, and deletes it. Its reason is logged once, by the replica that
 // is first.
-func (m *Manager) fail(f *Function, mem *member, reason string, err error) {
+func (m *Manager) fail(ctx context.Context, f *Function, mem *member, reason string, err error) {
 	m.mu.Lock()
 	if mem.leaving {
 		m.mu.Unlock()
@@ -41,12 +41,12 @@ func (m *Manager) fail(f *Function, mem *member, reason string, err error) {
 	}
 	m.mu.Unlock()
 	m.config.Log.Warn("function pod failed", "pod", pod.Name, "image", f.id.Image, "reason", reason, "err", err)
-	m.discard(f, mem, pod, reason)
+	m.discard(ctx, f, mem, pod, reason)
 }
 
 // discard deletes a pod that was given up. Where that fails, the scan tries again.
-func (m *Manager) discard(f *Function, mem *member, pod *corev1.Pod, reason string) {
-	done := m.remove(f, mem, pod.Name, reason, metav1.Preconditions{UID: &pod.UID})
+func (m *Manager) discard(ctx context.Context, f *Function, mem *member, pod *corev1.Pod, reason string) {
+	done := m.remove(ctx, f, mem, pod.Name, reason, metav1.Preconditions{UID: &pod.UID})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	mem.undeleted = ""
@@ -78,7 +78,7 @@ func (m *Manager) withoutImageVolumes(err error) error {
 
 // expire deletes a pod that nobody needs. Whoever has used it since it was last seen has changed its resource version, and
 // keeps it.
-func (m *Manager) expire(f *Function, slot int, reason string) {
+func (m *Manager) expire(ctx context.Context, f *Function, slot int, reason string) {
 	m.mu.RLock()
 	mem := f.members[slot]
 	if mem == nil {
@@ -87,7 +87,7 @@ func (m *Manager) expire(f *Function, slot int, reason string) {
 	}
 	pod := mem.pod
 	m.mu.RUnlock()
-	if !m.remove(f, mem, pod.Name, reason, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}) {
+	if !m.remove(ctx, f, mem, pod.Name, reason, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if f.members[slot] == mem && !mem.leaving && mem.ready {
@@ -97,14 +97,14 @@ func (m *Manager) expire(f *Function, slot int, reason string) {
 }
 
 // remove deletes a pod and tells whether it is going.
-func (m *Manager) remove(f *Function, mem *member, name, reason string, only metav1.Preconditions) bool {
-	ctx, cancel := context.WithTimeout(m.life, requestTimeout)
+func (m *Manager) remove(ctx context.Context, f *Function, mem *member, name, reason string, only metav1.Preconditions) bool {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	err := m.config.Client.CoreV1().Pods(m.config.Namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only})
 	switch {
 	case err == nil:
 		m.config.Log.Info("function pod deleted", "pod", name, "image", f.id.Image, "reason", reason)
-		m.config.Metrics.evicted(f.id.Image, reason)
+		m.config.Metrics.evicted(ctx, f.id.Image, reason)
 		m.mu.Lock()
 		f.leave(mem)
 		m.mu.Unlock()
@@ -165,7 +165,7 @@ func (m *Manager) removeOneForeign(ctx context.Context, name string, pod foreign
 	switch {
 	case err == nil:
 		m.config.Log.Info("function pod deleted", "pod", name, "reason", "foreign")
-		m.config.Metrics.evicted("", "foreign")
+		m.config.Metrics.evicted(ctx, "", "foreign")
 	case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
 		m.config.Log.Warn("function pod of another maker not deleted", "pod", name, "err", err)
 	}

@@ -42,15 +42,16 @@ func (m *Manager) scanUntil(ctx context.Context) {
 // scan deletes the pods that nobody needs, writes the last uses of the others, makes those that are missing, and forgets pools
 // without pods.
 func (m *Manager) scan(ctx context.Context) {
-	var requests []func()
-	for _, f := range m.all() {
+	functions := m.all()
+	requests := make([]func(), 0, len(functions)+1)
+	requests = append(requests, func() { m.removeForeign(ctx) })
+	for _, f := range functions {
 		// What expires is not patched, which would be the change that keeps it.
-		requests = append(requests, m.expiries(f)...)
+		requests = append(requests, m.expiries(ctx, f)...)
 		requests = append(requests, m.patches(ctx, f)...)
-		requests = append(requests, m.removals(f)...)
+		requests = append(requests, m.removals(ctx, f)...)
 		f.pool.Fill()
 	}
-	requests = append(requests, func() { m.removeForeign(ctx) })
 	var group errgroup.Group
 	group.SetLimit(scanners)
 	for _, request := range requests {
@@ -103,7 +104,7 @@ func (m *Manager) patchLastUse(ctx context.Context, f *Function, pod string, las
 }
 
 // expiries returns the requests that delete what has been idle for longer than it may.
-func (m *Manager) expiries(f *Function) []func() {
+func (m *Manager) expiries(ctx context.Context, f *Function) []func() {
 	m.mu.RLock()
 	uses := make(map[int]time.Time, len(f.members))
 	for slot, mem := range f.members {
@@ -114,15 +115,16 @@ func (m *Manager) expiries(f *Function) []func() {
 		reason = "replaced"
 	}
 	m.mu.RUnlock()
-	var requests []func()
-	for _, slot := range f.pool.Expire(func(slot int) time.Time { return uses[slot] }) {
-		requests = append(requests, func() { m.expire(f, slot, reason) })
+	expired := f.pool.Expire(func(slot int) time.Time { return uses[slot] })
+	requests := make([]func(), 0, len(expired))
+	for _, slot := range expired {
+		requests = append(requests, func() { m.expire(ctx, f, slot, reason) })
 	}
 	return requests
 }
 
 // removals returns the requests that delete the pods which nobody can reach, and those that could not be deleted before.
-func (m *Manager) removals(f *Function) []func() {
+func (m *Manager) removals(ctx context.Context, f *Function) []func() {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var requests []func()
@@ -130,14 +132,14 @@ func (m *Manager) removals(f *Function) []func() {
 		pod := mem.pod
 		if mem.undeleted != "" && pod.DeletionTimestamp == nil {
 			reason := mem.undeleted
-			requests = append(requests, func() { m.discard(f, mem, pod, reason) })
+			requests = append(requests, func() { m.discard(ctx, f, mem, pod, reason) })
 			continue
 		}
 		if mem.leaving || mem.lost.IsZero() || time.Since(mem.lost) < unreachable || podstatus.Ready(pod) {
 			continue
 		}
 		requests = append(requests, func() {
-			m.fail(f, mem, "unreachable", fmt.Errorf("function pod %s does not answer, and the kubelet holds it for unready", pod.Name))
+			m.fail(ctx, f, mem, "unreachable", fmt.Errorf("function pod %s does not answer, and the kubelet holds it for unready", pod.Name))
 		})
 	}
 	return requests
