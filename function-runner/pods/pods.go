@@ -90,7 +90,7 @@ func (p *Pods) assemble(ctx context.Context, clientset kubernetes.Interface) err
 	}
 	p.manager = podmanager.New(ctx, podmanager.Config{
 		Client: clientset, Namespace: o.Pod.Namespace, Images: p.images, Templates: p.templates, Limits: p.limits,
-		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL,
+		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL, TagTTL: o.Pod.ImageTTL,
 		Endpoint:      endpoint.Options{MaxMessageSize: o.Limits.MaxMessageSize, Dial: p.instrumented()},
 		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), Metrics: podMetrics, Log: p.config.Log,
 	})

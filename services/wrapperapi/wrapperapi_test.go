@@ -29,3 +29,10 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestHasBegun(t *testing.T) {
+	t.Parallel()
+	if !wrapperapi.HasBegun(wrapperapi.Begun()) || wrapperapi.HasBegun(nil) || wrapperapi.HasBegun(wrapperapi.Refusal()) {
+		t.Error("calls that have begun are not told from others")
+	}
+}

@@ -193,11 +193,14 @@ func TestErrors(t *testing.T) {
 			_ = grpc.SetTrailer(ctx, wrapperapi.Refusal())
 			return status.Error(codes.Unavailable, "draining")
 		}, notRun: true},
-		// Without the trailer nobody knows.
-		"unavailable": {handle: func(context.Context) error { return status.Error(codes.Unavailable, "?") }, lost: true},
-		"cancelled":   {handle: func(context.Context) error { return status.Error(codes.Canceled, "?") }, lost: true},
-		"internal":    {handle: func(context.Context) error { return status.Error(codes.Internal, "?") }, code: codes.Internal},
-		"too large":   {list: string(make([]byte, 2000)), code: codes.ResourceExhausted},
+		"before it begins": {handle: func(context.Context) error { return status.Error(codes.Unavailable, "?") }, notRun: true},
+		"after it has begun": {handle: func(ctx context.Context) error {
+			_ = grpc.SendHeader(ctx, wrapperapi.Begun())
+			return status.Error(codes.Unavailable, "?")
+		}, lost: true},
+		"cancelled": {handle: func(context.Context) error { return status.Error(codes.Canceled, "?") }, lost: true},
+		"internal":  {handle: func(context.Context) error { return status.Error(codes.Internal, "?") }, code: codes.Internal},
+		"too large": {list: string(make([]byte, 2000)), code: codes.ResourceExhausted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -236,26 +239,37 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// What a broken connection leaves open is told, and the call is not sent a second time.
+// A call whose connection breaks is not sent a second time by the connection; whether it may have run is known.
 func TestConnectionBreaks(t *testing.T) {
 	t.Parallel()
-	running := make(chan struct{})
-	s := newServer(t, func(ctx context.Context) error {
-		close(running)
-		<-ctx.Done()
-		return ctx.Err()
-	})
-	e := dial(t, s.address)
-	go func() {
-		<-running
-		s.stop()
-	}()
-	if _, err := e.Evaluate(within(t), "image", nil); !errors.As(err, new(*endpoint.LostError)) {
-		t.Errorf("got %v", err)
-	}
-	s.stop()
-	if s.calls != 1 {
-		t.Errorf("%d calls", s.calls)
+	for name, begins := range map[string]bool{"while it runs": true, "while it waits in the pod": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			there := make(chan struct{})
+			s := newServer(t, func(ctx context.Context) error {
+				if begins {
+					_ = grpc.SendHeader(ctx, wrapperapi.Begun())
+				}
+				close(there)
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			e := dial(t, s.address)
+			go func() {
+				<-there
+				// An answer on the same connection comes after what was sent before it.
+				_ = e.Ready(within(t))
+				s.stop()
+			}()
+			_, err := e.Evaluate(within(t), "image", nil)
+			if lost, notRun := errors.As(err, new(*endpoint.LostError)), errors.As(err, new(*endpoint.NotRunError)); lost != begins || notRun == begins {
+				t.Errorf("got %v", err)
+			}
+			s.stop()
+			if s.calls != 1 {
+				t.Errorf("%d calls", s.calls)
+			}
+		})
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
@@ -58,10 +57,9 @@ func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte) (eva
 	}
 	e.used.Store(time.Now().UnixNano())
 	var (
-		reached peer.Peer
-		trailer metadata.MD
+		header, trailer metadata.MD
 	)
-	resp, err := e.client.Evaluate(ctx, &wrapperv1.EvaluateRequest{ResourceList: list, Image: image}, grpc.Peer(&reached), grpc.Trailer(&trailer))
+	resp, err := e.client.Evaluate(ctx, &wrapperv1.EvaluateRequest{ResourceList: list, Image: image}, grpc.Header(&header), grpc.Trailer(&trailer))
 	if err == nil {
 		return evaluation.Response{ResourceList: resp.GetResourceList(), Report: resp.GetEvaluation()}, nil
 	}
@@ -70,7 +68,7 @@ func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte) (eva
 	}
 	st := status.Convert(err)
 	switch {
-	case wrapperapi.Refused(trailer) || (st.Code() == codes.Unavailable && reached.Addr == nil):
+	case wrapperapi.Refused(trailer) || st.Code() == codes.Unavailable && !wrapperapi.HasBegun(header):
 		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: st.Message()}
 	case st.Code() == codes.Unavailable || st.Code() == codes.Canceled:
 		return evaluation.Response{}, &LostError{Pod: e.Pod, Message: st.Message()}

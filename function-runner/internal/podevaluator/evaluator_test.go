@@ -84,7 +84,7 @@ func TestConnectionBreaks(t *testing.T) {
 		for _, pod := range c.Pods() {
 			w := c.Wrapper(pod.Name)
 			w.Handle(func(ctx context.Context, _ []byte) (*response, error) {
-				go w.Kill()
+				time.AfterFunc(time.Second, w.Kill)
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
 			})

@@ -73,18 +73,22 @@ func TestTemplateChanges(t *testing.T) {
 	})
 }
 
-// A tag that has moved has new calls go to pods of the new image; the others go when they are idle.
+// A tag that has moved has new calls go to pods of the new image; the others go when they are idle, and all replicas have had
+// the time to learn of it.
 func TestTagMoves(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
-		r := start(t, c)
+		const tagTTL = 5 * time.Minute
+		r := start(t, c, func(config *Config) { config.TagTTL = tagTTL })
 		before := r.mustCall(digest("a"))
 		after := r.mustCall(digest("b"))
 		if _, _, d := imageOf(c, after); d != digest("b") {
 			t.Errorf("pod %s runs %s", after, d)
 		}
+		time.Sleep(tagTTL / 2)
+		r.rescan()
 		wantPods(t, c, before, after)
-		time.Sleep(retiredTTL + time.Second)
+		time.Sleep(tagTTL)
 		r.rescan()
 		wantPods(t, c, after)
 	})

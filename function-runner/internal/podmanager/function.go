@@ -44,7 +44,8 @@ type Function struct {
 	epoch int
 }
 
-// retiredTTL is how long a pod of a retired pool may be idle. Another replica may not know yet that it is retired.
+// retiredTTL is how long a pod of a retired pool may be idle. Another replica may not know yet that it is retired, and would
+// make it anew for its next call; of a tag that moved it may know later still, see Config.TagTTL.
 const retiredTTL = 30 * time.Second
 
 // Function returns the pool that calls of a function go to, by its resolved reference and the digest that this names now. A
@@ -105,12 +106,20 @@ func (m *Manager) poolConfig(f *Function) pool.Config {
 	c := m.config.Limits(f.id.Image).Config
 	switch {
 	case f.retired:
-		c.MinPods, c.TTL = 0, min(c.TTL, retiredTTL)
+		c.MinPods, c.TTL = 0, min(c.TTL, m.retiredTTL(f))
 	case f.template == nil:
 		// Whether this is still what the reference names is not known yet.
 		c.MinPods = 0
 	}
 	return c
+}
+
+// retiredTTL returns how long a pod of a retired pool may be idle.
+func (m *Manager) retiredTTL(f *Function) time.Duration {
+	if current := m.current[f.id.Image]; current != nil && current.id.Digest != f.id.Digest {
+		return max(retiredTTL, m.config.TagTTL)
+	}
+	return retiredTTL
 }
 
 // Acquire returns a place in a pod, as soon as there is one; see pool.Pool. The error of a context that ends says what was

@@ -57,6 +57,8 @@ type Config struct {
 	// ReadyTimeout is how long a pod may take to get ready; ScanInterval is how often idle pods are looked for, and ForeignTTL
 	// how long a pod of another maker is left alone.
 	ReadyTimeout, ScanInterval, ForeignTTL time.Duration
+	// TagTTL is how long another replica may take to learn that a tag has moved.
+	TagTTL time.Duration
 	// Endpoint configures the connections to pods.
 	Endpoint endpoint.Options
 	// MaxConcurrent is handed to the wrapper servers; 0 leaves it to them.

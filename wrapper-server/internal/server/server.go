@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc"
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
@@ -25,6 +26,7 @@ import (
 	"github.com/krmfn/krmfn/services/grpcserver"
 	"github.com/krmfn/krmfn/services/logging"
 	"github.com/krmfn/krmfn/services/process"
+	"github.com/krmfn/krmfn/services/wrapperapi"
 	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
 	"github.com/krmfn/krmfn/wrapper-server/internal/telemetry"
 )
@@ -87,7 +89,16 @@ func newEvaluator(o options, environ []string, runner *process.Runner) evaluatio
 		Evaluator:      evaluationv1.Evaluator_EVALUATOR_POD,
 		Implementation: o.command[0],
 	}
-	return evaluation.NewGate(o.maxConcurrent, waitingPerRunning*o.maxConcurrent).Limit(function)
+	return evaluation.NewGate(o.maxConcurrent, waitingPerRunning*o.maxConcurrent).Limit(announced(function))
+}
+
+// announced has the caller told at once that its call runs: one that breaks before is sent to another pod.
+func announced(e evaluation.Evaluator) evaluation.Evaluator {
+	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+		// It fails only outside of a call.
+		_ = grpc.SendHeader(ctx, wrapperapi.Begun())
+		return e.Evaluate(ctx, req)
+	})
 }
 
 // register puts both services on the server, with what is told of evaluations: metrics, a line in the log, a span.

@@ -128,6 +128,7 @@ func (w *Wrapper) Evaluate(ctx context.Context, req *wrapperv1.EvaluateRequest) 
 	handler := w.handler
 	w.mu.Unlock()
 	defer w.running.Done()
+	_ = grpc.SendHeader(ctx, wrapperapi.Begun())
 	if handler != nil {
 		return handler(ctx, req.GetResourceList())
 	}
