@@ -31,9 +31,10 @@ func main() {
 	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.Log.Format, LogLevel: o.Log.Level}
 	daemon.Run(context.Background(), settings, func(ctx context.Context, in daemon.Surroundings) error {
 		config := runner.Config{Options: o, Environ: os.Environ(), Telemetry: in.Telemetry, ReapOrphans: true, Log: in.Log}
+		config.Processes = runner.NewProcesses(o)
 		if o.Enabled(options.RuntimePod) {
 			config.Pods, err = pods.New(ctx, pods.Config{
-				Options: o, Environ: os.Environ(), Telemetry: in.Telemetry, Log: in.Log,
+				Options: o, Environ: os.Environ(), Processes: config.Processes, Telemetry: in.Telemetry, Log: in.Log,
 			})
 			if err != nil {
 				return err

@@ -22,8 +22,10 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podevaluator"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
 	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
+	"github.com/krmfn/krmfn/function-runner/internal/pullsecret"
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/process"
 	"github.com/krmfn/krmfn/services/registry"
 	"github.com/krmfn/krmfn/services/telemetry"
 )
@@ -33,7 +35,9 @@ type Config struct {
 	Options options.Options
 	// Environ is the environment: of it, WRAPPER_SERVER_IMAGE names the wrapper server's image, and what says where traces go
 	// holds for wrapper servers, too.
-	Environ   []string
+	Environ []string
+	// Processes runs the credential helpers.
+	Processes *process.Runner
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
 }
@@ -44,7 +48,10 @@ type Pods struct {
 	settings  *podsettings.Store
 	templates *podmanager.TemplateLoader
 	images    *registry.Cache
-	client    *registry.Client
+	// trust, keychain and secret are for private registries; the latter two are nil without.
+	trust     *registry.Trust
+	keychain  *registry.Keychain
+	secret    *pullsecret.Keeper
 	manager   *podmanager.Manager
 	evaluator *podevaluator.Evaluator
 	warmer    *podevaluator.Warmer
@@ -72,8 +79,7 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.client = registry.NewClient(registry.Options{})
-	p.images = registry.NewCache(context.WithoutCancel(ctx), p.client, registry.CacheOptions{TTL: c.Options.Pod.ImageTTL, Log: c.Log})
+	p.images = registry.NewCache(context.WithoutCancel(ctx), registry.NewClient(p.registries(clientset)), registry.CacheOptions{TTL: c.Options.Pod.ImageTTL, Log: c.Log})
 	return p, p.assemble(ctx, clientset)
 }
 
@@ -92,7 +98,7 @@ func (p *Pods) assemble(ctx context.Context, clientset kubernetes.Interface) err
 		Client: clientset, Namespace: o.Pod.Namespace, Images: p.images, Templates: p.templates, Limits: p.limits,
 		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL, TagTTL: o.Pod.ImageTTL,
 		Endpoint:      endpoint.Options{MaxMessageSize: o.Limits.MaxMessageSize, Dial: p.instrumented()},
-		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), Metrics: podMetrics, Log: p.config.Log,
+		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), PullSecrets: p.pullSecrets(), Metrics: podMetrics, Log: p.config.Log,
 	})
 	if err := p.manager.Observe(meter); err != nil {
 		return fmt.Errorf("make the metrics: %w", err)
@@ -129,7 +135,7 @@ func (p *Pods) atStart() []string {
 // Run keeps the pods until ctx ends, which must not be before the last call has ended. ready is called once calls can be
 // answered.
 func (p *Pods) Run(ctx context.Context, ready func()) error {
-	defer p.client.Close()
+	defer p.trust.CloseIdleConnections()
 	defer p.images.Close()
 	defer p.prepared.Close()
 	var group sync.WaitGroup
@@ -139,14 +145,27 @@ func (p *Pods) Run(ctx context.Context, ready func()) error {
 	group.Go(func() { p.warmer.Run(ctx) })
 	group.Go(func() { p.templates.Watch(ctx, p.manager.Changed) })
 	group.Go(func() { p.watchSettings(ctx) })
-	group.Go(func() {
-		select {
-		case <-p.manager.Synced():
-			ready()
-		case <-ctx.Done():
-		}
-	})
+	if p.secret != nil {
+		group.Go(func() { p.secret.Run(ctx) })
+	}
+	group.Go(func() { p.tellReady(ctx, ready) })
 	return p.manager.Run(ctx)
+}
+
+// tellReady calls ready once the pods are known, and their pull secret has been made, if that can be done.
+func (p *Pods) tellReady(ctx context.Context, ready func()) {
+	conditions := []<-chan struct{}{p.manager.Synced()}
+	if p.secret != nil {
+		conditions = append(conditions, p.secret.Tried())
+	}
+	for _, condition := range conditions {
+		select {
+		case <-condition:
+		case <-ctx.Done():
+			return
+		}
+	}
+	ready()
 }
 
 func (p *Pods) watchSettings(ctx context.Context) {

@@ -13,6 +13,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/service"
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/process"
 	"github.com/krmfn/krmfn/services/telemetry"
 )
 
@@ -34,6 +35,8 @@ type Config struct {
 	Pods Pods
 	// Telemetry may be nil for none; where it is not active, nothing is measured.
 	Telemetry *Telemetry
+	// Processes runs executables; nil for a runner of its own.
+	Processes *process.Runner
 	// ReapOrphans makes the process collect what its functions leave behind. All its children must be the runner's then.
 	ReapOrphans bool
 	// Log gets one line for each evaluation, reload and step of the shutdown.
@@ -46,6 +49,11 @@ type Pods interface {
 	service.Functions
 	// Run keeps the pods until ctx ends, and calls ready once calls can be answered. The error is that it cannot.
 	Run(ctx context.Context, ready func()) error
+}
+
+// NewProcesses returns what runs executables, within the limits that options give.
+func NewProcesses(o options.Options) *process.Runner {
+	return process.NewRunner(process.Limits{Stdout: int64(o.Limits.MaxMessageSize)}, "")
 }
 
 // errNoPods says that this runner has no pod evaluator.

@@ -43,7 +43,10 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 	if c.Options.Enabled(options.RuntimePod) && c.Pods == nil {
 		return nil, errNoPods
 	}
-	r := &Runner{config: c, processes: process.NewRunner(process.Limits{Stdout: int64(c.Options.Limits.MaxMessageSize)}, "")}
+	r := &Runner{config: c, processes: c.Processes}
+	if r.processes == nil {
+		r.processes = NewProcesses(c.Options)
+	}
 	if c.Options.Enabled(options.RuntimePod) {
 		r.pods = c.Pods
 	}

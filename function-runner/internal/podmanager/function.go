@@ -98,7 +98,7 @@ func (m *Manager) find(id podname.Pool) *Function {
 func (m *Manager) spec(reference string) *podtemplate.Function {
 	return &podtemplate.Function{
 		Reference: reference, MaxMessageSize: m.config.Endpoint.MaxMessageSize,
-		MaxConcurrent: m.config.MaxConcurrent, Resources: m.config.Limits(reference).Resources,
+		MaxConcurrent: m.config.MaxConcurrent, PullSecrets: m.config.PullSecrets, Resources: m.config.Limits(reference).Resources,
 	}
 }
 

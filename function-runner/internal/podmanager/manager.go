@@ -63,6 +63,8 @@ type Config struct {
 	Endpoint endpoint.Options
 	// MaxConcurrent is handed to the wrapper servers; 0 leaves it to them.
 	MaxConcurrent int
+	// PullSecrets are added to those of the template.
+	PullSecrets []string
 	// Metrics may be nil.
 	Metrics *Metrics
 	Log     *slog.Logger

@@ -1,0 +1,138 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// TrustOptions are a Trust's. Zero values mean the defaults.
+type TrustOptions struct {
+	// Dir has ca.crt, or else ca.pem: certificate authorities that are trusted besides the system's. In Dir/HOST:PORT, or
+	// Dir/HOST for port 443, they are so for one registry only. PEM, at most 1 MiB each. Default: the system's alone.
+	Dir string
+	// Log gets one line for each change, and for what is not understood. Default: none.
+	Log *slog.Logger
+}
+
+// Trust is a transport, as of NewTransport, with certificate authorities of its own. Files that change hold for connections
+// made a second later; one that has no certificates changes nothing, one that is removed is trusted no more. Errors for a
+// certificate are *CertificateError.
+//
+// What it trusts holds all that the default transport does, so that there is nothing to fall back to. It may be used by any
+// number of goroutines at once.
+type Trust struct {
+	options TrustOptions
+
+	mu     sync.Mutex
+	looked time.Time
+	files  authorityFiles
+	// problems are those that were logged.
+	problems map[string]bool
+	// transports are by directory below Dir, "" for all registries without one. There are no more than directories.
+	transports map[string]*http.Transport
+}
+
+// NewTrust returns a transport. Files are read when it is first used.
+func NewTrust(options TrustOptions) *Trust {
+	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
+	return &Trust{options: options, transports: map[string]*http.Transport{}}
+}
+
+// RoundTrip sends a request; see http.RoundTripper.
+func (t *Trust) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.transport(request.Context(), request.URL).RoundTrip(request)
+	if err != nil {
+		return nil, t.explain(request.URL, err)
+	}
+	return response, nil
+}
+
+// CloseIdleConnections closes the connections that are kept.
+func (t *Trust) CloseIdleConnections() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, transport := range t.transports {
+		transport.CloseIdleConnections()
+	}
+}
+
+// transport returns the transport for a server.
+func (t *Trust) transport(ctx context.Context, server *url.URL) *http.Transport {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reload(ctx)
+	dir := ""
+	for _, name := range directoriesOf(server) {
+		if _, ok := t.files[name]; ok {
+			dir = name
+			break
+		}
+	}
+	found, ok := t.transports[dir]
+	if !ok {
+		found = NewTransport()
+		found.TLSClientConfig = &tls.Config{RootCAs: t.files.pool(dir), MinVersion: tls.VersionTLS12}
+		t.transports[dir] = found
+	}
+	return found
+}
+
+// directoriesOf returns the directories that a server's certificate authorities may be in. The last form is containerd's
+// for systems, and volumes, whose names have no colon.
+func directoriesOf(server *url.URL) []string {
+	host, port := server.Hostname(), cmp.Or(server.Port(), "443")
+	names := []string{net.JoinHostPort(host, port), host + "_" + port + "_"}
+	if port == "443" {
+		names = append(names, host)
+	}
+	return names
+}
+
+// reload looks at the files once a second.
+func (t *Trust) reload(ctx context.Context) {
+	if t.options.Dir == "" || !t.looked.IsZero() && time.Since(t.looked) < reread {
+		return
+	}
+	t.looked = time.Now()
+	files, problems := readAuthorities(t.options.Dir, t.files)
+	for problem := range problems {
+		if !t.problems[problem] {
+			t.options.Log.WarnContext(ctx, "a problem in the certificate authorities of registries", "dir", t.options.Dir, "problem", problem)
+		}
+	}
+	t.problems = problems
+	changed := files.changed(t.files)
+	if len(changed) == 0 {
+		return
+	}
+	t.options.Log.InfoContext(ctx, "certificate authorities of registries loaded", "dir", t.options.Dir, "changed", changed)
+	t.files = files
+	// A connection that was made keeps what it was made with, and a transport is not to be changed in use.
+	for _, transport := range t.transports {
+		transport.CloseIdleConnections()
+	}
+	clear(t.transports)
+}
+
+// pool returns what is trusted for the registry of a directory.
+func (f authorityFiles) pool(dir string) *x509.CertPool {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		// A system without any.
+		pool = x509.NewCertPool()
+	}
+	pool.AppendCertsFromPEM([]byte(f[""]))
+	pool.AppendCertsFromPEM([]byte(f[dir]))
+	return pool
+}
