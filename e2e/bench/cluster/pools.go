@@ -34,6 +34,8 @@ const (
 	wrapperPort = "9446"
 	// adoption is how long a function runner may take to connect to all of them.
 	adoption = time.Minute
+	// unused is after how long without calls a pool counts as idle: a function runner lets connections rest then.
+	unused = 75 * time.Second
 	// collections is how often the collector has run when what is alive is read: what a runner needs for its start is gone.
 	collections = 5
 )
@@ -73,9 +75,9 @@ func (b *bench) measurePools(ctx context.Context) (err error) {
 	})
 	b.note("Memory per pool: what is alive after a garbage collection, and stacks, of a function runner that has adopted %d function pods of "+
 		"one pool each, less those of one with none, to the nearest MiB: %.0f MB of heap and %.0f MB of stacks. What it "+
-		"keeps of the pod is in it, and a connection of its own to a health server for each; the API server is one that only lists these "+
-		"pods. Resident memory, with a collector that runs far more often than it otherwise does, grew from %.0f MB to %.0f MB.",
-		b.pools, heap/megabyte, stacks/megabyte, none.resident/megabyte, all.resident/megabyte)
+		"keeps of the pod is in it, and what is left of a connection of its own to a health server for each after %v without calls; the API "+
+		"server is one that only lists these pods. Resident memory, with a collector that runs far more often than it otherwise does, grew from %.0f MB to %.0f MB.",
+		b.pools, heap/megabyte, stacks/megabyte, unused, none.resident/megabyte, all.resident/megabyte)
 	return nil
 }
 
@@ -105,6 +107,9 @@ func (b *bench) memoryWith(ctx context.Context, dir string, pools int) (has memo
 	if err := awaitLines(ctx, log, "function pod ready", pools); err != nil {
 		return memory{}, err
 	}
+	if err := restAWhile(ctx, pools); err != nil {
+		return memory{}, err
+	}
 	if has, err = aliveIn(ctx, runner.Addr, log); err != nil {
 		return memory{}, err
 	}
@@ -114,6 +119,19 @@ func (b *bench) memoryWith(ctx context.Context, dir string, pools int) (has memo
 	}
 	has.resident, err = residentIn(string(status))
 	return has, err
+}
+
+// restAWhile waits until pools are idle, where there are any.
+func restAWhile(ctx context.Context, pools int) error {
+	if pools == 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(unused):
+		return nil
+	}
 }
 
 // awaitLines waits until a log has so many lines with a text.

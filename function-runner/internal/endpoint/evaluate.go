@@ -56,9 +56,7 @@ func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte) (eva
 		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: "it has been left"}
 	}
 	e.used.Store(time.Now().UnixNano())
-	var (
-		header, trailer metadata.MD
-	)
+	var header, trailer metadata.MD
 	resp, err := e.client.Evaluate(ctx, &wrapperv1.EvaluateRequest{ResourceList: list, Image: image}, grpc.Header(&header), grpc.Trailer(&trailer))
 	if err == nil {
 		return evaluation.Response{ResourceList: resp.GetResourceList(), Report: resp.GetEvaluation()}, nil
