@@ -27,9 +27,6 @@ const (
 	ByPodIP Frontend = "pod-ip"
 )
 
-// Frontends are all of them.
-var Frontends = []Frontend{Auto, ByService, ByPodIP}
-
 // sidecars are the names of the containers that meshes add to pods.
 var sidecars = []string{"istio-proxy", "linkerd-proxy", "kuma-sidecar", "consul-dataplane", "envoy-sidecar"}
 

@@ -45,9 +45,6 @@ const (
 	InjectInitContainer = "init-container"
 )
 
-// Injections are all of them.
-var Injections = []string{InjectAuto, InjectImageVolume, InjectInitContainer}
-
 // TemplateLoader has the template that is in force. It may be used by any number of goroutines at once.
 type TemplateLoader struct {
 	source TemplateSource
