@@ -16,6 +16,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	"github.com/krmfn/krmfn/services/functionpod"
 )
 
 // made has a pod made as a function runner does that has gone since.
@@ -121,15 +122,15 @@ func TestForeignPods(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		porch := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Name: "fn-v1-1-01234567", Namespace: simulation.Namespace, Labels: map[string]string{podtemplate.ImageLabel: "fn-v1-1-01234567"},
-			Annotations: map[string]string{podtemplate.TemplateAnnotation: "1"},
+			Name: "fn-v1-1-01234567", Namespace: simulation.Namespace, Labels: map[string]string{functionpod.ImageLabel: "fn-v1-1-01234567"},
+			Annotations: map[string]string{functionpod.TemplateAnnotation: "1"},
 		}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: podtemplate.FunctionContainer, Image: fn}}}}
 		c.Put(porch)
 		c.Run(porch.Name)
 		// Labels of ours do not make it ours either, nor does the name alone.
 		forged := porch.DeepCopy()
 		forged.Name = "forged"
-		forged.Labels = map[string]string{podtemplate.ImageLabel: "forged", podtemplate.PoolLabel: "01234567", podtemplate.SlotLabel: "1"}
+		forged.Labels = map[string]string{functionpod.ImageLabel: "forged", functionpod.PoolLabel: "01234567", functionpod.SlotLabel: "1"}
 		c.Put(forged)
 		r := start(t, c)
 		own := r.mustCall(digest("a"))
@@ -155,7 +156,7 @@ func TestForeignPodReplaced(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Name: "porch", Namespace: simulation.Namespace, Labels: map[string]string{podtemplate.ImageLabel: "porch"},
+			Name: "porch", Namespace: simulation.Namespace, Labels: map[string]string{functionpod.ImageLabel: "porch"},
 		}}
 		c.Put(pod)
 		r := start(t, c)

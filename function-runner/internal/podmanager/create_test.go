@@ -20,6 +20,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	"github.com/krmfn/krmfn/services/functionpod"
 )
 
 // A call on a ready pod asks the API server nothing.
@@ -305,7 +306,7 @@ func TestService(t *testing.T) {
 					t.Fatalf("%d Services", len(all))
 				}
 				want := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod, UID: c.Pods()[0].UID}}
-				if diff := cmp.Diff(want, all[0].OwnerReferences); diff != "" || all[0].Name != pod || all[0].Spec.Selector[podtemplate.ImageLabel] != pod {
+				if diff := cmp.Diff(want, all[0].OwnerReferences); diff != "" || all[0].Name != pod || all[0].Spec.Selector[functionpod.ImageLabel] != pod {
 					t.Errorf("Service %s selects %v, owners (-want +got):\n%s", all[0].Name, all[0].Spec.Selector, diff)
 				}
 			})

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
-	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	"github.com/krmfn/krmfn/services/functionpod"
 )
 
 func TestExpiry(t *testing.T) {
@@ -60,7 +60,7 @@ func TestExpiryKeepsWhatHasChanged(t *testing.T) {
 		pod := r.mustCall(digest("a"))
 		time.Sleep(ttl + time.Second)
 		c.DelayWatches(true)
-		c.Change(pod, func(p *corev1.Pod) { annotated(p, podtemplate.LastUseAnnotation, time.Now().Format(time.RFC3339)) })
+		c.Change(pod, func(p *corev1.Pod) { annotated(p, functionpod.LastUseAnnotation, time.Now().Format(time.RFC3339)) })
 		r.rescan()
 		wantPods(t, c, pod)
 		wantStats(t, r, digest("a"), pool.Stats{Ready: 1})

@@ -16,6 +16,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podname"
 	"github.com/krmfn/krmfn/function-runner/internal/podstatus"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/functionpod"
 	"github.com/krmfn/krmfn/services/image"
 )
 
@@ -52,10 +53,10 @@ func identity(pod *corev1.Pod) (id podname.Pool, slot int, ours bool) {
 	}
 	_, _, digest := image.Split(container.Image)
 	id = podname.Pool{
-		Image: pod.Annotations[podtemplate.ReferenceAnnotation], Digest: digest, Template: pod.Annotations[podtemplate.TemplateAnnotation],
+		Image: pod.Annotations[functionpod.ReferenceAnnotation], Digest: digest, Template: pod.Annotations[functionpod.TemplateAnnotation],
 	}
-	slot, err := strconv.Atoi(pod.Labels[podtemplate.SlotLabel])
-	ours = err == nil && slot > 0 && id.Hash() == pod.Labels[podtemplate.PoolLabel] && id.Of(slot) == pod.Name
+	slot, err := strconv.Atoi(pod.Labels[functionpod.SlotLabel])
+	ours = err == nil && slot > 0 && id.Hash() == pod.Labels[functionpod.PoolLabel] && id.Of(slot) == pod.Name
 	return id, slot, ours
 }
 

@@ -14,13 +14,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podstatus"
-	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/functionpod"
 )
 
 // watch follows the function pods and looks after them until ctx ends.
 func (m *Manager) watch(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(m.config.Client, 0, informers.WithNamespace(m.config.Namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = podtemplate.ImageLabel }),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = functionpod.ImageLabel }),
 		informers.WithTransform(slim))
 	pods := factory.Core().V1().Pods().Informer()
 	handled, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/functionpod"
 )
 
 // requestTimeout is how long the API server may take to delete a pod or to change one. What is not done is found again by
@@ -136,7 +137,7 @@ func (m *Manager) observeForeign(pod *corev1.Pod) {
 	}
 	m.foreign[pod.Name] = foreign{uid: pod.UID, seen: time.Now()}
 	m.config.Log.Info("function pod of another maker found, it is left alone until it must be idle",
-		"pod", pod.Name, "label", pod.Labels[podtemplate.ImageLabel], "for", m.config.ForeignTTL)
+		"pod", pod.Name, "label", pod.Labels[functionpod.ImageLabel], "for", m.config.ForeignTTL)
 }
 
 // removeForeign deletes the pods of other makers that have been there for long enough.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podstatus"
-	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/functionpod"
 )
 
 const (
@@ -96,7 +96,7 @@ func (m *Manager) patches(ctx context.Context, f *Function) []func() {
 func (m *Manager) patchLastUse(ctx context.Context, f *Function, pod string, last time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, podtemplate.LastUseAnnotation, last.UTC().Format(time.RFC3339))
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, functionpod.LastUseAnnotation, last.UTC().Format(time.RFC3339))
 	_, err := m.config.Client.CoreV1().Pods(m.config.Namespace).Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 	if err != nil && ctx.Err() == nil {
 		m.config.Log.Warn("the last use of a function pod cannot be noted", "pod", pod, "image", f.id.Image, "err", err)

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/functionpod"
 )
 
 // slim leaves of a pod what is looked at here, which is a tenth of it: pods are most of what an idle pool takes.
@@ -20,8 +20,8 @@ func slim(object any) (any, error) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			Labels:      only(pod.Labels, podtemplate.ImageLabel, podtemplate.PoolLabel, podtemplate.SlotLabel),
-			Annotations: only(pod.Annotations, podtemplate.TemplateAnnotation, podtemplate.ReferenceAnnotation, podtemplate.LastUseAnnotation),
+			Labels:      only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.SlotLabel),
+			Annotations: only(pod.Annotations, functionpod.TemplateAnnotation, functionpod.ReferenceAnnotation, functionpod.LastUseAnnotation),
 		},
 		Spec: corev1.PodSpec{
 			NodeName: pod.Spec.NodeName, InitContainers: named(pod.Spec.InitContainers), Containers: named(pod.Spec.Containers),

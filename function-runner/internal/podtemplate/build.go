@@ -11,21 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
 
-// The labels and annotations of function pods. The first two are Porch's.
-const (
-	// ImageLabel has the name of the pod, by which its Service selects it.
-	ImageLabel = "fn.kpt.dev/image"
-	// TemplateAnnotation has the version of the template.
-	TemplateAnnotation = "fn.kpt.dev/template-version"
-	// PoolLabel has the hash of the pool, and SlotLabel the slot: who sees a pod knows by them whose it is.
-	PoolLabel = "krmfn.dev/pool"
-	SlotLabel = "krmfn.dev/slot"
-	// ReferenceAnnotation has the image as it was asked for, which a label could not hold.
-	ReferenceAnnotation = "krmfn.dev/image"
-	// LastUseAnnotation has when a function runner last noted a call, in RFC 3339.
-	LastUseAnnotation = "krmfn.dev/last-use"
+	"github.com/krmfn/krmfn/services/functionpod"
 )
 
 // Function is what one function's pods have in particular.
@@ -57,8 +44,8 @@ func (t *Template) Build(f *Function, namespace, name string, slot int) (*corev1
 	pod := t.Pod.DeepCopy()
 	pod.TypeMeta = metav1.TypeMeta{}
 	pod.Name, pod.Namespace = name, namespace
-	pod.Labels = with(pod.Labels, map[string]string{ImageLabel: name, PoolLabel: f.Pool, SlotLabel: strconv.Itoa(slot)})
-	pod.Annotations = with(pod.Annotations, map[string]string{TemplateAnnotation: t.VersionFor(f), ReferenceAnnotation: f.Reference})
+	pod.Labels = with(pod.Labels, map[string]string{functionpod.ImageLabel: name, functionpod.PoolLabel: f.Pool, functionpod.SlotLabel: strconv.Itoa(slot)})
+	pod.Annotations = with(pod.Annotations, map[string]string{functionpod.TemplateAnnotation: t.VersionFor(f), functionpod.ReferenceAnnotation: f.Reference})
 	container := FunctionOf(pod)
 	container.Image = f.Image
 	container.Args = append(container.Args, "--port", strconv.Itoa(Port), "--max-request-body-size", strconv.Itoa(f.MaxMessageSize))
@@ -82,7 +69,7 @@ func (t *Template) service(namespace, name string) *corev1.Service {
 	service.TypeMeta = metav1.TypeMeta{}
 	service.Name, service.Namespace, service.GenerateName = name, namespace, ""
 	service.Labels = with(service.Labels, map[string]string{"app.kubernetes.io/name": name})
-	service.Spec.Selector = with(service.Spec.Selector, map[string]string{ImageLabel: name})
+	service.Spec.Selector = with(service.Spec.Selector, map[string]string{functionpod.ImageLabel: name})
 	return service
 }
 
