@@ -50,7 +50,11 @@ func (m *Manager) build(ctx context.Context, f *Function, slot int) (*corev1.Pod
 	if err != nil {
 		return nil, nil, fmt.Errorf("unable to get the entrypoint for %s: %w", f.id.Image, err)
 	}
-	spec.Image, spec.Command, spec.User, spec.Pool = image.Pinned(), image.Command, image.User, f.hash
+	m.mu.Lock()
+	f.platforms = image.Platforms
+	m.mu.Unlock()
+	spec.Image, spec.Command, spec.User, spec.Platforms = image.Pinned(), image.Command, image.User, image.Platforms
+	spec.Pool, spec.TTL = f.hash, m.config.Limits(f.id.Image).TTL
 	return template.Build(&spec, m.config.Namespace, f.id.Of(slot), slot)
 }
 

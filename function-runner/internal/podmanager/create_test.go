@@ -170,15 +170,8 @@ func TestFailureIsExplainedAtOnce(t *testing.T) {
 				})
 			})
 		}, want: []string{"exit code 3", "exec format error"}},
-		"no node": {stays: true, cluster: func(c *simulation.Cluster) {
-			c.Kubelet(func(name string) {
-				c.Change(name, func(p *corev1.Pod) {
-					p.Status.Conditions = []corev1.PodCondition{{
-						Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes: Insufficient cpu",
-					}}
-				})
-			})
-		}, want: []string{"Unschedulable", "Insufficient cpu"}},
+		"no node":     {stays: true, cluster: unplaced("0/3 nodes: Insufficient cpu"), want: []string{"Unschedulable", "Insufficient cpu"}},
+		"no platform": {stays: true, cluster: unplaced("2 node(s) didn't match Pod's node affinity/selector"), want: []string{"affinity", fn + " is built for linux/riscv64"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -203,6 +196,19 @@ func TestFailureIsExplainedAtOnce(t *testing.T) {
 				if n := len(c.Pods()); (n > 0) != tc.stays {
 					t.Errorf("%d pods are left", n)
 				}
+			})
+		})
+	}
+}
+
+// unplaced has the scheduler find no node.
+func unplaced(message string) func(*simulation.Cluster) {
+	return func(c *simulation.Cluster) {
+		c.Kubelet(func(name string) {
+			c.Change(name, func(p *corev1.Pod) {
+				p.Status.Conditions = []corev1.PodCondition{{
+					Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
+				}}
 			})
 		})
 	}

@@ -122,6 +122,41 @@ func TestLastUse(t *testing.T) {
 	})
 }
 
+// A pod that is kept though nobody uses it says so, or the pod janitor would take it for one that is forgotten; and one that has
+// learnt of another time to live expires all the same.
+func TestKeptPodsAreNoted(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		r.limit(func(l *Limits) { l.MinPods = 1 })
+		r.mustCall(digest("a"))
+		const ttls = 10
+		longest := time.Duration(0)
+		for range int(ttls*ttl/time.Minute) + 1 {
+			time.Sleep(time.Minute)
+			r.rescan()
+			longest = max(longest, time.Since(lastUse(c.Pods()[0])))
+		}
+		if longest > ttl+time.Minute {
+			t.Errorf("the last use of the pod that is kept was %v old, want at most %v and a scan", longest, ttl)
+		}
+		if n := c.Requests("patch", "pods"); n > ttls {
+			t.Errorf("%d patches within %d times its time to live", n, ttls)
+		}
+		r.limit(func(l *Limits) { l.MinPods, l.TTL = 0, 3*ttl })
+		time.Sleep(ttl + time.Minute)
+		r.rescan()
+		if got := notedTTL(c.Pods()[0], 0); got != 3*ttl {
+			t.Errorf("the pod says that it may be idle for %v, want %v", got, 3*ttl)
+		}
+		for range int(3*ttl/time.Minute) + 2 {
+			time.Sleep(time.Minute)
+			r.rescan()
+		}
+		wantPods(t, c)
+	})
+}
+
 // The minimum of pods is kept whatever happens, and no pod above it.
 func TestMinimum(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,8 @@ type Function struct {
 	// template and spec are what pods are made of; nil while it is only known from pods.
 	template *podtemplate.Template
 	spec     podtemplate.Function
+	// platforms are those of the image, once a pod was made here.
+	platforms []string
 	// members are the pods that there are, by slot.
 	members map[int]*member
 	// retired pools get no new calls: another image or template has taken their place.

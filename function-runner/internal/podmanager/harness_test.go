@@ -59,7 +59,7 @@ func (i *images) Image(ctx context.Context, reference, digest string) (registry.
 			return registry.Image{}, context.Cause(ctx)
 		}
 	}
-	return registry.Image{Reference: reference, Digest: digest, Command: []string{"/fn"}}, i.err
+	return registry.Image{Reference: reference, Digest: digest, Command: []string{"/fn"}, Platforms: []string{"linux/riscv64"}}, i.err
 }
 
 func (i *images) Seed(reference, digest string) {

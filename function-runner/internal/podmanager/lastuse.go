@@ -18,3 +18,11 @@ func lastUse(pod *corev1.Pod) time.Time {
 	}
 	return pod.CreationTimestamp.Time
 }
+
+// notedTTL returns how long a pod may be idle as far as others know, otherwise where it does not say.
+func notedTTL(pod *corev1.Pod, otherwise time.Duration) time.Duration {
+	if ttl, err := time.ParseDuration(pod.Annotations[functionpod.TTLAnnotation]); err == nil {
+		return ttl
+	}
+	return otherwise
+}

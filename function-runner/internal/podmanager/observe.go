@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,7 +94,7 @@ func (m *Manager) observe(pod *corev1.Pod) {
 	case verdict == podstatus.Hopeless, verdict == podstatus.Restarting && !mem.served:
 		m.spawn(func() { m.fail(m.life, f, mem, problem.Reason, problem) })
 	case verdict == podstatus.Doubtful:
-		f.pool.Trouble(slot, problem)
+		f.pool.Trouble(slot, f.unplaced(problem))
 	default:
 		if !mem.ready {
 			f.pool.Trouble(slot, nil)
@@ -102,6 +103,14 @@ func (m *Manager) observe(pod *corev1.Pod) {
 			f.tend(mem)
 		}
 	}
+}
+
+// unplaced adds to why a pod has found no node what it is that nodes must be.
+func (f *Function) unplaced(problem *podstatus.Problem) error {
+	if len(f.platforms) == 0 || !strings.Contains(problem.Message, "affinity") {
+		return problem
+	}
+	return fmt.Errorf("%w: image %s is built for %s, which a node must be", problem, f.id.Image, strings.Join(f.platforms, ", "))
 }
 
 // gone looks at a pod that is not there any more.

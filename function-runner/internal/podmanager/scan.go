@@ -75,28 +75,38 @@ func (m *Manager) all() []*Function {
 	return all
 }
 
-// patches returns the requests that tell the other replicas of a pool's uses.
+// patches returns the requests that tell the other replicas, and the pod janitor, of a pool's uses. A pod that is kept though
+// nobody has used it is noted as used: nobody is to take it for one that is forgotten.
 func (m *Manager) patches(ctx context.Context, f *Function) []func() {
-	interval := m.config.Limits(f.id.Image).TTL / patchesPerTTL
+	ttl := m.config.Limits(f.id.Image).TTL
+	interval := ttl / patchesPerTTL
 	var requests []func()
 	for _, use := range f.pool.Uses() {
 		m.mu.Lock()
 		mem := f.members[use.Slot]
-		stale := mem != nil && !mem.leaving && use.Last.After(mem.patched) && use.Last.Sub(lastUse(mem.pod)) > interval
-		if stale {
+		if mem == nil || mem.leaving {
+			m.mu.Unlock()
+			continue
+		}
+		noted, last := lastUse(mem.pod), use.Last
+		if kept := time.Since(noted) > notedTTL(mem.pod, ttl); kept && time.Since(mem.patched) > interval {
+			last = time.Now()
+		}
+		if last.After(mem.patched) && last.Sub(noted) > interval {
 			mem.patched = time.Now()
 			name := mem.pod.Name
-			requests = append(requests, func() { m.patchLastUse(ctx, f, name, use.Last) })
+			requests = append(requests, func() { m.patchLastUse(ctx, f, name, last, ttl) })
 		}
 		m.mu.Unlock()
 	}
 	return requests
 }
 
-func (m *Manager) patchLastUse(ctx context.Context, f *Function, pod string, last time.Time) {
+func (m *Manager) patchLastUse(ctx context.Context, f *Function, pod string, last time.Time, ttl time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, functionpod.LastUseAnnotation, last.UTC().Format(time.RFC3339))
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q,%q:%q}}}`,
+		functionpod.LastUseAnnotation, last.UTC().Format(time.RFC3339), functionpod.TTLAnnotation, ttl)
 	_, err := m.config.Client.CoreV1().Pods(m.config.Namespace).Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 	if err != nil && ctx.Err() == nil {
 		m.config.Log.Warn("the last use of a function pod cannot be noted", "pod", pod, "image", f.id.Image, "err", err)

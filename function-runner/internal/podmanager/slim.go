@@ -21,7 +21,8 @@ func slim(object any) (any, error) {
 			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
 			Labels:      only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.SlotLabel),
-			Annotations: only(pod.Annotations, functionpod.TemplateAnnotation, functionpod.ReferenceAnnotation, functionpod.LastUseAnnotation),
+			Annotations: only(pod.Annotations, functionpod.TemplateAnnotation, functionpod.ReferenceAnnotation,
+				functionpod.LastUseAnnotation, functionpod.TTLAnnotation),
 		},
 		Spec: corev1.PodSpec{
 			NodeName: pod.Spec.NodeName, InitContainers: named(pod.Spec.InitContainers), Containers: named(pod.Spec.Containers),

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,10 @@ type Function struct {
 	Command []string
 	// User is the image's own user, as its configuration has it: a number, a name, with or without a group; "" for none.
 	User string
+	// Platforms are those that the image is built for, as "linux/amd64"; none where that is not known.
+	Platforms []string
+	// TTL is how long the pods may be idle.
+	TTL time.Duration
 	// Pool is the hash of the pool.
 	Pool string
 	// MaxMessageSize is the most bytes of one message that the wrapper server takes.
@@ -45,7 +50,9 @@ func (t *Template) Build(f *Function, namespace, name string, slot int) (*corev1
 	pod.TypeMeta = metav1.TypeMeta{}
 	pod.Name, pod.Namespace = name, namespace
 	pod.Labels = with(pod.Labels, map[string]string{functionpod.ImageLabel: name, functionpod.PoolLabel: f.Pool, functionpod.SlotLabel: strconv.Itoa(slot)})
-	pod.Annotations = with(pod.Annotations, map[string]string{functionpod.TemplateAnnotation: t.VersionFor(f), functionpod.ReferenceAnnotation: f.Reference})
+	pod.Annotations = with(pod.Annotations, map[string]string{
+		functionpod.TemplateAnnotation: t.VersionFor(f), functionpod.ReferenceAnnotation: f.Reference, functionpod.TTLAnnotation: f.TTL.String(),
+	})
 	container := FunctionOf(pod)
 	container.Image = f.Image
 	container.Args = append(container.Args, "--port", strconv.Itoa(Port), "--max-request-body-size", strconv.Itoa(f.MaxMessageSize))
@@ -61,14 +68,17 @@ func (t *Template) Build(f *Function, namespace, name string, slot int) (*corev1
 	for _, secret := range f.PullSecrets {
 		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret})
 	}
-	return pod, t.service(namespace, name), nil
+	place(&pod.Spec, f.Platforms)
+	return pod, t.service(f, namespace, name, slot), nil
 }
 
-func (t *Template) service(namespace, name string) *corev1.Service {
+func (t *Template) service(f *Function, namespace, name string, slot int) *corev1.Service {
 	service := t.Service.DeepCopy()
 	service.TypeMeta = metav1.TypeMeta{}
 	service.Name, service.Namespace, service.GenerateName = name, namespace, ""
-	service.Labels = with(service.Labels, map[string]string{"app.kubernetes.io/name": name})
+	service.Labels = with(service.Labels, map[string]string{
+		"app.kubernetes.io/name": name, functionpod.PoolLabel: f.Pool, functionpod.SlotLabel: strconv.Itoa(slot),
+	})
 	service.Spec.Selector = with(service.Spec.Selector, map[string]string{functionpod.ImageLabel: name})
 	return service
 }

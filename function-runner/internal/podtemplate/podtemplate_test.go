@@ -6,6 +6,7 @@ package podtemplate_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -57,7 +58,7 @@ func configMap(pod, service string) *corev1.ConfigMap {
 func function() *podtemplate.Function {
 	return &podtemplate.Function{
 		Reference: "r.io/fn:v1", Image: "r.io/fn@sha256:1", Command: []string{"/fn", "--x"}, Pool: "0123abcd", MaxMessageSize: 1000,
-		PullSecrets: []string{"auth-secret"},
+		PullSecrets: []string{"auth-secret"}, TTL: 30 * time.Minute,
 	}
 }
 
@@ -82,13 +83,14 @@ func TestTemplateOfPorch(t *testing.T) {
 	want := metav1.ObjectMeta{
 		Name: "fn-v1-2-0123abcd", Namespace: "fns",
 		Labels:      map[string]string{"team": "a", "fn.kpt.dev/image": "fn-v1-2-0123abcd", "krmfn.dev/pool": "0123abcd", "krmfn.dev/slot": "2"},
-		Annotations: map[string]string{"fn.kpt.dev/template-version": template.VersionFor(f), "krmfn.dev/image": "r.io/fn:v1"},
+		Annotations: map[string]string{"fn.kpt.dev/template-version": template.VersionFor(f), "krmfn.dev/image": "r.io/fn:v1", "krmfn.dev/ttl": "30m0s"},
 	}
 	if diff := cmp.Diff(want, pod.ObjectMeta); diff != "" {
 		t.Errorf("metadata of the pod (-want +got):\n%s", diff)
 	}
 	want = metav1.ObjectMeta{
-		Name: "fn-v1-2-0123abcd", Namespace: "fns", Labels: map[string]string{"app.kubernetes.io/name": "fn-v1-2-0123abcd"},
+		Name: "fn-v1-2-0123abcd", Namespace: "fns",
+		Labels:      map[string]string{"app.kubernetes.io/name": "fn-v1-2-0123abcd", "krmfn.dev/pool": "0123abcd", "krmfn.dev/slot": "2"},
 		Annotations: map[string]string{"note": "kept"},
 	}
 	if diff := cmp.Diff(want, service.ObjectMeta); diff != "" {

@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/krmfn/krmfn/services/functionpod"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -322,8 +324,20 @@ func TestKeep(t *testing.T) {
 		}
 		h.write(t, two)
 		time.Sleep(time.Hour)
-		if verbs := h.verbs(); len(verbs) < 10 || len(verbs) > 13 {
+		if verbs := h.verbs(); len(verbs) < 10 || len(verbs) > 15 {
 			t.Errorf("%d requests in an hour", len(verbs))
+		}
+		// It says that it is kept, without a word in the log.
+		kept, err := h.client.CoreV1().Secrets("fns").Get(ctx, "auth-secret", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, err := time.Parse(time.RFC3339, kept.Annotations[functionpod.LastUseAnnotation])
+		if err != nil || time.Since(last) > renewal+recheck || kept.Labels[functionpod.PullSecretLabel] != functionpod.Keeper {
+			t.Errorf("the Secret has been marked %v, labels %v", last, kept.Labels)
+		}
+		if text := h.log.String(); strings.Count(text, "pull secret of the function pods updated") != 1 {
+			t.Errorf("log: %s", text)
 		}
 		cancel()
 		<-ended

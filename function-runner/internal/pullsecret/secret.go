@@ -16,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/services/functionpod"
 )
 
 const (
@@ -26,6 +28,8 @@ const (
 	races = 5
 	// maxFile is the most bytes that a Secret can have.
 	maxFile = corev1.MaxSecretSize
+	// renewal is how old the mark that a Secret is kept may become. It is looked at every recheck.
+	renewal = 30 * time.Minute
 )
 
 // attempt makes the Secret what the file is.
@@ -87,7 +91,7 @@ func (k *Keeper) put(ctx context.Context, content []byte) error {
 		return err
 	}
 	same := bytes.Equal(found.Data[corev1.DockerConfigJsonKey], content)
-	if found.Type == corev1.SecretTypeDockerConfigJson && same && found.DeletionTimestamp == nil {
+	if found.Type == corev1.SecretTypeDockerConfigJson && same && found.DeletionTimestamp == nil && !overdue(found) {
 		return nil
 	}
 	if err := k.usable(found); err != nil {
@@ -98,23 +102,45 @@ func (k *Keeper) put(ctx context.Context, content []byte) error {
 		updated.Data = map[string][]byte{}
 	}
 	updated.Data[corev1.DockerConfigJsonKey] = content
-	if updated.Labels == nil {
-		updated.Labels = map[string]string{}
-	}
-	updated.Labels[managedBy] = manager
+	mark(updated)
 	// The resource version that was found goes with it, so that no other writer's change is lost.
 	_, err = secrets.Update(ctx, updated, metav1.UpdateOptions{FieldManager: manager})
+	if same {
+		return err
+	}
 	return k.wrote(ctx, "updated", err)
 }
 
-func (k *Keeper) secret(content []byte) *corev1.Secret {
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: k.config.Name, Namespace: k.config.Namespace, Labels: map[string]string{managedBy: manager},
-		},
-		Type: corev1.SecretTypeDockerConfigJson,
-		Data: map[string][]byte{corev1.DockerConfigJsonKey: content},
+// overdue tells whether a Secret of ours is to be marked as kept anew, or the pod janitor would take it for one that nobody
+// keeps any more.
+func overdue(found *corev1.Secret) bool {
+	if found.Labels[managedBy] != manager || found.Immutable != nil && *found.Immutable {
+		return false
 	}
+	last, err := time.Parse(time.RFC3339, found.Annotations[functionpod.LastUseAnnotation])
+	return err != nil || time.Since(last) > renewal || found.Labels[functionpod.PullSecretLabel] != functionpod.Keeper
+}
+
+// mark says on a Secret whose it is, and that it is kept.
+func mark(secret *corev1.Secret) {
+	if secret.Labels == nil {
+		secret.Labels = map[string]string{}
+	}
+	if secret.Annotations == nil {
+		secret.Annotations = map[string]string{}
+	}
+	secret.Labels[managedBy], secret.Labels[functionpod.PullSecretLabel] = manager, functionpod.Keeper
+	secret.Annotations[functionpod.LastUseAnnotation] = time.Now().UTC().Format(time.RFC3339)
+}
+
+func (k *Keeper) secret(content []byte) *corev1.Secret {
+	made := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: k.config.Name, Namespace: k.config.Namespace},
+		Type:       corev1.SecretTypeDockerConfigJson,
+		Data:       map[string][]byte{corev1.DockerConfigJsonKey: content},
+	}
+	mark(made)
+	return made
 }
 
 func (k *Keeper) wrote(ctx context.Context, how string, err error) error {
