@@ -40,6 +40,7 @@ func (c *Cache) lost(ctx context.Context, ref string, known *tag, err error) {
 	}
 	if _, ok := errors.AsType[*NotFoundError](err); ok {
 		c.tags.Remove(ref)
+		c.loaded.forget(ref)
 		c.options.Log.WarnContext(ctx, "image tag is gone", "image", ref, "digest", known.digest, "error", err)
 		return
 	}

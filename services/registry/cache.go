@@ -48,6 +48,10 @@ type Cache struct {
 	images  *lru.Cache[pinned, Image]
 	digests *flights[string, string]
 	configs *flights[pinned, Image]
+	// loaded is what Load has made known.
+	loaded known
+
+	tagLookups, imageLookups counts
 }
 
 // tag is what is known of a reference by tag.
@@ -98,8 +102,11 @@ func (c *Cache) Seed(ref, digest string) {
 	if given, err := givenDigest(ref); given != "" || err != nil {
 		return
 	}
-	c.tags.ContainsOrAdd(ref, &tag{digest: digest, asked: c.now() - c.options.TTL})
+	c.tags.ContainsOrAdd(ref, c.seed(digest))
 }
+
+// seed returns a tag that is to be asked for again at its next use.
+func (c *Cache) seed(digest string) *tag { return &tag{digest: digest, asked: c.now() - c.options.TTL} }
 
 // now is the time since the cache's start, which no change of the clock disturbs. It is above 0.
 func (c *Cache) now() time.Duration { return time.Since(c.start) }
@@ -114,14 +121,21 @@ func (c *Cache) Resolve(ctx context.Context, ref string) (string, error) {
 	if digest, err := givenDigest(ref); digest != "" || err != nil {
 		return digest, err
 	}
-	known, ok := c.tags.Get(ref)
+	digest, how, err := c.resolve(ctx, ref)
+	c.tagLookups.add(how, err)
+	return digest, err
+}
+
+func (c *Cache) resolve(ctx context.Context, ref string) (string, result, error) {
+	known, ok := c.known(ref)
 	if !ok {
-		return c.digests.do(ctx, ref)
+		digest, err := c.digests.do(ctx, ref)
+		return digest, miss, err
 	}
 	now := c.now()
 	age := now - known.asked
 	if age < c.options.TTL {
-		return known.digest, nil
+		return known.digest, hit, nil
 	}
 	failed := time.Duration(known.failed.Load())
 	// One caller has waited in this outage. That is enough.
@@ -132,11 +146,24 @@ func (c *Cache) Resolve(ctx context.Context, ref string) (string, error) {
 	if !outage || now-failed >= min(refreshPause, c.options.TTL/2) {
 		c.digests.begin(ref)
 	}
-	return known.digest, nil
+	return known.digest, stale, nil
+}
+
+// known returns what is known of a tag.
+func (c *Cache) known(ref string) (*tag, bool) {
+	if said, ok := c.tags.Get(ref); ok {
+		return said, true
+	}
+	digest, ok := c.loaded.digest(ref)
+	if !ok {
+		return nil, false
+	}
+	c.Seed(ref, digest)
+	return c.tags.Get(ref)
 }
 
 // refresh waits for the registry's word, but not for long.
-func (c *Cache) refresh(ctx context.Context, ref string, known *tag) (string, error) {
+func (c *Cache) refresh(ctx context.Context, ref string, known *tag) (string, result, error) {
 	asking := c.digests.begin(ref)
 	patience := time.NewTimer(c.options.Patience)
 	defer patience.Stop()
@@ -144,14 +171,14 @@ func (c *Cache) refresh(ctx context.Context, ref string, known *tag) (string, er
 	case <-asking.done:
 		var gone *NotFoundError
 		if asking.err == nil || errors.As(asking.err, &gone) {
-			return asking.value, asking.err
+			return asking.value, miss, asking.err
 		}
 	case <-patience.C:
 		known.failed.Store(int64(c.now()))
 	case <-ctx.Done():
-		return "", context.Cause(ctx)
+		return "", miss, context.Cause(ctx)
 	}
-	return known.digest, nil
+	return known.digest, stale, nil
 }
 
 // Image returns what is to be known of the image with this digest in the repository of ref. The registry is asked once; the
@@ -160,11 +187,17 @@ func (c *Cache) Image(ctx context.Context, ref, digest string) (Image, error) {
 	repository, _, _ := image.Split(ref)
 	key := pinned{repository, digest}
 	found, ok := c.images.Get(key)
+	how, err := hit, error(nil)
 	if !ok {
-		var err error
-		if found, err = c.configs.do(ctx, key); err != nil {
-			return Image{}, err
-		}
+		found, ok = c.loaded.image(key)
+	}
+	if !ok {
+		how = miss
+		found, err = c.configs.do(ctx, key)
+	}
+	c.imageLookups.add(how, err)
+	if err != nil {
+		return Image{}, err
 	}
 	found.Reference = ref
 	return found, nil
