@@ -35,6 +35,8 @@ type Options struct {
 	Exec Exec
 	// Pod configures the pod evaluator.
 	Pod Pod
+	// Images says what images are, and which ones may run in pods.
+	Images Images
 	// Registry configures access to image registries.
 	Registry Registry
 }
@@ -89,8 +91,19 @@ type Pod struct {
 	Frontend string
 	// Injection says how the wrapper server comes into pods: auto, image-volume, init-container.
 	Injection string
-	// ImageTTL is how long what a tag means is taken for granted.
-	ImageTTL time.Duration
+}
+
+// Images says what images are, and which ones may run in pods.
+type Images struct {
+	// TTL is how long what a tag means is taken for granted.
+	TTL time.Duration
+	// Rewrites replace prefixes of references.
+	Rewrites image.Rewrites
+	// Policy is a file that says which images may run; "" permits all.
+	Policy string
+	// Warmed is the image warmer's file of known images, and Kept a file that keeps what this function runner has learnt; "" for
+	// none.
+	Warmed, Kept string
 }
 
 // Registry configures access to image registries.
@@ -146,7 +159,12 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.DurationVar(&o.Pod.ReadyTimeout, "pod-ready-timeout", 2*time.Minute, "how long a function pod may take to get ready")
 	f.StringVar(&o.Pod.Frontend, "pod-frontend", "auto", "how function pods are reached: service, pod-ip, or auto, which is the address, but the Service where a service mesh has added a sidecar")
 	f.StringVar(&o.Pod.Injection, "wrapper-injection", "auto", "how the wrapper server comes into function pods of the built-in template: image-volume, init-container, or auto by what the cluster can do")
-	f.DurationVar(&o.Pod.ImageTTL, "image-ttl", 5*time.Minute, "how long the image that a tag names is taken for granted; then the registry is asked again")
+
+	f.DurationVar(&o.Images.TTL, "image-ttl", 5*time.Minute, "how long the image that a tag names is taken for granted; then the registry is asked again")
+	f.Var(&o.Images.Rewrites, "image-rewrite", "FROM=TO: function pods run images below TO where calls name those below FROM, such as a mirror's; may be given more than once, the longest FROM counts")
+	f.StringVar(&o.Images.Policy, "image-policy", "", "file that says which images function pods may run; empty permits all")
+	f.StringVar(&o.Images.Warmed, "image-metadata", "", "file of known images that the image warmer has made; a missing one is waited for")
+	f.StringVar(&o.Images.Kept, "image-cache-file", "", "file in which the images that are known are kept over a restart; empty keeps them in memory alone")
 
 	f.BoolVar(&o.Registry.Private, "enable-private-registries", false, "use the credentials of --registry-auth-secret-path")
 	f.StringVar(&o.Registry.AuthPath, "registry-auth-secret-path", "/var/tmp/config-secret/.dockerconfigjson", "docker config file with credentials of registries")

@@ -67,7 +67,7 @@ func (o *Options) rules() []flags.Rule {
 		flags.That(p.ReadyTimeout > 0, "pod-ready-timeout", p.ReadyTimeout, positive),
 		flags.That(slices.Contains(frontends, p.Frontend), "pod-frontend", p.Frontend, "one of "+strings.Join(frontends, ", ")),
 		flags.That(slices.Contains(injections, p.Injection), "wrapper-injection", p.Injection, "one of "+strings.Join(injections, ", ")),
-		flags.That(p.ImageTTL > 0, "image-ttl", p.ImageTTL, positive),
+		flags.That(o.Images.TTL > 0, "image-ttl", o.Images.TTL, positive),
 		flags.That(dnsName.MatchString(r.AuthSecret), "registry-auth-secret-name", r.AuthSecret, "the name of a Secret"),
 	}
 }

@@ -6,6 +6,7 @@ package pods
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -48,14 +49,18 @@ type Pods struct {
 	settings  *podsettings.Store
 	templates *podmanager.TemplateLoader
 	images    *registry.Cache
+	// resolver is what of the images may run.
+	resolver podevaluator.Resolver
 	// trust, keychain and secret are for private registries; the latter two are nil without.
-	trust     *registry.Trust
-	keychain  *registry.Keychain
-	secret    *pullsecret.Keeper
-	manager   *podmanager.Manager
-	evaluator *podevaluator.Evaluator
-	warmer    *podevaluator.Warmer
-	prepared  *podevaluator.Preparer
+	trust    *registry.Trust
+	keychain *registry.Keychain
+	secret   *pullsecret.Keeper
+	// background is what goes on beside the calls, each until its context ends.
+	background []func(context.Context)
+	manager    *podmanager.Manager
+	evaluator  *podevaluator.Evaluator
+	warmer     *podevaluator.Warmer
+	prepared   *podevaluator.Preparer
 }
 
 // New returns a pod evaluator that does nothing before Run. Errors say what in the configuration is wrong, or that the API
@@ -70,7 +75,7 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pods{config: c, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.DefaultImagePrefix, c.Log)}
+	p := &Pods{config: c, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
 	p.settings.Load()
 	p.templates, err = podmanager.LoadTemplate(ctx, podmanager.TemplateSource{
 		Client: clientset, Namespace: ownNamespace(), ConfigMap: c.Options.Pod.Template,
@@ -79,8 +84,16 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.images = registry.NewCache(context.WithoutCancel(ctx), registry.NewClient(p.registries(clientset)), registry.CacheOptions{TTL: c.Options.Pod.ImageTTL, Log: c.Log})
-	return p, p.assemble(ctx, clientset)
+	p.images = registry.NewCache(context.WithoutCancel(ctx), registry.NewClient(p.registries(clientset)), registry.CacheOptions{TTL: c.Options.Images.TTL, Log: c.Log})
+	p.know()
+	if err = p.permit(); err == nil {
+		err = p.assemble(ctx, clientset)
+	}
+	if err != nil {
+		p.images.Close()
+		return nil, err
+	}
+	return p, nil
 }
 
 // assemble makes the parts and hands them to each other.
@@ -96,15 +109,15 @@ func (p *Pods) assemble(ctx context.Context, clientset kubernetes.Interface) err
 	}
 	p.manager = podmanager.New(ctx, podmanager.Config{
 		Client: clientset, Namespace: o.Pod.Namespace, Images: p.images, Templates: p.templates, Limits: p.limits,
-		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL, TagTTL: o.Pod.ImageTTL,
+		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL, TagTTL: o.Images.TTL,
 		Endpoint:      endpoint.Options{MaxMessageSize: o.Limits.MaxMessageSize, Dial: p.instrumented()},
 		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), PullSecrets: p.pullSecrets(), Metrics: podMetrics, Log: p.config.Log,
 	})
-	if err := p.manager.Observe(meter); err != nil {
+	if err := errors.Join(p.manager.Observe(meter), p.images.Observe(meter)); err != nil {
 		return fmt.Errorf("make the metrics: %w", err)
 	}
 	p.evaluator = podevaluator.New(podevaluator.Config{
-		Prefix: o.DefaultImagePrefix, Resolver: p.images, Pods: p.manager, Metrics: callMetrics,
+		Reference: o.Reference, Resolver: p.resolver, Pods: p.manager, Metrics: callMetrics,
 		MaxTime: func(reference string) time.Duration { return p.settings.For(reference).MaxEvaluationTime.Duration },
 		Tracer:  p.config.Telemetry.Traces.Tracer("github.com/krmfn/krmfn/function-runner"),
 	})
@@ -113,6 +126,8 @@ func (p *Pods) assemble(ctx context.Context, clientset kubernetes.Interface) err
 		Always: func() []string { return p.settings.All(func(s podsettings.Settings) bool { return s.MinPods > 0 }) },
 	}
 	p.prepared = podevaluator.NewPreparer(ctx, p.evaluator)
+	p.background = append(p.background, p.warmer.Run, p.watchSettings,
+		func(ctx context.Context) { p.templates.Watch(ctx, p.manager.Changed) })
 	return nil
 }
 
@@ -142,11 +157,8 @@ func (p *Pods) Run(ctx context.Context, ready func()) error {
 	defer group.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	group.Go(func() { p.warmer.Run(ctx) })
-	group.Go(func() { p.templates.Watch(ctx, p.manager.Changed) })
-	group.Go(func() { p.watchSettings(ctx) })
-	if p.secret != nil {
-		group.Go(func() { p.secret.Run(ctx) })
+	for _, run := range p.background {
+		group.Go(func() { run(ctx) })
 	}
 	group.Go(func() { p.tellReady(ctx, ready) })
 	return p.manager.Run(ctx)

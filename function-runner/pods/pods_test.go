@@ -135,7 +135,7 @@ func TestLimits(t *testing.T) {
 	if err := os.WriteFile(c.Options.Pod.CacheConfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := &Pods{config: c, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, "r.io", c.Log)}
+	p := &Pods{config: c, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
 	p.settings.Load()
 	flags := pool.Config{MaxPods: 1, Waitlist: 2, PerPod: 8, MaxWaiting: 1000, TTL: 30 * time.Minute}
 	own, warm := flags, flags

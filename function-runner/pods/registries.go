@@ -27,6 +27,7 @@ func (p *Pods) registries(client kubernetes.Interface) registry.Options {
 	p.secret = pullsecret.New(pullsecret.Config{
 		Client: client, Namespace: o.Pod.Namespace, Name: o.Registry.AuthSecret, File: o.Registry.AuthPath, Log: p.config.Log,
 	})
+	p.background = append(p.background, p.secret.Run)
 	return registry.Options{Keychain: p.keychain, Transport: p.trust}
 }
 

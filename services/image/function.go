@@ -14,7 +14,8 @@ import (
 // prefix; with tag in place of any tag and digest of the image, where tag is not empty; with the default tag where it
 // has neither tag nor digest.
 //
-// Errors: image or tag is outside the grammar, or tag is a version constraint, which takes a registry to resolve.
+// Errors: image or tag is outside the grammar, or tag is a version constraint, which takes a registry to resolve; see
+// FunctionConstraint.
 func ForFunction(name, tag, prefix string) (string, error) {
 	ref, err := Resolve(name, prefix)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/image"
 )
 
 // maxAttempts is how often a call is sent that no pod has begun with. Each time the pod that refused it gets no more calls before
@@ -39,10 +38,10 @@ type Pods interface {
 
 // Config is what an evaluator needs.
 type Config struct {
-	// Prefix is put before images without a slash.
-	Prefix   string
-	Resolver Resolver
-	Pods     Pods
+	// Reference returns what is pulled for an image that calls name.
+	Reference func(image string) (string, error)
+	Resolver  Resolver
+	Pods      Pods
 	// MaxTime returns the most time that an evaluation of a function may take, by its resolved reference; 0 for no limit.
 	MaxTime func(reference string) time.Duration
 	Tracer  trace.Tracer
@@ -64,7 +63,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 	if req.Image == "" {
 		return evaluation.Response{}, &evaluation.NotFoundError{}
 	}
-	reference, err := image.Resolve(req.Image, e.config.Prefix)
+	reference, err := e.config.Reference(req.Image)
 	if err != nil {
 		return evaluation.Response{}, &evaluation.StartError{Image: req.Image, Err: err}
 	}

@@ -10,7 +10,6 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
-	"github.com/krmfn/krmfn/services/image"
 )
 
 const (
@@ -45,7 +44,7 @@ func NewPreparer(ctx context.Context, e *Evaluator) *Preparer {
 // the pod.
 func (p *Preparer) Prepare(ctx context.Context, name string) *evaluatorv1.PreparedFunction {
 	prepared := &evaluatorv1.PreparedFunction{State: evaluatorv1.PrepareState_PREPARE_STATE_STARTING, Evaluator: evaluationv1.Evaluator_EVALUATOR_POD}
-	reference, err := image.Resolve(name, p.evaluator.config.Prefix)
+	reference, err := p.evaluator.config.Reference(name)
 	if err != nil {
 		prepared.State, prepared.Message = evaluatorv1.PrepareState_PREPARE_STATE_FAILED, err.Error()
 		return prepared

@@ -11,22 +11,22 @@ import (
 	"reflect"
 	"slices"
 	"sync/atomic"
-
-	"github.com/krmfn/krmfn/services/image"
 )
 
 // Store has the settings that are in force. Reading it may be done by any number of goroutines at once.
 type Store struct {
-	file, prefix string
-	log          *slog.Logger
-	settings     atomic.Pointer[map[string]Settings]
+	file      string
+	reference func(image string) (string, error)
+	log       *slog.Logger
+	settings  atomic.Pointer[map[string]Settings]
 	// logged are the latest troubles that were logged, so that a recheck does not repeat them.
 	logged []string
 }
 
-// NewStore returns the settings of a file, which is not read yet. Short names in it get the prefix.
-func NewStore(file, prefix string, log *slog.Logger) *Store {
-	s := &Store{file: file, prefix: prefix, log: log}
+// NewStore returns the settings of a file, which is not read yet. reference makes of an image in it what calls of it are
+// resolved to.
+func NewStore(file string, reference func(image string) (string, error), log *slog.Logger) *Store {
+	s := &Store{file: file, reference: reference, log: log}
 	s.settings.Store(&map[string]Settings{})
 	return s
 }
@@ -68,7 +68,7 @@ func (s *Store) Load() bool {
 	}
 	loaded := make(map[string]Settings, len(settings))
 	for _, one := range settings {
-		if reference, err := image.Resolve(one.Image, s.prefix); err == nil {
+		if reference, err := s.reference(one.Image); err == nil {
 			loaded[reference] = one
 		}
 	}

@@ -1,0 +1,67 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package knownimages lets function runners know images without asking registries: from the file that the image warmer has
+// made, and from what this function runner has learnt before it was started again.
+package knownimages
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"github.com/krmfn/krmfn/services/imagemetadata"
+	"github.com/krmfn/krmfn/services/registry"
+)
+
+// Cache has the images; see registry.Cache.
+type Cache interface {
+	Load(images []registry.Image)
+	Images() []registry.Image
+}
+
+// file has the format of package imagemetadata, and may be there or not. Functions that it would name can still be asked for, so
+// that trouble with it is logged and no more.
+type file struct {
+	name string
+	log  *slog.Logger
+	// trouble is what was logged last.
+	trouble string
+}
+
+// read returns the file's images, and its content; nil where there is no such file, or it is not understood.
+func (f *file) read() ([]registry.Image, []byte) {
+	content, err := readAll(f.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var images []registry.Image
+	if err == nil {
+		images, err = imagemetadata.Parse(content)
+	}
+	if err != nil {
+		f.troubled("the file of known images cannot be used", err)
+		return nil, nil
+	}
+	f.trouble = ""
+	return images, content
+}
+
+func readAll(name string) ([]byte, error) {
+	opened, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	return io.ReadAll(io.LimitReader(opened, imagemetadata.MaxSize+1))
+}
+
+// troubled logs an error, once until there is another one.
+func (f *file) troubled(what string, err error) {
+	if f.trouble != err.Error() {
+		f.trouble = err.Error()
+		f.log.Warn(what, "file", f.name, "err", err)
+	}
+}

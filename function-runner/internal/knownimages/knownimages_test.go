@@ -1,0 +1,160 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package knownimages
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/krmfn/krmfn/services/imagemetadata"
+	"github.com/krmfn/krmfn/services/registry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// known is a cache.
+type known struct {
+	mu             sync.Mutex
+	loaded, images []registry.Image
+}
+
+func (k *known) Load(images []registry.Image) { k.loaded = images }
+
+func (k *known) Images() []registry.Image {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.images
+}
+
+func (k *known) learn(images ...registry.Image) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.images = append(k.images, images...)
+}
+
+func image(name, digit string) registry.Image {
+	return registry.Image{Reference: "r.io/" + name, Digest: "sha256:" + strings.Repeat(digit, 64), Command: []string{"/fn"}}
+}
+
+func write(t *testing.T, name string, images ...registry.Image) {
+	t.Helper()
+	content, err := imagemetadata.Format(images)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantLoaded(t *testing.T, k *known, want ...registry.Image) {
+	t.Helper()
+	if diff := cmp.Diff(want, k.loaded); diff != "" {
+		t.Errorf("known (-want +got):\n%s", diff)
+	}
+}
+
+func TestWarmed(t *testing.T) {
+	t.Parallel()
+	var text bytes.Buffer
+	k, name := &known{}, filepath.Join(t.TempDir(), "known.yaml")
+	w := NewWarmed(name, k, slog.New(slog.NewTextHandler(&text, nil)), image("kept", "a"))
+	w.Load()
+	wantLoaded(t, k)
+	write(t, name, image("one", "a"))
+	w.Load()
+	wantLoaded(t, k, image("kept", "a"), image("one", "a"))
+	k.loaded = nil
+	w.Load()
+	wantLoaded(t, k)
+	// What cannot be used changes nothing and is said once.
+	for range 2 {
+		if err := os.WriteFile(name, []byte("images: ["), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.Load()
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	w.Load()
+	wantLoaded(t, k)
+	write(t, name, image("one", "b"))
+	w.Load()
+	wantLoaded(t, k, image("kept", "a"), image("one", "b"))
+	if got := text.String(); strings.Count(got, "cannot be used") != 1 || strings.Count(got, "loaded") != 2 || !strings.Contains(got, name) {
+		t.Errorf("log: %s", got)
+	}
+}
+
+func TestKept(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "kept.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		k := &known{}
+		kept := NewKept(name, k, slog.New(slog.DiscardHandler))
+		if got := kept.Load(); got != nil {
+			t.Errorf("Load without a file: %v", got)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			kept.Run(ctx)
+		}()
+		time.Sleep(interval + time.Second)
+		synctest.Wait()
+		if _, err := os.Stat(name); !os.IsNotExist(err) {
+			t.Errorf("a file with nothing in it: %v", err)
+		}
+		k.learn(image("one", "a"))
+		time.Sleep(interval)
+		synctest.Wait()
+		wantContent(t, name, image("one", "a"))
+		k.learn(image("two", "b"))
+		cancel()
+		<-ended
+		wantContent(t, name, image("one", "a"), image("two", "b"))
+	})
+	if left, err := filepath.Glob(name + ".*"); err != nil || left != nil {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func wantContent(t *testing.T, name string, want ...registry.Image) {
+	t.Helper()
+	k := &known{}
+	got := NewKept(name, k, slog.New(slog.DiscardHandler)).Load()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+	wantLoaded(t, k, want...)
+}
+
+// A directory that cannot be written to is said once, and nothing else suffers.
+func TestKeptNowhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		k := &known{images: []registry.Image{image("one", "a")}}
+		kept := NewKept("/does/not/exist/kept.yaml", k, slog.New(slog.NewTextHandler(&text, nil)))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*interval)
+		defer cancel()
+		kept.Run(ctx)
+		if got := text.String(); strings.Count(got, "cannot be kept") != 1 {
+			t.Errorf("log: %s", got)
+		}
+	})
+}

@@ -1,0 +1,106 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package permission_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/function-runner/internal/permission"
+	"github.com/krmfn/krmfn/services/imagepolicy"
+)
+
+const head = "apiVersion: krmfn.dev/v1alpha1\nkind: ImagePolicy\n"
+
+var good, bad = "sha256:" + strings.Repeat("a", 64), "sha256:" + strings.Repeat("b", 64)
+
+// source is a registry that is asked.
+type source struct {
+	digest string
+	asked  []string
+}
+
+func (s *source) Resolve(_ context.Context, reference string) (string, error) {
+	s.asked = append(s.asked, reference)
+	if s.digest == "" {
+		return "", errors.New("registry is down")
+	}
+	return s.digest, nil
+}
+
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		policy, digest, reference string
+		asked                     bool
+		want                      string
+	}{
+		"no policy":            {digest: bad, reference: "r.io/x:latest", asked: true},
+		"permitted":            {policy: "allow: [{prefix: r.io}]", digest: bad, reference: "r.io/x:v1", asked: true},
+		"refused":              {policy: "allow: [{prefix: r.io}]", digest: good, reference: "evil.io/x:v1", want: "evil.io/x"},
+		"floating":             {policy: "floatingTags: refuse", digest: good, reference: "r.io/x:latest", want: "can move"},
+		"digest permitted":     {policy: "allow: [{digest: '" + good + "'}]", digest: good, reference: "r.io/x:v1", asked: true},
+		"digest refused":       {policy: "allow: [{digest: '" + good + "'}]", digest: bad, reference: "r.io/x:v1", asked: true, want: "not permitted"},
+		"given digest refused": {policy: "allow: [{digest: '" + good + "'}]", digest: bad, reference: "r.io/x@" + bad, want: "not permitted"},
+		"registry is down":     {policy: "allow: [{prefix: r.io}]", reference: "r.io/x:v1", asked: true, want: "registry is down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &source{digest: tc.digest}
+			r := newResolver(t, s, tc.policy, slog.New(slog.DiscardHandler))
+			got, err := r.Resolve(t.Context(), tc.reference)
+			if len(s.asked) > 0 != tc.asked {
+				t.Errorf("the registry was asked for %q", s.asked)
+			}
+			if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("Resolve = %q, %v; want an error with %q", got, err, tc.want)
+			}
+			if tc.want == "" && (err != nil || got != tc.digest) {
+				t.Errorf("Resolve = %q, %v; want %q", got, err, tc.digest)
+			}
+		})
+	}
+}
+
+func TestFloatingTagsAreWarnedOfOnce(t *testing.T) {
+	t.Parallel()
+	var text bytes.Buffer
+	r := newResolver(t, &source{digest: good}, "floatingTags: warn", slog.New(slog.NewTextHandler(&text, nil)))
+	for _, reference := range []string{"r.io/x:latest", "r.io/x:latest", "r.io/x:v1.2.3", "r.io/y"} {
+		if _, err := r.Resolve(t.Context(), reference); err != nil {
+			t.Error(err)
+		}
+	}
+	var warned []string
+	for line := range strings.Lines(text.String()) {
+		_, after, _ := strings.Cut(line, "image=")
+		reference, _, _ := strings.Cut(after, " ")
+		warned = append(warned, reference)
+	}
+	if diff := cmp.Diff([]string{"r.io/x:latest", "r.io/y"}, warned); diff != "" {
+		t.Errorf("warned of (-want +got):\n%s", diff)
+	}
+}
+
+func newResolver(t *testing.T, s permission.Source, text string, log *slog.Logger) *permission.Resolver {
+	t.Helper()
+	var policy *imagepolicy.Policy
+	if text != "" {
+		var err error
+		if policy, err = imagepolicy.Parse([]byte(head + text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := permission.NewResolver(s, func() *imagepolicy.Policy { return policy }, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
