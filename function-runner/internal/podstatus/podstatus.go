@@ -36,6 +36,8 @@ type Problem struct {
 	Reason string
 	// Message is what Kubernetes has to say of it, and may be long.
 	Message string
+	// Node is where the pod is; "" before it has a node.
+	Node string
 }
 
 // maxMessage bounds what goes into errors: an Unschedulable message has a clause for each kind of node.
@@ -49,7 +51,11 @@ func (p *Problem) Error() string {
 	if message == "" {
 		return fmt.Sprintf("function pod %s does not start: %s", p.Pod, p.Reason)
 	}
-	return fmt.Sprintf("function pod %s does not start: %s: %s", p.Pod, p.Reason, message)
+	text := fmt.Sprintf("function pod %s does not start: %s: %s", p.Pod, p.Reason, message)
+	if advice := advise(p.Node, p.Reason, p.Message); advice != "" {
+		text += ": " + advice
+	}
+	return text
 }
 
 // hopeless are the reasons of waiting containers that do not go away by themselves soon. The back-off ones repeat what
@@ -64,7 +70,7 @@ var hopeless = []string{
 // Of returns what is to be expected of a pod, and why unless it is coming.
 func Of(pod *corev1.Pod) (Verdict, *Problem) {
 	problem := func(reason, message string) *Problem {
-		return &Problem{Pod: pod.Name, Reason: reason, Message: message}
+		return &Problem{Pod: pod.Name, Reason: reason, Message: message, Node: pod.Spec.NodeName}
 	}
 	status := &pod.Status
 	if status.Phase == corev1.PodFailed || status.Phase == corev1.PodSucceeded {

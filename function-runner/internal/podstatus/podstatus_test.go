@@ -93,6 +93,32 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// A pull that fails says on which side the trouble is.
+func TestPullsThatFail(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		`failed to do request: Head "https://r.io/v2/": tls: failed to verify certificate: x509: certificate signed by unknown authority`: "node n, not the function runner, refuses the registry's certificate",
+		`failed to authorize: unexpected status: 401 Unauthorized`:                                                                        "node n, not the function runner, is refused by the registry: check the pull secrets",
+		`unexpected status from HEAD request: 429 Too Many Requests`:                                                                      "the registry limits how much node n pulls",
+		`no match for platform in manifest: not found`:                                                                                    "not built for the platform of node n",
+		`dial tcp: lookup r.io: no such host`:                                                                                             "node n, not the function runner, cannot reach the registry",
+		`manifest unknown`:                                                                                                                "ErrImagePull: manifest unknown",
+	} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "n"}}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "function", State: corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: message},
+		}}}
+		_, problem := podstatus.Of(pod)
+		if problem == nil || !strings.Contains(problem.Error(), message+": "+want) && !strings.HasSuffix(problem.Error(), want) {
+			t.Errorf("got %v, want %q", problem, want)
+		}
+	}
+	other := &podstatus.Problem{Pod: "p", Reason: "Error", Message: "x509: my own business", Node: "n"}
+	if strings.Contains(other.Error(), "node n") {
+		t.Errorf("a function that fails has advice for nodes: %v", other)
+	}
+}
+
 func TestMessagesAreBounded(t *testing.T) {
 	t.Parallel()
 	problem := &podstatus.Problem{Pod: "p", Reason: "Unschedulable", Message: strings.Repeat("ä", 5000)}
