@@ -86,3 +86,25 @@ func ready(node *corev1.Node) bool {
 	}
 	return false
 }
+
+// TrustRegistry has all nodes trust a registry's certificates if these are of an authority, PEM; without one, none of them. It
+// takes effect with the next pull.
+func (i *Installation) TrustRegistry(ctx context.Context, address string, authority []byte) error {
+	nodes, err := i.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	dir := "/etc/containerd/certs.d/" + address
+	script := fmt.Sprintf(`rm -rf %[1]q`, dir)
+	if authority != nil {
+		hosts := fmt.Sprintf("server = \"https://%[1]s\"\n[host.\"https://%[1]s\"]\n  ca = \"%[2]s/ca.crt\"\n", address, dir)
+		script += fmt.Sprintf(` && mkdir -p %[1]q && printf %%s '%[2]s' >%[1]q/ca.crt && printf %%s '%[3]s' >%[1]q/hosts.toml`, dir, authority, hosts)
+	}
+	for _, node := range nodes.Items {
+		// The node is a container of the same name.
+		if _, err := command.Run(ctx, "docker", "exec", node.Name, "sh", "-c", script); err != nil {
+			return fmt.Errorf("tell node %s of the registry %s: %w", node.Name, address, err)
+		}
+	}
+	return nil
+}

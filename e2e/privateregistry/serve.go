@@ -71,18 +71,19 @@ func (l Login) knows(r *http.Request) bool {
 	return ok && user == l.User && password == l.Password
 }
 
-// grant answers a request for a token. Without a password there is one that permits nothing, as registries with public images
-// give.
+// grant answers a request for a token, as Docker's clients send it, or as those of OAuth 2 do: containerd tries the latter first.
+// Without a password there is one that permits nothing, as registries with public images give.
 func (l Login) grant(w http.ResponseWriter, r *http.Request) {
 	token := "anonymous"
-	if l.knows(r) {
+	switch given := r.PostFormValue("password") != "" || r.Header.Get("Authorization") != ""; {
+	case l.knows(r), r.PostFormValue("username") == l.User && r.PostFormValue("password") == l.Password:
 		token = l.token()
-	} else if r.Header.Get("Authorization") != "" {
+	case given:
 		refuse(w, http.StatusUnauthorized, "UNAUTHORIZED", "incorrect username or password")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]string{"token": token})
+	_ = json.NewEncoder(w).Encode(map[string]string{"token": token, "access_token": token})
 }
 
 // token changes with the password.

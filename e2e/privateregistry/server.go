@@ -36,6 +36,7 @@ type Server struct {
 	login       Login
 	mood        Mood
 	requests    int
+	connections map[net.Conn]struct{}
 }
 
 // Login is how clients prove who they are.
@@ -69,12 +70,12 @@ func Start(ctx context.Context, host string, authority *Authority, login Login) 
 		return nil, fmt.Errorf("start a private registry: %w", err)
 	}
 	quiet := slog.NewLogLogger(slog.DiscardHandler, 0)
-	s := &Server{Address: listener.Addr().String(), content: registry.New(registry.Logger(quiet)), login: login}
+	s := &Server{Address: listener.Addr().String(), content: registry.New(registry.Logger(quiet)), login: login, connections: map[net.Conn]struct{}{}}
 	if err := s.Certify(authority); err != nil {
 		return nil, err
 	}
 	s.http = &http.Server{
-		Handler: http.HandlerFunc(s.serve), ErrorLog: quiet, ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(s.serve), ErrorLog: quiet, ReadHeaderTimeout: time.Minute, ConnState: s.note,
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -92,7 +93,21 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Certify has the registry show a certificate of an authority from now on.
+// note keeps account of the connections.
+func (s *Server) note(connection net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		s.connections[connection] = struct{}{}
+	case http.StateClosed, http.StateHijacked:
+		delete(s.connections, connection)
+	case http.StateActive, http.StateIdle:
+	}
+}
+
+// Certify has the registry show a certificate of an authority from now on. It ends the connections that there are, which would go
+// on under the one before.
 func (s *Server) Certify(authority *Authority) error {
 	host, _, err := net.SplitHostPort(s.Address)
 	if err != nil {
@@ -105,6 +120,9 @@ func (s *Server) Certify(authority *Authority) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.certificate = certificate
+	for connection := range s.connections {
+		_ = connection.Close() // somebody else may have closed it
+	}
 	return nil
 }
 
@@ -115,11 +133,13 @@ func (s *Server) Expect(login Login) {
 	s.login = login
 }
 
-// Be changes the mood.
-func (s *Server) Be(mood Mood) {
+// Be changes the mood, and returns the one before.
+func (s *Server) Be(mood Mood) Mood {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before := s.mood
 	s.mood = mood
+	return before
 }
 
 // Requests returns how many requests there were since it was last called.

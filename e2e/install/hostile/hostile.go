@@ -86,9 +86,17 @@ func New(ctx context.Context, registry string) (*Images, error) {
 	return i, err
 }
 
-// Push pushes an image of a function, as REGISTRY/NAME, where name has the tag. Each call makes an image with a digest of
-// its own, so that no two functions share anything.
+// Push pushes an image of a function, as REGISTRY/NAME, where name has the tag.
 func (i *Images) Push(ctx context.Context, mode Mode, name string) (publish.Image, error) {
+	img, err := i.Image(mode, name)
+	if err != nil {
+		return publish.Image{}, err
+	}
+	return publish.Push(ctx, i.registry+"/"+name, img)
+}
+
+// Image makes an image of a function. Each call makes one with a digest of its own, so that no two functions share anything.
+func (i *Images) Image(mode Mode, name string) (v1.Image, error) {
 	config := v1.Config{Entrypoint: []string{Path, string(mode)}, Labels: map[string]string{
 		"name": name, "made": time.Now().Format(time.RFC3339Nano),
 	}}
@@ -100,11 +108,7 @@ func (i *Images) Push(ctx context.Context, mode Mode, name string) (publish.Imag
 		layer, config.Entrypoint[1] = i.bare, string(Echo)
 	case Echo, Exit, WritesRoot:
 	}
-	img, err := ociimage.Image(runtime.GOARCH, config, layer)
-	if err != nil {
-		return publish.Image{}, err
-	}
-	return publish.Push(ctx, i.registry+"/"+name, img)
+	return ociimage.Image(runtime.GOARCH, config, layer)
 }
 
 // List is a ResourceList that has Echo take its time.

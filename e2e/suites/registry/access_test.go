@@ -1,0 +1,152 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package registry_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
+	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/e2e/install"
+	"github.com/krmfn/krmfn/e2e/install/fixture"
+	"github.com/krmfn/krmfn/e2e/privateregistry"
+)
+
+var _ = Describe("A registry with passwords and an authority of its own", Label("registry"), func() {
+	DescribeTable("is asked by the function runner and by nodes", func(ctx context.Context, bearer bool) {
+		begin := time.Now()
+		registry.Expect(privateregistry.Login{User: user, Password: first, Bearer: bearer})
+		image, digest := push(ctx, fmt.Sprintf("team/private:bearer-%t", bearer))
+		Expect(evaluate(ctx, image)).To(Succeed())
+		pods, err := f.FunctionPods(ctx, image)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(pods).To(HaveLen(1))
+		Expect(pods[0].Spec.ImagePullSecrets).To(ContainElement(corev1.LocalObjectReference{Name: "auth-secret"}))
+		Expect(pods[0].Spec.Containers[0].Image).To(HaveSuffix("@" + digest))
+		noneSees(ctx, begin, first)
+	},
+		Entry("with basic authentication", false),
+		Entry("with bearer tokens", true),
+	)
+
+	It("says at once that a password is wrong, and makes no pod", func(ctx context.Context) {
+		begin := time.Now()
+		registry.Expect(privateregistry.Login{User: user, Password: "another"})
+		DeferCleanup(func() { registry.Expect(privateregistry.Login{User: user, Password: first}) })
+		image, _ := push(ctx, "team/refused:v1")
+		watch := f.Watch(ctx)
+		Expect(failure(ctx, image)).To(MatchError(SatisfyAll(ContainSubstring("UNAUTHORIZED"), ContainSubstring("check the image's name and the credentials"))))
+		Expect(watch.Most(image)).To(BeZero())
+		noneSees(ctx, begin, first)
+	})
+
+	It("says which side does not trust its authority", func(ctx context.Context) {
+		other := newAuthority("other authority")
+		Expect(registry.Certify(other)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) {
+			Expect(registry.Certify(authority)).To(Succeed())
+			trust(ctx, authority)
+			nodesTrust(ctx, authority)
+		})
+		image, _ := push(ctx, "team/untrusted:v1")
+		By("trusting it nowhere")
+		Expect(failure(ctx, image)).To(MatchError(SatisfyAll(
+			ContainSubstring("the function runner, not a node"), ContainSubstring(other.Name), ContainSubstring("ca.crt"))))
+		By("trusting it in the function runner alone")
+		trust(ctx, authority, other)
+		Eventually(ctx, func() error { return failure(ctx, image) }).WithTimeout(mounted).WithPolling(2 * time.Second).Should(
+			MatchError(SatisfyAll(ContainSubstring("not the function runner, refuses the registry's certificate"), ContainSubstring("x509"))))
+		By("trusting it on nodes, too")
+		nodesTrust(ctx, other)
+		Expect(evaluate(ctx, image)).To(Succeed())
+	})
+})
+
+var _ = Describe("Under load, without a call that fails", Label("registry"), func() {
+	It("the password is changed", func(ctx context.Context) {
+		begin := time.Now()
+		warm, _ := push(ctx, "team/warm:password")
+		Expect(evaluate(ctx, warm)).To(Succeed())
+		calls := f.Load(ctx, f.Callers(ctx, 4), warm, 20*time.Millisecond)
+		DeferCleanup(func(ctx context.Context) {
+			registry.Expect(privateregistry.Login{User: user, Password: first})
+			login(ctx, first)
+		})
+		registry.Expect(privateregistry.Login{User: user, Password: second})
+		login(ctx, second)
+		Eventually(ctx, pullPassword).WithArguments(ctx).WithTimeout(mounted).WithPolling(time.Second).Should(Equal(user + ":" + second))
+		cold, _ := push(ctx, "team/cold:password")
+		Eventually(ctx, func() error { return evaluate(ctx, cold) }).WithTimeout(mounted).WithPolling(time.Second).Should(Succeed())
+		fixture.AwaitCalls(ctx, calls, 100)
+		Expect(calls.Stop()).To(BeEmpty())
+		noneSees(ctx, begin, first, second)
+	})
+
+	It("the authority is changed", func(ctx context.Context) {
+		next := newAuthority("next authority")
+		warm, _ := push(ctx, "team/warm:authority")
+		Expect(evaluate(ctx, warm)).To(Succeed())
+		calls := f.Load(ctx, f.Callers(ctx, 4), warm, 20*time.Millisecond)
+		DeferCleanup(func(ctx context.Context) {
+			Expect(registry.Certify(authority)).To(Succeed())
+			trust(ctx, authority)
+			nodesTrust(ctx, authority)
+		})
+		trust(ctx, authority, next)
+		nodesTrust(ctx, next)
+		Expect(registry.Certify(next)).To(Succeed())
+		cold, _ := push(ctx, "team/cold:authority")
+		Eventually(ctx, func() error { return evaluate(ctx, cold) }).WithTimeout(mounted).WithPolling(time.Second).Should(Succeed())
+		fixture.AwaitCalls(ctx, calls, 100)
+		Expect(calls.Stop()).To(BeEmpty())
+	})
+})
+
+// pullPassword returns what nodes pull with.
+func pullPassword(ctx context.Context) (string, error) {
+	secret, err := f.Client.CoreV1().Secrets(install.FunctionNamespace).Get(ctx, "auth-secret", metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	var config struct{ Auths map[string]struct{ Auth []byte } }
+	if err := json.Unmarshal(secret.Data[corev1.DockerConfigJsonKey], &config); err != nil {
+		return "", err
+	}
+	return string(config.Auths[registry.Address].Auth), nil
+}
+
+// noneSees looks for passwords where they should not be: in what the function runners have logged, and in all objects but Secrets.
+func noneSees(ctx context.Context, since time.Time, passwords ...string) {
+	GinkgoHelper()
+	text, err := f.Logs(ctx, since)
+	Expect(err).NotTo(HaveOccurred())
+	for _, namespace := range []string{install.Namespace, install.FunctionNamespace} {
+		pods, err := f.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		events, err := f.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		maps, err := f.Client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		deployments, err := f.Client.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		for _, objects := range []any{pods, events, maps, deployments} {
+			content, err := json.Marshal(objects)
+			Expect(err).NotTo(HaveOccurred())
+			text += string(content)
+		}
+	}
+	for _, password := range passwords {
+		Expect(text).NotTo(ContainSubstring(password))
+		Expect(text).NotTo(ContainSubstring(base64.StdEncoding.EncodeToString([]byte(user + ":" + password))))
+	}
+}

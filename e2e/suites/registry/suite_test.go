@@ -1,0 +1,156 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+// Package registry checks that functions come from registries as companies have them, on both sides: the function runner looks
+// their images up, and nodes pull them.
+package registry_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
+	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/krmfn/krmfn/e2e/install/fixture"
+	"github.com/krmfn/krmfn/e2e/install/hostile"
+	"github.com/krmfn/krmfn/e2e/privateregistry"
+)
+
+const (
+	// user and the passwords are those of the registry.
+	user, first, second = "porch", "first-Pa55word", "second-Pa55word"
+	// credentials and authorities are the names of the Secrets that the function runner mounts.
+	credentials, authorities = "e2e-registry-credentials", "e2e-registry-authorities"
+	// patience is how long a call may take that is to succeed, and promptly how long one that is to fail at once.
+	patience, promptly = time.Minute, 20 * time.Second
+	// ttl is how long tags are taken for granted.
+	ttl = 4 * time.Second
+	// mounted is how long it may take until a function runner has a Secret that was changed.
+	mounted = 2 * time.Minute
+)
+
+var (
+	f         *fixture.Fixture
+	registry  *privateregistry.Server
+	authority *privateregistry.Authority
+)
+
+func TestRegistry(t *testing.T) { //nolint:paralleltest // Ginkgo has its own way of it
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Private registries")
+}
+
+var _ = BeforeSuite(func(ctx context.Context) {
+	f = fixture.Open(ctx)
+	host, _, err := net.SplitHostPort(f.Registry)
+	Expect(err).NotTo(HaveOccurred())
+	authority = newAuthority("first authority")
+	registry, err = privateregistry.Start(context.WithoutCancel(ctx), host, authority, privateregistry.Login{User: user, Password: first})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(registry.Close)
+	trust(ctx, authority)
+	login(ctx, first)
+	nodesTrust(ctx, authority)
+	DeferCleanup(func(ctx context.Context) {
+		Expect(f.TrustRegistry(ctx, registry.Address, nil)).To(Succeed())
+		Expect(f.DeleteSecret(ctx, credentials)).To(Succeed())
+		Expect(f.DeleteSecret(ctx, authorities)).To(Succeed())
+	})
+	f.Configure(ctx, values())
+})
+
+var _ = AfterEach(func(ctx context.Context) {
+	if registry.Be(privateregistry.Well) == privateregistry.Throttling {
+		time.Sleep(privateregistry.RetryAfter)
+	}
+	f.Clean(ctx)
+})
+
+// values have the function runner use the registry.
+func values() map[string]any {
+	return map[string]any{
+		"pods": map[string]any{
+			"maxParallelPodsPerFunction": 2, "maxWaitlistLength": 1, "scanInterval": "1s", "readyTimeout": "30s",
+		},
+		"images":            map[string]any{"ttl": ttl.String()},
+		"privateRegistries": map[string]any{"credentialsSecret": credentials, "caSecret": authorities},
+	}
+}
+
+func newAuthority(name string) *privateregistry.Authority {
+	GinkgoHelper()
+	made, err := privateregistry.NewAuthority(name)
+	Expect(err).NotTo(HaveOccurred())
+	return made
+}
+
+// login gives the function runner a password for the registry.
+func login(ctx context.Context, password string) {
+	GinkgoHelper()
+	auth := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+	config, err := json.Marshal(map[string]any{"auths": map[string]any{registry.Address: map[string]string{"auth": auth}}})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(f.PutSecret(ctx, credentials, corev1.SecretTypeDockerConfigJson, map[string][]byte{corev1.DockerConfigJsonKey: config})).To(Succeed())
+}
+
+// trust has the function runner trust authorities.
+func trust(ctx context.Context, all ...*privateregistry.Authority) {
+	GinkgoHelper()
+	Expect(f.PutSecret(ctx, authorities, corev1.SecretTypeOpaque, map[string][]byte{"ca.crt": joined(all)})).To(Succeed())
+}
+
+// nodesTrust has the nodes trust authorities.
+func nodesTrust(ctx context.Context, all ...*privateregistry.Authority) {
+	GinkgoHelper()
+	Expect(f.TrustRegistry(ctx, registry.Address, joined(all))).To(Succeed())
+}
+
+func joined(all []*privateregistry.Authority) []byte {
+	var text []byte
+	for _, one := range all {
+		text = slices.Concat(text, one.PEM)
+	}
+	return text
+}
+
+// push puts a function there that no other spec has, and returns its image and digest.
+func push(ctx context.Context, tagged string) (image, digest string) {
+	GinkgoHelper()
+	made, err := f.Images.Image(hostile.Echo, tagged)
+	Expect(err).NotTo(HaveOccurred())
+	image, digest, err = registry.Push(ctx, tagged, made)
+	Expect(err).NotTo(HaveOccurred())
+	return image, digest
+}
+
+// evaluate calls a function that returns what it gets.
+func evaluate(ctx context.Context, image string) error {
+	GinkgoHelper()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	out, err := f.Caller(ctx).Evaluate(ctx, image, hostile.List(0))
+	if err == nil {
+		Expect(string(out)).To(Equal(string(hostile.List(0))))
+	}
+	return err
+}
+
+// failure calls a function that is to fail before a caller loses patience, and returns the error.
+func failure(ctx context.Context, image string) error {
+	GinkgoHelper()
+	ctx, cancel := context.WithTimeout(ctx, promptly)
+	defer cancel()
+	_, err := f.Caller(ctx).Evaluate(ctx, image, hostile.List(0))
+	Expect(err).To(HaveOccurred())
+	Expect(ctx.Err()).NotTo(HaveOccurred(), "the caller has lost patience: %v", err)
+	return err
+}
