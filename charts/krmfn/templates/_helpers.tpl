@@ -16,12 +16,202 @@ app.kubernetes.io/part-of: porch
 {{- /* Reference of one of krmfn's images: include "krmfn.image" (list . "NAME"). */ -}}
 {{- define "krmfn.image" -}}
 {{- $root := index . 0 -}}
-{{- $root.Values.image.registry }}/{{ index . 1 }}:{{ $root.Values.image.tag | default $root.Chart.AppVersion }}
+{{- $name := index . 1 -}}
+{{- with $root.Values.image -}}
+{{- .registry }}/{{ $name }}:{{ index .tags $name | default .tag | default $root.Chart.AppVersion }}
+{{- end }}
 {{- end }}
 
 {{- /* Name of the ConfigMap with the template of function pods; empty where there is none. */ -}}
 {{- define "krmfn.functionPodTemplate" -}}
 {{- with .Values.functionPodTemplate -}}
 {{- .name | default (ternary "kpt-function-eval-pod-template" "" (not (empty .pod))) }}
+{{- end }}
+{{- end }}
+
+{{- /* Security context of all pods that the chart makes. */ -}}
+{{- define "krmfn.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+fsGroup: 10001
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- /* Security context of their containers. */ -}}
+{{- define "krmfn.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{- /* Where the pods of a component run, and with which pull secrets: include "krmfn.placement" (list . COMPONENT). */ -}}
+{{- define "krmfn.placement" -}}
+{{- $root := index . 0 -}}
+{{- with $root.Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with index . 1 }}
+{{- with .nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Environment that sends telemetry to Prometheus, but for what the user sets: include "krmfn.telemetry" (list NAME EXTRAENV). */ -}}
+{{- define "krmfn.telemetry" -}}
+{{- $given := list }}
+{{- range index . 1 }}
+{{- $given = append $given .name }}
+{{- end }}
+{{- range $name, $value := dict
+    "OTEL_METRICS_EXPORTER" "prometheus" "OTEL_EXPORTER_PROMETHEUS_HOST" "0.0.0.0" "OTEL_EXPORTER_PROMETHEUS_PORT" "9464"
+    "OTEL_TRACES_EXPORTER" "none" "OTEL_SERVICE_NAME" (index . 0) }}
+{{- if not (has $name $given) }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+{{- end }}
+{{- end }}
+{{- with index . 1 }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- /* Flags, mounts and volumes of private registries, the same for all who ask registries. */ -}}
+{{- define "krmfn.registryFlags" -}}
+{{- with .Values.privateRegistries }}
+{{- if .credentialsSecret }}
+- --enable-private-registries=true
+- --enable-private-registries-tls={{ not (empty .caSecret) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- define "krmfn.registryMounts" -}}
+{{- with .Values.privateRegistries }}
+{{- if .credentialsSecret }}
+- name: registry-credentials
+  mountPath: /var/tmp/config-secret
+  readOnly: true
+{{- if .caSecret }}
+- name: registry-ca
+  mountPath: /var/tmp/tls-secret
+  readOnly: true
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- define "krmfn.registryVolumes" -}}
+{{- with .Values.privateRegistries }}
+{{- if .credentialsSecret }}
+- name: registry-credentials
+  secret:
+    secretName: {{ .credentialsSecret }}
+{{- if .caSecret }}
+- name: registry-ca
+  secret:
+    secretName: {{ .caSecret }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- define "krmfn.rewriteFlags" -}}
+{{- range $from, $to := .Values.images.rewrites }}
+- --image-rewrite={{ $from }}={{ $to }}
+{{- end }}
+{{- end }}
+
+{{- /* Whether there is anything for the image warmer to do. */ -}}
+{{- define "krmfn.warms" -}}
+{{- with .Values.imageWarmer }}
+{{- if and .enabled (or .images .functionConfigs $.Values.functions) }}true{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* Pod of the image warmer: include "krmfn.imageWarmerPod" (list . FLAGS). */ -}}
+{{- define "krmfn.imageWarmerPod" -}}
+{{- $root := index . 0 -}}
+{{- $flags := index . 1 -}}
+{{- with $root.Values.imageWarmer -}}
+metadata:
+  labels:
+    app: image-warmer
+    {{- include "krmfn.labels" $root | nindent 4 }}
+  {{- with .podAnnotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  serviceAccountName: image-warmer
+  enableServiceLinks: false
+  restartPolicy: Never
+  securityContext:
+    {{- include "krmfn.podSecurity" $root | nindent 4 }}
+  {{- with include "krmfn.placement" (list $root .) }}{{ . | trim | nindent 2 }}{{ end }}
+  containers:
+    - name: image-warmer
+      image: {{ include "krmfn.image" (list $root "image-warmer") }}
+      imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+      args:
+        - --namespace={{ $root.Values.functionNamespace.name }}
+        - --pod-cache-config=/pod-cache-config/pod-cache-config.yaml
+        - --function-configs={{ .functionConfigs }}
+        - --metadata-configmap={{ $root.Values.images.metadata }}
+        - --prepull={{ .prepull.enabled }}
+        - --injection={{ $root.Values.pods.wrapperInjection }}
+        - --max-parallel-pulls={{ .prepull.maxParallel }}
+        - --pull-timeout={{ .prepull.timeout }}
+        {{- with .prepull.nodeSelector }}
+        - --node-selector={{ $pairs := list }}{{ range $key, $value := . }}{{ $pairs = append $pairs (printf "%s=%s" $key $value) }}{{ end }}{{ join "," $pairs }}
+        {{- end }}
+        {{- range .prepull.tolerations }}
+        - --toleration={{ . }}
+        {{- end }}
+        {{- with include "krmfn.rewriteFlags" $root }}{{ . | trim | nindent 8 }}{{ end }}
+        {{- with include "krmfn.registryFlags" $root }}{{ . | trim | nindent 8 }}{{ end }}
+        - --log-level={{ $root.Values.logLevel }}
+        {{- range $flags }}
+        - {{ . }}
+        {{- end }}
+        {{- range .images }}
+        - --image={{ . }}
+        {{- end }}
+        {{- range .extraArgs }}
+        - {{ . | quote }}
+        {{- end }}
+      env:
+        - name: WRAPPER_SERVER_IMAGE
+          value: {{ include "krmfn.image" (list $root "wrapper-server") }}
+        {{- with .extraEnv }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      resources:
+        {{- toYaml .resources | nindent 8 }}
+      securityContext:
+        {{- include "krmfn.containerSecurity" $root | nindent 8 }}
+      volumeMounts:
+        - name: pod-cache-config
+          mountPath: /pod-cache-config
+          readOnly: true
+        {{- with include "krmfn.registryMounts" $root }}{{ . | trim | nindent 8 }}{{ end }}
+  volumes:
+    - name: pod-cache-config
+      configMap:
+        name: pod-cache-config
+    {{- with include "krmfn.registryVolumes" $root }}{{ . | trim | nindent 4 }}{{ end }}
 {{- end }}
 {{- end }}
