@@ -21,7 +21,7 @@ const (
 	// RFC 3339. It is up to a quarter of the time to live, and one scan of the function runner, older than the last call.
 	LastUseAnnotation = "krmfn.dev/last-use"
 	// TTLAnnotation has how long the pod may be idle, as a Go duration. A function runner that lives has deleted the pod, or
-	// has renewed LastUseAnnotation, before twice that time has passed since LastUseAnnotation.
+	// has renewed LastUseAnnotation, before twice that time has passed since LastUseAnnotation, or one of its scans later.
 	TTLAnnotation = "krmfn.dev/ttl"
 )
 

@@ -215,3 +215,10 @@ spec:
     {{- with include "krmfn.registryVolumes" $root }}{{ . | trim | nindent 4 }}{{ end }}
 {{- end }}
 {{- end }}
+
+{{- /* Annotations of what runs once the release is uninstalled: include "krmfn.uninstallHook" WEIGHT. */ -}}
+{{- define "krmfn.uninstallHook" -}}
+helm.sh/hook: post-delete
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end }}

@@ -1,0 +1,242 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package simulation is an API server for tests: client-go's fake one, with what that lacks and a sweep relies on, pages and
+// preconditions.
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// Namespace is that of all objects.
+const Namespace = "fns"
+
+// Server answers clients. It may be used by several goroutines.
+type Server struct {
+	Client   *fake.Clientset
+	Metadata *metadatafake.FakeMetadataClient
+
+	mu       sync.Mutex
+	before   func(Request) error
+	requests []Request
+	version  int
+}
+
+// Request is what was asked for.
+type Request struct {
+	Verb, Resource, Name string
+	// List is that of a list, Delete that of a deletion, and Created what is to be made.
+	List    metav1.ListOptions
+	Delete  metav1.DeleteOptions
+	Created runtime.Object
+}
+
+// String returns "delete pods a"; pages after the first are "continue pods".
+func (r Request) String() string {
+	verb := r.Verb
+	if r.List.Continue != "" {
+		verb = "continue"
+	}
+	return strings.TrimSpace(verb + " " + r.Resource + " " + r.Name)
+}
+
+// New returns a server that has pods, Services and Secrets. Each gets a UID and a resource version.
+func New(objects ...metav1.Object) *Server {
+	s := &Server{Client: fake.NewClientset(), version: 100}
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		panic(err)
+	}
+	s.Metadata = metadatafake.NewSimpleMetadataClient(scheme)
+	s.Client.PrependReactor("*", "*", s.react)
+	s.Metadata.PrependReactor("*", "*", s.react)
+	for _, o := range objects {
+		s.Put(o)
+	}
+	return s
+}
+
+// Put makes an object, or puts a new version of it in its place.
+func (s *Server) Put(object metav1.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+	object.SetNamespace(Namespace)
+	object.SetResourceVersion(strconv.Itoa(s.version))
+	if object.GetUID() == "" {
+		object.SetUID(types.UID("uid-" + object.GetName()))
+	}
+	var o runtime.Object
+	resource := ""
+	switch object := object.(type) {
+	case *corev1.Pod:
+		o, resource = object.DeepCopy(), "pods"
+	case *corev1.Service:
+		o, resource = object.DeepCopy(), "services"
+	case *corev1.Secret:
+		o, resource = object.DeepCopy(), "secrets"
+	}
+	_ = s.Client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource(resource), Namespace, object.GetName()) // if it is there
+	if err := s.Client.Tracker().Add(o); err != nil {
+		panic(err)
+	}
+}
+
+// Names returns the pods, Services and Secrets that there are: "pods a".
+func (s *Server) Names() []string {
+	var names []string
+	for _, resource := range []string{"pods", "services", "secrets"} {
+		for _, o := range s.all(resource) {
+			names = append(names, resource+" "+o.GetName())
+		}
+	}
+	return names
+}
+
+// Before has f called before each request is carried out. Its error is the answer.
+func (s *Server) Before(f func(Request) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = f
+}
+
+// Requests returns what was asked for since the last call.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	requests := s.requests
+	s.requests = nil
+	return requests
+}
+
+func (s *Server) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	r := Request{Verb: action.GetVerb(), Resource: action.GetResource().Resource}
+	switch a := action.(type) {
+	case clienttesting.CreateActionImpl:
+		r.Created = a.Object
+	case clienttesting.ListActionImpl:
+		r.List = a.ListOptions
+	case clienttesting.DeleteActionImpl:
+		r.Name, r.Delete = a.Name, a.DeleteOptions
+	case clienttesting.GetActionImpl:
+		r.Name = a.Name
+	}
+	s.mu.Lock()
+	s.requests = append(s.requests, r)
+	before := s.before
+	s.mu.Unlock()
+	if before != nil {
+		if err := before(r); err != nil {
+			return true, nil, err
+		}
+	}
+	switch r.Verb {
+	case "list":
+		return true, s.page(r), nil
+	case "get":
+		answer, err := s.get(action, r.Name)
+		return true, answer, err
+	case "delete":
+		if err := s.precondition(action, r); err != nil {
+			return true, nil, err
+		}
+	}
+	return false, nil, nil
+}
+
+// page returns the part of a list that was asked for; the token of the next one is where that begins.
+func (s *Server) page(r Request) runtime.Object {
+	all := s.all(r.Resource)
+	begin, _ := strconv.Atoi(r.List.Continue) // "" is the beginning
+	end := len(all)
+	meta := metav1.ListMeta{ResourceVersion: "1000"}
+	if r.List.Limit > 0 && begin+int(r.List.Limit) < end {
+		end = begin + int(r.List.Limit)
+		meta.Continue = strconv.Itoa(end)
+	}
+	if r.Resource == "services" {
+		list := &corev1.ServiceList{ListMeta: meta}
+		for _, o := range all[begin:end] {
+			list.Items = append(list.Items, *o.(*corev1.Service))
+		}
+		return list
+	}
+	list := &corev1.PodList{ListMeta: meta}
+	for _, o := range all[begin:end] {
+		list.Items = append(list.Items, *o.(*corev1.Pod))
+	}
+	return list
+}
+
+// all returns the objects of a resource, by name.
+func (s *Server) all(resource string) []metav1.Object {
+	version := corev1.SchemeGroupVersion
+	kind := map[string]string{"pods": "Pod", "services": "Service", "secrets": "Secret"}[resource]
+	list, err := s.Client.Tracker().List(version.WithResource(resource), version.WithKind(kind), Namespace)
+	if err != nil {
+		panic(err)
+	}
+	var all []metav1.Object
+	switch l := list.(type) {
+	case *corev1.PodList:
+		for i := range l.Items {
+			all = append(all, &l.Items[i])
+		}
+	case *corev1.ServiceList:
+		for i := range l.Items {
+			all = append(all, &l.Items[i])
+		}
+	case *corev1.SecretList:
+		for i := range l.Items {
+			all = append(all, &l.Items[i])
+		}
+	}
+	return all
+}
+
+// get returns the metadata of an object, which is all that anybody asks for.
+func (s *Server) get(action clienttesting.Action, name string) (runtime.Object, error) {
+	o, err := s.Client.Tracker().Get(action.GetResource(), action.GetNamespace(), name)
+	if err != nil {
+		return nil, err
+	}
+	secret, ok := o.(*corev1.Secret)
+	if !ok {
+		return nil, fmt.Errorf("a request for a %T", o)
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: secret.ObjectMeta}, nil
+}
+
+// precondition refuses to delete another object than the one that is meant, as API servers do.
+func (s *Server) precondition(action clienttesting.Action, r Request) error {
+	o, err := s.Client.Tracker().Get(action.GetResource(), action.GetNamespace(), r.Name)
+	if err != nil {
+		return err
+	}
+	object, ok := o.(metav1.Object)
+	if !ok {
+		return fmt.Errorf("a %T", o)
+	}
+	p := r.Delete.Preconditions
+	if p == nil {
+		return nil
+	}
+	if p.UID != nil && *p.UID != object.GetUID() || p.ResourceVersion != nil && *p.ResourceVersion != object.GetResourceVersion() {
+		return apierrors.NewConflict(action.GetResource().GroupResource(), r.Name, errors.New("the preconditions do not hold"))
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sweep
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/services/functionpod"
+)
+
+// service decides on the Service of a function pod. It goes with its pod, by the garbage collector of Kubernetes, unless that
+// is broken or the Service is not marked as the pod's.
+func (s *sweeper) service(service *corev1.Service) verdict {
+	made := service.CreationTimestamp.Time
+	if s.rules.All {
+		return all(service, "")
+	}
+	if s.young(service) {
+		return verdict{}
+	}
+	owners := service.OwnerReferences
+	for _, owner := range owners {
+		if owner.APIVersion != "v1" || owner.Kind != "Pod" {
+			return uncertain(fmt.Errorf("belongs to %s %s, want a pod", owner.Kind, owner.Name), "", made)
+		}
+		if s.uids[owner.UID] {
+			return verdict{}
+		}
+	}
+	switch {
+	case len(owners) > 0:
+		return verdict{delete: true, reason: Orphaned, detail: fmt.Sprintf("pod %s is gone", owners[0].Name), since: made}
+	case s.names[service.Name]:
+		return verdict{}
+	}
+	return verdict{delete: true, reason: Orphaned, detail: "has no pod", since: made}
+}
+
+// secret decides on the pull secret.
+func (s *sweeper) secret(secret *metav1.PartialObjectMetadata) verdict {
+	if s.rules.All {
+		return all(secret, "")
+	}
+	if s.young(secret) {
+		return verdict{}
+	}
+	last, err := s.lastUse(secret)
+	if _, noted := secret.Annotations[functionpod.LastUseAnnotation]; !noted {
+		err = errors.New("has no annotation " + functionpod.LastUseAnnotation + ", which the function runner that made it writes")
+	}
+	switch {
+	case err != nil:
+		return uncertain(err, "", last)
+	case s.pullSecrets[secret.Name], !s.lasted(last, s.rules.SecretTTL):
+		return verdict{}
+	}
+	return verdict{delete: true, reason: Unused, detail: "no pod names it", since: last}
+}
+
+// all decides on an object of which nobody is to have any use.
+func all(object metav1.Object, image string) verdict {
+	if object.GetDeletionTimestamp() != nil {
+		return verdict{}
+	}
+	return verdict{delete: true, reason: Uninstalled, image: image, since: object.GetCreationTimestamp().Time}
+}

@@ -1,0 +1,58 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package janitor sweeps the namespace of the function pods: it lists, decides, deletes and tells what it did.
+package janitor
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/krmfn/krmfn/pod-janitor/internal/cluster"
+	"github.com/krmfn/krmfn/pod-janitor/internal/report"
+	"github.com/krmfn/krmfn/pod-janitor/options"
+)
+
+// Config is what a Janitor needs. All of it must be set.
+type Config struct {
+	Options options.Options
+	Cluster *cluster.Cluster
+	Metrics *report.Metrics
+	// Out gets what --output asks for.
+	Out io.Writer
+	Log *slog.Logger
+}
+
+// Janitor sweeps.
+type Janitor struct{ config Config }
+
+// New returns a Janitor that does nothing before Run.
+func New(c Config) *Janitor { return &Janitor{config: c} }
+
+// Run sweeps once, or until ctx ends where there is an interval. Then errors are logged; else the error is that of the sweep. It
+// is called once.
+func (j *Janitor) Run(ctx context.Context) error {
+	interval := j.config.Options.Interval
+	switch {
+	case j.config.Options.Rules.All && !j.config.Options.DryRun:
+		return j.clear(ctx)
+	case interval == 0:
+		_, err := j.sweep(ctx)
+		return err
+	}
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
+	for {
+		if _, err := j.sweep(ctx); err != nil && ctx.Err() == nil {
+			j.config.Log.ErrorContext(ctx, "the sweep failed, the next one follows", "in", interval, "err", err)
+		}
+		timer.Reset(interval)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+	}
+}

@@ -1,0 +1,351 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package janitor_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/krmfn/krmfn/pod-janitor/internal/simulation"
+)
+
+// everything is one object of each sort: those that go, and those that stay.
+func everything() []metav1.Object {
+	const day = 24 * time.Hour
+	used := pod("used", day)
+	used.Annotations = pullSecret(time.Minute).Annotations
+	stuck := pod("stuck", day)
+	stuck.DeletionTimestamp, stuck.Finalizers = new(metav1.NewTime(time.Now().Add(-time.Hour))), []string{"x.io/y"}
+	return []metav1.Object{
+		pod("expired", day), used, stuck, foreign("foreign"), pod("young", time.Minute),
+		service("forgotten", "gone", day), service("used", "used", day), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "other"}},
+		pullSecret(25 * time.Hour),
+	}
+}
+
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, "", everything()...)
+		if err := h.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"pods foreign", "pods stuck", "pods used", "pods young", "services other", "services used"}
+		if diff := cmp.Diff(want, h.server.Names()); diff != "" {
+			t.Errorf("what is left: %s", diff)
+		}
+		want = []string{"Pod expired: deleted", "Pod stuck: left", "Service forgotten: deleted", "Secret auth-secret: deleted"}
+		if diff := cmp.Diff(want, h.actions(t)); diff != "" {
+			t.Error(diff)
+		}
+		n, notes := h.deletions()
+		want = []string{"deleted 1 Pod (expired 1), 1 Service (orphaned 1), 1 Secret (unused 1) in namespace fns"}
+		if diff := cmp.Diff(want, notes); diff != "" || n != 3 {
+			t.Errorf("%d deletions; Events: %s", n, diff)
+		}
+		if strings.Count(h.log.String(), "sweep done") != 1 || !strings.Contains(h.log.String(), "pods=4 services=2 secrets=1 deleted=3") {
+			t.Error(h.log.String())
+		}
+		if err := h.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n, notes := h.deletions(); n != 0 || notes != nil {
+			t.Errorf("the second sweep: %d deletions, Events %q", n, notes)
+		}
+	})
+}
+
+// While a list is on its way pods are used, which it does not say: what counts is how idle they were when it was asked for.
+func TestSlowList(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const ttls = time.Hour + 5*time.Minute
+		h := newHarness(t, "", pod("a", ttls-30*time.Second))
+		h.server.Before(func(r simulation.Request) error {
+			if r.Verb == "list" {
+				time.Sleep(time.Minute)
+			}
+			return nil
+		})
+		for sweep, want := range []int{1, 0} {
+			if err := h.Run(t.Context()); err != nil || len(h.server.Names()) != want {
+				t.Errorf("sweep %d: %v, left: %v", sweep, err, h.server.Names())
+			}
+		}
+	})
+}
+
+func TestDryRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, "--dry-run --max-deletions=2", everything()...)
+		before := h.server.Names()
+		if err := h.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range h.server.Requests() {
+			if r.Verb != "get" && r.Verb != "list" {
+				t.Errorf("a request to %v", r)
+			}
+		}
+		want := []string{"Pod expired: would delete", "Pod stuck: left", "Service forgotten: would delete", "Secret auth-secret: next sweep"}
+		if diff := cmp.Diff(want, h.actions(t)) + cmp.Diff(before, h.server.Names()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// Without a whole list nothing is deleted.
+func TestListErrors(t *testing.T) {
+	t.Parallel()
+	for _, request := range []string{"get secrets auth-secret", "list services", "list pods", "continue pods"} {
+		h := newHarness(t, "", append(everything(), many(500)...)...)
+		h.server.Before(func(r simulation.Request) error {
+			if r.String() == request {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "", errors.New("no"))
+			}
+			return nil
+		})
+		err := h.Run(t.Context())
+		if n, notes := h.deletions(); err == nil || !apierrors.IsForbidden(err) || n != 0 || notes != nil || h.out.Len() != 0 {
+			t.Errorf("%s: %v, %d deletions, Events %q", request, err, n, notes)
+		}
+	}
+}
+
+// What fails is told of and makes the sweep fail; the others are deleted all the same.
+func TestFailedDeletions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, "", many(6)...)
+		h.server.Before(func(r simulation.Request) error {
+			x := schema.GroupResource{Resource: "pods"}
+			switch r.String() {
+			case "delete pods pod-0000", "delete pods pod-0003":
+				return apierrors.NewForbidden(x, r.Name, errors.New("no"))
+			case "delete pods pod-0001":
+				return apierrors.NewNotFound(x, r.Name)
+			case "delete pods pod-0002":
+				return apierrors.NewConflict(x, r.Name, errors.New("changed"))
+			case "create events":
+				return errors.New("no events")
+			}
+			return nil
+		})
+		err := h.Run(t.Context())
+		if err == nil || !strings.HasPrefix(err.Error(), "2 deletions failed, the first of them: delete Pod fns/pod-0000: ") || !apierrors.IsForbidden(err) {
+			t.Error(err)
+		}
+		want := []string{
+			"Pod pod-0000: failed", "Pod pod-0001: gone", "Pod pod-0002: used meanwhile", "Pod pod-0003: failed",
+			"Pod pod-0004: deleted", "Pod pod-0005: deleted",
+		}
+		if diff := cmp.Diff(want, h.actions(t)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// What is lost without harm: an Event. What others do meanwhile is no failure either.
+func TestNoFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, "", many(3)...)
+		h.server.Before(func(r simulation.Request) error {
+			if r.Verb == "create" {
+				return errors.New("no events")
+			}
+			if r.String() == "delete pods pod-0000" {
+				h.server.Put(pod("pod-0001", 24*time.Hour))
+			}
+			return nil
+		})
+		if err := h.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		want := []string{"Pod pod-0000: deleted", "Pod pod-0001: used meanwhile", "Pod pod-0002: deleted"}
+		if diff := cmp.Diff(want, h.actions(t)); diff != "" {
+			t.Error(diff)
+		}
+		if !strings.Contains(h.log.String(), "no events") {
+			t.Error(h.log.String())
+		}
+	})
+}
+
+func TestMaxDeletions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, "--max-deletions=30", many(70)...)
+		for _, want := range []int{40, 10, 0} {
+			if err := h.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := len(h.server.Names()); got != want {
+				t.Errorf("%d pods are left, want %d", got, want)
+			}
+			if got := h.count(t, "next sweep"); got != want {
+				t.Errorf("%d pods wait for the next sweep, want %d", got, want)
+			}
+		}
+	})
+}
+
+// A sweep takes no longer than it may, however slow the API server is and however much there is to delete.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		each  time.Duration
+		least int
+	}{"slow": {7 * time.Second, 8}, "many": {0, 299}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newHarness(t, "--timeout=1m --qps=5", many(400)...)
+				h.server.Before(func(r simulation.Request) error {
+					if r.Verb == "delete" {
+						time.Sleep(tc.each)
+					}
+					return nil
+				})
+				begin := time.Now()
+				err := h.Run(t.Context())
+				if took := time.Since(begin); took > time.Minute+tc.each {
+					t.Errorf("it took %v", took)
+				}
+				left := len(h.server.Names())
+				if deleted := 400 - left; deleted < tc.least || deleted > tc.least+2 {
+					t.Errorf("%d deletions", deleted)
+				}
+				if err == nil || !strings.Contains(err.Error(), "--timeout") || h.count(t, "next sweep") != left {
+					t.Errorf("%d pods are left: %v", left, err)
+				}
+			})
+		})
+	}
+}
+
+// A janitor that is told to end does so between two deletions. Nothing has failed then.
+func TestEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, "", many(10)...)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		h.server.Before(func(r simulation.Request) error {
+			if r.Name == "pod-0002" {
+				cancel()
+			}
+			return nil
+		})
+		if err := h.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		// That one was under way, and is counted.
+		if _, notes := h.deletions(); len(notes) != 1 || !strings.Contains(notes[0], "deleted 3 Pods") {
+			t.Errorf("Events: %q", notes)
+		}
+		if left := h.server.Names(); len(left) != 7 || left[0] != "pods pod-0003" || h.count(t, "next sweep") != 7 {
+			t.Errorf("what is left: %v", left)
+		}
+	})
+}
+
+// With an interval, a sweep that fails is followed by the next one, until the end.
+func TestInterval(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, "--interval=1m", many(1)...)
+		lists := 0
+		h.server.Before(func(r simulation.Request) error {
+			if r.String() != "list pods" {
+				return nil
+			}
+			lists++
+			if lists == 1 || lists == 3 {
+				return errors.New("connection refused")
+			}
+			return nil
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute+30*time.Second)
+		defer cancel()
+		if err := h.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if lists != 5 || len(h.server.Names()) != 0 {
+			t.Errorf("%d sweeps; left: %v", lists, h.server.Names())
+		}
+		if n := strings.Count(h.log.String(), "the sweep failed"); n != 2 {
+			t.Errorf("%d sweeps failed: %s", n, h.log.String())
+		}
+	})
+}
+
+// The end of a janitor that sweeps again and again is no failure, whatever it is at.
+func TestIntervalEnds(t *testing.T) {
+	t.Parallel()
+	for _, request := range []string{"list services", "list pods", "delete pods pod-0001"} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHarness(t, "--interval=1m", many(3)...)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			h.server.Before(func(r simulation.Request) error {
+				if r.String() != request {
+					return nil
+				}
+				cancel()
+				if r.Verb == "list" {
+					return ctx.Err()
+				}
+				return nil
+			})
+			if err := h.Run(ctx); err != nil || strings.Contains(h.log.String(), "the sweep failed") {
+				t.Errorf("%s: %v, %s", request, err, h.log.String())
+			}
+		})
+	}
+}
+
+// What is uninstalled goes as a whole, with what a function runner still makes on its way out, and nothing of others.
+func TestAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		objects := everything()
+		objects = slices.DeleteFunc(objects, func(o metav1.Object) bool { return o.GetName() == "stuck" })
+		h := newHarness(t, "--all --grace=40s", objects...)
+		begin := time.Now()
+		time.AfterFunc(30*time.Second, func() { h.server.Put(pod("late", 0)) })
+		if err := h.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"pods foreign", "services other"}, h.server.Names()); diff != "" {
+			t.Errorf("what is left: %s", diff)
+		}
+		if took := time.Since(begin); took < 70*time.Second || took > 80*time.Second {
+			t.Errorf("it took %v, want the grace after the last object", took)
+		}
+	})
+}
+
+// Function runners that are not uninstalled make pods for ever.
+func TestAllHasAnEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, "--all --timeout=1m", everything()...)
+		if err := h.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "--timeout") {
+			t.Errorf("got error %v", err)
+		}
+	})
+}

@@ -1,0 +1,65 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command pod-janitor deletes the function pods, Services and pull secrets that no function runner needs any more.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/krmfn/krmfn/pod-janitor/internal/cluster"
+	"github.com/krmfn/krmfn/pod-janitor/internal/report"
+	"github.com/krmfn/krmfn/pod-janitor/janitor"
+	"github.com/krmfn/krmfn/pod-janitor/options"
+	"github.com/krmfn/krmfn/services/daemon"
+	"github.com/krmfn/krmfn/services/logging"
+	"github.com/krmfn/krmfn/services/telemetry"
+	"github.com/krmfn/krmfn/services/version"
+)
+
+const name = "pod-janitor"
+
+func main() {
+	o, err := options.Parse(os.Args[1:])
+	daemon.Help(name, "Deletes the function pods that no function runner needs any more.", new(options.Options).Flags(), err)
+	log := logging.New(os.Stderr, o.LogFormat, o.LogLevel)
+	slog.SetDefault(log)
+	if err := run(context.Background(), o, log); err != nil {
+		log.Error("the sweep failed", "err", err)
+		os.Exit(1)
+	}
+}
+
+// run sweeps until it is told to end by SIGTERM or an interrupt; a second one ends the process at once.
+func run(ctx context.Context, o options.Options, log *slog.Logger) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	exporters, err := telemetry.New(ctx, "krmfn-"+name, version.Version())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// What was to be done is done, whether somebody hears of it or not.
+		if err := exporters.Shutdown(ctx); err != nil {
+			log.Warn("the metrics are lost", "err", err)
+		}
+	}()
+	metrics, err := report.NewMetrics(exporters.Metrics)
+	if err != nil {
+		return err
+	}
+	config, err := cluster.Connect(cluster.Config{
+		Namespace: o.Namespace, SecretName: o.SecretName, QPS: o.QPS, Self: cluster.SelfFromEnvironment(),
+	}, o.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	return janitor.New(janitor.Config{
+		Options: o, Cluster: cluster.New(config), Metrics: metrics, Out: os.Stdout, Log: log,
+	}).Run(ctx)
+}

@@ -1,0 +1,91 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package options has the flags of the pod janitor.
+package options
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/krmfn/krmfn/pod-janitor/internal/report"
+	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
+)
+
+// Options are the settings of a pod janitor.
+type Options struct {
+	// Namespace is that of the function pods.
+	Namespace string
+	// SecretName is the name of the pull secret that function runners keep; empty means that none is looked for.
+	SecretName string
+	// Kubeconfig is the file that names the cluster; empty means KUBECONFIG, the cluster that this runs in, or ~/.kube/config.
+	Kubeconfig string
+	// DryRun is whether nothing is deleted.
+	DryRun bool
+	// Output is where what was done, or would be, is told.
+	Output report.Output
+	// Rules are how long objects are left alone.
+	Rules sweep.Rules
+	// QPS is how many deletions are made in a second; MaxDeletions is how many in one sweep.
+	QPS          float64
+	MaxDeletions int
+	// Timeout is how long one sweep may take.
+	Timeout time.Duration
+	// Interval is the pause between sweeps; with 0 there is one sweep.
+	Interval time.Duration
+	// LogLevel is klog's verbosity: 0 errors, 1 warnings, 2 and 3 one line per object, 4 and more debugging.
+	LogLevel int
+	// LogFormat is json or text.
+	LogFormat string
+}
+
+// Default returns the settings that hold where no flag is given.
+func Default() Options {
+	var o Options
+	o.Flags()
+	return o
+}
+
+// Flags returns the flags that set o, and sets o to their defaults.
+func (o *Options) Flags() *pflag.FlagSet {
+	f := pflag.NewFlagSet("pod-janitor", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.StringVar(&o.Namespace, "namespace", "porch-fn-system", "namespace of the function pods")
+	f.StringVar(&o.SecretName, "registry-auth-secret-name", "auth-secret", "name of the pull secret that function runners keep, as they have it; empty means that none is looked for")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty means KUBECONFIG, the cluster that this runs in, or ~/.kube/config")
+	f.BoolVar(&o.Rules.All, "all", false, "delete everything of function runners, used or not, until there has been nothing for --grace: for when they are uninstalled")
+	f.BoolVar(&o.DryRun, "dry-run", false, "delete nothing, and show what would be deleted")
+	f.StringVar((*string)(&o.Output), "output", "", "where what was done is shown: log, or on the standard output table or json; empty means table with --dry-run, else log")
+
+	r := &o.Rules
+	f.DurationVar(&r.Grace, "grace", 5*time.Minute, "how long every object is left alone for certain, and how long a function runner may be late; longer than its --scan-interval")
+	f.DurationVar(&r.PodTTL, "pod-ttl", 30*time.Minute, "how long function pods may be idle that do not say so themselves; the function runners' --pod-ttl")
+	f.DurationVar(&r.WarmerTTL, "warmer-ttl", time.Hour, "how long pods of the image warmer may take")
+	f.DurationVar(&r.SecretTTL, "secret-ttl", 24*time.Hour, "how long the pull secret is kept after a function runner has last renewed it")
+
+	f.Float64Var(&o.QPS, "qps", 5, "deletions in a second")
+	f.IntVar(&o.MaxDeletions, "max-deletions", 500, "most deletions of one sweep; what is left waits for the next one")
+	f.DurationVar(&o.Timeout, "timeout", 4*time.Minute, "how long one sweep may take")
+	f.DurationVar(&o.Interval, "interval", 0, "pause between sweeps, for those who do not run this as a CronJob; 0 means one sweep")
+	f.IntVar(&o.LogLevel, "log-level", 2, "0 logs errors, 1 warnings, 2 and 3 one line per object, 4 and more debugging")
+	f.StringVar(&o.LogFormat, "log-format", "json", "json or text")
+	return f
+}
+
+// Parse reads arguments. The error names every flag that is wrong.
+func Parse(args []string) (Options, error) {
+	var o Options
+	flags := o.Flags()
+	flags.Usage = func() {}
+	if err := flags.Parse(args); err != nil {
+		return Options{}, err
+	}
+	if o.Output == "" {
+		o.Output = report.Log
+		if o.DryRun {
+			o.Output = report.Table
+		}
+	}
+	return o, o.validate(flags.Args())
+}

@@ -1,0 +1,61 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package options_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/pod-janitor/internal/report"
+	"github.com/krmfn/krmfn/pod-janitor/options"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for args, change := range map[string]func(*options.Options){
+		"":                             func(o *options.Options) { o.Output = report.Log },
+		"--dry-run":                    func(o *options.Options) { o.DryRun, o.Output = true, report.Table },
+		"--dry-run --output=log":       func(o *options.Options) { o.DryRun, o.Output = true, report.Log },
+		"--output=json --grace=1m":     func(o *options.Options) { o.Output, o.Rules.Grace = report.JSON, time.Minute },
+		"--qps 0.5 --interval 10s":     func(o *options.Options) { o.Output, o.QPS, o.Interval = report.Log, .5, 10*time.Second },
+		"--registry-auth-secret-name=": func(o *options.Options) { o.Output, o.SecretName = report.Log, "" },
+	} {
+		want := options.Default()
+		change(&want)
+		got, err := options.Parse(strings.Fields(args))
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%q: %v (-want +got):\n%s", args, err, diff)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"--bogus":                       "unknown flag: --bogus",
+		"extra":                         `unexpected argument "extra"`,
+		"--namespace=":                  `--namespace is "", want the name of a namespace`,
+		"--namespace=A_b":               `--namespace is "A_b"`,
+		"--registry-auth-secret-name=/": `--registry-auth-secret-name is "/"`,
+		"--output=xml":                  `--output is "xml", want log, table or json`,
+		"--grace=0s --pod-ttl=-1s":      `--grace is "0s", want more than 0; --pod-ttl is "-1s", want more than 0`,
+		"--warmer-ttl=0s":               `--warmer-ttl is "0s"`,
+		"--secret-ttl=1h":               `--secret-ttl is "1h0m0s", want at least 2h`,
+		"--qps=0":                       `--qps is "0"`,
+		"--qps=Inf":                     `--qps is "+Inf"`,
+		"--qps=NaN":                     `--qps is "NaN"`,
+		"--max-deletions=0":             `--max-deletions is "0"`,
+		"--timeout=0s":                  `--timeout is "0s"`,
+		"--interval=-1s":                `--interval is "-1s", want 0 or more`,
+		"--log-level=-1":                `--log-level is "-1"`,
+		"--log-format=xml":              `--log-format is "xml", want json or text`,
+	} {
+		if _, err := options.Parse(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", args, err, want)
+		}
+	}
+}
