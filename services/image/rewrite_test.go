@@ -133,8 +133,13 @@ func TestRewritesErrors(t *testing.T) {
 // A reference stays one, with its tag and digest; and names of Docker Hub are found as the reference library finds them.
 func FuzzRewrites(f *testing.F) {
 	for _, seed := range [][2]string{
-		{"r.io/a=m.io/b", "r.io/a/x:v1"}, {"docker.io=m.io", "alpine@sha256:" + hex}, {"r.io/a=m.io,r.io=localhost:5000", "r.io/a:v1"},
-		{"a=b", "a:5000"}, {"docker.io/library/a=B", "a:v1"}, {"localhost=x", "localhost:5000/x"}, {"A=b.io", "A/x"},
+		{"r.io/a=m.io/b", "r.io/a/x:v1"},
+		{"docker.io=m.io", "alpine@sha256:" + hex},
+		{"r.io/a=m.io,r.io=localhost:5000", "r.io/a:v1"},
+		{"a=b", "a:5000"},
+		{"docker.io/library/a=B", "a:v1"},
+		{"localhost=x", "localhost:5000/x"},
+		{"A=b.io", "A/x"},
 	} {
 		f.Add(seed[0], seed[1])
 	}

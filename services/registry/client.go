@@ -25,12 +25,12 @@ import (
 
 // Options are a Client's. Zero values mean the defaults.
 type Options struct {
-	// Keychain has the credentials. Default: those of Docker's or Podman's configuration, anonymous without.
+	// Keychain has the credentials; of a *Keychain those for a repository are tried one after the other, up to four. Default:
+	// those of Docker's or Podman's configuration, anonymous without.
 	Keychain authn.Keychain
 	// Transport sends the requests. Default NewTransport(). One that is given is its owner's to close.
 	Transport http.RoundTripper
-	// Architecture is that of the image which is looked into where an index has several, as Go names it. Default: this
-	// process's.
+	// Architecture is that of the image which counts where those of an index differ, as Go names it. Default: this process's.
 	Architecture string
 	// Timeout is the most that one question takes, with its redirects, tokens and repetitions. Default 30 seconds.
 	Timeout time.Duration
@@ -61,14 +61,14 @@ func NewClient(options Options) *Client {
 		c.options.Transport = c.own
 	}
 	if options.Keychain == nil {
-		c.options.Keychain = authn.DefaultKeychain
+		c.options.Keychain = defaultKeychain()
 	}
 	c.options.Architecture = cmp.Or(options.Architecture, runtime.GOARCH)
 	c.options.Timeout = cmp.Or(options.Timeout, defaultTimeout)
 	c.pullers = newLRU[name.Repository, puller](maxPullers)
 	c.remote = []remote.Option{
-		remote.WithAuthFromKeychain(c.options.Keychain),
-		remote.WithTransport(bounded{c.options.Transport}),
+		remote.WithTransport(noting{relinked{bounded{newThrottle(c.options.Transport)}}}),
+		remote.WithJobs(maxAtOnce),
 		remote.WithUserAgent("krmfn/" + version.Version()),
 		// Hiccups only. The longer pauses of the client's own would be spent asleep while a call waits, and to repeat at
 		// once what was one request too many (429) uses up the limit.
@@ -87,7 +87,7 @@ func (c *Client) Close() {
 }
 
 // Digest returns the digest of the manifest, or index, that a reference means now. A reference by digest costs no request.
-// Errors: *NotFoundError, *UnauthorizedError, the context's cause, and others, which may pass.
+// Errors: *NotFoundError, *UnauthorizedError, *ThrottledError, the context's cause, and others, which may pass.
 func (c *Client) Digest(ctx context.Context, ref string) (string, error) {
 	parsed, err := parse(ref)
 	if err != nil {
@@ -133,9 +133,11 @@ func worthGet(err error) bool {
 }
 
 // Image returns what the config says of the image with this digest in the repository of ref, whatever tag or digest ref has.
-// Of an index, it is the config of the linux image for Options.Architecture, or else of the first linux image.
+// Of an index, it is the config of the linux image for Options.Architecture, or else of the first linux image that the
+// registry has; see Image.Platforms for the others, of which up to 64 are read.
 //
-// Errors: *NotFoundError, *UnauthorizedError, *UnusableError, the context's cause, and others, which may pass.
+// Errors: *NotFoundError, *UnauthorizedError, *UnusableError, *ThrottledError, the context's cause, and others, which may
+// pass.
 func (c *Client) Image(ctx context.Context, ref, digest string) (Image, error) {
 	parsed, err := parse(ref)
 	if err != nil {
@@ -150,11 +152,8 @@ func (c *Client) Image(ctx context.Context, ref, digest string) (Image, error) {
 		if err != nil {
 			return err
 		}
-		config, platforms, err := readConfig(manifest, c.options.Architecture)
-		if err != nil {
-			return err
-		}
-		image, err = newImage(ref, digest, config.Config, platforms)
+		r := &reader{puller: p, repository: parsed.Context(), architecture: c.options.Architecture, ref: ref, digest: digest}
+		image, err = r.read(ctx, manifest)
 		return err
 	})
 	return image, err

@@ -228,9 +228,9 @@ func TestDefaults(t *testing.T) {
 func TestArchitectureIsOwnByDefault(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	pushed := s.push(t, "v1", newIndex(t, "linux/s390x", "linux/"+runtime.GOARCH))
+	pushed := s.push(t, "v1", newIndex(t, "linux/s390x /other", "linux/"+runtime.GOARCH))
 	got, err := s.client(registry.Options{}).Image(t.Context(), s.ref("v1"), pushed)
-	if err != nil || got.Command[0] != "linux/"+runtime.GOARCH {
+	if err != nil || got.Command[0] != "/fn" {
 		t.Errorf("Image = %+v, %v", got, err)
 	}
 }

@@ -4,9 +4,13 @@
 package registry
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -15,90 +19,93 @@ import (
 // linux is the only operating system that function pods run on.
 const linux = "linux"
 
-// readConfig returns the config of an image, or of the image for an architecture in an index, and the platforms.
-func readConfig(manifest *remote.Descriptor, architecture string) (*v1.ConfigFile, []string, error) {
-	digest := manifest.Digest.String()
-	switch manifest.MediaType {
-	case types.DockerManifestSchema1, types.DockerManifestSchema1Signed:
-		return nil, nil, &UnusableError{digest, "its manifest has Docker's schema 1, which nodes do not pull: push it again"}
-	case types.OCIImageIndex, types.DockerManifestList:
-		return readIndex(manifest, architecture)
+// reader reads what is to be known of one image.
+type reader struct {
+	puller       *remote.Puller
+	repository   name.Repository
+	architecture string
+	// ref and digest are the image's.
+	ref, digest string
+}
+
+// read reads an image, or the images of an index.
+func (r *reader) read(ctx context.Context, manifest *remote.Descriptor) (Image, error) {
+	switch mediaType := manifest.MediaType; {
+	case mediaType.IsSchema1():
+		return Image{}, &UnusableError{r.digest, "its manifest has Docker's schema 1, which nodes do not pull: push it again"}
+	case mediaType.IsIndex():
+		return r.readIndex(ctx, manifest)
 	}
+	kind, err := artefact(manifest)
+	if err != nil {
+		return Image{}, err
+	}
+	if kind != "" {
+		return Image{}, &UnusableError{r.digest, fmt.Sprintf("it is no image but %s: name the image of a function", oneLine(kind))}
+	}
+	config, err := readConfig(manifest)
+	if err != nil {
+		return Image{}, err
+	}
+	var platforms []string
+	if platform := platformOf(config); platform != nil {
+		platforms = []string{platform.String()}
+		if platform.OS != linux {
+			return Image{}, notLinux(r.digest, platforms)
+		}
+	}
+	image, err := newImage(r.ref, r.digest, config.Config)
+	if err != nil {
+		return Image{}, err
+	}
+	image.Platforms = platforms
+	return image, nil
+}
+
+func readConfig(manifest *remote.Descriptor) (*v1.ConfigFile, error) {
 	image, err := manifest.Image()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	config, err := image.ConfigFile()
-	if err != nil {
-		return nil, nil, err
-	}
+	return image.ConfigFile()
+}
+
+// platformOf returns the platform of a config, or nil where it does not say.
+func platformOf(config *v1.ConfigFile) *v1.Platform {
 	platform := config.Platform()
-	if platform == nil || platform.OS == "" {
-		return config, nil, nil
+	if platform == nil || platform.OS == "" || !speakable(platform) {
+		return nil
 	}
-	if platform.OS != linux {
-		return nil, nil, notLinux(digest, []string{platform.String()})
-	}
-	return config, []string{platform.String()}, nil
+	return platform
 }
 
-func readIndex(manifest *remote.Descriptor, architecture string) (*v1.ConfigFile, []string, error) {
-	index, err := manifest.ImageIndex()
-	if err != nil {
-		return nil, nil, err
-	}
-	list, err := index.IndexManifest()
-	if err != nil {
-		return nil, nil, err
-	}
-	child, platforms := choose(list.Manifests, architecture)
-	if child == nil {
-		return nil, nil, notLinux(manifest.Digest.String(), platforms)
-	}
-	image, err := index.Image(child.Digest)
-	if err != nil {
-		return nil, nil, err
-	}
-	config, err := image.ConfigFile()
-	return config, platforms, err
+// speakable tells whether a platform's name can be handed on.
+func speakable(platform *v1.Platform) bool {
+	name := platform.String()
+	return len(name) <= maxPlatform && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
-// choose returns the linux image for an architecture, else the first linux image, else nil; and all platforms. Attestations,
-// whose platform is unknown/unknown, and other artefacts are no images. An image that does not say counts as linux.
-func choose(manifests []v1.Descriptor, architecture string) (*v1.Descriptor, []string) {
-	var (
-		exact, first *v1.Descriptor
-		platforms    []string
-	)
-	for i := range manifests {
-		child := &manifests[i]
-		if !isImage(child) {
-			continue
-		}
-		if child.Platform != nil {
-			platforms = append(platforms, child.Platform.String())
-			if child.Platform.OS != linux {
-				continue
-			}
-			if exact == nil && child.Platform.Architecture == architecture {
-				exact = child
-			}
-		}
-		if first == nil {
-			first = child
-		}
-	}
-	if exact != nil {
-		return exact, platforms
-	}
-	return first, platforms
+// configTypes are the media types of the configs of images. The odd ones are those of old registries and clients, and what
+// container runtimes take for images.
+var configTypes = map[types.MediaType]bool{
+	types.OCIConfigJSON: true, types.DockerConfigJSON: true,
+	"": true, "application/octet-stream": true, "application/json": true, "text/html": true,
 }
 
-func isImage(child *v1.Descriptor) bool {
-	if p := child.Platform; p != nil && (p.OS == "" || p.OS == "unknown") {
-		return false
+// artefact returns the type of what is no image though its manifest is one of an image: a chart, a WebAssembly module, a
+// signature. It is "" for an image.
+func artefact(manifest *remote.Descriptor) (string, error) {
+	parsed, err := v1.ParseManifest(bytes.NewReader(manifest.Manifest))
+	if err != nil {
+		return "", err
 	}
-	return child.MediaType.IsImage() && (child.ArtifactType == "" || types.MediaType(child.ArtifactType).IsConfig())
+	if configTypes[parsed.Config.MediaType] {
+		return "", nil
+	}
+	if parsed.Config.MediaType == types.OCIEmptyJSON {
+		return cmp.Or(parsed.ArtifactType, string(types.OCIEmptyJSON)), nil
+	}
+	return string(parsed.Config.MediaType), nil
 }
 
 func notLinux(digest string, platforms []string) error {

@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
@@ -60,6 +62,19 @@ func (e *UnusableError) Error() string {
 	return fmt.Sprintf("image %s cannot be run: %s", e.Digest, e.Reason)
 }
 
+// ThrottledError says that a server wants no requests for a while. It is asked nothing until then.
+type ThrottledError struct {
+	// Host is the server, a registry or where its tokens or blobs are, with its port where the request has one.
+	Host string
+	// Until is when it may be asked again: between a second and 15 minutes after its word.
+	Until time.Time
+}
+
+func (e *ThrottledError) Error() string {
+	return fmt.Sprintf("%s wants no more requests until %s: wait until then, use credentials with a higher limit, or a mirror",
+		oneLine(e.Host), e.Until.UTC().Format(time.RFC3339))
+}
+
 // failure is any other error of a registry's client, as one line of bounded length.
 type failure struct {
 	text string
@@ -69,17 +84,23 @@ type failure struct {
 func (e *failure) Error() string { return e.text }
 func (e *failure) Unwrap() error { return e.err }
 
-// explain says what an error of the registry's client means and what to do.
-func explain(err error) error {
+// explain says what an error of the registry's client means and what to do, without the credentials that were sent.
+func explain(err error, sent *secrets) error {
 	if unusable, ok := errors.AsType[*UnusableError](err); ok {
-		return unusable
+		return &UnusableError{unusable.Digest, sent.hide(unusable.Reason)}
 	}
-	text := oneLine(err.Error())
+	if throttled, ok := errors.AsType[*ThrottledError](err); ok {
+		return throttled
+	}
+	text := oneLine(sent.hide(err.Error()))
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		return explainAnswer(text, answer, err)
 	}
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &failure{fmt.Sprintf("the registry's answer is larger than %d bytes: is this the image of a function?", maxBody), err}
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &failure{fmt.Sprintf("the registry's answer is larger than %d bytes: is this the image of a function?", large.Limit), err}
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		text += ": the registry's answer was cut off, try again later"
 	}
 	if _, ok := errors.AsType[net.Error](err); ok {
 		text += ": check the registry's name, and the way to it (network, proxy, certificate authorities)"
@@ -93,8 +114,6 @@ func explainAnswer(text string, answer *transport.Error, err error) error {
 		return &NotFoundError{text, err}
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return &UnauthorizedError{text, err}
-	case code == http.StatusTooManyRequests:
-		text += ": wait, use credentials with a higher limit, or a mirror"
 	case code >= http.StatusInternalServerError:
 		text += ": the registry fails, try again later"
 	}

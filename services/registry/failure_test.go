@@ -27,8 +27,11 @@ func kind(err error) string {
 		missing      *registry.NotFoundError
 		unauthorized *registry.UnauthorizedError
 		unusable     *registry.UnusableError
+		throttled    *registry.ThrottledError
 	)
 	switch {
+	case errors.As(err, &throttled):
+		return "throttled"
 	case errors.As(err, &missing):
 		return "not found"
 	case errors.As(err, &unauthorized):
@@ -54,7 +57,7 @@ func TestAnswersOfARegistry(t *testing.T) {
 		"no registry":    {path: "/v2/", status: 404, body: "nothing here", kind: "other", want: "404 Not Found: nothing here"},
 		"denied":         {path: "/manifests/", status: 403, body: denied, kind: "unauthorized", want: "DENIED: requested access is denied: check the image's name and the credentials"},
 		"unauthorized":   {path: "/manifests/", status: 401, kind: "unauthorized", want: "401 Unauthorized"},
-		"too many":       {path: "/manifests/", status: 429, kind: "other", want: "credentials with a higher limit"},
+		"too many":       {path: "/manifests/", status: 429, kind: "throttled", want: "wait until then, use credentials with a higher limit, or a mirror"},
 		"fails":          {path: "/manifests/", status: 500, body: page, kind: "other", want: "the registry fails, try again later"},
 		"is overloaded":  {path: "/v2/", status: 503, kind: "other", want: "the registry fails, try again later"},
 		"long first":     {path: "/manifests/", status: 400, body: strings.ReplaceAll(page, "\n", "\r"), kind: "other", want: "error page"},

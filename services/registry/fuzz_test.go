@@ -57,6 +57,11 @@ func FuzzImage(f *testing.F) {
 		if err == nil && (len(got.Command) == 0 || got.Command[0] == "" || len(strings.Join(got.Command, "")) > 64<<10) {
 			t.Errorf("Image = %+v", got)
 		}
+		for _, platform := range got.Platforms {
+			if !strings.HasPrefix(platform, "linux") || len(platform) > 128 || len(got.Platforms) > 64 {
+				t.Errorf("Platforms = %q", got.Platforms)
+			}
+		}
 		if err != nil && (len(err.Error()) > 600 || strings.ContainsAny(err.Error(), "\n\r\x00")) {
 			t.Errorf("Image: %q is not one short line", err)
 		}

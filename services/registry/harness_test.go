@@ -4,8 +4,10 @@
 package registry_test
 
 import (
+	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -59,6 +61,25 @@ func newServer(t *testing.T) *server {
 	s.host = strings.TrimPrefix(outer.URL, "https://")
 	s.transport = outer.Client().Transport
 	return s
+}
+
+// local returns a transport for which all names are this machine's.
+func (s *server) local(t *testing.T) *http.Transport {
+	t.Helper()
+	transport, ok := s.transport.(*http.Transport)
+	if !ok {
+		t.Fatalf("transport is a %T", s.transport)
+	}
+	transport = transport.Clone()
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort("127.0.0.1", port))
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	return transport
 }
 
 // answer replaces the registry's answers from now on; nil gives them back.

@@ -14,7 +14,8 @@ import (
 	"github.com/krmfn/krmfn/services/image"
 )
 
-// Image is what a registry says of a function's image.
+// Image is what a registry says of a function's image. Its working directory and environment are not in it: container
+// runtimes honour those of the image by themselves, also where a pod replaces the command.
 type Image struct {
 	// Reference is the image as it was asked for.
 	Reference string
@@ -25,8 +26,9 @@ type Image struct {
 	Command []string
 	// User is the user of the image's config, "user[:group]" by names or numbers; empty means root.
 	User string
-	// Platforms are those of the index, or of the one image that there is, as "linux/amd64" or "linux/arm64/v8". It is empty
-	// where the image does not say. It is shared: do not change it.
+	// Platforms are those on which Command and User are right, as "linux/amd64" or "linux/arm64/v8": the one of the image, or
+	// those linux platforms of the index whose images have the same command and user. It is empty where the image does not
+	// say. It is shared: do not change it.
 	Platforms []string
 }
 
@@ -39,12 +41,14 @@ func (i Image) Pinned() string {
 const (
 	// maxCommand bounds what an image may make its caller keep and hand to Kubernetes, in bytes of command and user.
 	maxCommand = 64 << 10
-	// maxPlatforms bounds the same in the number of platforms; more are left out.
+	// maxPlatforms bounds the images of an index that are read, and so the platforms; more are left out.
 	maxPlatforms = 64
+	// maxPlatform is the most bytes of one's name.
+	maxPlatform = 128
 )
 
-// newImage reads a config.
-func newImage(ref, digest string, config v1.Config, platforms []string) (Image, error) {
+// newImage reads a config, of which it keeps nothing else.
+func newImage(ref, digest string, config v1.Config) (Image, error) {
 	command := slices.Concat(config.Entrypoint, config.Cmd)
 	if len(command) == 0 || command[0] == "" {
 		return Image{}, &UnusableError{digest, "it has neither an entrypoint nor a cmd: set ENTRYPOINT to the function's program"}
@@ -56,8 +60,5 @@ func newImage(ref, digest string, config v1.Config, platforms []string) (Image, 
 	if size > maxCommand {
 		return Image{}, &UnusableError{digest, "its command is longer than 64 KiB: move it to a script"}
 	}
-	return Image{
-		Reference: ref, Digest: digest, Command: command, User: config.User,
-		Platforms: platforms[:min(len(platforms), maxPlatforms)],
-	}, nil
+	return Image{Reference: ref, Digest: digest, Command: command, User: config.User}, nil
 }

@@ -36,8 +36,9 @@ type KeychainOptions struct {
 }
 
 // Keychain has the credentials of a docker config file: auths, credHelpers and credsStore. Of auths, the most specific key
-// counts; keys are matched as the kubelet does, and may have a scheme, /v1/ or /v2/, a port, a path, and * within a part of
-// the host's name. A file that changes is in force a second later; one that cannot be understood changes nothing.
+// counts, and a Client tries the others that match where a registry refuses it. Keys are matched as the kubelet does, and may
+// have a scheme, /v1/ or /v2/, a port, a path, and * within a part of the host's name. A file that changes is in force a
+// second later; one that cannot be understood changes nothing.
 //
 // A helper for the registry comes first, then auths, then the general store; then for the catalog's images Default; then
 // nothing. It may be used by any number of goroutines at once.
@@ -72,7 +73,7 @@ func NewKeychain(options KeychainOptions) *Keychain {
 		options: options, running: make(chan struct{}, maxHelpers), config: &dockerConfig{}, failing: map[string]bool{},
 	}
 	if options.Default == nil {
-		k.options.Default = authn.DefaultKeychain
+		k.options.Default = defaultKeychain()
 	}
 	if options.Processes == nil {
 		k.own = process.NewRunner(process.Limits{}, "")
@@ -100,20 +101,33 @@ func (k *Keychain) Resolve(target authn.Resource) (authn.Authenticator, error) {
 // ResolveContext returns the credentials for a repository, authn.Anonymous where there are none. It takes as long as the
 // credential helper, if there is one: at most ten seconds. Errors: the helper for the registry failed; the context's cause.
 func (k *Keychain) ResolveContext(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
+	found, _, err := k.resolve(ctx, target, 0)
+	return found, err
+}
+
+// resolve returns the credentials with a number, from 0 for the most specific, and how many there are. The numbers begin again
+// where there are no more.
+func (k *Keychain) resolve(ctx context.Context, target authn.Resource, number int) (authn.Authenticator, int, error) {
 	config := k.current(ctx)
 	wanted, ok := newWanted(target)
 	if !ok {
-		return authn.Anonymous, nil
+		return authn.Anonymous, 1, nil
 	}
 	if name := config.helper(wanted); name != "" {
 		found, err := k.ask(ctx, name, wanted)
 		if found != nil || err != nil {
-			return found, err
+			return found, 1, err
 		}
 	}
-	if found := config.find(wanted); found != nil {
-		return authn.FromConfig(*found), nil
+	if all := config.all(wanted); len(all) > 0 {
+		return authn.FromConfig(all[number%len(all)]), len(all), nil
 	}
+	found, err := k.resolveElsewhere(ctx, config, wanted, target)
+	return found, 1, err
+}
+
+// resolveElsewhere returns the credentials of the general store, else for the catalog's images the default ones.
+func (k *Keychain) resolveElsewhere(ctx context.Context, config *dockerConfig, wanted wanted, target authn.Resource) (authn.Authenticator, error) {
 	if config.store != "" {
 		if found, err := k.ask(ctx, config.store, wanted); found != nil || ctx.Err() != nil {
 			return found, err

@@ -32,13 +32,13 @@ type entry[T any] struct {
 	value T
 }
 
-// find returns the credentials for a repository, or nil.
-func (c *dockerConfig) find(w wanted) *authn.AuthConfig { return choosePlace(c.entries, w) }
+// all returns the credentials for a repository, the most specific first.
+func (c *dockerConfig) all(w wanted) []authn.AuthConfig { return matching(c.entries, w) }
 
 // helper returns the helper for a repository, or "".
 func (c *dockerConfig) helper(w wanted) string {
-	if name := choosePlace(c.helpers, w); name != nil {
-		return *name
+	if names := matching(c.helpers, w); len(names) > 0 {
+		return names[0]
 	}
 	return ""
 }

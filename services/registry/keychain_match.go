@@ -105,22 +105,28 @@ func (w wanted) server() string {
 	return w.registry
 }
 
-// choosePlace returns what the most specific place has for a repository, or nil. For the kubelet any beginning of a path is
-// a match, also within a name; here such an entry comes after those which end where a name does.
-func choosePlace[T any](entries []entry[T], w wanted) *T {
-	var within *T
+// matching returns what the places have for a repository, the most specific first, and nothing twice. For the kubelet any
+// beginning of a path is a match, also within a name; here such an entry comes after those which end where a name does.
+func matching[T comparable](entries []entry[T], w wanted) []T {
+	var whole, within []T
 	for _, host := range w.hosts {
-		for i := range entries {
-			switch p := entries[i].place; {
-			case !p.has(host, w):
-			case p.whole(w.path):
-				return &entries[i].value
-			case within == nil:
-				within = &entries[i].value
+		for _, e := range entries {
+			switch {
+			case !e.place.has(host, w):
+			case e.place.whole(w.path):
+				whole = append(whole, e.value)
+			default:
+				within = append(within, e.value)
 			}
 		}
 	}
-	return within
+	var all []T
+	for _, value := range append(whole, within...) {
+		if !slices.Contains(all, value) {
+			all = append(all, value)
+		}
+	}
+	return all
 }
 
 // compare puts the more specific place first: of one host the longer path, and a name before a wildcard, whose character is

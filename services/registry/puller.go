@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -22,6 +23,8 @@ const pullerAge = time.Minute
 type puller struct {
 	*remote.Puller
 	made time.Time
+	// number is which of the credentials it has.
+	number int
 }
 
 // ask lets a question be asked, within the timeout, and explains its error.
@@ -30,6 +33,7 @@ func (c *Client) ask(
 ) error {
 	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
+	bounded, sent := withSecrets(bounded)
 	err := c.askOnce(bounded, repository, question)
 	switch {
 	case err == nil:
@@ -40,11 +44,12 @@ func (c *Client) ask(
 		return &failure{fmt.Sprintf("no answer of %s within %s: check the way to the registry (network, proxy)",
 			repository.RegistryStr(), c.options.Timeout), err}
 	}
-	return explain(err)
+	return explain(err, sent)
 }
 
 // askOnce asks on the way that is kept, and once more on a new one where that may have been the trouble: credentials that
-// are outdated, or another caller's context, with which the first contact was made.
+// are outdated, or another caller's context, with which the first contact was made. Where there are several credentials and
+// the registry refuses some, the others are tried, those that were good before first.
 func (c *Client) askOnce(
 	ctx context.Context, repository name.Repository, question func(context.Context, *remote.Puller) error,
 ) error {
@@ -55,14 +60,30 @@ func (c *Client) askOnce(
 			return err
 		}
 	}
-	made, err := remote.NewPuller(c.remote...)
+	number := kept.number
+	for tried := 1; ; tried++ {
+		keys := &attempt{keychain: c.options.Keychain, number: number}
+		err := c.askAnew(ctx, repository, keys, question)
+		if err == nil || ctx.Err() != nil || !refused(err) {
+			return err
+		}
+		if number, ok = keys.next(tried); !ok {
+			return err
+		}
+	}
+}
+
+// askAnew asks on a new way, which is kept where it was not the trouble.
+func (c *Client) askAnew(
+	ctx context.Context, repository name.Repository, keys *attempt, question func(context.Context, *remote.Puller) error,
+) error {
+	made, err := remote.NewPuller(slices.Concat(c.remote, []remote.Option{remote.WithAuthFromKeychain(keys)})...)
 	if err != nil {
 		return err
 	}
-	c.pullers.Add(repository, puller{made, time.Now()})
+	c.pullers.Add(repository, puller{made, time.Now(), keys.number})
 	err = question(ctx, made)
-	var unusable *UnusableError
-	if err != nil && !errors.As(err, &unusable) {
+	if err != nil && !errors.As(err, new(*UnusableError)) && !errors.As(err, new(*ThrottledError)) {
 		c.pullers.Remove(repository)
 	}
 	return err

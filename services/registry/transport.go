@@ -4,6 +4,7 @@
 package registry
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -36,8 +37,16 @@ func NewTransport() *http.Transport {
 	}
 }
 
-// bounded ends the body of an answer with an error after maxBody bytes. The registry's client reads manifests of 100 MB,
-// and configs of any size.
+// limitKey is the key of a context's limit.
+type limitKey struct{}
+
+// withLimit bounds the answers to the context's requests to fewer bytes than maxBody.
+func withLimit(ctx context.Context, bytes int64) context.Context {
+	return context.WithValue(ctx, limitKey{}, bytes)
+}
+
+// bounded ends the body of an answer with an error after maxBody bytes, or the context's limit. The registry's client reads
+// manifests of 100 MB, and configs of any size.
 type bounded struct{ http.RoundTripper }
 
 type readCloser struct {
@@ -54,6 +63,10 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Body = readCloser{io.LimitReader(response.Body, maxErrorBody), response.Body}
 		return response, nil
 	}
-	response.Body = http.MaxBytesReader(nil, response.Body, maxBody)
+	limit, ok := request.Context().Value(limitKey{}).(int64)
+	if !ok {
+		limit = maxBody
+	}
+	response.Body = http.MaxBytesReader(nil, response.Body, limit)
 	return response, nil
 }

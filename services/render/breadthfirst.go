@@ -75,7 +75,7 @@ func (h *hydration) level(
 		if len(visible) == 0 {
 			return outcome{}
 		}
-		p := newPipeline(level[i], visible, h.options, emit)
+		p := newPipeline(level[i], visible, h.images, h.options, emit)
 		err := h.limited(ctx, func() error { return p.run(ctx) })
 		return outcome{resources: p.resources, functions: p.functions, err: err}
 	})

@@ -6,6 +6,7 @@ package render
 import (
 	"context"
 	"errors"
+	"slices"
 
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -21,8 +22,8 @@ const configFile = "function-config"
 
 // Function evaluates one function over resources, as `kpt fn eval` does: with its selectors, and with the functionConfig
 // given, nil for none, in the place of its own. The resources belong to one directory, whatever packages it has: they are not
-// annotated with a package, and neither are those that come out. Of the options, Evaluator, Exec, ImagePrefix and Observe
-// count. An image without tag and digest stays without.
+// annotated with a package, and neither are those that come out. Of the options, Evaluator, Exec, ImagePrefix, Tags and
+// Observe count. An image without tag and digest stays without.
 //
 // The function in the result tells how it went, on failure too. The error is worded as in Package, but has no levels; the
 // resources are nil then.
@@ -36,14 +37,14 @@ func Function(ctx context.Context, f kptfilev1.Function, config *yaml.RNode, res
 			return nil, record, errors.New("there is nothing that evaluates command lines")
 		}
 	} else {
-		ref, err := bareReference(f, options.ImagePrefix)
+		ref, err := bareReference(ctx, &f, options)
 		if err != nil {
 			return nil, record, err
 		}
 		record.Image = ref
 	}
 	f.ConfigMap, f.ConfigPath = nil, ""
-	p := newPipeline(&node{pkg: &packages.Package{}, dir: "."}, resources, options, options.Observe)
+	p := newPipeline(&node{pkg: &packages.Package{}, dir: "."}, resources, nil, options, options.Observe)
 	if config != nil {
 		f.ConfigPath, p.configs = configFile, configs{configFile: config}
 	}
@@ -58,12 +59,12 @@ func Function(ctx context.Context, f kptfilev1.Function, config *yaml.RNode, res
 	return output, s.record, nil
 }
 
-// bareReference is image.ForFunction without the default tag.
-func bareReference(f kptfilev1.Function, prefix string) (string, error) {
+// bareReference returns the reference of a function, without the default tag.
+func bareReference(ctx context.Context, f *kptfilev1.Function, options Options) (string, error) {
 	if f.Tag != "" {
-		return image.ForFunction(f.Image, f.Tag, prefix)
+		return resolveImages(ctx, slices.Values([]*kptfilev1.Function{f}), options).of(f)
 	}
-	ref, err := image.Resolve(f.Image, prefix)
+	ref, err := image.Resolve(f.Image, options.ImagePrefix)
 	if err == nil {
 		err = image.Validate(ref)
 	}

@@ -17,6 +17,7 @@ import (
 type hydration struct {
 	tree    *packages.Tree
 	options Options
+	images  *images
 	// slots bounds how many packages are read or rendered at once.
 	slots chan struct{}
 }
@@ -48,7 +49,7 @@ func (h *hydration) depthFirst(ctx context.Context, n *node, emit emitter) outco
 		out.err = err
 		return out
 	}
-	p := newPipeline(n, out.resources, h.options, emit)
+	p := newPipeline(n, out.resources, h.images, h.options, emit)
 	if err := h.limited(ctx, func() error { return p.run(ctx) }); err != nil {
 		out.err = &Error{Op: opPackage, Package: n.location, Err: err}
 	}

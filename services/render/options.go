@@ -18,6 +18,10 @@ type Options struct {
 	Exec evaluation.Evaluator
 	// ImagePrefix is the prefix of short image names; see image.Resolve. Empty means that they stay short.
 	ImagePrefix string
+	// Tags lists tags, for the version constraints that functions have for their tag (~0.1): before the first function runs,
+	// each is resolved to the highest tag that satisfies, which then stands in the results and in the status. Nil refuses
+	// constraints. Nothing is listed for other tags.
+	Tags TagLister
 	// Topmost renders the topmost package of a tree whose root is none. In a tree without any package nothing is rendered
 	// then, which is no error.
 	Topmost bool

@@ -13,7 +13,6 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/image"
 	"github.com/krmfn/krmfn/services/renderstatus"
 	"github.com/krmfn/krmfn/services/resource"
 )
@@ -21,6 +20,7 @@ import (
 // pipeline runs the functions of one package.
 type pipeline struct {
 	node    *node
+	images  *images
 	options Options
 	emit    emitter
 	// resources are the state: what the mutators have made so far.
@@ -30,8 +30,8 @@ type pipeline struct {
 	functions []renderstatus.Function
 }
 
-func newPipeline(n *node, resources []*yaml.RNode, options Options, emit emitter) *pipeline {
-	return &pipeline{node: n, options: options, emit: emit, resources: resources}
+func newPipeline(n *node, resources []*yaml.RNode, names *images, options Options, emit emitter) *pipeline {
+	return &pipeline{node: n, images: names, options: options, emit: emit, resources: resources}
 }
 
 // run runs all mutators and then all validators, up to the first error.
@@ -111,7 +111,7 @@ func (p *pipeline) step(f *kptfilev1.Function, index int, validator bool) (*step
 		evaluator: p.options.Evaluator,
 		record:    renderstatus.Function{Package: p.node.dir, Validator: validator, Index: index, Name: f.Name},
 	}
-	err := s.resolve(p.options)
+	err := s.resolve(p.images, p.options)
 	if err != nil {
 		s.record.SetFailure(err.Error())
 		p.functions = append(p.functions, s.record)
@@ -120,7 +120,7 @@ func (p *pipeline) step(f *kptfilev1.Function, index int, validator bool) (*step
 	return s, err
 }
 
-func (s *step) resolve(options Options) error {
+func (s *step) resolve(names *images, options Options) error {
 	if s.spec.Exec != "" {
 		s.record.Exec, s.evaluator = s.spec.Exec, options.Exec
 		if options.Exec == nil {
@@ -131,7 +131,7 @@ func (s *step) resolve(options Options) error {
 		}
 		return nil
 	}
-	ref, err := image.ForFunction(s.spec.Image, s.spec.Tag, options.ImagePrefix)
+	ref, err := names.of(s.spec)
 	s.record.Image = ref
 	return err
 }

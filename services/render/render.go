@@ -53,9 +53,10 @@ func Package(ctx context.Context, source packages.Source, options Options) (Resu
 		return result, nil
 	}
 	options = options.complete()
-	h := &hydration{tree: result.Tree, options: options, slots: make(chan struct{}, options.Parallel)}
 	options.Observe(started(root))
-	prepare(ctx, root, options)
+	names := resolveImages(ctx, root.imageFunctions(), options)
+	prepare(ctx, root, names, options)
+	h := &hydration{tree: result.Tree, options: options, images: names, slots: make(chan struct{}, options.Parallel)}
 	hydrate := h.depthFirst
 	if root.annotated(kptfilev1.BFSRenderAnnotation) {
 		hydrate = h.breadthFirst

@@ -15,6 +15,7 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/grpcserver"
+	"github.com/krmfn/krmfn/services/registry"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/telemetry"
 	"github.com/krmfn/krmfn/services/validation"
@@ -27,7 +28,9 @@ type Handler struct {
 	config Config
 	// runner is the connection to the function runner; nil for none.
 	runner *grpc.ClientConn
-	server *grpcserver.Server
+	// registries are asked for the tags of images.
+	registries *registry.Client
+	server     *grpcserver.Server
 }
 
 // New returns a task handler. Errors say what in the configuration is wrong. The function runner need not be there yet.
@@ -56,7 +59,7 @@ func New(ctx context.Context, c Config) (*Handler, error) {
 func (h *Handler) renderer(evaluator evaluation.Evaluator) (rendering.Renderer, error) {
 	o := h.config.Options
 	r := rendering.New(render.Options{
-		Evaluator: evaluator, ImagePrefix: o.DefaultImagePrefix, Parallel: o.Limits.MaxParallelPackages,
+		Evaluator: evaluator, ImagePrefix: o.DefaultImagePrefix, Tags: h.tags(), Parallel: o.Limits.MaxParallelPackages,
 	})
 	r = rendering.WithGate(r, evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued))
 	r = rendering.WithMaximumTime(r, o.Limits.MaxRenderTime)
@@ -108,6 +111,7 @@ func (h *Handler) Serve(ctx context.Context, listener net.Listener) error {
 	})
 	group.Go(func() error { h.watchHealth(watched); return nil })
 	err := group.Wait()
+	h.registries.Close()
 	if h.runner != nil {
 		_ = h.runner.Close()
 	}

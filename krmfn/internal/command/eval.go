@@ -132,7 +132,9 @@ func (c *command) evalDir(ctx context.Context, f *evalFlags, name string, config
 func (c *command) evaluating(ctx context.Context, f *evalFlags, config *yaml.RNode, resources []*yaml.RNode) (w work) {
 	ctx, cancel := f.runner.limit(ctx)
 	defer cancel()
-	options := render.Options{ImagePrefix: f.runner.imagePrefix, Observe: c.display()}
+	tags, done := f.runner.tags()
+	defer done()
+	options := render.Options{ImagePrefix: f.runner.imagePrefix, Tags: tags, Observe: c.display()}
 	if f.image == "" {
 		evaluator, done := c.commandLines(f.runner.maxListSize)
 		defer done()

@@ -158,7 +158,7 @@ func TestEvalUsage(t *testing.T) {
 		"must not contain more than one config, got 2":                                                         {args: []string{"-i=a", "--fn-config", filepath.Join(dir, "two.yaml")}},
 		"args must have keys and values separated by =, got \"b\"":                                             {args: []string{"-i=a", "--", "ConfigMap", "b"}},
 		"function image reference \"r.io/UPPER\" is invalid":                                                   {args: []string{"-i=r.io/UPPER", "-"}},
-		"is a version constraint":                                                                              {args: []string{"-i=a", "--tag=~1.0", "-"}},
+		"must be a valid image tag":                                                                            {args: []string{"-i=a", "--tag=a/b", "-"}},
 		"there are no resources in the standard input":                                                         {args: []string{"-i=a", "-"}},
 		"lstat /no: no such file or directory":                                                                 {args: []string{"-i=a", "/no/such.yaml"}},
 		"0 or 1 arguments supported, function arguments go after '--'":                                         {args: []string{"-i=a", dir, "-"}, stdin: configMap},

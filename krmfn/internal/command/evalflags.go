@@ -40,7 +40,7 @@ func (c *command) addEvalFlags(flags *pflag.FlagSet) *evalFlags {
 	f := &evalFlags{runner: c.addRunnerFlags(flags), output: addOutputFlags(flags, "the directory itself, or stdout for other input")}
 	flags.StringVarP(&f.image, "image", "i", "", "image of the function")
 	flags.StringVar(&f.exec, "exec", "", "command line on this machine that is the function; without --image")
-	flags.StringVar(&f.tag, "tag", "", "tag in place of the image's own")
+	flags.StringVar(&f.tag, "tag", "", "tag in place of the image's own; a version constraint, such as ~0.2, means the highest tag of the image that satisfies it")
 	flags.StringVar(&f.fnConfig, "fn-config", "", "file with the functionConfig; in the directory, it is kept from the function")
 	flags.BoolVarP(&f.save, "save", "s", false, "add the function to the pipeline of the directory's Kptfile, when it has succeeded")
 	flags.StringVarP(&f.functionType, "type", "t", "", "mutator or validator: the list that --save adds to")
@@ -110,6 +110,9 @@ func (f *evalFlags) validateFunction(inputs, values []string) error {
 	}
 	if err := image.Validate(f.image); err != nil {
 		return err
+	}
+	if _, ok := image.FunctionConstraint(f.image, f.tag, f.runner.imagePrefix); ok {
+		return nil
 	}
 	_, err := image.ForFunction(f.image, f.tag, f.runner.imagePrefix)
 	return err

@@ -32,6 +32,13 @@ func (c *command) render() *cobra.Command {
 then the validators of its Kptfile, and of those of the packages below it. The package is
 changed in place when all of them succeed; in any case its Kptfile tells how it went.
 
+The tag of a function may be a version constraint, such as ~0.2 or ">=0.2 <1": before the
+first function runs, the registry of its image is asked which tags there are, with the
+credentials of Docker's or Podman's configuration, and the highest that satisfies is used.
+It stands in results and status; the pipeline in the Kptfile keeps the constraint. Where
+the registry cannot be asked, the curated functions do if their version satisfies, unless
+there is --runner. No registry is asked because of other tags.
+
 ` + exitHelp,
 		Example: `  krmfn render my-package
   krmfn render my-package --dry-run

@@ -30,6 +30,9 @@ func (c *command) rendering(ctx context.Context, source packages.Source, runner 
 		return work{Result: render.Result{Report: renderstatus.NewUnreached(err)}, err: err}
 	}
 	defer disconnect()
+	tags, done := runner.tags()
+	defer done()
+	options.Tags = tags
 	display := options.Observe
 	options.Evaluator = evaluator
 	options.Observe = func(e render.Event) {

@@ -1,0 +1,143 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+const (
+	// maxDepth is how deep indexes within an index may lie. What is deeper is left out.
+	maxDepth = 2
+	// maxIndexes is the most indexes within an index that are read. More are left out.
+	maxIndexes = 16
+	// maxChild is the most bytes of a manifest, or config, that an index names: several are in memory at once.
+	maxChild = 2 << 20
+)
+
+// contents are what was found in an index and those within it.
+type contents struct {
+	children []*child
+	// named are the platforms of children. Where several are for one platform, nodes take the first.
+	named map[string]bool
+	// others are the platforms that function pods do not run on.
+	others []string
+	// indexes counts those within, and missing is why one of them could not be read that the registry does not have.
+	indexes int
+	missing error
+}
+
+// readIndex returns what the config of the image for the architecture says, else that of the first image, and the platforms
+// whose images say the same.
+func (r *reader) readIndex(ctx context.Context, manifest *remote.Descriptor) (Image, error) {
+	ctx = withLimit(ctx, maxChild)
+	found := &contents{named: map[string]bool{}}
+	if err := r.collect(ctx, manifest, 0, found); err != nil {
+		return Image{}, err
+	}
+	found.bound(r.architecture)
+	if err := r.readChildren(ctx, found.children); err != nil {
+		return Image{}, err
+	}
+	found.sort()
+	if len(found.children) == 0 {
+		return Image{}, cmp.Or(found.missing, notLinux(r.digest, found.others))
+	}
+	chosen := found.children[max(0, found.first(r.architecture))]
+	if chosen.err != nil {
+		return Image{}, chosen.err
+	}
+	chosen.image.Platforms = found.platforms(chosen.image)
+	return chosen.image, nil
+}
+
+// collect finds the images for linux in an index. Attestations, whose platform is unknown/unknown, and other artefacts are
+// no images. An image that does not say counts as linux.
+func (r *reader) collect(ctx context.Context, manifest *remote.Descriptor, depth int, found *contents) error {
+	list, err := v1.ParseIndexManifest(bytes.NewReader(manifest.Manifest))
+	if err != nil {
+		return err
+	}
+	for _, d := range list.Manifests {
+		switch p := d.Platform; {
+		case d.Digest.Hex == "":
+		case p != nil && (p.OS == "" || p.OS == "unknown" || !speakable(p)):
+		case p != nil && p.OS != linux:
+			found.others = append(found.others, p.String())
+		case d.MediaType.IsImage() && (d.ArtifactType == "" || configTypes[types.MediaType(d.ArtifactType)]):
+			found.add(d)
+		case d.MediaType.IsIndex() && depth < maxDepth && found.indexes < maxIndexes:
+			found.indexes++
+			within, err := r.get(ctx, d)
+			if err == nil {
+				err = r.collect(ctx, within, depth+1, found)
+			} else if missing(err) {
+				found.missing, err = err, nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f *contents) add(d v1.Descriptor) {
+	// What does not say its platform is named by its digest.
+	name := d.Digest.String()
+	if d.Platform != nil {
+		name = d.Platform.String()
+	}
+	if !f.named[name] {
+		f.named[name] = true
+		f.children = append(f.children, &child{Descriptor: d, platform: d.Platform})
+	}
+}
+
+// bound leaves out what is more than maxPlatforms, but not the image for the architecture.
+func (f *contents) bound(architecture string) {
+	if len(f.children) <= maxPlatforms {
+		return
+	}
+	if i := f.first(architecture); i >= maxPlatforms {
+		f.children[maxPlatforms-1] = f.children[i]
+	}
+	f.children = f.children[:maxPlatforms]
+}
+
+// sort leaves out the children that turned out to be missing, or not for linux.
+func (f *contents) sort() {
+	f.children = slices.DeleteFunc(f.children, func(c *child) bool {
+		f.missing = cmp.Or(f.missing, c.missing)
+		if c.other && c.platform != nil {
+			f.others = append(f.others, c.platform.String())
+		}
+		return c.other || c.missing != nil
+	})
+}
+
+// first returns the index of the first child for an architecture, or -1.
+func (f *contents) first(architecture string) int {
+	return slices.IndexFunc(f.children, func(c *child) bool {
+		return c.platform != nil && c.platform.Architecture == architecture
+	})
+}
+
+// platforms names those whose images have the same command and user.
+func (f *contents) platforms(image Image) []string {
+	var all []string
+	for _, c := range f.children {
+		if c.platform != nil && c.err == nil && c.image.User == image.User && slices.Equal(c.image.Command, image.Command) {
+			all = append(all, c.platform.String())
+		}
+	}
+	return all
+}

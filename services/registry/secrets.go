@@ -1,0 +1,96 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// secrets are the credentials that were sent to answer one question. Servers may repeat them in what they answer, and that
+// becomes the text of errors.
+type secrets struct {
+	mu     sync.Mutex
+	values []string
+}
+
+// secretsKey is the key of a context's secrets.
+type secretsKey struct{}
+
+// withSecrets has the credentials noted that the context's requests send.
+func withSecrets(ctx context.Context) (context.Context, *secrets) {
+	s := &secrets{}
+	return context.WithValue(ctx, secretsKey{}, s), s
+}
+
+const (
+	// maxSecrets is the most that are noted. There are a password, its encoded form and a token or two.
+	maxSecrets = 16
+	// minSecret is the fewest bytes of what is taken for one: shorter ones are parts of words.
+	minSecret = 4
+	// maxForm is the most bytes of a request's body that are looked into.
+	maxForm = 64 << 10
+)
+
+// note notes what a request sends.
+func (s *secrets) note(request *http.Request) {
+	// It comes after the scheme.
+	if _, value, ok := strings.Cut(request.Header.Get("Authorization"), " "); ok {
+		s.add(value)
+		if decoded, err := base64.StdEncoding.DecodeString(value); err == nil {
+			_, password, _ := strings.Cut(string(decoded), ":")
+			s.add(password)
+		}
+	}
+	if request.GetBody == nil {
+		return
+	}
+	body, err := request.GetBody()
+	if err != nil {
+		return
+	}
+	defer body.Close()
+	content, err := io.ReadAll(io.LimitReader(body, maxForm))
+	if err != nil {
+		return
+	}
+	if form, err := url.ParseQuery(string(content)); err == nil {
+		s.add(form.Get("refresh_token"))
+		s.add(form.Get("password"))
+	}
+}
+
+func (s *secrets) add(value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(value) >= minSecret && len(s.values) < maxSecrets && !slices.Contains(s.values, value) {
+		s.values = append(s.values, value)
+	}
+}
+
+// hide returns a text without what was noted.
+func (s *secrets) hide(text string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, value := range s.values {
+		text = strings.ReplaceAll(text, value, "…")
+	}
+	return text
+}
+
+// noting is a transport that notes what it sends.
+type noting struct{ http.RoundTripper }
+
+func (n noting) RoundTrip(request *http.Request) (*http.Response, error) {
+	if s, ok := request.Context().Value(secretsKey{}).(*secrets); ok {
+		s.note(request)
+	}
+	return n.RoundTripper.RoundTrip(request)
+}

@@ -1,0 +1,70 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	"github.com/distribution/reference"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+const (
+	// maxTags and maxTagPages bound what is read of one list.
+	maxTags     = 10_000
+	maxTagPages = 64
+)
+
+// validTag matches what can stand in a reference.
+var validTag = regexp.MustCompile("^" + reference.TagRegexp.String() + "$")
+
+// Tags returns all tags of a repository, in the registry's order, which is mostly alphabetical. Whatever tag or digest the
+// repository has is ignored; so are tags that could not stand in a reference.
+//
+// Errors: the repository has more than 10,000 tags, or pages of them than 64; *NotFoundError, *UnauthorizedError,
+// *ThrottledError, the context's cause, and others, which may pass.
+func (c *Client) Tags(ctx context.Context, repository string) ([]string, error) {
+	parsed, err := parse(repository)
+	if err != nil {
+		return nil, err
+	}
+	var tags []string
+	err = c.ask(ctx, parsed.Context(), func(ctx context.Context, p *remote.Puller) error {
+		tags, err = list(ctx, p, parsed.Context())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tags, nil
+}
+
+func list(ctx context.Context, p *remote.Puller, repository name.Repository) ([]string, error) {
+	tags := []string{}
+	lister, err := p.Lister(ctx, repository)
+	if err != nil {
+		return nil, err
+	}
+	for range maxTagPages {
+		page, err := lister.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, tag := range page.Tags {
+			if validTag.MatchString(tag) {
+				tags = append(tags, tag)
+			}
+		}
+		if len(tags) > maxTags {
+			return nil, fmt.Errorf("%s has more than %d tags: name one of them, or delete those that nobody uses", repository, maxTags)
+		}
+		if !lister.HasNext() {
+			return tags, nil
+		}
+	}
+	return nil, fmt.Errorf("%s has more than %d pages of tags: name one of them, or delete those that nobody uses", repository, maxTagPages)
+}

@@ -1,0 +1,112 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/krmfn/krmfn/services/image"
+)
+
+// TagLister lists the tags of a repository, which has its registry in front, in any order. It is called by several goroutines
+// at once, and must end with the context. Tags beside an error are those that are known without asking the registry; they
+// count where one of them satisfies, as local images do in kpt. A registry.Client is one.
+type TagLister interface {
+	Tags(ctx context.Context, repository string) ([]string, error)
+}
+
+// maxListings is how many repositories of a render are asked for at once.
+const maxListings = 8
+
+// images tells the references of functions.
+type images struct {
+	prefix   string
+	resolved map[image.Constraint]resolution
+}
+
+// resolution is the reference that a version constraint means, or why it has none.
+type resolution struct {
+	ref string
+	err error
+}
+
+// resolveImages resolves all version constraints of functions, each repository being asked for once. What cannot be resolved
+// is an error only when its function's turn comes.
+func resolveImages(ctx context.Context, functions iter.Seq[*kptfilev1.Function], options Options) *images {
+	i := &images{prefix: options.ImagePrefix, resolved: map[image.Constraint]resolution{}}
+	if options.Tags == nil {
+		return i
+	}
+	constraints := map[string][]image.Constraint{}
+	for f := range functions {
+		c, ok := image.FunctionConstraint(f.Image, f.Tag, i.prefix)
+		if _, known := i.resolved[c]; ok && !known {
+			i.resolved[c] = resolution{}
+			constraints[c.Repository] = append(constraints[c.Repository], c)
+		}
+	}
+	listings := make(map[string]*listing, len(constraints))
+	var group errgroup.Group
+	group.SetLimit(maxListings)
+	for repository := range constraints {
+		l := &listing{}
+		listings[repository] = l
+		group.Go(func() error {
+			l.tags, l.err = options.Tags.Tags(ctx, repository)
+			return nil
+		})
+	}
+	_ = group.Wait()
+	for repository, l := range listings {
+		for _, c := range constraints[repository] {
+			i.resolved[c] = l.resolve(c)
+		}
+	}
+	return i
+}
+
+// of returns the reference of a function that is an image.
+func (i *images) of(f *kptfilev1.Function) (string, error) {
+	if c, ok := image.FunctionConstraint(f.Image, f.Tag, i.prefix); ok {
+		if r, ok := i.resolved[c]; ok {
+			return r.ref, r.err
+		}
+	}
+	return image.ForFunction(f.Image, f.Tag, i.prefix)
+}
+
+// listing is the answer of a TagLister.
+type listing struct {
+	tags []string
+	err  error
+}
+
+func (l *listing) resolve(c image.Constraint) resolution {
+	ref, err := c.Resolve(l.tags)
+	if err != nil && l.err != nil {
+		err = fmt.Errorf("`function.tag` %q of image %q is a version constraint, and the tags cannot be listed: %w", c.Versions, c.Repository, l.err)
+	}
+	return resolution{ref, err}
+}
+
+// imageFunctions yields the functions of all pipelines that are images, in the order in which they will run.
+func (n *node) imageFunctions() iter.Seq[*kptfilev1.Function] {
+	return func(yield func(*kptfilev1.Function) bool) {
+		for _, m := range n.order() {
+			mutators, validators := m.functions()
+			for _, functions := range [][]kptfilev1.Function{mutators, validators} {
+				for i := range functions {
+					if f := &functions[i]; f.Image != "" && !yield(f) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
