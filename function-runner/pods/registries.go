@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/krmfn/krmfn/function-runner/internal/pullsecret"
+	"github.com/krmfn/krmfn/services/cloudkeychain"
 	"github.com/krmfn/krmfn/services/registry"
 )
 
@@ -19,10 +20,10 @@ func (p *Pods) registries(client kubernetes.Interface) registry.Options {
 	}
 	p.trust = registry.NewTrust(trust)
 	if !o.Registry.Private {
-		return registry.Options{Transport: p.trust}
+		return registry.Options{Keychain: cloudkeychain.Default(), Transport: p.trust}
 	}
 	p.keychain = registry.NewKeychain(registry.KeychainOptions{
-		File: o.Registry.AuthPath, Processes: p.config.Processes, Environ: p.config.Environ, Log: p.config.Log,
+		File: o.Registry.AuthPath, Default: cloudkeychain.Default(), Processes: p.config.Processes, Environ: p.config.Environ, Log: p.config.Log,
 	})
 	p.secret = pullsecret.New(pullsecret.Config{
 		Client: client, Namespace: o.Pod.Namespace, Name: o.Registry.AuthSecret, File: o.Registry.AuthPath, Log: p.config.Log,

@@ -61,7 +61,7 @@ func NewClient(options Options) *Client {
 		c.options.Transport = c.own
 	}
 	if options.Keychain == nil {
-		c.options.Keychain = defaultKeychain()
+		c.options.Keychain = authn.DefaultKeychain
 	}
 	c.options.Architecture = cmp.Or(options.Architecture, runtime.GOARCH)
 	c.options.Timeout = cmp.Or(options.Timeout, defaultTimeout)

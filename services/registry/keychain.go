@@ -73,7 +73,7 @@ func NewKeychain(options KeychainOptions) *Keychain {
 		options: options, running: make(chan struct{}, maxHelpers), config: &dockerConfig{}, failing: map[string]bool{},
 	}
 	if options.Default == nil {
-		k.options.Default = defaultKeychain()
+		k.options.Default = authn.DefaultKeychain
 	}
 	if options.Processes == nil {
 		k.own = process.NewRunner(process.Limits{}, "")

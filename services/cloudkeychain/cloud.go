@@ -3,7 +3,7 @@
 
 //go:build cloudkeychains
 
-package registry
+package cloudkeychain
 
 import (
 	"context"
@@ -25,9 +25,9 @@ import (
 // cloudTimeout is the most time that one request to a cloud takes.
 const cloudTimeout = 10 * time.Second
 
-// defaultKeychain has the credentials of Docker's or Podman's configuration, and for the registries of Google Cloud and AWS
-// those that these give to the machine, or pod. Where a cloud gives none, images are asked for without.
-func defaultKeychain() authn.Keychain {
+// Default has the credentials of Docker's or Podman's configuration, and for the registries of Google Cloud and AWS those that
+// these give to the machine, or pod. Where a cloud gives none, images are asked for without.
+func Default() authn.Keychain {
 	amazon := ecr.NewECRHelper(ecr.WithLogger(io.Discard), ecr.WithClientFactory(amazonClients{}))
 	return authn.NewMultiKeychain(authn.DefaultKeychain, &googleKeychain{}, authn.NewKeychainFromHelper(amazon))
 }

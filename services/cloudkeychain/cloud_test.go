@@ -3,7 +3,7 @@
 
 //go:build cloudkeychains
 
-package registry
+package cloudkeychain
 
 import (
 	"fmt"
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
 )
 
 // cloud is a server of tokens that may be out of order. Nothing else has credentials.
@@ -46,7 +47,11 @@ func cloud(t *testing.T, answer string) (works *atomic.Bool, asked *atomic.Int64
 
 func found(t *testing.T, k authn.Keychain, ref string) string {
 	t.Helper()
-	auth, err := authn.Resolve(t.Context(), k, repository(t, ref))
+	target, err := name.NewRepository(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	auth, err := authn.Resolve(t.Context(), k, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +65,7 @@ func found(t *testing.T, k authn.Keychain, ref string) string {
 //nolint:paralleltest // The environment is the process's.
 func TestGoogle(t *testing.T) {
 	works, asked := cloud(t, `{"access_token":"t0ken","expires_in":3600,"token_type":"Bearer"}`)
-	k := defaultKeychain()
+	k := Default()
 	if got := found(t, k, "gcr.io/p/fn"); got != "|" {
 		t.Errorf("credentials without a metadata server: %q", got)
 	}
@@ -85,7 +90,7 @@ func TestAmazon(t *testing.T) {
 	const host = "123456789012.dkr.ecr.eu-central-1.amazonaws.com"
 	works, _ := cloud(t, fmt.Sprintf(`{"authorizationData":[{"authorizationToken":"QVdTOnMzY3JldA==","expiresAt":%d,"proxyEndpoint":"https://%s"}]}`,
 		time.Now().Add(time.Hour).Unix(), host))
-	k := defaultKeychain()
+	k := Default()
 	if got := found(t, k, host+"/fn"); got != "|" {
 		t.Errorf("credentials where there are none: %q", got)
 	}
