@@ -5,6 +5,7 @@ package evaluation
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -34,4 +35,14 @@ func InTime(e Evaluator) Evaluator {
 		defer cancel()
 		return e.Evaluate(ctx, req)
 	})
+}
+
+// OutOfTime tells whether an error is that the caller's time is over: also the answer of an evaluator that ends in time, which
+// comes shortly before. An evaluator's own limit, earlier than that, is none.
+func OutOfTime(ctx context.Context, err error) bool {
+	if err == nil {
+		return false
+	}
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && errors.Is(err, context.DeadlineExceeded) && time.Until(deadline) <= maxMargin
 }

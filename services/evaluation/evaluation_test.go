@@ -6,6 +6,7 @@ package evaluation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,6 +138,29 @@ func TestGate(t *testing.T) {
 			if got, wait := <-queued, time.Duration(i)*time.Second; got != wait {
 				t.Errorf("%s waited %v, want %v", want, got, wait)
 			}
+		}
+	})
+}
+
+func TestOutOfTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		early := fmt.Errorf("runner: %w", context.DeadlineExceeded)
+		if OutOfTime(ctx, early) || OutOfTime(t.Context(), early) {
+			t.Error("a limit of the evaluator's own is taken for the caller's")
+		}
+		time.Sleep(time.Second - maxMargin)
+		if !OutOfTime(ctx, early) {
+			t.Error("an answer in time is not known for one")
+		}
+		if OutOfTime(ctx, errors.New("failed")) || OutOfTime(ctx, nil) {
+			t.Error("another error is the deadline's")
+		}
+		<-ctx.Done()
+		if !OutOfTime(ctx, errors.New("failed")) {
+			t.Error("the deadline is over")
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/packages"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/renderstatus"
@@ -71,7 +72,8 @@ func New(options render.Options) Renderer {
 		o.Topmost, o.WriteStatus, o.Observe = true, req.WriteStatus, req.Observe
 		rendered, err := render.Package(ctx, source, o)
 		// The end of the caller's time is no verdict on the package.
-		if err != nil && ctx.Err() != nil {
+		if evaluation.OutOfTime(ctx, err) {
+			<-ctx.Done()
 			return Result{}, context.Cause(ctx)
 		}
 		result.Report, result.Changes = rendered.Report, rendered.Output.Changes
