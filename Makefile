@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Every module of this repository; which commands make up krmfn; what images are built for.
-MODULES  := proto services wrapper-server function-runner task-handler krmfn e2e tools tools/images
-COMMANDS := function-runner wrapper-server task-handler krmfn services/cmd/functions
+MODULES  := proto services wrapper-server function-runner pod-janitor image-warmer task-handler krmfn e2e tools tools/images
+COMMANDS := function-runner wrapper-server pod-janitor image-warmer task-handler krmfn services/cmd/functions
 ARCHES   ?= amd64 arm64
 
 REGISTRY ?= ghcr.io/krmfn

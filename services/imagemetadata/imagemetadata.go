@@ -33,6 +33,8 @@ const (
 	kind       = "ImageMetadata"
 	// Key is what the file is called, in a directory and in a ConfigMap.
 	Key = "image-metadata.yaml"
+	// Label marks ConfigMaps that are there for the file, with the value "true".
+	Label = "krmfn.dev/image-metadata"
 	// MaxSize is the most bytes of a file. A ConfigMap can have no more, together with what else is in it.
 	MaxSize = 1000 << 10
 )

@@ -21,6 +21,8 @@ type TrustOptions struct {
 	// Dir has ca.crt, or else ca.pem: certificate authorities that are trusted besides the system's. In Dir/HOST:PORT, or
 	// Dir/HOST for port 443, they are so for one registry only. PEM, at most 1 MiB each. Default: the system's alone.
 	Dir string
+	// Owner is who trusts or does not, in errors. Default: "the function runner".
+	Owner string
 	// Log gets one line for each change, and for what is not understood. Default: none.
 	Log *slog.Logger
 }
@@ -46,6 +48,7 @@ type Trust struct {
 // NewTrust returns a transport. Files are read when it is first used.
 func NewTrust(options TrustOptions) *Trust {
 	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
+	options.Owner = cmp.Or(options.Owner, "the function runner")
 	return &Trust{options: options, transports: map[string]*http.Transport{}}
 }
 

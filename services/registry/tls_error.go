@@ -15,6 +15,8 @@ import (
 // CertificateError says that the certificate of a server is not trusted, and by whom: nodes, which pull the images, trust
 // others, so that whoever looks there finds nothing.
 type CertificateError struct {
+	// Owner is who does not trust it.
+	Owner string
 	// Host is the server, with its port where the request has one.
 	Host string
 	// Issuer is who issued the certificate, or the last one in its chain.
@@ -26,7 +28,7 @@ type CertificateError struct {
 }
 
 func (e *CertificateError) Error() string {
-	return fmt.Sprintf("the function runner, not a node, refuses the certificate of %s: %s", e.Host, e.Reason)
+	return fmt.Sprintf("%s, not a node, refuses the certificate of %s: %s", e.Owner, e.Host, e.Reason)
 }
 
 // Unwrap returns the error of the connection.
@@ -39,7 +41,7 @@ func (t *Trust) explain(server *url.URL, err error) error {
 		return err
 	}
 	chain := failed.UnverifiedCertificates
-	e := &CertificateError{Host: server.Host, Issuer: shorten(chain[len(chain)-1].Issuer.String()), Err: err}
+	e := &CertificateError{Owner: t.options.Owner, Host: server.Host, Issuer: shorten(chain[len(chain)-1].Issuer.String()), Err: err}
 	switch cause := failed.Err.(type) { //nolint:errorlint // crypto/x509 returns them bare
 	case x509.UnknownAuthorityError:
 		e.Reason = fmt.Sprintf("it does not trust the issuer %q: %s", e.Issuer, t.advice(server))

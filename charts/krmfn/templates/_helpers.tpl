@@ -3,7 +3,7 @@ Copyright The krmfn Authors
 SPDX-License-Identifier: Apache-2.0
 */ -}}
 
-{{- /* Labels of everything that the chart makes. */ -}}
+{{- /* Labels of everything that the chart makes. Its component is the folder of the template. */ -}}
 {{- define "krmfn.labels" -}}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 app.kubernetes.io/name: {{ .Chart.Name }}
@@ -11,6 +11,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/part-of: porch
+app.kubernetes.io/component: {{ .Template.Name | dir | base }}
 {{- end }}
 
 {{- /* Reference of one of krmfn's images: include "krmfn.image" (list . "NAME"). */ -}}
@@ -68,7 +69,7 @@ affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -120,19 +121,36 @@ priorityClassName: {{ . }}
 {{- if .credentialsSecret }}
 - name: registry-credentials
   secret:
-    secretName: {{ .credentialsSecret }}
+    secretName: {{ .credentialsSecret | quote }}
 {{- if .caSecret }}
 - name: registry-ca
   secret:
-    secretName: {{ .caSecret }}
+    secretName: {{ .caSecret | quote }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
-{{- define "krmfn.rewriteFlags" -}}
+
+{{- /* Flags that say what images are, the same for all who look images up. */ -}}
+{{- define "krmfn.imageFlags" -}}
+- {{ printf "--default-image-prefix=%s" .Values.images.defaultPrefix | quote }}
 {{- range $from, $to := .Values.images.rewrites }}
-- --image-rewrite={{ $from }}={{ $to }}
+- {{ printf "--image-rewrite=%s=%s" $from $to | quote }}
 {{- end }}
+{{- end }}
+
+{{- /* Flags of logs, the same for all. */ -}}
+{{- define "krmfn.logFlags" -}}
+- --log-level={{ int64 .Values.logLevel }}
+- --log-format={{ .Values.logFormat }}
+{{- end }}
+
+{{- /* Flags of servers: what messages may be, and how they end. */ -}}
+{{- define "krmfn.serverFlags" -}}
+- --max-request-body-size={{ int64 .Values.maxRequestBodySize }}
+- --max-resource-list-size={{ max (int64 .Values.maxResourceListSize) (int64 .Values.maxRequestBodySize) }}
+- --shutdown-delay={{ .Values.shutdownDelay }}
+- --drain-timeout={{ .Values.drainTimeout }}
 {{- end }}
 
 {{- /* Whether there is anything for the image warmer to do. */ -}}
@@ -171,24 +189,31 @@ spec:
         - --pod-cache-config=/pod-cache-config/pod-cache-config.yaml
         - --function-configs={{ .functionConfigs }}
         - --metadata-configmap={{ $root.Values.images.metadata }}
+        - --parallel={{ int64 .maxParallelLookups }}
+        - --resolve-timeout={{ .lookupTimeout }}
         - --prepull={{ .prepull.enabled }}
         - --injection={{ $root.Values.pods.wrapperInjection }}
-        - --max-parallel-pulls={{ .prepull.maxParallel }}
+        - --max-parallel-pulls={{ int64 .prepull.maxParallel }}
+        - --max-parallel-pulls-per-node={{ int64 .prepull.maxParallelPerNode }}
         - --pull-timeout={{ .prepull.timeout }}
         {{- with .prepull.nodeSelector }}
-        - --node-selector={{ $pairs := list }}{{ range $key, $value := . }}{{ $pairs = append $pairs (printf "%s=%s" $key $value) }}{{ end }}{{ join "," $pairs }}
+        {{- $pairs := list }}
+        {{- range $key, $value := . }}
+        {{- $pairs = append $pairs (printf "%s=%s" $key $value) }}
+        {{- end }}
+        - {{ printf "--node-selector=%s" (join "," $pairs) | quote }}
         {{- end }}
         {{- range .prepull.tolerations }}
-        - --toleration={{ . }}
+        - {{ printf "--toleration=%s" . | quote }}
         {{- end }}
-        {{- with include "krmfn.rewriteFlags" $root }}{{ . | trim | nindent 8 }}{{ end }}
+        {{- include "krmfn.imageFlags" $root | nindent 8 }}
         {{- with include "krmfn.registryFlags" $root }}{{ . | trim | nindent 8 }}{{ end }}
-        - --log-level={{ $root.Values.logLevel }}
+        {{- include "krmfn.logFlags" $root | nindent 8 }}
         {{- range $flags }}
         - {{ . }}
         {{- end }}
         {{- range .images }}
-        - --image={{ . }}
+        - {{ printf "--image=%s" . | quote }}
         {{- end }}
         {{- range .extraArgs }}
         - {{ . | quote }}

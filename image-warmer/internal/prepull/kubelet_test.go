@@ -1,0 +1,145 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package prepull_test
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
+
+	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
+)
+
+// step is a status that a pod gets, so long after the one before.
+type step struct {
+	after  time.Duration
+	status corev1.PodStatus
+}
+
+func succeeded() corev1.PodStatus { return corev1.PodStatus{Phase: corev1.PodSucceeded} }
+
+func waiting(reason, message string) corev1.PodStatus {
+	return corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
+		Name: "pull", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+	}}}
+}
+
+func unschedulable(message string) corev1.PodStatus {
+	return corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
+	}}}
+}
+
+// cluster plays an API server, its scheduler and its kubelets, in a synctest bubble.
+type cluster struct {
+	*fake.Clientset
+	// refuse has a pod not made.
+	refuse func(*corev1.Pod) error
+	// play says what happens to a pod; default: the pull takes a second.
+	play func(*corev1.Pod) []step
+
+	mu   sync.Mutex
+	made []*corev1.Pod
+	// running are the pods that are there, by name, and most how many have been, in all and on one node.
+	running          map[string]*corev1.Pod
+	most, mostOnNode int
+	kubelets         sync.WaitGroup
+}
+
+func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
+	c := &cluster{Clientset: fake.NewClientset(objects...), running: map[string]*corev1.Pod{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() { cancel(); c.kubelets.Wait() })
+	c.PrependReactor("create", "pods", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		pod := action.(kubetesting.CreateAction).GetObject().(*corev1.Pod)
+		if c.refuse != nil {
+			if err := c.refuse(pod); err != nil {
+				return true, nil, err
+			}
+		}
+		pod.UID, pod.CreationTimestamp = types.UID("uid-of-"+pod.Name), metav1.Now()
+		mine, kubelets := pod.DeepCopy(), pod.DeepCopy()
+		c.add(mine)
+		c.kubelets.Go(func() { c.run(ctx, kubelets) })
+		return false, nil, nil
+	})
+	c.PrependReactor("delete", "pods", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		deletion := action.(kubetesting.DeleteActionImpl)
+		if p := deletion.DeleteOptions.Preconditions; p == nil || *p.UID != types.UID("uid-of-"+deletion.Name) {
+			t.Errorf("%s was deleted without its UID: %v", deletion.Name, p)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.running, deletion.Name)
+		return false, nil, nil
+	})
+	return c
+}
+
+func nodeOf(pod *corev1.Pod) string {
+	return pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
+}
+
+func (c *cluster) add(pod *corev1.Pod) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made = append(c.made, pod)
+	c.running[pod.Name] = pod
+	onNode := 0
+	for _, other := range c.running {
+		if nodeOf(other) == nodeOf(pod) {
+			onNode++
+		}
+	}
+	c.most, c.mostOnNode = max(c.most, len(c.running)), max(c.mostOnNode, onNode)
+}
+
+// run plays the kubelet until there are no more steps, or no pod.
+func (c *cluster) run(ctx context.Context, pod *corev1.Pod) {
+	steps := []step{{time.Second, succeeded()}}
+	if c.play != nil {
+		steps = c.play(pod)
+	}
+	for _, s := range steps {
+		select {
+		case <-time.After(s.after):
+		case <-ctx.Done():
+			return
+		}
+		pod.Status = s.status
+		pod.Spec.NodeName = nodeOf(pod)
+		if _, err := c.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+			return
+		}
+	}
+}
+
+// left are the names of the pods that are there.
+func (c *cluster) left() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.running))
+}
+
+func (c *cluster) puller(change func(*prepull.Config)) *prepull.Puller {
+	config := prepull.Config{
+		Client: c, MaxParallel: 4, MaxPerNode: 1, Injection: prepull.ImageVolume, Fallback: true, Log: slog.New(slog.DiscardHandler),
+		Template: prepull.Template{Namespace: "fns", Run: "r1", WrapperImage: "wrapper:v1", Timeout: 10 * time.Minute},
+	}
+	if change != nil {
+		change(&config)
+	}
+	return prepull.New(config)
+}

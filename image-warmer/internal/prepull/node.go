@@ -1,0 +1,80 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package prepull
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+)
+
+// candidate is a node that may pull.
+type candidate struct {
+	name string
+	// platform is what it runs, as "linux/amd64"; empty where it does not say.
+	platform string
+	// reason says why it does not pull; empty where it does.
+	reason string
+	// has are images by digest. A kubelet tells of fifty only, so that others may be there, too.
+	has map[string]bool
+}
+
+func newCandidate(node *corev1.Node, tolerations []corev1.Toleration) candidate {
+	c := candidate{name: node.Name, reason: unfit(node, tolerations), has: map[string]bool{}}
+	if info := node.Status.NodeInfo; info.OperatingSystem != "" && info.Architecture != "" {
+		c.platform = info.OperatingSystem + "/" + info.Architecture
+	}
+	for _, image := range node.Status.Images {
+		for _, name := range image.Names {
+			if strings.Contains(name, "@") {
+				c.has[normal(name)] = true
+			}
+		}
+	}
+	return c
+}
+
+// runs tells whether the node can run one of the platforms. The variant, as in linux/arm64/v8, is the node's matter; an image
+// that does not say may be anything.
+func (c *candidate) runs(platforms []string) bool {
+	return c.platform == "" || len(platforms) == 0 || slices.ContainsFunc(platforms, func(platform string) bool {
+		return platform == c.platform || strings.HasPrefix(platform, c.platform+"/")
+	})
+}
+
+// unfit returns why a node does not pull, or "". The taints that go with a condition say less than the condition does.
+func unfit(node *corev1.Node, tolerations []corev1.Toleration) string {
+	switch {
+	case node.DeletionTimestamp != nil:
+		return "the node is being deleted"
+	case !hasCondition(node, corev1.NodeReady):
+		return "the node is not ready"
+	case node.Spec.Unschedulable:
+		return "the node is cordoned"
+	case hasCondition(node, corev1.NodeDiskPressure):
+		return "the node is short of disk space (DiskPressure)"
+	}
+	for i := range node.Spec.Taints {
+		if taint := &node.Spec.Taints[i]; !tolerated(taint, tolerations) {
+			return fmt.Sprintf("the node has the taint %s: give --toleration", taint.ToString())
+		}
+	}
+	return ""
+}
+
+func hasCondition(node *corev1.Node, kind corev1.NodeConditionType) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == kind && c.Status == corev1.ConditionTrue
+	})
+}
+
+func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
+	return taint.Effect != corev1.TaintEffectNoSchedule && taint.Effect != corev1.TaintEffectNoExecute ||
+		slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
+			return t.ToleratesTaint(klog.Background(), taint, false)
+		})
+}

@@ -1,0 +1,139 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package prepull
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/image-warmer/internal/publish"
+	"github.com/krmfn/krmfn/services/functionpod"
+)
+
+// Injection is how a node is made to pull an image.
+type Injection int
+
+const (
+	// InitContainer has the image run the wrapper server, which is copied into the pod. It works everywhere.
+	InitContainer Injection = iota
+	// ImageVolume has the image mounted beside the wrapper server, so that nothing of it is run.
+	ImageVolume
+)
+
+const (
+	// wrapperDir is where the wrapper server is in its image, toolsDir where it is copied to, and functionDir where images
+	// are mounted.
+	wrapperDir  = "/home/nonroot/wrapper-server"
+	toolsDir    = "/wrapper-server-tools"
+	functionDir = "/function"
+	// container is the name of the one that makes the node pull.
+	container = "pull"
+	// volume is what it mounts.
+	volume = "volume"
+	// nobody is whom pods run as.
+	nobody = 65534
+)
+
+// Template is what all pods of a run have in common.
+type Template struct {
+	Namespace string
+	// Run is the value of functionpod.WarmerLabel.
+	Run          string
+	WrapperImage string
+	Tolerations  []corev1.Toleration
+	PullSecrets  []string
+	// Timeout is when the kubelet ends a pod whose maker has gone.
+	Timeout time.Duration
+}
+
+// Build returns the pod by which a node pulls. It ends by itself, without having done anything: the wrapper server says what
+// its flags are.
+func (t *Template) Build(name string, pull *Pull, injection Injection) *corev1.Pod {
+	labels := publish.Labels()
+	labels[functionpod.WarmerLabel] = t.Run
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: t.Namespace, Labels: labels,
+			Annotations: map[string]string{
+				functionpod.ReferenceAnnotation:                  strings.Join(pull.References, ","),
+				"cluster-autoscaler.kubernetes.io/safe-to-evict": "true",
+			},
+		},
+		Spec: corev1.PodSpec{
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			ActiveDeadlineSeconds:         new(int64(math.Ceil(t.Timeout.Seconds()))),
+			TerminationGracePeriodSeconds: new(int64(1)),
+			AutomountServiceAccountToken:  new(false),
+			EnableServiceLinks:            new(false),
+			Affinity:                      onNode(pull.Node),
+			Tolerations:                   t.Tolerations,
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: new(true), RunAsUser: new(int64(nobody)), RunAsGroup: new(int64(nobody)), FSGroup: new(int64(nobody)),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+		},
+	}
+	for _, secret := range t.PullSecrets {
+		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret})
+	}
+	if injection == ImageVolume {
+		t.mount(&pod.Spec, pull.Image)
+	} else {
+		t.copy(&pod.Spec, pull.Image)
+	}
+	return pod
+}
+
+// mount has the image mounted beside the wrapper server.
+func (t *Template) mount(spec *corev1.PodSpec, image string) {
+	spec.Volumes = []corev1.Volume{{Name: volume, VolumeSource: corev1.VolumeSource{
+		Image: &corev1.ImageVolumeSource{Reference: image, PullPolicy: corev1.PullIfNotPresent},
+	}}}
+	spec.Containers = []corev1.Container{newContainer(container, t.WrapperImage, functionDir, true, wrapperDir+"/wrapper-server", "--help")}
+}
+
+// copy has the image run a copy of the wrapper server.
+func (t *Template) copy(spec *corev1.PodSpec, image string) {
+	spec.Volumes = []corev1.Volume{{Name: volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	spec.InitContainers = []corev1.Container{
+		newContainer("copy-wrapper-server", t.WrapperImage, toolsDir, false, "cp", "-a", wrapperDir+"/.", toolsDir),
+	}
+	spec.Containers = []corev1.Container{newContainer(container, image, toolsDir, true, toolsDir+"/wrapper-server", "--help")}
+}
+
+func newContainer(name, image, mountPath string, readOnly bool, command ...string) corev1.Container {
+	return corev1.Container{
+		Name: name, Image: image, Command: command,
+		ImagePullPolicy:          corev1.PullIfNotPresent,
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		VolumeMounts:             []corev1.VolumeMount{{Name: volume, MountPath: mountPath, ReadOnly: readOnly}},
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: new(false),
+			ReadOnlyRootFilesystem:   new(true),
+			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")},
+			Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
+		},
+	}
+}
+
+// onNode lets a pod run on one node only, by way of the scheduler: what it holds against the node counts.
+func onNode(node string) *corev1.Affinity {
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+		}}},
+	}}
+}
+
+// podName is the name of a run's pod. Each has a number of its own.
+func podName(run string, number int) string { return fmt.Sprintf("image-warmer-%s-%d", run, number) }

@@ -1,0 +1,136 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package prepull
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Config is what a Puller needs.
+type Config struct {
+	Client   kubernetes.Interface
+	Template Template
+	// Injection is how nodes are made to pull. Where Fallback is set and image volumes do not work, init containers take
+	// their place.
+	Injection Injection
+	Fallback  bool
+	// MaxParallel is how many pulls run at once, and MaxPerNode how many on one node; both at least 1.
+	MaxParallel, MaxPerNode int
+	Log                     *slog.Logger
+}
+
+// Outcome is what has become of a pull.
+type Outcome struct {
+	Pull
+	// Err is nil where the node has the image.
+	Err error
+	// Took is how long it took.
+	Took time.Duration
+}
+
+// Puller makes pulls. Run may be called once.
+type Puller struct {
+	config  Config
+	watcher *watcher
+	pods    atomic.Int64
+	// refused says that image volumes do not work here.
+	refused atomic.Bool
+}
+
+// New returns a Puller.
+func New(config Config) *Puller { return &Puller{config: config} }
+
+// Run makes pulls and returns what has become of each. When the context ends, those that are left fail. In any case the pods
+// are deleted when it returns, which is at most 20 seconds after the end of the context.
+//
+// The error says that pods cannot be watched, so that none was made.
+func (p *Puller) Run(ctx context.Context, pulls []Pull) ([]Outcome, error) {
+	if len(pulls) == 0 {
+		return nil, nil
+	}
+	t := &p.config.Template
+	var err error
+	if p.watcher, err = watch(ctx, p.config.Client, t.Namespace, t.Run); err != nil {
+		return nil, err
+	}
+	defer p.watcher.close()
+	outcomes := p.all(ctx, pulls)
+	p.sweep(ctx)
+	return outcomes, nil
+}
+
+// all makes pulls, as many at once as may be, and each as soon as its node has a place.
+func (p *Puller) all(ctx context.Context, pulls []Pull) []Outcome {
+	waiting, running, onNode := slices.Clone(pulls), 0, map[string]int{}
+	ended := make(chan Outcome)
+	outcomes := make([]Outcome, 0, len(pulls))
+	for len(waiting)+running > 0 {
+		for running < p.config.MaxParallel {
+			next := slices.IndexFunc(waiting, func(pull Pull) bool { return onNode[pull.Node] < p.config.MaxPerNode })
+			if next < 0 {
+				break
+			}
+			pull := waiting[next]
+			waiting = slices.Delete(waiting, next, next+1)
+			running++
+			onNode[pull.Node]++
+			go func() { ended <- p.one(ctx, pull) }()
+		}
+		outcome := <-ended
+		running--
+		onNode[outcome.Node]--
+		outcomes = append(outcomes, outcome)
+	}
+	return outcomes
+}
+
+// one makes a pull, and once more where image volumes turn out not to work.
+func (p *Puller) one(ctx context.Context, pull Pull) Outcome {
+	start := time.Now()
+	injection := p.injection()
+	err := p.attempt(ctx, &pull, injection)
+	if injection == ImageVolume && p.config.Fallback && refuses(err) {
+		if p.refused.CompareAndSwap(false, true) {
+			p.config.Log.WarnContext(ctx, "image volumes do not work here, nodes pull by init containers from now on: say so with --injection=init-container",
+				"node", pull.Node, "err", err)
+		}
+		err = p.attempt(ctx, &pull, InitContainer)
+	}
+	outcome := Outcome{Pull: pull, Err: err, Took: time.Since(start)}
+	if err != nil {
+		p.config.Log.WarnContext(ctx, "image was not pulled", "image", pull.Image, "node", pull.Node, "took", outcome.Took, "err", err)
+	} else {
+		p.config.Log.InfoContext(ctx, "image was pulled", "image", pull.Image, "node", pull.Node, "took", outcome.Took)
+	}
+	return outcome
+}
+
+func (p *Puller) injection() Injection {
+	if p.refused.Load() {
+		return InitContainer
+	}
+	return p.config.Injection
+}
+
+// refuses tells whether an error may come of an image volume: the API server does not know of them, or the node.
+func refuses(err error) bool {
+	if answer, ok := errors.AsType[*apierrors.StatusError](err); ok && apierrors.IsInvalid(err) {
+		details := answer.ErrStatus.Details
+		return details != nil && slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool {
+			return strings.HasPrefix(c.Field, "spec.volumes")
+		})
+	}
+	failed, ok := errors.AsType[*Error](err)
+	return ok && refusesImageVolume(failed)
+}

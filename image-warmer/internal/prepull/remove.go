@@ -1,0 +1,79 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package prepull
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/image-warmer/internal/publish"
+	"github.com/krmfn/krmfn/services/functionpod"
+)
+
+// removeTimeout is the most time for deleting one pod, and for looking for those that are left. It does not matter that the
+// run was told to end.
+const removeTimeout = 10 * time.Second
+
+// remove deletes a pod, and no other one of its name.
+func (p *Puller) remove(ctx context.Context, pod *corev1.Pod) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	defer cancel()
+	p.delete(ctx, pod)
+}
+
+func (p *Puller) delete(ctx context.Context, pod *corev1.Pod) {
+	err := p.config.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &pod.UID},
+	})
+	// A conflict is another pod of that name.
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		p.config.Log.WarnContext(ctx, "a pod is left behind, and deleted by a later run", "pod", pod.Name, "namespace", pod.Namespace, "err", err)
+	}
+}
+
+// sweep deletes what is left of this run: pods whose deletion has failed, or that were made though the answer was lost.
+func (p *Puller) sweep(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	defer cancel()
+	t := &p.config.Template
+	left, err := p.config.Client.CoreV1().Pods(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: functionpod.WarmerLabel + "=" + t.Run})
+	if err != nil {
+		p.config.Log.WarnContext(ctx, "pods may be left behind, and are deleted by a later run", "run", t.Run, "namespace", t.Namespace, "err", err)
+		return
+	}
+	for i := range left.Items {
+		if left.Items[i].DeletionTimestamp == nil {
+			p.delete(ctx, &left.Items[i])
+		}
+	}
+}
+
+// RemoveLeftovers deletes the pods of earlier runs that are older than a pull may take, and returns how many there were. What
+// cannot be deleted is logged. The error says that pods cannot be listed.
+func (p *Puller) RemoveLeftovers(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*removeTimeout)
+	defer cancel()
+	t := &p.config.Template
+	found, err := p.config.Client.CoreV1().Pods(t.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: functionpod.WarmerLabel + "," + publish.ManagedByLabel + "=" + publish.Manager,
+	})
+	if err != nil {
+		return 0, fmt.Errorf("list pods of earlier runs in namespace %s: %w", t.Namespace, err)
+	}
+	removed := 0
+	for i := range found.Items {
+		pod := &found.Items[i]
+		if pod.Labels[functionpod.WarmerLabel] == t.Run || pod.DeletionTimestamp != nil || time.Since(pod.CreationTimestamp.Time) <= t.Timeout {
+			continue
+		}
+		p.delete(ctx, pod)
+		removed++
+	}
+	return removed, nil
+}

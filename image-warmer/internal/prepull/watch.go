@@ -1,0 +1,121 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package prepull
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/krmfn/krmfn/services/functionpod"
+)
+
+// syncTimeout is how long the API server may take until it tells of pods.
+const syncTimeout = 30 * time.Second
+
+// watcher follows the pods of one run by one watch.
+type watcher struct {
+	factory informers.SharedInformerFactory
+	cancel  context.CancelFunc
+
+	mu   sync.Mutex
+	pods map[string]*followed
+}
+
+// followed is a pod that somebody waits for.
+type followed struct {
+	tracker tracker
+	done    bool
+	// changes has the latest state that was not looked at.
+	changes chan state
+}
+
+// watch returns a watcher that knows of the pods that there are. It must be closed.
+func watch(ctx context.Context, client kubernetes.Interface, namespace, run string) (*watcher, error) {
+	w := &watcher{pods: map[string]*followed{}}
+	w.factory = informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = functionpod.WarmerLabel + "=" + run }))
+	informer := w.factory.Core().V1().Pods().Informer()
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { w.see(object, false) },
+		UpdateFunc: func(_, object any) { w.see(object, false) },
+		DeleteFunc: func(object any) { w.see(object, true) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch pods: %w", err)
+	}
+	// Pods are deleted after the run was told to end, and until then the watch goes on.
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	w.cancel = cancel
+	w.factory.StartWithContext(running)
+	limited, end := context.WithTimeoutCause(ctx, syncTimeout,
+		fmt.Errorf("pods in namespace %s cannot be watched: check the rights (list and watch pods)", namespace))
+	defer end()
+	if !cache.WaitForCacheSync(limited.Done(), informer.HasSynced) {
+		w.close()
+		return nil, context.Cause(limited)
+	}
+	return w, nil
+}
+
+// close ends the watch and waits for it.
+func (w *watcher) close() {
+	w.cancel()
+	w.factory.Shutdown()
+}
+
+// follow has the states of a pod handed on, which is not made yet. forget must be called.
+func (w *watcher) follow(name string) *followed {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := &followed{changes: make(chan state, 1)}
+	w.pods[name] = f
+	return f
+}
+
+func (w *watcher) forget(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.pods, name)
+}
+
+// see takes a change. The informer calls it for one after another.
+func (w *watcher) see(object any, deleted bool) {
+	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f, ok := w.pods[pod.Name]
+	if !ok || f.done {
+		return
+	}
+	now := f.tracker.observe(pod)
+	if deleted && !now.done {
+		now = state{done: true, err: errDeleted}
+	}
+	f.done = now.done
+	select {
+	case <-f.changes:
+	default:
+	}
+	f.changes <- now
+}
+
+var (
+	errDeleted  = &Error{Reason: "Deleted", Message: "somebody has deleted the pod"}
+	errCanceled = errors.New("the image warmer was told to end")
+)

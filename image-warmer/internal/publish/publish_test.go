@@ -1,0 +1,273 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package publish_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
+
+	"github.com/krmfn/krmfn/image-warmer/internal/publish"
+	"github.com/krmfn/krmfn/services/imagemetadata"
+	"github.com/krmfn/krmfn/services/registry"
+)
+
+func image(ref, digit string) registry.Image {
+	return registry.Image{Reference: ref, Digest: "sha256:" + strings.Repeat(digit, 64), Command: []string{"/fn"}}
+}
+
+func format(t *testing.T, all ...registry.Image) string {
+	t.Helper()
+	text, err := imagemetadata.Format(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func configMap(text string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "metadata", Namespace: "ns", Labels: publish.Labels()},
+		Data:       map[string]string{imagemetadata.Key: text, "other": "stays"},
+	}
+}
+
+func all(resolved ...registry.Image) publish.Metadata {
+	return publish.Metadata{Resolved: resolved, Listed: []string{"a", "b"}, Complete: true}
+}
+
+func writes(client *fake.Clientset) int {
+	n := 0
+	for _, a := range client.Actions() {
+		if a.GetVerb() != "get" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestConfigMap(t *testing.T) {
+	t.Parallel()
+	a, b, moved, gone := image("a", "1"), image("b", "2"), image("a", "3"), image("gone", "4")
+	incomplete := all(moved)
+	incomplete.Complete = false
+	for _, tc := range []struct {
+		name     string
+		before   *corev1.ConfigMap
+		metadata publish.Metadata
+		want     publish.Outcome
+		text     string
+		logged   string
+	}{
+		{"new", nil, all(a, b), publish.Outcome{Action: publish.Created}, format(t, a, b), ""},
+		{"the same", configMap(format(t, a, b)), all(b, a), publish.Outcome{Action: publish.Unchanged}, format(t, a, b), ""},
+		{"moved", configMap(format(t, a, b)), all(moved, b), publish.Outcome{Action: publish.Updated}, format(t, moved, b), ""},
+		{
+			"a registry is down", configMap(format(t, a, b)), all(moved),
+			publish.Outcome{Action: publish.Updated, Kept: []string{"b"}},
+			format(t, moved, b), "",
+		},
+		{
+			"listed no more", configMap(format(t, a, gone)), all(a, b),
+			publish.Outcome{Action: publish.Updated, Dropped: []string{"gone"}},
+			format(t, a, b), "",
+		},
+		{
+			"perhaps listed", configMap(format(t, a, gone)), incomplete,
+			publish.Outcome{Action: publish.Updated, Kept: []string{"gone"}},
+			format(t, moved, gone), "",
+		},
+		{
+			"nothing resolved", configMap(format(t, a, gone)), all(),
+			publish.Outcome{Action: publish.Nothing, Kept: []string{"a", "gone"}},
+			format(t, a, gone), "",
+		},
+		{"nothing at all", nil, all(), publish.Outcome{Action: publish.Nothing}, "", ""},
+		{"prepared by others", configMap(""), all(a), publish.Outcome{Action: publish.Updated}, format(t, a), ""},
+		{"not understood", configMap("images: 7"), all(a), publish.Outcome{Action: publish.Updated}, format(t, a), "not understood"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			client := fake.NewClientset()
+			if tc.before != nil {
+				client = fake.NewClientset(tc.before.DeepCopy())
+			}
+			var log bytes.Buffer
+			c := &publish.ConfigMap{Client: client, Namespace: "ns", Name: "metadata", DryRun: true, Log: slog.New(slog.NewTextHandler(&log, nil))}
+			for _, c.DryRun = range []bool{true, false} {
+				got, err := c.Publish(t.Context(), tc.metadata)
+				if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+					t.Errorf("dry run %v: %v (-want +got):\n%s", c.DryRun, err, diff)
+				}
+				if n := writes(client); c.DryRun && n > 0 {
+					t.Errorf("a dry run has written %d times", n)
+				}
+			}
+			if (tc.want.Action == publish.Unchanged || tc.want.Action == publish.Nothing) && writes(client) > 0 {
+				t.Error("there was a write")
+			}
+			if !strings.Contains(log.String(), tc.logged) || tc.logged == "" && log.Len() > 0 {
+				t.Errorf("logged %q, want %q", log.String(), tc.logged)
+			}
+			found, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), "metadata", metav1.GetOptions{})
+			if err != nil && tc.text != "" {
+				t.Fatal(err)
+			}
+			if err == nil && (found.Data[imagemetadata.Key] != tc.text || cmp.Diff(publish.Labels(), found.Labels) != "") {
+				t.Errorf("labels %v, text:\n%s", found.Labels, found.Data[imagemetadata.Key])
+			}
+			if tc.before != nil && found.Data["other"] != "stays" {
+				t.Error("another key is gone")
+			}
+		})
+	}
+}
+
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	theirs := configMap("theirs")
+	theirs.Labels[publish.ManagedByLabel] = "Helm"
+	client := fake.NewClientset(theirs)
+	c := &publish.ConfigMap{Client: client, Namespace: "ns", Name: "metadata", Log: slog.New(slog.DiscardHandler)}
+	_, err := c.Publish(t.Context(), all(image("a", "1")))
+	if _, ok := errors.AsType[*publish.ForeignError](err); !ok || writes(client) > 0 {
+		t.Errorf("%v, %d writes", err, writes(client))
+	}
+}
+
+// A ConfigMap that a chart has made for the metadata is filled, and stays the chart's.
+func TestMadeForIt(t *testing.T) {
+	t.Parallel()
+	charts := configMap("")
+	charts.Labels = map[string]string{publish.ManagedByLabel: "Helm", imagemetadata.Label: "true"}
+	client := fake.NewClientset(charts.DeepCopy())
+	c := &publish.ConfigMap{Client: client, Namespace: "ns", Name: "metadata", Log: slog.New(slog.DiscardHandler)}
+	if got, err := c.Publish(t.Context(), all(image("a", "1"))); err != nil || got.Action != publish.Updated {
+		t.Errorf("Publish = %+v, %v", got, err)
+	}
+	found, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), "metadata", metav1.GetOptions{})
+	if err != nil || found.Data[imagemetadata.Key] != format(t, image("a", "1")) {
+		t.Errorf("%v, data %v", err, found.Data)
+	}
+	if diff := cmp.Diff(charts.Labels, found.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+}
+
+// Somebody else writes in between: what they have written counts, and trying ends.
+func TestConflict(t *testing.T) {
+	t.Parallel()
+	resource := schema.GroupResource{Resource: "configmaps"}
+	a, b := image("a", "1"), image("b", "2")
+	for _, tc := range []struct {
+		name, verb string
+		err        error
+		conflicts  int
+		want       string
+	}{
+		{"once", "update", apierrors.NewConflict(resource, "metadata", errors.New("changed")), 1, ""},
+		{"for ever", "update", apierrors.NewConflict(resource, "metadata", errors.New("changed")), 100, "update ConfigMap metadata"},
+		{"made in between", "create", apierrors.NewAlreadyExists(resource, "metadata"), 1, ""},
+		{"refused", "update", apierrors.NewForbidden(resource, "metadata", errors.New("no rights")), 100, "no rights"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			client := fake.NewClientset()
+			if tc.verb == "update" {
+				client = fake.NewClientset(configMap(format(t, image("b", "3"))))
+			}
+			tried := 0
+			client.PrependReactor(tc.verb, "configmaps", func(kubetesting.Action) (bool, runtime.Object, error) {
+				if tried++; tried > tc.conflicts {
+					return false, nil, nil
+				}
+				// The other one has written.
+				theirs := configMap(format(t, b))
+				write := func() error { return client.Tracker().Add(theirs) }
+				if tc.verb == "update" {
+					write = func() error {
+						return client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), theirs, "ns")
+					}
+				}
+				if err := write(); err != nil {
+					t.Error(err)
+				}
+				return true, nil, tc.err
+			})
+			c := &publish.ConfigMap{Client: client, Namespace: "ns", Name: "metadata", Log: slog.New(slog.DiscardHandler)}
+			got, err := c.Publish(t.Context(), all(a))
+			if tc.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.want) || tried > 5 {
+					t.Errorf("%v after %d attempts, want %s", err, tried, tc.want)
+				}
+				return
+			}
+			if err != nil || got.Action != publish.Updated || cmp.Diff([]string{"b"}, got.Kept) != "" {
+				t.Errorf("%+v, %v", got, err)
+			}
+			found, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), "metadata", metav1.GetOptions{})
+			if err != nil || found.Data[imagemetadata.Key] != format(t, a, b) {
+				t.Errorf("%v, text:\n%s", err, found.Data[imagemetadata.Key])
+			}
+		})
+	}
+}
+
+func TestFile(t *testing.T) {
+	t.Parallel()
+	a, b := image("a", "1"), image("b", "2")
+	name := filepath.Join(t.TempDir(), "metadata.yaml")
+	var stdout, log bytes.Buffer
+	f := &publish.File{Name: name, Stdout: &stdout, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	check := func(m publish.Metadata, want publish.Outcome, text string) {
+		t.Helper()
+		got, err := f.Publish(t.Context(), m)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		content, err := os.ReadFile(name)
+		if string(content) != text {
+			t.Errorf("%v, text:\n%s", err, content)
+		}
+	}
+	f.DryRun = true
+	check(all(a), publish.Outcome{Action: publish.Created}, "")
+	f.DryRun = false
+	check(all(a), publish.Outcome{Action: publish.Created}, format(t, a))
+	check(all(a), publish.Outcome{Action: publish.Unchanged}, format(t, a))
+	check(all(b), publish.Outcome{Action: publish.Updated, Kept: []string{"a"}}, format(t, a, b))
+	if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check(all(b), publish.Outcome{Action: publish.Updated}, format(t, b))
+	if !strings.Contains(log.String(), "not understood") {
+		t.Errorf("logged %q", log.String())
+	}
+	f.Name = publish.StandardOutput
+	check(all(a), publish.Outcome{Action: publish.Created}, format(t, b))
+	if stdout.String() != format(t, a) {
+		t.Errorf("standard output has:\n%s", &stdout)
+	}
+	f.Name = filepath.Join(t.TempDir(), "none", "metadata.yaml")
+	if _, err := f.Publish(t.Context(), all(a)); err == nil || !strings.Contains(err.Error(), "write --metadata-file") {
+		t.Error(err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(name))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%v, left behind: %v", err, entries)
+	}
+}

@@ -1,0 +1,170 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	ociregistry "github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"go.uber.org/goleak"
+
+	"github.com/krmfn/krmfn/image-warmer/internal/resolve"
+	"github.com/krmfn/krmfn/services/registry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var discard = slog.New(slog.DiscardHandler)
+
+// newRegistry returns the host of a registry with good:v1, in which hung:v1 never has an answer.
+func newRegistry(t *testing.T) string {
+	t.Helper()
+	inner := ociregistry.New(ociregistry.Logger(slog.NewLogLogger(slog.DiscardHandler, 0)))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/v2/hung/") {
+			<-r.Context().Done()
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	host := strings.TrimPrefix(server.URL, "http://")
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: "amd64", Config: v1.Config{Entrypoint: []string{"/fn"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tag, err := name.NewTag(host + "/good:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(tag, image); err != nil {
+		t.Fatal(err)
+	}
+	return host
+}
+
+// A registry that does not answer, or does not know an image, costs the other images nothing.
+func TestAll(t *testing.T) {
+	t.Parallel()
+	host := newRegistry(t)
+	client := registry.NewClient(registry.Options{})
+	defer client.Close()
+	results := resolve.All(t.Context(), client, []string{host + "/bad:v1", host + "/good:v1", host + "/hung:v1"},
+		resolve.Options{Parallel: 2, Timeout: 2 * time.Second, Log: discard})
+	if _, ok := errors.AsType[*registry.NotFoundError](results[0].Err); !ok {
+		t.Errorf("bad: %v", results[0].Err)
+	}
+	if good := results[1]; good.Err != nil || good.Image.Command[0] != "/fn" || good.Image.Reference != host+"/good:v1" {
+		t.Errorf("good: %+v", good)
+	}
+	if err := results[2].Err; err == nil || !strings.Contains(err.Error(), "raise --resolve-timeout") {
+		t.Errorf("hung: %v", err)
+	}
+}
+
+// slow is a source that takes a second for each question, and counts those at once.
+type slow struct {
+	mu                   sync.Mutex
+	running, most, asked int
+}
+
+// begin counts a question, and end its end.
+func (s *slow) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	s.running++
+	s.most = max(s.most, s.running)
+}
+
+func (s *slow) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running--
+}
+
+func (s *slow) Digest(ctx context.Context, _ string) (string, error) {
+	s.begin()
+	defer s.end()
+	select {
+	case <-time.After(time.Second):
+		return "sha256:1", nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func (s *slow) Image(_ context.Context, ref, digest string) (registry.Image, error) {
+	return registry.Image{Reference: ref, Digest: digest}, nil
+}
+
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source, start := &slow{}, time.Now()
+		resolve.All(t.Context(), source, make([]string, 10), resolve.Options{Parallel: 3, Timeout: time.Minute, Log: discard})
+		if source.most != 3 || time.Since(start) != 4*time.Second {
+			t.Errorf("%d at once, in %v", source.most, time.Since(start))
+		}
+	})
+}
+
+// Waiting for the moment, and asking, end with the context, and nothing is asked afterwards.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 500*time.Millisecond, errors.New("told to end"))
+		defer cancel()
+		source, start := &slow{}, time.Now()
+		for _, r := range resolve.All(ctx, source, []string{"a", "b"}, resolve.Options{Parallel: 1, Timeout: time.Minute, Log: discard}) {
+			if r.Err == nil || r.Err.Error() != "told to end" {
+				t.Errorf("%s: %v", r.Reference, r.Err)
+			}
+		}
+		if source.asked != 1 || time.Since(start) != 500*time.Millisecond {
+			t.Errorf("asked %d times in %v", source.asked, time.Since(start))
+		}
+		resolve.Pause(ctx, time.Hour)
+		if time.Since(start) != 500*time.Millisecond {
+			t.Errorf("the pause goes on after the end, for %v", time.Since(start))
+		}
+	})
+}
+
+func TestPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		pauses := map[time.Duration]bool{}
+		for range 20 {
+			start := time.Now()
+			resolve.Pause(t.Context(), time.Minute)
+			pauses[time.Since(start)] = true
+			if time.Since(start) >= time.Minute {
+				t.Errorf("it took %v", time.Since(start))
+			}
+		}
+		if len(pauses) < 2 {
+			t.Errorf("pauses are always the same: %v", pauses)
+		}
+		start := time.Now()
+		if resolve.Pause(t.Context(), 0); time.Since(start) != 0 {
+			t.Errorf("without jitter it took %v", time.Since(start))
+		}
+	})
+}

@@ -1,0 +1,47 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package warmer
+
+import (
+	"slices"
+
+	"github.com/krmfn/krmfn/image-warmer/internal/report"
+	"github.com/krmfn/krmfn/services/cloudkeychain"
+	"github.com/krmfn/krmfn/services/registry"
+)
+
+// registries returns what asks registries, as the function runner does, until done is called.
+func (r *run) registries() (_ *registry.Client, done func()) {
+	o := &r.Options.Registry
+	trust := registry.TrustOptions{Owner: "the image warmer", Log: r.Log}
+	if o.TLS {
+		trust.Dir = o.TLSPath
+	}
+	transport := registry.NewTrust(trust)
+	options := registry.Options{Keychain: cloudkeychain.Default(), Transport: transport, Timeout: r.Options.Resolve.Timeout}
+	if !o.Private {
+		return registry.NewClient(options), transport.CloseIdleConnections
+	}
+	keychain := registry.NewKeychain(registry.KeychainOptions{File: o.AuthPath, Default: cloudkeychain.Default(), Environ: r.Environ, Log: r.Log})
+	options.Keychain = keychain
+	return registry.NewClient(options), func() {
+		transport.CloseIdleConnections()
+		keychain.Close()
+	}
+}
+
+// images reports what registries have said. kept are the references that have metadata all the same.
+func (r *run) images(kept []string) {
+	for _, result := range r.results {
+		image := report.Image{Image: result.Reference, Digest: result.Image.Digest, Metadata: report.Resolved, Seconds: result.Took.Seconds()}
+		if result.Err != nil {
+			image.Metadata = report.Failed
+			if slices.Contains(kept, result.Reference) {
+				image.Metadata = report.Kept
+			}
+			r.report.Fail(result.Reference, "", result.Err)
+		}
+		r.report.Images = append(r.report.Images, image)
+	}
+}

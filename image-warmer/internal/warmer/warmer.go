@@ -1,0 +1,125 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package warmer does what the image warmer is for, one part after another: it finds the images, resolves them, publishes
+// their metadata and has nodes pull them.
+package warmer
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/krmfn/krmfn/image-warmer/internal/images"
+	"github.com/krmfn/krmfn/image-warmer/internal/publish"
+	"github.com/krmfn/krmfn/image-warmer/internal/report"
+	"github.com/krmfn/krmfn/image-warmer/internal/resolve"
+	"github.com/krmfn/krmfn/image-warmer/options"
+	"github.com/krmfn/krmfn/services/imagepolicy"
+	"github.com/krmfn/krmfn/services/registry"
+)
+
+// Config is what a run needs.
+type Config struct {
+	Options options.Options
+	// Kubernetes and Dynamic are the ways to the cluster; nil where the options need none.
+	Kubernetes kubernetes.Interface
+	Dynamic    dynamic.Interface
+	// Policy says which images may be warmed; nil permits all.
+	Policy *imagepolicy.Policy
+	// OwnNamespace is where metadata goes if the options do not say.
+	OwnNamespace string
+	// Run names this run among others, as the value of a label.
+	Run string
+	// Environ is the environment of credential helpers.
+	Environ []string
+	// Stdout gets the metadata, if that is asked for.
+	Stdout io.Writer
+	Log    *slog.Logger
+}
+
+// Run does it all, and ends early when the context ends. Whatever fails is in the report, and does not keep the rest from
+// being done.
+func Run(ctx context.Context, c Config) *report.Report {
+	start := time.Now()
+	r := &run{Config: c}
+	client, done := r.registries()
+	defer done()
+	resolve.Pause(ctx, c.Options.Resolve.Jitter)
+	found := r.collect(ctx, client)
+	r.results = resolve.All(ctx, permitted{client, c.Policy}, found.References, resolve.Options{
+		Parallel: c.Options.Resolve.Parallel, Timeout: c.Options.Resolve.Timeout, Log: c.Log,
+	})
+	kept := r.publish(ctx, found)
+	r.images(kept)
+	if c.Options.Prepull.Enabled {
+		r.prepull(ctx)
+	}
+	r.report.Seconds = time.Since(start).Seconds()
+	return &r.report
+}
+
+type run struct {
+	Config
+	results []resolve.Result
+	report  report.Report
+}
+
+func (r *run) collect(ctx context.Context, client *registry.Client) images.Found {
+	o := &r.Options
+	c := images.Config{
+		Images: o.Sources.Images, PodCacheConfig: o.Sources.PodCacheConfig, Kptfiles: o.Sources.Kptfiles, Namespace: o.Namespace,
+		Prefix: o.DefaultImagePrefix, Rewrites: o.Rewrites, Tags: client, Parallel: o.Resolve.Parallel, Timeout: o.Resolve.Timeout,
+	}
+	if o.Sources.FunctionConfigs {
+		c.FunctionConfigs = r.Dynamic
+	}
+	found := images.Collect(ctx, c)
+	r.report.DryRun, r.report.Notes = o.DryRun, found.Notes
+	for _, f := range found.Failures {
+		r.report.Fail(f.Image, "", f.Err)
+	}
+	return found
+}
+
+// publish writes the metadata and returns the references whose metadata is of an earlier run.
+func (r *run) publish(ctx context.Context, found images.Found) []string {
+	metadata := publish.Metadata{Listed: found.References, Complete: found.Complete}
+	for _, result := range r.results {
+		if result.Err == nil {
+			metadata.Resolved = append(metadata.Resolved, result.Image)
+		}
+	}
+	o := &r.Options
+	var (
+		target  string
+		outcome publish.Outcome
+		err     error
+	)
+	switch {
+	case o.Metadata.File != "":
+		if target = o.Metadata.File; target == publish.StandardOutput {
+			target = "standard output"
+		}
+		outcome, err = (&publish.File{Name: o.Metadata.File, Stdout: r.Stdout, DryRun: o.DryRun, Log: r.Log}).Publish(ctx, metadata)
+	case o.Publishes():
+		namespace := cmp.Or(o.Metadata.Namespace, r.OwnNamespace)
+		target = "ConfigMap " + namespace + "/" + o.Metadata.ConfigMap
+		outcome, err = (&publish.ConfigMap{
+			Client: r.Kubernetes, Namespace: namespace, Name: o.Metadata.ConfigMap, DryRun: o.DryRun, Log: r.Log,
+		}).Publish(ctx, metadata)
+	default:
+		return nil
+	}
+	if err != nil {
+		r.report.Fail("", "", err)
+		return nil
+	}
+	r.report.Metadata = &report.Metadata{Target: target, Action: string(outcome.Action), Kept: outcome.Kept, Dropped: outcome.Dropped}
+	return outcome.Kept
+}

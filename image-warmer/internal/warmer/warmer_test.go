@@ -1,0 +1,245 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package warmer_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/go-containerregistry/pkg/name"
+	ociregistry "github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
+
+	"github.com/krmfn/krmfn/image-warmer/internal/report"
+	"github.com/krmfn/krmfn/image-warmer/internal/warmer"
+	"github.com/krmfn/krmfn/image-warmer/options"
+	"github.com/krmfn/krmfn/services/imagemetadata"
+	"github.com/krmfn/krmfn/services/imagepolicy"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newRegistry returns the host of a registry with a:v1 and b:v1, and the digest of both.
+func newRegistry(t *testing.T) (host, digest string) {
+	t.Helper()
+	server := httptest.NewServer(ociregistry.New(ociregistry.Logger(slog.NewLogLogger(slog.DiscardHandler, 0))))
+	t.Cleanup(server.Close)
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	host = strings.TrimPrefix(server.URL, "http://")
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: "amd64", Config: v1.Config{Entrypoint: []string{"/fn"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, repository := range []string{"/a:v1", "/b:v1"} {
+		tag, err := name.NewTag(host + repository)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := remote.Write(tag, image); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hash, err := image.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host, hash.String()
+}
+
+func node(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{
+		NodeInfo:   corev1.NodeSystemInfo{OperatingSystem: "linux", Architecture: "amd64"},
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+	}}
+}
+
+// newCluster has a kubelet that pulls all but b.
+func newCluster(t *testing.T, objects ...runtime.Object) *fake.Clientset {
+	t.Helper()
+	client := fake.NewClientset(objects...)
+	var kubelets sync.WaitGroup
+	t.Cleanup(kubelets.Wait)
+	client.PrependReactor("create", "pods", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		pod := action.(kubetesting.CreateAction).GetObject().(*corev1.Pod).DeepCopy()
+		image := pod.Spec.Containers[0].Image
+		pod.Status.Phase = corev1.PodSucceeded
+		if strings.Contains(image, "/b@") {
+			pod.Status = corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "InvalidImageName", Message: "no"}},
+			}}}
+		}
+		// The answer comes first, and the reactor must not ask itself.
+		kubelets.Go(func() {
+			if _, err := client.CoreV1().Pods(pod.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+		return false, nil, nil
+	})
+	return client
+}
+
+func config(t *testing.T, client *fake.Clientset, args ...string) warmer.Config {
+	t.Helper()
+	o, err := options.Parse(append(args, "--prepull", "--wrapper-image=w:v1"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return warmer.Config{
+		Options: o, Kubernetes: client, OwnNamespace: "own", Run: "r1", Stdout: io.Discard, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	host, digest := newRegistry(t)
+	cordoned, has := node("n2"), node("n3")
+	cordoned.Spec.Unschedulable = true
+	has.Status.Images = []corev1.ContainerImage{{Names: []string{host + "/a@" + digest}}}
+	client := newCluster(t, node("n1"), cordoned, has)
+	c := config(t, client, host+"/a:v1", host+"/b:v1", host+"/c:v1", "--dry-run")
+	want := report.Report{
+		DryRun: true,
+		Images: []report.Image{
+			{Image: host + "/a:v1", Digest: digest, Metadata: report.Resolved, Nodes: []report.Node{
+				{Node: "n1", Result: report.Pulled}, {Node: "n2", Result: report.Skipped, Reason: "the node is cordoned"}, {Node: "n3", Result: report.Present},
+			}},
+			{Image: host + "/b:v1", Digest: digest, Metadata: report.Resolved, Nodes: []report.Node{
+				{Node: "n1", Result: report.Pulled}, {Node: "n2", Result: report.Skipped, Reason: "the node is cordoned"}, {Node: "n3", Result: report.Pulled},
+			}},
+			{Image: host + "/c:v1", Metadata: report.Failed},
+		},
+		Metadata: &report.Metadata{Target: "ConfigMap own/krmfn-image-metadata", Action: "created"},
+		Failures: []report.Failure{{Image: host + "/c:v1"}},
+	}
+	check(t, want, warmer.Run(t.Context(), c))
+	for _, action := range client.Actions() {
+		if verb := action.GetVerb(); verb != "get" && verb != "list" {
+			t.Errorf("a dry run does %s %s", verb, action.GetResource().Resource)
+		}
+	}
+
+	c = config(t, client, host+"/a:v1", host+"/b:v1", host+"/c:v1", "--injection=init-container")
+	want.DryRun = false
+	for _, n := range []int{0, 2} {
+		want.Images[1].Nodes[n].Result, want.Images[1].Nodes[n].Reason = report.Failed, "InvalidImageName: no"
+		want.Failures = append(want.Failures, report.Failure{Image: host + "/b:v1", Node: want.Images[1].Nodes[n].Node})
+	}
+	check(t, want, warmer.Run(t.Context(), c))
+	left, err := client.CoreV1().Pods("porch-fn-system").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(left.Items) > 0 {
+		t.Errorf("%v, %d pods are left", err, len(left.Items))
+	}
+	published, err := client.CoreV1().ConfigMaps("own").Get(t.Context(), "krmfn-image-metadata", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if images, err := imagemetadata.Parse([]byte(published.Data[imagemetadata.Key])); err != nil || len(images) != 2 {
+		t.Errorf("%v, published: %+v", err, images)
+	}
+}
+
+// check compares what does not depend on clocks, on which pull ends first, and on words of others.
+func check(t *testing.T, want report.Report, got *report.Report) {
+	t.Helper()
+	ignore := cmp.Options{
+		cmpopts.IgnoreFields(report.Report{}, "Seconds"), cmpopts.IgnoreFields(report.Image{}, "Seconds"), cmpopts.IgnoreFields(report.Node{}, "Seconds"),
+		cmpopts.IgnoreFields(report.Failure{}, "Reason"),
+		cmpopts.SortSlices(func(a, b report.Failure) bool { return a.Image+a.Node < b.Image+b.Node }),
+	}
+	if diff := cmp.Diff(want, *got, ignore); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What was known stays when a registry cannot be asked; the image counts as failed all the same.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	host, _ := newRegistry(t)
+	client := newCluster(t)
+	warmer.Run(t.Context(), config(t, client, host+"/a:v1", "127.0.0.1:1/x:v1"))
+	text := "apiVersion: krmfn.dev/v1alpha1\nkind: ImageMetadata\nimages:\n- image: 127.0.0.1:1/x:v1\n  digest: sha256:" + strings.Repeat("1", 64) + "\n  command: [/x]\n"
+	published, err := client.CoreV1().ConfigMaps("own").Get(t.Context(), "krmfn-image-metadata", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	published.Data[imagemetadata.Key] = text
+	if _, err := client.CoreV1().ConfigMaps("own").Update(t.Context(), published, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	got := warmer.Run(t.Context(), config(t, client, host+"/a:v1", "127.0.0.1:1/x:v1"))
+	if got.Images[0].Metadata != report.Kept && got.Images[1].Metadata != report.Kept || len(got.Failures) != 1 || got.Metadata.Action != "updated" {
+		t.Errorf("%+v", got)
+	}
+	if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "no node") {
+		t.Errorf("notes are %q", got.Notes)
+	}
+}
+
+// Nodes pull private images with the Secret that the function runner keeps, and others that are named.
+func TestPullSecrets(t *testing.T) {
+	t.Parallel()
+	host, _ := newRegistry(t)
+	private := []string{"--enable-private-registries", "--registry-auth-secret-path=" + t.TempDir() + "/none"}
+	mine, kept := corev1.LocalObjectReference{Name: "mine"}, corev1.LocalObjectReference{Name: "auth-secret"}
+	for _, tc := range []struct {
+		name string
+		args []string
+		want []corev1.LocalObjectReference
+	}{
+		{"none", nil, nil},
+		{"named", []string{"--image-pull-secret=mine"}, []corev1.LocalObjectReference{mine}},
+		{"private registries", private, []corev1.LocalObjectReference{kept}},
+		{"both", append([]string{"--image-pull-secret=auth-secret", "--image-pull-secret=mine"}, private...), []corev1.LocalObjectReference{kept, mine}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			client := newCluster(t, node("n1"))
+			warmer.Run(t.Context(), config(t, client, append(tc.args, host+"/a:v1")...))
+			var got [][]corev1.LocalObjectReference
+			for _, action := range client.Actions() {
+				if create, ok := action.(kubetesting.CreateAction); ok && action.Matches("create", "pods") {
+					got = append(got, create.GetObject().(*corev1.Pod).Spec.ImagePullSecrets)
+				}
+			}
+			if diff := cmp.Diff([][]corev1.LocalObjectReference{tc.want}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Images that function runners would refuse are not warmed, and no registry is asked for them.
+func TestPolicy(t *testing.T) {
+	t.Parallel()
+	host, digest := newRegistry(t)
+	c := config(t, newCluster(t, node("n1")), host+"/a:v1", "unknown.invalid/b:v1", "--prepull=false")
+	var err error
+	if c.Policy, err = imagepolicy.Parse([]byte("apiVersion: krmfn.dev/v1alpha1\nkind: ImagePolicy\nallow: [{prefix: \"" + host + "\"}]\n")); err != nil {
+		t.Fatal(err)
+	}
+	got := warmer.Run(t.Context(), c)
+	if len(got.Failures) != 1 || !strings.Contains(got.Failures[0].Reason, "not permitted") {
+		t.Errorf("failures: %+v", got.Failures)
+	}
+	if len(got.Images) != 2 || got.Images[0].Digest != digest {
+		t.Errorf("images: %+v", got.Images)
+	}
+}

@@ -1,0 +1,156 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package options has the flags of the image warmer. Those that the function runner has, too, have the same names, meanings
+// and defaults there.
+package options
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/krmfn/krmfn/services/image"
+)
+
+// Options are the settings of one run.
+type Options struct {
+	// Sources say which images there are.
+	Sources Sources
+	// DefaultImagePrefix is put before images without a slash, and then Rewrites replace prefixes.
+	DefaultImagePrefix string
+	Rewrites           image.Rewrites
+	// Policy is a file that says which images may be warmed; "" permits all.
+	Policy string
+	// IgnoreFailures has the exit code be 0 though images have failed.
+	IgnoreFailures bool
+	// Namespace is that of the function pods and of FunctionConfig objects.
+	Namespace string
+	// Kubeconfig is a kubeconfig file; empty means the usual places.
+	Kubeconfig string
+	Resolve    Resolve
+	Registry   Registry
+	Metadata   Metadata
+	Prepull    Prepull
+	// Output is table or json.
+	Output string
+	// DryRun asks and writes nothing.
+	DryRun bool
+	Log    Log
+}
+
+// Sources say which images there are.
+type Sources struct {
+	// Images are references, short names among them.
+	Images []string
+	// PodCacheConfig is a file as function runners have it, and Kptfiles are directories with packages; empty means none.
+	PodCacheConfig string
+	Kptfiles       []string
+	// FunctionConfigs has the FunctionConfig objects of the namespace count.
+	FunctionConfigs bool
+}
+
+// Resolve says how registries are asked.
+type Resolve struct {
+	// Parallel is how many images are asked for at once, and Timeout the most time for one.
+	Parallel int
+	Timeout  time.Duration
+	// Jitter is the most time that passes before the first one; how much is chance.
+	Jitter time.Duration
+}
+
+// Registry is how private registries are used.
+type Registry struct {
+	// Private turns on credentials from AuthPath, a docker config file; nodes pull with the Secret AuthSecret.
+	Private              bool
+	AuthPath, AuthSecret string
+	// TLS turns on the CA certificates in the directory TLSPath.
+	TLS     bool
+	TLSPath string
+}
+
+// Metadata says where metadata goes.
+type Metadata struct {
+	// ConfigMap and Namespace name a ConfigMap; without a name there is none. An empty namespace is the pod's own.
+	ConfigMap, Namespace string
+	// File takes the place of the ConfigMap; "-" is standard output.
+	File string
+}
+
+// Prepull says how nodes are made to pull.
+type Prepull struct {
+	Enabled bool
+	// WrapperImage is the image of the wrapper server, and Injection auto, image-volume or init-container.
+	WrapperImage, Injection string
+	// NodeSelector and Tolerations choose the nodes.
+	NodeSelector string
+	Tolerations  []corev1.Toleration
+	// PullSecrets are names of Secrets in the namespace, beside that of private registries.
+	PullSecrets []string
+	// MaxParallel is how many pulls run at once, and MaxPerNode how many on one node.
+	MaxParallel, MaxPerNode int
+	// Timeout is the most time that one pull may take.
+	Timeout time.Duration
+}
+
+// Log is what goes to standard error, and how.
+type Log struct {
+	// Level is klog's verbosity, Format json or text.
+	Level  int
+	Format string
+}
+
+// Flags returns the flags that set o, and sets o to their defaults.
+func (o *Options) Flags() *pflag.FlagSet {
+	f := pflag.NewFlagSet("image-warmer", pflag.ContinueOnError)
+	f.SortFlags = false
+	s, m := &o.Sources, &o.Metadata
+	f.StringArrayVar(&s.Images, "image", nil, "image to warm, as calls have it; may be repeated, and is the same as an argument")
+	f.StringVar(&s.PodCacheConfig, "pod-cache-config", "", "file of settings of single functions, as of the function runner; each of them is an image to warm")
+	f.BoolVar(&s.FunctionConfigs, "function-configs", false, "warm the images of the FunctionConfig objects in --namespace")
+	f.StringArrayVar(&s.Kptfiles, "kptfiles", nil, "directory with packages, at any depth; the images of their pipelines are warmed; may be repeated")
+	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", image.CatalogPrefix+"/", "what is put before images that have no slash")
+	f.Var(&o.Rewrites, "image-rewrite", "FROM=TO: images below TO are warmed where those below FROM are named, such as a mirror's; may be given more than once, and must be the function runner's")
+	f.StringVar(&o.Policy, "image-policy", "", "file that says which images function pods may run, as of the function runner; others are not warmed; empty permits all")
+	f.StringVar(&o.Namespace, "namespace", "porch-fn-system", "namespace of the function pods, in which nodes are made to pull")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty means KUBECONFIG, the cluster that this runs in, or ~/.kube/config")
+	f.BoolVar(&o.DryRun, "dry-run", false, "ask registries and the cluster, say what would be done, and write nothing")
+	f.BoolVar(&o.IgnoreFailures, "ignore-failures", false, "exit with 0 though images have failed, which the report and the log tell of")
+	f.StringVar(&o.Output, "output", "table", "form of the report on standard output: table or json")
+	f.IntVar(&o.Log.Level, "log-level", 1, "0 logs errors, 1 warnings, 2 and 3 one line per image and pull, 4 and more debugging")
+	f.StringVar(&o.Log.Format, "log-format", "text", "json or text")
+
+	f.IntVar(&o.Resolve.Parallel, "parallel", 4, "how many images registries are asked for at once")
+	f.DurationVar(&o.Resolve.Timeout, "resolve-timeout", 30*time.Second, "most time that registries may take for one image")
+	f.DurationVar(&o.Resolve.Jitter, "jitter", 0, "wait for a part of this time, by chance, before registries are asked, so that many clusters do not ask at once")
+	o.registryFlags(f)
+
+	f.StringVar(&m.ConfigMap, "metadata-configmap", "krmfn-image-metadata", "ConfigMap that the metadata goes to, for function runners to mount; empty means none")
+	f.StringVar(&m.Namespace, "metadata-namespace", "", "namespace of --metadata-configmap; empty means the pod's own, porch-system outside a cluster")
+	f.StringVar(&m.File, "metadata-file", "", "file that the metadata goes to instead of a ConfigMap; - is standard output, and the report goes to standard error then")
+	o.prepullFlags(f)
+	return f
+}
+
+func (o *Options) registryFlags(f *pflag.FlagSet) {
+	r := &o.Registry
+	f.BoolVar(&r.Private, "enable-private-registries", false, "use the credentials of --registry-auth-secret-path, and have nodes pull with --registry-auth-secret-name")
+	f.StringVar(&r.AuthPath, "registry-auth-secret-path", "/var/tmp/config-secret/.dockerconfigjson", "docker config file with credentials of registries")
+	f.StringVar(&r.AuthSecret, "registry-auth-secret-name", "auth-secret", "pull secret that function runners keep in --namespace")
+	f.BoolVar(&r.TLS, "enable-private-registries-tls", false, "trust the CA certificates of --tls-secret-path")
+	f.StringVar(&r.TLSPath, "tls-secret-path", "/var/tmp/tls-secret/", "directory with ca.crt or ca.pem")
+}
+
+func (o *Options) prepullFlags(f *pflag.FlagSet) {
+	p := &o.Prepull
+	f.BoolVar(&p.Enabled, "prepull", false, "have every node pull the images; on by default inside a cluster")
+	f.StringVar(&p.WrapperImage, "wrapper-image", "", "image of the wrapper server; empty means that of the environment variable "+wrapperImageVariable)
+	f.StringVar(&p.Injection, "injection", InjectAuto, "how nodes are made to pull: image-volume, where nothing of the image is run, init-container, where the wrapper server is copied into it, or auto by what the cluster can do")
+	f.StringVar(&p.NodeSelector, "node-selector", "", "labels of the nodes that pull, as kubectl has it; empty means all")
+	f.Var((*tolerations)(&p.Tolerations), "toleration", "taint that does not keep nodes from pulling, key[=value][:effect]; may be repeated")
+	f.StringArrayVar(&p.PullSecrets, "image-pull-secret", nil, "Secret in --namespace that nodes pull with; may be repeated")
+	f.IntVar(&p.MaxParallel, "max-parallel-pulls", 4, "how many pulls run at once")
+	f.IntVar(&p.MaxPerNode, "max-parallel-pulls-per-node", 1, "how many pulls run on one node at once; a kubelet does one after another unless it is told otherwise")
+	f.DurationVar(&p.Timeout, "pull-timeout", 10*time.Minute, "most time that one pull may take; pods of earlier runs that are older are deleted")
+}
