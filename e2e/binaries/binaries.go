@@ -18,6 +18,7 @@ import (
 var sources = map[string]string{
 	FunctionRunner: "function-runner",
 	WrapperServer:  "wrapper-server",
+	PodJanitor:     "pod-janitor",
 	TaskHandler:    "task-handler",
 	Krmfn:          "krmfn",
 	Functions:      "services/cmd/functions",
@@ -28,6 +29,7 @@ var sources = map[string]string{
 const (
 	FunctionRunner = "function-runner"
 	WrapperServer  = "wrapper-server"
+	PodJanitor     = "pod-janitor"
 	TaskHandler    = "task-handler"
 	Krmfn          = "krmfn"
 	// Functions serves all curated functions, FunctionsLight those that start fast.

@@ -16,34 +16,58 @@ import (
 )
 
 // images are those that the chart installs.
-var images = []string{"function-runner", "wrapper-server"}
+var images = []string{"function-runner", "wrapper-server", "pod-janitor", "image-warmer", "task-handler", "krmfn"}
 
 // pin gives the images that are in the registry a tag that no others ever have, and returns it: nodes keep the images that
 // they have once pulled under a tag.
 func pin(ctx context.Context, registry string) (string, error) {
-	found := make([]*remote.Descriptor, len(images))
+	found, err := lookUp(ctx, registry, publish.Tag)
+	if err != nil {
+		return "", fmt.Errorf("krmfn's images: %w: try make e2e", err)
+	}
 	hash := sha256.New()
-	for i, image := range images {
-		ref, err := name.NewTag(reference(registry, image, publish.Tag), name.Insecure)
-		if err != nil {
-			return "", err
-		}
-		if found[i], err = remote.Get(ref, remote.WithContext(ctx)); err != nil {
-			return "", fmt.Errorf("krmfn's images: %w: try make e2e", err)
-		}
-		hash.Write([]byte(found[i].Digest.String()))
+	for _, image := range found {
+		hash.Write([]byte(image.Digest.String()))
 	}
 	pinned := publish.Tag + "-" + hex.EncodeToString(hash.Sum(nil))[:12]
+	return pinned, tag(ctx, registry, pinned, found)
+}
+
+// Retag gives krmfn's images another tag as well, that of a next release for instance, and returns it.
+func (i *Installation) Retag(ctx context.Context, suffix string) (string, error) {
+	found, err := lookUp(ctx, i.Registry, i.tag)
+	if err != nil {
+		return "", err
+	}
+	another := i.tag + "-" + suffix
+	return another, tag(ctx, i.Registry, another, found)
+}
+
+func lookUp(ctx context.Context, registry, tagged string) ([]*remote.Descriptor, error) {
+	found := make([]*remote.Descriptor, len(images))
 	for i, image := range images {
-		tag, err := name.NewTag(reference(registry, image, pinned), name.Insecure)
+		ref, err := name.NewTag(reference(registry, image, tagged), name.Insecure)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		if err := remote.Tag(tag, found[i], remote.WithContext(ctx)); err != nil {
-			return "", fmt.Errorf("tag krmfn's images: %w", err)
+		if found[i], err = remote.Get(ref, remote.WithContext(ctx)); err != nil {
+			return nil, err
 		}
 	}
-	return pinned, nil
+	return found, nil
+}
+
+func tag(ctx context.Context, registry, another string, found []*remote.Descriptor) error {
+	for i, image := range images {
+		ref, err := name.NewTag(reference(registry, image, another), name.Insecure)
+		if err != nil {
+			return err
+		}
+		if err := remote.Tag(ref, found[i], remote.WithContext(ctx)); err != nil {
+			return fmt.Errorf("tag krmfn's images: %w", err)
+		}
+	}
+	return nil
 }
 
 func reference(registry, image, tag string) string { return registry + "/krmfn/" + image + ":" + tag }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -28,6 +29,7 @@ type Installation struct {
 	Registry string
 
 	helm     helm
+	dynamic  dynamic.Interface
 	node     string // address of the node that NodePort Services are called at
 	tag      string // of krmfn's images
 	progress *progress.Printer
@@ -49,7 +51,7 @@ func Open(ctx context.Context, w io.Writer) (*Installation, error) {
 		progress: progress.New(w),
 		ways:     map[string]string{},
 	}
-	if i.Client, err = unthrottled(c.Kubeconfig); err != nil {
+	if i.Client, i.dynamic, err = unthrottled(c.Kubeconfig); err != nil {
 		return nil, err
 	}
 	if i.Registry, err = c.RegistryAddress(ctx); err != nil {
@@ -62,14 +64,19 @@ func Open(ctx context.Context, w io.Writer) (*Installation, error) {
 	return i, err
 }
 
-// unthrottled returns a client that does not hold requests back, which would spread over time what is to happen at once.
-func unthrottled(kubeconfig string) (kubernetes.Interface, error) {
+// unthrottled returns clients that do not hold requests back, which would spread over time what is to happen at once.
+func unthrottled(kubeconfig string) (kubernetes.Interface, dynamic.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("client of the cluster: %w: try make cluster", err)
+		return nil, nil, fmt.Errorf("client of the cluster: %w: try make cluster", err)
 	}
 	config.QPS = -1
-	return kubernetes.NewForConfig(config)
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	anything, err := dynamic.NewForConfig(config)
+	return typed, anything, err
 }
 
 // Apply installs the function runner, or changes what is installed, to values of the chart beside those that fit this
@@ -82,6 +89,31 @@ func (i *Installation) Apply(ctx context.Context, values map[string]any) error {
 		return i.AwaitSettled(ctx)
 	})
 }
+
+// Adopt installs the chart over objects that are there already, which it takes over, as helm install --take-ownership does.
+func (i *Installation) Adopt(ctx context.Context, values map[string]any) error {
+	return i.progress.Step("adopt what is there", func() error {
+		adopting := i.helm
+		adopting.adopt = true
+		if err := adopting.apply(ctx, merge(i.values(), values)); err != nil {
+			return err
+		}
+		return i.AwaitSettled(ctx)
+	})
+}
+
+// Rollback goes back to what was installed before, as helm rollback does.
+func (i *Installation) Rollback(ctx context.Context) error {
+	return i.progress.Step("roll the chart back", func() error {
+		if err := i.helm.rollback(); err != nil {
+			return err
+		}
+		return i.AwaitSettled(ctx)
+	})
+}
+
+// Test runs the chart's own tests, as helm test does.
+func (i *Installation) Test() error { return i.progress.Step("helm test", i.helm.test) }
 
 // Remove uninstalls the function runner, and with it all function pods.
 func (i *Installation) Remove(ctx context.Context) error {

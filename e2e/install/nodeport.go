@@ -70,10 +70,14 @@ func (i *Installation) dial(ctx context.Context, name string, selector map[strin
 		}
 		i.ways[name] = address
 	}
+	// Nodes may not know yet that what was installed anew is behind it.
+	if err := reachable(ctx, i.ways[name]); err != nil {
+		return nil, err
+	}
 	return newClient(i.ways[name])
 }
 
-// open makes a NodePort Service and returns its address once connections to it are accepted.
+// open makes a NodePort Service and returns its address.
 func (i *Installation) open(ctx context.Context, name string, selector map[string]string) (string, error) {
 	services := i.Client.CoreV1().Services(Namespace)
 	service, err := services.Create(ctx, &corev1.Service{
@@ -90,8 +94,7 @@ func (i *Installation) open(ctx context.Context, name string, selector map[strin
 	if err != nil {
 		return "", fmt.Errorf("way to function runners %s: %w", name, err)
 	}
-	address := net.JoinHostPort(i.node, strconv.Itoa(int(service.Spec.Ports[0].NodePort)))
-	return address, reachable(ctx, address)
+	return net.JoinHostPort(i.node, strconv.Itoa(int(service.Spec.Ports[0].NodePort))), nil
 }
 
 // deleteNodePorts deletes what dial has made: the chart knows nothing of it.

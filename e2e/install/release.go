@@ -34,6 +34,8 @@ const (
 type helm struct {
 	kubeconfig string
 	chart      string // directory
+	// adopt has an installation take over objects that are there already.
+	adopt bool
 }
 
 // apply installs the chart or upgrades what is installed, to exactly these values beside the chart's own, and returns when
@@ -54,7 +56,7 @@ func (h helm) apply(ctx context.Context, values map[string]any) error {
 	if installed {
 		err = upgrade(ctx, config, parsed, values)
 	} else {
-		err = install(ctx, config, parsed, values)
+		err = h.install(ctx, config, parsed, values)
 	}
 	if err != nil {
 		return fmt.Errorf("chart %s: %w", h.chart, err)
@@ -76,9 +78,9 @@ func (h helm) installed(config *action.Configuration) (bool, error) {
 	return false, h.remove()
 }
 
-func install(ctx context.Context, config *action.Configuration, parsed *chart.Chart, values map[string]any) error {
+func (h helm) install(ctx context.Context, config *action.Configuration, parsed *chart.Chart, values map[string]any) error {
 	install := action.NewInstall(config)
-	install.ReleaseName, install.Namespace, install.CreateNamespace = ReleaseName, Namespace, true
+	install.ReleaseName, install.Namespace, install.CreateNamespace, install.TakeOwnership = ReleaseName, Namespace, true, h.adopt
 	install.Wait, install.Timeout = true, settling
 	_, err := install.RunWithContext(ctx, parsed, values)
 	return err
@@ -90,6 +92,34 @@ func upgrade(ctx context.Context, config *action.Configuration, parsed *chart.Ch
 	upgrade.Wait, upgrade.Timeout = true, settling
 	_, err := upgrade.RunWithContext(ctx, ReleaseName, parsed, values)
 	return err
+}
+
+// rollback goes back to the revision before.
+func (h helm) rollback() error {
+	config, err := h.config()
+	if err != nil {
+		return err
+	}
+	rollback := action.NewRollback(config)
+	rollback.Wait, rollback.Timeout = true, settling
+	if err := rollback.Run(ReleaseName); err != nil {
+		return fmt.Errorf("roll release %s back: %w", ReleaseName, err)
+	}
+	return nil
+}
+
+// test runs the chart's own tests.
+func (h helm) test() error {
+	config, err := h.config()
+	if err != nil {
+		return err
+	}
+	test := action.NewReleaseTesting(config)
+	test.Namespace, test.Timeout = Namespace, settling
+	if _, err := test.Run(ReleaseName); err != nil {
+		return fmt.Errorf("helm test %s: %w", ReleaseName, err)
+	}
+	return nil
 }
 
 // remove uninstalls the release, if there is one, and returns when all that it made is gone.

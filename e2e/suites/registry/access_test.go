@@ -118,7 +118,9 @@ func pullPassword(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var config struct{ Auths map[string]struct{ Auth []byte } }
+	var config struct {
+		Auths map[string]struct{ Auth []byte }
+	}
 	if err := json.Unmarshal(secret.Data[corev1.DockerConfigJsonKey], &config); err != nil {
 		return "", err
 	}

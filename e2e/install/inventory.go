@@ -1,0 +1,99 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+)
+
+// made by Kubernetes itself, in every namespace.
+var automatic = []string{
+	"configmaps/kube-root-ca.crt", "serviceaccounts/default",
+}
+
+// passing are kinds of objects that tell of what there was, and go by themselves.
+var passing = []string{"events", "endpoints", "endpointslices", "leases", "replicasets", "controllerrevisions"}
+
+// Inventory lists the objects in the namespaces of function runners and of function pods, as NAMESPACE/RESOURCE/NAME, and those
+// without a namespace whose name is of krmfn.
+func (i *Installation) Inventory(ctx context.Context) ([]string, error) {
+	lists, err := discovery.ServerPreferredResources(i.Client.Discovery())
+	if err != nil {
+		return nil, fmt.Errorf("which kinds there are: %w", err)
+	}
+	var all []string
+	for _, list := range lists {
+		group, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range list.APIResources {
+			if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") || slices.Contains(passing, resource.Name) {
+				continue
+			}
+			found, err := i.list(ctx, group.WithResource(resource.Name), resource.Namespaced)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	return all, nil
+}
+
+func (i *Installation) list(ctx context.Context, resource schema.GroupVersionResource, namespaced bool) ([]string, error) {
+	objects, err := i.dynamic.Resource(resource).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", resource.Resource, err)
+	}
+	var found []string
+	for _, object := range objects.Items {
+		if ours(&object, resource.Resource, namespaced) {
+			found = append(found, object.GetNamespace()+"/"+resource.Resource+"/"+object.GetName())
+		}
+	}
+	return found, nil
+}
+
+func ours(object *unstructured.Unstructured, resource string, namespaced bool) bool {
+	if !namespaced {
+		return strings.Contains(object.GetName(), "krmfn") || object.GetName() == FunctionNamespace
+	}
+	inside := object.GetNamespace() == Namespace || object.GetNamespace() == FunctionNamespace
+	// The ways into the cluster are the tests' own.
+	return inside && !slices.Contains(automatic, resource+"/"+object.GetName()) && object.GetLabels()[nodePortLabel] == ""
+}
+
+// MakeFunctionNamespace makes the namespace of function pods, as somebody else would.
+func (i *Installation) MakeFunctionNamespace(ctx context.Context) error {
+	_, err := i.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: FunctionNamespace}}, metav1.CreateOptions{})
+	return err
+}
+
+// DeleteFunctionNamespace deletes the namespace of function pods, and returns when it is gone.
+func (i *Installation) DeleteFunctionNamespace(ctx context.Context) error {
+	namespaces := i.Client.CoreV1().Namespaces()
+	if err := namespaces.Delete(ctx, FunctionNamespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, settling, true, func(ctx context.Context) (bool, error) {
+		_, err := namespaces.Get(ctx, FunctionNamespace, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil
+	})
+}

@@ -1,0 +1,93 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/krmfn/krmfn/e2e/binaries"
+)
+
+// Janitor is a pod janitor that sweeps again and again, from outside the cluster.
+type Janitor struct {
+	cmd         *exec.Cmd
+	dir         string
+	diagnostics bytes.Buffer
+}
+
+// Swept is what a pod janitor has done to an object.
+type Swept struct{ Kind, Name, Image, Reason, Detail, Action string }
+
+// reports is the name of the file that a pod janitor's reports go to.
+const reports = "reports.json"
+
+// StartJanitor builds a pod janitor and starts it with flags. Stop ends it.
+func (i *Installation) StartJanitor(ctx context.Context, flags ...string) (*Janitor, error) {
+	dir, err := os.MkdirTemp("", "krmfn-janitor-")
+	if err != nil {
+		return nil, err
+	}
+	if err := binaries.Build(ctx, dir, binaries.PodJanitor); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	out, err := os.Create(filepath.Join(dir, reports))
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close() //nolint:errcheck // the process has its own
+	j := &Janitor{dir: dir}
+	arguments := append([]string{"--kubeconfig=" + i.helm.kubeconfig, "--namespace=" + FunctionNamespace, "--output=json"}, flags...)
+	j.cmd = exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(dir, binaries.PodJanitor), arguments...)
+	j.cmd.Stdout, j.cmd.Stderr = out, &j.diagnostics
+	if err := j.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the pod janitor: %w", err)
+	}
+	return j, nil
+}
+
+// Reports returns what has been done so far, without what was left alone, and the number of sweeps.
+func (j *Janitor) Reports() (sweeps int, all []Swept, err error) {
+	text, err := os.ReadFile(filepath.Join(j.dir, reports))
+	if err != nil {
+		return 0, nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for decoder.More() {
+		var report struct{ Objects []Swept }
+		if err := decoder.Decode(&report); err != nil {
+			// The last one is being written.
+			break
+		}
+		sweeps++
+		for _, object := range report.Objects {
+			if object.Action != "left" {
+				all = append(all, object)
+			}
+		}
+	}
+	return sweeps, all, nil
+}
+
+// Stop ends the pod janitor as Kubernetes does. The error is that it ended otherwise.
+func (j *Janitor) Stop() error {
+	defer os.RemoveAll(j.dir) //nolint:errcheck // a temporary directory
+	if err := j.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stop the pod janitor: %w: %s", err, j.diagnostics.String())
+	}
+	kill := time.AfterFunc(settling, func() { _ = j.cmd.Process.Kill() })
+	defer kill.Stop()
+	if err := j.cmd.Wait(); err != nil {
+		return fmt.Errorf("pod janitor: %w: %s", err, j.diagnostics.String())
+	}
+	return nil
+}

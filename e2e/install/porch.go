@@ -1,0 +1,90 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+)
+
+// porchManifests are those of an installation of Porch, as far as its function runner goes.
+//
+//go:embed testdata/porch.yaml
+var porchManifests []byte
+
+// Porch is a function runner that Porch's own manifests have installed. Its images are ours: they take Porch's command lines.
+type Porch struct {
+	objects []*unstructured.Unstructured
+	i       *Installation
+}
+
+// InstallPorch applies Porch's manifests, and returns when the function runner is ready.
+func (i *Installation) InstallPorch(ctx context.Context) (*Porch, error) {
+	p := &Porch{i: i}
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(strings.NewReplacer(
+		"docker.io/nephio/porch-function-runner:latest", reference(i.Registry, "function-runner", i.tag),
+		"docker.io/nephio/porch-wrapper-server:latest", i.WrapperImage(),
+	).Replace(string(porchManifests)))), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return p, p.Apply(ctx)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read Porch's manifests: %w", err)
+		}
+		if len(object.Object) > 0 {
+			p.objects = append(p.objects, object)
+		}
+	}
+}
+
+// Apply applies the manifests, as kubectl apply does, and returns when the function runner is ready.
+func (p *Porch) Apply(ctx context.Context) error {
+	for _, object := range p.objects {
+		_, err := p.resource(object).Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "kubectl", Force: true})
+		if err != nil {
+			return fmt.Errorf("apply Porch's %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return p.i.AwaitSettled(ctx)
+}
+
+// Delete deletes what the manifests have made.
+func (p *Porch) Delete(ctx context.Context) error {
+	for _, object := range p.objects {
+		// The namespace of function runners is the tests' own as well.
+		if object.GetKind() == "Namespace" {
+			continue
+		}
+		if err := p.resource(object).Delete(ctx, object.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return p.i.DeleteFunctionNamespace(ctx)
+}
+
+func (p *Porch) resource(object *unstructured.Unstructured) dynamic.ResourceInterface {
+	group := object.GroupVersionKind()
+	resource := p.i.dynamic.Resource(schema.GroupVersionResource{
+		Group: group.Group, Version: group.Version, Resource: strings.ToLower(group.Kind) + "s",
+	})
+	if object.GetNamespace() == "" {
+		return resource
+	}
+	return resource.Namespace(object.GetNamespace())
+}
