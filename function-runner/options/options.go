@@ -78,6 +78,8 @@ type Pod struct {
 	// CacheConfig is the file with settings per function; WarmUp makes pods for its entries at start.
 	CacheConfig string
 	WarmUp      bool
+	// FunctionConfigs says whether FunctionConfig objects are followed: auto, off.
+	FunctionConfigs string
 	// TTL is how long an idle pod is kept; ScanInterval is how often idle pods are looked for.
 	TTL, ScanInterval time.Duration
 	// Template names the ConfigMap with the pod template; empty means the built-in one.
@@ -148,7 +150,8 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.StringVar(&o.Pod.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty means KUBECONFIG, the cluster that this runs in, or ~/.kube/config")
 	f.StringVar(&o.Pod.Namespace, "pod-namespace", "porch-fn-system", "namespace of the function pods")
 	f.StringVar(&o.Pod.CacheConfig, "pod-cache-config", "/pod-cache-config/pod-cache-config.yaml", "file with settings of single functions")
-	f.BoolVar(&o.Pod.WarmUp, "warm-up-pod-cache", true, "make a pod at start for each function of --pod-cache-config")
+	f.BoolVar(&o.Pod.WarmUp, "warm-up-pod-cache", true, "make a pod at start for each function of --pod-cache-config, and for each tag that a FunctionConfig object names for pods")
+	f.StringVar(&o.Pod.FunctionConfigs, "function-configs", FunctionConfigsAuto, "follow the FunctionConfig objects in --pod-namespace: auto, where the cluster has them and pods are not disabled, or off")
 	f.DurationVar(&o.Pod.TTL, "pod-ttl", 30*time.Minute, "how long an idle function pod is kept")
 	f.DurationVar(&o.Pod.ScanInterval, "scan-interval", time.Minute, "how often idle function pods are looked for")
 	f.StringVar(&o.Pod.Template, "function-pod-template", "", "ConfigMap with the template of function pods, in the function runner's namespace; empty means the built-in template")

@@ -55,6 +55,7 @@ func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"--no-such-flag":                             "no-such-flag",
+		"--function-configs=on":                      `--function-configs is "on", want one of auto, off`,
 		"--port=70000":                               `--port is "70000", want 0 to 65535`,
 		"--port=x":                                   "--port",
 		"--disable-runtimes=exec,wasm":               `--disable-runtimes names "wasm", want exec or pod`,

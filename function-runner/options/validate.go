@@ -13,8 +13,16 @@ import (
 	"github.com/krmfn/krmfn/services/flags"
 )
 
-// The values of --pod-frontend and --wrapper-injection.
+// The values of --function-configs.
+const (
+	FunctionConfigsAuto = "auto"
+	FunctionConfigsOff  = "off"
+)
+
+// The values of --function-configs, --pod-frontend and --wrapper-injection.
 var (
+	functionConfigs = []string{FunctionConfigsAuto, FunctionConfigsOff}
+
 	frontends  = []string{"auto", "service", "pod-ip"}
 	injections = []string{"auto", "image-volume", "init-container"}
 )
@@ -65,6 +73,7 @@ func (o *Options) rules() []flags.Rule {
 		flags.That(p.MaxPerPod > 0, "max-concurrent-evaluations-per-pod", p.MaxPerPod, positive),
 		flags.That(p.MaxWaiting >= 0, "max-queued-evaluations-per-function", p.MaxWaiting, "0 or more"),
 		flags.That(p.ReadyTimeout > 0, "pod-ready-timeout", p.ReadyTimeout, positive),
+		flags.That(slices.Contains(functionConfigs, p.FunctionConfigs), "function-configs", p.FunctionConfigs, "one of "+strings.Join(functionConfigs, ", ")),
 		flags.That(slices.Contains(frontends, p.Frontend), "pod-frontend", p.Frontend, "one of "+strings.Join(frontends, ", ")),
 		flags.That(slices.Contains(injections, p.Injection), "wrapper-injection", p.Injection, "one of "+strings.Join(injections, ", ")),
 		flags.That(o.Images.TTL > 0, "image-ttl", o.Images.TTL, positive),

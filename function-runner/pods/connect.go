@@ -17,17 +17,18 @@ import (
 // qps and burst are how many requests the API server gets in a second, as many as from Porch's function runner.
 const qps, burst = 30, 45
 
-// connect returns a client of the cluster that a kubeconfig file names; without one, that of KUBECONFIG, the cluster that this
-// runs in, or that of ~/.kube/config.
-func connect(kubeconfig string) (kubernetes.Interface, error) {
+// connect returns a client of the cluster that a kubeconfig file names, and what other clients of it are made of; without one,
+// that of KUBECONFIG, the cluster that this runs in, or that of ~/.kube/config.
+func connect(kubeconfig string) (*rest.Config, kubernetes.Interface, error) {
 	config, err := clientConfig(kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("find the cluster for the function pods (give --kubeconfig, or --disable-runtimes=pod to do without): %w", err)
+		return nil, nil, fmt.Errorf("find the cluster for the function pods (give --kubeconfig, or --disable-runtimes=pod to do without): %w", err)
 	}
 	config.QPS, config.Burst = max(config.QPS, qps), max(config.Burst, burst)
 	config.UserAgent = "krmfn-function-runner/" + version.Version()
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
-	return kubernetes.NewForConfig(config)
+	client, err := kubernetes.NewForConfig(config)
+	return config, client, err
 }
 
 func clientConfig(kubeconfig string) (*rest.Config, error) {

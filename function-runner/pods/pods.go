@@ -20,6 +20,7 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/configfile"
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/function-runner/internal/exec"
 	"github.com/krmfn/krmfn/function-runner/internal/podevaluator"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
 	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
@@ -48,6 +49,9 @@ type Pods struct {
 	config    Config
 	settings  *podsettings.Store
 	templates *podmanager.TemplateLoader
+	// configs are the FunctionConfig objects; nil where they are not followed. configure gets the executables in them.
+	configs   configs
+	configure func([]exec.Function)
 	images    *registry.Cache
 	// resolver is what of the images may run.
 	resolver podevaluator.Resolver
@@ -71,7 +75,7 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 		return nil, fmt.Errorf("the environment variable %s must name the wrapper server's image, or pods be disabled with --disable-runtimes=pod",
 			wrapperImageVariable)
 	}
-	clientset, err := connect(c.Options.Pod.Kubeconfig)
+	cluster, clientset, err := connect(c.Options.Pod.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +91,9 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 	p.images = registry.NewCache(context.WithoutCancel(ctx), registry.NewClient(p.registries(clientset)), registry.CacheOptions{TTL: c.Options.Images.TTL, Log: c.Log})
 	p.know()
 	if err = p.permit(); err == nil {
+		err = p.follow(cluster, clientset)
+	}
+	if err == nil {
 		err = p.assemble(ctx, clientset)
 	}
 	if err != nil {
@@ -127,7 +134,7 @@ func (p *Pods) assemble(ctx context.Context, clientset kubernetes.Interface) err
 	}
 	p.prepared = podevaluator.NewPreparer(ctx, p.evaluator)
 	p.background = append(p.background, p.warmer.Run, p.watchSettings,
-		func(ctx context.Context) { p.templates.Watch(ctx, p.manager.Changed) })
+		func(ctx context.Context) { p.templates.Watch(ctx, p.templateChanged) })
 	return nil
 }
 
@@ -164,11 +171,15 @@ func (p *Pods) Run(ctx context.Context, ready func()) error {
 	return p.manager.Run(ctx)
 }
 
-// tellReady calls ready once the pods are known, and their pull secret has been made, if that can be done.
+// tellReady calls ready once the pods are known, what objects say of functions is in force, and the pull secret has been made,
+// if that can be done.
 func (p *Pods) tellReady(ctx context.Context, ready func()) {
 	conditions := []<-chan struct{}{p.manager.Synced()}
 	if p.secret != nil {
 		conditions = append(conditions, p.secret.Tried())
+	}
+	if p.configs != nil {
+		conditions = append(conditions, p.configs.Tried())
 	}
 	for _, condition := range conditions {
 		select {

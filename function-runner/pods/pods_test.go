@@ -8,7 +8,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,10 +19,14 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 	"go.uber.org/goleak"
 
+	"github.com/krmfn/krmfn/function-runner/internal/functionconfig"
+	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
 	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/image"
 	"github.com/krmfn/krmfn/services/telemetry"
 )
 
@@ -55,34 +58,7 @@ func TestRefusedConfigurations(t *testing.T) {
 // cluster serves an API without pods, and returns a kubeconfig for it.
 func cluster(t *testing.T) (kubeconfig string) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		text := `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`
-		switch {
-		case r.URL.Path == "/version":
-			text = `{"gitVersion":"v1.36.0"}`
-		case strings.HasSuffix(r.URL.Path, "/pods") && r.URL.Query().Get("sendInitialEvents") != "":
-			w.WriteHeader(http.StatusUnprocessableEntity)
-			text = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`
-		case strings.HasSuffix(r.URL.Path, "/pods") && r.URL.Query().Get("watch") != "":
-			w.WriteHeader(http.StatusOK)
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-			return
-		case !strings.HasSuffix(r.URL.Path, "/pods"):
-			w.WriteHeader(http.StatusNotFound)
-			text = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","message":"configmaps \"template\" not found","code":404}`
-		}
-		_, _ = w.Write([]byte(text))
-	}))
-	t.Cleanup(server.Close)
-	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u}]\n" +
-		"clusters: [{name: c, cluster: {server: " + server.URL + "}}]\n"
-	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return kubeconfig
+	return serve(t, func(*http.Request) string { return "" })
 }
 
 // A template that is named and not there is an error at start.
@@ -127,6 +103,18 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// objects has settings by repository.
+type objects map[string]functionconfig.Settings
+
+func (o objects) Pods(reference string) functionconfig.Settings {
+	repository, _, _ := image.Split(reference)
+	return o[repository]
+}
+
+func (objects) Recheck() {}
+
+func (objects) Tried() <-chan struct{} { return nil }
+
 // A function's settings come before the flags.
 func TestLimits(t *testing.T) {
 	t.Parallel()
@@ -137,13 +125,24 @@ func TestLimits(t *testing.T) {
 	}
 	p := &Pods{config: c, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
 	p.settings.Load()
+	// An object comes between the settings of exactly this reference and the flags, field by field.
+	overrides := &podtemplate.Overrides{ServiceAccountName: "sa"}
+	p.configs = objects{"r.io/own": {TTL: time.Minute, MaxPods: 9, Waitlist: 9, Overrides: overrides}, "r.io/object": {MaxPods: 5, Overrides: overrides}}
 	flags := pool.Config{MaxPods: 1, Waitlist: 2, PerPod: 8, MaxWaiting: 1000, TTL: 30 * time.Minute}
 	own, warm := flags, flags
 	own.MaxPods, own.MinPods, own.Waitlist, own.TTL = 4, 2, 7, 5*time.Minute
 	// A minimum above the maximum of the flags is meant.
 	warm.MaxPods, warm.MinPods = 3, 3
-	for reference, want := range map[string]pool.Config{"r.io/own": own, "r.io/warm": warm, "r.io/other": flags} {
-		if diff := cmp.Diff(want, p.limits(reference).Config); diff != "" {
+	object := flags
+	object.MaxPods = 5
+	ownByTag := flags
+	ownByTag.TTL, ownByTag.MaxPods, ownByTag.Waitlist = time.Minute, 9, 9
+	for reference, want := range map[string]podmanager.Limits{
+		"r.io/own": {Config: own, Overrides: overrides}, "r.io/own:v1": {Config: ownByTag, Overrides: overrides},
+		"r.io/warm": {Config: warm}, "r.io/other": {Config: flags},
+		"r.io/object:v1": {Config: object, Overrides: overrides}, "other.io/object:v1": {Config: flags},
+	} {
+		if diff := cmp.Diff(want, p.limits(reference)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", reference, diff)
 		}
 	}

@@ -47,6 +47,9 @@ type Config struct {
 type Pods interface {
 	evaluation.Evaluator
 	service.Functions
+	// Configure has put called with all functions that have executables because objects of the cluster say so, after each
+	// change, while Run runs. They count before all others.
+	Configure(put func(functions []Function))
 	// Run keeps the pods until ctx ends, and calls ready once calls can be answered. The error is that it cannot.
 	Run(ctx context.Context, ready func()) error
 }

@@ -49,6 +49,7 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 	}
 	if c.Options.Enabled(options.RuntimePod) {
 		r.pods = c.Pods
+		r.pods.Configure(r.configure)
 	}
 	evaluator, err := r.evaluator()
 	if err != nil {
@@ -131,6 +132,14 @@ func (r *Runner) updateHealth() {
 		return
 	}
 	r.server.SetServing(r.config.Options.Enabled(options.RuntimeExec) && len(r.exec.Functions()) > 0)
+}
+
+// configure puts functions in force that objects of the cluster configure.
+func (r *Runner) configure(functions []Function) {
+	if change := r.exec.Configure(functions); change.Changed {
+		change.Log(r.config.Log)
+		r.updateHealth()
+	}
 }
 
 // Serve answers calls on the listener until ctx ends, and then finishes running calls within the drain time. It returns

@@ -75,9 +75,9 @@ func canonical(name, prefix string) string {
 	return ref
 }
 
-// loadCatalog reads a config file. An error means that there is no catalog to be had from it; problems that there is one
-// without the entries that they name.
-func loadCatalog(file, dir, prefix string) (*catalog, []Problem, error) {
+// loadFunctions reads a config file. An error means that there are no functions to be had from it; problems that there are
+// some without the entries that they name.
+func loadFunctions(file, dir, prefix string) ([]Function, []Problem, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, fmt.Errorf("the config file %s is missing, name another with --config or none with --config=", file)
@@ -108,14 +108,14 @@ func loadCatalog(file, dir, prefix string) (*catalog, []Problem, error) {
 				f.Images = append(f.Images, name)
 			}
 		}
-		if f.Path, err = executable(dir, e.name); err != nil {
+		if f.Path, err = Executable(dir, e.name); err != nil {
 			problems = append(problems, Problem{e.line, fmt.Sprintf("function %q is left out: %v", e.name, err)})
 			continue
 		}
 		functions = append(functions, f)
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int { return a.Line - b.Line })
-	return newCatalog(functions, prefix), problems, nil
+	return functions, problems, nil
 }
 
 // problemsError makes one error of problems.

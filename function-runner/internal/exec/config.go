@@ -126,9 +126,9 @@ func shapeError(n *yaml.Node, what, want string) error {
 	return fmt.Errorf("line %d: %s is not %s", n.Line, what, want)
 }
 
-// executable returns the absolute path of a function's program. A relative name is below dir. An absolute one is taken as
-// it is, or else below dir, where earlier function runners looked for it.
-func executable(dir, name string) (string, error) {
+// Executable returns the absolute path of a function's program. A relative name is below dir. An absolute one is taken as
+// it is, or else below dir, where earlier function runners looked for it. The error says why it cannot be executed.
+func Executable(dir, name string) (string, error) {
 	if filepath.IsAbs(name) {
 		if path := filepath.Clean(name); usable(path) == nil {
 			return path, nil

@@ -35,7 +35,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-func TestLoadCatalog(t *testing.T) {
+func TestLoadFunctions(t *testing.T) {
 	t.Parallel()
 	dir := executables(t)
 	tests := map[string]struct {
@@ -84,7 +84,7 @@ func TestLoadCatalog(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "config.yaml")
 			write(t, file, strings.ReplaceAll(tc.config, "DIR", dir))
-			c, problems, err := loadCatalog(file, dir, "pre.fix/")
+			functions, problems, err := loadFunctions(file, dir, "pre.fix/")
 			if tc.err != "" {
 				if want := "config file " + file + ", " + tc.err; err == nil || !strings.HasPrefix(err.Error(), want) {
 					t.Errorf("got error %v, want %q", err, want)
@@ -101,6 +101,7 @@ func TestLoadCatalog(t *testing.T) {
 			if diff := cmp.Diff(tc.problems, got); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
+			c := newCatalog(functions, "pre.fix/")
 			for name, want := range tc.images {
 				path := ""
 				if f := c.find(canonical(name, "pre.fix")); f != nil {
@@ -116,7 +117,7 @@ func TestLoadCatalog(t *testing.T) {
 
 func TestMissingConfigFile(t *testing.T) {
 	t.Parallel()
-	_, _, err := loadCatalog("/does/not/exist.yaml", ".", "")
+	_, _, err := loadFunctions("/does/not/exist.yaml", ".", "")
 	if err == nil || !strings.Contains(err.Error(), "config file /does/not/exist.yaml is missing") {
 		t.Errorf("got error %v, want one that names the file", err)
 	}

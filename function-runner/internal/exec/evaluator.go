@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
@@ -23,12 +24,16 @@ type Evaluator struct {
 	env     []string
 	prefix  string
 	catalog atomic.Pointer[catalog]
+
+	// mu guards sources, which the catalog is made of.
+	mu      sync.Mutex
+	sources sources
 }
 
 // New returns an evaluator that knows functions. Executables are run by runner, as the gate lets them, with env and nothing
 // else of the environment. Short names are resolved with prefix.
 func New(runner *process.Runner, gate *evaluation.Gate, env []string, prefix string, functions ...Function) *Evaluator {
-	e := &Evaluator{runner: runner, gate: gate, env: env, prefix: prefix}
+	e := &Evaluator{runner: runner, gate: gate, env: env, prefix: prefix, sources: sources{given: functions}}
 	e.catalog.Store(newCatalog(functions, prefix))
 	return e
 }

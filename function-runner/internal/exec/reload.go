@@ -39,7 +39,7 @@ func NewLoader(e *Evaluator, c Config, log *slog.Logger) *Loader {
 // Load reads the config file and puts it in force. Without Strict, problems are logged and the entries that they name are
 // left out. An error leaves in force what was; it names the file, and the line where there is one.
 func (l *Loader) Load() error {
-	loaded, problems, err := loadCatalog(l.config.File, l.config.Dir, l.evaluator.prefix)
+	loaded, problems, err := loadFunctions(l.config.File, l.config.Dir, l.evaluator.prefix)
 	if err != nil {
 		return err
 	}
@@ -52,21 +52,24 @@ func (l *Loader) Load() error {
 		}
 	}
 	l.problems = problems
-	if same(l.evaluator.catalog.Load(), loaded) {
+	change := l.evaluator.load(loaded)
+	if !change.Changed {
 		return nil
 	}
-	l.evaluator.catalog.Store(loaded)
-	l.log.Info("functions with executables loaded", "file", l.config.File, "functions", len(loaded.functions), "images", len(loaded.exact))
+	change.Log(l.log)
+	l.log.Info("functions with executables loaded", "file", l.config.File, "functions", len(loaded), "images", images(loaded))
 	if l.config.Changed != nil {
 		l.config.Changed()
 	}
 	return nil
 }
 
-func same(a, b *catalog) bool {
-	return slices.EqualFunc(a.functions, b.functions, func(f, g Function) bool {
-		return f.Name == g.Name && f.Path == g.Path && slices.Equal(f.Images, g.Images)
-	})
+func images(functions []Function) int {
+	n := 0
+	for _, f := range functions {
+		n += len(f.Images)
+	}
+	return n
 }
 
 // Watch reloads the config file whenever it changes, until ctx ends. A file that has an error, or with Strict a problem,

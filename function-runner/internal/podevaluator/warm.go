@@ -6,6 +6,7 @@ package podevaluator
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,9 +27,42 @@ type Warmer struct {
 	Interval time.Duration
 	Log      *slog.Logger
 
-	// failed has what was logged of each reference.
+	// mu guards what follows: what was logged of each reference, those that are wanted since Run has looked last, and who is told
+	// of them, once there is one.
 	mu     sync.Mutex
 	failed map[string]string
+	wanted []string
+	more   chan struct{}
+}
+
+// Want has functions made ready that have turned up, by their references, as soon as Run runs. It does not wait.
+func (w *Warmer) Want(references []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wanted = append(w.wanted, references...)
+	slices.Sort(w.wanted)
+	w.wanted = slices.Compact(w.wanted)
+	select {
+	case w.more <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the references that are wanted.
+func (w *Warmer) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wanted := w.wanted
+	w.wanted = nil
+	return wanted
+}
+
+// listen returns who is told of references that are wanted from now on.
+func (w *Warmer) listen() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.more = make(chan struct{}, 1)
+	return w.more
 }
 
 // Run makes pods until ctx ends. It returns when nothing of it is going on any more.
@@ -39,12 +73,15 @@ func (w *Warmer) Run(ctx context.Context) {
 		return
 	}
 	w.warm(ctx, w.AtStart())
+	more := w.listen()
 	ticker := time.NewTicker(w.Interval)
 	defer ticker.Stop()
 	for {
 		w.warm(ctx, w.Always())
+		w.warm(ctx, w.take())
 		select {
 		case <-ticker.C:
+		case <-more:
 		case <-ctx.Done():
 			return
 		}

@@ -71,6 +71,8 @@ func TestWarmUp(t *testing.T) {
 			AtStart: func() []string { return []string{"r.io/a", "r.io/b", "r.io/c"} },
 			Always:  func() []string { return []string{"r.io/fn:v1"} },
 		}
+		// Nobody waits for it before it runs.
+		w.Want([]string{"r.io/c"})
 		slow := make(chan struct{})
 		r.images.set(slow, nil)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -89,6 +91,13 @@ func TestWarmUp(t *testing.T) {
 		synctest.Wait()
 		if n := len(r.manager.References()); n != 4 {
 			t.Errorf("%d functions have pods, want 4", n)
+		}
+		// So are functions that turn up later, at once.
+		w.Want([]string{"r.io/e", "r.io/d"})
+		w.Want([]string{"r.io/d"})
+		synctest.Wait()
+		if n := len(r.manager.References()); n != 6 {
+			t.Errorf("%d functions have pods, want 6", n)
 		}
 		// The same trouble is logged once.
 		r.images.set(nil, errors.New("registry down"))

@@ -126,6 +126,32 @@ func TestLimitsChange(t *testing.T) {
 	})
 }
 
+// Overrides that change make other pods, which take the next calls; those that there are go when they are idle.
+func TestOverridesChange(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		before := r.mustCall(digest("a"))
+		for range 2 {
+			r.limit(func(l *Limits) { l.Overrides = &podtemplate.Overrides{ServiceAccountName: "sa"} })
+			after := r.mustCall(digest("a"))
+			wantPods(t, c, before, after)
+			for _, pod := range c.Pods() {
+				if got := pod.Spec.ServiceAccountName == "sa"; got != (pod.Name == after) {
+					t.Errorf("pod %s runs as %q", pod.Name, pod.Spec.ServiceAccountName)
+				}
+			}
+		}
+		time.Sleep(retiredTTL + time.Second)
+		r.rescan()
+		wantPods(t, c, r.mustCall(digest("a")))
+		r.limit(func(l *Limits) { l.Overrides = nil })
+		if got := r.mustCall(digest("a")); got != made2(before) {
+			t.Errorf("pod %s has run the call, want one of the pool that %s was in", got, before)
+		}
+	})
+}
+
 // Resources that change make other pods. Whatever pod is made while no call has noticed yet belongs to its pool.
 func TestResourcesChange(t *testing.T) {
 	t.Parallel()

@@ -98,9 +98,10 @@ func (m *Manager) find(id podname.Pool) *Function {
 
 // spec returns what the pods of a function have in particular, but for what is asked of the registry.
 func (m *Manager) spec(reference string) *podtemplate.Function {
+	limits := m.config.Limits(reference)
 	return &podtemplate.Function{
 		Reference: reference, MaxMessageSize: m.config.Endpoint.MaxMessageSize,
-		MaxConcurrent: m.config.MaxConcurrent, PullSecrets: m.config.PullSecrets, Resources: m.config.Limits(reference).Resources,
+		MaxConcurrent: m.config.MaxConcurrent, PullSecrets: m.config.PullSecrets, Overrides: limits.Overrides, Resources: limits.Resources,
 	}
 }
 

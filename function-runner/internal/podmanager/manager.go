@@ -40,7 +40,9 @@ type Templates interface {
 // Limits are those of one function's pods.
 type Limits struct {
 	pool.Config
-	// Resources take the place of the template's where they are set.
+	// Overrides take the place of what the template says; nil for none.
+	Overrides *podtemplate.Overrides
+	// Resources take the place of the template's and of the overrides' where they are set.
 	Resources corev1.ResourceRequirements
 }
 

@@ -35,7 +35,9 @@ type Function struct {
 	MaxMessageSize int
 	// MaxConcurrent is how many calls the wrapper server runs at once; 0 leaves it at its own default.
 	MaxConcurrent int
-	// Resources take the place of the template's, where they are set.
+	// Overrides take the place of what the template says; nil for none.
+	Overrides *Overrides
+	// Resources take the place of the template's and of the overrides', where they are set.
 	Resources corev1.ResourceRequirements
 	// PullSecrets are added to those of the template.
 	PullSecrets []string
@@ -61,8 +63,11 @@ func (t *Template) Build(f *Function, namespace, name string, slot int) (*corev1
 	}
 	container.Args = append(container.Args, "--")
 	container.Args = append(container.Args, f.Command...)
+	if f.Overrides != nil {
+		f.Overrides.apply(pod)
+	}
 	f.resources(container)
-	if t.imageUser {
+	if t.imageUser && (f.Overrides == nil || f.Overrides.SecurityContext == nil) {
 		f.user(pod.Spec.SecurityContext)
 	}
 	for _, secret := range f.PullSecrets {

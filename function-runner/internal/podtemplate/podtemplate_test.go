@@ -185,7 +185,8 @@ func TestVersionFor(t *testing.T) {
 		"other resources": {change: func(f *podtemplate.Function) {
 			f.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 		}},
-		"no pull secret": {change: func(f *podtemplate.Function) { f.PullSecrets = nil }},
+		"other overrides": {change: func(f *podtemplate.Function) { f.Overrides = &podtemplate.Overrides{ServiceAccountName: "a"} }},
+		"no pull secret":  {change: func(f *podtemplate.Function) { f.PullSecrets = nil }},
 	} {
 		f := function()
 		tc.change(f)

@@ -81,7 +81,12 @@ func (t *Template) versioned() (*Template, error) {
 // VersionFor returns the version of what the template makes for a function, whatever image of it runs: pods of another one
 // are replaced.
 func (t *Template) VersionFor(f *Function) string {
-	version, err := hash(t.Version, f.MaxMessageSize, f.MaxConcurrent, f.Resources, f.PullSecrets)
+	values := []any{t.Version, f.MaxMessageSize, f.MaxConcurrent, f.Resources, f.PullSecrets}
+	// Function runners that know of no overrides make the same pods where there are none.
+	if f.Overrides != nil {
+		values = append(values, f.Overrides)
+	}
+	version, err := hash(values...)
 	if err != nil {
 		panic(err) // of values that can always be marshalled
 	}

@@ -1,0 +1,63 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+)
+
+// functionConfigDefinition is Porch's definition of FunctionConfig.
+//
+//go:embed testdata/functionconfig-crd.yaml
+var functionConfigDefinition []byte
+
+var (
+	definitions     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	functionConfigs = schema.GroupVersionResource{Group: "config.porch.kpt.dev", Version: "v1alpha1", Resource: "functionconfigs"}
+)
+
+// FunctionConfigs are the objects in the namespace of function pods, once DefineFunctionConfigs has made the cluster know them.
+func (i *Installation) FunctionConfigs() dynamic.ResourceInterface {
+	return i.dynamic.Resource(functionConfigs).Namespace(FunctionNamespace)
+}
+
+// DefineFunctionConfigs makes the cluster know FunctionConfig objects, as an installation of Porch does, and returns when it does.
+func (i *Installation) DefineFunctionConfigs(ctx context.Context) error {
+	definition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(functionConfigDefinition, &definition.Object); err != nil {
+		return fmt.Errorf("read the definition of FunctionConfig: %w", err)
+	}
+	_, err := i.dynamic.Resource(definitions).Apply(ctx, definition.GetName(), definition, metav1.ApplyOptions{FieldManager: "kubectl", Force: true})
+	if err != nil {
+		return fmt.Errorf("define FunctionConfig: %w", err)
+	}
+	return i.awaitFunctionConfigs(ctx, func(err error) bool { return err == nil })
+}
+
+// UndefineFunctionConfigs deletes all FunctionConfig objects and what makes the cluster know them, and returns when it does not.
+func (i *Installation) UndefineFunctionConfigs(ctx context.Context) error {
+	name := functionConfigs.Resource + "." + functionConfigs.Group
+	if err := i.dynamic.Resource(definitions).Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete the definition of FunctionConfig: %w", err)
+	}
+	return i.awaitFunctionConfigs(ctx, apierrors.IsNotFound)
+}
+
+func (i *Installation) awaitFunctionConfigs(ctx context.Context, wanted func(error) bool) error {
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, err := i.FunctionConfigs().List(ctx, metav1.ListOptions{})
+		return wanted(err), nil
+	})
+}

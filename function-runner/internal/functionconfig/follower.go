@@ -1,0 +1,153 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functionconfig
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/krmfn/krmfn/function-runner/internal/exec"
+	"github.com/krmfn/krmfn/services/image"
+)
+
+// Config is what a follower needs. All of it must be set.
+type Config struct {
+	Rules
+
+	Client    dynamic.Interface
+	Namespace string
+	// Served tells whether the cluster has such objects.
+	Served func(ctx context.Context) (bool, error)
+	// What follows is called by one goroutine, and must not wait. Functions gets all functions with executables, PodsChanged is
+	// told that settings of pods have changed, and Warm gets the references that are to have pods and were not before.
+	Functions   func([]exec.Function)
+	PodsChanged func()
+	Warm        func(references []string)
+	// Log gets one line for each change that takes effect, and for each new trouble.
+	Log *slog.Logger
+}
+
+// Follower has in force what the objects say. Its methods may be used by any number of goroutines at once.
+type Follower struct {
+	config  Config
+	state   atomic.Pointer[state]
+	recheck chan struct{}
+	tried   chan struct{}
+	once    sync.Once
+
+	// What follows is Run's alone: the trouble that was logged last, whether it was logged since that objects are followed and
+	// since when they are, and what was logged of objects, by name.
+	trouble   string
+	announced bool
+	since     time.Time
+	problems  map[string]string
+}
+
+// New returns a follower that knows of no object before Run.
+func New(c Config) *Follower {
+	f := &Follower{config: c, recheck: make(chan struct{}, 1), tried: make(chan struct{}), problems: map[string]string{}}
+	f.state.Store(newState(&f.config.Rules, nil))
+	return f
+}
+
+// Pods returns the settings of a function's pods, by its resolved reference, whatever its tag; all zero where it has none.
+func (f *Follower) Pods(reference string) Settings {
+	repository, _, _ := image.Split(reference)
+	return f.state.Load().pods[repository]
+}
+
+// Tried is closed once what objects there are is in force, or cannot be had for the moment. It takes half a minute at most from
+// the start of Run.
+func (f *Follower) Tried() <-chan struct{} { return f.tried }
+
+// Recheck has the objects looked at again soon, because Rules may say something else of them. It does not wait.
+func (f *Follower) Recheck() { signal(f.recheck) }
+
+// recheckInterval is how often objects are looked at though nothing tells of a change: executables come and go without.
+const recheckInterval = 30 * time.Second
+
+// Run follows the objects until ctx ends. It is called once. Troubles are logged, and it is tried again.
+func (f *Follower) Run(ctx context.Context) {
+	pauses := newPauses()
+	for ctx.Err() == nil {
+		pause := pauses.after(f.follow(ctx, pauses.reset))
+		f.report(ctx, pause)
+		f.done()
+		sleep(ctx, pause.duration)
+	}
+}
+
+func (f *Follower) done() { f.once.Do(func() { close(f.tried) }) }
+
+// apply puts in force what objects say.
+func (f *Follower) apply(objects []*unstructured.Unstructured) {
+	before, now := f.state.Load(), newState(&f.config.Rules, objects)
+	f.state.Store(now)
+	functions := !sameFunctions(before.functions, now.functions)
+	pods := !reflect.DeepEqual(before.pods, now.pods)
+	if functions {
+		f.config.Functions(now.functions)
+	}
+	if pods {
+		f.config.PodsChanged()
+	}
+	var warm []string
+	for _, reference := range now.warm {
+		if _, known := slices.BinarySearch(before.warm, reference); !known {
+			warm = append(warm, reference)
+		}
+	}
+	if len(warm) > 0 {
+		f.config.Warm(warm)
+	}
+	if functions || pods || len(warm) > 0 {
+		f.config.Log.Info("FunctionConfig objects in force", "objects", len(objects), "executables", len(now.functions), "pods", len(now.pods), "warmed", len(warm))
+	}
+	f.logProblems(now)
+}
+
+func sameFunctions(a, b []exec.Function) bool {
+	return slices.EqualFunc(a, b, func(f, g exec.Function) bool {
+		return f.Name == g.Name && f.Path == g.Path && slices.Equal(f.Images, g.Images)
+	})
+}
+
+// logProblems logs what is wrong with objects, once for each text.
+func (f *Follower) logProblems(now *state) {
+	for name := range f.problems {
+		if v := now.verdicts[name]; v == nil || len(v.problems) == 0 {
+			delete(f.problems, name)
+		}
+	}
+	for name, v := range now.verdicts {
+		if text := v.text(); text != f.problems[name] {
+			f.problems[name] = text
+			f.config.Log.Warn("a FunctionConfig object has problems, the rest of it is in force", "name", name, "problems", v.problems)
+		}
+	}
+}
+
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func sleep(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

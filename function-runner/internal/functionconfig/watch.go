@@ -1,0 +1,138 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functionconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// servedTimeout and syncTimeout bound how long it takes to learn whether there are such objects, and which.
+	servedTimeout, syncTimeout = 10 * time.Second, 20 * time.Second
+)
+
+var (
+	// errNotServed says that the cluster has no such objects.
+	errNotServed = errors.New("the cluster has no FunctionConfig objects")
+	errSlow      = fmt.Errorf("the API server has not told within %v which FunctionConfig objects there are", syncTimeout)
+)
+
+// follow follows the objects until ctx ends or they cannot be followed, and tells why. synced is called when they are known.
+func (f *Follower) follow(ctx context.Context, synced func()) error {
+	if err := f.served(ctx); err != nil {
+		return err
+	}
+	var group sync.WaitGroup
+	defer group.Wait()
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	informer := dynamicinformer.NewFilteredDynamicInformer(f.config.Client, Resource, f.config.Namespace, 0, cache.Indexers{}, nil).Informer()
+	changed := make(chan struct{}, 1)
+	handled, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { signal(changed) }, UpdateFunc: func(any, any) { signal(changed) }, DeleteFunc: func(any) { signal(changed) },
+	})
+	if err == nil {
+		err = errors.Join(informer.SetTransform(slim), informer.SetWatchErrorHandlerWithContext(f.watchFailed(giveUp)))
+	}
+	if err != nil {
+		return err
+	}
+	group.Go(func() { informer.RunWithContext(ctx) })
+	if err := awaitSync(ctx, handled); err != nil {
+		return err
+	}
+	synced()
+	f.announce(ctx, len(informer.GetStore().ListKeys()))
+	w := newWriter(f)
+	group.Go(func() { w.run(ctx) })
+	f.keep(ctx, changed, informer.GetStore(), w)
+	return context.Cause(ctx)
+}
+
+// keep puts in force what is in the store, whenever it may have changed, until ctx ends.
+func (f *Follower) keep(ctx context.Context, changed <-chan struct{}, store cache.Store, w *writer) {
+	ticker := time.NewTicker(recheckInterval)
+	defer ticker.Stop()
+	for {
+		f.apply(objects(store))
+		f.done()
+		w.look()
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-f.recheck:
+		case <-ticker.C:
+		}
+	}
+}
+
+func objects(store cache.Store) []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, object := range store.List() {
+		if u, ok := object.(*unstructured.Unstructured); ok {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// served tells by its error whether there can be objects to follow. Where there cannot, none is in force.
+func (f *Follower) served(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, servedTimeout)
+	defer cancel()
+	served, err := f.config.Served(ctx)
+	if err != nil {
+		return fmt.Errorf("ask whether the cluster has FunctionConfig objects: %w", err)
+	}
+	if !served {
+		f.apply(nil)
+		return errNotServed
+	}
+	return nil
+}
+
+func awaitSync(ctx context.Context, handled cache.ResourceEventHandlerRegistration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, syncTimeout, errSlow)
+	defer cancel()
+	if !cache.WaitFor(ctx, "", handled.HasSyncedChecker()) {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// watchFailed returns a handler that gives up where trying again at short intervals is in vain, and logs each new kind of other
+// trouble once.
+func (f *Follower) watchFailed(giveUp context.CancelCauseFunc) cache.WatchErrorHandlerWithContext {
+	last := ""
+	return func(ctx context.Context, _ *cache.Reflector, err error) {
+		switch text := err.Error(); {
+		case ctx.Err() != nil, apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+			giveUp(err)
+		case text != last:
+			last = text
+			f.config.Log.WarnContext(ctx, "FunctionConfig objects cannot be watched, what is known of them stays in force", "namespace", f.config.Namespace, "err", err)
+		}
+	}
+}
+
+// slim leaves out of an object what is not looked at here.
+func slim(object any) (any, error) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		u.SetManagedFields(nil)
+		u.SetAnnotations(nil)
+		u.SetLabels(nil)
+	}
+	return object, nil
+}

@@ -1,0 +1,103 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podtemplate_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+)
+
+func cpu(amount string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
+}
+
+// Overrides replace what the template says at the function's container and the init container, and nothing beside it.
+func TestOverrides(t *testing.T) {
+	t.Parallel()
+	template, err := podtemplate.Parse(configMap(porchTemplate, porchService))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := build(t, template, function())
+	env := []corev1.EnvVar{{Name: "A", Value: "1"}}
+	from := []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}}}}
+	for name, tc := range map[string]struct {
+		overrides podtemplate.Overrides
+		change    func(pod *corev1.Pod)
+	}{
+		"nothing":         {change: func(*corev1.Pod) {}},
+		"service account": {podtemplate.Overrides{ServiceAccountName: "sa"}, func(pod *corev1.Pod) { pod.Spec.ServiceAccountName = "sa" }},
+		"security context": {
+			podtemplate.Overrides{SecurityContext: &corev1.PodSecurityContext{RunAsUser: new(int64(5))}},
+			func(pod *corev1.Pod) { pod.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: new(int64(5))} },
+		},
+		"container": {
+			podtemplate.Overrides{Container: podtemplate.ContainerOverrides{Requests: cpu("1"), Limits: cpu("2"), Env: env, EnvFrom: from}},
+			func(pod *corev1.Pod) {
+				c := &pod.Spec.Containers[1]
+				c.Resources = corev1.ResourceRequirements{Requests: cpu("1"), Limits: cpu("2")}
+				c.Env, c.EnvFrom = env, from
+			},
+		},
+		"init container": {
+			podtemplate.Overrides{InitContainer: podtemplate.ContainerOverrides{Requests: cpu("1"), Env: env}},
+			func(pod *corev1.Pod) {
+				c := &pod.Spec.InitContainers[0]
+				c.Resources.Requests, c.Env = cpu("1"), env
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := function()
+			f.Overrides = &tc.overrides
+			want := before.DeepCopy()
+			tc.change(want)
+			got, _ := build(t, template, f)
+			if got.Annotations["fn.kpt.dev/template-version"] == want.Annotations["fn.kpt.dev/template-version"] {
+				t.Error("the version is the same")
+			}
+			want.Annotations = got.Annotations
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("pod (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What the template has is replaced, not merged; a function's own resources come before; and the image's own user comes after
+// a security context that somebody has given.
+func TestOverridesOfTheDefault(t *testing.T) {
+	t.Parallel()
+	template, err := podtemplate.Default("wrapper", podtemplate.ImageVolume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := function()
+	f.User = "4711"
+	f.Overrides = &podtemplate.Overrides{
+		SecurityContext: &corev1.PodSecurityContext{RunAsUser: new(int64(5))},
+		Container:       podtemplate.ContainerOverrides{Env: []corev1.EnvVar{}, Limits: cpu("3"), Requests: cpu("1")},
+		// There is no init container, which must not matter.
+		InitContainer: podtemplate.ContainerOverrides{Env: []corev1.EnvVar{{Name: "A"}}},
+	}
+	f.Resources.Limits = cpu("2")
+	pod, _ := build(t, template, f)
+	c := podtemplate.FunctionOf(pod)
+	if diff := cmp.Diff(corev1.ResourceRequirements{Requests: cpu("1"), Limits: cpu("2")}, c.Resources); diff != "" || len(c.Env) > 0 {
+		t.Errorf("environment %v, resources (-want +got):\n%s", c.Env, diff)
+	}
+	if diff := cmp.Diff(&corev1.PodSecurityContext{RunAsUser: new(int64(5))}, pod.Spec.SecurityContext); diff != "" {
+		t.Errorf("security context (-want +got):\n%s", diff)
+	}
+	f.Overrides = nil
+	if pod, _ := build(t, template, f); *pod.Spec.SecurityContext.RunAsUser != 4711 {
+		t.Errorf("without overrides: user %d, and the template has changed", *pod.Spec.SecurityContext.RunAsUser)
+	}
+}

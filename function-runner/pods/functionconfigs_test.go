@@ -1,0 +1,132 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pods
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/function-runner/internal/exec"
+	"github.com/krmfn/krmfn/function-runner/options"
+)
+
+const (
+	served         = `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"config.porch.kpt.dev/v1alpha1","resources":[{"name":"functionconfigs","kind":"FunctionConfig"}]}`
+	functionConfig = `{"kind":"FunctionConfig","apiVersion":"config.porch.kpt.dev/v1alpha1","metadata":{"name":"x","namespace":"fns","resourceVersion":"1","generation":1,"uid":"u"},` +
+		`"status":{"functionRunnerObservedGeneration":1},` +
+		`"spec":{"image":"x","binaryExecutor":{"tags":["v1"],"path":"x"},"podExecutor":{"maxParallelExecutions":7}}}`
+)
+
+// withObjects serves an API with an object beside no pods.
+func withObjects(t *testing.T) (kubeconfig string) {
+	t.Helper()
+	return serve(t, func(r *http.Request) string {
+		switch {
+		case r.URL.Path == "/apis/config.porch.kpt.dev/v1alpha1":
+			return served
+		case strings.HasSuffix(r.URL.Path, "/functionconfigs") && r.URL.Query().Get("watch") == "":
+			return `{"kind":"FunctionConfigList","apiVersion":"config.porch.kpt.dev/v1alpha1","metadata":{"resourceVersion":"1"},"items":[` + functionConfig + `]}`
+		}
+		return ""
+	})
+}
+
+// What objects say is in force when calls can be answered.
+func TestFunctionConfigs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "x"), []byte("#!/bin/sh\ncat\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		change    func(*options.Options)
+		functions []exec.Function
+		pods      int
+	}{
+		"followed": {
+			change: func(*options.Options) {}, pods: 7,
+			functions: []exec.Function{{Name: "x", Path: filepath.Join(dir, "x"), Implementation: "x", Images: []string{"r.io/x:v1"}}},
+		},
+		"without executables": {change: func(o *options.Options) { o.DisableRuntimes = "exec" }, pods: 7},
+		"off":                 {change: func(o *options.Options) { o.Pod.FunctionConfigs = options.FunctionConfigsOff }, pods: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newConfig(t, wrapperImageVariable+"=wrapper")
+			c.Options.Pod.Kubeconfig, c.Options.Pod.Namespace = withObjects(t), "fns"
+			c.Options.Exec.Functions, c.Options.DefaultImagePrefix = dir, "r.io"
+			tc.change(&c.Options)
+			p, err := New(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var functions []exec.Function
+			p.Configure(func(f []exec.Function) { functions = f })
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			ready, done := make(chan struct{}), make(chan error, 1)
+			go func() { done <- p.Run(ctx, func() { close(ready) }) }()
+			select {
+			case <-ready:
+			case <-ctx.Done():
+				t.Fatal("never ready")
+			}
+			if got := p.limits("r.io/x:v3").MaxPods; got != tc.pods {
+				t.Errorf("%d pods at most, want %d", got, tc.pods)
+			}
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if diff := cmp.Diff(tc.functions, functions); diff != "" {
+				t.Errorf("executables (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// serve serves an API with what answer returns, and otherwise without pods, and returns a kubeconfig for it.
+func serve(t *testing.T, answer func(*http.Request) string) (kubeconfig string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		text := answer(r)
+		query := r.URL.Query()
+		switch {
+		case text != "":
+		case r.URL.Path == "/version":
+			text = `{"gitVersion":"v1.36.0"}`
+		case query.Get("sendInitialEvents") != "":
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			text = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`
+		case query.Get("watch") != "":
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			return
+		case strings.HasSuffix(r.URL.Path, "/pods"):
+			text = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			text = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","message":"configmaps \"template\" not found","code":404}`
+		}
+		_, _ = w.Write([]byte(text))
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u}]\n" +
+		"clusters: [{name: c, cluster: {server: " + server.URL + "}}]\n"
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
+}

@@ -1,0 +1,64 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"testing"
+
+	"github.com/krmfn/krmfn/function-runner/options"
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+)
+
+// noPods is a pod evaluator that knows no function, in a cluster whose objects configure executables.
+type noPods struct{ put func([]Function) }
+
+func (*noPods) Evaluate(_ context.Context, req evaluation.Request) (evaluation.Response, error) {
+	return evaluation.Response{}, &evaluation.NotFoundError{Image: req.Image}
+}
+
+func (*noPods) Prepare(context.Context, string) *evaluatorv1.PreparedFunction { return nil }
+
+func (*noPods) List() []*evaluatorv1.Function { return nil }
+
+func (p *noPods) Configure(put func([]Function)) { p.put = put }
+
+func (*noPods) Run(ctx context.Context, ready func()) error {
+	ready()
+	<-ctx.Done()
+	return nil
+}
+
+// Executables that objects of the cluster configure are known as soon as they are told of.
+func TestConfigure(t *testing.T) {
+	t.Parallel()
+	o := options.Default()
+	o.Exec.Config, o.DefaultImagePrefix, o.ShutdownDelay = "", "r.io", 0
+	pods := &noPods{}
+	r, err := New(t.Context(), Config{Options: o, Pods: pods, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := &functions{exec: r.exec, pods: pods}
+	for _, put := range [][]Function{{{Name: "x", Path: "/x", Implementation: "x", Images: []string{"r.io/x:v1"}}}, nil} {
+		pods.put(put)
+		want := len(put)
+		prepared := known.Prepare(t.Context(), "x:v1")
+		if got := len(known.List()); got != want || (prepared != nil) != (want > 0) {
+			t.Errorf("%d functions are known, and x is %v; want %d", got, prepared, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := r.Serve(ctx, listener); err != nil {
+		t.Error(err)
+	}
+}
