@@ -19,7 +19,7 @@ func Reference(set *pflag.FlagSet, generate, text string, defaults map[string]st
 		set.Name(), generate, text)
 	set.VisitAll(func(f *pflag.Flag) {
 		value, given := defaults[f.Name]
-		if !given && f.DefValue != "" {
+		if !given && f.DefValue != "" && f.DefValue != "[]" {
 			value = "`" + f.DefValue + "`"
 		}
 		fmt.Fprintf(&page, "| `--%s` | %s | %s |\n", f.Name, value, f.Usage)

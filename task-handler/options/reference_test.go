@@ -4,16 +4,11 @@
 package options
 
 import (
-	"flag"
-	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/krmfn/krmfn/services/flags"
+	"github.com/krmfn/krmfn/services/flags/flagstest"
 )
-
-var update = flag.Bool("update", false, "write the reference of flags anew")
 
 const (
 	reference = "../../docs/task-handler.md"
@@ -41,16 +36,5 @@ func TestReference(t *testing.T) {
 	t.Parallel()
 	page := flags.Reference(new(Options).Flags(), "go -C task-handler test ./options -run TestReference -update",
 		text, map[string]string{"max-concurrent-renders": "4 × processors"})
-	if *update {
-		if err := os.WriteFile(reference, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(page, string(got)); diff != "" {
-		t.Errorf("%s is not up to date, see its third line (-want +got):\n%s", reference, diff)
-	}
+	flagstest.Reference(t, reference, page)
 }

@@ -1,0 +1,18 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"testing"
+
+	"github.com/krmfn/krmfn/services/flags"
+	"github.com/krmfn/krmfn/services/flags/flagstest"
+)
+
+// The reference of flags says what the flags say of themselves.
+func TestReference(t *testing.T) {
+	t.Parallel()
+	flagstest.Reference(t, "../../docs/pod-janitor-flags.md", flags.Reference(new(Options).Flags(),
+		"go -C pod-janitor test ./options -run TestReference -update", "What the pod janitor does, and when: [pod-janitor.md](pod-janitor.md).", nil))
+}
