@@ -4,56 +4,15 @@
 package install
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/releaseutil"
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
-
-	"github.com/krmfn/krmfn/e2e/binaries"
 )
-
-// render returns what the chart makes of values, by KIND NAMESPACE/NAME.
-func render(t *testing.T, values map[string]any) (map[string]string, error) {
-	t.Helper()
-	parsed, err := loader.LoadDir(chartDir(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dry := action.NewInstall(new(action.Configuration))
-	dry.ClientOnly, dry.DryRun, dry.ReleaseName, dry.Namespace = true, true, ReleaseName, Namespace
-	dry.KubeVersion = &chartutil.KubeVersion{Version: "v1.36.0", Major: "1", Minor: "36"}
-	made, err := dry.RunWithContext(t.Context(), parsed, values)
-	if err != nil {
-		return nil, err
-	}
-	objects := map[string]string{}
-	for _, manifest := range releaseutil.SplitManifests(made.Manifest) {
-		var object unstructured.Unstructured
-		if err := yaml.UnmarshalStrict([]byte(manifest), &object.Object); err != nil {
-			t.Fatalf("%v in\n%s", err, manifest)
-		}
-		objects[object.GetKind()+" "+object.GetNamespace()+"/"+object.GetName()] = manifest
-	}
-	return objects, nil
-}
-
-func chartDir(t *testing.T) string {
-	t.Helper()
-	checkout, err := binaries.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(checkout, "charts", "krmfn")
-}
 
 func TestChartIsClean(t *testing.T) {
 	t.Parallel()

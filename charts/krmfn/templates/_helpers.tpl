@@ -74,15 +74,15 @@ priorityClassName: {{ . | quote }}
 {{- end }}
 {{- end }}
 
-{{- /* Environment that sends telemetry to Prometheus, but for what the user sets: include "krmfn.telemetry" (list NAME EXTRAENV). */ -}}
-{{- define "krmfn.telemetry" -}}
+{{- /* Environment that sends telemetry to Prometheus, and more, but for what the user sets: include "krmfn.env" (list NAME EXTRAENV MORE). */ -}}
+{{- define "krmfn.env" -}}
 {{- $given := list }}
 {{- range index . 1 }}
 {{- $given = append $given .name }}
 {{- end }}
-{{- range $name, $value := dict
+{{- range $name, $value := merge (index . 2) (dict
     "OTEL_METRICS_EXPORTER" "prometheus" "OTEL_EXPORTER_PROMETHEUS_HOST" "0.0.0.0" "OTEL_EXPORTER_PROMETHEUS_PORT" "9464"
-    "OTEL_TRACES_EXPORTER" "none" "OTEL_SERVICE_NAME" (index . 0) }}
+    "OTEL_TRACES_EXPORTER" "none" "OTEL_SERVICE_NAME" (index . 0)) }}
 {{- if not (has $name $given) }}
 - name: {{ $name }}
   value: {{ $value | quote }}
@@ -122,6 +122,10 @@ priorityClassName: {{ . | quote }}
 - name: registry-credentials
   secret:
     secretName: {{ .credentialsSecret | quote }}
+    items:
+      - {key: .dockerconfigjson, path: .dockerconfigjson}
+      # The name that Docker's own configuration has.
+      - {key: .dockerconfigjson, path: config.json}
 {{- if .caSecret }}
 - name: registry-ca
   secret:
@@ -151,6 +155,21 @@ priorityClassName: {{ . | quote }}
 - --max-resource-list-size={{ max (int64 .Values.maxResourceListSize) (int64 .Values.maxRequestBodySize) }}
 - --shutdown-delay={{ .Values.shutdownDelay }}
 - --drain-timeout={{ .Values.drainTimeout }}
+{{- end }}
+
+{{- /* Environment of those who have no flags for private registries. */ -}}
+{{- define "krmfn.registryEnv" -}}
+{{- $env := dict }}
+{{- with .Values.privateRegistries }}
+{{- if .credentialsSecret }}
+{{- $env = set $env "DOCKER_CONFIG" "/var/tmp/config-secret" }}
+{{- if .caSecret }}
+{{- /* Beside the file with the usual authorities, which is found without it. */}}
+{{- $env = set $env "SSL_CERT_DIR" "/var/tmp/tls-secret" }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toJson $env }}
 {{- end }}
 
 {{- /* Whether there is anything for the image warmer to do. */ -}}
@@ -207,6 +226,9 @@ spec:
         - {{ printf "--toleration=%s" . | quote }}
         {{- end }}
         {{- include "krmfn.imageFlags" $root | nindent 8 }}
+        {{- if $root.Values.images.policy }}
+        - --image-policy=/image-policy/image-policy.yaml
+        {{- end }}
         {{- with include "krmfn.registryFlags" $root }}{{ . | trim | nindent 8 }}{{ end }}
         {{- include "krmfn.logFlags" $root | nindent 8 }}
         {{- range $flags }}
@@ -232,11 +254,21 @@ spec:
         - name: pod-cache-config
           mountPath: /pod-cache-config
           readOnly: true
+        {{- if $root.Values.images.policy }}
+        - name: image-policy
+          mountPath: /image-policy
+          readOnly: true
+        {{- end }}
         {{- with include "krmfn.registryMounts" $root }}{{ . | trim | nindent 8 }}{{ end }}
   volumes:
     - name: pod-cache-config
       configMap:
         name: pod-cache-config
+    {{- if $root.Values.images.policy }}
+    - name: image-policy
+      configMap:
+        name: krmfn-image-policy
+    {{- end }}
     {{- with include "krmfn.registryVolumes" $root }}{{ . | trim | nindent 4 }}{{ end }}
 {{- end }}
 {{- end }}
