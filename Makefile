@@ -38,6 +38,7 @@ PROTOVALIDATE := github.com/bufbuild/protovalidate@v1.2.2
 
 # What go:generate lines write.
 SCHEMAS := services/functions/schemas/kubernetes.tsv
+CHART_SCHEMAS := e2e/install/testdata/kubernetes
 
 .DEFAULT_GOAL := help
 
@@ -74,7 +75,7 @@ $(ARCHES:%=build-linux/%): build-linux/%:
 
 ##@ Check
 
-.PHONY: test bench fuzz lint lint-proto lint-generated lint-workspace lint-chart $(MODULES:%=test/%) $(MODULES:%=lint/%)
+.PHONY: test bench fuzz lint lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=test/%) $(MODULES:%=lint/%)
 test: $(MODULES:%=test/%) ## Test all modules, with the race detector (one module: make test/services)
 	$(if $(RACE),,@echo "There is no C compiler here, so the race detector did not run.")
 $(MODULES:%=test/%): test/%:
@@ -96,7 +97,7 @@ fuzz: ## Run every fuzz target for FUZZTIME
 		go -C "$$dir" test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) . </dev/null || exit 1; \
 	done
 
-lint: lint-proto lint-generated lint-workspace lint-chart $(MODULES:%=lint/%) ## Check code, formats, contract, chart, generated files, go.mod files
+lint: lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=lint/%) ## Check code, formats, contract, chart, workflows, generated files, go.mod files
 $(MODULES:%=lint/%): lint/%:
 	go -C $* mod tidy -diff
 	go -C $* build -o /dev/null ./...
@@ -109,6 +110,10 @@ lint-workspace:
 lint-chart:
 	go -C e2e tool helm lint --strict ../charts/krmfn
 
+lint-workflows:
+	go -C tools/workflows mod tidy -diff
+	go -C tools tool -modfile=$(CURDIR)/tools/workflows/go.mod actionlint
+
 lint-proto: .deps/protovalidate
 	$(TOOL) buf lint ../proto
 	$(TOOL) buf format --diff --exit-code ../proto
@@ -119,8 +124,11 @@ lint-generated: .deps/protovalidate
 	$(TOOL) buf generate ../proto --template ../buf.gen.yaml -o ../build/generated
 	diff -r proto/gen build/generated/proto/gen
 	@cp $(SCHEMAS) build/generated/
+	@cp -r $(CHART_SCHEMAS) build/generated/
 	go -C services generate ./...
+	go -C e2e generate ./install
 	cmp build/generated/$(notdir $(SCHEMAS)) $(SCHEMAS) # if they differ, the latter is up to date now
+	diff -r build/generated/$(notdir $(CHART_SCHEMAS)) $(CHART_SCHEMAS) # the same
 
 .PHONY: cluster cluster-down cluster-images e2e bench-e2e
 cluster: ## Make a Kubernetes cluster with a registry beside it; build/kubeconfig is for its clients
@@ -143,9 +151,10 @@ bench-e2e: cluster-images ## Measure the function runner on that cluster; the re
 ##@ Change
 
 .PHONY: generate contract fmt tidy clean
-generate: .deps/protovalidate ## Generate the Go code of proto/, and what go:generate lines in services/ say
+generate: .deps/protovalidate ## Generate the Go code of proto/, and what go:generate lines say
 	$(TOOL) buf generate ../proto --template ../buf.gen.yaml -o ..
 	go -C services generate ./...
+	go -C e2e generate ./install
 
 contract: .deps/protovalidate ## Record proto/ as the released contract that lint compares with; only at a release
 	$(TOOL) buf build ../proto --exclude-source-info -o ../proto/contract.binpb
@@ -156,7 +165,7 @@ fmt: .deps/protovalidate ## Format all code
 
 tidy: ## Bring the go.mod files up to date, with one version of everything they share
 	GOWORK= go work sync
-	@for m in $(MODULES) tools/lint; do go -C $$m mod tidy || exit 1; done
+	@for m in $(MODULES) tools/lint tools/workflows; do go -C $$m mod tidy || exit 1; done
 
 clean: ## Delete everything that make has made
 	rm -rf bin build .deps
@@ -166,3 +175,18 @@ clean: ## Delete everything that make has made
 	go -C tools mod download $(PROTOVALIDATE)
 	cp -R "$$(go env GOMODCACHE)/$(PROTOVALIDATE)/proto/protovalidate" $@
 	@chmod -R u+w $@ && touch $@
+
+##@ Release
+
+# RELEASE is the tag in git: vX.Y.Z or IMAGE/vX.Y.Z, or nothing for that of the chart in versions.yaml, which also says which
+# Go makes releases.
+release-dry-run publish: export GOTOOLCHAIN = go$(shell sed -n 's/^go: //p' versions.yaml)
+
+.PHONY: release-dry-run publish
+release-dry-run: ## Make the release RELEASE in build/release/, with nothing but Go and git
+	@go -C tools/images run ./cmd/release build --root $(CURDIR) --out $(CURDIR)/build/release \
+		--work $(CURDIR)/build/release-work --tag "$(RELEASE)" --arches "$(ARCHES)" --commands "$(COMMANDS)" -- $(GO_BUILD)
+
+publish: ## Push the release RELEASE from build/release/ to REGISTRY (more flags: PUBLISH_FLAGS)
+	@go -C tools/images run ./cmd/release publish --root $(CURDIR) --from $(CURDIR)/build/release \
+		--digests $(CURDIR)/build/published.txt --tag "$(RELEASE)" --registry $(REGISTRY) $(PUBLISH_FLAGS)

@@ -7,11 +7,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"go.starlark.net/starlark"
 )
 
@@ -135,4 +139,22 @@ func TestScriptPanics(t *testing.T) {
 	limits := testLimits()
 	_ = limits.watch(t.Context(), &starlark.Thread{}, newHeapGrowth(limits.memory), func() error { panic("oops") })
 	t.Error("it did not panic")
+}
+
+// A package's author does not reach what this process can reach.
+func TestScriptsHaveNoNetwork(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Method }))
+	defer server.Close()
+	for _, script := range []string{
+		"load('http.star', 'http')\nhttp.get(" + strconv.Quote(server.URL) + ")",
+		"load('http.star', 'http')\nhttp.post(url=" + strconv.Quote(server.URL) + ")",
+		"load('xlsx.star', 'xlsx')\nxlsx.get_url(" + strconv.Quote(server.URL) + ")",
+	} {
+		got := withScript(t, script, func(rl *fn.ResourceList) (bool, error) { return runStarlark(t.Context(), rl) })
+		if !strings.Contains(got, "functions have no network") || len(asked) > 0 {
+			t.Errorf("%s:\n%s", script, got)
+		}
+	}
 }

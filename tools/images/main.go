@@ -4,7 +4,8 @@
 // Command images builds krmfn's container images from its static commands, without Docker and without a base image.
 //
 // Its arguments are the architectures to build for, each a directory with the commands beneath that of --binaries. The
-// same commands, version and certificates give the same digests, on any machine.
+// same commands, version and certificates give the same digests, on any machine. Images whose command has not been built
+// are left out.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 
 	"github.com/krmfn/krmfn/services/functions"
+	"github.com/krmfn/krmfn/tools/images/internal/image"
 )
 
 func main() {
@@ -25,9 +27,9 @@ func main() {
 	flag.StringVar(&out.version, "version", "dev", "tag of the images")
 	flag.Parse()
 
-	perArch := make(map[string]sources)
+	perArch := make(map[string]image.Sources)
 	for _, arch := range flag.Args() {
-		perArch[arch] = sources{binaries: filepath.Join(*binaries, arch), caBundle: *caBundle, functions: functions.All()}
+		perArch[arch] = image.Sources{Binaries: filepath.Join(*binaries, arch), CABundle: *caBundle, Functions: functions.All()}
 	}
 	if err := run(perArch, out, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "images:", err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -14,29 +15,38 @@ import (
 	"text/tabwriter"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/krmfn/krmfn/tools/images/internal/image"
 )
 
 // run builds all images, for each architecture from its sources, writes them to out, and says on w what it wrote.
-func run(perArch map[string]sources, out store, w io.Writer) error {
+func run(perArch map[string]image.Sources, out store, w io.Writer) error {
 	if len(perArch) == 0 {
 		return errors.New("no architecture: name at least one, as in: images amd64 arm64")
 	}
 	built := make(map[string]map[string]v1.Image) // by name, then architecture
 	for arch, from := range perArch {
-		images, err := from.images()
+		images, err := from.Images()
 		if err != nil {
 			return err
 		}
 		for _, i := range images {
-			img, err := i.build(arch, out.version)
+			if !from.HasCommand(i) {
+				fmt.Fprintf(w, "There is no image %s for %s: %s has no such command.\n", i.Name, arch, from.Binaries)
+				continue
+			}
+			img, err := i.Build(arch, image.Stamp{Version: out.version})
 			if err != nil {
 				return err
 			}
-			if built[i.name] == nil {
-				built[i.name] = make(map[string]v1.Image)
+			if built[i.Name] == nil {
+				built[i.Name] = make(map[string]v1.Image)
 			}
-			built[i.name][arch] = img
+			built[i.Name][arch] = img
 		}
+	}
+	if len(built) == 0 {
+		return fmt.Errorf("no command of any image is there; make images builds them first: %w", fs.ErrNotExist)
 	}
 	return writeAll(built, out, w)
 }

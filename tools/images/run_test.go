@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,9 +24,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/krmfn/krmfn/services/functions"
+	"github.com/krmfn/krmfn/tools/images/internal/image"
 )
 
-var names = []string{"function-runner", "krmfn", "task-handler", "wrapper-server"}
+var names = []string{"function-runner", "image-warmer", "krmfn", "pod-janitor", "task-handler", "wrapper-server"}
 
 func TestSameInputGivesSameDigests(t *testing.T) {
 	t.Parallel()
@@ -86,6 +88,8 @@ func TestConfigOfImages(t *testing.T) {
 		},
 		"task-handler": {[]string{"/home/nonroot/server"}, []string{"9447/tcp"}},
 		"krmfn":        {[]string{"/usr/local/bin/krmfn"}, nil},
+		"pod-janitor":  {[]string{"/home/nonroot/pod-janitor"}, nil},
+		"image-warmer": {[]string{"/home/nonroot/image-warmer"}, nil},
 	}
 	dir := t.TempDir()
 	build(t, dir)
@@ -154,6 +158,20 @@ func TestFilesOfImages(t *testing.T) {
 			"tmp":                               "dtrwxrwxrwx",
 			"usr/local/bin/krmfn":               "-r-xr-xr-x krmfn",
 		},
+		"image-warmer": {
+			"etc/group":                         "-r--r--r--",
+			"etc/passwd":                        "-r--r--r--",
+			"etc/ssl/certs/ca-certificates.crt": "-r--r--r-- ca",
+			"home/nonroot/image-warmer":         "-r-xr-xr-x image-warmer",
+			"tmp":                               "dtrwxrwxrwx",
+		},
+		"pod-janitor": {
+			"etc/group":                         "-r--r--r--",
+			"etc/passwd":                        "-r--r--r--",
+			"etc/ssl/certs/ca-certificates.crt": "-r--r--r-- ca",
+			"home/nonroot/pod-janitor":          "-r-xr-xr-x pod-janitor",
+			"tmp":                               "dtrwxrwxrwx",
+		},
 	}
 	dir := t.TempDir()
 	build(t, dir)
@@ -168,6 +186,27 @@ func TestFilesOfImages(t *testing.T) {
 	}
 }
 
+func TestLeavesOutImagesWithoutCommand(t *testing.T) {
+	t.Parallel()
+
+	from, dir := fakeSources(t), t.TempDir()
+	for _, s := range from {
+		if err := os.Remove(filepath.Join(s.Binaries, "krmfn")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var said strings.Builder
+	if err := run(from, store{dir: dir, registry: "example.com/krmfn", version: "v1"}, &said); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "krmfn")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("krmfn is there: error %v", err)
+	}
+	if !strings.Contains(said.String(), "no image krmfn for amd64") {
+		t.Errorf("does not say that krmfn is left out:\n%s", &said)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	t.Parallel()
 
@@ -175,7 +214,7 @@ func TestErrors(t *testing.T) {
 	if err := run(nil, out, io.Discard); err == nil {
 		t.Error("no architecture: no error")
 	}
-	missing := map[string]sources{"amd64": {binaries: t.TempDir()}}
+	missing := map[string]image.Sources{"amd64": {Binaries: t.TempDir()}}
 	if err := run(missing, out, io.Discard); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no binaries: error is %v, want one about a file that does not exist", err)
 	}
@@ -195,22 +234,22 @@ func build(t *testing.T, dir string) {
 }
 
 // fakeSources has commands whose content is their name.
-func fakeSources(t *testing.T) map[string]sources {
+func fakeSources(t *testing.T) map[string]image.Sources {
 	t.Helper()
 	dir := t.TempDir()
-	perArch := make(map[string]sources)
+	perArch := make(map[string]image.Sources)
 	for _, name := range []string{"ca", "amd64/", "arm64/"} {
 		if name == "ca" {
 			write(t, filepath.Join(dir, name), name)
 			continue
 		}
-		for _, command := range []string{"function-runner", "functions", "functions-light", "krmfn", "task-handler", "wrapper-server"} {
+		for _, command := range append([]string{"functions", "functions-light"}, names...) {
 			write(t, filepath.Join(dir, name, command), command)
 		}
-		perArch[filepath.Clean(name)] = sources{
-			binaries:  filepath.Join(dir, name),
-			caBundle:  filepath.Join(dir, "ca"),
-			functions: []functions.Function{{Name: "set-labels", Tags: []string{"v0.2.0"}}, {Name: "kubeconform", Heavy: true}},
+		perArch[filepath.Clean(name)] = image.Sources{
+			Binaries:  filepath.Join(dir, name),
+			CABundle:  filepath.Join(dir, "ca"),
+			Functions: []functions.Function{{Name: "set-labels", Tags: []string{"v0.2.0"}}, {Name: "kubeconform", Heavy: true}},
 		}
 	}
 	return perArch

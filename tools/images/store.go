@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/krmfn/krmfn/tools/images/internal/image"
 )
 
 // store writes images to a directory.
@@ -31,7 +33,7 @@ func (s store) write(repository string, images map[string]v1.Image) (v1.Hash, er
 	if err != nil {
 		return v1.Hash{}, fmt.Errorf("image reference: %w", err)
 	}
-	idx := index(images)
+	idx := image.Index(images)
 	if err := s.writeLayout(repository, idx); err != nil {
 		return v1.Hash{}, err
 	}

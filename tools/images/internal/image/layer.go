@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package image
 
 import (
 	"archive/tar"
@@ -19,7 +19,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// epoch is the time of every file and image, so that the same input gives the same digest.
+// epoch is the time of every file, so that the same input gives the same digest, and layers that have not changed are the
+// same in the next release.
 var epoch = time.Unix(0, 0).UTC()
 
 // files are what a layer holds, by path in the image without the leading slash. All belong to root.

@@ -1,9 +1,10 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package image
 
 import (
+	"os"
 	"path"
 	"path/filepath"
 
@@ -13,42 +14,52 @@ import (
 // user is the one that the images of Porch run as, so that pod security settings made for them fit.
 const user = "10001:10001"
 
-// sources are where the content of images comes from, for one architecture.
-type sources struct {
-	binaries  string // directory of the commands
-	caBundle  string // certificates to trust, PEM; none where it is empty
-	functions []functions.Function
+// authorities is where programs look for the certificates to trust.
+const authorities = "etc/ssl/certs/ca-certificates.crt"
+
+// Sources are where the content of images comes from, for one architecture.
+type Sources struct {
+	// Binaries is the directory of the commands.
+	Binaries string
+	// CABundle is a PEM file of the certificates to trust. Images are without where it is empty.
+	CABundle string
+	// Functions are those that the function runner has beside it.
+	Functions []functions.Function
 }
 
-// images lists the images. Paths are those of Porch's images, which manifests and pod templates name.
-func (s sources) images() ([]image, error) {
+// Images lists the images. Paths are those of Porch's images, which manifests and pod templates name.
+func (s Sources) Images() ([]Image, error) {
 	runner, err := s.functionRunner()
 	if err != nil {
 		return nil, err
 	}
-	return []image{runner, s.wrapperServer(), s.taskHandler(), s.krmfn()}, nil
+	return []Image{
+		runner, s.wrapperServer(), s.taskHandler(), s.krmfn(),
+		s.job("pod-janitor", "Deletes function pods that no function runner needs any more"),
+		s.job("image-warmer", "Makes the images of functions known and present before they are needed"),
+	}, nil
 }
 
 // functionRunner has the curated functions beside the server, so that it evaluates them without a pod.
-func (s sources) functionRunner() (image, error) {
-	config, err := functions.ExecConfig(s.functions)
+func (s Sources) functionRunner() (Image, error) {
+	config, err := functions.ExecConfig(s.Functions)
 	if err != nil {
-		return image{}, err
+		return Image{}, err
 	}
 	const home, complete, light = "home/nonroot/", "functions", "functions-light"
 	programs := files{
 		home + "functions/" + complete: executable(s.binary(complete)),
 		home + "functions/" + light:    executable(s.binary(light)),
 	}
-	for _, f := range s.functions {
+	for _, f := range s.Functions {
 		program := light
 		if f.Heavy {
 			program = complete
 		}
 		programs[home+"functions/"+f.Name] = symlink(program)
 	}
-	return image{
-		name:  "function-runner",
+	return Image{
+		Name:  "function-runner",
 		title: "Evaluates KRM functions over gRPC",
 		layers: []files{
 			s.base(),
@@ -68,10 +79,10 @@ func (s sources) functionRunner() (image, error) {
 
 // wrapperServer is copied into function pods, by its own cp or as an image volume, from either of two directories:
 // pod templates name the one or, if they are older, the other.
-func (s sources) wrapperServer() image {
+func (s Sources) wrapperServer() Image {
 	const dir, olderDir = "home/nonroot/wrapper-server/", "wrapper-server/"
-	return image{
-		name:  "wrapper-server",
+	return Image{
+		Name:  "wrapper-server",
 		title: "Serves one KRM function over gRPC from inside its pod",
 		layers: []files{{
 			dir + "wrapper-server":         executable(s.binary("wrapper-server")),
@@ -88,10 +99,10 @@ func (s sources) wrapperServer() image {
 }
 
 // taskHandler has what a probe calls beside the server.
-func (s sources) taskHandler() image {
+func (s Sources) taskHandler() Image {
 	const home = "home/nonroot/"
-	return image{
-		name:  "task-handler",
+	return Image{
+		Name:  "task-handler",
 		title: "Renders kpt packages over gRPC",
 		layers: []files{s.base(), {
 			home + "server":     executable(s.binary("task-handler")),
@@ -104,9 +115,9 @@ func (s sources) taskHandler() image {
 }
 
 // krmfn is the command for people.
-func (s sources) krmfn() image {
-	return image{
-		name:       "krmfn",
+func (s Sources) krmfn() Image {
+	return Image{
+		Name:       "krmfn",
 		title:      "Renders packages and evaluates KRM functions from the command line",
 		layers:     []files{s.base(), {"usr/local/bin/krmfn": executable(s.binary("krmfn"))}},
 		entrypoint: []string{"/usr/local/bin/krmfn"},
@@ -114,20 +125,38 @@ func (s sources) krmfn() image {
 	}
 }
 
+// job runs to its end, has no ports, and nothing beside the program of its own name.
+func (s Sources) job(name, title string) Image {
+	const home = "home/nonroot/"
+	return Image{
+		Name:       name,
+		title:      title,
+		layers:     []files{s.base(), {home + name: executable(s.binary(name))}},
+		entrypoint: []string{"/" + home + name},
+		dir:        "/" + path.Clean(home),
+	}
+}
+
 // base is what programs expect to find in any system: who they are, whom to trust, where to put temporary files.
-func (s sources) base() files {
+func (s Sources) base() files {
 	f := files{
 		"etc/passwd": text("root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:10001:10001:nonroot:/home/nonroot:/sbin/nologin\n"),
 		"etc/group":  text("root:x:0:\nnonroot:x:10001:\n"),
 		"tmp":        directory(0o1777),
 	}
-	if s.caBundle != "" {
-		f["etc/ssl/certs/ca-certificates.crt"] = readable(s.caBundle)
+	if s.CABundle != "" {
+		f[authorities] = readable(s.CABundle)
 	}
 	return f
 }
 
 // binary is the path of a command.
-func (s sources) binary(name string) string {
-	return filepath.Join(s.binaries, name)
+func (s Sources) binary(name string) string {
+	return filepath.Join(s.Binaries, name)
+}
+
+// HasCommand tells whether the command that an image is for has been built.
+func (s Sources) HasCommand(i Image) bool {
+	_, err := os.Stat(s.binary(i.Name))
+	return err == nil
 }

@@ -1,0 +1,121 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sbom
+
+import (
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"os"
+	"regexp"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spdx/tools-golang/spdx/v2/common"
+	"github.com/spdx/tools-golang/spdx/v2/v2_3"
+	"golang.org/x/mod/module"
+)
+
+// Module is a Go module, or Go's standard library.
+type Module struct {
+	Path, Version string
+	// Sum is the module's line in go.sum: "h1:...". Modules of this repository and the standard library have none.
+	Sum string
+}
+
+// standardLibrary is the path that databases of vulnerabilities know it by.
+const standardLibrary = "stdlib"
+
+// readProgram returns a program, and the modules that it is linked from, in the order that Go lists them.
+func readProgram(path, file, revision string) (*v2_3.Package, []Module, error) {
+	info, err := buildinfo.ReadFile(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", file, err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	sum := sha256.Sum256(data)
+	p := newPackage("Program"+identifier(path), info.Path, revision)
+	p.PackageFileName = path
+	p.PackageChecksums = []common.Checksum{{Algorithm: common.SHA256, Value: hex.EncodeToString(sum[:])}}
+	p.PackageLicenseDeclared = "Apache-2.0"
+	p.PrimaryPackagePurpose = "APPLICATION"
+	p.PackageSourceInfo = "built by " + info.GoVersion
+	return p, modules(info), nil
+}
+
+func modules(info *debug.BuildInfo) []Module {
+	found := make([]Module, 0, 2+len(info.Deps))
+	found = append(found, Module{Path: standardLibrary, Version: strings.TrimPrefix(info.GoVersion, "go")}, Module{Path: info.Main.Path})
+	for _, m := range info.Deps {
+		if m.Replace != nil && !isLocal(m.Replace.Path) {
+			m = m.Replace
+		}
+		found = append(found, Module{Path: m.Path, Version: m.Version, Sum: m.Sum})
+	}
+	return found
+}
+
+// isLocal tells whether a module is replaced by a directory, as the modules of this repository are.
+func isLocal(path string) bool {
+	return strings.HasPrefix(path, "./") || strings.HasPrefix(path, "../")
+}
+
+// spdx describes the module. Those of this repository have the commit for a version.
+func (m Module) spdx(revision string) *v2_3.Package {
+	own := m.Path == ownModules || strings.HasPrefix(m.Path, ownModules+"/")
+	if own {
+		m.Version = revision
+	}
+	p := newPackage("Module"+identifier(m.Path+"@"+m.Version), m.Path, m.Version)
+	p.PrimaryPackagePurpose = "LIBRARY"
+	switch {
+	case own:
+		p.PackageLicenseDeclared = "Apache-2.0"
+		p.PackageDownloadLocation = "git+" + repository
+		if revision != "" {
+			p.PackageDownloadLocation += "@" + revision
+		}
+	case m.Path == standardLibrary:
+		p.PackageLicenseDeclared = "BSD-3-Clause"
+		p.PackageDownloadLocation = "https://go.dev/dl/go" + m.Version + ".src.tar.gz"
+		p.PackageExternalReferences = purl("pkg:golang/stdlib@" + m.Version)
+	default:
+		p.PackageDownloadLocation = archive(m)
+		p.PackageExternalReferences = purl("pkg:golang/" + m.Path + "@" + escape(m.Version))
+		if m.Sum != "" {
+			// No checksum of the package: it is one of the files in the archive, in a form of Go's own.
+			p.PackageSourceInfo = "go.sum " + m.Sum
+		}
+	}
+	return p
+}
+
+var notInIdentifiers = regexp.MustCompile(`[^a-zA-Z0-9.]+`)
+
+// identifier is different for different texts, which have characters that identifiers must not have.
+func identifier(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "-" + strings.Trim(notInIdentifiers.ReplaceAllString(text, "-"), "-") + "-" + hex.EncodeToString(sum[:4])
+}
+
+// archive is where the module's source can be had.
+func archive(m Module) string {
+	path, err := module.EscapePath(m.Path)
+	if err != nil {
+		return unknown
+	}
+	version, err := module.EscapeVersion(m.Version)
+	if err != nil {
+		return unknown
+	}
+	return "https://proxy.golang.org/" + path + "/@v/" + version + ".zip"
+}
+
+// escape escapes a version for a package URL.
+func escape(version string) string { return strings.ReplaceAll(url.QueryEscape(version), "%3A", ":") }
