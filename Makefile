@@ -48,7 +48,7 @@ CHART_SCHEMAS := e2e/install/testdata/kubernetes
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+		/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## Render an example package through a function runner, on this machine
 	@go -C e2e run ./cmd/demo --bin $(CURDIR)/bin
@@ -106,6 +106,7 @@ $(MODULES:%=lint/%): lint/%:
 lint-workspace:
 	go -C tools/lint mod tidy -diff
 	GOWORK= go build -o /dev/null $(patsubst %,./%/...,$(filter-out tools%,$(MODULES)))
+	GOOS=darwin CGO_ENABLED=0 go -C krmfn build -o /dev/null . # the command is for other machines, too
 
 lint-chart:
 	go -C e2e tool helm lint --strict ../charts/krmfn

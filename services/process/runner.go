@@ -11,8 +11,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // drainGrace is how long a pipe that a descendant of a finished process still holds open is read on. All that the
@@ -145,14 +143,4 @@ func (r *Runner) supervise(ctx context.Context, p *started, stdin []byte, limits
 	}
 	out.Stdout = stdout.output()
 	return out, nil
-}
-
-// waitUnreaped blocks until the process has ended and leaves it a zombie, so that its number stays taken.
-func waitUnreaped(pid int) {
-	for {
-		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			return
-		}
-	}
 }

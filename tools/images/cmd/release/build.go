@@ -24,8 +24,7 @@ func build(ctx context.Context, args []string, getenv func(string) string, w io.
 	work := flags.String("work", "build/release-work", "directory that keeps programs from run to run")
 	tag := flags.String("tag", "", "tag in git to make the release of; vX.Y.Z of the chart if empty")
 	arches := flags.String("arches", "amd64 arm64", "architectures of images, separated by spaces")
-	// Not darwin: services/process, which runs functions, needs prctl and waitid.
-	platforms := flags.String("platforms", "linux/amd64 linux/arm64", "what the command krmfn is packed for, separated by spaces")
+	platforms := flags.String("platforms", "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64", "what the command krmfn is packed for, separated by spaces")
 	commands := flags.String("commands", "", "directories of the commands that images are made of, separated by spaces")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -1,0 +1,27 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// waitUnreaped blocks until the process has ended and leaves it a zombie, so that its number stays taken. Where the kernel does not
+// tell, it returns at once.
+func waitUnreaped(pid int) {
+	queue, err := unix.Kqueue()
+	if err != nil {
+		return
+	}
+	defer unix.Close(queue)
+	ends := []unix.Kevent_t{{Ident: uint64(pid), Filter: unix.EVFILT_PROC, Flags: unix.EV_ADD | unix.EV_ONESHOT, Fflags: unix.NOTE_EXIT}}
+	for {
+		// Of a process that has ended already there is no such event, but an error.
+		if _, err := unix.Kevent(queue, ends, make([]unix.Kevent_t, 1), nil); !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
