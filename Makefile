@@ -151,7 +151,7 @@ bench-e2e: cluster-images ## Measure the function runner on that cluster; the re
 
 ##@ Change
 
-.PHONY: generate contract fmt tidy clean
+.PHONY: generate contract picture fmt tidy clean
 generate: .deps/protovalidate ## Generate the Go code of proto/, and what go:generate lines say
 	$(TOOL) buf generate ../proto --template ../buf.gen.yaml -o ..
 	go -C services generate ./...
@@ -159,6 +159,9 @@ generate: .deps/protovalidate ## Generate the Go code of proto/, and what go:gen
 
 contract: .deps/protovalidate ## Record proto/ as the released contract that lint compares with; only at a release
 	$(TOOL) buf build ../proto --exclude-source-info -o ../proto/contract.binpb
+
+picture: build ## Draw docs/demo.svg anew
+	@go -C e2e run ./cmd/demopicture --bin $(CURDIR)/bin
 
 fmt: .deps/protovalidate ## Format all code
 	$(TOOL) buf format -w ../proto

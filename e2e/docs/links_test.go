@@ -1,0 +1,179 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package docs_test checks the documentation of the checkout.
+package docs_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/e2e/binaries"
+)
+
+// pages are the files whose links are checked.
+var pages = []string{"*.md", "docs/*.md", "charts/krmfn/*.md", "services/functions/*.md"}
+
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	root, err := binaries.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkout, files := os.DirFS(root), 0
+	for _, pattern := range pages {
+		names, err := fs.Glob(checkout, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files += len(names)
+		for _, name := range names {
+			for _, problem := range check(t, checkout, name) {
+				t.Errorf("%s: %s", name, problem)
+			}
+		}
+	}
+	if files < 20 {
+		t.Errorf("%d files were checked: are these the places where they are?", files)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	checkout := fstest.MapFS{
+		"README.md": {Data: []byte(`# Top
+[there](docs/page.md), [place](docs/page.md#a--b-c_d), [again](docs/page.md#twice-1), [folder](docs), [here](#top),
+[elsewhere](https://example.org/nothing), ![picture](docs/p%20q.svg), <img src="docs/p%20q.svg">
+[gone](docs/gone.md) [no place](docs/page.md#gone) [no place](#gone) [above](../up.md) [no page](docs/p%20q.svg#x)
+` + "`[code](gone.md)`" + `
+` + "```" + `
+# not a place
+[block](gone.md)
+` + "```" + `
+[not a place](#not-a-place) <img src="gone.svg">
+`)},
+		"docs/page.md": {Data: []byte("# A & `b` C_d\n## Twice\n### Twice ###\n[back](../README.md#top)\n")},
+		"docs/p q.svg": {},
+	}
+	want := []string{
+		"docs/gone.md: docs/gone.md is not there",
+		"docs/page.md#gone: docs/page.md has no heading of that name",
+		"#gone: README.md has no heading of that name",
+		"../up.md: it leads out of the checkout",
+		"docs/p%20q.svg#x: docs/p q.svg has no headings",
+		"#not-a-place: README.md has no heading of that name",
+		"gone.svg: gone.svg is not there",
+	}
+	if diff := cmp.Diff(want, check(t, checkout, "README.md")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := check(t, checkout, "docs/page.md"); got != nil {
+		t.Errorf("got %q of a page without problems", got)
+	}
+}
+
+// check returns what is wrong with the links of a page to the same checkout, in their order.
+func check(t *testing.T, checkout fs.FS, page string) []string {
+	t.Helper()
+	var problems []string
+	for _, l := range links(read(t, checkout, page)) {
+		target, err := url.Parse(l)
+		if err != nil {
+			problems = append(problems, err.Error())
+			continue
+		}
+		if target.IsAbs() {
+			continue
+		}
+		file := page
+		if target.Path != "" {
+			file = path.Join(path.Dir(page), target.Path)
+		}
+		if problem := wrong(t, checkout, file, target.Fragment); problem != "" {
+			problems = append(problems, l+": "+problem)
+		}
+	}
+	return problems
+}
+
+func wrong(t *testing.T, checkout fs.FS, file, fragment string) string {
+	t.Helper()
+	if !fs.ValidPath(file) {
+		return "it leads out of the checkout"
+	}
+	if _, err := fs.Stat(checkout, file); errors.Is(err, fs.ErrNotExist) {
+		return file + " is not there"
+	} else if err != nil {
+		return err.Error()
+	}
+	switch {
+	case fragment == "":
+		return ""
+	case path.Ext(file) != ".md":
+		return file + " has no headings"
+	case !slices.Contains(anchors(read(t, checkout, file)), fragment):
+		return file + " has no heading of that name"
+	}
+	return ""
+}
+
+func read(t *testing.T, checkout fs.FS, file string) string {
+	t.Helper()
+	text, err := fs.ReadFile(checkout, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var (
+	block  = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```[ \t]*$")
+	inline = regexp.MustCompile("`[^`\n]*`")
+	link   = regexp.MustCompile(`\]\(([^()\s]+)\)|(?:href|src)="([^"]*)"`)
+	title  = regexp.MustCompile(`(?m)^#{1,6} +(.*?)[ #]*$`)
+)
+
+// links returns the targets of the links in a page, outside of code.
+func links(text string) []string {
+	text = inline.ReplaceAllString(block.ReplaceAllString(text, ""), "")
+	var targets []string
+	for _, found := range link.FindAllStringSubmatch(text, -1) {
+		targets = append(targets, found[1]+found[2])
+	}
+	return targets
+}
+
+// anchors returns the names of a page's headings, as GitHub gives them.
+func anchors(text string) []string {
+	var names []string
+	times := map[string]int{}
+	for _, found := range title.FindAllStringSubmatch(block.ReplaceAllString(text, ""), -1) {
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, found[1])
+		times[name]++
+		if n := times[name] - 1; n > 0 {
+			name = fmt.Sprintf("%s-%d", name, n)
+		}
+		names = append(names, name)
+	}
+	return names
+}
