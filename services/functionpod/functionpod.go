@@ -29,7 +29,7 @@ const (
 const (
 	// PullSecretLabel marks Secrets that function runners keep for the pulls of nodes. Its value is Keeper. They have
 	// LastUseAnnotation, renewed at least every hour while a function runner keeps them.
-	PullSecretLabel = "krmfn.dev/pull-secret"
+	PullSecretLabel = "krmfn.dev/pull-secret" //nolint:gosec // G101: the name of a label
 	// WarmerLabel marks pods by which the image warmer has nodes pull images. Its value names the run.
 	WarmerLabel = "krmfn.dev/image-warmer"
 	// Keeper is the value of PullSecretLabel.

@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
@@ -130,8 +131,10 @@ func pullPassword(ctx context.Context) (string, error) {
 // noneSees looks for passwords where they should not be: in what the function runners have logged, and in all objects but Secrets.
 func noneSees(ctx context.Context, since time.Time, passwords ...string) {
 	GinkgoHelper()
-	text, err := f.Logs(ctx, since)
+	logged, err := f.Logs(ctx, since)
 	Expect(err).NotTo(HaveOccurred())
+	var text strings.Builder
+	text.WriteString(logged)
 	for _, namespace := range []string{install.Namespace, install.FunctionNamespace} {
 		pods, err := f.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 		Expect(err).NotTo(HaveOccurred())
@@ -144,11 +147,11 @@ func noneSees(ctx context.Context, since time.Time, passwords ...string) {
 		for _, objects := range []any{pods, events, maps, deployments} {
 			content, err := json.Marshal(objects)
 			Expect(err).NotTo(HaveOccurred())
-			text += string(content)
+			text.Write(content)
 		}
 	}
 	for _, password := range passwords {
-		Expect(text).NotTo(ContainSubstring(password))
-		Expect(text).NotTo(ContainSubstring(base64.StdEncoding.EncodeToString([]byte(user + ":" + password))))
+		Expect(text.String()).NotTo(ContainSubstring(password))
+		Expect(text.String()).NotTo(ContainSubstring(base64.StdEncoding.EncodeToString([]byte(user + ":" + password))))
 	}
 }
