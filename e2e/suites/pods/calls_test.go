@@ -25,15 +25,15 @@ var _ = Describe("Calls", Label("smoke"), Ordered, ContinueOnFailure, func() {
 
 	It("are answered by a pod of the function, the second by the same one", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		cold := onlyPodOf(ctx, image)
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		Expect(onlyPodOf(ctx, image).UID).To(Equal(cold.UID))
 	})
 
 	It("find a pod with the labels of Porch, and a Service that the pod owns", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		pod := onlyPodOf(ctx, image)
 		Expect(pod.Labels).To(HaveKeyWithValue(install.ImageLabel, pod.Name))
 		Expect(pod.Annotations).To(HaveKey("fn.kpt.dev/template-version"))
@@ -61,7 +61,7 @@ var _ = Describe("Calls", Label("smoke"), Ordered, ContinueOnFailure, func() {
 	It("wait when there are more of them than places, and one that gives up harms no other", func(ctx context.Context) {
 		const callers, impatient = 4 * maxPods * perPod, 7
 		image, client := f.Push(ctx, hostile.Echo), f.Caller(ctx)
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		errs := fixture.Together(callers, func(number int) error {
 			ctx, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
@@ -81,13 +81,13 @@ var _ = Describe("Calls", Label("smoke"), Ordered, ContinueOnFailure, func() {
 		pushed, err := f.Images.Push(ctx, hostile.Echo, "e2e/by-digest:v1")
 		Expect(err).NotTo(HaveOccurred())
 		image := strings.TrimSuffix(pushed.Reference, ":v1") + "@" + pushed.Digest.String()
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		Expect(onlyPodOf(ctx, image).Spec.Containers[0].Image).To(HaveSuffix(pushed.Digest.String()))
 	})
 
 	DescribeTable("may name a function whose name is no name of a pod", func(ctx context.Context, name string) {
 		image := f.PushAs(ctx, hostile.Echo, name)
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		Expect(len(onlyPodOf(ctx, image).Name)).To(BeNumerically("<=", 63))
 	},
 		Entry("tag with capitals and underscores", "e2e/names:V1_Beta.2-RC"),

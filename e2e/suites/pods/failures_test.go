@@ -25,7 +25,7 @@ var _ = Describe("Failures come at once and say why, for", Label("smoke"), Order
 	DescribeTable("an image that does not exist", func(ctx context.Context, name string) {
 		f.PushAs(ctx, hostile.Echo, "e2e/there:v1")
 		watch := f.Watch(ctx)
-		err := failure(ctx, f.Registry+"/"+name)
+		err := f.Failure(ctx, f.Registry+"/"+name)
 		Expect(err).To(MatchError(SatisfyAll(
 			ContainSubstring("unable to get the grpc client to the pod for "+f.Registry+"/"+name),
 			MatchRegexp("(MANIFEST|NAME)_UNKNOWN"),
@@ -38,7 +38,7 @@ var _ = Describe("Failures come at once and say why, for", Label("smoke"), Order
 	)
 
 	It("a function that exits: exit code, stderr and results are in the status", func(ctx context.Context) {
-		err := failure(ctx, f.Push(ctx, hostile.Exit))
+		err := f.Failure(ctx, f.Push(ctx, hostile.Exit))
 		Expect(install.Code(err)).To(Equal(codes.Internal))
 		Expect(err).To(MatchError(SatisfyAll(ContainSubstring(hostile.Message), ContainSubstring(hostile.Stderr))))
 		report := install.Report(err)
@@ -49,7 +49,7 @@ var _ = Describe("Failures come at once and say why, for", Label("smoke"), Order
 	})
 
 	DescribeTable("a function that needs what the built-in template does not give", func(ctx context.Context, mode hostile.Mode, reason string) {
-		err := failure(ctx, f.Push(ctx, mode))
+		err := f.Failure(ctx, f.Push(ctx, mode))
 		Expect(err).To(MatchError(SatisfyAll(ContainSubstring(reason), ContainSubstring("--function-pod-template"))))
 	},
 		Entry("to be root", hostile.NeedsRoot, "permission denied"),
@@ -57,13 +57,13 @@ var _ = Describe("Failures come at once and say why, for", Label("smoke"), Order
 	)
 
 	It("a pod that no node has room for", func(ctx context.Context) {
-		err := failure(ctx, unschedulable)
+		err := f.Failure(ctx, unschedulable)
 		Expect(err).To(MatchError(ContainSubstring("Insufficient cpu")))
 	})
 
 	It("a pod that a quota forbids", func(ctx context.Context) {
 		forbidPods(ctx)
-		err := failure(ctx, f.Push(ctx, hostile.Echo))
+		err := f.Failure(ctx, f.Push(ctx, hostile.Echo))
 		Expect(err).To(MatchError(ContainSubstring("exceeded quota")))
 	})
 })

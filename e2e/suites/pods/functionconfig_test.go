@@ -75,7 +75,7 @@ var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnF
 		Expect(onlyPodOf(ctx, image).UID).To(Equal(before.UID))
 		By("changing it")
 		configure(ctx, "echo", spec("other"))
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		Eventually(ctx, func(g Gomega) {
 			g.Expect(podsOf(ctx, image)).To(ConsistOf(HaveField("Spec.Containers", ContainElement(HaveField("Env", ConsistOf(corev1.EnvVar{Name: "GREETING", Value: "other"}))))))
 		}).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())

@@ -34,7 +34,7 @@ var _ = Describe("Pods", Label("smoke"), Ordered, ContinueOnFailure, func() {
 				return apierrors.IsNotFound(err)
 			}).WithTimeout(patience).Should(BeTrue(), pod.Name)
 		}
-		Expect(evaluate(ctx, expiring)).To(Succeed())
+		Expect(f.Evaluate(ctx, expiring)).To(Succeed())
 	})
 
 	It("stay up to the minimum, and are made anew when somebody deletes them", func(ctx context.Context) {
@@ -43,16 +43,16 @@ var _ = Describe("Pods", Label("smoke"), Ordered, ContinueOnFailure, func() {
 		Consistently(ctx, func() []types.UID { return uids(podsOf(ctx, warm)) }).WithTimeout(6 * time.Second).Should(ConsistOf(kept.UID))
 		Expect(f.Client.CoreV1().Pods(install.FunctionNamespace).Delete(ctx, kept.Name, metav1.DeleteOptions{})).To(Succeed())
 		readyPod(ctx, warm, kept.UID)
-		Expect(evaluate(ctx, warm)).To(Succeed())
+		Expect(f.Evaluate(ctx, warm)).To(Succeed())
 	})
 
 	It("are taken over by a function runner that starts", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		before := onlyPodOf(ctx, image)
 		watch := f.Watch(ctx)
 		Expect(f.Restart(ctx)).To(Succeed())
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		Expect(onlyPodOf(ctx, image).UID).To(Equal(before.UID))
 		Expect(watch.Deleted(image)).To(BeEmpty())
 		Expect(watch.Most(image)).To(Equal(1))
@@ -62,7 +62,7 @@ var _ = Describe("Pods", Label("smoke"), Ordered, ContinueOnFailure, func() {
 		image := f.Push(ctx, hostile.Echo)
 		foreign := foreignPod(ctx, image)
 		Expect(f.Restart(ctx)).To(Succeed())
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		Expect(onlyPodOf(ctx, image).Labels).To(HaveKey(install.PoolLabel))
 		Consistently(ctx, func(g Gomega) {
 			found, err := f.Client.CoreV1().Pods(install.FunctionNamespace).Get(ctx, foreign.Name, metav1.GetOptions{})

@@ -22,9 +22,8 @@ import (
 
 const (
 	// maxPods and perPod are the limits of each function in these suites.
-	maxPods, perPod = 2, 4
-	// patience is how long a call may take that is to succeed, and promptly how long one that is to fail at once.
-	patience, promptly = time.Minute, 20 * time.Second
+	maxPods, perPod    = 2, 4
+	patience, promptly = fixture.Patience, fixture.Promptly
 )
 
 var (
@@ -64,18 +63,6 @@ func limits(readyTimeout string) map[string]any {
 	}
 }
 
-// evaluate calls a function that returns what it gets.
-func evaluate(ctx context.Context, image string) error {
-	GinkgoHelper()
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	out, err := f.Caller(ctx).Evaluate(ctx, image, hostile.List(0))
-	if err == nil {
-		Expect(string(out)).To(Equal(string(hostile.List(0))))
-	}
-	return err
-}
-
 // atOnce makes calls with a connection each, all of which are there before the first call.
 func atOnce(ctx context.Context, calls int, image string, sleep time.Duration) []error {
 	GinkgoHelper()
@@ -87,17 +74,6 @@ func atOnce(ctx context.Context, calls int, image string, sleep time.Duration) [
 		_, err := clients[number].Evaluate(ctx, image, hostile.List(sleep))
 		return err
 	})
-}
-
-// failure calls a function that is to fail before a caller loses patience, and returns the error.
-func failure(ctx context.Context, image string) error {
-	GinkgoHelper()
-	ctx, cancel := context.WithTimeout(ctx, promptly)
-	defer cancel()
-	_, err := f.Caller(ctx).Evaluate(ctx, image, hostile.List(0))
-	Expect(err).To(HaveOccurred())
-	Expect(ctx.Err()).NotTo(HaveOccurred(), "the caller has lost patience: %v", err)
-	return err
 }
 
 // podsOf lists the live pods of a function.

@@ -48,7 +48,7 @@ var _ = Describe("Telemetry", Label("smoke"), Ordered, ContinueOnFailure, func()
 		const trace = "0af7651916cd43dd8448eb211c80319c"
 		image := f.Push(ctx, hostile.Echo)
 		traced := metadata.AppendToOutgoingContext(ctx, "traceparent", "00-"+trace+"-b7ad6b7169203331-01")
-		Expect(evaluate(traced, image)).To(Succeed())
+		Expect(f.Evaluate(traced, image)).To(Succeed())
 		Eventually(ctx, func() []string { return collector.spans(trace) }).WithTimeout(promptly).Should(ContainElements(
 			"porch-function-runner: evaluator.FunctionEvaluator/EvaluateFunction",
 			"porch-function-runner: acquire pod",
@@ -59,7 +59,7 @@ var _ = Describe("Telemetry", Label("smoke"), Ordered, ContinueOnFailure, func()
 
 	It("has metrics that explain a slow call", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		runners, err := f.Runners(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		var text strings.Builder
@@ -81,7 +81,7 @@ var _ = Describe("Telemetry", Label("smoke"), Ordered, ContinueOnFailure, func()
 
 	It("has metrics of wrapper servers", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		page, err := f.Client.CoreV1().Pods(install.FunctionNamespace).ProxyGet("http", onlyPodOf(ctx, image).Name, "9464", "/metrics", nil).DoRaw(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(page)).To(SatisfyAll(ContainSubstring("\nrpc_server_"), ContainSubstring("\ngo_")))

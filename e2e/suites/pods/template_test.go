@@ -64,7 +64,7 @@ var _ = Describe("A template of function pods", Label("smoke"), Ordered, Continu
 
 	It("that was written for Porch is used as it is", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		pod := onlyPodOf(ctx, image)
 		Expect(pod.Spec.SecurityContext.RunAsUser).To(HaveValue(BeEquivalentTo(20000)))
 		Expect(pod.Spec.InitContainers).To(ConsistOf(HaveField("Name", "copy-wrapper-server")))
@@ -73,18 +73,18 @@ var _ = Describe("A template of function pods", Label("smoke"), Ordered, Continu
 	})
 
 	It("that was written for Porch runs functions whose images have nothing but the function", func(ctx context.Context) {
-		Expect(evaluate(ctx, f.Push(ctx, hostile.Bare))).To(Succeed())
+		Expect(f.Evaluate(ctx, f.Push(ctx, hostile.Bare))).To(Succeed())
 	})
 
 	It("that is changed has its pods replaced, without a restart of the function runner", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		before := onlyPodOf(ctx, image)
 		runners, err := f.Runners(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		edit(ctx, func(pod *corev1.Pod) { pod.Labels = map[string]string{"edited": "true"} })
 		Eventually(ctx, func(g Gomega) {
-			g.Expect(evaluate(ctx, image)).To(Succeed())
+			g.Expect(f.Evaluate(ctx, image)).To(Succeed())
 			g.Expect(podsOf(ctx, image)).To(ConsistOf(HaveField("Labels", HaveKeyWithValue("edited", "true"))))
 		}).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
 		Expect(onlyPodOf(ctx, image).UID).NotTo(Equal(before.UID))

@@ -22,7 +22,7 @@ var _ = Describe("The wrapper server", Label("smoke"), Ordered, ContinueOnFailur
 		maps.Copy(pods, map[string]any{"wrapperInjection": injection, "frontend": frontend})
 		f.Configure(ctx, map[string]any{"pods": pods})
 		image := f.Push(ctx, hostile.Echo)
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		pod := onlyPodOf(ctx, image)
 		if inContainer {
 			Expect(pod.Spec.InitContainers).To(HaveLen(1))

@@ -28,7 +28,7 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 		begin := time.Now()
 		registry.Expect(privateregistry.Login{User: user, Password: first, Bearer: bearer})
 		image, digest := push(ctx, fmt.Sprintf("team/private:bearer-%t", bearer))
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		pods, err := f.FunctionPods(ctx, image)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(pods).To(HaveLen(1))
@@ -46,7 +46,7 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 		DeferCleanup(func() { registry.Expect(privateregistry.Login{User: user, Password: first}) })
 		image, _ := push(ctx, "team/refused:v1")
 		watch := f.Watch(ctx)
-		Expect(failure(ctx, image)).To(MatchError(SatisfyAll(ContainSubstring("UNAUTHORIZED"), ContainSubstring("check the image's name and the credentials"))))
+		Expect(f.Failure(ctx, image)).To(MatchError(SatisfyAll(ContainSubstring("UNAUTHORIZED"), ContainSubstring("check the image's name and the credentials"))))
 		Expect(watch.Most(image)).To(BeZero())
 		noneSees(ctx, begin, first)
 	})
@@ -61,15 +61,15 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 		})
 		image, _ := push(ctx, "team/untrusted:v1")
 		By("trusting it nowhere")
-		Expect(failure(ctx, image)).To(MatchError(SatisfyAll(
+		Expect(f.Failure(ctx, image)).To(MatchError(SatisfyAll(
 			ContainSubstring("the function runner, not a node"), ContainSubstring(other.Name), ContainSubstring("ca.crt"))))
 		By("trusting it in the function runner alone")
 		trust(ctx, authority, other)
-		Eventually(ctx, func() error { return failure(ctx, image) }).WithTimeout(mounted).WithPolling(2 * time.Second).Should(
+		Eventually(ctx, func() error { return f.Failure(ctx, image) }).WithTimeout(mounted).WithPolling(2 * time.Second).Should(
 			MatchError(SatisfyAll(ContainSubstring("not the function runner, refuses the registry's certificate"), ContainSubstring("x509"))))
 		By("trusting it on nodes, too")
 		nodesTrust(ctx, other)
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 	})
 })
 
@@ -77,7 +77,7 @@ var _ = Describe("Under load, without a call that fails", Label("registry"), fun
 	It("the password is changed", func(ctx context.Context) {
 		begin := time.Now()
 		warm, _ := push(ctx, "team/warm:password")
-		Expect(evaluate(ctx, warm)).To(Succeed())
+		Expect(f.Evaluate(ctx, warm)).To(Succeed())
 		calls := f.Load(ctx, f.Callers(ctx, 4), warm, 20*time.Millisecond)
 		DeferCleanup(func(ctx context.Context) {
 			registry.Expect(privateregistry.Login{User: user, Password: first})
@@ -87,7 +87,7 @@ var _ = Describe("Under load, without a call that fails", Label("registry"), fun
 		login(ctx, second)
 		Eventually(ctx, pullPassword).WithArguments(ctx).WithTimeout(mounted).WithPolling(time.Second).Should(Equal(user + ":" + second))
 		cold, _ := push(ctx, "team/cold:password")
-		Eventually(ctx, func() error { return evaluate(ctx, cold) }).WithTimeout(mounted).WithPolling(time.Second).Should(Succeed())
+		Eventually(ctx, func() error { return f.Evaluate(ctx, cold) }).WithTimeout(mounted).WithPolling(time.Second).Should(Succeed())
 		fixture.AwaitCalls(ctx, calls, 100)
 		Expect(calls.Stop()).To(BeEmpty())
 		noneSees(ctx, begin, first, second)
@@ -96,7 +96,7 @@ var _ = Describe("Under load, without a call that fails", Label("registry"), fun
 	It("the authority is changed", func(ctx context.Context) {
 		next := newAuthority("next authority")
 		warm, _ := push(ctx, "team/warm:authority")
-		Expect(evaluate(ctx, warm)).To(Succeed())
+		Expect(f.Evaluate(ctx, warm)).To(Succeed())
 		calls := f.Load(ctx, f.Callers(ctx, 4), warm, 20*time.Millisecond)
 		DeferCleanup(func(ctx context.Context) {
 			Expect(registry.Certify(authority)).To(Succeed())
@@ -107,7 +107,7 @@ var _ = Describe("Under load, without a call that fails", Label("registry"), fun
 		nodesTrust(ctx, next)
 		Expect(registry.Certify(next)).To(Succeed())
 		cold, _ := push(ctx, "team/cold:authority")
-		Eventually(ctx, func() error { return evaluate(ctx, cold) }).WithTimeout(mounted).WithPolling(time.Second).Should(Succeed())
+		Eventually(ctx, func() error { return f.Evaluate(ctx, cold) }).WithTimeout(mounted).WithPolling(time.Second).Should(Succeed())
 		fixture.AwaitCalls(ctx, calls, 100)
 		Expect(calls.Stop()).To(BeEmpty())
 	})

@@ -22,7 +22,7 @@ var _ = Describe("A registry that has a bad day", Label("registry"), func() {
 	DescribeTable("is not missed by functions that are known, and said to callers of others", func(ctx context.Context, mood privateregistry.Mood, reason string) {
 		known, _ := push(ctx, fmt.Sprintf("team/known:mood-%d", mood))
 		unknown, _ := push(ctx, fmt.Sprintf("team/unknown:mood-%d", mood))
-		Expect(evaluate(ctx, known)).To(Succeed())
+		Expect(f.Evaluate(ctx, known)).To(Succeed())
 		calls := f.Load(ctx, f.Callers(ctx, 2), known, 20*time.Millisecond)
 		registry.Be(mood)
 		fixture.AwaitCalls(ctx, calls, 50)
@@ -32,11 +32,11 @@ var _ = Describe("A registry that has a bad day", Label("registry"), func() {
 		Expect(calls.Stop()).To(BeEmpty())
 		Expect(f.DeleteFunctionPods(ctx)).To(Succeed())
 		By("making a pod anew, whose image the node has")
-		Expect(evaluate(ctx, known)).To(Succeed())
+		Expect(f.Evaluate(ctx, known)).To(Succeed())
 		err := callFor(ctx, unknown, 5*time.Second)
 		Expect(err).To(MatchError(ContainSubstring(reason)))
 		registry.Be(privateregistry.Well)
-		Eventually(ctx, func() error { return evaluate(ctx, unknown) }).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
+		Eventually(ctx, func() error { return f.Evaluate(ctx, unknown) }).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
 	},
 		Entry("it hangs", privateregistry.Hung, "the registry has not answered"),
 		Entry("it breaks connections off", privateregistry.Broken, "EOF"),
@@ -57,7 +57,7 @@ var _ = Describe("A registry that has a bad day", Label("registry"), func() {
 var _ = Describe("A tag that moves", Label("registry"), func() {
 	It("is noticed within its time, no call fails, and pods of the image before go", func(ctx context.Context) {
 		image, before := push(ctx, "team/moving:stable")
-		Expect(evaluate(ctx, image)).To(Succeed())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		calls := f.Load(ctx, f.Callers(ctx, 4), image, 20*time.Millisecond)
 		fixture.AwaitCalls(ctx, calls, 50)
 		_, after := push(ctx, "team/moving:stable")

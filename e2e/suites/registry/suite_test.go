@@ -30,8 +30,7 @@ const (
 	user, first, second = "porch", "first-Pa55word", "second-Pa55word"
 	// credentials and authorities are the names of the Secrets that the function runner mounts.
 	credentials, authorities = "e2e-registry-credentials", "e2e-registry-authorities"
-	// patience is how long a call may take that is to succeed, and promptly how long one that is to fail at once.
-	patience, promptly = time.Minute, 20 * time.Second
+	patience, promptly       = fixture.Patience, fixture.Promptly
 	// ttl is how long tags are taken for granted.
 	ttl = 4 * time.Second
 	// mounted is how long it may take until a function runner has a Secret that was changed.
@@ -130,27 +129,4 @@ func push(ctx context.Context, tagged string) (image, digest string) {
 	image, digest, err = registry.Push(ctx, tagged, made)
 	Expect(err).NotTo(HaveOccurred())
 	return image, digest
-}
-
-// evaluate calls a function that returns what it gets.
-func evaluate(ctx context.Context, image string) error {
-	GinkgoHelper()
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	out, err := f.Caller(ctx).Evaluate(ctx, image, hostile.List(0))
-	if err == nil {
-		Expect(string(out)).To(Equal(string(hostile.List(0))))
-	}
-	return err
-}
-
-// failure calls a function that is to fail before a caller loses patience, and returns the error.
-func failure(ctx context.Context, image string) error {
-	GinkgoHelper()
-	ctx, cancel := context.WithTimeout(ctx, promptly)
-	defer cancel()
-	_, err := f.Caller(ctx).Evaluate(ctx, image, hostile.List(0))
-	Expect(err).To(HaveOccurred())
-	Expect(ctx.Err()).NotTo(HaveOccurred(), "the caller has lost patience: %v", err)
-	return err
 }

@@ -33,7 +33,7 @@ var _ = Describe("With the image warmer", Label("registry"), func() {
 		registry.Be(privateregistry.Hung)
 		registry.Requests()
 		Expect(f.Restart(ctx)).To(Succeed())
-		Expect(evaluate(ctx, warmed)).To(Succeed())
+		Expect(f.Evaluate(ctx, warmed)).To(Succeed())
 		Expect(digests(ctx, warmed)).To(ConsistOf(digest))
 		By("having neither metadata nor a registry")
 		Expect(callFor(ctx, unknown, 5*time.Second)).To(MatchError(ContainSubstring("the registry has not answered")))
@@ -57,12 +57,12 @@ var _ = Describe("With an image policy", Label("registry"), func() {
 			"floatingTags": "refuse",
 		}}
 		f.Configure(ctx, with)
-		Expect(evaluate(ctx, permitted)).To(Succeed())
+		Expect(f.Evaluate(ctx, permitted)).To(Succeed())
 		Expect(digests(ctx, permitted)).To(ConsistOf(digest))
-		Expect(evaluate(ctx, pinned)).To(Succeed())
+		Expect(f.Evaluate(ctx, pinned)).To(Succeed())
 		for _, image := range []string{floating, refused} {
 			watch := f.Watch(ctx)
-			err := failure(ctx, image)
+			err := f.Failure(ctx, image)
 			Expect(err).To(MatchError(ContainSubstring("is not permitted")))
 			Expect(install.Code(err)).To(Equal(codes.PermissionDenied))
 			Expect(watch.Most(image)).To(BeZero())

@@ -23,8 +23,6 @@ import (
 const (
 	// callers are the connections of a load, each with one call at a time of as long as work.
 	callers, work = 6, 20 * time.Millisecond
-	// patience is how long a call may take that is to succeed.
-	patience = time.Minute
 	// leaving is how long what was deleted may take to go.
 	leaving = time.Minute
 )
@@ -39,16 +37,6 @@ func TestRelease(t *testing.T) { //nolint:paralleltest // Ginkgo has its own way
 var _ = BeforeSuite(func(ctx context.Context) { f = fixture.Open(ctx) })
 
 var _ = AfterEach(func(ctx context.Context) { f.Clean(ctx) })
-
-// evaluate calls a function that returns what it gets.
-func evaluate(ctx context.Context, image string) {
-	GinkgoHelper()
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	out, err := f.Caller(ctx).Evaluate(ctx, image, hostile.List(0))
-	Expect(err).NotTo(HaveOccurred())
-	Expect(string(out)).To(Equal(string(hostile.List(0))))
-}
 
 // leftovers lists what is in the cluster that the chart, or what it has installed, has made.
 func leftovers(ctx context.Context) []string {
@@ -80,7 +68,7 @@ var _ = Describe("Under load, without a call that fails", Label("release"), func
 	It("the release is upgraded, which replaces function runners and function pods, and rolled back", func(ctx context.Context) {
 		f.Configure(ctx, map[string]any{"replicas": 2})
 		image := f.Push(ctx, hostile.Echo)
-		evaluate(ctx, image)
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		calls := f.Load(ctx, f.Callers(ctx, callers), image, work)
 		fixture.AwaitCalls(ctx, calls, 100)
 		tag, err := f.Retag(ctx, "next")
@@ -113,7 +101,7 @@ var _ = Describe("What is uninstalled", Label("release"), Ordered, ContinueOnFai
 		Expect(f.Remove(ctx)).To(Succeed())
 		before := leftovers(ctx)
 		f.Configure(ctx, everything())
-		evaluate(ctx, f.Push(ctx, hostile.Echo))
+		Expect(f.Evaluate(ctx, f.Push(ctx, hostile.Echo))).To(Succeed())
 		Expect(len(leftovers(ctx))).To(BeNumerically(">", len(before)+20))
 		f.Unconfigure()
 		Expect(f.Remove(ctx)).To(Succeed())
@@ -127,7 +115,7 @@ var _ = Describe("What is uninstalled", Label("release"), Ordered, ContinueOnFai
 		values := everything()
 		values["functionNamespace"] = map[string]any{"create": false}
 		f.Configure(ctx, values)
-		evaluate(ctx, f.Push(ctx, hostile.Echo))
+		Expect(f.Evaluate(ctx, f.Push(ctx, hostile.Echo))).To(Succeed())
 		f.Unconfigure()
 		Expect(f.Remove(ctx)).To(Succeed())
 		Eventually(ctx, leftovers).WithArguments(ctx).WithTimeout(leaving).WithPolling(time.Second).Should(Equal(before))
@@ -142,7 +130,7 @@ var _ = Describe("Where Porch is installed", Label("release"), func() {
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func(ctx context.Context) { Expect(porch.Delete(ctx)).To(Succeed()) })
 		image := f.Push(ctx, hostile.Echo)
-		evaluate(ctx, image)
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		calls := f.Load(ctx, f.Callers(ctx, callers), image, work)
 		fixture.AwaitCalls(ctx, calls, 100)
 		Expect(f.Adopt(ctx, map[string]any{"functionNamespace": map[string]any{"create": false}})).To(Succeed())
@@ -151,6 +139,6 @@ var _ = Describe("Where Porch is installed", Label("release"), func() {
 		By("going back")
 		Expect(f.Remove(ctx)).To(Succeed())
 		Expect(porch.Apply(ctx)).To(Succeed())
-		evaluate(ctx, image)
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
 	})
 })
