@@ -5,19 +5,25 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+)
+
+const (
+	// connecting is how long it may take to reach function runners; redial is how long until the next try.
+	connecting, redial = 30 * time.Second, 50 * time.Millisecond
 )
 
 // Client calls function runners as Porch does: over one connection, on Porch's contract, without retries and without
@@ -27,10 +33,20 @@ type Client struct {
 	rpc  evaluatorgrpc.FunctionEvaluatorClient
 }
 
-func newClient(address string) (*Client, error) {
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+// connect returns a client with a connection: nodes learn of a new Service, and of what is behind it, in their own time.
+func connect(ctx context.Context, address string) (*Client, error) {
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: redial, Multiplier: 1, MaxDelay: redial}, MinConnectTimeout: time.Second}))
 	if err != nil {
 		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, connecting)
+	defer cancel()
+	for state := conn.GetState(); state != connectivity.Ready; state = conn.GetState() {
+		conn.Connect()
+		if !conn.WaitForStateChange(ctx, state) {
+			return nil, errors.Join(fmt.Errorf("reach function runners at %s: %w", address, ctx.Err()), conn.Close())
+		}
 	}
 	return &Client{conn: conn, rpc: evaluatorgrpc.NewFunctionEvaluatorClient(conn)}, nil
 }
@@ -56,20 +72,3 @@ func Report(err error) *evaluationv1.Evaluation {
 
 // Code returns the code of an error of Evaluate.
 func Code(err error) codes.Code { return status.Code(err) }
-
-// reachable returns when an address accepts connections: nodes learn of a new Service in their own time.
-func reachable(ctx context.Context, address string) error {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-		dialer := net.Dialer{Timeout: time.Second}
-		conn, err := dialer.DialContext(ctx, "tcp", address)
-		if last = err; err != nil {
-			return false, nil
-		}
-		return true, conn.Close()
-	})
-	if err != nil {
-		return fmt.Errorf("reach function runners at %s: %w: %w", address, err, last)
-	}
-	return nil
-}

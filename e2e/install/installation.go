@@ -115,13 +115,16 @@ func (i *Installation) Rollback(ctx context.Context) error {
 // Test runs the chart's own tests, as helm test does.
 func (i *Installation) Test() error { return i.progress.Step("helm test", i.helm.test) }
 
-// Remove uninstalls the function runner, and with it all function pods.
+// Remove uninstalls the function runner, and with it all function pods, and returns when the last function runner has ended.
 func (i *Installation) Remove(ctx context.Context) error {
 	return i.progress.Step("uninstall the chart", func() error {
 		if err := i.deleteNodePorts(ctx); err != nil {
 			return err
 		}
-		return i.helm.remove()
+		if err := i.helm.remove(); err != nil {
+			return err
+		}
+		return i.awaitNoRunners(ctx)
 	})
 }
 

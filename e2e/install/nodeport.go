@@ -70,11 +70,7 @@ func (i *Installation) dial(ctx context.Context, name string, selector map[strin
 		}
 		i.ways[name] = address
 	}
-	// Nodes may not know yet that what was installed anew is behind it.
-	if err := reachable(ctx, i.ways[name]); err != nil {
-		return nil, err
-	}
-	return newClient(i.ways[name])
+	return connect(ctx, i.ways[name])
 }
 
 // open makes a NodePort Service and returns its address.

@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,6 +56,38 @@ func (i *Installation) Runners(ctx context.Context) ([]corev1.Pod, error) {
 		return nil, err
 	}
 	return list.Items, nil
+}
+
+// AwaitReplaced returns when a pod that was killed is gone, or its first container runs anew and is ready: until the kubelet has
+// noticed, the cluster takes for ready what is dead, and sends connections to it.
+func (i *Installation) AwaitReplaced(ctx context.Context, killed *corev1.Pod) error {
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, settling, true, func(ctx context.Context) (bool, error) {
+		pod, err := i.Client.CoreV1().Pods(killed.Namespace).Get(ctx, killed.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		if err != nil || len(pod.Status.ContainerStatuses) == 0 {
+			return false, err
+		}
+		now := pod.Status.ContainerStatuses[0]
+		return pod.UID != killed.UID || now.Ready && now.ContainerID != killed.Status.ContainerStatuses[0].ContainerID, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the cluster has replaced what was killed in pod %s: %w", killed.Name, err)
+	}
+	return nil
+}
+
+// awaitNoRunners returns when the last function runner has ended, too, which takes longer than for its Deployment to go.
+func (i *Installation) awaitNoRunners(ctx context.Context) error {
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, settling, true, func(ctx context.Context) (bool, error) {
+		left, err := i.Runners(ctx)
+		return len(left) == 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the last function runner has ended: %w", err)
+	}
+	return nil
 }
 
 // AwaitSettled returns when there are as many function runners as there should be, all ready and of the newest version: an

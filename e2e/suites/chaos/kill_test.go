@@ -31,6 +31,7 @@ var _ = Describe("Under load", Label("chaos"), func() {
 		Expect(loads[1].Stop()).To(BeEmpty())
 		// Whoever was connected to the other has failed calls, and new connections.
 		loads[0].Stop()
+		Expect(f.AwaitReplaced(ctx, &runners[0])).To(Succeed())
 		Expect(f.AwaitSettled(ctx)).To(Succeed())
 		after := f.Load(ctx, f.Callers(ctx, callers), image, work)
 		fixture.AwaitCalls(ctx, after, 100)

@@ -36,8 +36,10 @@ func TestChaos(t *testing.T) { //nolint:paralleltest // Ginkgo has its own way o
 	RunSpecs(t, "Chaos")
 }
 
-var _ = BeforeSuite(func(ctx context.Context) {
-	f = fixture.Open(ctx)
+var _ = BeforeSuite(func(ctx context.Context) { f = fixture.Open(ctx) })
+
+// Specs come in any order, and some of them have values of their own.
+var _ = BeforeEach(func(ctx context.Context) {
 	f.Configure(ctx, map[string]any{"replicas": 2, "pods": map[string]any{
 		"maxParallelPodsPerFunction": maxPods, "maxWaitlistLength": 1, "maxConcurrentEvaluationsPerPod": perPod,
 	}})

@@ -81,11 +81,10 @@ var _ = Describe("Under load, without a call that fails", Label("registry"), fun
 		calls := f.Load(ctx, f.Callers(ctx, 4), warm, 20*time.Millisecond)
 		DeferCleanup(func(ctx context.Context) {
 			registry.Expect(privateregistry.Login{User: user, Password: first})
-			login(ctx, first)
+			relogin(ctx, first)
 		})
 		registry.Expect(privateregistry.Login{User: user, Password: second})
-		login(ctx, second)
-		Eventually(ctx, pullPassword).WithArguments(ctx).WithTimeout(mounted).WithPolling(time.Second).Should(Equal(user + ":" + second))
+		relogin(ctx, second)
 		cold, _ := push(ctx, "team/cold:password")
 		Eventually(ctx, func() error { return f.Evaluate(ctx, cold) }).WithTimeout(mounted).WithPolling(time.Second).Should(Succeed())
 		fixture.AwaitCalls(ctx, calls, 100)
@@ -112,6 +111,13 @@ var _ = Describe("Under load, without a call that fails", Label("registry"), fun
 		Expect(calls.Stop()).To(BeEmpty())
 	})
 })
+
+// relogin changes the function runner's password, and returns when it has it, and has told the nodes.
+func relogin(ctx context.Context, password string) {
+	GinkgoHelper()
+	login(ctx, password)
+	Eventually(ctx, pullPassword).WithArguments(ctx).WithTimeout(mounted).WithPolling(time.Second).Should(Equal(user + ":" + password))
+}
 
 // pullPassword returns what nodes pull with.
 func pullPassword(ctx context.Context) (string, error) {
