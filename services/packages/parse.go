@@ -21,6 +21,22 @@ func parse(content []byte, file, location string) ([]*yaml.RNode, error) {
 	if hidesText(content) {
 		return nil, errors.New("a document goes on after its end mark (...): put the separator --- there")
 	}
+	resources, ok := readPlain(content, file, location)
+	if !ok {
+		var err error
+		if resources, err = read(content, file, location); err != nil {
+			return nil, err
+		}
+	}
+	for i, r := range resources {
+		if !resource.Finite(r) {
+			return nil, fmt.Errorf("document %d has an anchor that contains itself", i)
+		}
+	}
+	return resources, nil
+}
+
+func read(content []byte, file, location string) ([]*yaml.RNode, error) {
 	reader := kio.ByteReader{
 		Reader:            bytes.NewReader(content),
 		DisableUnwrapping: true,
@@ -32,16 +48,7 @@ func parse(content []byte, file, location string) ([]*yaml.RNode, error) {
 			resource.PackageAnnotation:    location,
 		},
 	}
-	resources, err := reader.Read()
-	if err != nil {
-		return nil, err
-	}
-	for i, r := range resources {
-		if !resource.Finite(r) {
-			return nil, fmt.Errorf("document %d has an anchor that contains itself", i)
-		}
-	}
-	return resources, nil
+	return reader.Read()
 }
 
 // hidesText tells whether text follows a document's end mark. The parser stops there, so that the text would be lost

@@ -39,8 +39,14 @@ func WriteDocuments(w io.Writer, resources []*yaml.RNode) error {
 		}
 		documents = append(documents, document)
 	}
-	encoder := yaml.NewEncoder(w)
 	for i, document := range documents {
+		if i > 0 {
+			if _, err := io.WriteString(w, "---\n"); err != nil {
+				return err
+			}
+		}
+		// An encoder holds on to all that it has printed, and asks for more and more memory: each document has its own.
+		encoder := yaml.NewEncoder(w)
 		encoder.CompactSeqIndent()
 		if resource.Annotation(resources[i], resource.SeqIndentAnnotation) == string(yaml.WideSequenceStyle) {
 			encoder.DefaultSeqIndent()

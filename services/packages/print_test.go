@@ -73,6 +73,9 @@ func anyDocument(t *rapid.T) string {
 		"- a\n- b # c\n", "- metadata: {annotations: {a: b}}\n", "metadata: {}\n", "a: b\n", "metadata:\n  # c\n  annotations: # d\n    a: b\n",
 		"metadata: &m {annotations: {a: b}}\nspec: *m\n", "# c\nmetadata:\n  annotations:\n    # own\n    config.kubernetes.io/path: x # y\n    a: b\n",
 		"metadata: &m\n  annotations: &a {x: y}\nspec: {annotations: *a}\n", "bareSeqNodeWrappingKey:\n- a\n",
+		"metadata: {name: a}\ntext: |+\n  b\n\n", "metadata: {name: a}\ntext: |+\n\n\n", "metadata: {name: a}\n# foot\n", "metadata: {name: a}\n\n# foot\n",
+		"metadata: {name: a}\nlist:\n- b\n\n# foot\n", "metadata: {name: a}\nlist: []\n# foot\n\n# feet\n", "# head\n\n# of it\nmetadata: {name: a}\n",
+		"metadata: {name: a}\nempty: \"\"\n", "metadata: {name: a}\nempty:\n",
 	}
 	if i := rapid.IntRange(0, 2*len(odd)).Draw(t, "odd"); i < len(odd) {
 		return odd[i]
