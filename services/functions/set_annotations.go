@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/parallel"
 )
 
 var _ = register(Function{
@@ -59,48 +61,69 @@ func setAnnotations(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 		rl.Results.Errorf("failed to run function: %s", err)
 		return false, nil
 	}
-	set := annotationResults{}
-	for _, item := range rl.Items {
-		if err := ctx.Err(); err != nil {
-			return false, err
+	found := make([][]string, len(rl.Items))
+	err = parallel.Each(len(rl.Items), func(i int) (err error) {
+		if found[i], err = config.annotate(rl.Items[i]); err != nil {
+			return err
 		}
-		for _, key := range config.keys {
-			for _, field := range config.fields {
-				if err := annotate(item, field, key, config.annotations[key], set); err != nil {
-					rl.Results.Errorf("failed to run function: failed to run transformer: %s", err)
-					return false, nil
-				}
-			}
+		return ctx.Err()
+	})
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case err != nil:
+		rl.Results.Errorf("failed to run function: failed to run transformer: %s", err)
+		return false, nil
+	}
+	set := annotationResults{}
+	for i, item := range rl.Items {
+		for _, path := range found[i] {
+			set[annotatedField{sourceFile(item), path}] = true
 		}
 	}
-	rl.LogResult(set.results())
+	rl.LogResult(set.results(config.annotations))
 	return true, nil
 }
 
-// annotate sets one annotation in one field of a resource, and notes where it did.
-func annotate(item *fn.KubeObject, field types.FieldSpec, key, value string, set annotationResults) error {
-	file := sourceFile(item)
+// annotate sets the annotations in all fields of a resource that are for them, and returns the paths of those.
+func (config *annotationConfig) annotate(item *fn.KubeObject) (found []string, err error) {
 	// The filter follows aliases, and one that stands for itself would have no end.
-	return editUnshared(nodeOf(item), func(root *yaml.Node) (changed bool, err error) {
-		filter := fieldspec.Filter{
-			FieldSpec:  field,
-			CreateKind: yaml.MappingNode,
-			CreateTag:  yaml.NodeTagMap,
-			SetValue: func(annotations *yaml.RNode) error {
-				if err := yaml.ErrorIfInvalid(annotations, yaml.MappingNode); err != nil {
-					return err
-				}
-				if err := setString(root, annotations.YNode(), stringNode(key), stringNode(value)); err != nil {
-					return err
-				}
-				changed = true
-				set.add(annotatedField{file, strings.ReplaceAll(field.Path, "/", ".")}, key, value)
-				return nil
-			},
+	err = editUnshared(nodeOf(item), func(root *yaml.Node) (changed bool, err error) {
+		gvk := resid.GvkFromNode(yaml.NewRNode(root))
+		for _, field := range config.fields {
+			if !gvk.IsSelected(&field.Gvk) {
+				continue
+			}
+			at, err := config.annotateField(root, field)
+			if err != nil {
+				return false, err
+			}
+			if at {
+				found = append(found, strings.ReplaceAll(field.Path, "/", "."))
+			}
 		}
-		_, err = filter.Filter(yaml.NewRNode(root))
-		return changed, err
+		return len(found) > 0, nil
 	})
+	return found, err
+}
+
+// annotateField sets the annotations in one field, and tells whether the resource has it, or has been given it.
+func (config *annotationConfig) annotateField(root *yaml.Node, field types.FieldSpec) (found bool, err error) {
+	set := func(annotations *yaml.RNode) error {
+		if err := yaml.ErrorIfInvalid(annotations, yaml.MappingNode); err != nil {
+			return err
+		}
+		found = true
+		for _, l := range config.sorted {
+			if err := setString(root, annotations.YNode(), l.key, l.value); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	filter := fieldspec.Filter{FieldSpec: field, CreateKind: yaml.MappingNode, CreateTag: yaml.NodeTagMap, SetValue: set}
+	_, err = filter.Filter(yaml.NewRNode(root))
+	return found, err
 }
 
 // annotatedField is a field of the resources at one place in one file.
@@ -109,26 +132,19 @@ type annotatedField struct {
 	path string
 }
 
-// annotationResults are the annotations that were set in each field.
-type annotationResults map[annotatedField]map[string]string
+// annotationResults are the fields that annotations were set in.
+type annotationResults map[annotatedField]bool
 
-func (set annotationResults) add(field annotatedField, key, value string) {
-	if set[field] == nil {
-		set[field] = map[string]string{}
-	}
-	set[field][key] = value
-}
-
-func (set annotationResults) results() fn.Results {
+func (set annotationResults) results(annotations map[string]string) fn.Results {
 	if len(set) == 0 {
 		return fn.Results{{Message: "no annotations applied"}}
 	}
-	var results fn.Results
-	for field, annotations := range set {
-		text, err := json.Marshal(annotations)
-		if err != nil {
-			text = fmt.Append(nil, annotations)
-		}
+	text, err := json.Marshal(annotations)
+	if err != nil {
+		text = fmt.Append(nil, annotations)
+	}
+	results := make(fn.Results, 0, len(set))
+	for field := range set {
 		results = append(results, &fn.Result{
 			Message: "set annotations: " + string(text),
 			Field:   &fn.Field{Path: field.path},

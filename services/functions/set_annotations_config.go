@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ import (
 // annotationConfig is what a functionConfig of set-annotations asks for.
 type annotationConfig struct {
 	annotations map[string]string
-	keys        []string // of annotations, sorted
+	sorted      []label // the annotations as they are written
 	fields      []types.FieldSpec
 }
 
@@ -50,7 +49,7 @@ func annotationConfigOf(config *fn.KubeObject) (annotationConfig, error) {
 	}
 	return annotationConfig{
 		annotations: typed.Annotations,
-		keys:        slices.Sorted(maps.Keys(typed.Annotations)),
+		sorted:      sortedLabels(typed.Annotations),
 		fields:      slices.Concat(typed.Fields, typed.FieldSpecs, annotationFields),
 	}, nil
 }
@@ -61,10 +60,13 @@ func checkIdentities(items fn.KubeObjects) error {
 	seen := map[resid.ResId]bool{}
 	for _, item := range items {
 		rn := yaml.NewRNode(nodeOf(item))
-		if _, err := rn.GetValidatedMetadata(); err != nil {
-			return err
-		}
 		id := resid.FromRNode(rn)
+		// What is plainly right is not looked at again, which would take longer than all the rest.
+		if strings.TrimSpace(id.Kind) == "" || id.Name == "" {
+			if _, err := rn.GetValidatedMetadata(); err != nil {
+				return err
+			}
+		}
 		key := id
 		key.Namespace = id.EffectiveNamespace()
 		if seen[key] {

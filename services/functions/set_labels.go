@@ -9,6 +9,8 @@ import (
 	"fmt"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
+
+	"github.com/krmfn/krmfn/services/parallel"
 )
 
 var _ = register(Function{
@@ -46,18 +48,23 @@ func setLabels(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 		return true, nil
 	}
 
-	sorted := sortedLabels(labels)
+	sorted, counts, errs := sortedLabels(labels), make([]int, len(items)), make([]error, len(items))
+	err = parallel.Each(len(items), func(i int) error {
+		edit := labelEdit{item: items[i], root: nodeOf(items[i]), labels: sorted}
+		errs[i] = edit.all()
+		counts[i] = edit.count
+		return ctx.Err()
+	})
+	if err != nil {
+		return false, err
+	}
 	count, ok := 0, true
-	for _, item := range items {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		edit := labelEdit{item: item, root: nodeOf(item), labels: sorted}
-		if err := edit.all(); err != nil {
-			rl.Results.ErrorE(err)
+	for i := range items {
+		if errs[i] != nil {
+			rl.Results.ErrorE(errs[i])
 			ok = false
 		}
-		count += edit.count
+		count += counts[i]
 	}
 	rl.Results.Infof("set %d labels in total", count)
 	return ok, nil

@@ -35,8 +35,9 @@ func sortedLabels(all map[string]string) []label {
 
 // all applies every rule. It stops at the first one that finds a value of the wrong type.
 func (e *labelEdit) all() error {
+	itemType := typeOf(e.item)
 	for _, rule := range labelRules {
-		if !rule.appliesTo(e.item) {
+		if !rule.appliesTo(itemType) {
 			continue
 		}
 		path := strings.Split(rule.path, ".")

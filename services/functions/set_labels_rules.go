@@ -74,12 +74,25 @@ var labelRules = []labelRule{
 	{kinds: []labelledKind{networkPolicy}, path: "spec.egress[].to[].podSelector.matchLabels"},
 }
 
+// itemType is what rules look at in a resource.
+type itemType struct {
+	apiVersion, kind string
+	// group and groupKind are empty where apiVersion cannot be parsed.
+	group, groupKind string
+}
+
+func typeOf(item *fn.KubeObject) itemType {
+	gk := item.GroupKind()
+	return itemType{item.GetAPIVersion(), item.GetKind(), gk.Group, gk.Kind}
+}
+
 // appliesTo compares groups as loosely as the catalog's function does.
-func (rule labelRule) appliesTo(item *fn.KubeObject) bool {
+func (rule labelRule) appliesTo(t itemType) bool {
 	return len(rule.kinds) == 0 || slices.ContainsFunc(rule.kinds, func(k labelledKind) bool {
 		if k.core {
-			return item.GetAPIVersion() == "v1" && item.GetKind() == k.kind
+			return t.apiVersion == "v1" && t.kind == k.kind
 		}
-		return item.IsGVK(k.group, "", k.kind)
+		loosely := func(got, want string) bool { return got == "" || want == "" || got == want }
+		return loosely(t.groupKind, k.kind) && loosely(t.group, k.group)
 	})
 }
