@@ -15,12 +15,13 @@ import (
 )
 
 var _ = register(Function{
-	Name:    "apply-setters",
-	Version: "v0.2.2",
-	Tags:    []string{"v0.2.2", "v0.2"},
-	Summary: "sets the fields that kpt-set comments mark",
-	Config:  "ConfigMap, data: setter names and values; the value of a list is a YAML list in a string",
-	Process: applySetters,
+	Name:     "apply-setters",
+	Version:  "v0.2.2",
+	Tags:     []string{"v0.2.2", "v0.2"},
+	Summary:  "sets the fields that kpt-set comments mark",
+	Config:   "ConfigMap, data: setter names and values; the value of a list is a YAML list in a string",
+	Process:  applySetters,
+	Unshared: true,
 })
 
 // applySetters is the catalog's own implementation, with the results in the SDK's form and lists that print well. Setters

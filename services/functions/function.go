@@ -40,6 +40,10 @@ type Function struct {
 	// is empty when none was given.
 	Process func(ctx context.Context, rl *fn.ResourceList) (bool, error)
 
+	// Unshared says that Process never puts one YAML node into two places: those who keep the list in memory need no copies
+	// of its items to change one of them for itself.
+	Unshared bool
+
 	// processMemory is the most memory, in bytes, that a process of its own may have for the function; 0 for no limit.
 	// It is for functions whose users can ask for any amount.
 	processMemory uint64

@@ -26,7 +26,8 @@ var _ = register(Function{
 	Config: "v1 ConfigMap, data: the annotations\n" +
 		"fn.kpt.dev/v1alpha1 SetAnnotations, annotations: the annotations; additionalAnnotationFields: more fields to set " +
 		"them in, each with path, and as needed group, version, kind and create",
-	Process: setAnnotations,
+	Process:  setAnnotations,
+	Unshared: true,
 })
 
 // annotationFields are the fields that are annotated after the user's own. They are made where they are missing.

@@ -20,7 +20,8 @@ var _ = register(Function{
 	Summary: "sets labels on resources, their selectors and their pod templates",
 	Config: "v1 ConfigMap, data: the labels\n" +
 		"fn.kpt.dev SetLabels (any version), labels: the labels",
-	Process: setLabels,
+	Process:  setLabels,
+	Unshared: true,
 })
 
 // setLabels sets labels on every resource that is not local configuration, and wherever Kubernetes relies on them being

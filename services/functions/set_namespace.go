@@ -19,7 +19,8 @@ var _ = register(Function{
 	Config: "v1 ConfigMap, data.namespace: the namespace; data.namespaceMatcher: the one to be replaced, default any\n" +
 		"v1 ConfigMap named kptfile.kpt.dev (the package context), data.name: the namespace\n" +
 		"fn.kpt.dev/v1alpha1 SetNamespace, namespace and namespaceMatcher: the same",
-	Process: setNamespace,
+	Process:  setNamespace,
+	Unshared: true,
 })
 
 // setNamespace is the catalog's own implementation. Around it: what it ignores or panics on is an error result and a

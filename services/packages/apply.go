@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"syscall"
 
 	"github.com/krmfn/krmfn/services/parallel"
 )
@@ -48,15 +49,16 @@ func (d *Dir) write(p string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := d.writable(p); err != nil {
-		return err
+	before, err := d.writable(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = d.root.MkdirAll(path.Dir(p), 0o777)
 	}
-	if err := d.root.MkdirAll(path.Dir(p), 0o777); err != nil {
+	if err != nil {
 		return err
 	}
 	// The name is no resource file's, so that one left behind by a crash is not taken for one.
 	temp := path.Join(path.Dir(p), ".krmfn-"+rand.Text()+".tmp")
-	err = d.create(temp, p, content)
+	err = d.create(temp, before, content)
 	if err == nil {
 		err = d.root.Rename(temp, p)
 	}
@@ -69,27 +71,27 @@ func (d *Dir) write(p string, content []byte) error {
 	return err
 }
 
-// writable tells why the user may not write to a file. Replacing one takes no such right, but who has taken it away means it.
-func (d *Dir) writable(p string) error {
-	f, err := d.root.OpenFile(p, os.O_WRONLY, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+// writable returns what is known of a file, or tells why the user may not write to it. Replacing one takes no such right, but
+// who has taken it away means it. The error is fs.ErrNotExist where there is no such file.
+func (d *Dir) writable(p string) (fs.FileInfo, error) {
+	// Opening a pipe would wait for ever otherwise.
+	f, err := d.root.OpenFile(p, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return f.Close()
+	info, err := f.Stat()
+	return info, errors.Join(err, f.Close())
 }
 
-// create makes a file with the mode of another.
-func (d *Dir) create(temp, model string, content []byte) error {
+// create makes a file with the mode of the one that it is to replace; nil for none.
+func (d *Dir) create(temp string, before fs.FileInfo, content []byte) error {
 	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
-	if info, serr := d.root.Stat(model); err == nil && serr == nil {
-		err = f.Chmod(info.Mode().Perm())
+	if err == nil && before != nil {
+		err = f.Chmod(before.Mode().Perm())
 	}
 	return errors.Join(err, f.Close())
 }

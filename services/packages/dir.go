@@ -4,10 +4,12 @@
 package packages
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Dir is a directory on disk. Nothing outside of it is read or written, whatever symbolic links it holds: linked files are
@@ -63,19 +65,25 @@ func (d *Dir) isDir(p string) bool {
 
 // ReadFile returns a file's content. A symbolic link that leads out of the directory is an error.
 func (d *Dir) ReadFile(p string) ([]byte, error) {
-	info, err := d.root.Stat(p)
+	// Opening a pipe would wait for ever otherwise.
+	f, err := d.root.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, d.explain(p, err)
 	}
-	// Opening a pipe or a device would wait for ever.
+	defer f.Close() //nolint:errcheck // Nothing was written.
+	info, err := f.Stat()
+	if err != nil {
+		return nil, d.explain(p, err)
+	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", filepath.Join(d.location, p))
 	}
-	content, err := d.root.ReadFile(p)
-	if err != nil {
+	// The buffer asks for memory again where there is less room than this, even at the end.
+	content := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
+	if _, err := content.ReadFrom(f); err != nil {
 		return nil, d.explain(p, err)
 	}
-	return content, nil
+	return content.Bytes(), nil
 }
 
 // explain adds what is special about links to an error.

@@ -23,7 +23,8 @@ import (
 // ListEvaluator is an evaluator that can evaluate functions on a list in memory, in place, so that nothing is printed and
 // parsed between functions. The error is an *evaluation.NotFoundError where the function is not one of those: it is then
 // evaluated in the usual way. Otherwise report and error are as those of evaluation.Evaluator, and the items are in the
-// order in which the function would print them.
+// order in which the function would print them. No node is in two of them, or at two places of one: each is to be changed
+// for itself.
 type ListEvaluator interface {
 	EvaluateList(ctx context.Context, image string, list *fn.ResourceList) (*evaluationv1.Evaluation, error)
 }
@@ -31,10 +32,13 @@ type ListEvaluator interface {
 // callInProcess evaluates a function on copies of the resources. done is false where that is not possible.
 func (p *pipeline) callInProcess(ctx context.Context, s *step, in *input) (output []*yaml.RNode, report *evaluationv1.Evaluation, done bool, err error) {
 	evaluator, ok := s.evaluator.(ListEvaluator)
-	if !ok || !in.plain() {
+	if !ok {
 		return nil, nil, false, nil
 	}
 	list, err := in.list()
+	if errors.Is(err, errComplicated) {
+		return nil, nil, false, nil
+	}
 	if err != nil {
 		return nil, nil, true, fmt.Errorf("write the input of function %q: %w", s.record.Title(), err)
 	}
@@ -47,44 +51,58 @@ func (p *pipeline) callInProcess(ctx context.Context, s *step, in *input) (outpu
 	if err != nil {
 		return nil, nil, true, fmt.Errorf("func eval %q failed: %w", s.record.Title(), err)
 	}
-	output = resources(list.Items)
-	if !slices.ContainsFunc(output, complicated) {
-		s.record.SetReport(report)
-		return output, report, true, nil
+	if output, err = resources(list.Items); err != nil {
+		return nil, nil, false, nil //nolint:nilerr // It is to be printed and parsed.
 	}
-	return nil, nil, false, nil
+	s.record.SetReport(report)
+	return output, report, true, nil
 }
 
-// resources returns copies of items: a function may have put one node into two places, and each is to be changed for
-// itself. It is nil where there are none.
-func resources(items fn.KubeObjects) []*yaml.RNode {
+// resources returns the nodes of items; nil where there are none.
+func resources(items fn.KubeObjects) ([]*yaml.RNode, error) {
 	if len(items) == 0 {
-		return nil
+		return nil, nil
 	}
-	copies := make([]*yaml.RNode, len(items))
-	_ = parallel.Each(len(items), func(i int) error {
-		copies[i] = yaml.NewRNode(resource.Copy(items[i].MoveToResourceNode().YNode()))
+	nodes := make([]*yaml.RNode, len(items))
+	err := parallel.Each(len(items), func(i int) error {
+		nodes[i] = items[i].MoveToResourceNode()
+		if complicated(nodes[i]) {
+			return errComplicated
+		}
 		return nil
 	})
-	return copies
+	return nodes, err
 }
 
-// list returns the ResourceList with copies of the resources, which carry ids as in encode.
+// list returns the ResourceList with copies of the resources, which carry ids as in encode. It is errComplicated where
+// printing and parsing would not leave all of it as it is.
 func (in *input) list() (*fn.ResourceList, error) {
-	defer clearIDs(in.all)
-	if err := in.setIDs(); err != nil {
-		return nil, err
-	}
 	list := &fn.ResourceList{Items: make(fn.KubeObjects, len(in.selected)), FunctionConfig: fn.NewEmptyKubeObject()}
-	_ = parallel.Each(len(in.selected), func(i int) error {
-		list.Items[i] = fn.MoveToKubeObject(yaml.NewRNode(resource.Copy(in.selected[i].YNode())))
+	if in.config != nil {
+		if complicated(in.config) {
+			return nil, errComplicated
+		}
+		config, err := in.ownConfig()
+		if err != nil {
+			return nil, err
+		}
+		list.FunctionConfig = fn.MoveToKubeObject(config)
+	}
+	return list, parallel.Each(len(in.selected), func(i int) error {
+		if complicated(in.selected[i]) {
+			return errComplicated
+		}
+		own := yaml.NewRNode(resource.Copy(in.selected[i].YNode()))
+		if err := resource.SetAnnotations(own, in.ids(i)...); err != nil {
+			return err
+		}
+		list.Items[i] = fn.MoveToKubeObject(own)
 		return nil
 	})
-	if in.config != nil {
-		list.FunctionConfig = fn.NewKubeObjectFromResourceNode(yaml.NewRNode(in.config.YNode()))
-	}
-	return list, nil
 }
+
+// errComplicated is no error of the package: it tells that a list is to be printed and parsed.
+var errComplicated = errors.New("complicated")
 
 // plain tells whether printing and parsing would leave all of the input as it is.
 func (in *input) plain() bool {
@@ -94,7 +112,12 @@ func (in *input) plain() bool {
 // complicated tells whether a resource has what printing and parsing it among others changes, or what a copy would share.
 func complicated(r *yaml.RNode) bool {
 	n := r.YNode()
-	return n.Kind != yaml.MappingNode || n.HeadComment != "" || n.LineComment != "" || resource.Contains(n, func(n *yaml.Node) bool {
-		return n.Kind == yaml.AliasNode || n.Anchor != "" || n.FootComment != "" || n.Style&(yaml.FoldedStyle|yaml.TaggedStyle) != 0
-	})
+	return n.Kind != yaml.MappingNode || n.HeadComment != "" || n.LineComment != "" || anyComplicated(n)
+}
+
+func anyComplicated(n *yaml.Node) bool {
+	if n.Kind == yaml.AliasNode || n.Anchor != "" || n.FootComment != "" || n.Style&(yaml.FoldedStyle|yaml.TaggedStyle) != 0 {
+		return true
+	}
+	return slices.ContainsFunc(n.Content, anyComplicated)
 }

@@ -23,18 +23,39 @@ type input struct {
 	config *yaml.RNode
 
 	withSelectionIDs, withMigrationIDs bool
+	// numbers are the places of those selected among all.
+	numbers []int
+}
+
+func newInput(all, selected []*yaml.RNode, config *yaml.RNode) *input {
+	in := &input{all: all, selected: selected, config: config, numbers: make([]int, 0, len(selected))}
+	for number, r := range all {
+		if next := len(in.numbers); next < len(selected) && selected[next] == r {
+			in.numbers = append(in.numbers, number)
+		}
+	}
+	return in
 }
 
 // encode writes the ResourceList. Resources carry ids in it, by which their output is known again; they have none any
 // more when encode returns.
 func (in *input) encode() ([]byte, error) {
-	defer clearIDs(in.all)
-	if err := in.setIDs(); err != nil {
+	defer func() {
+		for _, r := range in.selected {
+			clearIDs(r)
+		}
+	}()
+	for i, r := range in.selected {
+		if err := resource.SetAnnotations(r, in.ids(i)...); err != nil {
+			return nil, err
+		}
+	}
+	parts, err := in.parts()
+	if err != nil {
 		return nil, err
 	}
-	parts := in.parts()
 	texts := make([]bytes.Buffer, len(parts))
-	err := parallel.Each(len(parts), func(i int) error {
+	err = parallel.Each(len(parts), func(i int) error {
 		encoder := yaml.NewEncoder(&texts[i])
 		if err := encoder.Encode(parts[i]); err != nil {
 			return err
@@ -56,7 +77,7 @@ const partSize = 50
 
 // parts returns nodes whose texts, one after the other, are the text of the list: its head with the first items, more
 // items, the functionConfig. It is one node where the text of an item could depend on the items around it.
-func (in *input) parts() []*yaml.Node {
+func (in *input) parts() ([]*yaml.Node, error) {
 	first, rest := in.selected, []*yaml.RNode(nil)
 	if len(in.selected) > partSize && in.plain() {
 		first, rest = in.selected[:partSize], in.selected[partSize:]
@@ -69,14 +90,18 @@ func (in *input) parts() []*yaml.Node {
 		parts = append(parts, itemsNode(part))
 	}
 	if in.config == nil {
-		return parts
+		return parts, nil
+	}
+	config, err := in.ownConfig()
+	if err != nil {
+		return nil, err
 	}
 	if len(rest) > 0 {
 		list = &yaml.Node{Kind: yaml.MappingNode}
 		parts = append(parts, list)
 	}
-	list.Content = append(list.Content, str("functionConfig", 0), in.config.YNode())
-	return parts
+	list.Content = append(list.Content, str("functionConfig", 0), config.YNode())
+	return parts, nil
 }
 
 func itemsNode(items []*yaml.RNode) *yaml.Node {
@@ -87,34 +112,34 @@ func itemsNode(items []*yaml.RNode) *yaml.Node {
 	return n
 }
 
-func (in *input) setIDs() error {
+// ids returns the annotations by which the output's resource for one of those selected is known again.
+func (in *input) ids(i int) []resource.KeyValue {
+	var ids []resource.KeyValue
 	if in.withSelectionIDs {
-		for i, r := range in.all {
-			if err := resource.SetAnnotation(r, resource.SelectionIDAnnotation, strconv.Itoa(i)); err != nil {
-				return err
-			}
-		}
+		ids = append(ids, resource.KeyValue{Key: resource.SelectionIDAnnotation, Value: strconv.Itoa(in.numbers[i])})
 	}
-	for i, r := range in.selected {
-		if in.withMigrationIDs {
-			if err := resource.SetAnnotation(r, resource.MigrationIDAnnotation, strconv.Itoa(i)); err != nil {
-				return err
-			}
-		}
-		for _, key := range []string{resource.IDAnnotation, resource.FormerIDAnnotation} {
-			if err := resource.SetAnnotation(r, key, strconv.Itoa(i+1)); err != nil {
-				return err
-			}
-		}
+	if in.withMigrationIDs {
+		ids = append(ids, resource.KeyValue{Key: resource.MigrationIDAnnotation, Value: strconv.Itoa(i)})
 	}
-	return nil
+	id := strconv.Itoa(i + 1)
+	return append(ids, resource.KeyValue{Key: resource.IDAnnotation, Value: id}, resource.KeyValue{Key: resource.FormerIDAnnotation, Value: id})
 }
 
-func clearIDs(resources []*yaml.RNode) {
-	for _, r := range resources {
-		resource.ClearAnnotations(r, resource.IDAnnotation, resource.FormerIDAnnotation, resource.MigrationIDAnnotation,
-			resource.SelectionIDAnnotation)
+// ownConfig returns a copy of the functionConfig. Where it is a resource of the package, it has the ids of that.
+func (in *input) ownConfig() (*yaml.RNode, error) {
+	own := yaml.NewRNode(resource.Copy(in.config.YNode()))
+	if i := slices.Index(in.selected, in.config); i >= 0 {
+		return own, resource.SetAnnotations(own, in.ids(i)...)
 	}
+	if number := slices.Index(in.all, in.config); number >= 0 && in.withSelectionIDs {
+		return own, resource.SetAnnotation(own, resource.SelectionIDAnnotation, strconv.Itoa(number))
+	}
+	return own, nil
+}
+
+func clearIDs(r *yaml.RNode) {
+	resource.ClearAnnotations(r, resource.IDAnnotation, resource.FormerIDAnnotation, resource.MigrationIDAnnotation,
+		resource.SelectionIDAnnotation)
 }
 
 // origin returns the resource that an output's resource was before, by the ids that it still has; nil for a new one.

@@ -33,7 +33,10 @@ func (p *pipeline) accept(in *input, output []*yaml.RNode, validator bool) ([]*y
 	if in.withSelectionIDs {
 		state = in.merge(output)
 	}
-	clearIDs(output)
+	_ = parallel.Each(len(output), func(i int) error {
+		clearIDs(output[i])
+		return nil
+	})
 	if err := checkPlaces(state); err != nil {
 		return nil, err
 	}

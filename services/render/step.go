@@ -46,10 +46,8 @@ func (p *pipeline) call(ctx context.Context, s *step, selected []*yaml.RNode) ([
 	if err != nil {
 		return nil, nil, err
 	}
-	in := &input{
-		all: p.resources, selected: selected, config: config,
-		withSelectionIDs: selects(s.spec), withMigrationIDs: !s.record.Validator,
-	}
+	in := newInput(p.resources, selected, config)
+	in.withSelectionIDs, in.withMigrationIDs = selects(s.spec), !s.record.Validator
 	output, report, done, err := p.callInProcess(ctx, s, in)
 	if !done {
 		output, report, err = p.callWithBytes(ctx, s, in)

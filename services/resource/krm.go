@@ -12,6 +12,8 @@ import (
 
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/parallel"
 )
 
 // CheckKRM tells why a resource is no KRM resource: it must have apiVersion, kind and metadata.name. Files of kustomize,
@@ -37,12 +39,12 @@ func CheckKRM(r *yaml.RNode) error {
 
 // CheckAllKRM is CheckKRM for many; the error names the path of the first that is none.
 func CheckAllKRM(resources []*yaml.RNode) error {
-	for _, r := range resources {
-		if err := CheckKRM(r); err != nil {
-			return fmt.Errorf("%s: %w", Path(r), err)
+	return parallel.Each(len(resources), func(i int) error {
+		if err := CheckKRM(resources[i]); err != nil {
+			return fmt.Errorf("%s: %w", Path(resources[i]), err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func isKustomization(r *yaml.RNode) bool {

@@ -13,14 +13,17 @@ import (
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/functions"
+	"github.com/krmfn/krmfn/services/parallel"
+	"github.com/krmfn/krmfn/services/resource"
 )
 
 // EvaluateList runs a curated function on a list in memory, in place. Report and error are as those of Evaluate, and the
-// items end in the order in which the function prints them.
+// items end in the order in which the function prints them. No node is at two places of the list then.
 func (b Builtin) EvaluateList(ctx context.Context, image string, list *fn.ResourceList) (*evaluationv1.Evaluation, error) {
 	f, err := b.lookup(image)
 	if err != nil {
@@ -49,6 +52,9 @@ func (b Builtin) EvaluateList(ctx context.Context, image string, list *fn.Resour
 		report.ExitCode = 1
 		return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID, printErr.Error()).Report, nil
 	}
+	if !f.Unshared {
+		unshare(list.Items)
+	}
 	sortItems(list.Items)
 	return report, nil
 }
@@ -67,6 +73,14 @@ func processList(ctx context.Context, f functions.Function, list *fn.ResourceLis
 		err = errFailed
 	}
 	return false, err
+}
+
+// unshare puts copies in the place of items, in which each node is at one place.
+func unshare(items fn.KubeObjects) {
+	_ = parallel.Each(len(items), func(i int) error {
+		items[i] = fn.MoveToKubeObject(yaml.NewRNode(resource.Copy(items[i].MoveToResourceNode().YNode())))
+		return nil
+	})
 }
 
 // sortItems brings items into the order of the SDK's output: by apiVersion, kind, namespace and name.

@@ -1,0 +1,51 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functions
+
+import (
+	"testing"
+
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// TestUnshared holds functions that say so to putting no node into two places.
+func TestUnshared(t *testing.T) {
+	t.Parallel()
+	for _, f := range All() {
+		if !f.Unshared {
+			continue
+		}
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			rl, err := fn.ParseResourceList([]byte(list(workItems[1:], workConfigs[f.Name])))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok, err := f.Process(t.Context(), rl); !ok || err != nil {
+				t.Fatalf("Process = %t, %v: %v", ok, err, rl.Results)
+			}
+			seen := map[*yaml.Node]bool{}
+			for _, item := range rl.Items {
+				if shared := again(nodeOf(item), seen); shared != nil {
+					t.Errorf("%q in %s is at two places", shared.Value, item.ShortString())
+				}
+			}
+		})
+	}
+}
+
+// again returns a node that was seen before; nil for none.
+func again(n *yaml.Node, seen map[*yaml.Node]bool) *yaml.Node {
+	if seen[n] {
+		return n
+	}
+	seen[n] = true
+	for _, below := range n.Content {
+		if shared := again(below, seen); shared != nil {
+			return shared
+		}
+	}
+	return nil
+}
