@@ -13,12 +13,35 @@ import (
 
 // SetRendered writes the status of a render to a Kptfile: the condition takes the place of those of its type, behind the
 // others; renderStatus takes the place of the one before, and nil removes it. All else stays as it is, with its comments
-// and the order of its fields.
-func SetRendered(kf *yaml.RNode, condition kptfilev1.Condition, renderStatus *kptfilev1.RenderStatus) error {
+// and the order of its fields. What is printed of the Kptfile is complete when it has gone through finish.
+func SetRendered(kf *yaml.RNode, condition kptfilev1.Condition, renderStatus *kptfilev1.RenderStatus) (finish func(text []byte) []byte, err error) {
 	status, err := kf.Pipe(yaml.LookupCreate(yaml.MappingNode, "status"))
 	if err != nil {
-		return fmt.Errorf("status of the Kptfile: %w", err)
+		return nil, fmt.Errorf("status of the Kptfile: %w", err)
 	}
+	if err := setCondition(status, condition); err != nil {
+		return nil, err
+	}
+	finish = func(text []byte) []byte { return text }
+	if renderStatus == nil {
+		return finish, status.PipeE(yaml.Clear("renderStatus"))
+	}
+	var steps *yaml.Node
+	if (kf.YNode().Style|status.YNode().Style)&yaml.FlowStyle != 0 {
+		// In flow style, lists have no lines of their own.
+		steps, err = encoded(renderStatus)
+	} else {
+		var l lists
+		steps, l, err = encodedStatus(renderStatus)
+		finish = l.fill
+	}
+	if err != nil {
+		return nil, err
+	}
+	return finish, status.PipeE(yaml.SetField("renderStatus", yaml.NewRNode(steps)))
+}
+
+func setCondition(status *yaml.RNode, condition kptfilev1.Condition) error {
 	conditions, err := encoded(condition)
 	if err != nil {
 		return err
@@ -38,23 +61,7 @@ func SetRendered(kf *yaml.RNode, condition kptfilev1.Condition, renderStatus *kp
 	rest := status.YNode()
 	if status.Field("conditions") == nil {
 		rest.Content = append([]*yaml.Node{{Kind: yaml.ScalarNode, Tag: yaml.NodeTagString, Value: "conditions"}, list}, rest.Content...)
-	} else if err := status.PipeE(yaml.SetField("conditions", yaml.NewRNode(list))); err != nil {
-		return err
+		return nil
 	}
-	if renderStatus == nil {
-		return status.PipeE(yaml.Clear("renderStatus"))
-	}
-	steps, err := encoded(renderStatus)
-	if err != nil {
-		return err
-	}
-	return status.PipeE(yaml.SetField("renderStatus", yaml.NewRNode(steps)))
-}
-
-func encoded(value any) (*yaml.Node, error) {
-	n := &yaml.Node{}
-	if err := n.Encode(value); err != nil {
-		return nil, fmt.Errorf("encode for the Kptfile: %w", err)
-	}
-	return n, nil
+	return status.PipeE(yaml.SetField("conditions", yaml.NewRNode(list)))
 }

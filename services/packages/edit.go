@@ -14,11 +14,14 @@ import (
 	"github.com/krmfn/krmfn/services/resource"
 )
 
+// KptfileEdit changes a Kptfile. finish is done to what is printed of it; nil for nothing.
+type KptfileEdit func(kf *yaml.RNode) (finish func(text []byte) []byte, err error)
+
 // EditKptfile returns an output with another content of a package's Kptfile, which is decoded strictly first. An output
 // that is empty gets the Kptfile as it was read, changed; one of which the Kptfile is no part stays as it is.
 //
 // Sequences in it are indented, whatever they were before, as kpt writes the Kptfile.
-func (t *Tree) EditKptfile(out Output, p *Package, edit func(*yaml.RNode) error) (Output, error) {
+func (t *Tree) EditKptfile(out Output, p *Package, edit KptfileEdit) (Output, error) {
 	file := path.Join(p.Dir, kptfile.FileName)
 	before, err := t.source.ReadFile(file)
 	if err != nil {
@@ -46,7 +49,7 @@ func (t *Tree) EditKptfile(out Output, p *Package, edit func(*yaml.RNode) error)
 	return out, nil
 }
 
-func editKptfile(p *Package, content []byte, edit func(*yaml.RNode) error) ([]byte, error) {
+func editKptfile(p *Package, content []byte, edit KptfileEdit) ([]byte, error) {
 	if _, err := kptfile.Parse(p.Location, content); err != nil {
 		return nil, err
 	}
@@ -59,8 +62,13 @@ func editKptfile(p *Package, content []byte, edit func(*yaml.RNode) error) ([]by
 			return nil, err
 		}
 	}
-	if err := edit(documents[0]); err != nil {
+	finish, err := edit(documents[0])
+	if err != nil {
 		return nil, err
 	}
-	return encode(documents)
+	text, err := encode(documents)
+	if err != nil || finish == nil {
+		return text, err
+	}
+	return finish(text), nil
 }

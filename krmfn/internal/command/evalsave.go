@@ -32,24 +32,24 @@ func (c *command) saveFunction(dir *packages.Dir, f *evalFlags, config *function
 		return err
 	}
 	done := "Added"
-	output, err := tree.EditKptfile(packages.Output{}, pkg, func(kf *yaml.RNode) error {
+	output, err := tree.EditKptfile(packages.Output{}, pkg, func(kf *yaml.RNode) (func([]byte) []byte, error) {
 		list, err := kf.Pipe(yaml.LookupCreate(yaml.SequenceNode, "pipeline", f.functionType+"s"))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		entry := &yaml.Node{}
 		if err := entry.Encode(saved); err != nil {
-			return err
+			return nil, err
 		}
 		functions := list.YNode()
 		functions.Style &^= yaml.FlowStyle
 		at := slices.IndexFunc(functions.Content, func(n *yaml.Node) bool { return f.isSame(n, title) })
 		if at < 0 {
 			functions.Content = append(functions.Content, entry)
-			return nil
+			return nil, nil
 		}
 		done, functions.Content[at] = "Updated", entry
-		return nil
+		return nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("add the function to the Kptfile: %w", err)
