@@ -4,6 +4,7 @@
 package progress
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"time"
@@ -24,9 +25,12 @@ type plain struct {
 	functions int
 	// running tells whether the latest function has been announced.
 	running bool
+	// lines are those of an event, which are written at once: a function may have thousands of results.
+	lines bytes.Buffer
 }
 
 func (p *plain) observe(e render.Event) {
+	defer p.flush()
 	switch e := e.(type) {
 	case *render.PackageStarted:
 		p.begin(e)
@@ -56,8 +60,11 @@ func (p *plain) begin(e *render.PackageStarted) {
 }
 
 func (p *plain) line(indent int, text string) {
-	fmt.Fprintln(p.out, strings.Repeat("  ", indent)+text)
+	fmt.Fprintln(&p.lines, strings.Repeat("  ", indent)+text)
 }
+
+// flush writes the lines of an event. There is nobody to tell that it fails.
+func (p *plain) flush() { _, _ = p.lines.WriteTo(p.out) }
 
 func (p *plain) started(e *render.FunctionStarted) string {
 	text := fmt.Sprintf("[RUNNING] %q", e.Function.Title())

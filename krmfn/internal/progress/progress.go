@@ -44,6 +44,7 @@ func quiet(out terminal.Stream) Display {
 	return func(e render.Event) {
 		if finished, ok := e.(*render.FunctionFinished); ok && finished.Err != nil && finished.Function.Ran {
 			p.finished(finished)
+			p.flush()
 		}
 	}
 }
