@@ -5,8 +5,7 @@ package functions
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
@@ -62,7 +61,7 @@ func setAnnotations(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 		rl.Results.Errorf("failed to run function: %s", err)
 		return false, nil
 	}
-	found := make([][]string, len(rl.Items))
+	found := make([][]annotatedField, len(rl.Items))
 	err = parallel.Each(len(rl.Items), func(i int) (err error) {
 		if found[i], err = config.annotate(rl.Items[i]); err != nil {
 			return err
@@ -76,18 +75,13 @@ func setAnnotations(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 		rl.Results.Errorf("failed to run function: failed to run transformer: %s", err)
 		return false, nil
 	}
-	set := annotationResults{}
-	for i, item := range rl.Items {
-		for _, path := range found[i] {
-			set[annotatedField{sourceFile(item), path}] = true
-		}
-	}
-	rl.LogResult(set.results(config.annotations))
+	rl.LogResult(annotationResults(slices.Concat(found...), config.annotations))
 	return true, nil
 }
 
-// annotate sets the annotations in all fields of a resource that are for them, and returns the paths of those.
-func (config *annotationConfig) annotate(item *fn.KubeObject) (found []string, err error) {
+// annotate sets the annotations in all fields of a resource that are for them, and returns those.
+func (config *annotationConfig) annotate(item *fn.KubeObject) (found []annotatedField, err error) {
+	file := sourceFile(item)
 	// The filter follows aliases, and one that stands for itself would have no end.
 	err = editUnshared(nodeOf(item), func(root *yaml.Node) (changed bool, err error) {
 		gvk := resid.GvkFromNode(yaml.NewRNode(root))
@@ -100,7 +94,7 @@ func (config *annotationConfig) annotate(item *fn.KubeObject) (found []string, e
 				return false, err
 			}
 			if at {
-				found = append(found, strings.ReplaceAll(field.Path, "/", "."))
+				found = append(found, annotatedField{file, strings.ReplaceAll(field.Path, "/", ".")})
 			}
 		}
 		return len(found) > 0, nil
@@ -125,33 +119,4 @@ func (config *annotationConfig) annotateField(root *yaml.Node, field types.Field
 	filter := fieldspec.Filter{FieldSpec: field, CreateKind: yaml.MappingNode, CreateTag: yaml.NodeTagMap, SetValue: set}
 	_, err = filter.Filter(yaml.NewRNode(root))
 	return found, err
-}
-
-// annotatedField is a field of the resources at one place in one file.
-type annotatedField struct {
-	file fn.File
-	path string
-}
-
-// annotationResults are the fields that annotations were set in.
-type annotationResults map[annotatedField]bool
-
-func (set annotationResults) results(annotations map[string]string) fn.Results {
-	if len(set) == 0 {
-		return fn.Results{{Message: "no annotations applied"}}
-	}
-	text, err := json.Marshal(annotations)
-	if err != nil {
-		text = fmt.Append(nil, annotations)
-	}
-	results := make(fn.Results, 0, len(set))
-	for field := range set {
-		results = append(results, &fn.Result{
-			Message: "set annotations: " + string(text),
-			Field:   &fn.Field{Path: field.path},
-			File:    &field.file,
-		})
-	}
-	results.Sort()
-	return results
 }
