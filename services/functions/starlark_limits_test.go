@@ -77,13 +77,13 @@ func TestScriptLimits(t *testing.T) {
 func TestScriptMemory(t *testing.T) { //nolint:paralleltest // see above
 	limits := defaultScriptLimits(true)
 	limits.memory, limits.grace = 32<<20, time.Minute
-	for name, source := range map[string]string{
+	for name, source := range map[string]string{ //nolint:paralleltest // see above
 		"a list that grows":       "x = []\nwhile True:\n  x.append('a' * 1000)",
 		"a string that doubles":   "x = 'a'\nwhile True:\n  x += x",
 		"a list that doubles":     "x = [0]\nwhile True:\n  x = x + x",
 		"one call that takes all": "x = ['a' * 1000000] * 200\n','.join(x)\nwhile True:\n  pass",
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
+		t.Run(name, func(t *testing.T) {
 			err := runScript(t.Context(), source, limits)
 			if want := "the script takes more than 32 MiB of memory, the most it may"; errorText(err) != want {
 				t.Errorf("error = %v, want %s", err, want)
