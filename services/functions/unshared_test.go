@@ -4,6 +4,7 @@
 package functions
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
@@ -19,7 +20,9 @@ func TestUnshared(t *testing.T) {
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			rl, err := fn.ParseResourceList([]byte(list(workItems[1:], workConfigs[f.Name])))
+			// Two of each, so that what is made of the functionConfig is needed more than once.
+			again := strings.NewReplacer("name: web", "name: web2", "name: c}", "name: c2}", "name: old", "name: old2", "name: k,", "name: k2,")
+			rl, err := fn.ParseResourceList([]byte(list(workItems[1:]+again.Replace(workItems[1:]), workConfigs[f.Name])))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -28,7 +31,7 @@ func TestUnshared(t *testing.T) {
 			}
 			seen := map[*yaml.Node]bool{}
 			for _, item := range rl.Items {
-				if shared := again(nodeOf(item), seen); shared != nil {
+				if shared := seenBefore(nodeOf(item), seen); shared != nil {
 					t.Errorf("%q in %s is at two places", shared.Value, item.ShortString())
 				}
 			}
@@ -36,14 +39,14 @@ func TestUnshared(t *testing.T) {
 	}
 }
 
-// again returns a node that was seen before; nil for none.
-func again(n *yaml.Node, seen map[*yaml.Node]bool) *yaml.Node {
+// seenBefore returns a node that was seen before; nil for none.
+func seenBefore(n *yaml.Node, seen map[*yaml.Node]bool) *yaml.Node {
 	if seen[n] {
 		return n
 	}
 	seen[n] = true
 	for _, below := range n.Content {
-		if shared := again(below, seen); shared != nil {
+		if shared := seenBefore(below, seen); shared != nil {
 			return shared
 		}
 	}
