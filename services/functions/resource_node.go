@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,18 @@ func plainWord(text string) bool {
 }
 
 const wordCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-./"
+
+// entry is a field of a mapping of strings, as it is written.
+type entry struct{ key, value *yaml.Node }
+
+// entriesOf are the fields of a map in the order in which they are set.
+func entriesOf(all map[string]string) []entry {
+	entries := make([]entry, 0, len(all))
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		entries = append(entries, entry{stringNode(key), stringNode(all[key])})
+	}
+	return entries
+}
 
 // setString sets a field of a mapping below root to a string. A value that is there keeps its place, its quotes and its
 // comments, which may be a setter's. name and text are copied; they come from stringNode.

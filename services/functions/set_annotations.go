@@ -109,8 +109,8 @@ func (config *annotationConfig) annotateField(root *yaml.Node, field types.Field
 			return err
 		}
 		found = true
-		for _, l := range config.sorted {
-			if err := setString(root, annotations.YNode(), l.key, l.value); err != nil {
+		for _, e := range config.entries {
+			if err := setString(root, annotations.YNode(), e.key, e.value); err != nil {
 				return err
 			}
 		}

@@ -19,7 +19,7 @@ import (
 // annotationConfig is what a functionConfig of set-annotations asks for.
 type annotationConfig struct {
 	annotations map[string]string
-	sorted      []label // the annotations as they are written
+	entries     []entry // the annotations as they are written
 	fields      []types.FieldSpec
 }
 
@@ -49,7 +49,7 @@ func annotationConfigOf(config *fn.KubeObject) (annotationConfig, error) {
 	}
 	return annotationConfig{
 		annotations: typed.Annotations,
-		sorted:      sortedLabels(typed.Annotations),
+		entries:     entriesOf(typed.Annotations),
 		fields:      slices.Concat(typed.Fields, typed.FieldSpecs, annotationFields),
 	}, nil
 }

@@ -49,7 +49,7 @@ func setLabels(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 		return true, nil
 	}
 
-	sorted, counts, errs := sortedLabels(labels), make([]int, len(items)), make([]error, len(items))
+	sorted, counts, errs := entriesOf(labels), make([]int, len(items)), make([]error, len(items))
 	err = parallel.Each(len(items), func(i int) error {
 		edit := labelEdit{item: items[i], root: nodeOf(items[i]), labels: sorted}
 		errs[i] = edit.all()

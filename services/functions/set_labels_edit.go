@@ -5,7 +5,6 @@ package functions
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -17,27 +16,15 @@ import (
 type labelEdit struct {
 	item   *fn.KubeObject
 	root   *yaml.Node
-	labels []label
+	labels []entry
 	count  int // labels set or looked at so far
-}
-
-// label is a label as it is written.
-type label struct{ key, value *yaml.Node }
-
-// sortedLabels are the labels of a map in the order in which they are set.
-func sortedLabels(all map[string]string) []label {
-	labels := make([]label, 0, len(all))
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		labels = append(labels, label{stringNode(key), stringNode(all[key])})
-	}
-	return labels
 }
 
 // all applies every rule. It stops at the first one that finds a value of the wrong type.
 func (e *labelEdit) all() error {
-	itemType := typeOf(e.item)
+	t := typeOf(e.item)
 	for _, rule := range labelRules {
-		if !rule.appliesTo(itemType) {
+		if !rule.appliesTo(t) {
 			continue
 		}
 		path := strings.Split(rule.path, ".")
