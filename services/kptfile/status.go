@@ -13,7 +13,8 @@ import (
 
 // SetRendered writes the status of a render to a Kptfile: the condition takes the place of those of its type, behind the
 // others; renderStatus takes the place of the one before, and nil removes it. All else stays as it is, with its comments
-// and the order of its fields. What is printed of the Kptfile is complete when it has gone through finish.
+// and the order of its fields. What is printed of the Kptfile is complete when it has gone through finish, if there
+// is one.
 func SetRendered(kf *yaml.RNode, condition kptfilev1.Condition, renderStatus *kptfilev1.RenderStatus) (finish func(text []byte) []byte, err error) {
 	status, err := kf.Pipe(yaml.LookupCreate(yaml.MappingNode, "status"))
 	if err != nil {
@@ -22,9 +23,8 @@ func SetRendered(kf *yaml.RNode, condition kptfilev1.Condition, renderStatus *kp
 	if err := setCondition(status, condition); err != nil {
 		return nil, err
 	}
-	finish = func(text []byte) []byte { return text }
 	if renderStatus == nil {
-		return finish, status.PipeE(yaml.Clear("renderStatus"))
+		return nil, status.PipeE(yaml.Clear("renderStatus"))
 	}
 	var steps *yaml.Node
 	if (kf.YNode().Style|status.YNode().Style)&yaml.FlowStyle != 0 {

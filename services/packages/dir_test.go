@@ -131,6 +131,9 @@ func TestDirSpecialFiles(t *testing.T) {
 	if _, err := d.ReadFile("link.yaml"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("reading a pipe: %v", err)
 	}
+	if err := d.Apply([]packages.Change{{Path: "pipe.yaml", After: []byte("new")}}); err == nil {
+		t.Error("a pipe was replaced")
+	}
 	if _, err := packages.OpenDir(filepath.Join(dir, "missing")); err == nil || !strings.Contains(err.Error(), "no such file or directory") {
 		t.Errorf("opening a missing directory: %v", err)
 	}
