@@ -24,7 +24,7 @@ LINTER   := go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 # Static, stripped, the same bytes wherever they are built; and without the trace pages of gRPC, which nobody serves and
 # which would bring an HTML template engine into every function pod.
-LDFLAGS  := -s -w -X github.com/krmfn/krmfn/services/version.release=$(VERSION)
+LDFLAGS  := -s -w -X github.com/krmfn/krmfn/services/server/version.release=$(VERSION)
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" -tags grpcnotrace
 
 # The race detector needs a C compiler, which building krmfn does not.

@@ -13,8 +13,8 @@ import (
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/function-runner/pods"
 	"github.com/krmfn/krmfn/function-runner/runner"
-	"github.com/krmfn/krmfn/services/daemon"
-	"github.com/krmfn/krmfn/services/process"
+	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/server/daemon"
 )
 
 // smallHeap is memory that the garbage collector believes to be in use, and that is never touched, so that it takes none.

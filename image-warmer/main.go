@@ -23,8 +23,8 @@ import (
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/image-warmer/internal/warmer"
 	"github.com/krmfn/krmfn/image-warmer/options"
-	"github.com/krmfn/krmfn/services/imagepolicy"
-	"github.com/krmfn/krmfn/services/logging"
+	"github.com/krmfn/krmfn/services/images/policy"
+	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 // Exit codes.
@@ -75,7 +75,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		stdout = stderr
 	}
 	if o.Policy != "" {
-		policy, err := imagepolicy.NewStore(o.Policy, log)
+		policy, err := policy.NewStore(o.Policy, log)
 		if err != nil {
 			fmt.Fprintf(stderr, "image-warmer: %v\n", err)
 			return exitUsage

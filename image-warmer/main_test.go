@@ -24,7 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/services/imagemetadata"
+	"github.com/krmfn/krmfn/services/images/metadata"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -114,7 +114,7 @@ func TestMetadataOnStandardOutput(t *testing.T) {
 	t.Parallel()
 	host := newRegistry(t)
 	code, stdout, stderr := warm(t, host+"/fn:v1.2.3", "--metadata-file=-")
-	images, err := imagemetadata.Parse([]byte(stdout))
+	images, err := metadata.Parse([]byte(stdout))
 	if code != exitOK || err != nil || len(images) != 1 || cmp.Diff([]string{"/fn"}, images[0].Command) != "" {
 		t.Errorf("exit code %d, %v: %+v\n%s", code, err, images, stdout)
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/krmfn/krmfn/pod-janitor/internal/report"
 	"github.com/krmfn/krmfn/pod-janitor/janitor"
 	"github.com/krmfn/krmfn/pod-janitor/options"
-	"github.com/krmfn/krmfn/services/daemon"
-	"github.com/krmfn/krmfn/services/logging"
-	"github.com/krmfn/krmfn/services/telemetry"
-	"github.com/krmfn/krmfn/services/version"
+	"github.com/krmfn/krmfn/services/server/daemon"
+	"github.com/krmfn/krmfn/services/server/logging"
+	"github.com/krmfn/krmfn/services/server/telemetry"
+	"github.com/krmfn/krmfn/services/server/version"
 )
 
 const name = "pod-janitor"

@@ -8,7 +8,7 @@ import (
 	"context"
 	"os"
 
-	"github.com/krmfn/krmfn/services/daemon"
+	"github.com/krmfn/krmfn/services/server/daemon"
 	"github.com/krmfn/krmfn/task-handler/handler"
 	"github.com/krmfn/krmfn/task-handler/options"
 )

@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/krmfn/krmfn/services/process"
+	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/wrapper-server/internal/copier"
 	"github.com/krmfn/krmfn/wrapper-server/internal/probe"
 	"github.com/krmfn/krmfn/wrapper-server/internal/server"

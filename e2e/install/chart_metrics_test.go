@@ -56,7 +56,7 @@ func registeredMetrics(t *testing.T) []metric {
 	return all
 }
 
-// evaluationCodes returns what the label code of evaluations may be: the reasons of failures, and what services/telemetry
+// evaluationCodes returns what the label code of evaluations may be: the reasons of failures, and what services/server/telemetry
 // has for those that come to no report.
 func evaluationCodes(t *testing.T) []string {
 	t.Helper()

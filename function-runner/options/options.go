@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Options are the settings of a function runner.
@@ -100,7 +100,7 @@ type Images struct {
 	// TTL is how long what a tag means is taken for granted.
 	TTL time.Duration
 	// Rewrites replace prefixes of references.
-	Rewrites image.Rewrites
+	Rewrites reference.Rewrites
 	// Policy is a file that says which images may run; "" permits all.
 	Policy string
 	// Warmed is the image warmer's file of known images, and Kept a file that keeps what this function runner has learnt; "" for
@@ -131,7 +131,7 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.SortFlags = false
 	f.IntVar(&o.Port, "port", 9445, "port to listen on, on all interfaces; 0 lets the system choose")
 	f.StringVar(&o.DisableRuntimes, "disable-runtimes", "", "evaluators to do without, separated by commas: exec, pod")
-	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", image.CatalogPrefix+"/", "what is put before images that have no slash")
+	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "what is put before images that have no slash")
 	f.IntVar(&o.Log.Level, "log-level", 2, "0 logs errors, 1 warnings, 2 and 3 one line per evaluation, 4 and more debugging")
 	f.StringVar(&o.Log.Format, "log-format", "json", "json or text")
 

@@ -6,11 +6,11 @@ package options
 import (
 	"testing"
 
-	"github.com/krmfn/krmfn/services/flags"
-	"github.com/krmfn/krmfn/services/flags/flagstest"
+	"github.com/krmfn/krmfn/services/server/flags"
+	"github.com/krmfn/krmfn/services/server/flags/flagstest"
 )
 
-const reference = "../../docs/function-runner.md"
+const flagsPage = "../../docs/function-runner.md"
 
 // The reference of flags says what the flags say of themselves.
 func TestReference(t *testing.T) {
@@ -18,5 +18,5 @@ func TestReference(t *testing.T) {
 	page := flags.Reference(new(Options).Flags(), "go -C function-runner test ./options -run TestReference -update",
 		"Flags may have one dash or two. A value that makes no sense is refused at start.",
 		map[string]string{"max-concurrent-evaluations": "4 × processors"})
-	flagstest.Reference(t, reference, page)
+	flagstest.Reference(t, flagsPage, page)
 }

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmfn/krmfn/services/flags"
+	"github.com/krmfn/krmfn/services/server/flags"
 )
 
 // The values of --function-configs.

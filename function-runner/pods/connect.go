@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/krmfn/krmfn/services/version"
+	"github.com/krmfn/krmfn/services/server/version"
 )
 
 // qps and burst are how many requests the API server gets in a second, as many as from Porch's function runner.

@@ -8,7 +8,7 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Prepare has a pod made for an image, where there is none, and does not wait for it.
@@ -20,9 +20,9 @@ func (p *Pods) Prepare(ctx context.Context, name string) *evaluatorv1.PreparedFu
 func (p *Pods) List() []*evaluatorv1.Function {
 	references := p.manager.References()
 	list := make([]*evaluatorv1.Function, 0, len(references))
-	for _, reference := range references {
+	for _, ref := range references {
 		list = append(list, &evaluatorv1.Function{
-			Name: image.BaseName(reference), Evaluator: evaluationv1.Evaluator_EVALUATOR_POD, Images: []string{reference},
+			Name: reference.BaseName(ref), Evaluator: evaluationv1.Evaluator_EVALUATOR_POD, Images: []string{ref},
 		})
 	}
 	return list

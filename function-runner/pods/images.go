@@ -9,8 +9,8 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/configfile"
 	"github.com/krmfn/krmfn/function-runner/internal/knownimages"
 	"github.com/krmfn/krmfn/function-runner/internal/permission"
-	"github.com/krmfn/krmfn/services/imagepolicy"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/policy"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // know makes the images known that files tell of.
@@ -36,7 +36,7 @@ func (p *Pods) permit() error {
 	if file == "" {
 		return nil
 	}
-	policy, err := imagepolicy.NewStore(file, p.config.Log)
+	policy, err := policy.NewStore(file, p.config.Log)
 	if err != nil {
 		return err
 	}

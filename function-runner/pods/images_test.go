@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/imagemetadata"
-	"github.com/krmfn/krmfn/services/imagepolicy"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/metadata"
+	"github.com/krmfn/krmfn/services/images/policy"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 func file(t *testing.T, text string) string {
@@ -45,7 +45,7 @@ func TestImagesOfCalls(t *testing.T) {
 	c := newConfig(t, wrapperImageVariable+"=wrapper")
 	c.Options.Pod.Kubeconfig = cluster(t)
 	known := registry.Image{Reference: "mirror.invalid/a/fn:v1", Digest: "sha256:" + strings.Repeat("a", 64), Command: []string{"/fn"}}
-	text, err := imagemetadata.Format([]registry.Image{known})
+	text, err := metadata.Format([]registry.Image{known})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestImagesOfCalls(t *testing.T) {
 	ready, done := make(chan struct{}), make(chan error, 1)
 	go func() { done <- p.Run(ctx, func() { close(ready) }) }()
 	<-ready
-	var refused *imagepolicy.RefusedError
+	var refused *policy.RefusedError
 	if _, err := p.Evaluate(ctx, evaluation.Request{Image: "r.io/y/fn:v1"}); !errors.As(err, &refused) || refused.Image != "r.io/y/fn:v1" {
 		t.Errorf("an image that is not permitted: %v", err)
 	}

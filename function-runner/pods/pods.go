@@ -27,9 +27,9 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pullsecret"
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/process"
-	"github.com/krmfn/krmfn/services/registry"
-	"github.com/krmfn/krmfn/services/telemetry"
+	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/services/server/telemetry"
 )
 
 // Config is what the pod evaluator needs.

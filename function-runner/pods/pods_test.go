@@ -26,8 +26,8 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/image"
-	"github.com/krmfn/krmfn/services/telemetry"
+	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/server/telemetry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -106,8 +106,8 @@ func TestRun(t *testing.T) {
 // objects has settings by repository.
 type objects map[string]functionconfig.Settings
 
-func (o objects) Pods(reference string) functionconfig.Settings {
-	repository, _, _ := image.Split(reference)
+func (o objects) Pods(ref string) functionconfig.Settings {
+	repository, _, _ := reference.Split(ref)
 	return o[repository]
 }
 
@@ -137,13 +137,13 @@ func TestLimits(t *testing.T) {
 	object.MaxPods = 5
 	ownByTag := flags
 	ownByTag.TTL, ownByTag.MaxPods, ownByTag.Waitlist = time.Minute, 9, 9
-	for reference, want := range map[string]podmanager.Limits{
+	for ref, want := range map[string]podmanager.Limits{
 		"r.io/own": {Config: own, Overrides: overrides}, "r.io/own:v1": {Config: ownByTag, Overrides: overrides},
 		"r.io/warm": {Config: warm}, "r.io/other": {Config: flags},
 		"r.io/object:v1": {Config: object, Overrides: overrides}, "other.io/object:v1": {Config: flags},
 	} {
-		if diff := cmp.Diff(want, p.limits(reference)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", reference, diff)
+		if diff := cmp.Diff(want, p.limits(ref)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", ref, diff)
 		}
 	}
 	if wrapperConcurrency(8) != 0 || wrapperConcurrency(9) != 9 {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/krmfn/krmfn/function-runner/internal/pullsecret"
-	"github.com/krmfn/krmfn/services/cloudkeychain"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/credentials"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // registries says how registries are asked: trusting whom, and with which credentials, which the nodes get as a pull secret.
@@ -20,10 +20,10 @@ func (p *Pods) registries(client kubernetes.Interface) registry.Options {
 	}
 	p.trust = registry.NewTrust(trust)
 	if !o.Registry.Private {
-		return registry.Options{Keychain: cloudkeychain.Default(), Transport: p.trust}
+		return registry.Options{Keychain: credentials.Default(), Transport: p.trust}
 	}
 	p.keychain = registry.NewKeychain(registry.KeychainOptions{
-		File: o.Registry.AuthPath, Default: cloudkeychain.Default(), Processes: p.config.Processes, Environ: p.config.Environ, Log: p.config.Log,
+		File: o.Registry.AuthPath, Default: credentials.Default(), Processes: p.config.Processes, Environ: p.config.Environ, Log: p.config.Log,
 	})
 	p.secret = pullsecret.New(pullsecret.Config{
 		Client: client, Namespace: o.Pod.Namespace, Name: o.Registry.AuthSecret, File: o.Registry.AuthPath, Log: p.config.Log,

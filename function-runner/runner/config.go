@@ -13,8 +13,8 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/service"
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/process"
-	"github.com/krmfn/krmfn/services/telemetry"
+	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/server/telemetry"
 )
 
 // Function is a function with a local executable.

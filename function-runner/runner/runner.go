@@ -20,10 +20,10 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/grpcserver"
-	"github.com/krmfn/krmfn/services/process"
-	"github.com/krmfn/krmfn/services/telemetry"
-	"github.com/krmfn/krmfn/services/validation"
+	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/server/grpcserver"
+	"github.com/krmfn/krmfn/services/server/telemetry"
+	"github.com/krmfn/krmfn/services/server/validation"
 )
 
 // Runner is a function runner that is ready to serve.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Options are the settings of one run.
@@ -20,7 +20,7 @@ type Options struct {
 	Sources Sources
 	// DefaultImagePrefix is put before images without a slash, and then Rewrites replace prefixes.
 	DefaultImagePrefix string
-	Rewrites           image.Rewrites
+	Rewrites           reference.Rewrites
 	// Policy is a file that says which images may be warmed; "" permits all.
 	Policy string
 	// IgnoreFailures has the exit code be 0 though images have failed.
@@ -110,7 +110,7 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.StringVar(&s.PodCacheConfig, "pod-cache-config", "", "file of settings of single functions, as of the function runner; each of them is an image to warm")
 	f.BoolVar(&s.FunctionConfigs, "function-configs", false, "warm the images of the FunctionConfig objects in --namespace")
 	f.StringArrayVar(&s.Kptfiles, "kptfiles", nil, "directory with packages, at any depth; the images of their pipelines are warmed; may be repeated")
-	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", image.CatalogPrefix+"/", "what is put before images that have no slash")
+	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "what is put before images that have no slash")
 	f.Var(&o.Rewrites, "image-rewrite", "FROM=TO: images below TO are warmed where those below FROM are named, such as a mirror's; may be given more than once, and must be the function runner's")
 	f.StringVar(&o.Policy, "image-policy", "", "file that says which images function pods may run, as of the function runner; others are not warmed; empty permits all")
 	f.StringVar(&o.Namespace, "namespace", "porch-fn-system", "namespace of the function pods, in which nodes are made to pull")

@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/krmfn/krmfn/image-warmer/options"
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 func TestParse(t *testing.T) {
@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 	if err := want.Rewrites.Set("a.io=b.io"); err != nil {
 		t.Fatal(err)
 	}
-	same := cmp.Comparer(func(a, b image.Rewrites) bool { return a.String() == b.String() })
+	same := cmp.Comparer(func(a, b reference.Rewrites) bool { return a.String() == b.String() })
 	if diff := cmp.Diff(want, got, same); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/krmfn/krmfn/services/flags"
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/server/flags"
 )
 
 // The values of --injection.
@@ -52,7 +52,7 @@ func (o *Options) prepullProblems() []error {
 	p := &o.Prepull
 	if p.WrapperImage == "" {
 		problems = append(problems, fmt.Errorf("--wrapper-image or the environment variable %s must name the wrapper server's image, or pulls be left out with --prepull=false", wrapperImageVariable))
-	} else if err := image.Validate(p.WrapperImage); err != nil {
+	} else if err := reference.Validate(p.WrapperImage); err != nil {
 		problems = append(problems, fmt.Errorf("--wrapper-image: %w", err))
 	}
 	if _, err := labels.Parse(p.NodeSelector); err != nil {
@@ -70,7 +70,7 @@ func (o *Options) rules() []flags.Rule {
 	const positive = flags.Positive
 	p, m := o.Prepull, o.Metadata
 	return []flags.Rule{
-		flags.That(image.ValidatePrefix(o.DefaultImagePrefix) == nil, "default-image-prefix", o.DefaultImagePrefix, "a registry path without a scheme"),
+		flags.That(reference.ValidatePrefix(o.DefaultImagePrefix) == nil, "default-image-prefix", o.DefaultImagePrefix, "a registry path without a scheme"),
 		flags.That(isLabel(o.Namespace), "namespace", o.Namespace, "the name of a namespace"),
 		flags.That(o.Output == OutputTable || o.Output == OutputJSON, "output", o.Output, "table or json"),
 		flags.That(o.Log.Level >= 0, "log-level", o.Log.Level, "0 or more"),

@@ -24,7 +24,7 @@ import (
 	"github.com/krmfn/krmfn/pod-janitor/internal/simulation"
 	"github.com/krmfn/krmfn/pod-janitor/janitor"
 	"github.com/krmfn/krmfn/pod-janitor/options"
-	"github.com/krmfn/krmfn/services/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

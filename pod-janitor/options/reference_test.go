@@ -6,8 +6,8 @@ package options
 import (
 	"testing"
 
-	"github.com/krmfn/krmfn/services/flags"
-	"github.com/krmfn/krmfn/services/flags/flagstest"
+	"github.com/krmfn/krmfn/services/server/flags"
+	"github.com/krmfn/krmfn/services/server/flags/flagstest"
 )
 
 // The reference of flags says what the flags say of themselves.

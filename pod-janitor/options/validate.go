@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/krmfn/krmfn/pod-janitor/internal/report"
-	"github.com/krmfn/krmfn/services/flags"
-	"github.com/krmfn/krmfn/services/logging"
+	"github.com/krmfn/krmfn/services/server/flags"
+	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 // leastSecretTTL leaves a function runner, which renews the pull secret every hour, one more try.

@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // ExecConfig returns the config file by which a function runner evaluates functions as executables that are named after
@@ -21,7 +21,7 @@ func ExecConfig(functions []Function) ([]byte, error) {
 	entries := make([]entry, 0, len(functions))
 	for _, f := range functions {
 		e := entry{Function: f.Name}
-		for _, prefix := range []string{image.CatalogPrefix, image.FormerCatalogPrefix} {
+		for _, prefix := range []string{reference.CatalogPrefix, reference.FormerCatalogPrefix} {
 			for _, tag := range f.Tags {
 				e.Images = append(e.Images, prefix+"/"+f.Name+":"+tag)
 			}

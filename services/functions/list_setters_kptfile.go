@@ -11,7 +11,7 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
-	"github.com/krmfn/krmfn/services/kptfile"
+	"github.com/krmfn/krmfn/services/render/kptfile"
 )
 
 // addDeclared notes the setters whose values the Kptfile hands to apply-setters; of two values the later one. There need

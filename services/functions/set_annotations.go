@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/parallel"
+	"github.com/krmfn/krmfn/services/render/parallel"
 )
 
 var _ = register(Function{

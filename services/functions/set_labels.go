@@ -10,7 +10,7 @@ import (
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
-	"github.com/krmfn/krmfn/services/parallel"
+	"github.com/krmfn/krmfn/services/render/parallel"
 )
 
 var _ = register(Function{

@@ -13,7 +13,7 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/kptfile"
+	"github.com/krmfn/krmfn/services/render/kptfile"
 )
 
 // setProjectSetter gives a value to the setter project-id wherever a package hands values to apply-setters. A package that

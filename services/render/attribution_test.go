@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/krmfn/krmfn/services/packages"
 	"github.com/krmfn/krmfn/services/render"
+	"github.com/krmfn/krmfn/services/render/packages"
 )
 
 func TestAttribution(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/image"
-	"github.com/krmfn/krmfn/services/resource"
+	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // configs are the resources that functions of a pipeline have for their functionConfig, by the clean path of their file;
@@ -67,7 +67,7 @@ func (c configs) check(list string, functions []kptfilev1.Function) error {
 		}
 		name := f.Name
 		if name == "" {
-			name = image.BaseName(f.Image)
+			name = reference.BaseName(f.Image)
 		}
 		errs = append(errs, &kptfilev1.ValidateError{
 			Field: fmt.Sprintf("pipeline.%ss[%d].configPath", list, i),

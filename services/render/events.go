@@ -5,7 +5,7 @@ package render
 
 import (
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
-	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
 // Event is something that happens in a render: *Started, *PackageStarted, *PackageFinished, *FunctionStarted or

@@ -11,10 +11,10 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/image"
-	"github.com/krmfn/krmfn/services/packages"
-	"github.com/krmfn/krmfn/services/renderstatus"
-	"github.com/krmfn/krmfn/services/resource"
+	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
+	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // configFile stands for the functionConfig of a function that belongs to no pipeline.
@@ -64,9 +64,9 @@ func bareReference(ctx context.Context, f *kptfilev1.Function, options Options) 
 	if f.Tag != "" {
 		return resolveImages(ctx, slices.Values([]*kptfilev1.Function{f}), options).of(f)
 	}
-	ref, err := image.Resolve(f.Image, options.ImagePrefix)
+	ref, err := reference.Resolve(f.Image, options.ImagePrefix)
 	if err == nil {
-		err = image.Validate(ref)
+		err = reference.Validate(ref)
 	}
 	return ref, err
 }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/render"
-	"github.com/krmfn/krmfn/services/resource"
+	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // directory returns resources as a directory with two packages has them.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmfn/krmfn/services/packages"
 	"github.com/krmfn/krmfn/services/render"
+	"github.com/krmfn/krmfn/services/render/packages"
 )
 
 // FuzzOutput gives a render any output of a function: an error, or files inside the package that can be read again.

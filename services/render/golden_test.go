@@ -15,16 +15,16 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/krmfn/krmfn/services/image"
-	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render"
-	"github.com/krmfn/krmfn/services/runtime"
+	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 func builtin() render.Options {
-	return render.Options{Evaluator: runtime.Builtin{}, ImagePrefix: image.CatalogPrefix}
+	return render.Options{Evaluator: runtime.Builtin{}, ImagePrefix: reference.CatalogPrefix}
 }
 
 // Each directory of testdata has a package in "in", what becomes of it in "out", and its report in report.json.

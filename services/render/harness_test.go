@@ -16,9 +16,9 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/evaluation/resourcelist"
 	"github.com/krmfn/krmfn/services/render"
-	"github.com/krmfn/krmfn/services/resourcelist"
+	"github.com/krmfn/krmfn/services/render/packages"
 )
 
 // fake is an evaluator with functions that are made up for a test, by image; and a note of what they were given.

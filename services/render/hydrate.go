@@ -9,8 +9,8 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/packages"
-	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
 // hydration renders a tree of packages.

@@ -11,7 +11,7 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // TagLister lists the tags of a repository, which has its registry in front, in any order. It is called by several goroutines
@@ -27,7 +27,7 @@ const maxListings = 8
 // images tells the references of functions.
 type images struct {
 	prefix   string
-	resolved map[image.Constraint]resolution
+	resolved map[reference.Constraint]resolution
 }
 
 // resolution is the reference that a version constraint means, or why it has none.
@@ -39,13 +39,13 @@ type resolution struct {
 // resolveImages resolves all version constraints of functions, each repository being asked for once. What cannot be resolved
 // is an error only when its function's turn comes.
 func resolveImages(ctx context.Context, functions iter.Seq[*kptfilev1.Function], options Options) *images {
-	i := &images{prefix: options.ImagePrefix, resolved: map[image.Constraint]resolution{}}
+	i := &images{prefix: options.ImagePrefix, resolved: map[reference.Constraint]resolution{}}
 	if options.Tags == nil {
 		return i
 	}
-	constraints := map[string][]image.Constraint{}
+	constraints := map[string][]reference.Constraint{}
 	for f := range functions {
-		c, ok := image.FunctionConstraint(f.Image, f.Tag, i.prefix)
+		c, ok := reference.FunctionConstraint(f.Image, f.Tag, i.prefix)
 		if _, known := i.resolved[c]; ok && !known {
 			i.resolved[c] = resolution{}
 			constraints[c.Repository] = append(constraints[c.Repository], c)
@@ -73,12 +73,12 @@ func resolveImages(ctx context.Context, functions iter.Seq[*kptfilev1.Function],
 
 // of returns the reference of a function that is an image.
 func (i *images) of(f *kptfilev1.Function) (string, error) {
-	if c, ok := image.FunctionConstraint(f.Image, f.Tag, i.prefix); ok {
+	if c, ok := reference.FunctionConstraint(f.Image, f.Tag, i.prefix); ok {
 		if r, ok := i.resolved[c]; ok {
 			return r.ref, r.err
 		}
 	}
-	return image.ForFunction(f.Image, f.Tag, i.prefix)
+	return reference.ForFunction(f.Image, f.Tag, i.prefix)
 }
 
 // listing is the answer of a TagLister.
@@ -87,7 +87,7 @@ type listing struct {
 	err  error
 }
 
-func (l *listing) resolve(c image.Constraint) resolution {
+func (l *listing) resolve(c reference.Constraint) resolution {
 	ref, err := c.Resolve(l.tags)
 	if err != nil && l.err != nil {
 		err = fmt.Errorf("`function.tag` %q of image %q is a version constraint, and the tags cannot be listed: %w", c.Versions, c.Repository, l.err)

@@ -15,9 +15,9 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/parallel"
-	"github.com/krmfn/krmfn/services/renderstatus"
-	"github.com/krmfn/krmfn/services/resource"
+	"github.com/krmfn/krmfn/services/render/parallel"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
+	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // ListEvaluator is an evaluator that can evaluate functions on a list in memory, in place, so that nothing is printed and

@@ -16,10 +16,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/image"
-	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render"
-	"github.com/krmfn/krmfn/services/runtime"
+	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
 // pieces are parts of resources that printing and parsing may treat in ways of their own.
@@ -68,7 +68,7 @@ func TestInProcessIsAsOverBytes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, err := render.Package(t.Context(), source, render.Options{Evaluator: evaluator, ImagePrefix: image.CatalogPrefix})
+			result, err := render.Package(t.Context(), source, render.Options{Evaluator: evaluator, ImagePrefix: reference.CatalogPrefix})
 			for i := range result.Report.Functions {
 				result.Report.Functions[i].Duration = 0
 			}

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/parallel"
-	"github.com/krmfn/krmfn/services/resource"
+	"github.com/krmfn/krmfn/services/render/parallel"
+	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // input is what a function gets.

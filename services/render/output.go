@@ -13,8 +13,8 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/parallel"
-	"github.com/krmfn/krmfn/services/resource"
+	"github.com/krmfn/krmfn/services/render/parallel"
+	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // accept returns the state with a function's output: comments and order as they were, every resource with a place, nothing

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/resource"
+	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // shuffled is a function of the kind that loses what it can: comments, the order of fields, styles.

@@ -13,8 +13,8 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/renderstatus"
-	"github.com/krmfn/krmfn/services/resource"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
+	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // pipeline runs the functions of one package.

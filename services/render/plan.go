@@ -10,7 +10,7 @@ import (
 
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 
-	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/render/packages"
 )
 
 // node is a package in the tree of those that are rendered.

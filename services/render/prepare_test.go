@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
-	"github.com/krmfn/krmfn/services/packages"
 	"github.com/krmfn/krmfn/services/render"
+	"github.com/krmfn/krmfn/services/render/packages"
 )
 
 // prepared is a fake that notes what it is to prepare, and how many functions have run before.

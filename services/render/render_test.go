@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/packages"
 	"github.com/krmfn/krmfn/services/render"
+	"github.com/krmfn/krmfn/services/render/packages"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -14,7 +14,7 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
 // step is one function of a pipeline, ready to run.

@@ -8,7 +8,7 @@ package handler
 import (
 	"log/slog"
 
-	"github.com/krmfn/krmfn/services/telemetry"
+	"github.com/krmfn/krmfn/services/server/telemetry"
 	"github.com/krmfn/krmfn/task-handler/options"
 )
 

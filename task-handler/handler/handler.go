@@ -14,11 +14,11 @@ import (
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/grpcserver"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/registry"
 	"github.com/krmfn/krmfn/services/render"
-	"github.com/krmfn/krmfn/services/telemetry"
-	"github.com/krmfn/krmfn/services/validation"
+	"github.com/krmfn/krmfn/services/server/grpcserver"
+	"github.com/krmfn/krmfn/services/server/telemetry"
+	"github.com/krmfn/krmfn/services/server/validation"
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 	"github.com/krmfn/krmfn/task-handler/internal/service"
 )

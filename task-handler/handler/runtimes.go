@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/runtime"
+	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
 // evaluator returns the runtimes, in the order in which Porch has them: functions in the process first, and those that are

@@ -6,8 +6,8 @@ package handler
 import (
 	"time"
 
-	"github.com/krmfn/krmfn/services/imagetags"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/services/images/tags"
 	"github.com/krmfn/krmfn/services/render"
 )
 
@@ -18,9 +18,9 @@ const maxListTime = 10 * time.Second
 // stand in for a registry that cannot be asked.
 func (h *Handler) tags() render.TagLister {
 	h.registries = registry.NewClient(registry.Options{Timeout: maxListTime})
-	cache := imagetags.NewCache(h.registries, imagetags.CacheOptions{Log: h.config.Log})
+	cache := tags.NewCache(h.registries, tags.CacheOptions{Log: h.config.Log})
 	if o := h.config.Options; o.Builtin {
-		return imagetags.WithBuiltin(cache, o.DefaultImagePrefix)
+		return tags.WithBuiltin(cache, o.DefaultImagePrefix)
 	}
 	return cache
 }

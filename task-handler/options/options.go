@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Options are the settings of a task handler.
@@ -68,7 +68,7 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.IntVar(&o.Port, "port", 9447, "port to listen on, on all interfaces; 0 lets the system choose")
 	f.StringVar(&o.FunctionRunner, "function-runner", "", "address of the function runner, host:port, where a name with several addresses gets calls on all of them; empty means none (also --function-runner-address)")
 	f.BoolVar(&o.Builtin, "builtin-functions", true, "evaluate the curated functions in this process; other functions, and other versions of these, go to the function runner")
-	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", image.CatalogPrefix+"/", "what is put before images that have no slash")
+	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "what is put before images that have no slash")
 	f.IntVar(&o.LogLevel, "log-level", 2, "0 logs errors, 1 warnings, 2 and 3 one line per render, 4 and more debugging")
 	f.StringVar(&o.LogFormat, "log-format", "json", "json or text")
 

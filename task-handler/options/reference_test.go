@@ -6,12 +6,12 @@ package options
 import (
 	"testing"
 
-	"github.com/krmfn/krmfn/services/flags"
-	"github.com/krmfn/krmfn/services/flags/flagstest"
+	"github.com/krmfn/krmfn/services/server/flags"
+	"github.com/krmfn/krmfn/services/server/flags/flagstest"
 )
 
 const (
-	reference = "../../docs/task-handler.md"
+	flagsPage = "../../docs/task-handler.md"
 	text      = `A value that makes no sense is refused at start.
 
 ## Version constraints
@@ -36,5 +36,5 @@ func TestReference(t *testing.T) {
 	t.Parallel()
 	page := flags.Reference(new(Options).Flags(), "go -C task-handler test ./options -run TestReference -update",
 		text, map[string]string{"max-concurrent-renders": "4 × processors"})
-	flagstest.Reference(t, reference, page)
+	flagstest.Reference(t, flagsPage, page)
 }

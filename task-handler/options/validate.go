@@ -6,8 +6,8 @@ package options
 import (
 	"errors"
 
-	"github.com/krmfn/krmfn/services/flags"
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/server/flags"
 )
 
 // validate names every flag that is wrong.
@@ -24,7 +24,7 @@ func (o *Options) rules() []flags.Rule {
 	l := o.Limits
 	return []flags.Rule{
 		flags.That(o.Port >= 0 && o.Port <= 65535, "port", o.Port, "0 to 65535"),
-		flags.That(image.ValidatePrefix(o.DefaultImagePrefix) == nil, "default-image-prefix", o.DefaultImagePrefix, "a registry path without a scheme"),
+		flags.That(reference.ValidatePrefix(o.DefaultImagePrefix) == nil, "default-image-prefix", o.DefaultImagePrefix, "a registry path without a scheme"),
 		flags.That(o.LogLevel >= 0, "log-level", o.LogLevel, "0 or more"),
 		flags.That(o.LogFormat == "json" || o.LogFormat == "text", "log-format", o.LogFormat, "json or text"),
 		flags.That(l.MaxMessageSize > 0, "max-request-body-size", l.MaxMessageSize, positive),

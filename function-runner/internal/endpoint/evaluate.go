@@ -15,7 +15,7 @@ import (
 
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/wrapperapi"
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
 // NotRunError says that the pod has not begun with a call, which may be sent to another.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Function is a function that has a local executable.
@@ -44,7 +44,7 @@ func newCatalog(functions []Function, prefix string) *catalog {
 			index, key := c.exact, canonical(name, prefix)
 			if f.AnyTag {
 				index = c.anyTag
-				key, _, _ = image.Split(key)
+				key, _, _ = reference.Split(key)
 			}
 			if _, taken := index[key]; !taken && key != "" {
 				index[key] = f
@@ -59,18 +59,18 @@ func (c *catalog) find(ref string) *Function {
 	if f, ok := c.exact[ref]; ok {
 		return f
 	}
-	repository, _, _ := image.Split(ref)
+	repository, _, _ := reference.Split(ref)
 	return c.anyTag[repository]
 }
 
 // canonical resolves a short name and adds the tag that a reference without tag and digest means; "" for no reference.
 func canonical(name, prefix string) string {
-	ref, err := image.Resolve(name, prefix)
+	ref, err := reference.Resolve(name, prefix)
 	if err != nil {
 		return ""
 	}
-	if _, tag, digest := image.Split(ref); tag == "" && digest == "" {
-		ref += ":" + image.DefaultTag
+	if _, tag, digest := reference.Split(ref); tag == "" && digest == "" {
+		ref += ":" + reference.DefaultTag
 	}
 	return ref
 }

@@ -13,8 +13,8 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/image"
-	"github.com/krmfn/krmfn/services/process"
+	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Evaluator evaluates functions by running their executables. It may be used by any number of goroutines at once.
@@ -59,7 +59,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 	}
 	if resp.Report != nil {
 		resp.Report.Image = ref
-		_, _, resp.Report.Digest = image.Split(ref)
+		_, _, resp.Report.Digest = reference.Split(ref)
 	}
 	return resp, err
 }

@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/process"
+	"github.com/krmfn/krmfn/services/evaluation/process"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

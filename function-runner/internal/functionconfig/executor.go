@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // binary has the executable of an object answer to each of its references.
@@ -25,7 +25,7 @@ func (b *builder) binary(s *spec, repositories []string, v *verdict) {
 		v.problem("spec.binaryExecutor.path: %v", err)
 		return
 	}
-	f := exec.Function{Name: image.BaseName(s.image), Path: path, Implementation: path[strings.LastIndexByte(path, '/')+1:]}
+	f := exec.Function{Name: reference.BaseName(s.image), Path: path, Implementation: path[strings.LastIndexByte(path, '/')+1:]}
 	own := v.object.GetName()
 	for _, repository := range repositories {
 		for _, tag := range s.binary.tags {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Config is what a follower needs. All of it must be set.
@@ -60,8 +60,8 @@ func New(c Config) *Follower {
 }
 
 // Pods returns the settings of a function's pods, by its resolved reference, whatever its tag; all zero where it has none.
-func (f *Follower) Pods(reference string) Settings {
-	repository, _, _ := image.Split(reference)
+func (f *Follower) Pods(ref string) Settings {
+	repository, _, _ := reference.Split(ref)
 	return f.state.Load().pods[repository]
 }
 
@@ -101,9 +101,9 @@ func (f *Follower) apply(objects []*unstructured.Unstructured) {
 		f.config.PodsChanged()
 	}
 	var warm []string
-	for _, reference := range now.warm {
-		if _, known := slices.BinarySearch(before.warm, reference); !known {
-			warm = append(warm, reference)
+	for _, ref := range now.warm {
+		if _, known := slices.BinarySearch(before.warm, ref); !known {
+			warm = append(warm, ref)
 		}
 	}
 	if len(warm) > 0 {

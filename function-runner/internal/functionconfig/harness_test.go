@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -257,11 +257,11 @@ func (r *replica) has(usable bool) {
 	synctest.Wait()
 }
 
-func reference(name string) (string, error) { return image.Resolve(name, "r.io") }
+func resolved(name string) (string, error) { return reference.Resolve(name, "r.io") }
 
 func (r *replica) rules() Rules {
 	return Rules{
-		DefaultPrefix: "r.io/", Reference: reference, Executable: r.executable, InitContainer: func() bool { return r.initContainer },
+		DefaultPrefix: "r.io/", Reference: resolved, Executable: r.executable, InitContainer: func() bool { return r.initContainer },
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // repositories returns the image below each of its prefixes, without tag, in their order.
@@ -17,7 +17,7 @@ func (b *builder) repositories(s *spec, v *verdict) []string {
 	if s.image == "" {
 		return nil
 	}
-	if _, tag, digest := image.Split(s.image); tag != "" || digest != "" {
+	if _, tag, digest := reference.Split(s.image); tag != "" || digest != "" {
 		v.problem("spec.image has a tag or digest: give the name alone, and tags with the executors")
 		return nil
 	}
@@ -43,14 +43,14 @@ func (b *builder) repositories(s *spec, v *verdict) []string {
 
 // join returns the repository of an image below a prefix.
 func join(prefix, name string) (string, error) {
-	if err := image.ValidatePrefix(prefix); err != nil {
+	if err := reference.ValidatePrefix(prefix); err != nil {
 		return "", err
 	}
 	repository := name
 	if prefix = strings.TrimRight(prefix, "/"); prefix != "" {
 		repository = prefix + "/" + name
 	}
-	if err := image.Validate(repository); err != nil {
+	if err := reference.Validate(repository); err != nil {
 		return "", err
 	}
 	return repository, nil
@@ -60,9 +60,9 @@ var errNoTag = errors.New("must be a letter, digit or underscore, followed by at
 
 // tagged returns the reference of a tag.
 func tagged(repository, tag string) (string, error) {
-	reference := repository + ":" + tag
-	if got, gotTag, digest := image.Split(reference); got != repository || gotTag != tag || tag == "" || digest != "" || image.Validate(reference) != nil {
-		return "", fmt.Errorf("tag %q of spec.image %q is invalid: it %w", tag, image.BaseName(repository), errNoTag)
+	ref := repository + ":" + tag
+	if got, gotTag, digest := reference.Split(ref); got != repository || gotTag != tag || tag == "" || digest != "" || reference.Validate(ref) != nil {
+		return "", fmt.Errorf("tag %q of spec.image %q is invalid: it %w", tag, reference.BaseName(repository), errNoTag)
 	}
-	return reference, nil
+	return ref, nil
 }

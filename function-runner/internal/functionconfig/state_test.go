@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 const everything = `
@@ -229,13 +229,13 @@ func TestOtherRules(t *testing.T) {
 		t.Errorf("warm (-want +got):\n%s", diff)
 	}
 	// Pods run what the rewrites say.
-	rewrites := &image.Rewrites{}
+	rewrites := &reference.Rewrites{}
 	if err := rewrites.Set("r.io=mirror.io/m"); err != nil {
 		t.Fatal(err)
 	}
 	rules.Reference = func(name string) (string, error) {
-		reference, err := reference(name)
-		return rewrites.Apply(reference), err
+		ref, err := resolved(name)
+		return rewrites.Apply(ref), err
 	}
 	s = newState(&rules, []*unstructured.Unstructured{u})
 	if diff := cmp.Diff([]string{"mirror.io/m/set-x", "other.io/y/set-x"}, slices.Sorted(maps.Keys(s.pods))); diff != "" {
@@ -268,10 +268,10 @@ func FuzzState(f *testing.F) {
 		for _, function := range s.functions {
 			references = append(references, function.Images...)
 		}
-		for _, reference := range references {
-			repository, tag, digest := image.Split(reference)
-			if err := image.Validate(reference); err != nil || tag == "" || digest != "" || !strings.Contains(repository, "/") {
-				t.Errorf("%q: %v", reference, err)
+		for _, ref := range references {
+			repository, tag, digest := reference.Split(ref)
+			if err := reference.Validate(ref); err != nil || tag == "" || digest != "" || !strings.Contains(repository, "/") {
+				t.Errorf("%q: %v", ref, err)
 			}
 		}
 		for repository, settings := range s.pods {

@@ -10,8 +10,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/krmfn/krmfn/services/imagemetadata"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/metadata"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // Kept keeps in a file what registries have said, for the next start. Its methods are called one after another.
@@ -56,7 +56,7 @@ func (k *Kept) Run(ctx context.Context) {
 // others, is no loss.
 func (k *Kept) write() error {
 	images := k.cache.Images()
-	content, err := imagemetadata.Format(images)
+	content, err := metadata.Format(images)
 	if err != nil || len(images) == 0 || bytes.Equal(content, k.written) {
 		return err
 	}

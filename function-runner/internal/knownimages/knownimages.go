@@ -12,8 +12,8 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/krmfn/krmfn/services/imagemetadata"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/metadata"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // Cache has the images; see registry.Cache.
@@ -39,7 +39,7 @@ func (f *file) read() ([]registry.Image, []byte) {
 	}
 	var images []registry.Image
 	if err == nil {
-		images, err = imagemetadata.Parse(content)
+		images, err = metadata.Parse(content)
 	}
 	if err != nil {
 		f.troubled("the file of known images cannot be used", err)
@@ -55,7 +55,7 @@ func readAll(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer opened.Close()
-	return io.ReadAll(io.LimitReader(opened, imagemetadata.MaxSize+1))
+	return io.ReadAll(io.LimitReader(opened, metadata.MaxSize+1))
 }
 
 // troubled logs an error, once until there is another one.

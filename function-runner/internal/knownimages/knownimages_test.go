@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/krmfn/krmfn/services/imagemetadata"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/metadata"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -50,7 +50,7 @@ func image(name, digit string) registry.Image {
 
 func write(t *testing.T, name string, images ...registry.Image) {
 	t.Helper()
-	content, err := imagemetadata.Format(images)
+	content, err := metadata.Format(images)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/krmfn/krmfn/function-runner/internal/configfile"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // Warmed makes known what is in the image warmer's file. Its methods are called one after another.

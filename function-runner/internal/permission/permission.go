@@ -10,7 +10,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/krmfn/krmfn/services/imagepolicy"
+	"github.com/krmfn/krmfn/services/images/policy"
 )
 
 // Source tells which digest a reference names now.
@@ -21,7 +21,7 @@ type Source interface {
 // Resolver is a Source of what the policy permits. It may be used by any number of goroutines at once.
 type Resolver struct {
 	source Source
-	policy func() *imagepolicy.Policy
+	policy func() *policy.Policy
 	log    *slog.Logger
 	// warned are the references that were warned of, as many as are likely to be in use.
 	warned *lru.Cache[string, struct{}]
@@ -31,7 +31,7 @@ type Resolver struct {
 const maxWarned = 1024
 
 // NewResolver returns a Resolver. policy returns the policy in force; a nil one permits all.
-func NewResolver(source Source, policy func() *imagepolicy.Policy, log *slog.Logger) (*Resolver, error) {
+func NewResolver(source Source, policy func() *policy.Policy, log *slog.Logger) (*Resolver, error) {
 	warned, err := lru.New[string, struct{}](maxWarned)
 	return &Resolver{source: source, policy: policy, log: log, warned: warned}, err
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/krmfn/krmfn/function-runner/internal/permission"
-	"github.com/krmfn/krmfn/services/imagepolicy"
+	"github.com/krmfn/krmfn/services/images/policy"
 )
 
 const head = "apiVersion: krmfn.dev/v1alpha1\nkind: ImagePolicy\n"
@@ -91,14 +91,14 @@ func TestFloatingTagsAreWarnedOfOnce(t *testing.T) {
 
 func newResolver(t *testing.T, s permission.Source, text string, log *slog.Logger) *permission.Resolver {
 	t.Helper()
-	var policy *imagepolicy.Policy
+	var parsed *policy.Policy
 	if text != "" {
 		var err error
-		if policy, err = imagepolicy.Parse([]byte(head + text)); err != nil {
+		if parsed, err = policy.Parse([]byte(head + text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r, err := permission.NewResolver(s, func() *imagepolicy.Policy { return policy }, log)
+	r, err := permission.NewResolver(s, func() *policy.Policy { return parsed }, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/image"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -113,7 +113,7 @@ func start(t *testing.T, c *simulation.Cluster, changes ...func(*pool.Config)) *
 		Log:      slog.New(slog.DiscardHandler),
 	})
 	r.Evaluator = podevaluator.New(podevaluator.Config{
-		Reference: func(name string) (string, error) { return image.Resolve(name, "r.io") }, Resolver: r.images, Pods: r.manager, Tracer: noop.NewTracerProvider().Tracer(""),
+		Reference: func(name string) (string, error) { return reference.Resolve(name, "r.io") }, Resolver: r.images, Pods: r.manager, Tracer: noop.NewTracerProvider().Tracer(""),
 		MaxTime: func(string) time.Duration { return r.maxTime },
 	})
 	ctx, cancel := context.WithCancel(t.Context())

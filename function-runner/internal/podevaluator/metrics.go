@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Metrics measures calls. A nil one measures nothing.
@@ -23,9 +23,9 @@ func NewMetrics(meter metric.Meter) (*Metrics, error) {
 	return &Metrics{retries: retries}, err
 }
 
-func (m *Metrics) retried(ctx context.Context, reference string) {
+func (m *Metrics) retried(ctx context.Context, ref string) {
 	if m != nil {
-		repository, _, _ := image.Split(reference)
+		repository, _, _ := reference.Split(ref)
 		m.retries.Add(ctx, 1, metric.WithAttributes(attribute.String("image", repository)))
 	}
 }

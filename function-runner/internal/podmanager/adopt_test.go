@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
-	"github.com/krmfn/krmfn/services/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 // made has a pod made as a function runner does that has gone since.

@@ -16,8 +16,8 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podname"
 	"github.com/krmfn/krmfn/function-runner/internal/podstatus"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
-	"github.com/krmfn/krmfn/services/functionpod"
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // member is a function pod as this replica sees it.
@@ -51,7 +51,7 @@ func identity(pod *corev1.Pod) (id podname.Pool, slot int, ours bool) {
 	if container == nil {
 		return id, 0, false
 	}
-	_, _, digest := image.Split(container.Image)
+	_, _, digest := reference.Split(container.Image)
 	id = podname.Pool{
 		Image: pod.Annotations[functionpod.ReferenceAnnotation], Digest: digest, Template: pod.Annotations[functionpod.TemplateAnnotation],
 	}

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // boundaries of the start phases, in seconds.
@@ -78,29 +78,29 @@ func (m *Manager) sizes() map[string]pool.Stats {
 	return sizes
 }
 
-func (m *Metrics) phase(ctx context.Context, reference, phase string, d time.Duration) {
+func (m *Metrics) phase(ctx context.Context, ref, phase string, d time.Duration) {
 	if m != nil {
-		m.phases.Record(ctx, d.Seconds(), metric.WithAttributes(attribute.String("image", repository(reference)), attribute.String("phase", phase)))
+		m.phases.Record(ctx, d.Seconds(), metric.WithAttributes(attribute.String("image", repository(ref)), attribute.String("phase", phase)))
 	}
 }
 
 // started measures a pod that has become ready for the first time.
-func (m *Metrics) started(ctx context.Context, reference string, mem *member) {
+func (m *Metrics) started(ctx context.Context, ref string, mem *member) {
 	if m != nil {
-		m.starts.Add(ctx, 1, metric.WithAttributes(attribute.String("image", repository(reference))))
-		m.phase(ctx, reference, "ip", mem.addressed.Sub(mem.seen))
-		m.phase(ctx, reference, "dial", time.Since(mem.addressed))
+		m.starts.Add(ctx, 1, metric.WithAttributes(attribute.String("image", repository(ref))))
+		m.phase(ctx, ref, "ip", mem.addressed.Sub(mem.seen))
+		m.phase(ctx, ref, "dial", time.Since(mem.addressed))
 	}
 }
 
-func (m *Metrics) evicted(ctx context.Context, reference, reason string) {
+func (m *Metrics) evicted(ctx context.Context, ref, reason string) {
 	if m != nil {
 		m.evictions.Add(ctx, 1, metric.WithAttributes(
-			attribute.String("image", repository(reference)), attribute.String("reason", reason)))
+			attribute.String("image", repository(ref)), attribute.String("reason", reason)))
 	}
 }
 
-func repository(reference string) string {
-	name, _, _ := image.Split(reference)
+func repository(ref string) string {
+	name, _, _ := reference.Split(ref)
 	return name
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podstatus"
-	"github.com/krmfn/krmfn/services/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 // watch follows the function pods and looks after them until ctx ends.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podstatus"
-	"github.com/krmfn/krmfn/services/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 const (

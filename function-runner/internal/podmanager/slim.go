@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/krmfn/krmfn/services/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 // slim leaves of a pod what is looked at here, which is a tenth of it: pods are most of what an idle pool takes.

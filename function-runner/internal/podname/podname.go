@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Pool is what the pods of one pool have in common.
@@ -36,7 +36,7 @@ const (
 // are for people, and are shortened and cleaned where they have to be.
 func (p Pool) Of(slot int) string {
 	end := "-" + strconv.Itoa(slot) + "-" + p.Hash()
-	_, tag, digest := image.Split(p.Image)
+	_, tag, digest := reference.Split(p.Image)
 	switch {
 	case tag == "" && digest == "":
 		tag = "latest"
@@ -44,7 +44,7 @@ func (p Pool) Of(slot int) string {
 		// The digest is in the hash, and would leave no room for the function.
 		tag = "digest"
 	}
-	function := label(image.BaseName(p.Image))
+	function := label(reference.BaseName(p.Image))
 	if function == "" || function[0] < 'a' || function[0] > 'z' {
 		function = "fn-" + function
 	}

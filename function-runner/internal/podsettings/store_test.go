@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 func write(t *testing.T, file, text string) {
@@ -29,7 +29,7 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "settings.yaml")
 	var log bytes.Buffer
-	s := podsettings.NewStore(file, func(name string) (string, error) { return image.Resolve(name, "r.io") }, slog.New(slog.NewTextHandler(&log, nil)))
+	s := podsettings.NewStore(file, func(name string) (string, error) { return reference.Resolve(name, "r.io") }, slog.New(slog.NewTextHandler(&log, nil)))
 	load := func(want bool, logged string, times int) {
 		t.Helper()
 		if got := s.Load(); got != want {

@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/imagepolicy"
+	"github.com/krmfn/krmfn/services/images/policy"
 )
 
 // Porch serves evaluator.FunctionEvaluator. Failures have the codes and words that Porch users know, and carry the full
@@ -62,7 +62,7 @@ func statusOf(image string, err error) error {
 		return status.Error(codes.NotFound, err.Error())
 	case errors.As(err, new(*evaluation.BusyError)):
 		return status.Error(codes.ResourceExhausted, fmt.Sprintf("function %q is not evaluated: %v", image, err))
-	case errors.As(err, &start) && errors.As(err, new(*imagepolicy.RefusedError)):
+	case errors.As(err, &start) && errors.As(err, new(*policy.RefusedError)):
 		return status.Error(codes.PermissionDenied, start.Error())
 	case errors.As(err, &start) && !ended(err):
 		return status.Error(codes.Unknown, start.Error())

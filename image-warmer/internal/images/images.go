@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/client-go/dynamic"
 
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Config says where images are named.
@@ -28,7 +28,7 @@ type Config struct {
 	Namespace       string
 	// Prefix is put before images without a slash, and then Rewrites replace prefixes.
 	Prefix   string
-	Rewrites image.Rewrites
+	Rewrites reference.Rewrites
 	// Tags lists the tags of images, for the version constraints of Kptfiles: of Parallel repositories at once, within Timeout
 	// for each. Where it is nil, version constraints are failures.
 	Tags     TagLister
@@ -64,7 +64,7 @@ type Found struct {
 // Collect returns the images that are named. What goes wrong with one of them, or in one place, leaves the others alone.
 func Collect(ctx context.Context, c Config) Found {
 	f := &finder{
-		prefix: c.Prefix, rewrites: c.Rewrites, references: map[string]bool{}, constraints: map[string][]image.Constraint{},
+		prefix: c.Prefix, rewrites: c.Rewrites, references: map[string]bool{}, constraints: map[string][]reference.Constraint{},
 		found: Found{Complete: true},
 	}
 	for _, name := range c.Images {
@@ -86,18 +86,18 @@ func Collect(ctx context.Context, c Config) Found {
 
 type finder struct {
 	prefix     string
-	rewrites   image.Rewrites
+	rewrites   reference.Rewrites
 	references map[string]bool
 	// constraints are by repository.
-	constraints map[string][]image.Constraint
+	constraints map[string][]reference.Constraint
 	found       Found
 }
 
 // add takes an image as it is named in calls.
 func (f *finder) add(name string) {
-	ref, err := image.Resolve(name, f.prefix)
+	ref, err := reference.Resolve(name, f.prefix)
 	if err == nil {
-		err = image.Validate(ref)
+		err = reference.Validate(ref)
 	}
 	f.resolved(name, ref, err)
 }

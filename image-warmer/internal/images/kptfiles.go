@@ -11,8 +11,8 @@ import (
 
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 
-	"github.com/krmfn/krmfn/services/image"
-	"github.com/krmfn/krmfn/services/kptfile"
+	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/render/kptfile"
 )
 
 // kptfiles takes the functions of all pipelines below a directory. Symbolic links are not followed, as in a render.
@@ -65,12 +65,12 @@ func (f *finder) kptfile(path string) {
 }
 
 func (f *finder) function(function *kptfilev1.Function) {
-	if c, ok := image.FunctionConstraint(function.Image, function.Tag, f.prefix); ok {
+	if c, ok := reference.FunctionConstraint(function.Image, function.Tag, f.prefix); ok {
 		if known := f.constraints[c.Repository]; !slices.Contains(known, c) {
 			f.constraints[c.Repository] = append(known, c)
 		}
 		return
 	}
-	ref, err := image.ForFunction(function.Image, function.Tag, f.prefix)
+	ref, err := reference.ForFunction(function.Image, function.Tag, f.prefix)
 	f.resolved(function.Image, ref, err)
 }

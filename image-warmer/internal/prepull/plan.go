@@ -12,7 +12,7 @@ import (
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // Pull is an image for a node.

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 func digest(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }

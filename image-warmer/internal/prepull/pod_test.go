@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
-	"github.com/krmfn/krmfn/services/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 // What is asked of every pod: that it goes to its node by way of the scheduler, is admitted where Pod Security is restricted,

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/krmfn/krmfn/services/imagemetadata"
+	"github.com/krmfn/krmfn/services/images/metadata"
 )
 
 // Labels are those of what the image warmer makes. Of objects without ManagedByLabel it keeps its hands off.
@@ -43,7 +43,7 @@ type ForeignError struct{ Namespace, Name string }
 
 func (e *ForeignError) Error() string {
 	return fmt.Sprintf("ConfigMap %s in namespace %s is not the image warmer's, and stays as it is: name another one with --metadata-configmap, or give it the label %s=true",
-		e.Name, e.Namespace, imagemetadata.Label)
+		e.Name, e.Namespace, metadata.Label)
 }
 
 // ConfigMap is where metadata is published in a cluster.
@@ -85,7 +85,7 @@ func (c *ConfigMap) once(ctx context.Context, m *Metadata) (Outcome, error) {
 	if !ours(found) {
 		return Outcome{}, &ForeignError{c.Namespace, c.Name}
 	}
-	text, outcome, problem, err := m.content([]byte(found.Data[imagemetadata.Key]))
+	text, outcome, problem, err := m.content([]byte(found.Data[metadata.Key]))
 	if problem != nil {
 		c.Log.WarnContext(ctx, "what is in the ConfigMap is replaced, as it is not understood", "configmap", c.Name, "namespace", c.Namespace, "err", problem)
 	}
@@ -98,7 +98,7 @@ func (c *ConfigMap) once(ctx context.Context, m *Metadata) (Outcome, error) {
 
 // ours tells whether a ConfigMap may be written: the image warmer has made it, or somebody else for its sake.
 func ours(found *corev1.ConfigMap) bool {
-	return found.Labels[ManagedByLabel] == Manager || found.Labels[imagemetadata.Label] == "true"
+	return found.Labels[ManagedByLabel] == Manager || found.Labels[metadata.Label] == "true"
 }
 
 func (c *ConfigMap) create(ctx context.Context, m *Metadata) (Outcome, error) {
@@ -112,7 +112,7 @@ func (c *ConfigMap) create(ctx context.Context, m *Metadata) (Outcome, error) {
 	}
 	_, err = c.Client.CoreV1().ConfigMaps(c.Namespace).Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: c.Namespace, Labels: Labels()},
-		Data:       map[string]string{imagemetadata.Key: string(text)},
+		Data:       map[string]string{metadata.Key: string(text)},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return outcome, fmt.Errorf("create ConfigMap %s in namespace %s: %w", c.Name, c.Namespace, err)
@@ -129,9 +129,9 @@ func (c *ConfigMap) update(ctx context.Context, found *corev1.ConfigMap, text []
 	if found.Data == nil {
 		found.Data = map[string]string{}
 	}
-	found.Data[imagemetadata.Key] = string(text)
+	found.Data[metadata.Key] = string(text)
 	// A key can be in one of the two only.
-	delete(found.BinaryData, imagemetadata.Key)
+	delete(found.BinaryData, metadata.Key)
 	if _, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Update(ctx, found, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("update ConfigMap %s in namespace %s: %w", c.Name, c.Namespace, err)
 	}

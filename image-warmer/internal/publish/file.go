@@ -13,7 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/krmfn/krmfn/services/imagemetadata"
+	"github.com/krmfn/krmfn/services/images/metadata"
 )
 
 // StandardOutput is the name of a File that is none.
@@ -74,7 +74,7 @@ func readBefore(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, imagemetadata.MaxSize+1))
+	return io.ReadAll(io.LimitReader(file, metadata.MaxSize+1))
 }
 
 // replace writes beside the file and renames, so that who reads it never sees half of it.

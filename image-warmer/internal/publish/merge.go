@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/krmfn/krmfn/services/imagemetadata"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/metadata"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // Metadata is what is known after a run.
@@ -69,14 +69,14 @@ func (m *Metadata) merge(before []registry.Image) ([]registry.Image, Outcome) {
 func (m *Metadata) content(before []byte) (text []byte, outcome Outcome, problem, err error) {
 	var known []registry.Image
 	if len(before) > 0 {
-		known, problem = imagemetadata.Parse(before)
+		known, problem = metadata.Parse(before)
 	}
 	all, outcome := m.merge(known)
 	if len(m.Resolved) == 0 {
 		outcome.Action = Nothing
 		return nil, outcome, problem, nil
 	}
-	text, err = imagemetadata.Format(all)
+	text, err = metadata.Format(all)
 	if err != nil {
 		return nil, Outcome{}, problem, fmt.Errorf("metadata of images: %w", err)
 	}

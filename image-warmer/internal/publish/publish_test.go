@@ -22,8 +22,8 @@ import (
 	kubetesting "k8s.io/client-go/testing"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/publish"
-	"github.com/krmfn/krmfn/services/imagemetadata"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/metadata"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 func image(ref, digit string) registry.Image {
@@ -32,7 +32,7 @@ func image(ref, digit string) registry.Image {
 
 func format(t *testing.T, all ...registry.Image) string {
 	t.Helper()
-	text, err := imagemetadata.Format(all)
+	text, err := metadata.Format(all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func format(t *testing.T, all ...registry.Image) string {
 func configMap(text string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "metadata", Namespace: "ns", Labels: publish.Labels()},
-		Data:       map[string]string{imagemetadata.Key: text, "other": "stays"},
+		Data:       map[string]string{metadata.Key: text, "other": "stays"},
 	}
 }
 
@@ -127,8 +127,8 @@ func TestConfigMap(t *testing.T) {
 			if err != nil && tc.text != "" {
 				t.Fatal(err)
 			}
-			if err == nil && (found.Data[imagemetadata.Key] != tc.text || cmp.Diff(publish.Labels(), found.Labels) != "") {
-				t.Errorf("labels %v, text:\n%s", found.Labels, found.Data[imagemetadata.Key])
+			if err == nil && (found.Data[metadata.Key] != tc.text || cmp.Diff(publish.Labels(), found.Labels) != "") {
+				t.Errorf("labels %v, text:\n%s", found.Labels, found.Data[metadata.Key])
 			}
 			if tc.before != nil && found.Data["other"] != "stays" {
 				t.Error("another key is gone")
@@ -153,14 +153,14 @@ func TestForeign(t *testing.T) {
 func TestMadeForIt(t *testing.T) {
 	t.Parallel()
 	charts := configMap("")
-	charts.Labels = map[string]string{publish.ManagedByLabel: "Helm", imagemetadata.Label: "true"}
+	charts.Labels = map[string]string{publish.ManagedByLabel: "Helm", metadata.Label: "true"}
 	client := fake.NewClientset(charts.DeepCopy())
 	c := &publish.ConfigMap{Client: client, Namespace: "ns", Name: "metadata", Log: slog.New(slog.DiscardHandler)}
 	if got, err := c.Publish(t.Context(), all(image("a", "1"))); err != nil || got.Action != publish.Updated {
 		t.Errorf("Publish = %+v, %v", got, err)
 	}
 	found, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), "metadata", metav1.GetOptions{})
-	if err != nil || found.Data[imagemetadata.Key] != format(t, image("a", "1")) {
+	if err != nil || found.Data[metadata.Key] != format(t, image("a", "1")) {
 		t.Errorf("%v, data %v", err, found.Data)
 	}
 	if diff := cmp.Diff(charts.Labels, found.Labels); diff != "" {
@@ -220,8 +220,8 @@ func TestConflict(t *testing.T) {
 				t.Errorf("%+v, %v", got, err)
 			}
 			found, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), "metadata", metav1.GetOptions{})
-			if err != nil || found.Data[imagemetadata.Key] != format(t, a, b) {
-				t.Errorf("%v, text:\n%s", err, found.Data[imagemetadata.Key])
+			if err != nil || found.Data[metadata.Key] != format(t, a, b) {
+				t.Errorf("%v, text:\n%s", err, found.Data[metadata.Key])
 			}
 		})
 	}

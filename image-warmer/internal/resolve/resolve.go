@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // Source is what is asked: a registry.Client. Both methods are called by several goroutines at once, and must end with their

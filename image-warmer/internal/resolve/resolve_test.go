@@ -24,7 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/resolve"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -7,13 +7,13 @@ import (
 	"context"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/resolve"
-	"github.com/krmfn/krmfn/services/imagepolicy"
+	"github.com/krmfn/krmfn/services/images/policy"
 )
 
 // permitted is a source of what the policy permits. Function runners would refuse the rest, so that nodes need not have it.
 type permitted struct {
 	resolve.Source
-	policy *imagepolicy.Policy
+	policy *policy.Policy
 }
 
 // Digest returns the digest of an image that may run.

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/services/cloudkeychain"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/credentials"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // registries returns what asks registries, as the function runner does, until done is called.
@@ -19,11 +19,11 @@ func (r *run) registries() (_ *registry.Client, done func()) {
 		trust.Dir = o.TLSPath
 	}
 	transport := registry.NewTrust(trust)
-	options := registry.Options{Keychain: cloudkeychain.Default(), Transport: transport, Timeout: r.Options.Resolve.Timeout}
+	options := registry.Options{Keychain: credentials.Default(), Transport: transport, Timeout: r.Options.Resolve.Timeout}
 	if !o.Private {
 		return registry.NewClient(options), transport.CloseIdleConnections
 	}
-	keychain := registry.NewKeychain(registry.KeychainOptions{File: o.AuthPath, Default: cloudkeychain.Default(), Environ: r.Environ, Log: r.Log})
+	keychain := registry.NewKeychain(registry.KeychainOptions{File: o.AuthPath, Default: credentials.Default(), Environ: r.Environ, Log: r.Log})
 	options.Keychain = keychain
 	return registry.NewClient(options), func() {
 		transport.CloseIdleConnections()

@@ -20,8 +20,8 @@ import (
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/image-warmer/internal/resolve"
 	"github.com/krmfn/krmfn/image-warmer/options"
-	"github.com/krmfn/krmfn/services/imagepolicy"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/policy"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // Config is what a run needs.
@@ -31,7 +31,7 @@ type Config struct {
 	Kubernetes kubernetes.Interface
 	Dynamic    dynamic.Interface
 	// Policy says which images may be warmed; nil permits all.
-	Policy *imagepolicy.Policy
+	Policy *policy.Policy
 	// OwnNamespace is where metadata goes if the options do not say.
 	OwnNamespace string
 	// Run names this run among others, as the value of a label.

@@ -30,8 +30,8 @@ import (
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/image-warmer/internal/warmer"
 	"github.com/krmfn/krmfn/image-warmer/options"
-	"github.com/krmfn/krmfn/services/imagemetadata"
-	"github.com/krmfn/krmfn/services/imagepolicy"
+	"github.com/krmfn/krmfn/services/images/metadata"
+	"github.com/krmfn/krmfn/services/images/policy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -151,7 +151,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if images, err := imagemetadata.Parse([]byte(published.Data[imagemetadata.Key])); err != nil || len(images) != 2 {
+	if images, err := metadata.Parse([]byte(published.Data[metadata.Key])); err != nil || len(images) != 2 {
 		t.Errorf("%v, published: %+v", err, images)
 	}
 }
@@ -180,7 +180,7 @@ func TestKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	published.Data[imagemetadata.Key] = text
+	published.Data[metadata.Key] = text
 	if _, err := client.CoreV1().ConfigMaps("own").Update(t.Context(), published, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestPolicy(t *testing.T) {
 	host, digest := newRegistry(t)
 	c := config(t, newCluster(t, node("n1")), host+"/a:v1", "unknown.invalid/b:v1", "--prepull=false")
 	var err error
-	if c.Policy, err = imagepolicy.Parse([]byte("apiVersion: krmfn.dev/v1alpha1\nkind: ImagePolicy\nallow: [{prefix: \"" + host + "\"}]\n")); err != nil {
+	if c.Policy, err = policy.Parse([]byte("apiVersion: krmfn.dev/v1alpha1\nkind: ImagePolicy\nallow: [{prefix: \"" + host + "\"}]\n")); err != nil {
 		t.Fatal(err)
 	}
 	got := warmer.Run(t.Context(), c)

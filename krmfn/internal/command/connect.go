@@ -19,8 +19,8 @@ import (
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/functions"
-	"github.com/krmfn/krmfn/services/image"
-	"github.com/krmfn/krmfn/services/runtime"
+	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
 // functionRuntime evaluates functions and knows which it has.
@@ -67,7 +67,7 @@ func (r ownRuntime) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 	if !r.strictVersions || !errors.As(err, new(*evaluation.NotFoundError)) {
 		return resp, err
 	}
-	if f, ok := functions.Lookup(image.CatalogName(req.Image)); ok {
+	if f, ok := functions.Lookup(reference.CatalogName(req.Image)); ok {
 		err = fmt.Errorf("%w: the version here is %s, with the tags %s: name one of them, or leave out --strict-versions",
 			err, f.Version, strings.Join(f.Tags, " and "))
 	}

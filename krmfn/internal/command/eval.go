@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/evaldir"
 	"github.com/krmfn/krmfn/services/functions"
 	"github.com/krmfn/krmfn/services/render"
-	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
 // stdin is the argument that stands for the standard input.

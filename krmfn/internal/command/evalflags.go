@@ -11,7 +11,7 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"github.com/spf13/pflag"
 
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // The values of --type.
@@ -108,13 +108,13 @@ func (f *evalFlags) validateFunction(inputs, values []string) error {
 		}
 		return nil
 	}
-	if err := image.Validate(f.image); err != nil {
+	if err := reference.Validate(f.image); err != nil {
 		return err
 	}
-	if _, ok := image.FunctionConstraint(f.image, f.tag, f.runner.imagePrefix); ok {
+	if _, ok := reference.FunctionConstraint(f.image, f.tag, f.runner.imagePrefix); ok {
 		return nil
 	}
-	_, err := image.ForFunction(f.image, f.tag, f.runner.imagePrefix)
+	_, err := reference.ForFunction(f.image, f.tag, f.runner.imagePrefix)
 	return err
 }
 

@@ -7,8 +7,8 @@ import (
 	"bytes"
 	"context"
 
-	"github.com/krmfn/krmfn/services/packages"
-	"github.com/krmfn/krmfn/services/resource"
+	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // evalList evaluates a function over resources from files or the standard input. Its output goes to the standard output,

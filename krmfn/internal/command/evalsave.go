@@ -11,8 +11,8 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/image"
-	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/render/packages"
 )
 
 // saveFunction adds a function to the pipeline of a directory's Kptfile, or replaces the one of the same image or command
@@ -65,7 +65,7 @@ func (c *command) saveFunction(dir *packages.Dir, f *evalFlags, config *function
 func (f *evalFlags) saved(location string, config *functionConfig) (fn kptfilev1.Function, title string, err error) {
 	fn, title = f.function(), f.exec
 	if f.image != "" {
-		if title, err = image.Resolve(f.image, f.runner.imagePrefix); err != nil {
+		if title, err = reference.Resolve(f.image, f.runner.imagePrefix); err != nil {
 			return fn, "", err
 		}
 		fn.Image = title
@@ -91,7 +91,7 @@ func (f *evalFlags) isSame(entry *yaml.Node, title string) bool {
 	if f.image == "" {
 		return fn.Exec == title
 	}
-	ref, err := image.Resolve(fn.Image, f.runner.imagePrefix)
+	ref, err := reference.Resolve(fn.Image, f.runner.imagePrefix)
 	return err == nil && ref == title
 }
 

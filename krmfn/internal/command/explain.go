@@ -13,9 +13,9 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/kptfile"
 	"github.com/krmfn/krmfn/services/render"
-	"github.com/krmfn/krmfn/services/runtime"
+	"github.com/krmfn/krmfn/services/render/kptfile"
+	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
 // explain words a command's error for people: in kpt's words, with the space that kpt has at the end of its own errors.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/krmfn/krmfn/krmfn/internal/diff"
 	"github.com/krmfn/krmfn/krmfn/internal/report"
-	"github.com/krmfn/krmfn/services/packages"
-	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
 // finish ends a render: it writes what is to be written, and reports. It returns the error that the command ends with.

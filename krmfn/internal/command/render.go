@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/kptfile"
-	"github.com/krmfn/krmfn/services/packages"
-	"github.com/krmfn/krmfn/services/process"
+	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/render"
-	"github.com/krmfn/krmfn/services/runtime"
+	"github.com/krmfn/krmfn/services/render/kptfile"
+	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
 // maxExecTime is how long a function that is a command line may run, as in kpt.

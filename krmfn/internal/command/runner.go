@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // imagePrefixVariable is the environment variable that gives --image-prefix another default; kpt reads it too.
@@ -32,7 +32,7 @@ type runnerFlags struct {
 // addRunnerFlags adds the flags of commands that evaluate functions.
 func (c *command) addRunnerFlags(flags *pflag.FlagSet) *runnerFlags {
 	f := addAddressFlags(flags, "address of a function runner, host:port; without it an embedded one is started (also --function-runner)")
-	prefix := cmp.Or(c.getenv(imagePrefixVariable), image.CatalogPrefix)
+	prefix := cmp.Or(c.getenv(imagePrefixVariable), reference.CatalogPrefix)
 	flags.BoolVar(&f.builtin, "builtin", false, "evaluate the curated functions in this process, without a function runner")
 	flags.StringVar(&f.imagePrefix, "image-prefix", prefix, "what is put before images that have no slash; $"+imagePrefixVariable+" changes the default")
 	flags.BoolVar(&f.strictVersions, "strict-versions", false, "refuse tags that are not those of the curated function's own version")
@@ -74,7 +74,7 @@ func (f *runnerFlags) validate() error {
 	case f.timeout < 0:
 		return &usageError{fmt.Errorf("--timeout is %v, want 0 or more", f.timeout)}
 	}
-	if err := image.ValidatePrefix(f.imagePrefix); err != nil {
+	if err := reference.ValidatePrefix(f.imagePrefix); err != nil {
 		return &usageError{err}
 	}
 	return nil

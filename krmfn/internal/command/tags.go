@@ -6,8 +6,8 @@ package command
 import (
 	"time"
 
-	"github.com/krmfn/krmfn/services/imagetags"
-	"github.com/krmfn/krmfn/services/registry"
+	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/services/images/tags"
 	"github.com/krmfn/krmfn/services/render"
 )
 
@@ -21,5 +21,5 @@ func (f *runnerFlags) tags() (_ render.TagLister, done func()) {
 	if f.address != "" {
 		return client, client.Close
 	}
-	return imagetags.WithBuiltin(client, f.imagePrefix), client.Close
+	return tags.WithBuiltin(client, f.imagePrefix), client.Close
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/krmfn/krmfn/krmfn/internal/report"
-	"github.com/krmfn/krmfn/services/version"
+	"github.com/krmfn/krmfn/services/server/version"
 )
 
 // versionDocument is what --output json prints of versions.

@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
-	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/render/packages"
 )
 
 const devNull = "/dev/null"

@@ -13,7 +13,7 @@ import (
 
 	"github.com/krmfn/krmfn/krmfn/internal/diff"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
-	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/render/packages"
 )
 
 var changes = []packages.Change{

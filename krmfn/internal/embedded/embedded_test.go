@@ -20,8 +20,8 @@ import (
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/functions"
-	"github.com/krmfn/krmfn/services/image"
-	"github.com/krmfn/krmfn/services/runtime"
+	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
 // The test's program is what the runner starts as functions.
@@ -86,8 +86,8 @@ func TestEvaluate(t *testing.T) {
 	t.Parallel()
 	evaluator := start(t, config(t))
 	for _, ref := range []string{
-		"set-labels", "set-labels:v9", "mirror.io/fns/set-labels:v1", image.CatalogPrefix + "/set-labels@sha256:" + strings.Repeat("ab", 32),
-		image.FormerCatalogPrefix + "/set-labels:unstable",
+		"set-labels", "set-labels:v9", "mirror.io/fns/set-labels:v1", reference.CatalogPrefix + "/set-labels@sha256:" + strings.Repeat("ab", 32),
+		reference.FormerCatalogPrefix + "/set-labels:unstable",
 	} {
 		resp, err := evaluator.Evaluate(t.Context(), evaluation.Request{Image: ref, ResourceList: []byte(list)})
 		if err != nil || resp.Report.GetFailure() != nil {
@@ -132,7 +132,7 @@ func TestStrictVersions(t *testing.T) {
 	evaluator := start(t, c)
 	f, _ := functions.Lookup("set-labels")
 	for tag, known := range map[string]bool{f.Version: true, "v9.9": false, "latest": false} {
-		_, err := evaluator.Evaluate(t.Context(), evaluation.Request{Image: image.CatalogPrefix + "/set-labels:" + tag, ResourceList: []byte(list)})
+		_, err := evaluator.Evaluate(t.Context(), evaluation.Request{Image: reference.CatalogPrefix + "/set-labels:" + tag, ResourceList: []byte(list)})
 		if known != (err == nil) || !known && !errors.As(err, new(*evaluation.NotFoundError)) {
 			t.Errorf("tag %s: got error %v", tag, err)
 		}

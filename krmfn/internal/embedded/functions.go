@@ -10,7 +10,7 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/runner"
 	"github.com/krmfn/krmfn/services/functions"
-	"github.com/krmfn/krmfn/services/image"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Implementation says, for people, what evaluates a curated function.
@@ -35,7 +35,7 @@ func install(dir string, c Config) ([]runner.Function, error) {
 // images are the references that a function answers to: those of the catalog under either of its prefixes, and the short
 // name. With strict they have the tags of the function's own version.
 func images(f functions.Function, strict bool) []string {
-	names := []string{f.Name, image.CatalogPrefix + "/" + f.Name, image.FormerCatalogPrefix + "/" + f.Name}
+	names := []string{f.Name, reference.CatalogPrefix + "/" + f.Name, reference.FormerCatalogPrefix + "/" + f.Name}
 	if !strict {
 		return names
 	}

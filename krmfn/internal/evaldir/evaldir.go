@@ -13,9 +13,9 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/kptfile"
-	"github.com/krmfn/krmfn/services/packages"
-	"github.com/krmfn/krmfn/services/resource"
+	"github.com/krmfn/krmfn/services/render/kptfile"
+	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // Directory is a directory that has been read.

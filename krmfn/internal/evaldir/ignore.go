@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmfn/krmfn/services/kptfile"
-	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/render/kptfile"
+	"github.com/krmfn/krmfn/services/render/packages"
 )
 
 // list lists the files, without the packages below that a package above ignores.

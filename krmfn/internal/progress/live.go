@@ -10,7 +10,7 @@ import (
 
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
 	"github.com/krmfn/krmfn/services/render"
-	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
 const (

@@ -26,7 +26,7 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/render"
-	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

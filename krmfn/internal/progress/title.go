@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
-	"github.com/krmfn/krmfn/services/image"
-	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
 // shortTitle is what a function is called where there is little room: its name and tag.
@@ -19,7 +19,7 @@ func shortTitle(f *renderstatus.Function) string {
 
 // ShortImage returns an image without the prefix of the catalog.
 func ShortImage(ref string) string {
-	for _, prefix := range []string{image.CatalogPrefix, image.FormerCatalogPrefix} {
+	for _, prefix := range []string{reference.CatalogPrefix, reference.FormerCatalogPrefix} {
 		if name, ok := strings.CutPrefix(ref, prefix+"/"); ok {
 			return name
 		}

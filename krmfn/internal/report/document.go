@@ -10,8 +10,8 @@ import (
 	"io"
 
 	"github.com/krmfn/krmfn/krmfn/internal/diff"
-	"github.com/krmfn/krmfn/services/packages"
-	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
 // Document is what --output json prints of a render or an evaluation.

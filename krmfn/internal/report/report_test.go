@@ -17,8 +17,8 @@ import (
 
 	"github.com/krmfn/krmfn/krmfn/internal/report"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
-	"github.com/krmfn/krmfn/services/packages"
-	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
 func functions() []renderstatus.Function {

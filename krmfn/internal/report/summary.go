@@ -11,8 +11,8 @@ import (
 
 	"github.com/krmfn/krmfn/krmfn/internal/progress"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
-	"github.com/krmfn/krmfn/services/packages"
-	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
 // Summary writes a table of the functions: which package each is of where there are several, what ran it, how long it took,

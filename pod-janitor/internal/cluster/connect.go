@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/krmfn/krmfn/services/version"
+	"github.com/krmfn/krmfn/services/server/version"
 )
 
 // Connect adds the clients to a Config: of the cluster that a kubeconfig file names; without one, of that of KUBECONFIG, the

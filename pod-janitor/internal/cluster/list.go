@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
-	"github.com/krmfn/krmfn/services/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 // pageSize is how many objects the API server is asked for at once.

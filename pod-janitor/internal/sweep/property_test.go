@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
-	"github.com/krmfn/krmfn/services/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 // draw picks a time around now, most of them where decisions change.

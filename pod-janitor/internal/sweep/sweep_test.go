@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
-	"github.com/krmfn/krmfn/services/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 // decided returns what was decided on: "delete Pod a: expired", "tell of Pod b: stuck".

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/mod/sumdb/dirhash"
 
-	"github.com/krmfn/krmfn/services/packages"
+	"github.com/krmfn/krmfn/services/render/packages"
 )
 
 // hash returns what go.sum files have for a tree of files. The error says that a path has a line break.

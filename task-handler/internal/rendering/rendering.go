@@ -10,9 +10,9 @@ import (
 	"fmt"
 
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/packages"
 	"github.com/krmfn/krmfn/services/render"
-	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
 // Request asks for one package to be rendered once.

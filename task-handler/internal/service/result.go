@@ -12,7 +12,7 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
-	"github.com/krmfn/krmfn/services/renderstatus"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 )
 

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
-	"github.com/krmfn/krmfn/services/packages"
 	"github.com/krmfn/krmfn/services/render"
+	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 )
 

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/krmfn/krmfn/services/logging"
+	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 // harness is a server of a shell script as the pod's function, and a connection to it.

@@ -6,8 +6,8 @@ package server
 import (
 	"testing"
 
-	"github.com/krmfn/krmfn/services/flags"
-	"github.com/krmfn/krmfn/services/flags/flagstest"
+	"github.com/krmfn/krmfn/services/server/flags"
+	"github.com/krmfn/krmfn/services/server/flags/flagstest"
 )
 
 const reference = "../../../docs/wrapper-server.md"

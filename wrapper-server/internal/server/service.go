@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/wrapperapi"
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
 )
 

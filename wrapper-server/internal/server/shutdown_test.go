@@ -21,7 +21,7 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
-	"github.com/krmfn/krmfn/services/wrapperapi"
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
 // From the first moment of a shutdown new evaluations are refused, on either service and on new connections too, health

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/logging"
+	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -22,7 +22,7 @@ import (
 
 var goBuild = []string{
 	"CGO_ENABLED=0", "go", "build", "-trimpath", "-buildvcs=false",
-	"-ldflags", "-s -w -X github.com/krmfn/krmfn/services/version.release=none", "-tags", "grpcnotrace",
+	"-ldflags", "-s -w -X github.com/krmfn/krmfn/services/server/version.release=none", "-tags", "grpcnotrace",
 }
 
 func TestSingleImage(t *testing.T) {
@@ -144,11 +144,11 @@ func options(t *testing.T, tag string) release.Options {
 	for file, content := range map[string]string{
 		"versions.yaml": "chart: v0.1.0\nimages: {krmfn: v0.1.0, wrapper-server: v0.1.1}\ngo: " +
 			strings.TrimPrefix(runtime.Version(), "go") + "\n",
-		"charts/krmfn/Chart.yaml":  "apiVersion: v2\nname: krmfn\nversion: 0.1.0\nappVersion: dev\n",
-		"charts/krmfn/values.yaml": "image:\n  tags: {}\n",
-		"go.mod":                   "module github.com/krmfn/krmfn/services\n\ngo 1.26.0\n",
-		"version/version.go":       "package version\n\nvar release string\n\nfunc Version() string { return release }\n",
-		"wrapper-server/main.go": "package main\n\nimport \"github.com/krmfn/krmfn/services/version\"\n\n" +
+		"charts/krmfn/Chart.yaml":   "apiVersion: v2\nname: krmfn\nversion: 0.1.0\nappVersion: dev\n",
+		"charts/krmfn/values.yaml":  "image:\n  tags: {}\n",
+		"go.mod":                    "module github.com/krmfn/krmfn/services\n\ngo 1.26.0\n",
+		"server/version/version.go": "package version\n\nvar release string\n\nfunc Version() string { return release }\n",
+		"wrapper-server/main.go": "package main\n\nimport \"github.com/krmfn/krmfn/services/server/version\"\n\n" +
 			"func main() { println(version.Version()) }\n",
 	} {
 		write(t, filepath.Join(root, file), content)

@@ -1,0 +1,77 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/resourcelist"
+)
+
+// Function is a function that a program provides. It is an evaluation.Evaluator that runs the program once for each
+// request, whatever image the request names.
+type Function struct {
+	// Runner runs the program.
+	Runner *Runner
+	// Command is the program.
+	Command Command
+	// Evaluator and Implementation go into the reports.
+	Evaluator      evaluationv1.Evaluator
+	Implementation string
+}
+
+// Evaluate runs the program with the request's ResourceList. Its output is checked to be a ResourceList and its results
+// are read, on failure too. It never returns an error.
+func (f *Function) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+	command := f.Command
+	command.MaxStdout = req.MaxOutput
+	outcome, err := f.Runner.Run(ctx, command, req.ResourceList)
+	report := &evaluationv1.Evaluation{
+		Image:              req.Image,
+		Evaluator:          f.Evaluator,
+		Implementation:     f.Implementation,
+		ExitCode:           int32(outcome.ExitCode), //nolint:gosec // exit codes are -1 to 255
+		Stderr:             outcome.Stderr,
+		StderrDroppedBytes: outcome.StderrDropped,
+		Timings: &evaluationv1.Timings{
+			Start: durationpb.New(outcome.Start), Execute: durationpb.New(outcome.Execute),
+		},
+	}
+	if err != nil {
+		return evaluation.Failed(report, runFailure(ctx, err), err.Error()), nil
+	}
+	results, err := resourcelist.Results(outcome.Stdout)
+	report.Results = results
+	switch {
+	case outcome.Signal != 0:
+		message := fmt.Sprintf("signal: %v", outcome.Signal)
+		return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_SIGNAL, message), nil
+	case outcome.ExitCode != 0:
+		message := fmt.Sprintf("exit status %d", outcome.ExitCode)
+		return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, message), nil
+	case err != nil:
+		return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID, err.Error()), nil
+	}
+	return evaluation.Response{ResourceList: outcome.Stdout, Report: report}, nil
+}
+
+// runFailure says which kind of failure an error of Run is.
+func runFailure(ctx context.Context, err error) evaluationv1.FailureReason {
+	switch {
+	case errors.As(err, new(*StartError)):
+		return evaluationv1.FailureReason_FAILURE_REASON_START
+	case errors.As(err, new(*OutputTooLargeError)):
+		return evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_TOO_LARGE
+	case errors.Is(ctx.Err(), context.Canceled):
+		return evaluationv1.FailureReason_FAILURE_REASON_CANCELED
+	default:
+		return evaluationv1.FailureReason_FAILURE_REASON_DEADLINE
+	}
+}

@@ -1,0 +1,162 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	apiVersion = "krmfn.dev/v1alpha1"
+	kind       = "ImagePolicy"
+	// MaxSize is the most bytes of a policy. A ConfigMap can have no more, together with what else is in it.
+	MaxSize = 1000 << 10
+)
+
+// file is a policy as it is written.
+type file struct {
+	APIVersion   string        `json:"apiVersion"`
+	Kind         string        `json:"kind"`
+	Allow        *[]entry      `json:"allow"`
+	FloatingTags *floatingTags `json:"floatingTags"`
+}
+
+type entry struct {
+	Prefix     *string `json:"prefix"`
+	Repository *string `json:"repository"`
+	Digest     *string `json:"digest"`
+}
+
+// Parse reads a policy, one YAML document:
+//
+//	apiVersion: krmfn.dev/v1alpha1
+//	kind: ImagePolicy
+//	allow:                 # left out: every image is permitted; an empty list: none is
+//	  - prefix: ghcr.io/kptdev/krm-functions-catalog   # whole path elements
+//	  - repository: r.io/team/fn
+//	    digest: sha256:…   # all fields of an entry must match
+//	floatingTags: allow    # or warn, or refuse; default allow
+//
+// A reference floats that has neither a digest nor a full version (v1.2.3, with or without pre-release) for its tag. The
+// errors, one line, name the field: unknown ones and ones without a value are refused.
+func Parse(text []byte) (*Policy, error) {
+	f, err := read(text)
+	if err != nil {
+		return nil, errors.New("image policy: " + strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	p := &Policy{floating: floatingAllow}
+	if f.FloatingTags != nil {
+		p.floating = *f.FloatingTags
+	}
+	switch p.floating {
+	case floatingAllow, floatingWarn, floatingRefuse:
+	default:
+		return nil, fmt.Errorf("image policy: floatingTags is %q, want allow, warn or refuse", p.floating)
+	}
+	if f.Allow == nil {
+		return p, nil
+	}
+	p.restricted = true
+	for i, e := range *f.Allow {
+		r, err := e.rule()
+		if err != nil {
+			return nil, fmt.Errorf("image policy: allow[%d]: %w", i, err)
+		}
+		p.rules = append(p.rules, r)
+	}
+	return p, nil
+}
+
+func read(text []byte) (f file, err error) {
+	if len(text) > MaxSize {
+		return f, fmt.Errorf("it has more than %d bytes", MaxSize)
+	}
+	if err := checkSingle(text); err != nil {
+		return f, err
+	}
+	content, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return f, err
+	}
+	strict, err := json.UnmarshalStrict(content, &f)
+	if err != nil {
+		return f, err
+	}
+	if len(strict) > 0 {
+		return f, strict[0]
+	}
+	if f.APIVersion != apiVersion || f.Kind != kind {
+		return f, fmt.Errorf("it has apiVersion %q and kind %q: want %s and %s", f.APIVersion, f.Kind, apiVersion, kind)
+	}
+	var values any
+	if err := stdjson.Unmarshal(content, &values); err != nil {
+		return f, err
+	}
+	return f, checkValues(values, "")
+}
+
+// checkSingle refuses further documents, which would not be in force.
+func checkSingle(text []byte) error {
+	decoder := yamlv3.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(new(yamlv3.Node)); errors.Is(err, io.EOF) {
+		return errors.New("it is empty: give it apiVersion and kind")
+	} else if err != nil {
+		return err
+	}
+	if err := decoder.Decode(new(yamlv3.Node)); !errors.Is(err, io.EOF) {
+		return errors.New("it has more than one document: put all rules into one")
+	}
+	return nil
+}
+
+// checkValues refuses fields without a value: to take an allow whose entries have all been commented out for one that was
+// left out would permit everything.
+func checkValues(value any, place string) error {
+	switch value := value.(type) {
+	case nil:
+		return fmt.Errorf("%s has no value: give it one, [] for an empty list, or leave it out", strings.TrimPrefix(place, "."))
+	case map[string]any:
+		for key, field := range value {
+			if err := checkValues(field, place+"."+key); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for i, item := range value {
+			if err := checkValues(item, fmt.Sprintf("%s[%d]", place, i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e *entry) rule() (r rule, err error) {
+	if e.Prefix == nil && e.Repository == nil && e.Digest == nil {
+		return r, errors.New("it is empty: set prefix, repository or digest")
+	}
+	if e.Prefix != nil {
+		if r.prefix, err = normalPrefix(*e.Prefix); err != nil {
+			return r, err
+		}
+	}
+	if e.Repository != nil {
+		if r.repository, err = normalRepository(*e.Repository); err != nil {
+			return r, err
+		}
+	}
+	if e.Digest != nil {
+		r.digest, err = *e.Digest, checkDigest(*e.Digest)
+	}
+	return r, err
+}

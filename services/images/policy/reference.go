@@ -1,0 +1,93 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	distribution "github.com/distribution/reference"
+
+	"github.com/krmfn/krmfn/services/images/reference"
+)
+
+// parsed is a reference as container runtimes read it.
+type parsed struct {
+	// reference is what was given; repository has its registry, and all elements of its path.
+	reference, repository string
+	// tag and digest are empty where there is none.
+	tag, digest string
+}
+
+// parse reads a reference. The error is a *RefusedError: what cannot be read is not permitted.
+func parse(ref string) (parsed, error) {
+	named, err := distribution.ParseNormalizedNamed(ref)
+	if err != nil {
+		return parsed{}, &RefusedError{ref, "it is no valid reference: want REGISTRY/PATH:TAG, or @DIGEST, with the path in small letters"}
+	}
+	p := parsed{reference: ref, repository: named.Name()}
+	if tagged, ok := named.(distribution.Tagged); ok {
+		p.tag = tagged.Tag()
+	}
+	if digested, ok := named.(distribution.Digested); ok {
+		p.digest = digested.Digest().String()
+	}
+	return p, nil
+}
+
+func (p *parsed) tagOrDefault() string {
+	if p.tag == "" {
+		return reference.DefaultTag
+	}
+	return p.tag
+}
+
+// floats tells whether the reference may mean another image tomorrow: it has no digest, and no full version.
+func (p *parsed) floats() bool {
+	if p.digest != "" {
+		return false
+	}
+	_, err := semver.StrictNewVersion(strings.TrimPrefix(p.tag, "v"))
+	return err != nil
+}
+
+// hasPrefix tells whether a repository begins with the elements of a prefix, or has no others.
+func hasPrefix(repository, prefix string) bool {
+	rest, ok := strings.CutPrefix(repository, prefix)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// normalPrefix returns a prefix as repositories begin with it.
+func normalPrefix(prefix string) (string, error) {
+	if err := reference.ValidatePrefix(prefix); err != nil || prefix == "" {
+		return "", fmt.Errorf("prefix %q is no path of a registry", prefix)
+	}
+	// With one element it could be an official image of Docker Hub, which has one more in front.
+	const below = "/team/function"
+	named, err := distribution.ParseNormalizedNamed(strings.TrimRight(prefix, "/") + below)
+	if err != nil {
+		return "", fmt.Errorf("prefix %q is no path of a registry: %w", prefix, err)
+	}
+	return strings.TrimSuffix(named.Name(), below), nil
+}
+
+// normalRepository returns a repository as references have it.
+func normalRepository(repository string) (string, error) {
+	named, err := distribution.ParseNormalizedNamed(repository)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("repository %q is not valid: %w", repository, err)
+	case !distribution.IsNameOnly(named):
+		return "", fmt.Errorf("repository %q has a tag or a digest: leave it out, or set digest", repository)
+	}
+	return named.Name(), nil
+}
+
+func checkDigest(digest string) error {
+	if _, err := distribution.Parse("function@" + digest); err != nil {
+		return fmt.Errorf("digest %q is not valid: want sha256: and 64 hexadecimal digits in small letters", digest)
+	}
+	return nil
+}

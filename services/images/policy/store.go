@@ -1,0 +1,80 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"reflect"
+	"sync"
+	"sync/atomic"
+)
+
+// Store has the policy that is in force. It may be used by any number of goroutines at once.
+type Store struct {
+	file   string
+	log    *slog.Logger
+	policy atomic.Pointer[Policy]
+
+	mu sync.Mutex
+	// trouble is the latest that was logged, so that a recheck does not repeat it.
+	trouble string
+}
+
+// NewStore returns the policy of a file. A file that is missing or wrong is an error: nothing would be enforced, and nobody
+// would notice.
+func NewStore(file string, log *slog.Logger) (*Store, error) {
+	policy, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{file: file, log: log}
+	s.policy.Store(policy)
+	s.log.Info("image policy loaded", "file", file, "rules", len(policy.rules), "floating_tags", string(policy.floating))
+	return s, nil
+}
+
+// Policy returns the policy that is in force.
+func (s *Store) Policy() *Policy { return s.policy.Load() }
+
+// Load reads the file again and tells whether that has changed anything. A file that is wrong by now, or gone, leaves in
+// force what was, and is logged once.
+func (s *Store) Load() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	policy, err := readFile(s.file)
+	if err != nil {
+		if s.trouble != err.Error() {
+			s.trouble = err.Error()
+			s.log.Error("the image policy cannot be loaded, the one before stays in force", "file", s.file, "err", err)
+		}
+		return false
+	}
+	s.trouble = ""
+	if reflect.DeepEqual(policy, s.policy.Load()) {
+		return false
+	}
+	s.policy.Store(policy)
+	s.log.Info("image policy loaded", "file", s.file, "rules", len(policy.rules), "floating_tags", string(policy.floating))
+	return true
+}
+
+func readFile(file string) (*Policy, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the image policy: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the image policy: %w", err)
+	}
+	policy, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return policy, nil
+}

@@ -1,0 +1,72 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/krmfn/krmfn/services/images/policy"
+)
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// At start a policy must be there; later a broken file leaves in force what was, and trouble is told of once.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	for _, text := range []string{"", head + "allow: no\n"} {
+		if text != "" {
+			write(t, file, text)
+		}
+		if _, err := policy.NewStore(file, logger); err == nil || !strings.Contains(err.Error(), file) {
+			t.Fatalf("starts with %q: %v", text, err)
+		}
+	}
+	write(t, file, head+"allow: []\n")
+	s, err := policy.NewStore(file, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func(want, permitted bool, logged string, times int) {
+		t.Helper()
+		if got := s.Load(); got != want {
+			t.Errorf("Load has changed something: %v, want %v", got, want)
+		}
+		if err := s.Policy().Refused("r.io/x"); (err == nil) != permitted {
+			t.Errorf("r.io/x: %v", err)
+		}
+		if n := strings.Count(log.String(), logged); n != times {
+			t.Errorf("%q was logged %d times, want %d, in:\n%s", logged, n, times, &log)
+		}
+	}
+	load(false, false, "image policy loaded", 1)
+	write(t, file, head+"allow: [{prefix: r.io}]\n")
+	load(true, true, "image policy loaded", 2)
+	write(t, file, head+"# the same\nallow: [{prefix: r.io/}]\n")
+	load(false, true, "image policy loaded", 2)
+	write(t, file, head+"alow: []\n")
+	load(false, true, "alow", 1)
+	load(false, true, "alow", 1)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	load(false, true, "no such file", 1)
+	write(t, file, head+"alow: []\n")
+	// Trouble that comes again is told of again.
+	load(false, true, "alow", 2)
+	write(t, file, head+"allow: []\n")
+	load(true, false, "image policy loaded", 3)
+}

@@ -1,0 +1,62 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reference
+
+import (
+	"fmt"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/distribution/reference"
+)
+
+// ForFunction returns the reference that a Kptfile's function means by its fields image and tag: resolved with the
+// prefix; with tag in place of any tag and digest of the image, where tag is not empty; with the default tag where it
+// has neither tag nor digest.
+//
+// Errors: image or tag is outside the grammar, or tag is a version constraint, which takes a registry to resolve; see
+// FunctionConstraint.
+func ForFunction(name, tag, prefix string) (string, error) {
+	ref, err := Resolve(name, prefix)
+	if err != nil {
+		return "", err
+	}
+	if tag != "" {
+		return withTag(ref, tag)
+	}
+	if err := Validate(ref); err != nil {
+		return "", err
+	}
+	if _, has, digest := Split(ref); has == "" && digest == "" {
+		return ref + ":" + DefaultTag, nil
+	}
+	return ref, nil
+}
+
+// withTag replaces tag and digest. Like kpt, it spells the repository out: "alpine" becomes "docker.io/library/alpine".
+func withTag(ref, tag string) (string, error) {
+	named, err := reference.ParseNormalizedNamed(ref)
+	if err != nil {
+		return "", fmt.Errorf("function image reference %q is invalid: %w", ref, err)
+	}
+	if isConstraint(tag) {
+		return "", fmt.Errorf("`function.tag` %q of image %q is a version constraint, which cannot be resolved without a "+
+			"registry: give an exact tag", tag, ref)
+	}
+	tagged, err := reference.WithTag(reference.TrimNamed(named), tag)
+	if err != nil {
+		return "", fmt.Errorf("`function.tag` %q must be a valid image tag: must start with an alphanumeric character "+
+			"or underscore, followed by at most 127 alphanumeric characters, underscores, periods, or dashes", tag)
+	}
+	return tagged.String(), nil
+}
+
+// isConstraint tells a semantic version constraint from a tag. An exact version, which would also be read as a
+// constraint, is a tag.
+func isConstraint(tag string) bool {
+	if _, err := semver.NewVersion(tag); err == nil {
+		return false
+	}
+	_, err := semver.NewConstraint(tag)
+	return err == nil
+}

@@ -1,0 +1,215 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package registry_test
+
+import (
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/services/images/registry"
+)
+
+const ref = "r.io/team/fn:v1"
+
+// bench is a cache in a bubble of time.
+type bench struct {
+	*testing.T
+	*registry.Cache
+	source *source
+	log    *log
+}
+
+// timed runs a test in a bubble of time.
+func timed(t *testing.T, test func(b bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := bench{T: t, source: &source{digest: "sha256:one"}, log: &log{}}
+		b.Cache = registry.NewCache(t.Context(), b.source, registry.CacheOptions{Log: slog.New(b.log)})
+		defer b.Close()
+		test(b)
+	})
+}
+
+// resolves expects a digest after some time, with so many questions to the registry.
+func (b bench) resolves(want string, after time.Duration, questions int) {
+	b.Helper()
+	begin := time.Now()
+	got, err := b.Resolve(b.Context(), ref)
+	took := time.Since(begin)
+	synctest.Wait()
+	if asked := b.source.count(); got != want || err != nil || took != after || asked != questions {
+		b.Errorf("Resolve = %q, %v after %s and %d questions; want %q after %s and %d", got, err, took, asked, want, after, questions)
+	}
+}
+
+func (b bench) logged(want ...string) {
+	b.Helper()
+	if diff := cmp.Diff(want, b.log.taken()); diff != "" {
+		b.Errorf("log: %s", diff)
+	}
+}
+
+func TestTagIsKnownForItsTTL(t *testing.T) {
+	t.Parallel()
+	timed(t, func(b bench) {
+		b.resolves("sha256:one", 0, 1)
+		b.source.set("sha256:two", nil, 0)
+		time.Sleep(5*time.Minute - time.Nanosecond)
+		b.resolves("sha256:one", 0, 0)
+		time.Sleep(time.Nanosecond)
+		// Refreshed behind the caller's back.
+		b.resolves("sha256:one", 0, 1)
+		b.resolves("sha256:two", 0, 0)
+		b.logged("image tag has moved")
+		b.source.set("sha256:three", nil, time.Second)
+		time.Sleep(10 * time.Minute)
+		// Too old to be served unasked.
+		b.resolves("sha256:three", time.Second, 1)
+		b.resolves("sha256:three", 0, 0)
+		b.logged("image tag has moved")
+	})
+}
+
+func TestOneRefreshAtATime(t *testing.T) {
+	t.Parallel()
+	timed(t, func(b bench) {
+		b.resolves("sha256:one", 0, 1)
+		b.source.set("sha256:two", nil, time.Second)
+		time.Sleep(5 * time.Minute)
+		b.resolves("sha256:one", 0, 1)
+		b.resolves("sha256:one", 0, 0)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		b.resolves("sha256:two", 0, 0)
+	})
+}
+
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	timed(t, func(b bench) {
+		b.Seed(ref, "sha256:seed")
+		b.resolves("sha256:seed", 0, 1)
+		b.resolves("sha256:one", 0, 0)
+		b.Seed(ref, "sha256:older")
+		b.resolves("sha256:one", 0, 0)
+		b.Seed("r.io/x@"+digest, "sha256:other")
+		if got, err := b.Resolve(b.Context(), "r.io/x@"+digest); got != digest || err != nil {
+			b.Errorf("Resolve of a digest = %q, %v", got, err)
+		}
+	})
+}
+
+func TestImages(t *testing.T) {
+	t.Parallel()
+	timed(t, func(b bench) {
+		for _, tag := range []string{"v1", "latest", "v1"} {
+			got, err := b.Image(b.Context(), "r.io/team/fn:"+tag, digest)
+			want := registry.Image{Reference: "r.io/team/fn:" + tag, Digest: digest, Command: []string{"/fn"}}
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				b.Errorf("Image: %v; %s", err, diff)
+			}
+		}
+		time.Sleep(1000 * time.Hour)
+		_, _ = b.Image(b.Context(), ref, digest)
+		if diff := cmp.Diff([]string{"r.io/team/fn@" + digest}, b.source.asked); diff != "" {
+			b.Errorf("questions: %s", diff)
+		}
+		// The same bytes elsewhere may not be for everyone.
+		_, _ = b.Image(b.Context(), "r.io/other/fn:v1", digest)
+		if asked := b.source.count(); asked != 2 {
+			b.Errorf("%d questions; want 2", asked)
+		}
+		for range 3 {
+			if _, err := b.Image(b.Context(), "r.io/panics:v1", digest); err == nil || !strings.Contains(err.Error(), "panicked: out of") {
+				b.Errorf("Image: %v; want what it panicked with", err)
+			}
+		}
+	})
+}
+
+func TestOldestTagsGo(t *testing.T) {
+	t.Parallel()
+	s := &source{digest: "sha256:one"}
+	c := registry.NewCache(t.Context(), s, registry.CacheOptions{Size: 2})
+	defer c.Close()
+	for _, tag := range []string{"a", "b", "a", "c", "a", "b"} {
+		if _, err := c.Resolve(t.Context(), "r.io/fn:"+tag); err != nil {
+			t.Error(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"r.io/fn:a", "r.io/fn:b", "r.io/fn:c", "r.io/fn:b"}, s.asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestInvalidDigestIsNotAsked(t *testing.T) {
+	t.Parallel()
+	timed(t, func(b bench) {
+		if got, err := b.Resolve(b.Context(), "r.io/x@sha256:12"); err == nil {
+			b.Errorf("Resolve = %q; want an error", got)
+		}
+		if asked := b.source.count(); asked != 0 {
+			b.Errorf("%d questions; want none", asked)
+		}
+	})
+}
+
+// The cache over the client over a registry: concurrent callers, a moved tag, one that is deleted, an outage.
+func TestCacheOfARegistry(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	one := s.push(t, "v1", newImage(t, "", runs("/one")))
+	c := registry.NewCache(t.Context(), s.client(registry.Options{}), registry.CacheOptions{TTL: 1, Patience: time.Minute, FailureTTL: 1})
+	defer c.Close()
+	var callers sync.WaitGroup
+	for range 20 {
+		callers.Go(func() {
+			if got, err := c.Image(t.Context(), s.ref("v1"), one); err != nil || got.Command[0] != "/one" {
+				t.Errorf("Image = %+v, %v", got, err)
+			}
+		})
+	}
+	callers.Wait()
+	if diff := cmp.Diff([]string{"GET", "GET manifests/sha256", "GET blobs/sha256"}, s.asked()); diff != "" {
+		t.Errorf("requests of 20 callers: %s", diff)
+	}
+	resolve := func(want string) {
+		t.Helper()
+		if got, err := c.Resolve(t.Context(), s.ref("v1")); err != nil || got != want {
+			t.Errorf("Resolve = %q, %v; want %q", got, err, want)
+		}
+	}
+	resolve(one)
+	two := s.push(t, "v1", newImage(t, "", runs("/two")))
+	resolve(two)
+	s.answer(always("/v2/", 404, "an ingress without its backend"))
+	resolve(two)
+	s.answer(always("/manifests/", 404, `{"errors":[{"code":"MANIFEST_UNKNOWN","message":"gone"}]}`))
+	if got, err := c.Resolve(t.Context(), s.ref("v1")); kind(err) != "not found" {
+		t.Errorf("Resolve = %q, %v; want a NotFoundError", got, err)
+	}
+}
+
+func BenchmarkResolve(b *testing.B) {
+	c := registry.NewCache(b.Context(), &source{digest: digest}, registry.CacheOptions{})
+	defer c.Close()
+	for name, ref := range map[string]string{"tag": "ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2.0", "digest": "r.io/fn@" + digest} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(p *testing.PB) {
+				for p.Next() {
+					if _, err := c.Resolve(b.Context(), ref); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		})
+	}
+}

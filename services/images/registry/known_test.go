@@ -1,0 +1,190 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package registry_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/krmfn/krmfn/services/images/registry"
+)
+
+func loaded(digest string) []registry.Image {
+	return []registry.Image{{Reference: ref, Digest: digest, Command: []string{"/fn"}}}
+}
+
+// What was loaded needs no registry, also when that is down for long and callers make up references.
+func TestLoadedImagesNeedNoRegistry(t *testing.T) {
+	t.Parallel()
+	timed(t, func(b bench) {
+		b.source.set("", errDown, time.Millisecond)
+		b.Load(loaded("sha256:one"))
+		b.resolves("sha256:one", 0, 1)
+		for i := range 3000 {
+			if _, err := b.Resolve(b.Context(), fmt.Sprintf("r.io/a:%d", i)); err == nil {
+				b.Fatal("a made-up reference is known")
+			}
+		}
+		time.Sleep(24 * time.Hour)
+		got, err := b.Resolve(b.Context(), ref)
+		if got != "sha256:one" || err != nil {
+			b.Errorf("Resolve = %q, %v", got, err)
+		}
+		b.source.count()
+		image, err := b.Image(b.Context(), ref, "sha256:one")
+		if diff := cmp.Diff(loaded("sha256:one")[0], image); diff != "" || err != nil {
+			b.Errorf("Image: %v (-want +got):\n%s", err, diff)
+		}
+		if b.source.count() > 0 {
+			b.Errorf("the registry was asked for an image that is known: %q", b.source.asked)
+		}
+	})
+}
+
+// A file that is loaded again has news for tags whose registry is silent, and none for those that it has just told of.
+func TestLoadAgain(t *testing.T) {
+	t.Parallel()
+	timed(t, func(b bench) {
+		b.Load(loaded("sha256:old"))
+		b.resolves("sha256:old", 0, 1)
+		b.resolves("sha256:one", 0, 0)
+		b.Load(loaded("sha256:two"))
+		b.resolves("sha256:one", 0, 0)
+		b.source.set("", errDown, 0)
+		time.Sleep(6 * time.Minute)
+		b.Load(loaded("sha256:three"))
+		b.resolves("sha256:three", 0, 1)
+	})
+}
+
+// A tag that its registry has lost is not kept for a file's sake.
+func TestLoadedTagIsGone(t *testing.T) {
+	t.Parallel()
+	timed(t, func(b bench) {
+		b.Load(loaded("sha256:old"))
+		b.source.set("", &registry.NotFoundError{Reason: "MANIFEST_UNKNOWN"}, 0)
+		b.resolves("sha256:old", 0, 1)
+		time.Sleep(2 * time.Second)
+		if got, err := b.Resolve(b.Context(), ref); err == nil {
+			b.Errorf("Resolve = %q, want an error", got)
+		}
+	})
+}
+
+func TestImagesAreThoseThatRegistriesToldOf(t *testing.T) {
+	t.Parallel()
+	timed(t, func(b bench) {
+		b.resolves("sha256:one", 0, 1)
+		for _, digest := range []string{"sha256:one", "sha256:two"} {
+			if _, err := b.Image(b.Context(), ref, digest); err != nil {
+				b.Fatal(err)
+			}
+		}
+		var got []string
+		for _, i := range b.Images() {
+			got = append(got, i.Reference+" "+i.Digest)
+		}
+		want := []string{ref + " sha256:one", "r.io/team/fn@sha256:two sha256:two"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			b.Errorf("Images (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestLookupsAreCounted(t *testing.T) {
+	t.Parallel()
+	timed(t, func(b bench) {
+		reader := sdkmetric.NewManualReader()
+		if err := b.Observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")); err != nil {
+			b.Fatal(err)
+		}
+		b.resolves("sha256:one", 0, 1)
+		b.resolves("sha256:one", 0, 0)
+		for range 2 {
+			if _, err := b.Image(b.Context(), ref, "sha256:one"); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.source.set("", errDown, 0)
+		time.Sleep(6 * time.Minute)
+		b.resolves("sha256:one", 0, 2)
+		if _, err := b.Resolve(b.Context(), "r.io/other:v1"); err == nil {
+			b.Error("want an error")
+		}
+		want := map[string]int64{
+			"tag hit": 1, "tag stale": 1, "tag miss": 1, "tag error": 1,
+			"image hit": 1, "image stale": 0, "image miss": 1, "image error": 0, "tag kept": 1, "image kept": 1,
+		}
+		if diff := cmp.Diff(want, read(t, reader)); diff != "" {
+			b.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// read returns the values of the metrics, by kind and result.
+func read(t *testing.T, reader *sdkmetric.ManualReader) map[string]int64 {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]int64{}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		switch data := m.Data.(type) {
+		case metricdata.Sum[int64]:
+			for _, p := range data.DataPoints {
+				kind, _ := p.Attributes.Value("kind")
+				how, _ := p.Attributes.Value("result")
+				values[kind.AsString()+" "+how.AsString()] = p.Value
+			}
+		case metricdata.Gauge[int64]:
+			for _, p := range data.DataPoints {
+				kind, _ := p.Attributes.Value("kind")
+				values[kind.AsString()+" kept"] = p.Value
+			}
+		}
+	}
+	return values
+}
+
+// Callers can make references up. What is kept of them is bounded.
+//
+//nolint:paralleltest // it measures the heap, which is everybody's
+func TestManyReferencesTakeBoundedMemory(t *testing.T) {
+	const distinct, most = 10_000, 16 << 20
+	source := &source{digest: "sha256:one"}
+	cache := registry.NewCache(t.Context(), source, registry.CacheOptions{})
+	defer cache.Close()
+	before := heap()
+	for i := range distinct {
+		ref := fmt.Sprintf("r.io/team-%d/fn:v1", i)
+		digest, err := cache.Resolve(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := cache.Image(t.Context(), ref, digest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	source.asked = nil
+	if grown := heap() - before; grown > most {
+		t.Errorf("%d references take %d bytes, want at most %d", distinct, grown, most)
+	}
+	if n := len(cache.Images()); n != 1024 {
+		t.Errorf("%d images are kept, want 1024", n)
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}

@@ -1,0 +1,200 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tags_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/krmfn/krmfn/services/images/tags"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// source answers with what is set; it counts, and takes as long as is set.
+type source struct {
+	mu    sync.Mutex
+	tags  []string
+	err   error
+	takes time.Duration
+	asked []string
+}
+
+func (s *source) Tags(ctx context.Context, repository string) ([]string, error) {
+	s.mu.Lock()
+	s.asked = append(s.asked, repository)
+	takes := s.takes
+	s.mu.Unlock()
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tags, s.err
+}
+
+func (s *source) set(takes time.Duration, err error, tags ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.takes, s.err, s.tags = takes, err, tags
+}
+
+func (s *source) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asked)
+}
+
+func TestCache(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := &source{}
+		c := tags.NewCache(s, tags.CacheOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		down := errors.New("down")
+		check := func(what string, err error, asked int, takes time.Duration, want ...string) {
+			t.Helper()
+			begin := time.Now()
+			got, gotErr := c.Tags(t.Context(), "r.io/x")
+			if diff := cmp.Diff(want, got); diff != "" || !errors.Is(gotErr, err) || s.count() != asked || time.Since(begin) != takes {
+				t.Errorf("%s: %v, asked %d times, took %v (-want +got):\n%s", what, gotErr, s.count(), time.Since(begin), diff)
+			}
+		}
+		s.set(time.Second, down)
+		check("failure", down, 1, time.Second)
+		check("failure of a moment ago", down, 1, 0)
+		time.Sleep(11 * time.Second)
+		s.set(time.Second, nil, "v1")
+		check("first", nil, 2, time.Second, "v1")
+		s.set(time.Second, nil, "v2")
+		time.Sleep(5*time.Minute - 2*time.Second)
+		check("known", nil, 2, 0, "v1")
+		time.Sleep(3 * time.Second)
+		check("old", nil, 3, time.Second, "v2")
+		time.Sleep(6 * time.Minute)
+		s.set(time.Minute, nil, "v3")
+		check("no patience", nil, 4, 2*time.Second, "v2")
+		check("outage", nil, 4, 0, "v2")
+		time.Sleep(11 * time.Second)
+		s.set(0, down)
+		check("stale", nil, 5, 0, "v2")
+		if n := strings.Count(log.String(), "cannot be listed"); n != 1 {
+			t.Errorf("one outage is logged %d times:\n%s", n, &log)
+		}
+		time.Sleep(11 * time.Second)
+		s.set(0, nil, "v3")
+		check("over", nil, 6, 0, "v3")
+	})
+}
+
+// Callers share one question, and one who leaves takes nobody along.
+func TestCacheAsksOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &source{}
+		s.set(10*time.Second, nil, "v1")
+		c := tags.NewCache(s, tags.CacheOptions{})
+		gone := errors.New("gone")
+		leaving, leave := context.WithCancelCause(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := c.Tags(leaving, "r.io/x"); !errors.Is(err, gone) {
+				t.Errorf("who left gets %v", err)
+			}
+		})
+		synctest.Wait()
+		for range 20 {
+			wg.Go(func() {
+				if got, err := c.Tags(t.Context(), "r.io/x"); err != nil || len(got) != 1 {
+					t.Errorf("%v, %v", got, err)
+				}
+			})
+		}
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, gone)
+			defer cancel()
+			if _, err := c.Tags(ctx, "r.io/x"); !errors.Is(err, gone) {
+				t.Errorf("who waited too long gets %v", err)
+			}
+		})
+		synctest.Wait()
+		if n := s.count(); n != 1 {
+			t.Errorf("asked %d times at once", n)
+		}
+		leave(gone)
+		wg.Wait()
+		// Once more after the one who asked had left.
+		if n := s.count(); n > 3 {
+			t.Errorf("asked %d times", n)
+		}
+	})
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		options tags.CacheOptions
+		kept    int
+	}{
+		"repositories":     {tags.CacheOptions{Size: 3}, 3},
+		"tags":             {tags.CacheOptions{MaxTags: 8}, 4},
+		"tags of a lonely": {tags.CacheOptions{MaxTags: 1}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &source{tags: []string{"v1", "v2"}}
+			c := tags.NewCache(s, tc.options)
+			const all = 10
+			for round := range 2 {
+				for i := range all {
+					// Backwards the second time, so that what was used last comes first.
+					if round == 1 {
+						i = all - 1 - i
+					}
+					if _, err := c.Tags(t.Context(), fmt.Sprintf("r.io/%d", i)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if got := 2*all - s.count(); got != tc.kept {
+				t.Errorf("%d are kept, want %d", got, tc.kept)
+			}
+		})
+	}
+}
+
+func TestWithBuiltin(t *testing.T) {
+	t.Parallel()
+	down := errors.New("down")
+	for name, tc := range map[string]struct {
+		repository string
+		err        error
+		want       []string
+	}{
+		"the registry's":      {"r.io/fn/set-namespace", nil, []string{"v9"}},
+		"of the catalog":      {"ghcr.io/kptdev/krm-functions-catalog/set-namespace", down, []string{"v9", "v0.4.5", "v0.4"}},
+		"under the prefix":    {"r.io/fn/set-namespace", down, []string{"v9", "v0.4.5", "v0.4"}},
+		"another registry's":  {"x.io/fn/set-namespace", down, []string{"v9"}},
+		"no curated function": {"r.io/fn/other", down, []string{"v9"}},
+	} {
+		s := &source{tags: []string{"v9"}, err: tc.err}
+		got, err := tags.WithBuiltin(s, "r.io/fn").Tags(t.Context(), tc.repository)
+		if diff := cmp.Diff(tc.want, got); diff != "" || !errors.Is(err, tc.err) {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package packagerevision
+
+import (
+	"context"
+
+	"github.com/krmfn/krmfn/services/packagerevision/packagecontext"
+	"github.com/krmfn/krmfn/services/render/kptfile"
+)
+
+// Draft is a package revision that is being made or changed: an open transaction of its host. It is used by one goroutine.
+// Close or Discard is the last that happens to it, unless it is left open for the next attempt.
+type Draft interface {
+	// Files returns all files by path: relative, with slashes. The map is the caller's.
+	Files(ctx context.Context) (map[string]string, error)
+	// Update replaces all files by these, all of them or, with an error, none. The task is the reason.
+	Update(ctx context.Context, files map[string]string, reason TaskType) error
+	// Close ends the draft and makes what is in it the revision, which is also pushed to where the host keeps it.
+	Close(ctx context.Context) error
+	// Discard ends the draft and leaves nothing of it.
+	Discard(ctx context.Context) error
+}
+
+// Lifecycle is how far a revision is, in the words of Porch's API.
+type Lifecycle string
+
+// LifecycleDraft is the only one in which the content of a revision may change.
+const LifecycleDraft Lifecycle = "Draft"
+
+// PushOnRenderFailureAnnotation of a package revision, with the value "true", makes resources that do not render replace the
+// ones before all the same.
+const PushOnRenderFailureAnnotation = "porch.kpt.dev/push-on-render-failure"
+
+// Revision is what the host knows of a package revision beside its files.
+type Revision struct {
+	// Lifecycle is how far it is.
+	Lifecycle Lifecycle
+	// Annotations are those of the host's object, not of the Kptfile.
+	Annotations map[string]string
+	// Kptfile is what its owner wants the Kptfile to say.
+	Kptfile kptfile.Patch
+	// Context is where the package is.
+	Context packagecontext.Context
+}
+
+func (r *Revision) pushOnRenderFailure() bool {
+	return r.Annotations[PushOnRenderFailureAnnotation] == "true"
+}

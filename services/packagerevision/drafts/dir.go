@@ -1,0 +1,116 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drafts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/krmfn/krmfn/services/packagerevision"
+	"github.com/krmfn/krmfn/services/render/packages"
+)
+
+// Dir is a draft of the package in a directory. What happens to it stays in memory until Close writes it. It is used by one
+// goroutine.
+type Dir struct {
+	*Memory
+	dir *packages.Dir
+	// before are the files as they are in the directory.
+	before map[string]string
+}
+
+var _ packagerevision.Draft = (*Dir)(nil)
+
+// OpenDir returns a draft of the files below a directory, those of git left out. Close or Discard releases the directory.
+func OpenDir(path string) (*Dir, error) {
+	dir, err := packages.OpenDir(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the package: %w", err)
+	}
+	files, err := read(dir)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the package: %w", err), dir.Close())
+	}
+	return &Dir{Memory: NewMemory(files), dir: dir, before: files}, nil
+}
+
+func read(dir *packages.Dir) (map[string]string, error) {
+	paths, err := dir.Paths()
+	if err != nil {
+		return nil, err
+	}
+	files := make(map[string]string, len(paths))
+	for _, p := range paths {
+		content, err := dir.ReadFile(p)
+		if err != nil {
+			return nil, err
+		}
+		files[p] = string(content)
+	}
+	return files, nil
+}
+
+// Close writes the files that differ to the directory. When one cannot be written, those before it get back what they had,
+// and the draft stays open.
+func (d *Dir) Close(ctx context.Context) error {
+	files, err := d.Files(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.apply(changes(d.before, files)); err != nil {
+		return err
+	}
+	return errors.Join(d.Memory.Close(ctx), d.dir.Close())
+}
+
+// apply makes all changes or none.
+func (d *Dir) apply(list []packages.Change) error {
+	for i, c := range list {
+		err := d.dir.Apply([]packages.Change{c})
+		if err == nil {
+			continue
+		}
+		for _, done := range slices.Backward(list[:i]) {
+			back := packages.Change{Path: done.Path, Before: done.After, After: done.Before}
+			if berr := d.dir.Apply([]packages.Change{back}); berr != nil {
+				return fmt.Errorf("%w (and what was written could not be taken back: %w)", err, berr)
+			}
+		}
+		return err
+	}
+	return nil
+}
+
+// Discard leaves the directory as it is.
+func (d *Dir) Discard(ctx context.Context) error {
+	if err := d.Memory.Discard(ctx); err != nil {
+		return err
+	}
+	return d.dir.Close()
+}
+
+// changes lists what is written, and then what is deleted.
+func changes(before, after map[string]string) []packages.Change {
+	var list []packages.Change
+	for _, p := range slices.Sorted(maps.Keys(after)) {
+		old, existed := before[p]
+		if existed && old == after[p] {
+			continue
+		}
+		c := packages.Change{Path: p, After: []byte(after[p])}
+		if existed {
+			c.Before = []byte(old)
+		}
+		list = append(list, c)
+	}
+	for _, p := range slices.Sorted(maps.Keys(before)) {
+		if _, stays := after[p]; !stays {
+			list = append(list, packages.Change{Path: p, Before: []byte(before[p])})
+		}
+	}
+	return list
+}

@@ -1,0 +1,86 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package packagerevision
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/render/kptfile"
+	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
+)
+
+// DoPRMutations makes the Kptfile of a draft say what the owner of an updated revision wants, renders, and closes the draft.
+// A revision that was no draft before is only closed: its content does not change.
+//
+// A package that does not render is a *RenderError; the draft is then as it was, and open. So it is after other errors.
+// The report is nil where the render was not reached, or found no package.
+func (h *Handler) DoPRMutations(ctx context.Context, draft Draft, before, after Revision) (*renderstatus.Report, error) {
+	var report *renderstatus.Report
+	if before.Lifecycle == LifecycleDraft {
+		var err error
+		if report, err = h.mutate(ctx, draft, after); err != nil {
+			return report, err
+		}
+	}
+	if err := draft.Close(ctx); err != nil {
+		return report, &PushError{Push: err}
+	}
+	return report, nil
+}
+
+func (h *Handler) mutate(ctx context.Context, draft Draft, revision Revision) (*renderstatus.Report, error) {
+	files, err := draft.Files(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the draft: %w", err)
+	}
+	if err := patchKptfile(files, revision.Kptfile, revision.Kptfile.Replace); err != nil {
+		return nil, err
+	}
+	files, report, err := h.render(ctx, files)
+	switch {
+	case err != nil && report == nil:
+		return nil, err
+	case err != nil:
+		return report, &RenderError{Err: err, opening: openingPatch}
+	}
+	if err := draft.Update(ctx, files, TaskRender); err != nil {
+		return report, fmt.Errorf("update the draft: %w", err)
+	}
+	return report, nil
+}
+
+// patchKptfile changes the Kptfile of the root package. Where there is none, only a patch of nothing can be applied.
+func patchKptfile(files map[string]string, patch kptfile.Patch, apply func(*yaml.RNode) error) error {
+	if patch.IsZero() {
+		return nil
+	}
+	content, ok := files[kptfile.FileName]
+	if !ok {
+		return fmt.Errorf("patch the Kptfile: %w: add one to the root of the package", kptfile.ErrMissing)
+	}
+	if _, err := kptfile.Parse("/", []byte(content)); err != nil {
+		return fmt.Errorf("patch the Kptfile: %w", err)
+	}
+	documents, err := packages.ParseFile(kptfile.FileName, []byte(content))
+	if err != nil {
+		return fmt.Errorf("patch the Kptfile: %w", err)
+	}
+	before := documents[0].Copy()
+	if err := apply(documents[0]); err != nil {
+		return fmt.Errorf("patch the Kptfile: %w", err)
+	}
+	if before.MustString() == documents[0].MustString() {
+		return nil
+	}
+	printed, err := packages.PrintFile(documents)
+	if err != nil {
+		return fmt.Errorf("patch the Kptfile: %w", err)
+	}
+	files[kptfile.FileName] = string(printed)
+	return nil
+}

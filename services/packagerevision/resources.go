@@ -1,0 +1,72 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package packagerevision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
+)
+
+// DoPRResourceMutations replaces the files of a draft by these, renders, and closes the draft. Comments that the files have
+// lost, as those do that have been JSON on their way, come back from the resources before.
+//
+// A package that does not render is a *RenderError. The draft has the new files then, and what the package wants saved of
+// a failed render; it is open, or with PushOnRenderFailureAnnotation of the revision closed. A *RenderPersistError says
+// that the draft could not take the files, a *PushError that it could not be closed. After any other error the draft is
+// open and as it was.
+//
+// The report comes with an error, too. It is nil where it would say nothing, so that a status from before can stay.
+func (h *Handler) DoPRResourceMutations(ctx context.Context, draft Draft, revision Revision, files map[string]string) (*renderstatus.Report, error) {
+	switch {
+	case revision.Lifecycle != LifecycleDraft:
+		return nil, fmt.Errorf("cannot update a package revision with lifecycle value %q; package must be Draft", revision.Lifecycle)
+	case len(files) == 0:
+		return nil, errors.New("cannot replace all resources of a package by none: delete the package revision instead")
+	}
+	before, err := draft.Files(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the draft: %w", err)
+	}
+	// The paths are checked before anything is made of what is in the files.
+	if _, err := packages.NewMemory(files); err != nil {
+		return nil, err
+	}
+	rendered, report, renderErr := h.render(ctx, keepComments(before, files))
+	if renderErr != nil && report == nil {
+		return nil, renderErr
+	}
+	if err := draft.Update(ctx, rendered, TaskPush); err != nil {
+		if renderErr != nil {
+			return told(report), &RenderPersistError{Persist: err, Render: renderErr}
+		}
+		return told(report), fmt.Errorf("update the draft: %w", err)
+	}
+	return told(report), push(ctx, draft, revision, renderErr)
+}
+
+// push closes the draft, unless the package does not render and is not to be pushed then.
+func push(ctx context.Context, draft Draft, revision Revision, renderErr error) error {
+	if renderErr != nil && !revision.pushOnRenderFailure() {
+		return &RenderError{Err: renderErr, opening: openingResources}
+	}
+	if err := draft.Close(ctx); err != nil {
+		return &PushError{Push: err, Render: renderErr}
+	}
+	if renderErr != nil {
+		return &RenderError{Pushed: true, Err: renderErr, opening: openingResources}
+	}
+	return nil
+}
+
+// told returns the report when it has an error or a result.
+func told(report *renderstatus.Report) *renderstatus.Report {
+	if report == nil || report.Error == "" && (report.Result == nil || len(report.Result.Items) == 0) {
+		return nil
+	}
+	return report
+}

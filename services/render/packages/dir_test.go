@@ -1,0 +1,143 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package packages_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/services/render/packages"
+)
+
+func openDir(t *testing.T, dir string) *packages.Dir {
+	t.Helper()
+	d, err := packages.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+func symlink(t *testing.T, target, link string) {
+	t.Helper()
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDirLinks(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	writeFiles(t, outside, map[string]string{"o.yaml": cm("outside"), "d/x.yaml": cm("x")})
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"Kptfile": kpt, "real/a.txt": cm("linked")})
+	symlink(t, "real/a.txt", filepath.Join(dir, "link.yaml"))
+	symlink(t, filepath.Join(outside, "d"), filepath.Join(dir, "linked-dir"))
+	symlink(t, "real", filepath.Join(dir, "linked-inside"))
+
+	link := filepath.Join(t.TempDir(), "pkg")
+	symlink(t, dir, link)
+	d := openDir(t, link)
+	if want, err := filepath.EvalSymlinks(dir); err != nil || d.Location() != want {
+		t.Errorf("location is %s, want %s (%v)", d.Location(), want, err)
+	}
+	_, p := open(t, d)
+	if diff := cmp.Diff([]string{"Kptfile#0 Kptfile/app", "link.yaml#0 ConfigMap/linked"}, places(p.Resources)); diff != "" {
+		t.Fatalf("resources (-want +got):\n%s", diff)
+	}
+	if err := d.Apply([]packages.Change{{Path: "link.yaml", After: []byte("new")}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := readFiles(t, dir)["real/a.txt"]; got != "new" {
+		t.Errorf("the file behind the link is %q", got)
+	}
+	if info, err := os.Lstat(filepath.Join(dir, "link.yaml")); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link was replaced: %v, %v", info, err)
+	}
+
+	symlink(t, filepath.Join(outside, "o.yaml"), filepath.Join(dir, "escapes.yaml"))
+	tree, err := packages.Open(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tree.Read("."); err == nil || !strings.Contains(err.Error(), "escapes.yaml is a symbolic link that leads out") {
+		t.Errorf("reading through a link that leads out: %v", err)
+	}
+	before := readFiles(t, outside)
+	for _, p := range []string{"escapes.yaml", "linked-dir/x.yaml", "linked-dir/new.yaml", "../escaped.yaml"} {
+		if err := d.Apply([]packages.Change{{Path: p, After: []byte("new")}}); err == nil {
+			t.Errorf("%s was written", p)
+		}
+	}
+	if diff := cmp.Diff(before, readFiles(t, outside)); diff != "" {
+		t.Errorf("files outside of the package changed:\n%s", diff)
+	}
+}
+
+func TestDirApply(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"Kptfile": kpt, "run.yaml": "old", "gone/x.yaml": "old"})
+	if err := os.Chmod(filepath.Join(dir, "run.yaml"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	d := openDir(t, dir)
+	err := d.Apply([]packages.Change{
+		{Path: "gone/x.yaml", Before: []byte("old")},
+		{Path: "gone/already.yaml", Before: []byte("old")},
+		{Path: "deep/er/new.yaml", After: []byte("new")},
+		{Path: "run.yaml", Before: []byte("old"), After: []byte("new")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"Kptfile": kpt, "run.yaml": "new", "deep/er/new.yaml": "new"}
+	if diff := cmp.Diff(want, readFiles(t, dir)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "run.yaml")); err != nil || info.Mode().Perm() != 0o750 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "gone")); err != nil {
+		t.Errorf("an emptied directory is gone: %v", err)
+	}
+	if err := d.Apply([]packages.Change{{Path: "run.yaml/x.yaml", After: []byte("new")}}); err == nil {
+		t.Error("a file was written below a file")
+	}
+	if diff := cmp.Diff(want, readFiles(t, dir)); diff != "" {
+		t.Errorf("files after the error (-want +got):\n%s", diff)
+	}
+}
+
+func TestDirSpecialFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"Kptfile": kpt})
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.yaml"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d := openDir(t, dir)
+	if _, p := open(t, d); len(p.Resources) != 1 {
+		t.Errorf("resources: %v", places(p.Resources))
+	}
+	symlink(t, "pipe.yaml", filepath.Join(dir, "link.yaml"))
+	if _, err := d.ReadFile("link.yaml"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("reading a pipe: %v", err)
+	}
+	if err := d.Apply([]packages.Change{{Path: "pipe.yaml", After: []byte("new")}}); err == nil {
+		t.Error("a pipe was replaced")
+	}
+	if _, err := packages.OpenDir(filepath.Join(dir, "missing")); err == nil || !strings.Contains(err.Error(), "no such file or directory") {
+		t.Errorf("opening a missing directory: %v", err)
+	}
+	if _, err := packages.OpenDir(filepath.Join(dir, "Kptfile")); err == nil {
+		t.Error("a file was opened as a directory")
+	}
+}

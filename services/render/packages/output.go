@@ -1,0 +1,139 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/render/parallel"
+	"github.com/krmfn/krmfn/services/render/resource"
+)
+
+// File is a file with resources, as it is written.
+type File struct {
+	// Path is the file's path in its tree.
+	Path string
+	// Content is never empty.
+	Content []byte
+}
+
+// Output is what resources are in files.
+type Output struct {
+	// Files are all files with resources, sorted by path.
+	Files []File
+	// Changes are those of them that differ from what was read, and deletions of the files that have no resource any more;
+	// sorted by path.
+	Changes []Change
+}
+
+// Output puts resources into files. read are the packages that the resources were read from, whose files are deleted where
+// no resource is left for them.
+//
+// Errors: a path that leaves the tree, that git keeps for itself, or that is a directory; and one that would overwrite a
+// file which none of the packages was read from.
+func (t *Tree) Output(resources []*yaml.RNode, read ...*Package) (Output, error) {
+	before := map[string][]byte{}
+	for _, p := range read {
+		maps.Copy(before, p.files)
+	}
+	groups, err := t.byFile(resources)
+	if err != nil {
+		return Output{}, err
+	}
+	files := make([]File, 0, len(groups))
+	for _, file := range slices.Sorted(maps.Keys(groups)) {
+		files = append(files, File{Path: file})
+	}
+	err = parallel.Each(len(files), func(i int) (err error) {
+		file := &files[i]
+		if err := t.checkTarget(file.Path, groups, before); err != nil {
+			return err
+		}
+		if file.Content, err = encode(groups[file.Path]); err != nil {
+			return fmt.Errorf("print %s: %w", file.Path, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return Output{}, err
+	}
+	return Output{Files: files, Changes: changes(before, files)}, nil
+}
+
+func changes(before map[string][]byte, files []File) []Change {
+	var list []Change
+	gone := maps.Clone(before)
+	for _, f := range files {
+		delete(gone, f.Path)
+		if old, ok := before[f.Path]; !ok || !bytes.Equal(old, f.Content) {
+			list = append(list, Change{Path: f.Path, Before: old, After: f.Content})
+		}
+	}
+	for p, content := range gone {
+		list = append(list, Change{Path: p, Before: content})
+	}
+	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return list
+}
+
+// byFile groups resources by the path of their file in the tree.
+func (t *Tree) byFile(resources []*yaml.RNode) (map[string][]*yaml.RNode, error) {
+	groups := map[string][]*yaml.RNode{}
+	for _, r := range resources {
+		file, err := t.file(r)
+		if err != nil {
+			return nil, err
+		}
+		groups[file] = append(groups[file], r)
+	}
+	return groups, nil
+}
+
+// file returns the path in the tree of the file that a resource belongs to.
+func (t *Tree) file(r *yaml.RNode) (string, error) {
+	p, root := resource.Path(r), t.source.Location()
+	dir, err := filepath.Rel(root, cmp.Or(resource.Annotation(r, resource.PackageAnnotation), root))
+	if err != nil || !filepath.IsLocal(dir) {
+		return "", fmt.Errorf("resource must be written under package %s: %s is annotated with another package", root, p)
+	}
+	file := path.Join(dir, p)
+	switch {
+	case p == "" || file == ".":
+		return "", fmt.Errorf("resource %s %q has no path to be written to", resource.Kind(r), resource.Name(r))
+	case !fs.ValidPath(file):
+		return "", fmt.Errorf("resource must be written under package %s: %s", root, path.Clean(p))
+	case inGit(file):
+		return "", fmt.Errorf("resource must not be written to git's own directory: %s", file)
+	}
+	return file, nil
+}
+
+// checkTarget refuses paths where writing would destroy something or fail half way.
+func (t *Tree) checkTarget(file string, groups map[string][]*yaml.RNode, before map[string][]byte) error {
+	isDir, exists := t.paths[file]
+	if isDir {
+		return fmt.Errorf("config.kubernetes.io/path cannot be a directory: %s", file)
+	}
+	if _, ours := before[file]; exists && !ours {
+		return fmt.Errorf("resource must not be written to %s: the file there is not one that the package's resources "+
+			"were read from (give the resource another path, or delete the file)", file)
+	}
+	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
+		isDir, exists := t.paths[dir]
+		if _, ours := groups[dir]; ours || (exists && !isDir) {
+			return fmt.Errorf("resource cannot be written to %s: %s is a file", file, dir)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/render/kptfile"
+	"github.com/krmfn/krmfn/services/render/parallel"
+	"github.com/krmfn/krmfn/services/render/resource"
+)
+
+// Read reads the package in a directory of the tree, "." for its root, without its sub-packages: Load, Validate and
+// ReadResources in one.
+func (t *Tree) Read(dir string) (*Package, error) {
+	p, err := t.Load(dir)
+	if err == nil {
+		err = t.Validate(p)
+	}
+	if err == nil {
+		err = t.ReadResources(p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Load reads the Kptfile of the package in a directory of the tree, strictly, and nothing else: the package has no
+// resources yet.
+//
+// Errors are those of package kptfile, where a missing Kptfile is kptfile.ErrMissing.
+func (t *Tree) Load(dir string) (*Package, error) {
+	dir = path.Clean(dir)
+	p := &Package{Dir: dir, Location: t.Location(dir), Subpackages: t.subpackages[dir], files: map[string][]byte{}}
+	content, err := t.source.ReadFile(path.Join(p.Dir, kptfile.FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = kptfile.ErrMissing
+	}
+	if err != nil {
+		return nil, &kptfile.ReadError{Dir: p.Location, Err: err}
+	}
+	p.Kptfile, err = kptfile.Parse(p.Location, content)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Validate checks the pipeline of a package's Kptfile, and the functionConfig files that it names; see kptfile.Validate.
+func (t *Tree) Validate(p *Package) error {
+	return kptfile.Validate(p.Kptfile, func(file string) error { return t.checkConfig(p, file) })
+}
+
+// ReadResources reads the resources of a package. The error names the file.
+func (t *Tree) ReadResources(p *Package) error {
+	files := t.files[p.Dir]
+	contents, resources := make([][]byte, len(files)), make([][]*yaml.RNode, len(files))
+	err := parallel.Each(len(files), func(i int) (err error) {
+		contents[i], resources[i], err = t.readFile(p, files[i])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, file := range files {
+		if len(resources[i]) > 0 {
+			p.files[file] = contents[i]
+		}
+	}
+	p.Resources = append(p.Resources, slices.Concat(resources...)...)
+	return nil
+}
+
+// checkConfig checks a functionConfig file as the Kptfile's validation wants it.
+func (t *Tree) checkConfig(p *Package, file string) error {
+	content, err := t.source.ReadFile(path.Join(p.Dir, file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("failed to open functionConfig from path %q: open %s: no such file or directory",
+			file, path.Join(p.Location, file))
+	}
+	if err != nil {
+		return fmt.Errorf("failed to open functionConfig from path %q: %w", file, err)
+	}
+	resources, err := parse(content, file, p.Location)
+	switch {
+	case err != nil:
+		return fmt.Errorf("failed to read functionConfig %q: %w", file, err)
+	case len(resources) == 0:
+		return fmt.Errorf("functionConfig %q must contain one config, got none", file)
+	case len(resources) > 1:
+		return fmt.Errorf("functionConfig %q must not contain more than one config, got %d", file, len(resources))
+	}
+	if err := resource.CheckKRM(resources[0]); err != nil {
+		return fmt.Errorf("functionConfig %q: %w", file, err)
+	}
+	return nil
+}
+
+func (t *Tree) readFile(p *Package, file string) ([]byte, []*yaml.RNode, error) {
+	content, err := t.source.ReadFile(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	resources, err := parse(content, relative(p.Dir, file), p.Location)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", t.Location(file), err)
+	}
+	return content, resources, nil
+}
+
+// relative returns a path below dir, relative to it.
+func relative(dir, p string) string {
+	if dir == "." {
+		return p
+	}
+	return p[len(dir)+1:]
+}

@@ -1,0 +1,151 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package runtime has the function runtimes of a task handler: what evaluates the functions of a pipeline from the
+// caller's side. Each is an evaluation.Evaluator; evaluation.Chain puts several in a row.
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/resourcelist"
+	"github.com/krmfn/krmfn/services/functions"
+	"github.com/krmfn/krmfn/services/images/reference"
+)
+
+// Builtin evaluates the curated functions in the process itself. A function answers to its name under either prefix of the
+// catalog, under Prefix, and alone, whatever the tag or digest. All other images are not found.
+//
+// The zero value is ready to use. It may be used by any number of goroutines at once.
+type Builtin struct {
+	// Prefix is one more prefix under which the catalog's functions are known; may be empty.
+	Prefix string
+	// StrictVersions makes images not found whose tag, or digest, is not one of the implementation's own.
+	StrictVersions bool
+}
+
+// Evaluate runs a curated function. The error is an *evaluation.NotFoundError or the context's end; a function that
+// panics is a failure of this call only. A function that does not look at its context ends before Evaluate returns.
+func (b Builtin) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+	f, err := b.lookup(req.Image)
+	if err != nil {
+		return evaluation.Response{}, err
+	}
+	return run(ctx, f, req)
+}
+
+func run(ctx context.Context, f functions.Function, req evaluation.Request) (evaluation.Response, error) {
+	panicked := false
+	f.Process = noting(f.Process, &panicked)
+	begin := time.Now()
+	output, err := functions.Run(ctx, f, req.ResourceList)
+	if ctx.Err() != nil {
+		return evaluation.Response{}, context.Cause(ctx)
+	}
+	report := &evaluationv1.Evaluation{
+		Image:          req.Image,
+		Evaluator:      evaluationv1.Evaluator_EVALUATOR_BUILTIN,
+		Implementation: f.Name + " " + f.Version,
+		Timings:        &evaluationv1.Timings{Execute: durationpb.New(time.Since(begin))},
+	}
+	if err != nil {
+		return failed(report, output, err, panicked), nil
+	}
+	if report.Results, err = resourcelist.Results(output); err != nil {
+		report.ExitCode = 1
+		return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID, err.Error()), nil
+	}
+	if req.MaxOutput > 0 && int64(len(output)) > req.MaxOutput {
+		report.ExitCode = 1
+		message := fmt.Sprintf("output of %d bytes is larger than the limit of %d bytes", len(output), req.MaxOutput)
+		return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_TOO_LARGE, message), nil
+	}
+	return evaluation.Response{ResourceList: output, Report: report}, nil
+}
+
+// failed reports a failure with the results that the function has left.
+func failed(report *evaluationv1.Evaluation, output []byte, err error, panicked bool) evaluation.Response {
+	report.ExitCode = 1
+	reason := evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE
+	if panicked {
+		reason = evaluationv1.FailureReason_FAILURE_REASON_PANIC
+	}
+	if len(output) > 0 {
+		// The function's error is the one to tell; results that cannot be read have nothing to add.
+		report.Results, _ = resourcelist.Results(output)
+	}
+	return evaluation.Failed(report, reason, err.Error())
+}
+
+func (b Builtin) lookup(ref string) (functions.Function, error) {
+	f, ok := functions.Lookup(reference.CatalogName(ref, b.Prefix))
+	if !ok {
+		return f, &evaluation.NotFoundError{Image: ref}
+	}
+	_, tag, digest := reference.Split(ref)
+	if b.StrictVersions && (digest != "" || (tag != "" && !f.OwnsTag(tag))) {
+		return f, fmt.Errorf("%w: the implementation of %s here is %s and answers to the tags %s",
+			&evaluation.NotFoundError{Image: ref}, f.Name, f.Version, strings.Join(f.Tags, ", "))
+	}
+	return f, nil
+}
+
+// ListFunctions lists the curated functions, sorted by name.
+func (b Builtin) ListFunctions(context.Context) ([]*evaluatorv1.Function, error) {
+	all := functions.All()
+	list := make([]*evaluatorv1.Function, 0, len(all))
+	for _, f := range all {
+		list = append(list, &evaluatorv1.Function{
+			Name:           f.Name,
+			Evaluator:      evaluationv1.Evaluator_EVALUATOR_BUILTIN,
+			Implementation: f.Name + " " + f.Version,
+			Images:         b.images(f),
+			AnyTag:         !b.StrictVersions,
+		})
+	}
+	return list, nil
+}
+
+// images are the repositories that a function answers to, or the references where only its own tags count; sorted.
+func (b Builtin) images(f functions.Function) []string {
+	var images []string
+	prefixes := []string{"", reference.CatalogPrefix, reference.FormerCatalogPrefix, strings.TrimRight(b.Prefix, "/")}
+	slices.Sort(prefixes)
+	for _, prefix := range slices.Compact(prefixes) {
+		repository := f.Name
+		if prefix != "" {
+			repository = prefix + "/" + f.Name
+		}
+		if !b.StrictVersions {
+			images = append(images, repository)
+			continue
+		}
+		for _, tag := range f.Tags {
+			images = append(images, repository+":"+tag)
+		}
+	}
+	slices.Sort(images)
+	return images
+}
+
+// noting wraps a function so that it is known afterwards whether it has panicked.
+func noting(process processFunc, panicked *bool) processFunc {
+	return func(ctx context.Context, list *fn.ResourceList) (bool, error) {
+		*panicked = true
+		ok, err := process(ctx, list)
+		*panicked = false
+		return ok, err
+	}
+}
+
+type processFunc = func(context.Context, *fn.ResourceList) (bool, error)

@@ -1,0 +1,191 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/functions"
+	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/render/runtime"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const list = `apiVersion: config.kubernetes.io/v1
+kind: ResourceList
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: a
+functionConfig:
+  apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: function-input
+  data:
+    tier: web
+`
+
+func TestBuiltinAnswersTo(t *testing.T) {
+	t.Parallel()
+	f, ok := functions.Lookup("set-labels")
+	if !ok {
+		t.Fatal("there is no set-labels")
+	}
+	own := ":" + f.Version
+	const digest = "@sha256:85913d4ec8db62053eb060ff1b7e26d13ff8853b75cae4d0461b8a1c7ddd4947"
+	for ref, want := range map[string]struct{ found, strictly bool }{
+		"set-labels":          {true, true},
+		"set-labels" + own:    {true, true},
+		"set-labels:unstable": {true, false},
+		"set-labels" + digest: {true, false},
+		reference.CatalogPrefix + "/set-labels" + own:       {true, true},
+		reference.CatalogPrefix + "/set-labels:latest":      {true, false},
+		reference.FormerCatalogPrefix + "/set-labels" + own: {true, true},
+		"mirror.io/fns/set-labels" + own:                    {true, true},
+		"other.io/set-labels" + own:                         {false, false},
+		reference.CatalogPrefix + "/x/set-labels":           {false, false},
+		reference.CatalogPrefix + "/no-such-function":       {false, false},
+		"": {false, false},
+		reference.CatalogPrefix + "/set-labels" + own + digest: {true, false},
+	} {
+		for _, strict := range []bool{false, true} {
+			_, err := runtime.Builtin{Prefix: "mirror.io/fns/", StrictVersions: strict}.Evaluate(t.Context(),
+				evaluation.Request{Image: ref, ResourceList: []byte(list)})
+			wantFound := want.found
+			if strict {
+				wantFound = want.strictly
+			}
+			var notFound *evaluation.NotFoundError
+			if missing := errors.As(err, &notFound); missing == wantFound || (missing && notFound.Image != ref) {
+				t.Errorf("%q, strict %v: %v", ref, strict, err)
+			}
+			if strict && want.found && !want.strictly && !strings.Contains(err.Error(), "answers to the tags "+f.Version) {
+				t.Errorf("%q: the error does not say which tags there are: %v", ref, err)
+			}
+		}
+	}
+}
+
+func TestBuiltinEvaluates(t *testing.T) {
+	t.Parallel()
+	resp, err := runtime.Builtin{}.Evaluate(t.Context(), evaluation.Request{Image: "set-labels:v9", ResourceList: []byte(list)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(resp.ResourceList), "tier: web") || resp.Report.GetTimings().GetExecute() == nil {
+		t.Errorf("got %s, %v", resp.ResourceList, resp.Report)
+	}
+	f, _ := functions.Lookup("set-labels")
+	if got, want := resp.Report.GetImplementation(), "set-labels "+f.Version; got != want {
+		t.Errorf("implementation %q, want %q", got, want)
+	}
+
+	resp, err = runtime.Builtin{}.Evaluate(t.Context(), evaluation.Request{Image: "set-namespace", ResourceList: []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")})
+	if err != nil || resp.ResourceList != nil || resp.Report.GetFailure().GetMessage() == "" || resp.Report.GetExitCode() != 1 {
+		t.Errorf("without a functionConfig: %v, %v", resp.Report, err)
+	}
+	resp, err = runtime.Builtin{}.Evaluate(t.Context(), evaluation.Request{Image: "set-labels", ResourceList: []byte(list), MaxOutput: 10})
+	if err != nil || resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_TOO_LARGE {
+		t.Errorf("over the limit: %v, %v", resp.Report, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	cancel(cause)
+	if _, err := (runtime.Builtin{}).Evaluate(ctx, evaluation.Request{Image: "set-labels", ResourceList: []byte(list)}); !errors.Is(err, cause) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestBuiltinLists(t *testing.T) {
+	t.Parallel()
+	f, _ := functions.Lookup("set-labels")
+	for strict, want := range map[bool][]string{
+		false: {"gcr.io/kpt-fn/set-labels", "ghcr.io/kptdev/krm-functions-catalog/set-labels", "r.io/set-labels", "set-labels"},
+		true:  nil,
+	} {
+		listed, err := runtime.Builtin{Prefix: "r.io/", StrictVersions: strict}.ListFunctions(t.Context())
+		if err != nil || len(listed) != len(functions.All()) {
+			t.Fatalf("%d functions, %v", len(listed), err)
+		}
+		if strict {
+			for _, prefix := range []string{"gcr.io/kpt-fn/", "ghcr.io/kptdev/krm-functions-catalog/", "r.io/", ""} {
+				for _, tag := range f.Tags {
+					want = append(want, prefix+"set-labels:"+tag)
+				}
+			}
+		}
+		for _, l := range listed {
+			if l.GetName() != "set-labels" {
+				continue
+			}
+			if diff := cmp.Diff(len(want), len(l.GetImages())); diff != "" || l.GetAnyTag() == strict {
+				t.Errorf("strict %v: %v", strict, l)
+			}
+			for i, img := range l.GetImages() {
+				if !strict && img != want[i] {
+					t.Errorf("image %d is %s, want %s", i, img, want[i])
+				}
+			}
+		}
+	}
+}
+
+func TestExec(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "a function")
+	script := "#!/bin/sh\necho \"arg $1\" >&2\n[ \"$1\" = 'no good' ] && exit 3\ncat\n"
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	e := runtime.Exec{Runner: process.NewRunner(process.Limits{}, dir), Env: []string{"PATH=" + dir + ":/bin:/usr/bin"}}
+	resp, err := e.Evaluate(t.Context(), evaluation.Request{Image: fmt.Sprintf("%q 'one two'", program), ResourceList: []byte(list)})
+	if err != nil || string(resp.ResourceList) != list || string(resp.Report.GetStderr()) != "arg one two\n" || resp.Report.GetImplementation() != program {
+		t.Errorf("got %v, %v", resp.Report, err)
+	}
+	resp, err = e.Evaluate(t.Context(), evaluation.Request{Image: `'a function' "no good"`, ResourceList: []byte(list)})
+	if err != nil || resp.Report.GetExitCode() != 3 || resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE {
+		t.Errorf("got %v, %v", resp.Report, err)
+	}
+	resp, err = e.Evaluate(t.Context(), evaluation.Request{Image: "no-such-program", ResourceList: []byte(list)})
+	if err != nil || resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_START {
+		t.Errorf("got %v, %v", resp.Report, err)
+	}
+	for _, command := range []string{"", "  ", "'open", "# comment"} {
+		if _, err := e.Evaluate(t.Context(), evaluation.Request{Image: command}); err == nil || !strings.Contains(err.Error(), "must be valid") {
+			t.Errorf("%q: %v", command, err)
+		}
+	}
+}
+
+func TestChainOfRuntimes(t *testing.T) {
+	t.Parallel()
+	known := evaluation.Func(func(_ context.Context, req evaluation.Request) (evaluation.Response, error) {
+		return evaluation.Response{ResourceList: req.ResourceList, Report: &evaluationv1.Evaluation{Implementation: "the other"}}, nil
+	})
+	chain := evaluation.Chain(runtime.Builtin{StrictVersions: true}, known)
+	resp, err := chain.Evaluate(t.Context(), evaluation.Request{Image: "set-labels:v0.0.0", ResourceList: []byte(list)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&evaluationv1.Evaluation{Implementation: "the other"}, resp.Report, protocmp.Transform()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

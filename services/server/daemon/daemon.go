@@ -1,0 +1,81 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package daemon is what the main functions of servers have in common.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/krmfn/krmfn/services/server/logging"
+	"github.com/krmfn/krmfn/services/server/telemetry"
+	"github.com/krmfn/krmfn/services/server/version"
+)
+
+// Settings are those that every server has.
+type Settings struct {
+	// Name is the name of the command.
+	Name string
+	// Port is the TCP port to listen on, on all interfaces; 0 lets the system choose.
+	Port int
+	// LogFormat is json or text, LogLevel klog's verbosity.
+	LogFormat string
+	LogLevel  int
+}
+
+// Surroundings are what a server gets to run in.
+type Surroundings struct {
+	Listener  net.Listener
+	Telemetry *telemetry.Telemetry
+	Log       *slog.Logger
+}
+
+// Help ends the process where the arguments of a command ask for help, with exit code 0, or make no sense, with 2. err is
+// that of parsing them.
+func Help(name, summary string, flags *pflag.FlagSet, err error) {
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		fmt.Printf("%s\n\nUsage: %s [flags]\n\nFlags:\n%s", summary, name, flags.FlagUsages())
+		os.Exit(0)
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "%s: %v\nRun %s --help for the flags.\n", name, err, name)
+		os.Exit(2)
+	}
+}
+
+// Run runs a server until it ends, which the first SIGTERM or interrupt tells it to by the end of ctx; a second one ends the
+// process at once. The exit code is 1 after an error.
+func Run(ctx context.Context, s Settings, serve func(ctx context.Context, in Surroundings) error) {
+	if err := run(ctx, s, serve); err != nil {
+		fmt.Fprintf(os.Stderr, "unexpected error: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, s Settings, serve func(ctx context.Context, in Surroundings) error) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	log := logging.New(os.Stderr, s.LogFormat, s.LogLevel)
+	slog.SetDefault(log)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+strconv.Itoa(s.Port))
+	if err != nil {
+		return fmt.Errorf("listen on --port: %w", err)
+	}
+	exporters, err := telemetry.New(ctx, "krmfn-"+s.Name, version.Version())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, exporters.Shutdown(ctx)) }()
+	return serve(ctx, Surroundings{Listener: listener, Telemetry: exporters, Log: log})
+}

@@ -1,0 +1,50 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flags_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/krmfn/krmfn/services/server/flags"
+)
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	good, bad := flags.That(true, "a", 1, flags.Positive), flags.That(false, "b", -1, flags.Positive)
+	for _, tc := range []struct {
+		args  []string
+		rules []flags.Rule
+		more  []error
+		want  string
+	}{
+		{nil, []flags.Rule{good}, []error{nil}, ""},
+		{nil, []flags.Rule{good, bad}, []error{errors.New("c is odd")}, `--b is "-1", want more than 0; c is odd`},
+		{[]string{"x", "y"}, []flags.Rule{bad}, nil, `unexpected argument "x"`},
+	} {
+		got := ""
+		if err := flags.Check(tc.args, tc.rules, tc.more...); err != nil {
+			got = err.Error()
+		}
+		if got != tc.want {
+			t.Errorf("got %q, want %q", got, tc.want)
+		}
+	}
+}
+
+func TestReference(t *testing.T) {
+	t.Parallel()
+	set := pflag.NewFlagSet("server", pflag.ContinueOnError)
+	set.Int("port", 1, "port to listen on")
+	set.String("name", "", "a name")
+	set.Int("workers", 7, "how many")
+	want := "# Flags of server\n\nThis page is generated from the flags: `make it`.\n\nMore.\n\n| flag | default | |\n| --- | --- | --- |\n" +
+		"| `--name` |  | a name |\n| `--port` | `1` | port to listen on |\n| `--workers` | processors | how many |\n"
+	if diff := cmp.Diff(want, flags.Reference(set, "make it", "More.", map[string]string{"workers": "processors"})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,88 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/images/reference"
+)
+
+// boundaries of the duration histograms, in seconds: from a fast executable to the longest evaluation.
+var boundaries = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+
+// WithMetrics counts evaluations and measures where their time goes:
+//
+//   - krm_function_requests (image, code): evaluations that ended; code is ok, the failure's reason, or why there was none
+//   - krm_function_duration (image, phase), seconds: phases queue, start, execute, and total
+//   - krm_function_running: evaluations that have begun and not ended
+//
+// The image is the repository, without tag and digest. Images that no evaluator knows share one value, because anybody
+// can make them up.
+func WithMetrics(e evaluation.Evaluator, provider metric.MeterProvider) (evaluation.Evaluator, error) {
+	meter := provider.Meter("github.com/krmfn/krmfn/services/server/telemetry")
+	requests, err1 := meter.Int64Counter("krm_function_requests", metric.WithDescription("Evaluations that ended."))
+	durations, err2 := meter.Float64Histogram("krm_function_duration", metric.WithUnit("s"),
+		metric.WithDescription("Where the time of evaluations goes."), metric.WithExplicitBucketBoundaries(boundaries...))
+	running, err3 := meter.Int64UpDownCounter("krm_function_running", metric.WithDescription("Evaluations that have begun and not ended."))
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+		begin := time.Now()
+		running.Add(ctx, 1)
+		defer running.Add(ctx, -1)
+		resp, err := e.Evaluate(ctx, req)
+		name := imageLabel(resp, err)
+		requests.Add(ctx, 1, metric.WithAttributes(name, attribute.String("code", code(resp, err))))
+		record := func(phase string, d time.Duration) {
+			durations.Record(ctx, d.Seconds(), metric.WithAttributes(name, attribute.String("phase", phase)))
+		}
+		record("total", time.Since(begin))
+		if timings := resp.Report.GetTimings(); timings != nil {
+			record("queue", timings.GetQueue().AsDuration())
+			record("start", timings.GetStart().AsDuration())
+			record("execute", timings.GetExecute().AsDuration())
+		}
+		return resp, err
+	}), nil
+}
+
+func imageLabel(resp evaluation.Response, err error) attribute.KeyValue {
+	if err != nil || resp.Report == nil {
+		return attribute.String("image", "unknown")
+	}
+	repository, _, _ := reference.Split(resp.Report.GetImage())
+	return attribute.String("image", repository)
+}
+
+// code words how an evaluation ended.
+func code(resp evaluation.Response, err error) string {
+	switch {
+	case errors.As(err, new(*evaluation.NotFoundError)):
+		return "not_found"
+	case errors.As(err, new(*evaluation.BusyError)):
+		return "busy"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*evaluation.TimeoutError)):
+		return "deadline"
+	case errors.As(err, new(*evaluation.StartError)):
+		return "start_failed"
+	case err != nil:
+		return "error"
+	case resp.Report.GetFailure() == nil:
+		return "ok"
+	}
+	name := evaluationv1.FailureReason_name[int32(resp.Report.GetFailure().GetReason())]
+	return strings.ToLower(strings.TrimPrefix(name, "FAILURE_REASON_"))
+}
