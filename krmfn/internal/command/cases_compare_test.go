@@ -5,12 +5,14 @@ package command_test
 
 import (
 	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 )
 
 // compareStreams compares the streams, of which a case has parts.
@@ -28,7 +30,7 @@ func (c *testCase) compareStreams(t *testing.T, stdout, stderr string) {
 func (c *testCase) compare(t *testing.T, name, got string) {
 	t.Helper()
 	if *update && (c.has(name) || got != "") {
-		if err := os.WriteFile(c.expected(name), []byte(got), 0o600); err != nil {
+		if err := c.record(name, []byte(got)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -39,6 +41,25 @@ func (c *testCase) compare(t *testing.T, name, got string) {
 	if diff := cmp.Diff(strings.TrimSpace(c.stripDiff(string(want))), strings.TrimSpace(got)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
+}
+
+// record writes a file of what is expected anew, in the archive too.
+func (c *testCase) record(name string, content []byte) error {
+	if err := os.WriteFile(c.expected(name), content, 0o600); err != nil || c.archive == "" {
+		return err
+	}
+	archive, err := txtar.ParseFile(c.archive)
+	if err != nil {
+		return err
+	}
+	name = path.Join(expectedDir, name)
+	i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == name })
+	if i < 0 {
+		i = len(archive.Files)
+		archive.Files = append(archive.Files, txtar.File{Name: name})
+	}
+	archive.Files[i].Data = content
+	return os.WriteFile(c.archive, txtar.Format(archive), 0o600)
 }
 
 // stripDiff leaves out the lines of a diff that the case says, and what depends on them.

@@ -4,6 +4,7 @@
 package command_test
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -11,11 +12,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// TestCases runs the end-to-end cases of testdata/cases. They have the form of kpt's own: a directory with .expected in it
-// is a package; .expected says how krmfn is called on a copy of it, and what must come of that.
+// TestCases runs the end-to-end cases of testdata/cases. A case has the form of kpt's own: a directory with .expected in it
+// is a package; .expected says how krmfn is called on a copy of it, and what must come of that. Ours are archives of such
+// directories, one file for each case; a directory of kpt's runs as it is.
 func TestCases(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -30,22 +33,31 @@ func TestCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	err = filepath.WalkDir("testdata/cases", func(dir string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.Name() != expectedDir {
-			return err
-		}
+	run := func(c testCase) {
 		n++
-		dir = filepath.Dir(dir)
-		t.Run(filepath.Base(dir), func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c := readCase(t, dir, program)
+			c.program = program
+			c.read(t)
 			c.run(t)
 			// What an error leaves is not rendered again.
 			if c.ExitCode == 0 {
 				c.run(t)
 			}
 		})
-		return fs.SkipDir
+	}
+	err = filepath.WalkDir("testdata/cases", func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.Name() == expectedDir:
+			dir := filepath.Dir(file)
+			run(testCase{name: filepath.Base(dir), dir: dir})
+			return fs.SkipDir
+		case filepath.Ext(file) == ".txtar":
+			run(testCase{name: strings.TrimSuffix(entry.Name(), ".txtar"), archive: file})
+		}
+		return nil
 	})
 	if err != nil || n == 0 {
 		t.Errorf("%d cases, error %v", n, err)
@@ -75,13 +87,16 @@ type testCase struct {
 	IncludeMeta     bool              `yaml:"includeMetaResources"`
 	FnConfig        string            `yaml:"fnConfig"`
 
-	// dir is the case's directory, program what is called.
-	dir, program string
+	// name is that of the directory, or of the archive that is unpacked into one; dir is the directory, program what is called.
+	name, archive, dir, program string
 }
 
-func readCase(t *testing.T, dir, program string) *testCase {
+// read unpacks the archive, if there is one, and reads config.yaml.
+func (c *testCase) read(t *testing.T) {
 	t.Helper()
-	c := &testCase{dir: dir, program: program}
+	if c.archive != "" {
+		c.unpack(t)
+	}
 	content, err := os.ReadFile(c.expected("config.yaml"))
 	if err == nil {
 		err = yaml.Unmarshal(content, c)
@@ -89,7 +104,26 @@ func readCase(t *testing.T, dir, program string) *testCase {
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	return c
+}
+
+// unpack writes the files of the archive. Those that name an interpreter can be executed.
+func (c *testCase) unpack(t *testing.T) {
+	t.Helper()
+	c.dir = filepath.Join(t.TempDir(), c.name)
+	archive, err := txtar.ParseFile(c.archive)
+	if err == nil {
+		err = txtar.Write(archive, c.dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range archive.Files {
+		if bytes.HasPrefix(f.Data, []byte("#!")) {
+			if err := os.Chmod(filepath.Join(c.dir, f.Name), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 func (c *testCase) expected(name string) string { return filepath.Join(c.dir, expectedDir, name) }
@@ -104,7 +138,7 @@ func (c *testCase) has(name string) bool {
 func (c *testCase) run(t *testing.T) {
 	t.Helper()
 	temporary := t.TempDir()
-	pkg, results := filepath.Join(temporary, filepath.Base(c.dir)), filepath.Join(temporary, "results")
+	pkg, results := filepath.Join(temporary, c.name), filepath.Join(temporary, "results")
 	if err := os.CopyFS(pkg, os.DirFS(c.dir)); err != nil {
 		t.Fatal(err)
 	}

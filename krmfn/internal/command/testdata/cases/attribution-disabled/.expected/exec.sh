@@ -1,1 +1,0 @@
-KRM_DISABLE_ATTRIBUTION=true krmfn render

@@ -1,4 +1,0 @@
-#!/bin/sh
-cat >/dev/null
-echo no >&2
-exit 5

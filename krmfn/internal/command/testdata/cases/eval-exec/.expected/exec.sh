@@ -1,1 +1,0 @@
-krmfn eval --exec "sed -e 's/x: one/x: two/'"

@@ -1,1 +1,0 @@
-KPT_IMAGE_PREFIX=mirror.io/fns/ krmfn render

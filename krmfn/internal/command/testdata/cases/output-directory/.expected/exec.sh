@@ -1,4 +1,0 @@
-set -e
-krmfn render . --output out 2>err
-! grep Successfully err
-rm err

@@ -1,3 +1,0 @@
-krmfn render --allow-exec -o ../out; code=$?
-test ! -e ../out || echo "../out was made" >made
-exit $code

@@ -1,1 +1,0 @@
-krmfn render -o stdout
