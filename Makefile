@@ -38,7 +38,7 @@ PROTOVALIDATE := github.com/bufbuild/protovalidate@v1.2.2
 
 # What go:generate lines write.
 SCHEMAS := services/functions/schemas/kubernetes.tsv
-CHART_SCHEMAS := e2e/install/testdata/kubernetes
+CHART_SCHEMAS := e2e/chart/testdata/kubernetes
 
 .DEFAULT_GOAL := help
 
@@ -127,7 +127,7 @@ lint-generated: .deps/protovalidate
 	@cp $(SCHEMAS) build/generated/
 	@cp -r $(CHART_SCHEMAS) build/generated/
 	go -C services generate ./...
-	go -C e2e generate ./install
+	go -C e2e generate ./chart
 	cmp build/generated/$(notdir $(SCHEMAS)) $(SCHEMAS) # if they differ, the latter is up to date now
 	diff -r build/generated/$(notdir $(CHART_SCHEMAS)) $(CHART_SCHEMAS) # the same
 
@@ -155,7 +155,7 @@ bench-e2e: cluster-images ## Measure the function runner on that cluster; the re
 generate: .deps/protovalidate ## Generate the Go code of proto/, and what go:generate lines say
 	$(TOOL) buf generate ../proto --template ../buf.gen.yaml -o ..
 	go -C services generate ./...
-	go -C e2e generate ./install
+	go -C e2e generate ./chart
 
 contract: .deps/protovalidate ## Record proto/ as the released contract that lint compares with; only at a release
 	$(TOOL) buf build ../proto --exclude-source-info -o ../proto/contract.binpb

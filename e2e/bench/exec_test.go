@@ -21,8 +21,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/krmfn/krmfn/e2e/binaries"
-	"github.com/krmfn/krmfn/e2e/runnerproc"
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
+	"github.com/krmfn/krmfn/e2e/programs/server"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 )
@@ -44,7 +44,7 @@ func setup(b *testing.B) (bare, viaRunner func() error) {
 	if err := os.WriteFile(config, []byte("functions:\n- function: set-labels\n  images: [set-labels:v1]\n"), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	runner, err := runnerproc.Start(ctx, filepath.Join(dir, binaries.FunctionRunner), filepath.Join(dir, "log"),
+	runner, err := server.Start(ctx, filepath.Join(dir, binaries.FunctionRunner), filepath.Join(dir, "log"),
 		"--disable-runtimes=pod", "--strict-config", "--config="+config, "--functions="+dir)
 	if err != nil {
 		b.Fatal(err)

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krmfn/krmfn/e2e/binaries"
-	"github.com/krmfn/krmfn/e2e/runnerproc"
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
+	"github.com/krmfn/krmfn/e2e/programs/server"
 )
 
 // renderFunctions are a pipeline's functions and what each has in its configMap.
@@ -122,7 +122,7 @@ func renderSetup(b *testing.B) (bin, runner string) {
 	if err := write(filepath.Join(bin, "config.yaml"), config.String()); err != nil {
 		b.Fatal(err)
 	}
-	process, err := runnerproc.Start(ctx, filepath.Join(bin, binaries.FunctionRunner), filepath.Join(bin, "log"),
+	process, err := server.Start(ctx, filepath.Join(bin, binaries.FunctionRunner), filepath.Join(bin, "log"),
 		"--disable-runtimes=pod", "--strict-config", "--config="+filepath.Join(bin, "config.yaml"), "--functions="+bin)
 	if err != nil {
 		b.Fatal(err)

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/cmd"
 
-	"github.com/krmfn/krmfn/e2e/engine"
-	"github.com/krmfn/krmfn/e2e/filelock"
-	"github.com/krmfn/krmfn/e2e/progress"
+	"github.com/krmfn/krmfn/e2e/offline/engine"
+	"github.com/krmfn/krmfn/e2e/programs/filelock"
+	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
 // Name is the cluster's name. A machine has one, whichever checkout made it.

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
 
-	"github.com/krmfn/krmfn/e2e/nodeimage"
+	"github.com/krmfn/krmfn/e2e/offline/nodeimage"
 )
 
 // podRange is what the pods' addresses are from.
@@ -23,7 +23,7 @@ failCgroupV1: false
 `
 
 // config returns kind's configuration: a control plane and a worker of a node image. The images that are built here come
-// without kind's network plugin; see podNetwork.
+// without kind's network plugin; see package podnetwork.
 func config(image string) ([]byte, error) {
 	text, err := yaml.Marshal(v1alpha4.Cluster{
 		TypeMeta: v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},

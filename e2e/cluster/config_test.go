@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/krmfn/krmfn/e2e/nodeimage"
+	"github.com/krmfn/krmfn/e2e/offline/nodeimage"
 )
 
 func TestConfig(t *testing.T) {

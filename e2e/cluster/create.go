@@ -11,7 +11,8 @@ import (
 
 	"sigs.k8s.io/kind/pkg/cluster"
 
-	"github.com/krmfn/krmfn/e2e/nodeimage"
+	"github.com/krmfn/krmfn/e2e/offline/nodeimage"
+	"github.com/krmfn/krmfn/e2e/offline/podnetwork"
 )
 
 // settling is how long a new cluster may take until its nodes and its DNS are ready.
@@ -53,7 +54,7 @@ func (c Cluster) finish(ctx context.Context, provider *cluster.Provider) error {
 		return err
 	}
 	if nodeimage.IsBuilt(image) {
-		if err := podNetwork(ctx, client, nodes); err != nil {
+		if err := podnetwork.Connect(ctx, client, nodes, podRange); err != nil {
 			return err
 		}
 	}

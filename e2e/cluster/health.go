@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
 
-	"github.com/krmfn/krmfn/e2e/command"
-	"github.com/krmfn/krmfn/e2e/nodeimage"
+	"github.com/krmfn/krmfn/e2e/offline/nodeimage"
+	"github.com/krmfn/krmfn/e2e/programs/command"
 )
 
 // answering is how long a cluster of an earlier run has to show that it is healthy.

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 	"sigs.k8s.io/yaml"
 
-	"github.com/krmfn/krmfn/e2e/command"
+	"github.com/krmfn/krmfn/e2e/programs/command"
 	"github.com/krmfn/krmfn/e2e/registry"
 )
 

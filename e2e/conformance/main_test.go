@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/krmfn/krmfn/e2e/binaries"
-	"github.com/krmfn/krmfn/e2e/runnerproc"
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
+	"github.com/krmfn/krmfn/e2e/programs/server"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 )
 
@@ -57,7 +57,7 @@ var hostile = map[string]string{
 }
 
 // startRunner starts a function runner that knows the hostile functions and set-labels, as NAME:v1.
-func startRunner(t *testing.T, flags ...string) (*runnerproc.Process, evaluatorgrpc.FunctionEvaluatorClient) {
+func startRunner(t *testing.T, flags ...string) (*server.Process, evaluatorgrpc.FunctionEvaluatorClient) {
 	t.Helper()
 	dir := t.TempDir()
 	var config strings.Builder
@@ -76,7 +76,7 @@ func startRunner(t *testing.T, flags ...string) (*runnerproc.Process, evaluatorg
 	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runner, err := runnerproc.Start(t.Context(), filepath.Join(bin, binaries.FunctionRunner), filepath.Join(dir, "log"),
+	runner, err := server.Start(t.Context(), filepath.Join(bin, binaries.FunctionRunner), filepath.Join(dir, "log"),
 		append([]string{"--disable-runtimes=pod", "--strict-config", "--config=" + file, "--functions=" + dir}, flags...)...)
 	if err != nil {
 		t.Fatal(err)

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/krmfn/krmfn/e2e/binaries"
-	"github.com/krmfn/krmfn/e2e/execconfig"
-	"github.com/krmfn/krmfn/e2e/runnerproc"
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
+	"github.com/krmfn/krmfn/e2e/programs/execconfig"
+	"github.com/krmfn/krmfn/e2e/programs/server"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
@@ -44,10 +44,10 @@ func TestTaskHandler(t *testing.T) {
 	}
 }
 
-func startProcess(t *testing.T, name string, flags ...string) *runnerproc.Process {
+func startProcess(t *testing.T, name string, flags ...string) *server.Process {
 	t.Helper()
 	// The test's own context ends before its cleanup, and would kill the process.
-	p, err := runnerproc.Start(context.WithoutCancel(t.Context()), filepath.Join(bin, name), filepath.Join(t.TempDir(), "log"), flags...)
+	p, err := server.Start(context.WithoutCancel(t.Context()), filepath.Join(bin, name), filepath.Join(t.TempDir(), "log"), flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func startProcess(t *testing.T, name string, flags ...string) *runnerproc.Proces
 }
 
 // renderExample returns what changes in the example package, all of whose functions the evaluator must have run.
-func renderExample(t *testing.T, handler *runnerproc.Process, evaluator evaluationv1.Evaluator) []*taskhandlerv1.Change {
+func renderExample(t *testing.T, handler *server.Process, evaluator evaluationv1.Evaluator) []*taskhandlerv1.Change {
 	t.Helper()
 	conn, err := grpc.NewClient(handler.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

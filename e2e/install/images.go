@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/krmfn/krmfn/e2e/publish"
+	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
 
-// images are those that the chart installs.
-var images = []string{"function-runner", "wrapper-server", "pod-janitor", "image-warmer", "task-handler", "krmfn"}
+// Images are the names of the images that the chart installs.
+var Images = []string{"function-runner", "wrapper-server", "pod-janitor", "image-warmer", "task-handler", "krmfn"}
 
 // pin gives the images that are in the registry a tag that no others ever have, and returns it: nodes keep the images that
 // they have once pulled under a tag.
@@ -44,8 +44,8 @@ func (i *Installation) Retag(ctx context.Context, suffix string) (string, error)
 }
 
 func lookUp(ctx context.Context, registry, tagged string) ([]*remote.Descriptor, error) {
-	found := make([]*remote.Descriptor, len(images))
-	for i, image := range images {
+	found := make([]*remote.Descriptor, len(Images))
+	for i, image := range Images {
 		ref, err := name.NewTag(reference(registry, image, tagged), name.Insecure)
 		if err != nil {
 			return nil, err
@@ -58,7 +58,7 @@ func lookUp(ctx context.Context, registry, tagged string) ([]*remote.Descriptor,
 }
 
 func tag(ctx context.Context, registry, another string, found []*remote.Descriptor) error {
-	for i, image := range images {
+	for i, image := range Images {
 		ref, err := name.NewTag(reference(registry, image, another), name.Insecure)
 		if err != nil {
 			return err

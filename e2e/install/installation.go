@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/krmfn/krmfn/e2e/binaries"
 	"github.com/krmfn/krmfn/e2e/cluster"
-	"github.com/krmfn/krmfn/e2e/progress"
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
+	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
 // Installation is the function runner in this machine's cluster. At most one call that changes it may run at a time.
@@ -83,7 +83,7 @@ func unthrottled(kubeconfig string) (kubernetes.Interface, dynamic.Interface, er
 // cluster. It returns when function runners of these values run, and no others.
 func (i *Installation) Apply(ctx context.Context, values map[string]any) error {
 	return i.progress.Step(fmt.Sprintf("apply the chart: %v", slices.Sorted(maps.Keys(values))), func() error {
-		if err := i.helm.apply(ctx, merge(i.values(), values)); err != nil {
+		if err := i.helm.apply(ctx, MergeValues(i.values(), values)); err != nil {
 			return err
 		}
 		return i.AwaitSettled(ctx)
@@ -95,7 +95,7 @@ func (i *Installation) Adopt(ctx context.Context, values map[string]any) error {
 	return i.progress.Step("adopt what is there", func() error {
 		adopting := i.helm
 		adopting.adopt = true
-		if err := adopting.apply(ctx, merge(i.values(), values)); err != nil {
+		if err := adopting.apply(ctx, MergeValues(i.values(), values)); err != nil {
 			return err
 		}
 		return i.AwaitSettled(ctx)
@@ -139,13 +139,13 @@ func (i *Installation) values() map[string]any {
 	}
 }
 
-// merge returns the values of both, those of the second where both have them. Lists are values as a whole.
-func merge(base, over map[string]any) map[string]any {
+// MergeValues returns the values of both, those of the second where both have them. Lists are values as a whole.
+func MergeValues(base, over map[string]any) map[string]any {
 	merged := maps.Clone(base)
 	for key, value := range over {
 		below, isMap := merged[key].(map[string]any)
 		if above, ok := value.(map[string]any); ok && isMap {
-			value = merge(below, above)
+			value = MergeValues(below, above)
 		}
 		merged[key] = value
 	}

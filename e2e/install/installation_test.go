@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	base := map[string]any{"a": map[string]any{"x": 1, "y": []any{1}}, "b": 1}
-	got := merge(base, map[string]any{"a": map[string]any{"y": []any{2}, "z": 3}, "c": map[string]any{"d": 1}})
+	got := MergeValues(base, map[string]any{"a": map[string]any{"y": []any{2}, "z": 3}, "c": map[string]any{"d": 1}})
 	want := map[string]any{"a": map[string]any{"x": 1, "y": []any{2}, "z": 3}, "b": 1, "c": map[string]any{"d": 1}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("merged (-want +got):\n%s", diff)

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/krmfn/krmfn/e2e/binaries"
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
 
 // Janitor is a pod janitor that sweeps again and again, from outside the cluster.

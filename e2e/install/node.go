@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/krmfn/krmfn/e2e/cluster"
-	"github.com/krmfn/krmfn/e2e/command"
+	"github.com/krmfn/krmfn/e2e/programs/command"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/krmfn/krmfn/e2e/filelock"
+	"github.com/krmfn/krmfn/e2e/programs/filelock"
 )
 
 // startup is how long a registry may take to answer, and to end.

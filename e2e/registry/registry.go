@@ -19,7 +19,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/registry"
 
-	"github.com/krmfn/krmfn/e2e/filelock"
+	"github.com/krmfn/krmfn/e2e/programs/filelock"
 )
 
 // Serve serves a registry until ctx ends. Blobs are in dir, which it empties first: manifests are in memory, and nobody

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/krmfn/krmfn/e2e/filelock"
+	"github.com/krmfn/krmfn/e2e/programs/filelock"
 	"github.com/krmfn/krmfn/e2e/registry"
 )
 

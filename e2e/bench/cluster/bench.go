@@ -12,9 +12,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/install"
-	"github.com/krmfn/krmfn/e2e/progress"
-	"github.com/krmfn/krmfn/e2e/report"
+	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
 type options struct {

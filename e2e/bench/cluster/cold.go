@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/krmfn/krmfn/e2e/report"
+	"github.com/krmfn/krmfn/e2e/bench/report"
 )
 
 // The wrapper server comes into pods in these ways, by the names that the chart has for them.

@@ -11,9 +11,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/install"
-	"github.com/krmfn/krmfn/e2e/loadgen"
-	"github.com/krmfn/krmfn/e2e/report"
+	"github.com/krmfn/krmfn/e2e/load"
 )
 
 const (
@@ -61,8 +61,8 @@ func (b *bench) measureDisruption(ctx context.Context, what string, disrupt func
 			done <- ctx.Err()
 		}
 	}()
-	result, loadErr := loadgen.Open{
-		Calls: loadgen.Calls{Duration: disrupted * time.Second / disruptedRate, Timeout: timeout, Code: code}, Rate: disruptedRate, MaxInFlight: maxInFlight,
+	result, loadErr := load.Open{
+		Calls: load.Calls{Duration: disrupted * time.Second / disruptedRate, Timeout: timeout, Code: code}, Rate: disruptedRate, MaxInFlight: maxInFlight,
 	}.Run(ctx, call)
 	if loadErr != nil {
 		cancel()

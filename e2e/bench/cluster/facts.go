@@ -16,7 +16,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/krmfn/krmfn/e2e/report"
+	"github.com/krmfn/krmfn/e2e/bench/report"
 )
 
 // describe tells what is measured, and on which machine.

@@ -16,9 +16,9 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/krmfn/krmfn/e2e/binaries"
-	"github.com/krmfn/krmfn/e2e/ociimage"
-	"github.com/krmfn/krmfn/e2e/publish"
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
+	"github.com/krmfn/krmfn/e2e/registry/ociimage"
+	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
 
 const (

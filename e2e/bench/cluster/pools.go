@@ -20,9 +20,9 @@ import (
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/krmfn/krmfn/e2e/binaries"
-	"github.com/krmfn/krmfn/e2e/report"
-	"github.com/krmfn/krmfn/e2e/runnerproc"
+	"github.com/krmfn/krmfn/e2e/bench/report"
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
+	"github.com/krmfn/krmfn/e2e/programs/server"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 )
@@ -85,12 +85,12 @@ func (b *bench) measurePools(ctx context.Context) (err error) {
 func (b *bench) memoryWith(ctx context.Context, dir string, pools int) (has memory, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	server := httptest.NewServer(podServer{pods: poolsOf(pools, b.pod, loopback)})
-	defer server.Close()
+	api := httptest.NewServer(podServer{pods: poolsOf(pools, b.pod, loopback)})
+	defer api.Close()
 	// What waits for a change of the pods would be waited for.
-	defer server.CloseClientConnections()
+	defer api.CloseClientConnections()
 	kubeconfig, log := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, fmt.Sprintf("runner-%d.log", pools))
-	text := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", server.URL)
+	text := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", api.URL)
 	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		return memory{}, err
 	}
@@ -98,7 +98,7 @@ func (b *bench) memoryWith(ctx context.Context, dir string, pools int) (has memo
 	if err != nil {
 		return memory{}, err
 	}
-	runner, err := runnerproc.Start(ctx, filepath.Join(b.bin, binaries.FunctionRunner), log, "--disable-runtimes=exec", "--kubeconfig="+kubeconfig,
+	runner, err := server.Start(ctx, filepath.Join(b.bin, binaries.FunctionRunner), log, "--disable-runtimes=exec", "--kubeconfig="+kubeconfig,
 		"--wrapper-injection="+initContainer, "--scan-interval=1h", "--pod-cache-config=", "--config=")
 	if err := errors.Join(err, restore()); err != nil {
 		return memory{}, err

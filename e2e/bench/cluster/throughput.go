@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/krmfn/krmfn/e2e/loadgen"
-	"github.com/krmfn/krmfn/e2e/report"
+	"github.com/krmfn/krmfn/e2e/bench/report"
+	"github.com/krmfn/krmfn/e2e/load"
 )
 
 // measureThroughput has warm calls by so many callers take turns with bare processes, of which as many run at once as there
@@ -45,20 +45,20 @@ func (b *bench) measureThroughput(ctx context.Context) (err error) {
 }
 
 // throughput returns the sums of the bare processes' turns, and of those of each number of callers.
-func (b *bench) throughput(ctx context.Context, warm loadgen.Call) (bare *loadgen.Result, sums []*loadgen.Result, err error) {
-	bare, sums = loadgen.New(), make([]*loadgen.Result, len(callers))
+func (b *bench) throughput(ctx context.Context, warm load.Call) (bare *load.Result, sums []*load.Result, err error) {
+	bare, sums = load.New(), make([]*load.Result, len(callers))
 	for i := range sums {
-		sums[i] = loadgen.New()
+		sums[i] = load.New()
 	}
 	calls := b.calls(b.turn / 2)
 	for range b.rounds {
-		result, err := loadgen.Closed{Calls: calls, Callers: runtime.NumCPU()}.Run(ctx, b.function.bare)
+		result, err := load.Closed{Calls: calls, Callers: runtime.NumCPU()}.Run(ctx, b.function.bare)
 		if err != nil {
 			return nil, nil, err
 		}
 		bare.Add(result)
 		for i, count := range callers {
-			result, err := loadgen.Closed{Calls: calls, Callers: count}.Run(ctx, warm)
+			result, err := load.Closed{Calls: calls, Callers: count}.Run(ctx, warm)
 			if err != nil {
 				return nil, nil, err
 			}

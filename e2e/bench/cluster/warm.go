@@ -11,9 +11,9 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/install"
-	"github.com/krmfn/krmfn/e2e/loadgen"
-	"github.com/krmfn/krmfn/e2e/report"
+	"github.com/krmfn/krmfn/e2e/load"
 )
 
 const (
@@ -32,7 +32,7 @@ var (
 
 // warm makes a function runner ready with all pods of a function, and returns what calls it over one connection, as Porch
 // does.
-func (b *bench) warm(ctx context.Context) (call loadgen.Call, image string, end func() error, err error) {
+func (b *bench) warm(ctx context.Context) (call load.Call, image string, end func() error, err error) {
 	if err := b.apply(ctx, "auto"); err != nil {
 		return nil, "", nil, err
 	}
@@ -45,7 +45,7 @@ func (b *bench) warm(ctx context.Context) (call loadgen.Call, image string, end 
 	}
 	call = b.evaluate(client, image)
 	// Several calls at once have the function runner make all pods that it may.
-	result, err := loadgen.Closed{Calls: b.calls(5 * time.Second), Callers: 2 * runtime.NumCPU()}.Run(ctx, call)
+	result, err := load.Closed{Calls: b.calls(5 * time.Second), Callers: 2 * runtime.NumCPU()}.Run(ctx, call)
 	if err != nil {
 		return nil, "", nil, errors.Join(err, client.Close())
 	}
@@ -55,7 +55,7 @@ func (b *bench) warm(ctx context.Context) (call loadgen.Call, image string, end 
 	return call, image, client.Close, nil
 }
 
-func (b *bench) evaluate(client *install.Client, image string) loadgen.Call {
+func (b *bench) evaluate(client *install.Client, image string) load.Call {
 	return func(ctx context.Context) error {
 		out, err := client.Evaluate(ctx, image, b.function.list)
 		if err != nil {
@@ -66,8 +66,8 @@ func (b *bench) evaluate(client *install.Client, image string) loadgen.Call {
 }
 
 // calls are a turn's.
-func (b *bench) calls(duration time.Duration) loadgen.Calls {
-	return loadgen.Calls{WarmUp: warmUp, Duration: duration, Timeout: timeout, Code: code}
+func (b *bench) calls(duration time.Duration) load.Calls {
+	return load.Calls{WarmUp: warmUp, Duration: duration, Timeout: timeout, Code: code}
 }
 
 // code names an error: the code of a call, or how a process ended.
@@ -86,8 +86,8 @@ func (b *bench) measureLatency(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	for group, rate := range rates {
-		results, err := b.turns(ctx, []loadgen.Call{b.function.bare, warm}, func(ctx context.Context, call loadgen.Call) (*loadgen.Result, error) {
-			return loadgen.Open{Calls: b.calls(b.turn), Rate: rate, MaxInFlight: maxInFlight}.Run(ctx, call)
+		results, err := b.turns(ctx, []load.Call{b.function.bare, warm}, func(ctx context.Context, call load.Call) (*load.Result, error) {
+			return load.Open{Calls: b.calls(b.turn), Rate: rate, MaxInFlight: maxInFlight}.Run(ctx, call)
 		})
 		if err != nil {
 			return err
@@ -102,14 +102,14 @@ func (b *bench) measureLatency(ctx context.Context) (err error) {
 }
 
 // turns has each call loaded in each round, and returns the sums.
-func (b *bench) turns(ctx context.Context, calls []loadgen.Call, load func(context.Context, loadgen.Call) (*loadgen.Result, error)) ([]*loadgen.Result, error) {
-	sums := make([]*loadgen.Result, len(calls))
+func (b *bench) turns(ctx context.Context, calls []load.Call, run func(context.Context, load.Call) (*load.Result, error)) ([]*load.Result, error) {
+	sums := make([]*load.Result, len(calls))
 	for i := range sums {
-		sums[i] = loadgen.New()
+		sums[i] = load.New()
 	}
 	for range b.rounds {
 		for i, call := range calls {
-			result, err := load(ctx, call)
+			result, err := run(ctx, call)
 			if err != nil {
 				return nil, err
 			}
@@ -125,7 +125,7 @@ func (b *bench) turns(ctx context.Context, calls []loadgen.Call, load func(conte
 }
 
 // addLatency adds a row for each percentile. Those of a load with an aim have it.
-func (b *bench) addLatency(aimed bool, what string, warm, bare *loadgen.Result) {
+func (b *bench) addLatency(aimed bool, what string, warm, bare *load.Result) {
 	for _, p := range []struct {
 		name       string
 		percentile float64
@@ -145,7 +145,7 @@ func (b *bench) addLatency(aimed bool, what string, warm, bare *loadgen.Result) 
 }
 
 // noteLost tells of calls that are not in the numbers.
-func (b *bench) noteLost(what string, result *loadgen.Result) {
+func (b *bench) noteLost(what string, result *load.Result) {
 	if result.Lost() > 0 {
 		b.note("%s: %d calls are not in the numbers: failed %v, not sent %d.", what, result.Lost(), result.Failed, result.Unsent)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/krmfn/krmfn/e2e/cluster"
-	"github.com/krmfn/krmfn/e2e/publish"
+	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
 
 func load(run func(func(*cobra.Command, cluster.Cluster) error) func(*cobra.Command, []string) error) *cobra.Command {

@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/krmfn/krmfn/e2e/binaries"
 	"github.com/krmfn/krmfn/e2e/cluster"
-	"github.com/krmfn/krmfn/e2e/progress"
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
+	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
 func main() {

@@ -18,9 +18,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/krmfn/krmfn/e2e/binaries"
-	"github.com/krmfn/krmfn/e2e/execconfig"
-	"github.com/krmfn/krmfn/e2e/runnerproc"
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
+	"github.com/krmfn/krmfn/e2e/programs/execconfig"
+	"github.com/krmfn/krmfn/e2e/programs/server"
 )
 
 // example is the package that is rendered, in the checkout.
@@ -55,7 +55,7 @@ func demo(ctx context.Context, bin string) (err error) {
 
 	flags := []string{"--disable-runtimes=pod", "--strict-config", "--config=" + config.File, "--functions=" + config.Functions}
 	say("A function runner starts, with the curated functions as executables.", "function-runner "+strings.Join(flags, " "))
-	runner, err := runnerproc.Start(ctx, filepath.Join(bin, binaries.FunctionRunner), filepath.Join(dir, "log"), flags...)
+	runner, err := server.Start(ctx, filepath.Join(bin, binaries.FunctionRunner), filepath.Join(dir, "log"), flags...)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/krmfn/krmfn/e2e/binaries"
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
 
 var update = flag.Bool("update", false, "write the picture anew")

@@ -19,10 +19,10 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"github.com/krmfn/krmfn/e2e/binaries"
-	"github.com/krmfn/krmfn/e2e/command"
-	"github.com/krmfn/krmfn/e2e/ociimage"
-	"github.com/krmfn/krmfn/e2e/publish"
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
+	"github.com/krmfn/krmfn/e2e/programs/command"
+	"github.com/krmfn/krmfn/e2e/registry/ociimage"
+	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
 
 // Mode is what a function does. But for NeedsRoot and Bare, they are modes of the command.

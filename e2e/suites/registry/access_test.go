@@ -20,13 +20,13 @@ import (
 
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/install/fixture"
-	"github.com/krmfn/krmfn/e2e/privateregistry"
+	"github.com/krmfn/krmfn/e2e/registry/private"
 )
 
 var _ = Describe("A registry with passwords and an authority of its own", Label("registry"), func() {
 	DescribeTable("is asked by the function runner and by nodes", func(ctx context.Context, bearer bool) {
 		begin := time.Now()
-		registry.Expect(privateregistry.Login{User: user, Password: first, Bearer: bearer})
+		registry.Expect(private.Login{User: user, Password: first, Bearer: bearer})
 		image, digest := push(ctx, fmt.Sprintf("team/private:bearer-%t", bearer))
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		pods, err := f.FunctionPods(ctx, image)
@@ -42,8 +42,8 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 
 	It("says at once that a password is wrong, and makes no pod", func(ctx context.Context) {
 		begin := time.Now()
-		registry.Expect(privateregistry.Login{User: user, Password: "another"})
-		DeferCleanup(func() { registry.Expect(privateregistry.Login{User: user, Password: first}) })
+		registry.Expect(private.Login{User: user, Password: "another"})
+		DeferCleanup(func() { registry.Expect(private.Login{User: user, Password: first}) })
 		image, _ := push(ctx, "team/refused:v1")
 		watch := f.Watch(ctx)
 		Expect(f.Failure(ctx, image)).To(MatchError(SatisfyAll(ContainSubstring("UNAUTHORIZED"), ContainSubstring("check the image's name and the credentials"))))
@@ -80,10 +80,10 @@ var _ = Describe("Under load, without a call that fails", Label("registry"), fun
 		Expect(f.Evaluate(ctx, warm)).To(Succeed())
 		calls := f.Load(ctx, f.Callers(ctx, 4), warm, 20*time.Millisecond)
 		DeferCleanup(func(ctx context.Context) {
-			registry.Expect(privateregistry.Login{User: user, Password: first})
+			registry.Expect(private.Login{User: user, Password: first})
 			relogin(ctx, first)
 		})
-		registry.Expect(privateregistry.Login{User: user, Password: second})
+		registry.Expect(private.Login{User: user, Password: second})
 		relogin(ctx, second)
 		cold, _ := push(ctx, "team/cold:password")
 		Eventually(ctx, func() error { return f.Evaluate(ctx, cold) }).WithTimeout(mounted).WithPolling(time.Second).Should(Succeed())

@@ -15,11 +15,11 @@ import (
 	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
 
 	"github.com/krmfn/krmfn/e2e/install/fixture"
-	"github.com/krmfn/krmfn/e2e/privateregistry"
+	"github.com/krmfn/krmfn/e2e/registry/private"
 )
 
 var _ = Describe("A registry that has a bad day", Label("registry"), func() {
-	DescribeTable("is not missed by functions that are known, and said to callers of others", func(ctx context.Context, mood privateregistry.Mood, reason string) {
+	DescribeTable("is not missed by functions that are known, and said to callers of others", func(ctx context.Context, mood private.Mood, reason string) {
 		known, _ := push(ctx, fmt.Sprintf("team/known:mood-%d", mood))
 		unknown, _ := push(ctx, fmt.Sprintf("team/unknown:mood-%d", mood))
 		Expect(f.Evaluate(ctx, known)).To(Succeed())
@@ -35,17 +35,17 @@ var _ = Describe("A registry that has a bad day", Label("registry"), func() {
 		Expect(f.Evaluate(ctx, known)).To(Succeed())
 		err := callFor(ctx, unknown, 5*time.Second)
 		Expect(err).To(MatchError(ContainSubstring(reason)))
-		registry.Be(privateregistry.Well)
+		registry.Be(private.Well)
 		Eventually(ctx, func() error { return f.Evaluate(ctx, unknown) }).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
 	},
-		Entry("it hangs", privateregistry.Hung, "the registry has not answered"),
-		Entry("it breaks connections off", privateregistry.Broken, "EOF"),
-		Entry("it throttles", privateregistry.Throttling, "limit"),
+		Entry("it hangs", private.Hung, "the registry has not answered"),
+		Entry("it breaks connections off", private.Broken, "EOF"),
+		Entry("it throttles", private.Throttling, "limit"),
 	)
 
 	It("is left alone while it throttles", func(ctx context.Context) {
 		unknown, _ := push(ctx, "team/throttled:v1")
-		registry.Be(privateregistry.Throttling)
+		registry.Be(private.Throttling)
 		registry.Requests()
 		for range 20 {
 			Expect(callFor(ctx, unknown, time.Second)).To(MatchError(ContainSubstring("limit")))

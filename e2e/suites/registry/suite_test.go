@@ -22,7 +22,7 @@ import (
 
 	"github.com/krmfn/krmfn/e2e/install/fixture"
 	"github.com/krmfn/krmfn/e2e/install/hostile"
-	"github.com/krmfn/krmfn/e2e/privateregistry"
+	"github.com/krmfn/krmfn/e2e/registry/private"
 )
 
 const (
@@ -39,8 +39,8 @@ const (
 
 var (
 	f         *fixture.Fixture
-	registry  *privateregistry.Server
-	authority *privateregistry.Authority
+	registry  *private.Server
+	authority *private.Authority
 )
 
 func TestRegistry(t *testing.T) { //nolint:paralleltest // Ginkgo has its own way of it
@@ -53,7 +53,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	host, _, err := net.SplitHostPort(f.Registry)
 	Expect(err).NotTo(HaveOccurred())
 	authority = newAuthority("first authority")
-	registry, err = privateregistry.Start(context.WithoutCancel(ctx), host, authority, privateregistry.Login{User: user, Password: first})
+	registry, err = private.Start(context.WithoutCancel(ctx), host, authority, private.Login{User: user, Password: first})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(registry.Close)
 	trust(ctx, authority)
@@ -68,8 +68,8 @@ var _ = BeforeSuite(func(ctx context.Context) {
 })
 
 var _ = AfterEach(func(ctx context.Context) {
-	if registry.Be(privateregistry.Well) == privateregistry.Throttling {
-		time.Sleep(privateregistry.RetryAfter)
+	if registry.Be(private.Well) == private.Throttling {
+		time.Sleep(private.RetryAfter)
 	}
 	f.Clean(ctx)
 })
@@ -85,9 +85,9 @@ func values() map[string]any {
 	}
 }
 
-func newAuthority(name string) *privateregistry.Authority {
+func newAuthority(name string) *private.Authority {
 	GinkgoHelper()
-	made, err := privateregistry.NewAuthority(name)
+	made, err := private.NewAuthority(name)
 	Expect(err).NotTo(HaveOccurred())
 	return made
 }
@@ -102,18 +102,18 @@ func login(ctx context.Context, password string) {
 }
 
 // trust has the function runner trust authorities.
-func trust(ctx context.Context, all ...*privateregistry.Authority) {
+func trust(ctx context.Context, all ...*private.Authority) {
 	GinkgoHelper()
 	Expect(f.PutSecret(ctx, authorities, corev1.SecretTypeOpaque, map[string][]byte{"ca.crt": joined(all)})).To(Succeed())
 }
 
 // nodesTrust has the nodes trust authorities.
-func nodesTrust(ctx context.Context, all ...*privateregistry.Authority) {
+func nodesTrust(ctx context.Context, all ...*private.Authority) {
 	GinkgoHelper()
 	Expect(f.TrustRegistry(ctx, registry.Address, joined(all))).To(Succeed())
 }
 
-func joined(all []*privateregistry.Authority) []byte {
+func joined(all []*private.Authority) []byte {
 	var text []byte
 	for _, one := range all {
 		text = slices.Concat(text, one.PEM)

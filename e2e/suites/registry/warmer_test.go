@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/krmfn/krmfn/e2e/install"
-	"github.com/krmfn/krmfn/e2e/privateregistry"
+	"github.com/krmfn/krmfn/e2e/registry/private"
 )
 
 var _ = Describe("With the image warmer", Label("registry"), func() {
@@ -30,7 +30,7 @@ var _ = Describe("With the image warmer", Label("registry"), func() {
 		f.Configure(ctx, with)
 		noneSees(ctx, begin, first)
 
-		registry.Be(privateregistry.Hung)
+		registry.Be(private.Hung)
 		registry.Requests()
 		Expect(f.Restart(ctx)).To(Succeed())
 		Expect(f.Evaluate(ctx, warmed)).To(Succeed())

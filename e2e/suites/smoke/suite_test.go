@@ -21,11 +21,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/krmfn/krmfn/e2e/binaries"
 	"github.com/krmfn/krmfn/e2e/cluster"
-	"github.com/krmfn/krmfn/e2e/command"
-	"github.com/krmfn/krmfn/e2e/ociimage"
-	"github.com/krmfn/krmfn/e2e/publish"
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
+	"github.com/krmfn/krmfn/e2e/programs/command"
+	"github.com/krmfn/krmfn/e2e/registry/ociimage"
+	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
 
 var (

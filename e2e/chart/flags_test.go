@@ -1,0 +1,154 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+
+	runner "github.com/krmfn/krmfn/function-runner/options"
+	warmer "github.com/krmfn/krmfn/image-warmer/options"
+	janitor "github.com/krmfn/krmfn/pod-janitor/options"
+	handler "github.com/krmfn/krmfn/task-handler/options"
+)
+
+// component is a program that the chart gives flags to.
+type component struct {
+	flags *pflag.FlagSet
+	// parse reads a command line as the program does.
+	parse func(args, environ []string) error
+	// without are the flags that no value sets, but extraArgs may, each with the reason: fixed by the image or the chart, odd as
+	// hardly anybody needs it, hook as only hooks need it, or manual for those who run the program by hand.
+	without map[string]string
+}
+
+var components = map[string]component{
+	"function-runner": {
+		flags: new(runner.Options).Flags(),
+		parse: func(args, _ []string) error { _, err := runner.Parse(args); return err },
+		without: map[string]string{
+			"port": "fixed", "disable-runtimes": "odd", "strict-config": "odd", "kubeconfig": "manual", "image-cache-file": "odd",
+			"registry-auth-secret-path": "fixed", "registry-auth-secret-name": "fixed", "tls-secret-path": "fixed",
+		},
+	},
+	"pod-janitor": {
+		flags: new(janitor.Options).Flags(),
+		parse: func(args, _ []string) error { _, err := janitor.Parse(args); return err },
+		without: map[string]string{
+			"kubeconfig": "manual", "output": "manual", "interval": "manual", "registry-auth-secret-name": "fixed",
+			"timeout": "fixed", "all": "hook", "secret-ttl": "odd", "qps": "odd", "max-deletions": "odd",
+		},
+	},
+	"image-warmer": {
+		flags: new(warmer.Options).Flags(),
+		parse: func(args, environ []string) error { _, err := warmer.Parse(args, environ); return err },
+		without: map[string]string{
+			"kptfiles": "manual", "kubeconfig": "manual", "dry-run": "manual", "output": "manual", "metadata-file": "manual",
+			"metadata-namespace": "fixed", "wrapper-image": "fixed", "image-pull-secret": "odd", "ignore-failures": "hook",
+			"registry-auth-secret-path": "fixed", "registry-auth-secret-name": "fixed", "tls-secret-path": "fixed",
+		},
+	},
+	"task-handler": {
+		flags:   new(handler.Options).Flags(),
+		parse:   func(args, _ []string) error { _, err := handler.Parse(args); return err },
+		without: map[string]string{"port": "fixed"},
+	},
+}
+
+// commandLine returns the flags of a container and its environment, with what every container in a cluster has.
+func commandLine(c corev1.Container) (args, environ []string) {
+	args = c.Args
+	if len(c.Command) > 1 {
+		args = append(c.Command[1:], args...)
+	}
+	environ = []string{"KUBERNETES_SERVICE_HOST=10.96.0.1"}
+	for _, variable := range c.Env {
+		environ = append(environ, variable.Name+"="+variable.Value)
+	}
+	return args, environ
+}
+
+func TestFlagsAreUnderstood(t *testing.T) {
+	t.Parallel()
+	eachRendering(t, func(t *testing.T, r *rendering) {
+		for _, w := range workloads(t, r) {
+			c := w.spec.Containers[0]
+			args, environ := commandLine(c)
+			if of, known := components[c.Name]; !known {
+				continue
+			} else if err := of.parse(args, environ); err != nil {
+				t.Errorf("%s does not start with %q: %v", w, args, err)
+			}
+		}
+	})
+}
+
+// Each flag is within reach of those who install the chart.
+func TestFlagsHaveValues(t *testing.T) {
+	t.Parallel()
+	given := map[string]map[string]bool{}
+	for name := range components {
+		given[name] = map[string]bool{}
+	}
+	for name, r := range renderings(t) {
+		if strings.HasPrefix(name, "extras") {
+			continue
+		}
+		for _, w := range workloads(t, r) {
+			if w.GetKind() == "Job" { // a hook, whose flags are its own
+				continue
+			}
+			args, _ := commandLine(w.spec.Containers[0])
+			for _, arg := range args {
+				name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+				if flags := given[w.spec.Containers[0].Name]; flags != nil {
+					flags[name] = true
+				}
+			}
+		}
+	}
+	for name, of := range components {
+		var without []string
+		of.flags.VisitAll(func(f *pflag.Flag) {
+			if !given[name][f.Name] {
+				without = append(without, f.Name)
+			}
+		})
+		slices.Sort(without)
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(of.without)), without); diff != "" {
+			t.Errorf("flags of %s that no value sets (-known +found): give them a value, or a reason\n%s", name, diff)
+		}
+	}
+}
+
+// What helm test runs is in the reference of the command.
+func TestFlagsOfTests(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(inCheckout(t, "docs", "krmfn.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## krmfn eval\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	r := renderOnce(t, nil)
+	pods := r.of("Pod")
+	if len(pods) != 1 {
+		t.Fatalf("there are %d tests", len(pods))
+	}
+	for _, w := range workloads(t, &rendering{objects: pods}) {
+		for _, arg := range w.spec.Containers[0].Args {
+			name, _, isFlag := strings.Cut(arg, "=")
+			if isFlag && strings.HasPrefix(name, "--") && !strings.Contains(section, name+" ") {
+				t.Errorf("%s has the flag %s, which the reference of krmfn eval does not know", w, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,143 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/krmfn/krmfn/e2e/install"
+)
+
+// switches turn on what is more than a stock installation. None, each, every two and all of them are rendered.
+var switches = map[string]string{
+	"autoscaling": `autoscaling: {enabled: true}`,
+	"warmer":      `imageWarmer: {enabled: true, images: [set-labels:v0.2.0], functionConfigs: true}`,
+	"tasks":       `taskHandler: {enabled: true}`,
+	"monitoring": `monitoring: {serviceMonitor: {enabled: true, labels: {release: a}}, prometheusRule: {enabled: true, labels: {release: a}},
+  dashboard: {enabled: true}}`,
+	"private":  `privateRegistries: {credentialsSecret: pull, caSecret: authority}`,
+	"template": `functionPodTemplate: {pod: {apiVersion: v1, kind: Pod, spec: {containers: [{name: function}]}}}`,
+}
+
+// variants are values that are rendered by themselves, and together with all switches.
+var variants = map[string]string{
+	"one of each":        `{replicas: 1, taskHandler: {replicas: 1}, autoscaling: {minReplicas: 1}}`,
+	"own namespace":      `functionNamespace: {create: false, name: functions, podSecurity: baseline}`,
+	"limits":             `functionNamespace: {resourceQuota: {pods: 100}, limitRange: [{type: Container, default: {memory: 1Gi}}]}`,
+	"no policies":        `networkPolicy: {enabled: false}`,
+	"ways out":           `networkPolicy: {egress: [{ports: [{port: 443, protocol: TCP}]}]}`,
+	"no janitor":         `podJanitor: {enabled: false}`,
+	"no tests":           `tests: {functions: []}`,
+	"template's name":    `functionPodTemplate: {name: ours}`,
+	"credentials alone":  `privateRegistries: {credentialsSecret: pull}`,
+	"metadata alone":     `imageWarmer: {enabled: true, images: [a/b:v1], prepull: {enabled: false}, atInstall: false}`,
+	"warmed at install":  `imageWarmer: {enabled: true, images: [a/b:v1], schedule: ""}`,
+	"warmed on purpose":  `imageWarmer: {enabled: true, images: [a/b:v1], prepull: {nodeSelector: {a: b, c: d}, tolerations: ["a=b:NoSchedule", c]}}`,
+	"images of a mirror": `image: {registry: "mirror.example.org:5000/krm", tag: v9, pullPolicy: Always, tags: {wrapper-server: v8}}`,
+	"images":             `images: {defaultPrefix: r.io/fn, rewrites: {a.io: b.io, c.io/d: e.io/f}, policy: {allow: [{prefix: r.io}], floatingTags: refuse}}`,
+	"functions":          `functions: [{name: a/b:v1, minWarmPods: 1, resources: {limits: {memory: 1Gi}}}, {name: "c/d:v1", timeToLive: 1m}]`,
+	"placed":             placed(""),
+	"placed janitor":     placed("podJanitor"),
+	"placed warmer":      placed("imageWarmer"),
+	"placed tasks":       placed("taskHandler"),
+	"placed tests":       placed("tests"),
+	"extras": `{extraArgs: ["--port=9445"], extraEnv: [{name: A, value: b}, {name: OTEL_TRACES_EXPORTER, value: otlp}],
+  extraVolumes: [{name: more, emptyDir: {}}], extraVolumeMounts: [{name: more, mountPath: /more}],
+  podAnnotations: {a: b}, serviceAccountAnnotations: {c: d}, imagePullSecrets: [{name: pull}],
+  podJanitor: {extraArgs: ["--qps=1"], extraEnv: [{name: A, value: b}], podAnnotations: {a: b}},
+  imageWarmer: {extraArgs: ["--output=json"], extraEnv: [{name: A, value: b}], podAnnotations: {a: b}, serviceAccountAnnotations: {c: d}},
+  taskHandler: {extraArgs: ["--port=9447"], extraEnv: [{name: DOCKER_CONFIG, value: /tmp}], podAnnotations: {a: b}}}`,
+	"executables":   `{maxConcurrentEvaluations: 3, maxQueuedEvaluations: 0, taskHandler: {maxConcurrentRenders: 3}}`,
+	"long messages": `maxRequestBodySize: 200000000`,
+}
+
+// placed says where pods of a component are to run, of the function runner where none is named.
+func placed(component string) string {
+	const where = `{nodeSelector: {disk: ssd}, tolerations: [{key: a, operator: Exists}], priorityClassName: "1000",
+  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}}`
+	if component == "" {
+		return where
+	}
+	return component + ": " + where
+}
+
+func parseValues(t *testing.T, text string) map[string]any {
+	t.Helper()
+	values := map[string]any{}
+	if err := yaml.UnmarshalStrict([]byte(text), &values); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return values
+}
+
+// onlySwitches begins the names of values that are switches alone.
+const onlySwitches = "with "
+
+// matrix returns all values that are rendered, by name.
+func matrix(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	sets := map[string]map[string]any{}
+	names := slices.Sorted(maps.Keys(switches))
+	for chosen := range uint(1) << len(names) {
+		if count := bits.OnesCount(chosen); count > 2 && count < len(names) {
+			continue
+		}
+		values, on := map[string]any{}, []string{}
+		for i, name := range names {
+			if chosen>>i&1 == 1 {
+				values, on = install.MergeValues(values, parseValues(t, switches[name])), append(on, name)
+			}
+		}
+		sets[onlySwitches+strings.Join(on, ",")] = values
+	}
+	all := sets[onlySwitches+strings.Join(names, ",")]
+	for name, text := range variants {
+		values := parseValues(t, text)
+		sets[name], sets[name+", all on"] = values, install.MergeValues(all, values)
+	}
+	return sets
+}
+
+// rendered has what is rendered already, by its values: every test is over the same.
+var rendered sync.Map
+
+// renderings returns the whole matrix, rendered, by name. Tests must leave it as it is.
+func renderings(t *testing.T) map[string]*rendering {
+	t.Helper()
+	all := map[string]*rendering{}
+	for name, values := range matrix(t) {
+		all[name] = renderOnce(t, values)
+	}
+	return all
+}
+
+// renderOnce renders values that others may have rendered before.
+func renderOnce(t *testing.T, values map[string]any) *rendering {
+	t.Helper()
+	once, _ := rendered.LoadOrStore(fmt.Sprint(values), sync.OnceValues(func() (*rendering, error) { return renderChart(t, values) }))
+	r, err := once.(func() (*rendering, error))()
+	if err != nil {
+		t.Fatalf("%v: %v", values, err)
+	}
+	return r
+}
+
+// eachRendering runs a test over the whole matrix.
+func eachRendering(t *testing.T, test func(t *testing.T, r *rendering)) {
+	t.Helper()
+	for name, r := range renderings(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, r)
+		})
+	}
+}

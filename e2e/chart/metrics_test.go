@@ -1,0 +1,96 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+)
+
+// metric is one that a program registers.
+type metric struct{ name, kind string }
+
+// series returns the names that Prometheus has for it.
+func (m metric) series() []string {
+	switch m.kind {
+	case "Int64Counter", "Int64ObservableCounter", "Float64Counter":
+		return []string{m.name + "_total"}
+	case "Float64Histogram": // all are times
+		return []string{m.name + "_seconds_bucket", m.name + "_seconds_sum", m.name + "_seconds_count"}
+	}
+	return []string{m.name}
+}
+
+// registration is how metrics are registered: by an instrument of OpenTelemetry, or by one of Prometheus' own library.
+var registration = regexp.MustCompile(`(?:\.(\w+)\(|Name: +)"(krm_\w+)"`)
+
+// registeredMetrics returns the metrics of all programs, from their source: a running one has only those that have happened.
+func registeredMetrics(t *testing.T) []metric {
+	t.Helper()
+	var all []metric
+	for _, module := range []string{"services", "function-runner", "wrapper-server", "pod-janitor", "image-warmer", "task-handler"} {
+		err := filepath.WalkDir(inCheckout(t, module), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, found := range registration.FindAllStringSubmatch(string(text), -1) {
+				all = append(all, metric{name: found[2], kind: found[1]})
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(all) == 0 {
+		t.Fatal("no metrics are found in the source")
+	}
+	return all
+}
+
+// evaluationCodes returns what the label code of evaluations may be: the reasons of failures, and what services/server/telemetry
+// has for those that come to no report.
+func evaluationCodes(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(inCheckout(t, "services", "telemetry", "evaluations.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var codes []string
+	for _, found := range regexp.MustCompile(`return "(\w+)"`).FindAllStringSubmatch(string(text), -1) {
+		codes = append(codes, found[1])
+	}
+	for _, name := range evaluationv1.FailureReason_name {
+		codes = append(codes, strings.ToLower(strings.TrimPrefix(name, "FAILURE_REASON_")))
+	}
+	return codes
+}
+
+func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
+	var pages strings.Builder
+	for _, name := range []string{"operate.md", "function-pods.md", "images.md", "pod-janitor.md"} {
+		text, err := os.ReadFile(inCheckout(t, "docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages.Write(text)
+	}
+	for _, m := range registeredMetrics(t) {
+		name := strings.TrimSuffix(m.series()[0], "_bucket")
+		if strings.HasPrefix(name, "krm_janitor_") { // pushed, by the name that it is registered by
+			name = m.name
+		}
+		if !strings.Contains(pages.String(), "`"+name+"`") {
+			t.Errorf("no page of docs says what %s is", name)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"strings"
+	"testing"
+)
+
+// Whoever installs something unsafe is told so, and nobody else is warned of anything.
+func TestNotesWarn(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ values, want string }{
+		"defaults":            {},
+		"stricter":            {values: `images: {policy: {allow: [{prefix: ghcr.io/kptdev}]}}`},
+		"policy of tags only": {values: `images: {policy: {floatingTags: warn}}`},
+		"private registries":  {values: `privateRegistries: {credentialsSecret: pull}`},
+		"environment":         {values: `extraEnv: [{name: TOKEN, value: secret}]`},
+		"baseline":            {`functionNamespace: {podSecurity: baseline}`, "functionNamespace.podSecurity is baseline"},
+		"privileged":          {`functionNamespace: {podSecurity: privileged}`, "functionNamespace.podSecurity is privileged"},
+		"own namespace": {
+			`functionNamespace: {create: false, name: functions}`,
+			"kubectl label namespace functions pod-security.kubernetes.io/enforce=restricted",
+		},
+		"no policies":        {`networkPolicy: {enabled: false}`, "networkPolicy.enabled is false"},
+		"nothing to warm up": {`imageWarmer: {enabled: true}`, "there is nothing to warm up"},
+		"something to warm":  {values: `{imageWarmer: {enabled: true}, functions: [{name: a/b:v1}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := renderOnce(t, parseValues(t, test.values))
+			warnings := strings.Count(r.notes, "WARNING: ")
+			if test.want == "" && warnings > 0 {
+				t.Errorf("they warn of what is safe:\n%s", r.notes)
+			}
+			if test.want != "" && (warnings != 1 || !strings.Contains(r.notes, test.want)) {
+				t.Errorf("they do not warn once, saying %q:\n%s", test.want, r.notes)
+			}
+		})
+	}
+}
+
+func TestNotesSayHowToGoOn(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		values        string
+		want, without []string
+	}{
+		"defaults": {
+			want: []string{
+				"--function-runner=function-runner.porch-system:9445", "--max-request-body-size=6291456", "helm test krmfn",
+				"rollout status deployment/function-runner", "Any image may run",
+			},
+			without: []string{"task-handler"},
+		},
+		"other": {
+			values:  `{maxRequestBodySize: 20000000, taskHandler: {enabled: true}, tests: {functions: []}, images: {policy: {allow: []}}}`,
+			want:    []string{"--max-request-body-size=20000000", "task-handler.porch-system:9447"},
+			without: []string{"helm test", "Any image may run"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := renderOnce(t, parseValues(t, test.values))
+			for _, text := range test.want {
+				if !strings.Contains(r.notes, text) {
+					t.Errorf("they do not say %q:\n%s", text, r.notes)
+				}
+			}
+			for _, text := range test.without {
+				if strings.Contains(r.notes, text) {
+					t.Errorf("they say %q:\n%s", text, r.notes)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,145 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package chart checks what the Helm chart makes of values, without a cluster.
+package chart
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/action"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/krmfn/krmfn/e2e/install"
+)
+
+func TestChartIsClean(t *testing.T) {
+	t.Parallel()
+	lint := action.NewLint()
+	lint.Strict, lint.Namespace = true, install.Namespace
+	if result := lint.Run([]string{chartDir(t)}, nil); len(result.Errors) > 0 {
+		t.Error(result.Errors)
+	}
+}
+
+// stock are the objects of a stock installation of Porch's function runner, what belongs to them, and the pod janitor.
+var stock = []string{
+	"CronJob porch-system/pod-janitor",
+	"Role porch-fn-system/pod-janitor",
+	"Role porch-system/pod-janitor",
+	"RoleBinding porch-fn-system/pod-janitor",
+	"RoleBinding porch-system/pod-janitor",
+	"ServiceAccount porch-system/pod-janitor",
+	"ConfigMap porch-system/pod-cache-config",
+	"Deployment porch-system/function-runner",
+	"Namespace /porch-fn-system",
+	"NetworkPolicy porch-fn-system/default-deny",
+	"NetworkPolicy porch-fn-system/function-runner",
+	"PodDisruptionBudget porch-system/function-runner",
+	"Role porch-fn-system/porch-function-executor",
+	"RoleBinding porch-fn-system/porch-function-executor",
+	"Service porch-system/function-runner",
+	"ServiceAccount porch-system/porch-fn-runner",
+}
+
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	template := []string{"Role porch-system/porch-fn-runner", "RoleBinding porch-system/porch-fn-runner"}
+	for name, test := range map[string]struct {
+		values        map[string]any
+		more, without []string
+	}{
+		"defaults":     {},
+		"one replica":  {values: map[string]any{"replicas": 1}, without: []string{"PodDisruptionBudget porch-system/function-runner"}},
+		"no namespace": {values: map[string]any{"functionNamespace": map[string]any{"create": false}}, without: []string{"Namespace /porch-fn-system"}},
+		"no policies": {
+			values:  map[string]any{"networkPolicy": map[string]any{"enabled": false}},
+			without: []string{"NetworkPolicy porch-fn-system/default-deny", "NetworkPolicy porch-fn-system/function-runner"},
+		},
+		"ways out": {
+			values: map[string]any{"networkPolicy": map[string]any{"egress": []any{map[string]any{}}}},
+			more:   []string{"NetworkPolicy porch-fn-system/functions"},
+		},
+		"template of another's": {values: map[string]any{"functionPodTemplate": map[string]any{"name": "ours"}}, more: template},
+		"template": {
+			values: map[string]any{"functionPodTemplate": map[string]any{"pod": map[string]any{"kind": "Pod"}}},
+			more:   append([]string{"ConfigMap porch-system/kpt-function-eval-pod-template"}, template...),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			objects, err := render(t, test.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := append(slices.Clone(test.more), stock...)
+			want = slices.DeleteFunc(want, func(name string) bool { return slices.Contains(test.without, name) })
+			slices.Sort(want)
+			got := make([]string, 0, len(objects))
+			for object := range objects {
+				got = append(got, object)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUnknownValuesAreErrors(t *testing.T) {
+	t.Parallel()
+	for value, values := range map[string]map[string]any{
+		"replica":     {"replica": 2},
+		"timetolive":  {"pods": map[string]any{"timetolive": "1m"}},
+		"frontend":    {"pods": map[string]any{"frontend": "ingress"}},
+		"ttl":         {"pods": map[string]any{"ttl": "30"}},
+		"warmPods":    {"functions": []any{map[string]any{"name": "a/b:v1", "warmPods": 1}}},
+		"podSecurity": {"functionNamespace": map[string]any{"podSecurity": "none"}},
+	} {
+		t.Run(value, func(t *testing.T) {
+			t.Parallel()
+			if _, err := render(t, values); err == nil || !strings.Contains(err.Error(), value) {
+				t.Errorf("got error %v, want one that names %s", err, value)
+			}
+		})
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	objects, err := render(t, map[string]any{
+		"pods":                map[string]any{"ttl": "1h", "warmUp": false},
+		"functionPodTemplate": map[string]any{"pod": map[string]any{"kind": "Pod"}},
+		"maxRequestBodySize":  float64(20000000),
+		"extraArgs":           []any{"--disable-runtimes=exec"},
+		"image":               map[string]any{"registry": "example.org/krm", "tag": "v1"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deployment appsv1.Deployment
+	if err := yaml.UnmarshalStrict([]byte(objects["Deployment porch-system/function-runner"]), &deployment); err != nil {
+		t.Fatal(err)
+	}
+	container := deployment.Spec.Template.Spec.Containers[0]
+	for _, want := range []string{
+		"--pod-ttl=1h", "--warm-up-pod-cache=false", "--function-pod-template=kpt-function-eval-pod-template",
+		"--max-request-body-size=20000000", "--pod-namespace=porch-fn-system",
+	} {
+		if !slices.Contains(container.Command, want) {
+			t.Errorf("%s is not in the command line %q", want, container.Command)
+		}
+	}
+	if last := container.Command[len(container.Command)-1]; last != "--disable-runtimes=exec" {
+		t.Errorf("the last flag is %s, want the user's own", last)
+	}
+	if got := []string{container.Image, container.Env[0].Value}; !slices.Equal(got,
+		[]string{"example.org/krm/function-runner:v1", "example.org/krm/wrapper-server:v1"}) {
+		t.Errorf("images are %q", got)
+	}
+}

@@ -1,0 +1,103 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// panelQueries returns the queries of the dashboard, wherever they are in it, with Grafana's variables replaced.
+func panelQueries(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(chartDir(t), "dashboards", "krmfn.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard any
+	if err := json.Unmarshal(text, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	var walk func(value any)
+	walk = func(value any) {
+		switch value := value.(type) {
+		case []any:
+			for _, below := range value {
+				walk(below)
+			}
+		case map[string]any:
+			if query, ok := value["expr"].(string); ok {
+				all = append(all, strings.ReplaceAll(query, "$__rate_interval", "5m"))
+			}
+			for _, below := range value {
+				walk(below)
+			}
+		}
+	}
+	walk(dashboard)
+	if len(all) == 0 {
+		t.Fatal("the dashboard has no queries")
+	}
+	return all
+}
+
+// selectors returns the selectors of metrics in a query, which must be one of Prometheus.
+func selectors(t *testing.T, query string) []*parser.VectorSelector {
+	t.Helper()
+	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(query)
+	if err != nil {
+		t.Fatalf("%v in %s", err, query)
+	}
+	var all []*parser.VectorSelector
+	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
+		if selector, ok := node.(*parser.VectorSelector); ok {
+			all = append(all, selector)
+		}
+		return nil
+	})
+	return all
+}
+
+// foreign are metrics that others have: Prometheus itself, and the libraries for Go.
+var foreign = []string{"up", "process_resident_memory_bytes", "go_memory_used_bytes"}
+
+func TestQueriesNameMetricsThatThereAre(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, m := range registeredMetrics(t) {
+		for _, series := range m.series() {
+			known[series] = true
+		}
+	}
+	codes := evaluationCodes(t)
+	queries := panelQueries(t)
+	for _, alert := range alerts(t) {
+		queries = append(queries, alert.Expr.String())
+	}
+	for _, query := range queries {
+		for _, selector := range selectors(t, query) {
+			if !known[selector.Name] && !slices.Contains(foreign, selector.Name) {
+				t.Errorf("nothing has the metric %s of %s", selector.Name, query)
+			}
+			for _, matcher := range selector.LabelMatchers {
+				if matcher.Name != "code" || matcher.Type == labels.MatchNotEqual || strings.HasPrefix(selector.Name, "krm_render") {
+					continue
+				}
+				for code := range strings.SplitSeq(matcher.Value, "|") {
+					if !slices.Contains(codes, code) {
+						t.Errorf("no evaluation ends with the code %s of %s", code, query)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,111 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+)
+
+// wrong returns values that a leaf cannot have.
+func wrong(l *valueLeaf) []any {
+	var values []any
+	switch {
+	case l.schema.Enum != nil:
+		values = []any{"nonsense", 17}
+	case l.schema.Type == "string":
+		values = []any{17}
+	case l.schema.Type == "integer":
+		values = []any{"x", 1.5, -1}
+	default:
+		values = []any{"x"}
+	}
+	if l.schema.Pattern != "" {
+		values = append(values, " no sense ")
+	}
+	return values
+}
+
+func TestWrongValuesAreErrors(t *testing.T) {
+	t.Parallel()
+	parsed := loadChart(t)
+	for _, l := range leaves(t) {
+		for _, value := range wrong(l) {
+			pointer := "'/" + strings.Join(l.path, "/") + "'"
+			if err := chartutil.ValidateAgainstSchema(parsed, at(l.path, value)); err == nil || !strings.Contains(err.Error(), pointer) {
+				t.Errorf("%s = %v: got error %v, want one that names %s", l, value, err, pointer)
+			}
+		}
+		if l.free {
+			continue
+		}
+		sibling := append(slices.Clone(l.path[:len(l.path)-1]), "unknownSibling")
+		if err := chartutil.ValidateAgainstSchema(parsed, at(sibling, "x")); err == nil || !strings.Contains(err.Error(), "unknownSibling") {
+			t.Errorf("%v: got error %v, want one that names it", sibling, err)
+		}
+	}
+}
+
+// free says what may have fields of any name, and why.
+var free = map[string]string{
+	"global": "Helm's", "affinity": "Kubernetes'", "pod": "Kubernetes'", "service": "Kubernetes'", "valueFrom": "Kubernetes'",
+	"quantities": "a map", "strings": "a map", "resourceQuota": "a map",
+	"objects": "Kubernetes'", "claims": "Kubernetes'", "egress": "Kubernetes'",
+}
+
+func TestValuesAreClosed(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	var walk func(s *valueSchema, name string)
+	walk = func(s *valueSchema, name string) {
+		if s.Type == "object" && s.Additional != false {
+			used[name] = true
+			if free[name] == "" {
+				t.Errorf("%s takes fields of any name: a typing error would do nothing", name)
+			}
+		}
+		for below, property := range s.Properties {
+			walk(property, below)
+		}
+		for below, definition := range s.Definitions {
+			walk(definition, below)
+		}
+		if s.Items != nil {
+			walk(s.Items, name)
+		}
+	}
+	walk(readSchema(t), "values")
+	for name := range free {
+		if !used[name] {
+			t.Errorf("%s is not free", name)
+		}
+	}
+}
+
+func TestValuesAndSchemaNameTheSame(t *testing.T) {
+	t.Parallel()
+	root := readSchema(t)
+	var walk func(s *valueSchema, values map[string]any, path string)
+	walk = func(s *valueSchema, values map[string]any, path string) {
+		for name, property := range s.Properties {
+			value, given := values[name]
+			if !given && path+name != "global" {
+				t.Errorf("%s%s is in the schema, and not in values.yaml", path, name)
+			}
+			// An empty map has its fields in the comment.
+			if below, isMap := value.(map[string]any); isMap && len(below) > 0 && len(property.Properties) > 0 {
+				walk(property, below, path+name+".")
+			}
+		}
+		for name := range values {
+			if s.Properties[name] == nil {
+				t.Errorf("%s%s is in values.yaml, and not in the schema", path, name)
+			}
+		}
+	}
+	walk(root, loadChart(t).Values, "")
+}

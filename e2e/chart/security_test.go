@@ -1,0 +1,141 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+
+	"github.com/krmfn/krmfn/e2e/install"
+)
+
+// Everything of the chart runs where the Pod Security Standard restricted is enforced, and with what that leaves open.
+func TestPodsAreRestricted(t *testing.T) {
+	t.Parallel()
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restricted := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
+	eachRendering(t, func(t *testing.T, r *rendering) {
+		for _, w := range workloads(t, r) {
+			for _, result := range evaluator.EvaluatePod(restricted, &metav1.ObjectMeta{Labels: w.labels}, &w.spec) {
+				if !result.Allowed {
+					t.Errorf("%s: %s: %s", w, result.ForbiddenReason, result.ForbiddenDetail)
+				}
+			}
+			if w.spec.EnableServiceLinks == nil || *w.spec.EnableServiceLinks {
+				t.Errorf("%s has the addresses of all Services in its environment", w)
+			}
+			for _, c := range w.spec.Containers {
+				if c.SecurityContext.ReadOnlyRootFilesystem == nil || !*c.SecurityContext.ReadOnlyRootFilesystem {
+					t.Errorf("%s can write to the root file system of %s", w, c.Name)
+				}
+				if c.Resources.Requests.Cpu().IsZero() || c.Resources.Limits.Memory().IsZero() {
+					t.Errorf("%s asks for no CPU, or may take all memory, in %s", w, c.Name)
+				}
+			}
+		}
+	})
+}
+
+// rights are the roles' rules, and those of the only cluster-wide role.
+func rights(t *testing.T, r *rendering) map[*object][]rbacv1.PolicyRule {
+	t.Helper()
+	all := map[*object][]rbacv1.PolicyRule{}
+	for _, o := range r.of("Role") {
+		all[o] = as[rbacv1.Role](t, o).Rules
+	}
+	for _, o := range r.of("ClusterRole") {
+		all[o] = as[rbacv1.ClusterRole](t, o).Rules
+	}
+	return all
+}
+
+func TestRightsAreNarrow(t *testing.T) {
+	t.Parallel()
+	dangerous := []string{"*", "escalate", "bind", "impersonate", "deletecollection"}
+	eachRendering(t, func(t *testing.T, r *rendering) {
+		namespaces := []string{install.Namespace, r.values["functionNamespace"].(map[string]any)["name"].(string)}
+		for o, rules := range rights(t, r) {
+			if o.GetKind() == "Role" && !slices.Contains(namespaces, o.GetNamespace()) {
+				t.Errorf("%s is in none of the namespaces %q", o, namespaces)
+			}
+			for _, rule := range rules {
+				if slices.ContainsFunc(slices.Concat(rule.Verbs, rule.Resources, rule.APIGroups), func(word string) bool { return slices.Contains(dangerous, word) }) {
+					t.Errorf("%s may do more than it should: %v", o, rule)
+				}
+				if slices.Contains(rule.Resources, "secrets") && !narrow(rule) {
+					t.Errorf("%s reaches Secrets that are not its own: %v", o, rule)
+				}
+				if o.GetKind() == "ClusterRole" && (!slices.Equal(rule.Resources, []string{"nodes"}) || !slices.Equal(rule.Verbs, []string{"list"})) {
+					t.Errorf("%s may do more in the whole cluster than list nodes: %v", o, rule)
+				}
+			}
+		}
+	})
+}
+
+// narrow tells whether a rule for Secrets is for named ones. Only what is made cannot be named beforehand.
+func narrow(rule rbacv1.PolicyRule) bool {
+	return slices.Equal(rule.Verbs, []string{"create"}) ||
+		len(rule.ResourceNames) > 0 && !slices.Contains(rule.Verbs, "list") && !slices.Contains(rule.Verbs, "watch")
+}
+
+func TestRightsGoToThoseWhoAreThere(t *testing.T) {
+	t.Parallel()
+	eachRendering(t, func(t *testing.T, r *rendering) {
+		there, bound := map[string]bool{}, map[string]bool{}
+		for _, o := range r.objects {
+			there[o.String()] = true
+		}
+		for _, o := range slices.Concat(r.of("RoleBinding"), r.of("ClusterRoleBinding")) {
+			// The two kinds have the same fields.
+			binding := as[rbacv1.RoleBinding](t, o)
+			role := binding.RoleRef.Kind + " " + o.GetNamespace() + "/" + binding.RoleRef.Name
+			bound[role] = true
+			if !there[role] {
+				t.Errorf("%s is to %s, which is not there", o, role)
+			}
+			for _, s := range binding.Subjects {
+				if subject := s.Kind + " " + s.Namespace + "/" + s.Name; !there[subject] {
+					t.Errorf("%s is of %s, which is not there", o, subject)
+				}
+			}
+		}
+		for o := range rights(t, r) {
+			if !bound[o.String()] {
+				t.Errorf("%s is nobody's", o)
+			}
+		}
+	})
+}
+
+// Function pods cannot be reached, and reach nothing, where policies are on.
+func TestFunctionNamespace(t *testing.T) {
+	t.Parallel()
+	eachRendering(t, func(t *testing.T, r *rendering) {
+		space := r.values["functionNamespace"].(map[string]any)
+		namespaces := r.of("Namespace")
+		if (len(namespaces) == 1) != space["create"].(bool) {
+			t.Fatalf("there are %d namespaces, create is %v", len(namespaces), space["create"])
+		}
+		for _, o := range namespaces {
+			made := as[corev1.Namespace](t, o)
+			if made.Name != space["name"] || made.Labels[api.EnforceLevelLabel] != space["podSecurity"] {
+				t.Errorf("namespace %s enforces %s", made.Name, made.Labels[api.EnforceLevelLabel])
+			}
+		}
+	})
+	_, err := renderChart(t, parseValues(t, `functionNamespace: {name: `+install.Namespace+`}`))
+	if err == nil {
+		t.Error("function pods may be in the namespace of those who call them")
+	}
+}

@@ -1,0 +1,144 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	labels "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/krmfn/krmfn/e2e/install"
+)
+
+// selected returns the workloads whose pods a selector selects.
+func selected(t *testing.T, r *rendering, selector *metav1.LabelSelector) []*workload {
+	t.Helper()
+	matcher, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(workloads(t, r), func(w *workload) bool { return !matcher.Matches(labels.Set(w.labels)) })
+}
+
+// only fails unless a selector selects pods of one workload alone.
+func only(t *testing.T, r *rendering, whose *object, selector *metav1.LabelSelector, want string) {
+	t.Helper()
+	if found := selected(t, r, selector); len(found) != 1 || found[0].GetName() != want {
+		t.Errorf("%s selects pods of %v, want those of %s alone", whose, found, want)
+	}
+}
+
+func TestWorkloadsSelectTheirOwnPods(t *testing.T) {
+	t.Parallel()
+	eachRendering(t, func(t *testing.T, r *rendering) {
+		for _, w := range workloads(t, r) {
+			for _, spread := range w.spec.TopologySpreadConstraints {
+				only(t, r, w.object, spread.LabelSelector, w.GetName())
+			}
+			if w.selector == nil {
+				continue
+			}
+			only(t, r, w.object, w.selector, w.GetName())
+			// A selector cannot be changed, so that what changes with a release would make an upgrade impossible.
+			if len(w.selector.MatchLabels) != 1 || w.selector.MatchLabels["app"] == "" {
+				t.Errorf("%s selects by %v, want the label app alone", w, w.selector)
+			}
+		}
+	})
+}
+
+func TestServicesHavePodsAndPorts(t *testing.T) {
+	t.Parallel()
+	eachRendering(t, func(t *testing.T, r *rendering) {
+		for _, o := range r.of("Service") {
+			spec := as[corev1.Service](t, o).Spec
+			pods := selected(t, r, &metav1.LabelSelector{MatchLabels: spec.Selector})
+			if len(pods) == 0 {
+				t.Errorf("%s selects no pods by %v", o, spec.Selector)
+			}
+			for _, w := range pods {
+				for _, port := range spec.Ports {
+					if number := w.port(port.TargetPort); number != port.Port {
+						t.Errorf("%s sends port %d to %s of %s, which is %d", o, port.Port, port.TargetPort.String(), w, number)
+					}
+				}
+			}
+		}
+	})
+}
+
+// port returns the number of a container's port; 0 if there is none of that name.
+func (w *workload) port(target intstr.IntOrString) int32 {
+	for _, c := range w.spec.Containers {
+		for _, p := range c.Ports {
+			if p.Name == target.StrVal || p.ContainerPort == target.IntVal {
+				return p.ContainerPort
+			}
+		}
+	}
+	return 0
+}
+
+func TestBudgetsAndScaling(t *testing.T) {
+	t.Parallel()
+	eachRendering(t, func(t *testing.T, r *rendering) {
+		budgets := map[string]bool{}
+		for _, o := range r.of("PodDisruptionBudget") {
+			only(t, r, o, as[policyv1.PodDisruptionBudget](t, o).Spec.Selector, o.GetName())
+			budgets[o.GetName()] = true
+		}
+		least := map[string]int32{}
+		for _, o := range r.of("HorizontalPodAutoscaler") {
+			spec := as[autoscalingv2.HorizontalPodAutoscaler](t, o).Spec
+			least[spec.ScaleTargetRef.Name] = *spec.MinReplicas
+		}
+		for _, o := range r.of("Deployment") {
+			fixed := as[appsv1.Deployment](t, o).Spec.Replicas
+			replicas, scaled := least[o.GetName()]
+			if (fixed != nil) == scaled {
+				t.Errorf("%s: replicas are given: %t, and scaled: %t", o, fixed != nil, scaled)
+			}
+			if fixed != nil {
+				replicas = *fixed
+			}
+			// The last pod of its kind may always go, or its node could not be drained.
+			if budgets[o.GetName()] != (replicas > 1) {
+				t.Errorf("%s of %d replicas has a budget: %t", o, replicas, budgets[o.GetName()])
+			}
+			delete(least, o.GetName())
+		}
+		if len(least) > 0 {
+			t.Errorf("what is scaled is not there: %v", least)
+		}
+	})
+}
+
+func TestNetworkPolicies(t *testing.T) {
+	t.Parallel()
+	eachRendering(t, func(t *testing.T, r *rendering) {
+		for _, o := range r.of("NetworkPolicy") {
+			spec := as[networkingv1.NetworkPolicy](t, o).Spec
+			// A template may give function pods any labels.
+			if len(spec.PodSelector.MatchLabels)+len(spec.PodSelector.MatchExpressions) > 0 {
+				t.Errorf("%s is not for all pods of the namespace", o)
+			}
+			for _, rule := range spec.Ingress {
+				for _, peer := range rule.From {
+					only(t, r, o, peer.PodSelector, "function-runner")
+					if peer.NamespaceSelector.MatchLabels[corev1.LabelMetadataName] != install.Namespace {
+						t.Errorf("%s lets in pods of %v", o, peer.NamespaceSelector)
+					}
+				}
+			}
+		}
+	})
+}

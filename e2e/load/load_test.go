@@ -1,0 +1,158 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// calls counts ten seconds after two of warm-up.
+var calls = Calls{WarmUp: 2 * time.Second, Duration: 10 * time.Second, Timeout: 5 * time.Second, Code: func(err error) string { return err.Error() }}
+
+func open(maxInFlight int) Open {
+	return Open{Calls: calls, Rate: 10, MaxInFlight: maxInFlight, sleep: time.Sleep}
+}
+
+// about tells whether a latency is what it should be, to the digits that are kept.
+func about(got, want time.Duration) bool { return (got - want).Abs() <= want/500 }
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int64
+		result, err := open(10).Run(t.Context(), func(context.Context) error {
+			made.Add(1)
+			time.Sleep(250 * time.Millisecond)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := []int64{made.Load(), result.Succeeded(), result.Lost()}; !cmp.Equal(got, []int64{120, 100, 0}) {
+			t.Errorf("made, counted, lost: %v", got)
+		}
+		if got := result.At(100); !about(got, 250*time.Millisecond) || result.Throughput() != 10 {
+			t.Errorf("latency %v, %v calls/s", got, result.Throughput())
+		}
+	})
+}
+
+func TestStallCountsForAllCallsThatWereDue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		stall, over := begin.Add(5*time.Second), begin.Add(9*time.Second)
+		result, err := open(100).Run(t.Context(), func(context.Context) error {
+			if now := time.Now(); !now.Before(stall) && now.Before(over) {
+				time.Sleep(time.Until(over))
+			}
+			time.Sleep(time.Millisecond)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Of the hundred calls that count, forty were due in the stall: they waited for 4 s, 3.9 s, and so on.
+		for percentile, want := range map[float64]time.Duration{60: time.Millisecond, 80: 2001 * time.Millisecond, 100: 4001 * time.Millisecond} {
+			if got := result.At(percentile); !about(got, want) {
+				t.Errorf("at %v %%: %v, want %v", percentile, got, want)
+			}
+		}
+	})
+}
+
+func TestWhatMayNotRunIsCounted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var running, most atomic.Int64
+		result, err := open(3).Run(t.Context(), func(ctx context.Context) error {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Three calls every five seconds: those at the start are warm-up, those at 5 s and 10 s count.
+		failed := map[string]int64{context.DeadlineExceeded.Error(): 6}
+		if most.Load() != 3 || result.Unsent != 94 || result.Lost() != 100 || !cmp.Equal(failed, result.Failed) {
+			t.Errorf("%d ran at once, %d were not sent, failed: %v", most.Load(), result.Unsent, result.Failed)
+		}
+	})
+}
+
+func TestOpenEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		begin := time.Now()
+		_, err := open(1).Run(ctx, func(context.Context) error { return nil })
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 3*time.Second {
+			t.Errorf("error %v after %v", err, time.Since(begin))
+		}
+	})
+}
+
+func TestClosed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int64
+		result, err := Closed{Calls: calls, Callers: 4}.Run(t.Context(), func(context.Context) error {
+			time.Sleep(190 * time.Millisecond)
+			if made.Add(1)%4 == 0 {
+				return errors.New("refused")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// In every round of about 190 ms, three succeed and one fails.
+		if got := result.Throughput(); got < 15 || got > 16 {
+			t.Errorf("%v calls/s", got)
+		}
+		if failed := result.Failed["refused"]; failed < 50 || failed > 53 || result.Unsent != 0 {
+			t.Errorf("failed: %v, unsent: %d", result.Failed, result.Unsent)
+		}
+		if got := result.At(50); !about(got, 190*time.Millisecond) {
+			t.Errorf("latency %v", got)
+		}
+	})
+}
+
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sum := New()
+		for _, took := range []time.Duration{time.Millisecond, 250 * time.Millisecond} {
+			result, err := open(1).Run(t.Context(), func(context.Context) error {
+				time.Sleep(took)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum.Add(result)
+		}
+		// While one of the second run takes its time, two that are due cannot be sent.
+		if sum.Elapsed != 20*time.Second || sum.Succeeded() < 133 || sum.Succeeded()+sum.Unsent != 200 {
+			t.Errorf("%d succeeded and %d were not sent in %v", sum.Succeeded(), sum.Unsent, sum.Elapsed)
+		}
+		if !about(sum.At(50), time.Millisecond) || !about(sum.At(100), 250*time.Millisecond) {
+			t.Errorf("median %v, greatest %v", sum.At(50), sum.At(100))
+		}
+	})
+}

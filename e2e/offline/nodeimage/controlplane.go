@@ -1,0 +1,121 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeimage
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/krmfn/krmfn/e2e/programs/command"
+	"github.com/krmfn/krmfn/e2e/registry/ociimage"
+)
+
+// searchPath is where containers look for programs.
+const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// controlPlane are the images that kubeadm starts, in a file for ctr images import.
+type controlPlane struct{ file, pause string }
+
+// image is the program of a container image of the control plane and where it is. Programs that pods do not name in their
+// command are the entrypoint.
+type image struct {
+	program, path string
+	entrypoint    bool
+}
+
+// images are by the last element of their repositories.
+var images = map[string]image{
+	"kube-apiserver":          {program: "kube-apiserver", path: "usr/local/bin/kube-apiserver"},
+	"kube-controller-manager": {program: "kube-controller-manager", path: "usr/local/bin/kube-controller-manager"},
+	"kube-scheduler":          {program: "kube-scheduler", path: "usr/local/bin/kube-scheduler"},
+	"kube-proxy":              {program: "kube-proxy", path: "usr/local/bin/kube-proxy"},
+	// The compiler names a program after the last element of its package that is no version.
+	"etcd":    {program: "server", path: "usr/local/bin/etcd"},
+	"coredns": {program: "coredns", path: "coredns", entrypoint: true},
+	"pause":   {program: "pause", path: "pause", entrypoint: true},
+}
+
+// controlPlane makes the images by the names that kubeadm will ask for.
+func (b *builder) controlPlane(ctx context.Context, all programs) (controlPlane, error) {
+	list, err := command.Run(ctx, all["kubeadm"], "config", "images", "list", "--kubernetes-version", Kubernetes)
+	if err != nil {
+		return controlPlane{}, err
+	}
+	made := controlPlane{file: filepath.Join(b.work, "control-plane.tar")}
+	byRef := make(map[name.Reference]v1.Image)
+	for reference := range strings.FieldsSeq(list) {
+		ref, err := name.NewTag(reference)
+		if err != nil {
+			return controlPlane{}, err
+		}
+		base := filepath.Base(ref.RepositoryStr())
+		i, ok := images[base]
+		if !ok {
+			return controlPlane{}, fmt.Errorf("kubeadm asks for %s, which the recipe lacks", reference)
+		}
+		if base == "pause" {
+			made.pause = reference
+		}
+		if byRef[ref], err = b.image(base, i, all); err != nil {
+			return controlPlane{}, fmt.Errorf("image %s: %w", reference, err)
+		}
+	}
+	return made, tarball.MultiRefWriteToFile(made.file, byRef)
+}
+
+func (b *builder) image(base string, i image, all programs) (v1.Image, error) {
+	files := ociimage.Files{i.path: {Source: all[i.program]}}
+	if base == "kube-proxy" {
+		if err := b.addNetfilter(files); err != nil {
+			return nil, err
+		}
+	}
+	layer, err := ociimage.Layer(files)
+	if err != nil {
+		return nil, err
+	}
+	config := v1.Config{Env: []string{searchPath}}
+	if i.entrypoint {
+		config.Entrypoint = []string{"/" + i.path}
+	}
+	return ociimage.Image(b.arch, config, layer)
+}
+
+// addNetfilter adds the programs that kube-proxy calls, with all that they load.
+func (b *builder) addNetfilter(files ociimage.Files) error {
+	const sbin = "usr/sbin/"
+	for _, command := range []string{"conntrack", "nft", "xtables-nft-multi", "xtables-legacy-multi"} {
+		if err := b.addProgram(files, sbin+command); err != nil {
+			return err
+		}
+	}
+	plugins, err := filepath.Glob(b.path("usr/lib/*/xtables/*.so"))
+	if err != nil {
+		return err
+	}
+	for _, plugin := range plugins {
+		path, err := filepath.Rel(b.root, plugin)
+		if err != nil {
+			return err
+		}
+		if err := b.addProgram(files, path); err != nil {
+			return err
+		}
+	}
+	for _, family := range []string{"iptables", "ip6tables"} {
+		for _, action := range []string{"", "-save", "-restore"} {
+			files[sbin+family+action] = ociimage.File{Link: "xtables-nft-multi"}
+		}
+	}
+	// xtables keeps its lock here.
+	files["run"] = ociimage.File{}
+	files["tmp"] = ociimage.File{}
+	return nil
+}

@@ -1,0 +1,161 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package nodeimage provides the image of a kind cluster's nodes: the published one where it can be pulled, and otherwise
+// one that it builds from Go modules and Debian's packages, which need no container registry.
+package nodeimage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/krmfn/krmfn/e2e/programs/command"
+	"github.com/krmfn/krmfn/e2e/programs/progress"
+)
+
+// Published is the image of the kind project.
+const Published = "docker.io/kindest/node:" + Kubernetes
+
+// reachable is how long the registry of the published image has to say that it is there.
+const reachable = 5 * time.Second
+
+// Provider makes node images available in the Docker engine.
+type Provider struct {
+	// Cache is a directory for what takes long to make: compiled programs, packages, images.
+	Cache string
+	// Module is the directory of the Go module that this package is in.
+	Module   string
+	Progress *progress.Printer
+}
+
+// IsBuilt tells whether an image is one of this package's, and not a published one.
+func IsBuilt(image string) bool { return strings.HasPrefix(image, Repository+":") }
+
+// Images returns the references that Ensure may return.
+func (p Provider) Images(ctx context.Context) ([]string, error) {
+	kind, err := p.kind(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tag, err := Tag(runtime.GOARCH, kind.version)
+	return []string{Published, tag}, err
+}
+
+// Ensure returns the reference of a node image that the Docker engine has. Building one takes several minutes, needs root,
+// and leaves a tarball in the cache, from which later calls load it.
+func (p Provider) Ensure(ctx context.Context) (string, error) {
+	if p.pull(ctx) {
+		return Published, nil
+	}
+	kind, err := p.kind(ctx)
+	if err != nil {
+		return "", err
+	}
+	tag, err := Tag(runtime.GOARCH, kind.version)
+	if err != nil {
+		return "", err
+	}
+	if inEngine(ctx, tag) {
+		return tag, nil
+	}
+	tarball := filepath.Join(p.Cache, strings.TrimPrefix(tag, Repository+":")+".tar")
+	if _, err := os.Stat(tarball); err != nil {
+		if err := p.removeTarballs(); err != nil {
+			return "", err
+		}
+		if err := p.build(ctx, tag, kind.dir, tarball); err != nil {
+			return "", fmt.Errorf("build node image %s: %w", tag, err)
+		}
+	}
+	return tag, p.load(ctx, tag, tarball)
+}
+
+// pull tells whether the engine has the published image now.
+func (p Provider) pull(ctx context.Context) bool {
+	if inEngine(ctx, Published) {
+		return true
+	}
+	ref, err := name.ParseReference(Published)
+	if err != nil {
+		return false
+	}
+	short, cancel := context.WithTimeout(ctx, reachable)
+	defer cancel()
+	if _, err := remote.Head(ref, remote.WithContext(short), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+		p.Progress.Printf("%s cannot be pulled here; a node image of the same version takes its place", Published)
+		return false
+	}
+	err = p.Progress.Step("pull "+Published, func() error {
+		_, err := command.Run(ctx, "docker", "pull", "--quiet", Published)
+		return err
+	})
+	if err != nil {
+		p.Progress.Printf("a node image of the same version takes its place: %v", err)
+	}
+	return err == nil
+}
+
+// removeTarballs removes what was made by former recipes.
+func (p Provider) removeTarballs() error {
+	former, err := filepath.Glob(filepath.Join(p.Cache, "*.tar"))
+	for _, tarball := range former {
+		err = errors.Join(err, os.Remove(tarball))
+	}
+	return err
+}
+
+// load loads an image, then removes the former ones, which would fill the disk in time.
+func (p Provider) load(ctx context.Context, tag, tarball string) error {
+	err := p.Progress.Step("load node image "+tag, func() error {
+		_, err := command.Run(ctx, "docker", "load", "--quiet", "--input", tarball)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	images, err := command.Run(ctx, "docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", Repository)
+	for image := range strings.FieldsSeq(images) {
+		if image != tag {
+			_, removeErr := command.Run(ctx, "docker", "image", "rm", image)
+			err = errors.Join(err, removeErr)
+		}
+	}
+	if err != nil {
+		p.Progress.Printf("former node images stay: %v", err)
+	}
+	return nil
+}
+
+func inEngine(ctx context.Context, image string) bool {
+	_, err := command.Run(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", image)
+	return err == nil
+}
+
+// kindModule is the source of kind, which has the files that make a root file system a node.
+type kindModule struct{ version, dir string }
+
+func (p Provider) kind(ctx context.Context) (kindModule, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", "sigs.k8s.io/kind")
+	list.Dir = p.Module
+	list.Env = append(os.Environ(), "GOWORK=off")
+	out, err := command.Output(list)
+	if err != nil {
+		return kindModule{}, err
+	}
+	version, dir, ok := strings.Cut(strings.TrimSpace(out), " ")
+	if !ok {
+		return kindModule{}, errors.New("go list does not tell where kind's module is: try go mod download")
+	}
+	return kindModule{version: version, dir: dir}, nil
+}

@@ -1,0 +1,126 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package podnetwork connects the pods of nodes that come without a network plugin.
+package podnetwork
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/kind/pkg/cluster/nodes"
+	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
+)
+
+// masquerade has pods reach what is outside the cluster, the registry too, under the address of their node: nobody there
+// knows a route to them. The table is made anew each time, in one transaction.
+const masquerade = `table ip pods
+delete table ip pods
+table ip pods {
+  chain postrouting {
+    type nat hook postrouting priority srcnat
+    ip saddr %[1]s ip daddr != %[1]s masquerade
+  }
+}
+`
+
+// member is a node as the pod network sees it.
+type member struct{ name, address, podRange string }
+
+// Connect gives nodes the simplest network that works: a veth pair for each pod, and on each node a route to the pods of
+// every other one. The set of nodes is fixed, so no agent needs to run on them. podRange is that of the cluster. Connect
+// may be called again; routes are lost when a node restarts.
+func Connect(ctx context.Context, client kubernetes.Interface, all []nodes.Node, podRange string) error {
+	members, err := awaitMembers(ctx, client, len(all))
+	if err != nil {
+		return err
+	}
+	for _, node := range all {
+		for _, m := range members {
+			if m.name == node.String() {
+				err = writeCNI(node, m.podRange)
+			} else {
+				err = node.CommandContext(ctx, "ip", "route", "replace", m.podRange, "via", m.address).Run()
+			}
+			if err != nil {
+				return fmt.Errorf("pod network of node %s: %w", node, err)
+			}
+		}
+		table := strings.NewReader(fmt.Sprintf(masquerade, podRange))
+		if err := node.CommandContext(ctx, "nft", "-f", "-").SetStdin(table).Run(); err != nil {
+			return fmt.Errorf("pod network of node %s: %w", node, err)
+		}
+	}
+	return nil
+}
+
+// awaitMembers returns the nodes as soon as all of them are there and have their ranges.
+func awaitMembers(ctx context.Context, client kubernetes.Interface, count int) ([]member, error) {
+	var members []member
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		members = membersOf(list.Items)
+		return len(members) == count, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("wait for the pod ranges of %d nodes, %d have one: %w", count, len(members), err)
+	}
+	return members, nil
+}
+
+// membersOf leaves out the nodes that have no range or no address yet.
+func membersOf(all []corev1.Node) []member {
+	members := make([]member, 0, len(all))
+	for _, node := range all {
+		for _, address := range node.Status.Addresses {
+			if address.Type == corev1.NodeInternalIP && node.Spec.PodCIDR != "" {
+				members = append(members, member{name: node.Name, address: address.Address, podRange: node.Spec.PodCIDR})
+				break
+			}
+		}
+	}
+	return members
+}
+
+// writeCNI moves the configuration into place: containerd reads it as soon as it is there.
+func writeCNI(node nodes.Node, podRange string) error {
+	text, err := cniConfig(podRange)
+	if err != nil {
+		return err
+	}
+	const unfinished, path = "/etc/cni/net.d/.unfinished", "/etc/cni/net.d/10-pods.conflist"
+	if err := nodeutils.WriteFile(node, unfinished, string(text)); err != nil {
+		return err
+	}
+	return node.Command("mv", unfinished, path).Run()
+}
+
+// cniConfig is the network configuration of a node whose pods have a range of addresses.
+func cniConfig(podRange string) ([]byte, error) {
+	type object = map[string]any
+	return json.Marshal(object{
+		"cniVersion": "1.0.0",
+		"name":       "pods",
+		"plugins": []object{
+			{
+				"type": "ptp", "ipMasq": false,
+				"ipam": object{
+					"type":   "host-local",
+					"ranges": [][]object{{{"subnet": podRange}}},
+					"routes": []object{{"dst": "0.0.0.0/0"}},
+				},
+			},
+			{"type": "portmap", "capabilities": map[string]bool{"portMappings": true}},
+		},
+	})
+}

@@ -1,0 +1,81 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ociimage_test
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/krmfn/krmfn/e2e/registry/ociimage"
+)
+
+func TestLayerHasFilesBehindTheirDirectories(t *testing.T) {
+	t.Parallel()
+	source := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(source, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	layer, err := ociimage.Layer(ociimage.Files{"usr/bin/program": {Source: source}, "usr/bin/link": {Link: "program"}, "tmp": {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := layer.Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer content.Close()
+	var got []string
+	for r := tar.NewReader(content); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s %o %s", header.Name, header.Mode, header.Linkname))
+	}
+	want := []string{"usr/ 755 ", "usr/bin/ 755 ", "tmp/ 1777 ", "usr/bin/link 777 program", "usr/bin/program 755 "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestImageIsTheSameForTheSameFiles(t *testing.T) {
+	t.Parallel()
+	digest := func(user string) v1.Hash {
+		layer, err := ociimage.Layer(ociimage.Files{"a": {Link: "b"}, "c": {Link: "d"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, err := ociimage.Image("arm64", v1.Config{User: user}, layer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := img.ConfigFile()
+		if err != nil || file.OS != "linux" || file.Architecture != "arm64" || file.Config.User != user {
+			t.Errorf("config %+v (%v)", file, err)
+		}
+		digest, err := img.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return digest
+	}
+	first, again, other := digest("1"), digest("1"), digest("2")
+	if first != again {
+		t.Error("two digests of one image")
+	}
+	if first == other {
+		t.Error("one digest of two images")
+	}
+}

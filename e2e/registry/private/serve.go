@@ -1,0 +1,93 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package private
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strconv"
+)
+
+// tokens is where clients get them.
+const tokens = "/token"
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.requests++
+	mood, login := s.mood, s.login
+	s.mu.Unlock()
+	switch mood {
+	case Hung:
+		<-r.Context().Done()
+		return
+	case Throttling:
+		w.Header().Set("Retry-After", strconv.Itoa(int(RetryAfter.Seconds())))
+		refuse(w, http.StatusTooManyRequests, "TOOMANYREQUESTS", "you have reached your limit")
+		return
+	case Broken:
+		// More is announced than sent, upon which the server closes the connection.
+		w.Header().Set("Content-Length", "1000")
+		_, _ = w.Write([]byte("{"))
+		return
+	case Well:
+	}
+	switch {
+	case r.URL.Path == tokens:
+		login.grant(w, r)
+	case !login.permits(r):
+		w.Header().Set("WWW-Authenticate", login.challenge(r))
+		refuse(w, http.StatusUnauthorized, "UNAUTHORIZED", "authentication required")
+	default:
+		s.content.ServeHTTP(w, r)
+	}
+}
+
+func refuse(w http.ResponseWriter, code int, name, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]string{"code": name, "message": message}}})
+}
+
+func (l Login) challenge(r *http.Request) string {
+	if l.Bearer {
+		return `Bearer realm="https://` + r.Host + tokens + `",service="` + r.Host + `"`
+	}
+	return `Basic realm="private"`
+}
+
+// permits tells whether a request may be carried out.
+func (l Login) permits(r *http.Request) bool {
+	if l.Bearer {
+		return r.Header.Get("Authorization") == "Bearer "+l.token()
+	}
+	return l.knows(r)
+}
+
+func (l Login) knows(r *http.Request) bool {
+	user, password, ok := r.BasicAuth()
+	return ok && user == l.User && password == l.Password
+}
+
+// grant answers a request for a token, as Docker's clients send it, or as those of OAuth 2 do: containerd tries the latter first.
+// Without a password there is one that permits nothing, as registries with public images give.
+func (l Login) grant(w http.ResponseWriter, r *http.Request) {
+	token := "anonymous"
+	switch given := r.PostFormValue("password") != "" || r.Header.Get("Authorization") != ""; {
+	case l.knows(r), r.PostFormValue("username") == l.User && r.PostFormValue("password") == l.Password:
+		token = l.token()
+	case given:
+		refuse(w, http.StatusUnauthorized, "UNAUTHORIZED", "incorrect username or password")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]string{"token": token, "access_token": token})
+}
+
+// token changes with the password.
+func (l Login) token() string {
+	sum := sha256.Sum256([]byte(l.User + "\x00" + l.Password))
+	return "token-" + hex.EncodeToString(sum[:])
+}

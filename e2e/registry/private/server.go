@@ -1,0 +1,179 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package private is a registry as companies have them: with passwords, certificates of an authority of its own, and
+// bad days.
+package private
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// Server is a registry, in memory and in this process. Its methods may be called at any time, by any number of goroutines.
+type Server struct {
+	// Address is where it listens, IP:PORT, and its name in references of images.
+	Address string
+
+	content http.Handler
+	http    *http.Server
+	serving sync.WaitGroup
+
+	mu          sync.Mutex
+	certificate tls.Certificate
+	login       Login
+	mood        Mood
+	requests    int
+	connections map[net.Conn]struct{}
+}
+
+// Login is how clients prove who they are.
+type Login struct {
+	User, Password string
+	// Bearer has clients get a token first, as Docker Hub does; otherwise each request has the password.
+	Bearer bool
+}
+
+// Mood is how a registry is today.
+type Mood int
+
+const (
+	// Well serves.
+	Well Mood = iota
+	// Hung takes requests and does not answer.
+	Hung
+	// Throttling answers that there were too many requests.
+	Throttling
+	// Broken closes connections in the middle of answers.
+	Broken
+)
+
+// RetryAfter is how long a registry in the mood Throttling wants to be left alone.
+const RetryAfter = 3 * time.Second
+
+// Start starts a registry at a free port of an address, with a certificate of an authority. Close ends it.
+func Start(ctx context.Context, host string, authority *Authority, login Login) (*Server, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return nil, fmt.Errorf("start a private registry: %w", err)
+	}
+	quiet := slog.NewLogLogger(slog.DiscardHandler, 0)
+	s := &Server{Address: listener.Addr().String(), content: registry.New(registry.Logger(quiet)), login: login, connections: map[net.Conn]struct{}{}}
+	if err := s.Certify(authority); err != nil {
+		return nil, err
+	}
+	s.http = &http.Server{
+		Handler: http.HandlerFunc(s.serve), ErrorLog: quiet, ReadHeaderTimeout: time.Minute, ConnState: s.note,
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return &s.certificate, nil
+		}},
+	}
+	s.serving.Go(func() { _ = s.http.ServeTLS(listener, "", "") })
+	return s, nil
+}
+
+// Close ends the registry and all that it was doing.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	s.serving.Wait()
+	return err
+}
+
+// note keeps account of the connections.
+func (s *Server) note(connection net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		s.connections[connection] = struct{}{}
+	case http.StateClosed, http.StateHijacked:
+		delete(s.connections, connection)
+	case http.StateActive, http.StateIdle:
+	}
+}
+
+// Certify has the registry show a certificate of an authority from now on. It ends the connections that there are, which would go
+// on under the one before.
+func (s *Server) Certify(authority *Authority) error {
+	host, _, err := net.SplitHostPort(s.Address)
+	if err != nil {
+		return err
+	}
+	certificate, err := authority.issue(host)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.certificate = certificate
+	for connection := range s.connections {
+		_ = connection.Close() // somebody else may have closed it
+	}
+	return nil
+}
+
+// Expect changes the password. Tokens of before do not count any more.
+func (s *Server) Expect(login Login) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.login = login
+}
+
+// Be changes the mood, and returns the one before.
+func (s *Server) Be(mood Mood) Mood {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.mood
+	s.mood = mood
+	return before
+}
+
+// Requests returns how many requests there were since it was last called.
+func (s *Server) Requests() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() { s.requests = 0 }()
+	return s.requests
+}
+
+// Push puts an image there, as NAME:TAG, whatever the mood and without a password. It returns the image's reference and digest.
+func (s *Server) Push(ctx context.Context, tagged string, image v1.Image) (reference, digest string, err error) {
+	reference = s.Address + "/" + tagged
+	ref, err := name.NewTag(reference)
+	if err != nil {
+		return "", "", err
+	}
+	if err := remote.Write(ref, image, remote.WithContext(ctx), remote.WithTransport(inProcess{s.content})); err != nil {
+		return "", "", fmt.Errorf("push %s: %w", reference, err)
+	}
+	hash, err := image.Digest()
+	return reference, hash.String(), err
+}
+
+// inProcess sends requests to a handler.
+type inProcess struct{ http.Handler }
+
+func (p inProcess) RoundTrip(request *http.Request) (*http.Response, error) {
+	recorder := httptest.NewRecorder()
+	if request.Body == nil {
+		request.Body = http.NoBody
+	}
+	p.ServeHTTP(recorder, request)
+	response := recorder.Result()
+	response.Request = request
+	return response, nil
+}
