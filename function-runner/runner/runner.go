@@ -20,6 +20,7 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/porch"
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/server/grpcserver"
 	"github.com/krmfn/krmfn/services/server/telemetry"
@@ -64,7 +65,9 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 	if r.server, err = r.newServer(ctx); err != nil {
 		return nil, err
 	}
-	evaluatorgrpc.RegisterFunctionEvaluatorServer(r.server, &service.Porch{Evaluator: evaluator})
+	evaluatorgrpc.RegisterFunctionEvaluatorServer(r.server, &porch.Server{
+		Evaluator: evaluator, Error: service.ErrorStatus, Failure: service.FailureStatus,
+	})
 	evaluatorv1grpc.RegisterFunctionEvaluatorServiceServer(r.server, &service.Evaluator{
 		Evaluator: evaluator, Functions: &functions{exec: r.exec, pods: r.pods},
 		MaxListSize: c.Options.Limits.MaxListSize, MaxMessageSize: c.Options.Limits.MaxMessageSize,

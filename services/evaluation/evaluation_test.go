@@ -164,3 +164,17 @@ func TestOutOfTime(t *testing.T) {
 		}
 	})
 }
+
+func TestResultsText(t *testing.T) {
+	t.Parallel()
+	got := ResultsText([]*evaluationv1.Result{
+		{
+			Message: "bad thing", Severity: "error", Field: &evaluationv1.Field{Path: "spec.x"},
+			ResourceRef: &evaluationv1.ResourceRef{ApiVersion: "v1", Kind: "Pod", Namespace: "web", Name: "front"},
+		},
+		{Message: "plain"},
+	})
+	if want := "[error] v1/Pod/web/front spec.x: bad thing\n\n[info]: plain"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

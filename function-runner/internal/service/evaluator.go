@@ -36,7 +36,7 @@ type Evaluator struct {
 func (e *Evaluator) Evaluate(ctx context.Context, req *evaluatorv1.EvaluateRequest) (*evaluatorv1.EvaluateResponse, error) {
 	resp, err := e.Evaluator.Evaluate(ctx, evaluation.Request{Image: req.GetImage(), ResourceList: req.GetResourceList()})
 	if err != nil {
-		return nil, statusOf(req.GetImage(), err)
+		return nil, ErrorStatus(ctx, req.GetImage(), err)
 	}
 	return &evaluatorv1.EvaluateResponse{ResourceList: resp.ResourceList, Evaluation: resp.Report}, nil
 }

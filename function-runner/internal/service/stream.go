@@ -28,7 +28,7 @@ func (e *Evaluator) EvaluateStream(stream evaluateStream) error {
 	}
 	resp, err := e.Evaluator.Evaluate(stream.Context(), evaluation.Request{Image: image, ResourceList: list, MaxOutput: e.MaxListSize})
 	if err != nil {
-		return statusOf(image, err)
+		return ErrorStatus(stream.Context(), image, err)
 	}
 	for rest := resp.ResourceList; len(rest) > 0; {
 		n := min(len(rest), chunkSize, max(e.MaxMessageSize/2, 1))

@@ -24,6 +24,7 @@ import (
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/porch"
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
@@ -108,7 +109,7 @@ func (s *porchServer) EvaluateFunction(ctx context.Context, req *evaluator.Evalu
 		return nil, statusOf(err)
 	}
 	if resp.Report.GetFailure() != nil {
-		st := evaluation.FailureStatus(req.GetImage(), resp.Report)
+		st := porch.FailureStatus(req.GetImage(), resp.Report)
 		if !s.details {
 			st = status.New(st.Code(), st.Message())
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/porch"
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 	"github.com/krmfn/krmfn/services/server/grpcserver"
@@ -101,10 +102,13 @@ func announced(e evaluation.Evaluator) evaluation.Evaluator {
 	})
 }
 
-// register puts both services on the server, with what is told of evaluations: metrics, a line in the log, a span.
+// register puts both services on the server, with what is told of evaluations: metrics, a line in the log, a span. The frozen
+// contract lets a function runner of Porch's use this server too.
 func register(s *grpcserver.Server, exports *telemetry.Telemetry, e evaluation.Evaluator, log *slog.Logger) {
 	e = exports.Trace(evaluation.WithLog(exports.Count(e), telemetry.Logger(log)))
-	evaluatorgrpc.RegisterFunctionEvaluatorServer(s, &porchService{evaluator: e})
+	evaluatorgrpc.RegisterFunctionEvaluatorServer(s, &porch.Server{
+		Evaluator: e, Error: errorStatus, Failure: porch.FailureStatus,
+	})
 	wrapperv1grpc.RegisterFunctionServiceServer(s, &functionService{evaluator: e})
 }
 

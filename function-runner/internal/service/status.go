@@ -12,37 +12,16 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
-	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/porch"
 	"github.com/krmfn/krmfn/services/images/policy"
 )
 
-// Porch serves evaluator.FunctionEvaluator. Failures have the codes and words that Porch users know, and carry the full
-// report as status detail.
-type Porch struct {
-	evaluatorgrpc.UnimplementedFunctionEvaluatorServer
-	// Evaluator evaluates.
-	Evaluator evaluation.Evaluator
-}
-
-// EvaluateFunction evaluates a function.
-func (p *Porch) EvaluateFunction(ctx context.Context, req *evaluator.EvaluateFunctionRequest) (*evaluator.EvaluateFunctionResponse, error) {
-	resp, err := p.Evaluator.Evaluate(ctx, evaluation.Request{Image: req.GetImage(), ResourceList: req.GetResourceList()})
-	if err != nil {
-		return nil, statusOf(req.GetImage(), err)
-	}
-	if resp.Report.GetFailure() != nil {
-		return nil, failure(req.GetImage(), resp.Report).Err()
-	}
-	return &evaluator.EvaluateFunctionResponse{ResourceList: resp.ResourceList, Log: resp.Report.GetStderr()}, nil
-}
-
-// failure words a failure of a function as a status. That of a function pod has the words of the wrapper server in those of the
-// function runner.
-func failure(image string, report *evaluationv1.Evaluation) *status.Status {
-	st := evaluation.FailureStatus(image, report)
+// FailureStatus returns the status for a function that has failed. The failure of a function pod has the wrapper server's words
+// inside the function runner's, as in Porch.
+func FailureStatus(image string, report *evaluationv1.Evaluation) *status.Status {
+	st := porch.FailureStatus(image, report)
 	if report.GetEvaluator() != evaluationv1.Evaluator_EVALUATOR_POD {
 		return st
 	}
@@ -51,8 +30,8 @@ func failure(image string, report *evaluationv1.Evaluation) *status.Status {
 	return status.FromProto(wrapped)
 }
 
-// statusOf words an error of an evaluator as a status.
-func statusOf(image string, err error) error {
+// ErrorStatus returns the status error for an error of an evaluator.
+func ErrorStatus(_ context.Context, image string, err error) error {
 	timedOut := func(c codes.Code) error {
 		return status.Error(c, fmt.Sprintf("function evaluation timed out for %s: %v", image, err))
 	}

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package evaluation
+package porch
 
 import (
 	"bytes"
@@ -47,19 +47,5 @@ func TestFailureCodes(t *testing.T) {
 		if st.Code() != want {
 			t.Errorf("%v has code %v, want %v", reason, st.Code(), want)
 		}
-	}
-}
-
-func TestResultsText(t *testing.T) {
-	t.Parallel()
-	got := ResultsText([]*evaluationv1.Result{
-		{
-			Message: "bad thing", Severity: "error", Field: &evaluationv1.Field{Path: "spec.x"},
-			ResourceRef: &evaluationv1.ResourceRef{ApiVersion: "v1", Kind: "Pod", Namespace: "web", Name: "front"},
-		},
-		{Message: "plain"},
-	})
-	if want := "[error] v1/Pod/web/front spec.x: bad thing\n\n[info]: plain"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }

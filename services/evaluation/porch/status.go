@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package evaluation
+package porch
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
 )
 
 // A status travels in headers, which proxies limit far below what gRPC allows.
@@ -55,13 +56,13 @@ func failureMessage(image string, report *evaluationv1.Evaluation) string {
 	case evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, evaluationv1.FailureReason_FAILURE_REASON_SIGNAL:
 		if report.GetEvaluator() == evaluationv1.Evaluator_EVALUATOR_POD {
 			return fmt.Sprintf("failed to evaluate function %q with structured results: %s and stderr: %s",
-				image, ResultsText(report.GetResults()), stderr)
+				image, evaluation.ResultsText(report.GetResults()), stderr)
 		}
 	default:
 	}
 	message := fmt.Sprintf("Failed to execute function %q: %s (%s)", image, why, stderr)
 	if len(report.GetResults()) > 0 {
-		message += " with structured results: " + ResultsText(report.GetResults())
+		message += " with structured results: " + evaluation.ResultsText(report.GetResults())
 	}
 	return message
 }
