@@ -45,6 +45,7 @@ var allowed = []string{
 	"github.com/krmfn/krmfn/services/server/logging",
 	"github.com/krmfn/krmfn/services/evaluation/process",
 	"github.com/krmfn/krmfn/services/evaluation/resourcelist",
+	"github.com/krmfn/krmfn/services/render/yamlnode",
 	"github.com/krmfn/krmfn/services/server/version",
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi",
 	"github.com/krmfn/krmfn/wrapper-server",

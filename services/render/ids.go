@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // ids returns the annotations by which the output's resource for one of those selected is known again.
@@ -27,7 +28,7 @@ func (in *input) ids(i int) []resource.KeyValue {
 
 // ownConfig returns a copy of the functionConfig. Where it is a resource of the package, it has the ids of that.
 func (in *input) ownConfig() (*yaml.RNode, error) {
-	own := yaml.NewRNode(resource.Copy(in.config.YNode()))
+	own := yaml.NewRNode(yamlnode.Copy(in.config.YNode()))
 	if i := slices.Index(in.selected, in.config); i >= 0 {
 		return own, resource.SetAnnotations(own, in.ids(i)...)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/parallel"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // ListEvaluator is an evaluator that can evaluate functions on a list in memory, in place, so that nothing is printed and
@@ -92,7 +93,7 @@ func (in *input) list() (*fn.ResourceList, error) {
 		if complicated(in.selected[i]) {
 			return errComplicated
 		}
-		own := yaml.NewRNode(resource.Copy(in.selected[i].YNode()))
+		own := yaml.NewRNode(yamlnode.Copy(in.selected[i].YNode()))
 		if err := resource.SetAnnotations(own, in.ids(i)...); err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/krmfn/krmfn/services/render/parallel"
 	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // accept returns the state with a function's output: comments and order as they were, every resource with a place, nothing
@@ -105,16 +106,16 @@ func decode(list []byte) ([]*yaml.RNode, error) {
 	if resource.Kind(root) != "ResourceList" {
 		return nil, fmt.Errorf("the output is of kind %.100q, want a ResourceList", resource.Kind(root))
 	}
-	if !resource.Finite(root) {
+	if !yamlnode.Finite(&doc) {
 		return nil, errors.New("the output has an anchor that contains itself")
 	}
-	field := resource.Field(root, "items")
+	field := yamlnode.Lookup(&doc, "items")
 	if field == nil || field.Kind != yaml.SequenceNode {
 		return nil, nil
 	}
 	items := make([]*yaml.RNode, 0, len(field.Content))
 	for i, item := range field.Content {
-		own, err := resource.OwnAnchors(item)
+		own, err := yamlnode.Detach(item)
 		if err != nil {
 			return nil, fmt.Errorf("item %d of the output: %w", i, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // readList returns the resources of all inputs, and the functionConfig for them.
@@ -58,7 +59,7 @@ func (c *command) readInput(name string) (nodes []*yaml.RNode, config *yaml.RNod
 	if len(nodes) == 0 && reader.WrappingKind == "" {
 		return nil, nil, &usageError{fmt.Errorf("there are no resources in %s", title)}
 	}
-	if reader.FunctionConfig != nil && !resource.Finite(reader.FunctionConfig) {
+	if reader.FunctionConfig != nil && !yamlnode.Finite(reader.FunctionConfig.YNode()) {
 		return nil, nil, fmt.Errorf("%s: the functionConfig has an anchor that contains itself", title)
 	}
 	return nodes, reader.FunctionConfig, nil
@@ -67,7 +68,7 @@ func (c *command) readInput(name string) (nodes []*yaml.RNode, config *yaml.RNod
 // checkShape refuses nodes that no one can walk over, or look for annotations in.
 func checkShape(nodes []*yaml.RNode) error {
 	for i, n := range nodes {
-		if !resource.Finite(n) {
+		if !yamlnode.Finite(n.YNode()) {
 			return fmt.Errorf("resource %d has an anchor that contains itself", i)
 		}
 		// Of a copy, as what has no annotations is to stay so.

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // Kind is the kind of the one document that a function reads and writes.
@@ -32,13 +33,13 @@ func Results(output []byte) ([]*evaluationv1.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kind := field(root, "kind"); kind == nil || kind.Value != Kind {
+	if kind := yamlnode.Lookup(root, "kind"); kind == nil || kind.Value != Kind {
 		return nil, kindError(text(kind))
 	}
-	if err := checkItems(field(root, "items")); err != nil {
+	if err := checkItems(yamlnode.Lookup(root, "items")); err != nil {
 		return nil, err
 	}
-	return readResults(field(root, "results"))
+	return readResults(yamlnode.Lookup(root, "results"))
 }
 
 // parse returns the root of the one document that the output must hold.
@@ -71,41 +72,16 @@ func kindError(kind string) error {
 }
 
 func checkItems(items *yaml.Node) error {
-	if isNull(items) {
+	if yamlnode.IsNull(items) {
 		return nil
 	}
 	if items.Kind != yaml.SequenceNode {
 		return errors.New("the output's items are not a list")
 	}
 	for i, item := range items.Content {
-		if resolve(item).Kind != yaml.MappingNode {
+		if yamlnode.Resolve(item).Kind != yaml.MappingNode {
 			return fmt.Errorf("item %d of the output is not a mapping", i)
 		}
 	}
 	return nil
-}
-
-// field returns a mapping's value, or nil.
-func field(mapping *yaml.Node, key string) *yaml.Node {
-	mapping = resolve(mapping)
-	if mapping == nil || mapping.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			return resolve(mapping.Content[i+1])
-		}
-	}
-	return nil
-}
-
-func resolve(n *yaml.Node) *yaml.Node {
-	if n != nil && n.Kind == yaml.AliasNode {
-		return n.Alias
-	}
-	return n
-}
-
-func isNull(n *yaml.Node) bool {
-	return n == nil || (n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null")
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 const head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"
@@ -180,13 +181,13 @@ func FuzzScan(f *testing.F) {
 		if err != nil {
 			t.Fatalf("the scanner accepts what the parser refuses: %v", err)
 		}
-		if kind := text(field(root, "kind")); kind != got.kind && field(root, "kind").Value != got.kind {
+		if kind := text(yamlnode.Lookup(root, "kind")); kind != got.kind && yamlnode.Lookup(root, "kind").Value != got.kind {
 			t.Errorf("kind is %q, the parser has %q", got.kind, kind)
 		}
-		if err := checkItems(field(root, "items")); err != nil && got.kind == Kind {
+		if err := checkItems(yamlnode.Lookup(root, "items")); err != nil && got.kind == Kind {
 			t.Errorf("the scanner accepts items that are refused: %v", err)
 		}
-		want, wantErr := readResults(field(root, "results"))
+		want, wantErr := readResults(yamlnode.Lookup(root, "results"))
 		results, err := got.results(doc)
 		if (err == nil) != (wantErr == nil) {
 			t.Fatalf("results end in error %v, the parser's in %v", err, wantErr)

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // Parsing a ResourceList into nodes costs about as much as a small function takes to run, and it happens on every call.
@@ -32,7 +33,7 @@ func (o outline) results(doc []byte) ([]*evaluationv1.Result, error) {
 	if err := yaml.Unmarshal(doc[o.start:o.end], &part); err != nil {
 		return nil, fmt.Errorf("the output's results are not YAML: %w", err)
 	}
-	return readResults(field(part.Content[0], "results"))
+	return readResults(yamlnode.Lookup(part.Content[0], "results"))
 }
 
 // level is a block collection that is open at a line.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // parse reads the resources of a file. Each is annotated with where it came from. Documents that are empty, or have only
@@ -29,7 +30,7 @@ func parse(content []byte, file, location string) ([]*yaml.RNode, error) {
 		}
 	}
 	for i, r := range resources {
-		if !resource.Finite(r) {
+		if !yamlnode.Finite(r.YNode()) {
 			return nil, fmt.Errorf("document %d has an anchor that contains itself", i)
 		}
 	}

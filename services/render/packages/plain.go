@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // readPlain reads the documents of a file as kio.ByteReader does, in half of the time, where all of them are plainly
@@ -90,7 +91,7 @@ func plain(document *yaml.Node) bool {
 	if metadata == nil || metadata.Kind != yaml.MappingNode || metadata.Anchor != "" {
 		return false
 	}
-	if position(metadata, yaml.AnnotationsField) < 0 {
+	if yamlnode.Position(metadata, yaml.AnnotationsField) < 0 {
 		return len(metadata.Content) > 0
 	}
 	annotations := sole(metadata, yaml.AnnotationsField)

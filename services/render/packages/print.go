@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // internalAnnotations are gone in what is written.
@@ -61,7 +62,7 @@ func WriteDocuments(w io.Writer, resources []*yaml.RNode) error {
 // withoutPlace returns a resource without the annotations of its place, which shares with it all that is the same; nil
 // where it is not plainly a mapping with annotations.
 func withoutPlace(r *yaml.Node) *yaml.Node {
-	if position(r, yaml.BareSeqNodeWrappingKey) >= 0 {
+	if yamlnode.Position(r, yaml.BareSeqNodeWrappingKey) >= 0 {
 		return nil
 	}
 	return replace(r, yaml.MetadataField, func(metadata *yaml.Node) *yaml.Node {
@@ -81,7 +82,7 @@ func withoutPlace(r *yaml.Node) *yaml.Node {
 // replace returns a mapping with another mapping in a field, and without the field where that is empty; nil where there is
 // no mapping in the field.
 func replace(mapping *yaml.Node, key string, value func(*yaml.Node) *yaml.Node) *yaml.Node {
-	at := position(mapping, key)
+	at := yamlnode.Position(mapping, key)
 	if at < 0 || mapping.Content[at+1].Kind != yaml.MappingNode {
 		return nil
 	}
@@ -97,16 +98,4 @@ func replace(mapping *yaml.Node, key string, value func(*yaml.Node) *yaml.Node) 
 	own.Content = slices.Clone(mapping.Content)
 	own.Content[at+1] = other
 	return &own
-}
-
-// position returns where a mapping has a key; -1 for nowhere.
-func position(mapping *yaml.Node, key string) int {
-	if mapping.Kind == yaml.MappingNode {
-		for i := 0; i+1 < len(mapping.Content); i += 2 {
-			if mapping.Content[i].Value == key {
-				return i
-			}
-		}
-	}
-	return -1
 }

@@ -9,6 +9,8 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/kio/kioutil"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // Annotations by which resources carry their place through functions. Path, index and id have an older form each, which
@@ -42,8 +44,8 @@ func Annotation(r *yaml.RNode, key string) string {
 
 // LookupAnnotation returns an annotation's value and whether the resource has it.
 func LookupAnnotation(r *yaml.RNode, key string) (value string, ok bool) {
-	n := field(field(metadata(r), yaml.AnnotationsField), key)
-	return text(n), n != nil
+	n := yamlnode.Lookup(r.YNode(), yaml.MetadataField, yaml.AnnotationsField, key)
+	return yamlnode.Text(n), n != nil
 }
 
 // SetAnnotation sets an annotation: a new one in single quotes, one that is there in the style that it has. The error says
@@ -57,7 +59,7 @@ type KeyValue struct{ Key, Value string }
 
 // SetAnnotations sets several annotations as SetAnnotation does, one after the other, in less time.
 func SetAnnotations(r *yaml.RNode, values ...KeyValue) error {
-	annotations, err := child(resolve(r.YNode()), yaml.MetadataField)
+	annotations, err := child(yamlnode.Resolve(r.YNode()), yaml.MetadataField)
 	if err == nil {
 		annotations, err = child(annotations, yaml.AnnotationsField)
 	}
@@ -66,7 +68,7 @@ func SetAnnotations(r *yaml.RNode, values ...KeyValue) error {
 	}
 	var made []yaml.Node
 	for i, value := range values {
-		if n := field(annotations, value.Key); n != nil {
+		if n := yamlnode.Lookup(annotations, value.Key); n != nil {
 			n.Kind, n.Tag, n.Value, n.Content = yaml.ScalarNode, yaml.NodeTagString, value.Value, nil
 			continue
 		}
@@ -82,26 +84,12 @@ func SetAnnotations(r *yaml.RNode, values ...KeyValue) error {
 
 // ClearAnnotations removes annotations, and the whole map when none is left.
 func ClearAnnotations(r *yaml.RNode, keys ...string) {
-	meta := resolve(metadata(r))
-	annotations := field(meta, yaml.AnnotationsField)
-	if annotations == nil || annotations.Kind != yaml.MappingNode {
-		return
+	meta := yamlnode.Lookup(r.YNode(), yaml.MetadataField)
+	annotations := yamlnode.Lookup(meta, yaml.AnnotationsField)
+	yamlnode.Remove(annotations, keys...)
+	if annotations != nil && annotations.Kind == yaml.MappingNode && len(annotations.Content) == 0 {
+		yamlnode.Remove(meta, yaml.AnnotationsField)
 	}
-	remove(annotations, keys...)
-	if len(annotations.Content) == 0 {
-		remove(meta, yaml.AnnotationsField)
-	}
-}
-
-func remove(mapping *yaml.Node, keys ...string) {
-	kept := mapping.Content[:0]
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if !slices.Contains(keys, mapping.Content[i].Value) {
-			kept = append(kept, mapping.Content[i], mapping.Content[i+1])
-		}
-	}
-	clear(mapping.Content[len(kept):])
-	mapping.Content = kept
 }
 
 // child returns the mapping below a key, and makes it where there is nothing.
@@ -109,14 +97,13 @@ func child(mapping *yaml.Node, key string) (*yaml.Node, error) {
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("cannot annotate a resource whose %s has no mapping to be in", key)
 	}
-	n := field(mapping, key)
+	n := yamlnode.Lookup(mapping, key)
 	switch {
-	case n == nil:
+	case yamlnode.IsNull(n):
 		k := scalar(key, 0)
-		n = &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap}
-		mapping.Content = append(mapping.Content, &k, n)
-	case isNull(n):
-		n.Kind, n.Tag, n.Value, n.Style = yaml.MappingNode, yaml.NodeTagMap, "", 0
+		made := yamlnode.MakeMapping(mapping, &k)
+		made.Style = 0 // as kyaml's reader makes it
+		return made, nil
 	case n.Kind != yaml.MappingNode:
 		return nil, fmt.Errorf("cannot annotate a resource whose %s is no mapping", key)
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/render/parallel"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // CheckKRM tells why a resource is no KRM resource: it must have apiVersion, kind and metadata.name. Files of kustomize,
@@ -23,7 +24,7 @@ func CheckKRM(r *yaml.RNode) error {
 		return nil
 	}
 	apiVersion, kind, name := APIVersion(r), Kind(r), Name(r)
-	meta := metadata(r)
+	meta := yamlnode.Lookup(r.YNode(), yaml.MetadataField)
 	switch {
 	case apiVersion == "" && kind == "" && (meta == nil || len(meta.Content) == 0):
 		return errors.New("resource must have `apiVersion`, `kind`, and `name`")

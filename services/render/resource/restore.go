@@ -9,6 +9,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/comments"
 	"sigs.k8s.io/kustomize/kyaml/order"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // Restore brings comments and the order of fields back to a resource that a function has returned. What the function has
@@ -29,7 +31,7 @@ func ordered(from, to *yaml.Node) bool {
 		return false
 	}
 	// In sequences, sorting also moves comments.
-	if to.Kind == yaml.SequenceNode && Contains(to, commented) {
+	if to.Kind == yaml.SequenceNode && yamlnode.Contains(to, commented) {
 		return false
 	}
 	for i, n := range from.Content {
@@ -54,7 +56,7 @@ func RestoreComments(from, to *yaml.RNode) bool {
 
 func restoreComments(from, to *yaml.RNode) error {
 	// Most resources have nothing to restore, and copying is dear. It also unfolds scalars, comments or not.
-	if !Contains(to.Document(), folded) && (!Contains(from.Document(), commented) ||
+	if !yamlnode.Contains(to.Document(), folded) && (!yamlnode.Contains(from.Document(), commented) ||
 		sameComments(from.Document(), to.Document()) && kept(from.YNode(), to.YNode())) {
 		return nil
 	}
@@ -76,14 +78,14 @@ func kept(from, to *yaml.Node) bool {
 	}
 	switch {
 	case from.Kind != to.Kind || from.Kind == yaml.AliasNode:
-		return !Contains(from, commented)
+		return !yamlnode.Contains(from, commented)
 	case from.Kind == yaml.SequenceNode:
-		return !Contains(from, commented) || same(from, to)
+		return !yamlnode.Contains(from, commented) || same(from, to)
 	case from.Kind != yaml.MappingNode:
 		return true
 	}
 	for i := 0; i+1 < len(from.Content); i += 2 {
-		at := position(to, from.Content[i].Value, i)
+		at := yamlnode.Position(to, from.Content[i].Value)
 		if at < 0 {
 			continue
 		}
@@ -94,19 +96,6 @@ func kept(from, to *yaml.Node) bool {
 	return true
 }
 
-// position returns where a mapping has a key, which is likely to be where it was; -1 for nowhere.
-func position(mapping *yaml.Node, key string, likely int) int {
-	if likely+1 < len(mapping.Content) && mapping.Content[likely].Value == key {
-		return likely
-	}
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			return i
-		}
-	}
-	return -1
-}
-
 // same tells whether two nodes have the same values and comments at the same places.
 func same(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && a.Value == b.Value && sameComments(a, b) && slices.EqualFunc(a.Content, b.Content, same)
@@ -114,11 +103,6 @@ func same(a, b *yaml.Node) bool {
 
 func sameComments(a, b *yaml.Node) bool {
 	return a.HeadComment == b.HeadComment && a.LineComment == b.LineComment && a.FootComment == b.FootComment
-}
-
-// Contains tells whether a node, or one below it, has a property. Aliases are not followed.
-func Contains(n *yaml.Node, property func(*yaml.Node) bool) bool {
-	return property(n) || slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return Contains(c, property) })
 }
 
 func folded(n *yaml.Node) bool { return n.Style&yaml.FoldedStyle != 0 }

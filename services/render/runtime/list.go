@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/functions"
 	"github.com/krmfn/krmfn/services/render/parallel"
-	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // EvaluateList runs a curated function on a list in memory, in place. Report and error are as those of Evaluate, and the
@@ -78,7 +78,7 @@ func processList(ctx context.Context, f functions.Function, list *fn.ResourceLis
 // unshare puts copies in the place of items, in which each node is at one place.
 func unshare(items fn.KubeObjects) {
 	_ = parallel.Each(len(items), func(i int) error {
-		items[i] = fn.MoveToKubeObject(yaml.NewRNode(resource.Copy(items[i].MoveToResourceNode().YNode())))
+		items[i] = fn.MoveToKubeObject(yaml.NewRNode(yamlnode.Copy(items[i].MoveToResourceNode().YNode())))
 		return nil
 	})
 }
