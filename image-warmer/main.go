@@ -16,13 +16,15 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
-	"github.com/krmfn/krmfn/image-warmer/internal/cluster"
 	"github.com/krmfn/krmfn/image-warmer/internal/publish"
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/image-warmer/internal/warmer"
 	"github.com/krmfn/krmfn/image-warmer/options"
+	"github.com/krmfn/krmfn/services/cluster/connect"
 	"github.com/krmfn/krmfn/services/images/policy"
 	"github.com/krmfn/krmfn/services/server/logging"
 )
@@ -59,16 +61,14 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	log := logging.New(stderr, o.Log.Format, o.Log.Level)
 	config := warmer.Config{
-		Options: o, OwnNamespace: cluster.OwnNamespace(), Run: strings.ToLower(rand.Text()[:10]), Environ: environ, Stdout: stdout, Log: log,
+		Options: o, OwnNamespace: connect.OwnNamespace(), Run: strings.ToLower(rand.Text()[:10]), Environ: environ, Stdout: stdout, Log: log,
 	}
 	if o.NeedsCluster() {
-		clients, err := cluster.Connect(o.Kubeconfig)
-		if err != nil {
+		klog.SetSlogLogger(log)
+		if err := addClients(&config, o.Kubeconfig); err != nil {
 			fmt.Fprintf(stderr, "image-warmer: %v\n", err)
 			return exitFailed
 		}
-		klog.SetSlogLogger(log)
-		config.Kubernetes, config.Dynamic = clients.Kubernetes, clients.Dynamic
 	}
 	// Who wants the metadata on standard output wants nothing else there.
 	if o.Metadata.File == publish.StandardOutput {
@@ -83,6 +83,21 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		config.Policy = policy.Policy()
 	}
 	return finish(warmer.Run(ctx, config), o, stdout, stderr)
+}
+
+// addClients has a run work for the cluster that a kubeconfig file names; see connect.Config.
+func addClients(c *warmer.Config, kubeconfig string) error {
+	config, err := connect.Config(kubeconfig, "image-warmer")
+	if err != nil {
+		return fmt.Errorf("find the cluster (give --kubeconfig, or do without one by --metadata-file and --prepull=false): %w", err)
+	}
+	if c.Kubernetes, err = kubernetes.NewForConfig(config); err == nil {
+		c.Dynamic, err = dynamic.NewForConfig(config)
+	}
+	if err != nil {
+		return fmt.Errorf("connect to the cluster: %w", err)
+	}
+	return nil
 }
 
 func finish(result *report.Report, o options.Options, stdout, stderr io.Writer) int {

@@ -53,13 +53,13 @@ func run(ctx context.Context, o options.Options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	config, err := cluster.Connect(cluster.Config{
+	functions, err := cluster.Connect(cluster.Config{
 		Namespace: o.Namespace, SecretName: o.SecretName, QPS: o.QPS, Self: cluster.SelfFromEnvironment(),
 	}, o.Kubeconfig)
 	if err != nil {
 		return err
 	}
 	return janitor.New(janitor.Config{
-		Options: o, Cluster: cluster.New(config), Metrics: metrics, Out: os.Stdout, Log: log,
+		Options: o, Cluster: functions, Metrics: metrics, Out: os.Stdout, Log: log,
 	}).Run(ctx)
 }

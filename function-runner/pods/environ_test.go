@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // Wrapper servers learn where traces go, and no credentials.
@@ -20,7 +21,7 @@ func TestTraced(t *testing.T) {
 	if diff := cmp.Diff(want, env); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	template, err := podtemplate.Default("wrapper", podtemplate.InitContainer, env...)
+	template, err := podtemplate.Default("wrapper", injection.InitContainer, env...)
 	if err != nil {
 		t.Fatal(err)
 	}

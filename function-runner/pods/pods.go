@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +24,8 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
 	"github.com/krmfn/krmfn/function-runner/internal/pullsecret"
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/services/cluster/connect"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/images/registry"
@@ -75,15 +75,19 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 		return nil, fmt.Errorf("the environment variable %s must name the wrapper server's image, or pods be disabled with --disable-runtimes=pod",
 			wrapperImageVariable)
 	}
-	cluster, clientset, err := connect(c.Options.Pod.Kubeconfig)
+	cluster, err := connect.Config(c.Options.Pod.Kubeconfig, "function-runner")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("find the cluster for the function pods (give --kubeconfig, or --disable-runtimes=pod to do without): %w", err)
+	}
+	clientset, err := kubernetes.NewForConfig(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
 	p := &Pods{config: c, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
 	p.settings.Load()
 	p.templates, err = podmanager.LoadTemplate(ctx, podmanager.TemplateSource{
-		Client: clientset, Namespace: ownNamespace(), ConfigMap: c.Options.Pod.Template,
-		WrapperImage: wrapperImage, Injection: c.Options.Pod.Injection, Env: traced(c.Environ), Log: c.Log,
+		Client: clientset, Namespace: connect.OwnNamespace(), ConfigMap: c.Options.Pod.Template,
+		WrapperImage: wrapperImage, Injection: injection.Method(c.Options.Pod.Injection), Env: traced(c.Environ), Log: c.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -205,13 +209,4 @@ func (p *Pods) watchSettings(ctx context.Context) {
 // Evaluate runs a function in one of its pods; see podevaluator.Evaluator.
 func (p *Pods) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	return p.evaluator.Evaluate(ctx, req)
-}
-
-// ownNamespace returns the namespace that this process runs in; Porch's where it runs in none.
-func ownNamespace() string {
-	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-	if name := strings.TrimSpace(string(text)); err == nil && name != "" {
-		return name
-	}
-	return "porch-system"
 }

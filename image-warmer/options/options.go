@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
@@ -81,8 +82,9 @@ type Metadata struct {
 // Prepull says how nodes are made to pull.
 type Prepull struct {
 	Enabled bool
-	// WrapperImage is the image of the wrapper server, and Injection auto, image-volume or init-container.
-	WrapperImage, Injection string
+	// WrapperImage is the image of the wrapper server, and Injection how it is brought together with an image.
+	WrapperImage string
+	Injection    injection.Method
 	// NodeSelector and Tolerations choose the nodes.
 	NodeSelector string
 	Tolerations  []corev1.Toleration
@@ -146,7 +148,7 @@ func (o *Options) prepullFlags(f *pflag.FlagSet) {
 	p := &o.Prepull
 	f.BoolVar(&p.Enabled, "prepull", false, "have every node pull the images; on by default inside a cluster")
 	f.StringVar(&p.WrapperImage, "wrapper-image", "", "image of the wrapper server; empty means that of the environment variable "+wrapperImageVariable)
-	f.StringVar(&p.Injection, "injection", InjectAuto, "how nodes are made to pull: image-volume, where nothing of the image is run, init-container, where the wrapper server is copied into it, or auto by what the cluster can do")
+	f.StringVar((*string)(&p.Injection), "injection", string(injection.Auto), "how nodes are made to pull: image-volume, where nothing of the image is run, init-container, where the wrapper server is copied into it, or auto by what the cluster can do")
 	f.StringVar(&p.NodeSelector, "node-selector", "", "labels of the nodes that pull, as kubectl has it; empty means all")
 	f.Var((*tolerations)(&p.Tolerations), "toleration", "taint that does not keep nodes from pulling, key[=value][:effect]; may be repeated")
 	f.StringArrayVar(&p.PullSecrets, "image-pull-secret", nil, "Secret in --namespace that nodes pull with; may be repeated")

@@ -7,20 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/server/flags"
-)
-
-// The values of --injection.
-const (
-	InjectAuto          = "auto"
-	InjectImageVolume   = "image-volume"
-	InjectInitContainer = "init-container"
 )
 
 // The values of --output.
@@ -28,8 +21,6 @@ const (
 	OutputTable = "table"
 	OutputJSON  = "json"
 )
-
-var injections = []string{InjectAuto, InjectImageVolume, InjectInitContainer}
 
 // validate names every flag that is wrong.
 func (o *Options) validate() error {
@@ -81,7 +72,7 @@ func (o *Options) rules() []flags.Rule {
 		flags.That(isName(o.Registry.AuthSecret), "registry-auth-secret-name", o.Registry.AuthSecret, "the name of a Secret"),
 		flags.That(m.ConfigMap == "" || isName(m.ConfigMap), "metadata-configmap", m.ConfigMap, "the name of a ConfigMap"),
 		flags.That(m.Namespace == "" || isLabel(m.Namespace), "metadata-namespace", m.Namespace, "the name of a namespace"),
-		flags.That(slices.Contains(injections, p.Injection), "injection", p.Injection, "one of "+strings.Join(injections, ", ")),
+		flags.That(slices.Contains(injection.Methods, p.Injection), "injection", p.Injection, "one of auto, image-volume, init-container"),
 		flags.That(p.MaxParallel > 0, "max-parallel-pulls", p.MaxParallel, positive),
 		flags.That(p.MaxPerNode > 0, "max-parallel-pulls-per-node", p.MaxPerNode, positive),
 		flags.That(p.Timeout > 0, "pull-timeout", p.Timeout, positive),

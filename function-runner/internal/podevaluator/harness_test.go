@@ -22,6 +22,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/images/registry"
@@ -99,7 +100,7 @@ func start(t *testing.T, c *simulation.Cluster, changes ...func(*pool.Config)) *
 		change(&limits.Config)
 	}
 	templates, err := podmanager.LoadTemplate(t.Context(), podmanager.TemplateSource{
-		Client: c.Client, WrapperImage: "wrapper", Injection: podmanager.InjectAuto, Log: slog.New(slog.DiscardHandler),
+		Client: c.Client, WrapperImage: "wrapper", Injection: injection.Auto, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // made has a pod made as a function runner does that has gone since.
@@ -32,11 +33,11 @@ func made(t *testing.T, c *simulation.Cluster, reference, digest string, slot in
 func withTemplate(t *testing.T, c *simulation.Cluster, wrapper string) func(*Config) {
 	t.Helper()
 	return func(config *Config) {
-		template, err := podtemplate.Default(wrapper, podtemplate.InitContainer)
+		template, err := podtemplate.Default(wrapper, injection.InitContainer)
 		if err != nil {
 			t.Fatal(err)
 		}
-		loader := newTemplates(c, podtemplate.InitContainer)
+		loader := newTemplates(c, injection.InitContainer)
 		loader.current = template
 		config.Templates = loader
 	}

@@ -15,12 +15,13 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // edit puts another template in force.
 func (r *replica) edit(wrapper string) {
 	r.t.Helper()
-	template, err := podtemplate.Default(wrapper, podtemplate.InitContainer)
+	template, err := podtemplate.Default(wrapper, injection.InitContainer)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -16,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // fieldManager is who has set the fields of pods and Services.
@@ -81,7 +81,7 @@ func (m *Manager) make(ctx context.Context, f *Function, slot int, pod *corev1.P
 
 // refused has the next pod made without an image volume, if the API server does not know those.
 func (m *Manager) refused(pod *corev1.Pod, err error) error {
-	if !podtemplate.HasImageVolume(pod) || !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "volumes") {
+	if !podtemplate.HasImageVolume(pod) || !injection.RefusedByServer(err) {
 		return err
 	}
 	m.mu.Lock()

@@ -16,11 +16,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // A call on a ready pod asks the API server nothing.
@@ -324,10 +326,10 @@ func TestService(t *testing.T) {
 func TestImageVolumeRefused(t *testing.T) {
 	t.Parallel()
 	withVolumes := func(c *simulation.Cluster) func(*Config) {
-		return func(config *Config) { config.Templates = newTemplates(c, podtemplate.ImageVolume) }
+		return func(config *Config) { config.Templates = newTemplates(c, injection.ImageVolume) }
 	}
-	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "fn", nil)
-	invalid.ErrStatus.Message = `Pod "fn" is invalid: spec.volumes[1]: Required value: must specify a volume type`
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "fn",
+		field.ErrorList{field.Required(field.NewPath("spec", "volumes").Index(1), "must specify a volume type")})
 	for name, refuse := range map[string]func(*simulation.Cluster){
 		"by the API server": func(c *simulation.Cluster) { c.Before(first(1, "create", "pods", invalid)) },
 		"by the node": func(c *simulation.Cluster) {
@@ -369,7 +371,7 @@ func TestInvalidForAnotherReason(t *testing.T) {
 		invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "fn", nil)
 		invalid.ErrStatus.Message = "spec.containers[0].resources: must be less than or equal to cpu limit"
 		c.Before(always("create", "pods", invalid))
-		r := start(t, c, func(config *Config) { config.Templates = newTemplates(c, podtemplate.ImageVolume) })
+		r := start(t, c, func(config *Config) { config.Templates = newTemplates(c, injection.ImageVolume) })
 		_, err := r.call(digest("a"))
 		if err == nil || errors.As(err, new(*ReplacedError)) || !podtemplate.HasImageVolume(&r.config.Templates.Current().Pod) {
 			t.Errorf("got error %v", err)

@@ -14,9 +14,9 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/podname"
-	"github.com/krmfn/krmfn/function-runner/internal/podstatus"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
 
 // Place is a call's place in a pod.

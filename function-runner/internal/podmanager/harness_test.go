@@ -27,6 +27,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
@@ -98,13 +99,13 @@ type replica struct {
 	stop     func()
 }
 
-func newTemplates(c *simulation.Cluster, injection podtemplate.Injection) *TemplateLoader {
-	template, err := podtemplate.Default("wrapper", injection)
+func newTemplates(c *simulation.Cluster, method injection.Method) *TemplateLoader {
+	template, err := podtemplate.Default("wrapper", method)
 	if err != nil {
 		panic(err)
 	}
 	return &TemplateLoader{
-		source:  TemplateSource{Client: c.Client, WrapperImage: "wrapper", Injection: InjectAuto, Log: slog.New(slog.DiscardHandler)},
+		source:  TemplateSource{Client: c.Client, WrapperImage: "wrapper", Injection: injection.Auto, Log: slog.New(slog.DiscardHandler)},
 		current: template,
 	}
 }
@@ -115,7 +116,7 @@ func newReplica(t *testing.T, c *simulation.Cluster, changes ...func(*Config)) *
 	r := &replica{t: t, images: &images{seeded: map[string]string{}}, log: &logLines{}}
 	r.limits.Config = pool.Config{MaxPods: 1, Waitlist: 1, PerPod: 8, MaxWaiting: 100, TTL: ttl}
 	config := Config{
-		Client: c.Client, Namespace: simulation.Namespace, Images: r.images, Templates: newTemplates(c, podtemplate.InitContainer),
+		Client: c.Client, Namespace: simulation.Namespace, Images: r.images, Templates: newTemplates(c, injection.InitContainer),
 		Limits: func(string) Limits {
 			r.limitsMu.Lock()
 			defer r.limitsMu.Unlock()

@@ -14,9 +14,9 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/podname"
-	"github.com/krmfn/krmfn/function-runner/internal/podstatus"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/podstatus"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
@@ -185,7 +185,7 @@ func (m *Manager) startTimedOut(f *Function, mem *member) {
 func notReady(pod *corev1.Pod, timeout time.Duration) error {
 	_, problem := podstatus.Of(pod)
 	if problem != nil {
-		return fmt.Errorf("the pod ready timeout of %v (--pod-ready-timeout) is over: %w", timeout, problem)
+		return fmt.Errorf("the pod ready timeout of %v (--pod-ready-timeout) is over: %w", timeout, notStarted(pod, problem))
 	}
 	return fmt.Errorf("function pod %s is not ready within the pod ready timeout of %v (--pod-ready-timeout): it %s", pod.Name, timeout, podstatus.Progress(pod))
 }

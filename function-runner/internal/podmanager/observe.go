@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/krmfn/krmfn/function-runner/internal/podstatus"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
 
 // watch follows the function pods and looks after them until ctx ends.
@@ -92,9 +92,9 @@ func (m *Manager) observe(pod *corev1.Pod) {
 	switch {
 	case mem.leaving:
 	case verdict == podstatus.Hopeless, verdict == podstatus.Restarting && !mem.served:
-		m.spawn(func() { m.fail(m.life, f, mem, problem.Reason, problem) })
+		m.spawn(func() { m.fail(m.life, f, mem, problem.Reason, notStarted(pod, problem)) })
 	case verdict == podstatus.Doubtful:
-		f.pool.Trouble(slot, f.unplaced(problem))
+		f.pool.Trouble(slot, f.unplaced(pod, problem))
 	default:
 		if !mem.ready {
 			f.pool.Trouble(slot, nil)
@@ -106,11 +106,12 @@ func (m *Manager) observe(pod *corev1.Pod) {
 }
 
 // unplaced adds to why a pod has found no node what it is that nodes must be.
-func (f *Function) unplaced(problem *podstatus.Problem) error {
+func (f *Function) unplaced(pod *corev1.Pod, problem *podstatus.Problem) error {
+	err := notStarted(pod, problem)
 	if len(f.platforms) == 0 || !strings.Contains(problem.Message, "affinity") {
-		return problem
+		return err
 	}
-	return fmt.Errorf("%w: image %s is built for %s, which a node must be", problem, f.id.Image, strings.Join(f.platforms, ", "))
+	return fmt.Errorf("%w: image %s is built for %s, which a node must be", err, f.id.Image, strings.Join(f.platforms, ", "))
 }
 
 // gone looks at a pod that is not there any more.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // requestTimeout is how long the API server may take to delete a pod or to change one. What is not done is found again by
@@ -31,7 +32,7 @@ func (m *Manager) fail(ctx context.Context, f *Function, mem *member, reason str
 	mem.leaving, mem.ready = true, false
 	mem.deadline.Stop()
 	pod := mem.pod
-	if podtemplate.HasImageVolume(pod) && podtemplate.RefusesImageVolume(reason, err.Error()) {
+	if podtemplate.HasImageVolume(pod) && injection.RefusedByNode(reason, err.Error(), podtemplate.ToolsDir) {
 		err = m.withoutImageVolumes(err)
 	}
 	if mem.served {

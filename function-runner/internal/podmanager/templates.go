@@ -12,15 +12,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
-
-// imageVolumes is the version of Kubernetes from which on image volumes are on by default.
-var imageVolumes = version.MustParseGeneric("1.35")
 
 // reload is how often the ConfigMap of the template is read.
 const reload = 10 * time.Second
@@ -30,20 +26,13 @@ type TemplateSource struct {
 	Client kubernetes.Interface
 	// Namespace and ConfigMap name a ConfigMap; without one the default template is in force.
 	Namespace, ConfigMap string
-	// WrapperImage is the image of the wrapper server, and Injection how the default template brings it into pods: "auto",
-	// "image-volume" or "init-container".
-	WrapperImage, Injection string
+	// WrapperImage is the image of the wrapper server, and Injection how the default template brings it into pods.
+	WrapperImage string
+	Injection    injection.Method
 	// Env is what wrapper servers get in the default template.
 	Env []corev1.EnvVar
 	Log *slog.Logger
 }
-
-// The values of TemplateSource.Injection.
-const (
-	InjectAuto          = "auto"
-	InjectImageVolume   = "image-volume"
-	InjectInitContainer = "init-container"
-)
 
 // TemplateLoader has the template that is in force. It may be used by any number of goroutines at once.
 type TemplateLoader struct {
@@ -62,7 +51,7 @@ func LoadTemplate(ctx context.Context, source TemplateSource) (*TemplateLoader, 
 	if source.ConfigMap != "" {
 		l.current, err = l.fetch(ctx)
 	} else {
-		l.current, err = podtemplate.Default(source.WrapperImage, source.injection(), source.Env...)
+		l.current, err = podtemplate.Default(source.WrapperImage, source.method(), source.Env...)
 	}
 	if err != nil {
 		return nil, err
@@ -70,31 +59,16 @@ func LoadTemplate(ctx context.Context, source TemplateSource) (*TemplateLoader, 
 	return l, nil
 }
 
-// injection says what the cluster can do, as far as its version tells.
-func (s *TemplateSource) injection() podtemplate.Injection {
-	switch s.Injection {
-	case InjectImageVolume:
-		return podtemplate.ImageVolume
-	case InjectInitContainer:
-		return podtemplate.InitContainer
+// method returns the method that was asked for, or the one that the version of the cluster allows.
+func (s *TemplateSource) method() injection.Method {
+	if s.Injection != injection.Auto {
+		return s.Injection
 	}
-	found, err := serverVersion(s.Client.Discovery())
+	found, err := injection.Detect(s.Client.Discovery())
 	if err != nil {
 		s.Log.Warn("the version of Kubernetes is not known, so that function pods get an init container", "err", err)
-		return podtemplate.InitContainer
 	}
-	if found.LessThan(imageVolumes) {
-		return podtemplate.InitContainer
-	}
-	return podtemplate.ImageVolume
-}
-
-func serverVersion(client discovery.DiscoveryInterface) (*version.Version, error) {
-	info, err := client.ServerVersion()
-	if err != nil {
-		return nil, err
-	}
-	return version.ParseGeneric(info.GitVersion)
+	return found
 }
 
 // Current returns the template in force.
@@ -106,10 +80,10 @@ func (l *TemplateLoader) Current() *podtemplate.Template {
 
 // RefuseImageVolumes has pods get the wrapper server by an init container from now on, unless image volumes were asked for.
 func (l *TemplateLoader) RefuseImageVolumes(reason string) bool {
-	if l.source.ConfigMap != "" || l.source.Injection != InjectAuto {
+	if l.source.ConfigMap != "" || l.source.Injection != injection.Auto {
 		return false
 	}
-	other, err := podtemplate.Default(l.source.WrapperImage, podtemplate.InitContainer, l.source.Env...)
+	other, err := podtemplate.Default(l.source.WrapperImage, injection.InitContainer, l.source.Env...)
 	if err != nil || !l.put(other) {
 		return false
 	}

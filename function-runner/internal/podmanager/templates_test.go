@@ -19,22 +19,24 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // How the wrapper server comes into pods depends on what is asked for, and on the cluster's version.
 func TestInjection(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		injection, version string
-		down, want         bool
+		injection  injection.Method
+		version    string
+		down, want bool
 	}{
-		"new":       {injection: InjectAuto, version: "v1.35.0", want: true},
-		"newer":     {injection: InjectAuto, version: "v1.36.2-eks-1", want: true},
-		"old":       {injection: InjectAuto, version: "v1.34.9"},
-		"unknown":   {injection: InjectAuto, version: "?"},
-		"no answer": {injection: InjectAuto, down: true},
-		"asked for": {injection: InjectImageVolume, version: "v1.31.0", want: true},
-		"not asked": {injection: InjectInitContainer, version: "v1.36.0"},
+		"new":       {injection: injection.Auto, version: "v1.35.0", want: true},
+		"newer":     {injection: injection.Auto, version: "v1.36.2-eks-1", want: true},
+		"old":       {injection: injection.Auto, version: "v1.34.9"},
+		"unknown":   {injection: injection.Auto, version: "?"},
+		"no answer": {injection: injection.Auto, down: true},
+		"asked for": {injection: injection.ImageVolume, version: "v1.31.0", want: true},
+		"not asked": {injection: injection.InitContainer, version: "v1.36.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,7 +55,7 @@ func TestInjection(t *testing.T) {
 				t.Errorf("image volume: %v, want %v", got, tc.want)
 			}
 			// Only where nobody has said how may it change.
-			if got := l.RefuseImageVolumes("does not work"); got != (tc.want && tc.injection == InjectAuto) {
+			if got := l.RefuseImageVolumes("does not work"); got != (tc.want && tc.injection == injection.Auto) {
 				t.Errorf("refused image volumes change the template: %v", got)
 			}
 			if l.RefuseImageVolumes("again") {

@@ -10,17 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-)
 
-// Injection is how the wrapper server comes into a pod.
-type Injection int
-
-const (
-	// InitContainer has it copied by a container that runs before the function's. It works everywhere.
-	InitContainer Injection = iota
-	// ImageVolume mounts its image, which takes about a second less. It takes Kubernetes 1.35, or a feature gate, and a
-	// container runtime that knows of it.
-	ImageVolume
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 const (
@@ -36,7 +27,7 @@ const (
 var tmpSize = resource.MustParse("256Mi")
 
 // Default returns the template for where none is given. The wrapper server gets env; functions do not.
-func Default(wrapperImage string, injection Injection, env ...corev1.EnvVar) (*Template, error) {
+func Default(wrapperImage string, method injection.Method, env ...corev1.EnvVar) (*Template, error) {
 	t := &Template{
 		imageUser: true,
 		Pod: corev1.Pod{
@@ -59,7 +50,7 @@ func Default(wrapperImage string, injection Injection, env ...corev1.EnvVar) (*T
 			PublishNotReadyAddresses: true,
 		}},
 	}
-	t.inject(wrapperImage, injection)
+	t.inject(wrapperImage, method)
 	return t.versioned()
 }
 
@@ -106,9 +97,9 @@ func restricted() *corev1.SecurityContext {
 }
 
 // inject brings the wrapper server to ToolsDir, and has the function's container start it.
-func (t *Template) inject(wrapperImage string, injection Injection) {
+func (t *Template) inject(wrapperImage string, method injection.Method) {
 	spec, function := &t.Pod.Spec, t.function()
-	if injection == ImageVolume {
+	if method == injection.ImageVolume {
 		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: toolsVolume, VolumeSource: corev1.VolumeSource{
 			Image: &corev1.ImageVolumeSource{Reference: wrapperImage},
 		}})
@@ -129,4 +120,9 @@ func (t *Template) inject(wrapperImage string, injection Injection) {
 		},
 	}}
 	function.Command = []string{ToolsDir + "/wrapper-server"}
+}
+
+// HasImageVolume tells whether a pod has the wrapper server from an image volume.
+func HasImageVolume(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == toolsVolume && v.Image != nil })
 }

@@ -10,13 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // The default pod is what the Pod Security Standard "restricted" wants, and more.
 func TestDefaultIsRestricted(t *testing.T) {
 	t.Parallel()
-	for name, injection := range map[string]podtemplate.Injection{"init container": podtemplate.InitContainer, "image volume": podtemplate.ImageVolume} {
-		template, err := podtemplate.Default("r.io/wrapper:v1", injection)
+	for name, method := range map[string]injection.Method{"init container": injection.InitContainer, "image volume": injection.ImageVolume} {
+		template, err := podtemplate.Default("r.io/wrapper:v1", method)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +47,7 @@ func TestDefaultIsRestricted(t *testing.T) {
 
 func TestUser(t *testing.T) {
 	t.Parallel()
-	template, err := podtemplate.Default("w", podtemplate.ImageVolume)
+	template, err := podtemplate.Default("w", injection.ImageVolume)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 func cpu(amount string) corev1.ResourceList {
@@ -75,7 +76,7 @@ func TestOverrides(t *testing.T) {
 // a security context that somebody has given.
 func TestOverridesOfTheDefault(t *testing.T) {
 	t.Parallel()
-	template, err := podtemplate.Default("wrapper", podtemplate.ImageVolume)
+	template, err := podtemplate.Default("wrapper", injection.ImageVolume)
 	if err != nil {
 		t.Fatal(err)
 	}

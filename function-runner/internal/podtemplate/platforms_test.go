@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 const zoned = `
@@ -25,7 +26,7 @@ spec:
 
 func TestPlatforms(t *testing.T) {
 	t.Parallel()
-	builtIn, err := podtemplate.Default("wrapper", podtemplate.ImageVolume)
+	builtIn, err := podtemplate.Default("wrapper", injection.ImageVolume)
 	if err != nil {
 		t.Fatal(err)
 	}

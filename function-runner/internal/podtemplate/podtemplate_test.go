@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // porchTemplate is as those that Porch's documentation has: an annotation stands where none belongs.
@@ -132,7 +133,7 @@ func TestParseErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
 		}
 	}
-	template, err := podtemplate.Default("wrapper", podtemplate.InitContainer)
+	template, err := podtemplate.Default("wrapper", injection.InitContainer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,9 +160,9 @@ func TestVersion(t *testing.T) {
 	if err != nil || other.Version == first.Version {
 		t.Errorf("%v: another Service makes no other version", err)
 	}
-	initContainer, err1 := podtemplate.Default("a", podtemplate.InitContainer)
-	imageVolume, err2 := podtemplate.Default("a", podtemplate.ImageVolume)
-	newer, err3 := podtemplate.Default("b", podtemplate.ImageVolume)
+	initContainer, err1 := podtemplate.Default("a", injection.InitContainer)
+	imageVolume, err2 := podtemplate.Default("a", injection.ImageVolume)
+	newer, err3 := podtemplate.Default("b", injection.ImageVolume)
 	if err1 != nil || err2 != nil || err3 != nil || initContainer.Version == imageVolume.Version || imageVolume.Version == newer.Version {
 		t.Errorf("versions %v, %v, %v", initContainer, imageVolume, newer)
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // unschedulableGrace is how long a pod may have no place on its node: others end meanwhile.
@@ -19,7 +21,7 @@ const unschedulableGrace = 30 * time.Second
 var errTimeout = errors.New("the pull takes too long")
 
 // attempt makes a pod, waits for what becomes of it, and deletes it.
-func (p *Puller) attempt(ctx context.Context, pull *Pull, injection Injection) error {
+func (p *Puller) attempt(ctx context.Context, pull *Pull, method injection.Method) error {
 	if ctx.Err() != nil {
 		return errCanceled
 	}
@@ -29,7 +31,7 @@ func (p *Puller) attempt(ctx context.Context, pull *Pull, injection Injection) e
 	followed := p.watcher.follow(name)
 	defer p.watcher.forget(name)
 	pods := p.config.Client.CoreV1().Pods(p.config.Template.Namespace)
-	made, err := pods.Create(ctx, p.config.Template.Build(name, pull, injection), metav1.CreateOptions{})
+	made, err := pods.Create(ctx, p.config.Template.Build(name, pull, method), metav1.CreateOptions{})
 	if err != nil {
 		if ctx.Err() != nil {
 			return p.over(ctx, &state{progress: "is not made, as the API server does not answer"})

@@ -20,6 +20,7 @@ import (
 	kubetesting "k8s.io/client-go/testing"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // step is a status that a pod gets, so long after the one before.
@@ -135,7 +136,7 @@ func (c *cluster) left() []string {
 
 func (c *cluster) puller(change func(*prepull.Config)) *prepull.Puller {
 	config := prepull.Config{
-		Client: c, MaxParallel: 4, MaxPerNode: 1, Injection: prepull.ImageVolume, Fallback: true, Log: slog.New(slog.DiscardHandler),
+		Client: c, MaxParallel: 4, MaxPerNode: 1, Injection: injection.ImageVolume, Fallback: true, Log: slog.New(slog.DiscardHandler),
 		Template: prepull.Template{Namespace: "fns", Run: "r1", WrapperImage: "wrapper:v1", Timeout: 10 * time.Minute},
 	}
 	if change != nil {

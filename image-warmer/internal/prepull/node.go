@@ -4,13 +4,42 @@
 package prepull
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 )
+
+const (
+	// listTimeout is the most time for the list of nodes, and pageSize how many come at once: with their images, they are
+	// large.
+	listTimeout = time.Minute
+	pageSize    = 100
+)
+
+// Nodes returns the nodes that a label selector chooses; an empty one chooses all.
+func Nodes(ctx context.Context, client kubernetes.Interface, selector string) ([]corev1.Node, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	var nodes []corev1.Node
+	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
+	for {
+		page, err := client.CoreV1().Nodes().List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list nodes: %w", err)
+		}
+		nodes = append(nodes, page.Items...)
+		if options.Continue = page.Continue; options.Continue == "" {
+			return nodes, nil
+		}
+	}
+}
 
 // candidate is a node that may pull.
 type candidate struct {

@@ -15,16 +15,7 @@ import (
 
 	"github.com/krmfn/krmfn/image-warmer/internal/publish"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
-)
-
-// Injection is how a node is made to pull an image.
-type Injection int
-
-const (
-	// InitContainer has the image run the wrapper server, which is copied into the pod. It works everywhere.
-	InitContainer Injection = iota
-	// ImageVolume has the image mounted beside the wrapper server, so that nothing of it is run.
-	ImageVolume
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 const (
@@ -53,9 +44,10 @@ type Template struct {
 	Timeout time.Duration
 }
 
-// Build returns the pod by which a node pulls. It ends by itself, without having done anything: the wrapper server says what
-// its flags are.
-func (t *Template) Build(name string, pull *Pull, injection Injection) *corev1.Pod {
+// Build returns the pod by which a node pulls. It ends by itself, without having done anything: the wrapper server prints its
+// flags. An image volume is mounted beside the wrapper server, so that nothing of the image runs; otherwise the image runs a copy
+// of the wrapper server.
+func (t *Template) Build(name string, pull *Pull, method injection.Method) *corev1.Pod {
 	labels := publish.Labels()
 	labels[functionpod.WarmerLabel] = t.Run
 	pod := &corev1.Pod{
@@ -83,7 +75,7 @@ func (t *Template) Build(name string, pull *Pull, injection Injection) *corev1.P
 	for _, secret := range t.PullSecrets {
 		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret})
 	}
-	if injection == ImageVolume {
+	if method == injection.ImageVolume {
 		t.mount(&pod.Spec, pull.Image)
 	} else {
 		t.copy(&pod.Spec, pull.Image)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // What is asked of every pod: that it goes to its node by way of the scheduler, is admitted where Pod Security is restricted,
@@ -24,8 +25,8 @@ func TestBuild(t *testing.T) {
 		Tolerations: []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}},
 	}
 	pull := prepull.Pull{Node: "n1", Image: "r.io/a@" + digest("1"), References: []string{"r.io/a:v1", "r.io/a:v1.0"}}
-	for _, injection := range []prepull.Injection{prepull.InitContainer, prepull.ImageVolume} {
-		pod := template.Build("p", &pull, injection)
+	for _, method := range []injection.Method{injection.InitContainer, injection.ImageVolume} {
+		pod := template.Build("p", &pull, method)
 		spec := &pod.Spec
 		if pod.Name != "p" || pod.Namespace != "fns" || nodeOf(pod) != "n1" || spec.NodeName != "" {
 			t.Errorf("%s/%s on %q", pod.Namespace, pod.Name, spec.NodeName)
@@ -64,14 +65,14 @@ func TestInjection(t *testing.T) {
 	t.Parallel()
 	template := prepull.Template{WrapperImage: "wrapper:v1", Timeout: time.Minute}
 	pull := prepull.Pull{Node: "n1", Image: "r.io/a@" + digest("1")}
-	by := template.Build("p", &pull, prepull.ImageVolume).Spec
+	by := template.Build("p", &pull, injection.ImageVolume).Spec
 	if len(by.InitContainers) > 0 || by.Containers[0].Image != "wrapper:v1" || by.Volumes[0].Image.Reference != pull.Image {
 		t.Errorf("by image volume: %+v", by)
 	}
 	if diff := cmp.Diff([]string{"/home/nonroot/wrapper-server/wrapper-server", "--help"}, by.Containers[0].Command); diff != "" {
 		t.Error(diff)
 	}
-	by = template.Build("p", &pull, prepull.InitContainer).Spec
+	by = template.Build("p", &pull, injection.InitContainer).Spec
 	if len(by.InitContainers) != 1 || by.InitContainers[0].Image != "wrapper:v1" || by.Containers[0].Image != pull.Image || by.Volumes[0].EmptyDir == nil {
 		t.Errorf("by init container: %+v", by)
 	}

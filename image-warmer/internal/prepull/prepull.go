@@ -8,13 +8,13 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
 
 // Config is what a Puller needs.
@@ -23,7 +23,7 @@ type Config struct {
 	Template Template
 	// Injection is how nodes are made to pull. Where Fallback is set and image volumes do not work, init containers take
 	// their place.
-	Injection Injection
+	Injection injection.Method
 	Fallback  bool
 	// MaxParallel is how many pulls run at once, and MaxPerNode how many on one node; both at least 1.
 	MaxParallel, MaxPerNode int
@@ -98,14 +98,17 @@ func (p *Puller) all(ctx context.Context, pulls []Pull) []Outcome {
 // one makes a pull, and once more where image volumes turn out not to work.
 func (p *Puller) one(ctx context.Context, pull Pull) Outcome {
 	start := time.Now()
-	injection := p.injection()
-	err := p.attempt(ctx, &pull, injection)
-	if injection == ImageVolume && p.config.Fallback && refuses(err) {
+	method := p.config.Injection
+	if p.refused.Load() {
+		method = injection.InitContainer
+	}
+	err := p.attempt(ctx, &pull, method)
+	if method == injection.ImageVolume && p.config.Fallback && refuses(err) {
 		if p.refused.CompareAndSwap(false, true) {
 			p.config.Log.WarnContext(ctx, "image volumes do not work here, nodes pull by init containers from now on: say so with --injection=init-container",
 				"node", pull.Node, "err", err)
 		}
-		err = p.attempt(ctx, &pull, InitContainer)
+		err = p.attempt(ctx, &pull, injection.InitContainer)
 	}
 	outcome := Outcome{Pull: pull, Err: err, Took: time.Since(start)}
 	if err != nil {
@@ -116,21 +119,8 @@ func (p *Puller) one(ctx context.Context, pull Pull) Outcome {
 	return outcome
 }
 
-func (p *Puller) injection() Injection {
-	if p.refused.Load() {
-		return InitContainer
-	}
-	return p.config.Injection
-}
-
-// refuses tells whether an error may come of an image volume: the API server does not know of them, or the node.
+// refuses reports whether an error may come from an image volume: the API server does not know of them, or the node.
 func refuses(err error) bool {
-	if answer, ok := errors.AsType[*apierrors.StatusError](err); ok && apierrors.IsInvalid(err) {
-		details := answer.ErrStatus.Details
-		return details != nil && slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool {
-			return strings.HasPrefix(c.Field, "spec.volumes")
-		})
-	}
-	failed, ok := errors.AsType[*Error](err)
-	return ok && refusesImageVolume(failed)
+	failed, ok := errors.AsType[*podstatus.Problem](err)
+	return injection.RefusedByServer(err) || ok && injection.RefusedByNode(failed.Reason, failed.Message, functionDir)
 }

@@ -20,8 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apimachinery/pkg/version"
-	discovery "k8s.io/client-go/discovery/fake"
 	kubetesting "k8s.io/client-go/testing"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
@@ -284,14 +282,4 @@ func TestRemoveLeftovers(t *testing.T) {
 			t.Errorf("the old one: %v", err)
 		}
 	})
-}
-
-func TestDetect(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]prepull.Injection{"v1.34.9": prepull.InitContainer, "v1.35.0": prepull.ImageVolume, "v1.36.3+k3s1": prepull.ImageVolume} {
-		client := &discovery.FakeDiscovery{Fake: &kubetesting.Fake{}, FakedServerVersion: &version.Info{GitVersion: text}}
-		if got, err := prepull.Detect(client); got != want || err != nil {
-			t.Errorf("%s: %v, %v", text, got, err)
-		}
-	}
 }

@@ -4,7 +4,6 @@
 package prepull
 
 import (
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,7 +30,7 @@ func fails(reason string, code int32) *corev1.Pod {
 func TestTracker(t *testing.T) {
 	t.Parallel()
 	evicted := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "no disk"}}
-	const failed, backOff = "ErrImagePull", "ImagePullBackOff"
+	const failed = "ErrImagePull"
 	for _, tc := range []struct {
 		name string
 		seen []*corev1.Pod
@@ -66,29 +65,5 @@ func TestTracker(t *testing.T) {
 				t.Errorf("%v, want %s", now.err, tc.want)
 			}
 		})
-	}
-}
-
-func TestErrorIsBounded(t *testing.T) {
-	t.Parallel()
-	err := &Error{"ErrImagePull", strings.Repeat("a\n", 10000)}
-	if text := err.Error(); len(text) > 1100 || strings.Contains(text, "\n") {
-		t.Errorf("%d bytes", len(text))
-	}
-}
-
-func TestRefusesImageVolume(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		err  Error
-		want bool
-	}{
-		{Error{"CreateContainerError", "failed to generate spec: failed to mount image volume"}, true},
-		{Error{"StartError", `exec: "/home/nonroot": no such file or directory`}, false},
-		{Error{"ErrImagePull", "mount"}, false},
-	} {
-		if got := refusesImageVolume(&tc.err); got != tc.want {
-			t.Errorf("%v: %v", &tc.err, got)
-		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
 
 // syncTimeout is how long the API server may take until it tells of pods.
@@ -116,6 +117,6 @@ func (w *watcher) see(object any, deleted bool) {
 }
 
 var (
-	errDeleted  = &Error{Reason: "Deleted", Message: "somebody has deleted the pod"}
+	errDeleted  = &podstatus.Problem{Reason: "Deleted", Message: "somebody has deleted the pod"}
 	errCanceled = errors.New("the image warmer was told to end")
 )

@@ -11,7 +11,7 @@ import (
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/image-warmer/options"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
@@ -90,13 +90,11 @@ func (r *run) puller(ctx context.Context) *prepull.Puller {
 			Namespace: r.Options.Namespace, Run: r.Run, WrapperImage: o.WrapperImage, Tolerations: o.Tolerations,
 			PullSecrets: secrets, Timeout: o.Timeout,
 		},
+		Injection: o.Injection,
 	}
-	switch o.Injection {
-	case options.InjectImageVolume:
-		config.Injection = prepull.ImageVolume
-	case options.InjectAuto:
+	if o.Injection == injection.Auto {
 		var err error
-		if config.Injection, err = prepull.Detect(r.Kubernetes.Discovery()); err != nil {
+		if config.Injection, err = injection.Detect(r.Kubernetes.Discovery()); err != nil {
 			r.Log.WarnContext(ctx, "what the cluster can do is not known, so that nodes pull by init containers", "err", err)
 		}
 		config.Fallback = true

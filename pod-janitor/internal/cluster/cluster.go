@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
+	"github.com/krmfn/krmfn/services/cluster/connect"
 )
 
 // requestTimeout is how long the API server may take for what is carried out though the janitor was told to end.
@@ -37,6 +38,23 @@ type Config struct {
 	QPS float64
 	// Self is the pod that this runs in.
 	Self Self
+}
+
+// Connect returns the Cluster of c in the cluster that a kubeconfig file names; see connect.Config. It sets the clients of c.
+func Connect(c Config, kubeconfig string) (*Cluster, error) {
+	config, err := connect.Config(kubeconfig, "pod-janitor")
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster (give --kubeconfig): %w", err)
+	}
+	// Deletions have a limit of their own, and there are few other requests.
+	config.QPS = -1
+	if c.Client, err = kubernetes.NewForConfig(config); err == nil {
+		c.Metadata, err = metadata.NewForConfig(config)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make a client of the cluster: %w", err)
+	}
+	return New(c), nil
 }
 
 // Cluster is the namespace of the function pods. It is for one goroutine at a time.

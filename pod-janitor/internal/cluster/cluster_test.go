@@ -328,7 +328,7 @@ func TestConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := Connect(Config{Namespace: "fns"}, file)
-	if err != nil || c.Client == nil || c.Metadata == nil || c.Namespace != "fns" {
+	if err != nil || c.config.Client == nil || c.config.Metadata == nil || c.config.Namespace != "fns" {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

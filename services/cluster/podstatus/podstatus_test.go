@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/krmfn/krmfn/function-runner/internal/podstatus"
+	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
 
 func waiting(name, reason, message string) corev1.ContainerStatus {
@@ -42,41 +42,41 @@ func TestOf(t *testing.T) {
 		}}},
 		"no image": {
 			status:  corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("function", "ErrImagePull", "manifest\nunknown")}},
-			verdict: podstatus.Hopeless, want: "function pod p does not start: ErrImagePull: manifest unknown",
+			verdict: podstatus.Hopeless, want: "ErrImagePull: manifest unknown",
 		},
 		"wrapper's image": {
 			status:  corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{waiting("copy", "ImagePullBackOff", "x")}},
-			verdict: podstatus.Hopeless, want: "function pod p does not start: ImagePullBackOff: x",
+			verdict: podstatus.Hopeless, want: "ImagePullBackOff: x",
 		},
 		"crash loop": {
 			status:  corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{crash}},
-			verdict: podstatus.Hopeless, want: "function pod p does not start: CrashLoopBackOff: container function ended with exit code 2: flag provided but not defined",
+			verdict: podstatus.Hopeless, want: "CrashLoopBackOff: container function ended with exit code 2: flag provided but not defined",
 		},
 		"exits": {
 			status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
 				{Name: "function", State: ended(1, "Error", "")},
 			}},
-			verdict: podstatus.Restarting, want: "function pod p does not start: Error: container function ended with exit code 1",
+			verdict: podstatus.Restarting, want: "Error: container function ended with exit code 1",
 		},
 		"the copier fails": {
 			status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{
 				{Name: "copy", State: ended(1, "Error", "no space")},
 			}},
-			verdict: podstatus.Restarting, want: "function pod p does not start: Error: container copy ended with exit code 1: no space",
+			verdict: podstatus.Restarting, want: "Error: container copy ended with exit code 1: no space",
 		},
 		"evicted": {
 			status:  corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "The node was low on resource"},
-			verdict: podstatus.Hopeless, want: "function pod p does not start: Evicted: The node was low on resource",
+			verdict: podstatus.Hopeless, want: "Evicted: The node was low on resource",
 		},
 		"succeeded": {
 			status:  corev1.PodStatus{Phase: corev1.PodSucceeded},
-			verdict: podstatus.Hopeless, want: "function pod p does not start: Succeeded",
+			verdict: podstatus.Hopeless, want: "Succeeded",
 		},
 		"unschedulable": {
 			status: corev1.PodStatus{Conditions: []corev1.PodCondition{
 				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/2 nodes are available"},
 			}},
-			verdict: podstatus.Doubtful, want: "function pod p does not start: Unschedulable: 0/2 nodes are available",
+			verdict: podstatus.Doubtful, want: "Unschedulable: 0/2 nodes are available",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,35 +93,9 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// A pull that fails says on which side the trouble is.
-func TestPullsThatFail(t *testing.T) {
-	t.Parallel()
-	for message, want := range map[string]string{
-		`failed to do request: Head "https://r.io/v2/": tls: failed to verify certificate: x509: certificate signed by unknown authority`: "node n, not the function runner, refuses the registry's certificate",
-		`failed to authorize: unexpected status: 401 Unauthorized`:                                                                        "node n, not the function runner, is refused by the registry: check the pull secrets",
-		`unexpected status from HEAD request: 429 Too Many Requests`:                                                                      "the registry limits how much node n pulls",
-		`no match for platform in manifest: not found`:                                                                                    "not built for the platform of node n",
-		`dial tcp: lookup r.io: no such host`:                                                                                             "node n, not the function runner, cannot reach the registry",
-		`manifest unknown`:                                                                                                                "ErrImagePull: manifest unknown",
-	} {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "n"}}
-		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "function", State: corev1.ContainerState{
-			Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: message},
-		}}}
-		_, problem := podstatus.Of(pod)
-		if problem == nil || !strings.Contains(problem.Error(), message+": "+want) && !strings.HasSuffix(problem.Error(), want) {
-			t.Errorf("got %v, want %q", problem, want)
-		}
-	}
-	other := &podstatus.Problem{Pod: "p", Reason: "Error", Message: "x509: my own business", Node: "n"}
-	if strings.Contains(other.Error(), "node n") {
-		t.Errorf("a function that fails has advice for nodes: %v", other)
-	}
-}
-
 func TestMessagesAreBounded(t *testing.T) {
 	t.Parallel()
-	problem := &podstatus.Problem{Pod: "p", Reason: "Unschedulable", Message: strings.Repeat("ä", 5000)}
+	problem := &podstatus.Problem{Reason: "Unschedulable", Message: strings.Repeat("ä", 5000)}
 	if n := len(problem.Error()); n > 1100 {
 		t.Errorf("the message has %d bytes", n)
 	}

@@ -1,27 +1,36 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package podstatus
+package podmanager
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
+
+// notStarted says which function pod does not start, why, and where it is known, what to do about it.
+func notStarted(pod *corev1.Pod, p *podstatus.Problem) error {
+	if advice := advise(pod.Spec.NodeName, p.Reason, p.Message); advice != "" {
+		return fmt.Errorf("function pod %s does not start: %w: %s", pod.Name, p, advice)
+	}
+	return fmt.Errorf("function pod %s does not start: %w", pod.Name, p)
+}
 
 // pulls are the reasons of containers whose image a node could not get.
 var pulls = []string{"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"}
 
-// trouble is what the words of a container runtime mean, for one who has seen that the function runner itself can reach the
-// registry.
-type trouble struct {
-	words []string
-	// advice has a place for the node.
+// pullFailures map the words of container runtimes to advice, with a place for the node. The function runner has reached the
+// registry itself before a node pulls.
+var pullFailures = []struct {
+	words  []string
 	advice string
-}
-
-var troubles = []trouble{
+}{
 	{
 		[]string{"x509:", "failed to verify certificate", "certificate signed by"},
 		"%s, not the function runner, refuses the registry's certificate: have its container runtime trust the issuer",
@@ -49,7 +58,7 @@ func advise(node, reason, message string) string {
 	if !slices.Contains(pulls, reason) {
 		return ""
 	}
-	for _, t := range troubles {
+	for _, t := range pullFailures {
 		if slices.ContainsFunc(t.words, func(words string) bool { return strings.Contains(message, words) }) {
 			return fmt.Sprintf(t.advice, "node "+cmp.Or(node, "of the pod"))
 		}

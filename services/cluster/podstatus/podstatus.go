@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podstatus reads from the status of a function pod what its callers want to know: how far it is, and why it does not
-// get ready, in the words of scheduler and kubelet.
+// Package podstatus reads from the status of a pod how far it is and why it does not get ready, in the words of the scheduler
+// and the kubelet.
 package podstatus
 
 import (
@@ -30,17 +30,13 @@ const (
 
 // Problem is why a pod does not get ready.
 type Problem struct {
-	// Pod is its name.
-	Pod string
 	// Reason is the word that Kubernetes has for it, such as ErrImagePull.
 	Reason string
-	// Message is what Kubernetes has to say of it, and may be long.
+	// Message is the explanation of Kubernetes. It may be long and have several lines.
 	Message string
-	// Node is where the pod is; "" before it has a node.
-	Node string
 }
 
-// maxMessage bounds what goes into errors: an Unschedulable message has a clause for each kind of node.
+// maxMessage bounds errors, in bytes: an Unschedulable message has a clause for each kind of node.
 const maxMessage = 1000
 
 func (p *Problem) Error() string {
@@ -49,35 +45,33 @@ func (p *Problem) Error() string {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
 	if message == "" {
-		return fmt.Sprintf("function pod %s does not start: %s", p.Pod, p.Reason)
+		return p.Reason
 	}
-	text := fmt.Sprintf("function pod %s does not start: %s: %s", p.Pod, p.Reason, message)
-	if advice := advise(p.Node, p.Reason, p.Message); advice != "" {
-		text += ": " + advice
-	}
-	return text
+	return p.Reason + ": " + message
 }
 
-// hopeless are the reasons of waiting containers that do not go away by themselves soon. The back-off ones repeat what
-// was there before.
+// PullFailed reports whether the node has tried to get an image and failed. The kubelet tries again, and says so by
+// ImagePullBackOff between two attempts.
+func (p *Problem) PullFailed() bool {
+	return slices.Contains([]string{"ErrImagePull", "RegistryUnavailable", "ImageInspectError", "SignatureValidationFailed"}, p.Reason)
+}
+
+// hopeless are the reasons of waiting containers that do not go away by themselves soon.
 var hopeless = []string{
 	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable",
 	"SignatureValidationFailed",
-	"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreStartHookError", "PostStartHookError",
+	"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError", "PreStartHookError", "PostStartHookError",
 	"CrashLoopBackOff",
 }
 
-// Of returns what is to be expected of a pod, and why unless it is coming.
+// Of returns what is to be expected of a pod, and why; nil for a pod that is coming.
 func Of(pod *corev1.Pod) (Verdict, *Problem) {
-	problem := func(reason, message string) *Problem {
-		return &Problem{Pod: pod.Name, Reason: reason, Message: message, Node: pod.Spec.NodeName}
-	}
 	status := &pod.Status
 	if status.Phase == corev1.PodFailed || status.Phase == corev1.PodSucceeded {
 		if reason, message, ok := exited(status); ok && status.Reason == "" {
-			return Hopeless, problem(reason, message)
+			return Hopeless, &Problem{reason, message}
 		}
-		return Hopeless, problem(cmp.Or(status.Reason, string(status.Phase)), status.Message)
+		return Hopeless, &Problem{cmp.Or(status.Reason, string(status.Phase)), status.Message}
 	}
 	for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
 		waiting := c.State.Waiting
@@ -86,16 +80,16 @@ func Of(pod *corev1.Pod) (Verdict, *Problem) {
 		}
 		// Of a container that cannot be kept running, the reason is in how it ended.
 		if ended := c.LastTerminationState.Terminated; ended != nil && waiting.Reason == "CrashLoopBackOff" {
-			return Hopeless, problem(waiting.Reason, termination(c.Name, ended))
+			return Hopeless, &Problem{waiting.Reason, termination(c.Name, ended)}
 		}
-		return Hopeless, problem(waiting.Reason, waiting.Message)
+		return Hopeless, &Problem{waiting.Reason, waiting.Message}
 	}
 	if reason, message, ok := exited(status); ok {
-		return Restarting, problem(reason, message)
+		return Restarting, &Problem{reason, message}
 	}
 	for _, c := range status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return Doubtful, problem(c.Reason, c.Message)
+			return Doubtful, &Problem{c.Reason, c.Message}
 		}
 	}
 	return Coming, nil
