@@ -12,9 +12,11 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-var _ = register(Function{
+var _ = register(function.Function{
 	Name:    "apply-replacements",
 	Version: "v0.1.5",
 	Tags:    []string{"v0.1.5", "v0.1"},

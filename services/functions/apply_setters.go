@@ -12,9 +12,11 @@ import (
 	"github.com/kptdev/krm-functions-catalog/functions/go/apply-setters/applysetters"
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-var _ = register(Function{
+var _ = register(function.Function{
 	Name:     "apply-setters",
 	Version:  "v0.2.2",
 	Tags:     []string{"v0.2.2", "v0.2"},

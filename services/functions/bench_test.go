@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 // benchmarkList has Deployments and Services, as many as asked for.
@@ -71,16 +73,16 @@ func BenchmarkEnsureNameSubstring(b *testing.B) {
 	})
 }
 
-func benchmark(b *testing.B, function string, list func(resources int) []byte) {
+func benchmark(b *testing.B, name string, list func(resources int) []byte) {
 	b.Helper()
-	f, _ := Lookup(function)
+	f, _ := Lookup(name)
 	for _, resources := range []int{10, 5000} {
 		b.Run(fmt.Sprintf("%d resources", resources), func(b *testing.B) {
 			in := list(resources)
 			b.SetBytes(int64(len(in)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Run(b.Context(), f, in); err != nil {
+				if _, err := function.Run(b.Context(), f, in); err != nil {
 					b.Fatal(err)
 				}
 			}

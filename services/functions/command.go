@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 const usage = `usage: functions NAME | list | link DIR | config
@@ -70,11 +72,11 @@ func Command(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 // serveProcess is Main for a process that does nothing else.
-func serveProcess(f Function, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if f.processMemory != 0 {
-		limitMemory(f.processMemory)
+func serveProcess(f function.Function, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if f.ProcessMemory != 0 {
+		limitMemory(f.ProcessMemory)
 	}
-	return Main(f, args, stdin, stdout, stderr)
+	return function.Main(f, args, stdin, stdout, stderr)
 }
 
 // programName is the base name of a program, without the suffix that Windows gives it.

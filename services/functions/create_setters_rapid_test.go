@@ -10,19 +10,21 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 // TestCommentsChangeNoValue holds the functions that write comments to changing nothing else, whatever the style of what
 // they comment on.
 func TestCommentsChangeNoValue(t *testing.T) {
 	t.Parallel()
-	for function, data := range map[string]string{
+	for name, data := range map[string]string{
 		"create-setters": "{a: one, b: two, list: '[one, two]', none: '[]'}",
 		"search-replace": "{by-path: '**', put-comment: 'kpt-set: ${x}'}",
 	} {
-		t.Run(function, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, _ := Lookup(function)
+			f, _ := Lookup(name)
 			rapid.Check(t, func(t *rapid.T) {
 				text, err := yaml.NewRNode(drawNode(t, 0)).String()
 				if err != nil {
@@ -32,14 +34,14 @@ func TestCommentsChangeNoValue(t *testing.T) {
 				if input == nil {
 					return
 				}
-				out, err := Run(t.Context(), f, input)
+				out, err := function.Run(t.Context(), f, input)
 				if err != nil && err.Error() != failed {
 					t.Fatalf("%v\n%s", err, input)
 				}
 				if diff := cmp.Diff(itemValues(t, input), itemValues(t, out)); diff != "" {
 					t.Fatalf("values (-before +after):\n%s\nof %s\n%s", diff, input, out)
 				}
-				again, err := Run(t.Context(), f, out)
+				again, err := function.Run(t.Context(), f, out)
 				if err != nil && err.Error() != failed {
 					t.Fatal(err)
 				}

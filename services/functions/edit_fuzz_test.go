@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kptdev/krm-functions-sdk/go/fn"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 // FuzzEdits holds the functions that edit fields to what is true of every input: no panic, output that is a ResourceList
@@ -54,8 +56,8 @@ func FuzzEdits(f *testing.F) {
 		if input == nil {
 			return
 		}
-		function, _ := Lookup(name)
-		out, runErr := Run(t.Context(), function, input)
+		tested, _ := Lookup(name)
+		out, runErr := function.Run(t.Context(), tested, input)
 		if out == nil {
 			if expandErr := errTooManyAliases.Error(); errorText(runErr) != expandErr {
 				t.Fatalf("there is no output: %v", runErr)
@@ -72,7 +74,7 @@ func FuzzEdits(f *testing.F) {
 		if runErr != nil || !settles {
 			return
 		}
-		again, err := Run(t.Context(), function, out)
+		again, err := function.Run(t.Context(), tested, out)
 		if err != nil {
 			t.Fatalf("the second run: %v", err)
 		}
@@ -102,7 +104,7 @@ func fuzzList(items, data string) (input []byte) {
 	if err != nil {
 		return nil
 	}
-	input, err = Run(context.Background(), Function{Process: pass.Process}, first)
+	input, err = function.Run(context.Background(), pass, first)
 	if err != nil {
 		return nil
 	}

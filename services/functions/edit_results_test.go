@@ -10,7 +10,7 @@ import (
 
 func TestEditsKeepResults(t *testing.T) {
 	t.Parallel()
-	for function, data := range map[string]string{
+	for name, data := range map[string]string{
 		"set-image":                     "{name: a, newTag: b}",
 		"search-replace":                "{by-value: a}",
 		"create-setters":                "{a: b}",
@@ -18,10 +18,10 @@ func TestEditsKeepResults(t *testing.T) {
 		"remove-local-config-resources": "{}",
 		"set-enforcement-action":        "{enforcementAction: deny}",
 	} {
-		t.Run(function, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			input := list("", "apiVersion: v1\nkind: ConfigMap\ndata: "+data) + "results:\n- message: before\n"
-			out, _ := evaluate(t, function, input)
+			out, _ := evaluate(t, name, input)
 			if !strings.HasPrefix(out, "results:\n- message: before\n- ") {
 				t.Errorf("the result from before is not the first of several:\n%s", out)
 			}
@@ -32,11 +32,11 @@ func TestEditsKeepResults(t *testing.T) {
 // Functions that give no results of their own leave those from before as they are.
 func TestQuietEditsKeepResults(t *testing.T) {
 	t.Parallel()
-	for _, function := range []string{"ensure-name-substring", "upsert-resource", "set-project-id"} {
-		t.Run(function, func(t *testing.T) {
+	for _, name := range []string{"ensure-name-substring", "upsert-resource", "set-project-id"} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			input := list(workItems, workConfigs[function]) + "results:\n- message: before\n"
-			out, err := evaluate(t, function, input)
+			input := list(workItems, workConfigs[name]) + "results:\n- message: before\n"
+			out, err := evaluate(t, name, input)
 			if want := "results:\n- message: before\n"; err != nil || !strings.HasSuffix(out, want) {
 				t.Errorf("error %v, the results are not those from before:\n%s", err, out)
 			}

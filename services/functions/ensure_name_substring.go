@@ -11,9 +11,11 @@ import (
 	"sigs.k8s.io/kustomize/api/filters/fieldspec"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-var _ = register(Function{
+var _ = register(function.Function{
 	Name:    "ensure-name-substring",
 	Version: "v0.2.0",
 	Tags:    []string{"v0.2.0", "v0.2"},

@@ -8,12 +8,13 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // ExecConfig returns the config file by which a function runner evaluates functions as executables that are named after
 // them: each answers to its own tags under both prefixes of the catalog.
-func ExecConfig(functions []Function) ([]byte, error) {
+func ExecConfig(functions []function.Function) ([]byte, error) {
 	type entry struct {
 		Function string   `json:"function"`
 		Images   []string `json:"images"`

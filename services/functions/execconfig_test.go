@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 func TestExecConfig(t *testing.T) {
 	t.Parallel()
-	got, err := ExecConfig([]Function{{Name: "set-labels", Tags: []string{"v0.2", "v0.2.4"}}, {Name: "starlark", Tags: []string{"v0.5.5"}}})
+	got, err := ExecConfig([]function.Function{{Name: "set-labels", Tags: []string{"v0.2", "v0.2.4"}}, {Name: "starlark", Tags: []string{"v0.5.5"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

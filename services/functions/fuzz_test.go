@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 // fuzzFunction feeds a function anything at all: it must not panic, and what it prints must be a ResourceList.
 func fuzzFunction(f *testing.F, name string) {
-	function, ok := Lookup(name)
+	tested, ok := Lookup(name)
 	if !ok {
 		f.Fatalf("there is no function %q", name)
 	}
@@ -29,7 +31,7 @@ func fuzzFunction(f *testing.F, name string) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		out, err := Run(ctx, function, in)
+		out, err := function.Run(ctx, tested, in)
 		if err != nil && strings.Contains(err.Error(), "panicked") {
 			t.Errorf("%v", err)
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kptdev/krm-functions-sdk/go/fn"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 // workItems have something for every function to do.
@@ -97,9 +99,9 @@ func TestIdempotent(t *testing.T) {
 }
 
 // itemsAfter evaluates f over a list and returns it without the results.
-func itemsAfter(t *testing.T, f Function, in []byte) []byte {
+func itemsAfter(t *testing.T, f function.Function, in []byte) []byte {
 	t.Helper()
-	out, err := Run(t.Context(), f, in)
+	out, err := function.Run(t.Context(), f, in)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

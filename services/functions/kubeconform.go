@@ -9,9 +9,11 @@ import (
 	"context"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-var _ = register(Function{
+var _ = register(function.Function{
 	Name:    "kubeconform",
 	Version: "v0.1.1",
 	Tags:    []string{"v0.1.1", "v0.1"},

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kptdev/krm-functions-sdk/go/fn"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 func TestKubeconformResults(t *testing.T) {
@@ -84,9 +86,9 @@ func TestKubeconformRegistered(t *testing.T) {
 	if !ok {
 		t.Fatal("there is no function kubeconform")
 	}
-	out, err := Run(t.Context(), f, []byte("kind: ResourceList\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {}}\n"))
-	if !errors.Is(err, errFailed) {
-		t.Errorf("error = %v, want %v", err, errFailed)
+	out, err := function.Run(t.Context(), f, []byte("kind: ResourceList\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {}}\n"))
+	if errorText(err) != failed {
+		t.Errorf("error = %v, want %v", err, failed)
 	}
 	const want = `apiVersion: config.kubernetes.io/v1
 kind: ResourceList

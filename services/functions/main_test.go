@@ -4,16 +4,28 @@
 package functions
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"go.uber.org/goleak"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
+}
+
+// listHead is how every ResourceList begins that is printed.
+const listHead = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"
+
+// pass is a function that does nothing.
+var pass = function.Function{
+	Name:    "pass",
+	Process: func(context.Context, *fn.ResourceList) (bool, error) { return true, nil },
 }
 
 // evaluation is one call of a function and what comes of it.
@@ -29,12 +41,12 @@ type evaluation struct {
 const failed = "error: function failure"
 
 // evaluateAll evaluates a function for every case.
-func evaluateAll(t *testing.T, function string, cases []evaluation) {
+func evaluateAll(t *testing.T, name string, cases []evaluation) {
 	t.Helper()
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			out, err := evaluate(t, function, list(test.items, test.config))
+			out, err := evaluate(t, name, list(test.items, test.config))
 			if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"), out); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
@@ -62,13 +74,13 @@ func indent(text string) string {
 }
 
 // evaluate returns the output from items on, without the functionConfig.
-func evaluate(t *testing.T, function, input string) (string, error) {
+func evaluate(t *testing.T, name, input string) (string, error) {
 	t.Helper()
-	f, ok := Lookup(function)
+	f, ok := Lookup(name)
 	if !ok {
-		t.Fatalf("there is no function %q", function)
+		t.Fatalf("there is no function %q", name)
 	}
-	out, err := Run(t.Context(), f, []byte(input))
+	out, err := function.Run(t.Context(), f, []byte(input))
 	if out == nil {
 		return "", err
 	}

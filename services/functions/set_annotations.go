@@ -14,10 +14,11 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/render/parallel"
 )
 
-var _ = register(Function{
+var _ = register(function.Function{
 	Name:    "set-annotations",
 	Version: "v0.1.4",
 	Tags:    []string{"v0.1.4", "v0.1"},

@@ -10,9 +10,11 @@ import (
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-var _ = register(Function{
+var _ = register(function.Function{
 	Name:    "set-enforcement-action",
 	Version: "v0.1.0",
 	Tags:    []string{"v0.1.0", "v0.1"},

@@ -10,10 +10,11 @@ import (
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
+	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/render/parallel"
 )
 
-var _ = register(Function{
+var _ = register(function.Function{
 	Name:    "set-labels",
 	Version: "v0.2.0",
 	Tags:    []string{"v0.2.0", "v0.2"},

@@ -9,9 +9,11 @@ import (
 	transformer "github.com/kptdev/krm-functions-catalog/functions/go/set-namespace/transformer"
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-var _ = register(Function{
+var _ = register(function.Function{
 	Name:    "set-namespace",
 	Version: "v0.4.5",
 	Tags:    []string{"v0.4.5", "v0.4"},

@@ -11,9 +11,11 @@ import (
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-var _ = register(Function{
+var _ = register(function.Function{
 	Name:    "set-project-id",
 	Version: "v0.2.0",
 	Tags:    []string{"v0.2.0", "v0.2"},

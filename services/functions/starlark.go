@@ -8,9 +8,11 @@ import (
 
 	module "github.com/kptdev/krm-functions-catalog/functions/go/starlark/starlark"
 	"github.com/kptdev/krm-functions-sdk/go/fn"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-var _ = register(Function{
+var _ = register(function.Function{
 	Name:    "starlark",
 	Version: "v0.5.5",
 	Tags:    []string{"v0.5.5", "v0.5"},
@@ -20,7 +22,7 @@ var _ = register(Function{
 	Process: runStarlark,
 
 	// What the limits of a script leave open, a single library call that multiplies its arguments, ends here.
-	processMemory: 4 << 30,
+	ProcessMemory: 4 << 30,
 })
 
 // runStarlark runs the script of the functionConfig, and replaces the items by those that it leaves in
@@ -52,16 +54,16 @@ func evaluateScript(ctx context.Context, rl *fn.ResourceList) (fn.KubeObjects, e
 	if err != nil {
 		return nil, err
 	}
-	program := programOf(ctx)
-	output := newScriptOutput(program.stderr)
+	program := function.ProgramOf(ctx)
+	output := newScriptOutput(program.Stderr)
 	defer output.close()
 	script := script{
 		name:    config.Name,
 		source:  config.Source,
 		list:    list,
-		environ: program.environ,
+		environ: program.Environ,
 		output:  output,
-		limits:  defaultScriptLimits(program.alone),
+		limits:  defaultScriptLimits(program.Alone),
 	}
 	return script.run(ctx)
 }

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 func TestStarlark(t *testing.T) {
@@ -132,7 +134,7 @@ func TestStarlarkPrints(t *testing.T) {
 	input := listHead + "functionConfig:\n" + scriptConfig(t, "print('x', 1)\nprint(type(ctx.environment['HOME']))")
 	f, _ := Lookup("starlark")
 	var stdout, stderr bytes.Buffer
-	if code := Main(f, nil, strings.NewReader(input), &stdout, &stderr); code != 0 {
+	if code := function.Main(f, nil, strings.NewReader(input), &stdout, &stderr); code != 0 {
 		t.Fatalf("exit code %d: %s", code, &stderr)
 	}
 	if want := "x 1\nstring\n"; stderr.String() != want {

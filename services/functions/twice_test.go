@@ -12,7 +12,7 @@ import (
 )
 
 // evaluateTwice holds a function to leaving its own output as it is, in every case in which it succeeds.
-func evaluateTwice(t *testing.T, function string, cases []evaluation) {
+func evaluateTwice(t *testing.T, name string, cases []evaluation) {
 	t.Helper()
 	for _, test := range cases {
 		if test.err != "" {
@@ -20,8 +20,8 @@ func evaluateTwice(t *testing.T, function string, cases []evaluation) {
 		}
 		t.Run(test.name+", twice", func(t *testing.T) {
 			t.Parallel()
-			first := evaluatedItems(t, function, strings.TrimPrefix(test.items, "\n"), test.config)
-			second := evaluatedItems(t, function, first, test.config)
+			first := evaluatedItems(t, name, strings.TrimPrefix(test.items, "\n"), test.config)
+			second := evaluatedItems(t, name, first, test.config)
 			if diff := cmp.Diff(first, second); diff != "" {
 				t.Errorf("items of the second run (-first +second):\n%s", diff)
 			}
@@ -30,9 +30,9 @@ func evaluateTwice(t *testing.T, function string, cases []evaluation) {
 }
 
 // evaluatedItems returns the items that a function makes of a YAML list of them, as such a list.
-func evaluatedItems(t *testing.T, function, items, config string) string {
+func evaluatedItems(t *testing.T, name, items, config string) string {
 	t.Helper()
-	out, err := evaluate(t, function, list(items, config))
+	out, err := evaluate(t, name, list(items, config))
 	if err != nil {
 		t.Fatal(err)
 	}

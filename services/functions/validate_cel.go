@@ -9,9 +9,11 @@ import (
 	"context"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-var _ = register(Function{
+var _ = register(function.Function{
 	Name:    "validate-cel",
 	Version: "v0.1.0",
 	Tags:    []string{"v0.1.0", "v0.1"},

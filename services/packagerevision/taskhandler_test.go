@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/krmfn/krmfn/services/evaluation/function/functiontest"
 	"github.com/krmfn/krmfn/services/packagerevision"
 	"github.com/krmfn/krmfn/services/packagerevision/drafts"
 	"github.com/krmfn/krmfn/services/render"
@@ -20,16 +21,16 @@ import (
 const (
 	head     = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app # mine\n"
 	pipeline = "pipeline:\n  mutators:\n    - image: set-namespace\n      configMap:\n        namespace: shop\n"
-	failing  = "pipeline:\n  mutators:\n    - image: set-labels\n      configMap:\n        a: b\n    - image: starlark\n      configPath: fail.yaml\n"
+	failing  = "pipeline:\n  mutators:\n    - image: set-labels\n      configMap:\n        a: b\n    - image: fail\n      configPath: fail.yaml\n"
 	cm       = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  namespace: default # where\n"
 	shopCM   = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  namespace: shop # where\n"
-	failYAML = "apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\nmetadata:\n  name: fail\n  annotations:\n" +
-		"    config.kubernetes.io/local-config: \"true\"\nsource: fail(\"no luck\")\n"
+	failYAML = "apiVersion: fn.kpt.dev/v1alpha1\nkind: Fail\nmetadata:\n  name: fail\n  annotations:\n" +
+		"    config.kubernetes.io/local-config: \"true\"\n"
 )
 
-// handler renders with the curated functions.
+// handler renders with small functions.
 func handler() *packagerevision.Handler {
-	return &packagerevision.Handler{Render: render.Options{Evaluator: runtime.Builtin{}, NoAttribution: true}}
+	return &packagerevision.Handler{Render: render.Options{Evaluator: runtime.Builtin{Functions: functiontest.Functions()}, NoAttribution: true}}
 }
 
 func draftRevision() packagerevision.Revision {

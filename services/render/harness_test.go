@@ -16,9 +16,12 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/function/functiontest"
 	"github.com/krmfn/krmfn/services/evaluation/resourcelist"
+	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
 // fake is an evaluator with functions that are made up for a test, by image; and a note of what they were given.
@@ -83,6 +86,11 @@ func returns(output string) func([]byte) ([]byte, error) {
 }
 
 const listHead = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"
+
+// builtin evaluates small functions in process.
+func builtin() render.Options {
+	return render.Options{Evaluator: runtime.Builtin{Functions: functiontest.Functions()}, ImagePrefix: reference.CatalogPrefix}
+}
 
 func kpt(pipeline string) string {
 	return "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n" + pipeline

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/functions"
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
@@ -22,7 +23,7 @@ func (h *Handler) evaluator() (evaluation.Evaluator, error) {
 	if o.Builtin {
 		// Where there is nobody to leave other versions to, the one that is here is better than none.
 		strict := o.FunctionRunner != ""
-		runtimes = append(runtimes, runtime.Builtin{Prefix: o.DefaultImagePrefix, StrictVersions: strict})
+		runtimes = append(runtimes, runtime.Builtin{Functions: functions.All(), Prefix: o.DefaultImagePrefix, StrictVersions: strict})
 	}
 	if o.FunctionRunner != "" {
 		limits := runtime.Limits{MaxMessageSize: o.Limits.MaxMessageSize, MaxListSize: o.Limits.MaxListSize}

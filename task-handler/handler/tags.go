@@ -6,6 +6,7 @@ package handler
 import (
 	"time"
 
+	"github.com/krmfn/krmfn/services/functions"
 	"github.com/krmfn/krmfn/services/images/registry"
 	"github.com/krmfn/krmfn/services/images/tags"
 	"github.com/krmfn/krmfn/services/render"
@@ -20,7 +21,7 @@ func (h *Handler) tags() render.TagLister {
 	h.registries = registry.NewClient(registry.Options{Timeout: maxListTime})
 	cache := tags.NewCache(h.registries, tags.CacheOptions{Log: h.config.Log})
 	if o := h.config.Options; o.Builtin {
-		return tags.WithBuiltin(cache, o.DefaultImagePrefix)
+		return tags.WithBuiltin(cache, functions.All().Tags, o.DefaultImagePrefix)
 	}
 	return cache
 }

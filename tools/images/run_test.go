@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
-	"github.com/krmfn/krmfn/services/functions"
+	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/tools/images/internal/image"
 )
 
@@ -249,7 +249,7 @@ func fakeSources(t *testing.T) map[string]image.Sources {
 		perArch[filepath.Clean(name)] = image.Sources{
 			Binaries:  filepath.Join(dir, name),
 			CABundle:  filepath.Join(dir, "ca"),
-			Functions: []functions.Function{{Name: "set-labels", Tags: []string{"v0.2.0"}}, {Name: "kubeconform", Heavy: true}},
+			Functions: []function.Function{{Name: "set-labels", Tags: []string{"v0.2.0"}}, {Name: "kubeconform", Heavy: true}},
 		}
 	}
 	return perArch

@@ -37,7 +37,7 @@ const healthTimeout = 5 * time.Second
 func (c *command) connect(ctx context.Context, f *runnerFlags) (_ functionRuntime, disconnect func(), err error) {
 	switch {
 	case f.builtin:
-		return runtime.Builtin{Prefix: f.imagePrefix, StrictVersions: f.strictVersions}, func() {}, nil
+		return runtime.Builtin{Functions: functions.All(), Prefix: f.imagePrefix, StrictVersions: f.strictVersions}, func() {}, nil
 	case f.address != "":
 		return c.connectTo(ctx, f)
 	}

@@ -6,6 +6,7 @@ package command
 import (
 	"time"
 
+	"github.com/krmfn/krmfn/services/functions"
 	"github.com/krmfn/krmfn/services/images/registry"
 	"github.com/krmfn/krmfn/services/images/tags"
 	"github.com/krmfn/krmfn/services/render"
@@ -21,5 +22,5 @@ func (f *runnerFlags) tags() (_ render.TagLister, done func()) {
 	if f.address != "" {
 		return client, client.Close
 	}
-	return tags.WithBuiltin(client, f.imagePrefix), client.Close
+	return tags.WithBuiltin(client, functions.All().Tags, f.imagePrefix), client.Close
 }

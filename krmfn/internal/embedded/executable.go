@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/functions"
 )
 
@@ -20,5 +21,5 @@ func RunFunction(args []string, stdin io.Reader, stdout, stderr io.Writer) (code
 	if !ok {
 		return 0, false
 	}
-	return functions.Main(f, args[1:], stdin, stdout, stderr), true
+	return function.Main(f, args[1:], stdin, stdout, stderr), true
 }

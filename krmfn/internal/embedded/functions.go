@@ -9,12 +9,13 @@ import (
 	"path/filepath"
 
 	"github.com/krmfn/krmfn/function-runner/runner"
+	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/functions"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Implementation says, for people, what evaluates a curated function.
-func Implementation(f functions.Function) string { return f.Name + " " + f.Version + " (curated)" }
+func Implementation(f function.Function) string { return f.Name + " " + f.Version + " (curated)" }
 
 // install gives every curated function an executable in dir: a link of its name to one program.
 func install(dir string, c Config) ([]runner.Function, error) {
@@ -34,7 +35,7 @@ func install(dir string, c Config) ([]runner.Function, error) {
 
 // images are the references that a function answers to: those of the catalog under either of its prefixes, and the short
 // name. With strict they have the tags of the function's own version.
-func images(f functions.Function, strict bool) []string {
+func images(f function.Function, strict bool) []string {
 	names := []string{f.Name, reference.CatalogPrefix + "/" + f.Name, reference.FormerCatalogPrefix + "/" + f.Name}
 	if !strict {
 		return names

@@ -7,17 +7,19 @@ import (
 	"context"
 	"slices"
 
-	"github.com/krmfn/krmfn/services/functions"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// WithBuiltin returns a source for where the curated functions are evaluated: when the other one fails, the tags of the
-// function's own version come beside the error. So a constraint that this version satisfies needs no registry. prefix is
-// one more prefix under which the catalog's functions are known; may be empty.
-func WithBuiltin(source Source, prefix string) Source { return withBuiltin{source, prefix} }
+// WithBuiltin returns a source for where functions are evaluated in process: when the other one fails, the function's own tags
+// come beside the error. So a constraint that they satisfy needs no registry. own returns the tags of the function of a name in
+// the catalog, nil where there is none. prefix is one more prefix under which the catalog's functions are known; may be empty.
+func WithBuiltin(source Source, own func(name string) []string, prefix string) Source {
+	return withBuiltin{source, own, prefix}
+}
 
 type withBuiltin struct {
 	source Source
+	own    func(name string) []string
 	prefix string
 }
 
@@ -27,8 +29,5 @@ func (w withBuiltin) Tags(ctx context.Context, repository string) ([]string, err
 	if err == nil {
 		return tags, nil
 	}
-	if f, ok := functions.Lookup(reference.CatalogName(repository, w.prefix)); ok {
-		tags = append(slices.Clip(tags), f.Tags...)
-	}
-	return tags, err
+	return append(slices.Clip(tags), w.own(reference.CatalogName(repository, w.prefix))...), err
 }

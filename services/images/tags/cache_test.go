@@ -180,6 +180,9 @@ func TestCacheIsBounded(t *testing.T) {
 func TestWithBuiltin(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
+	own := func(name string) []string {
+		return map[string][]string{"set-namespace": {"v0.4.5", "v0.4"}}[name]
+	}
 	for name, tc := range map[string]struct {
 		repository string
 		err        error
@@ -192,7 +195,7 @@ func TestWithBuiltin(t *testing.T) {
 		"no curated function": {"r.io/fn/other", down, []string{"v9"}},
 	} {
 		s := &source{tags: []string{"v9"}, err: tc.err}
-		got, err := tags.WithBuiltin(s, "r.io/fn").Tags(t.Context(), tc.repository)
+		got, err := tags.WithBuiltin(s, own, "r.io/fn").Tags(t.Context(), tc.repository)
 		if diff := cmp.Diff(tc.want, got); diff != "" || !errors.Is(err, tc.err) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}

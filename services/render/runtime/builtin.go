@@ -7,34 +7,36 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/evaluation/resourcelist"
-	"github.com/krmfn/krmfn/services/functions"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Builtin evaluates the curated functions in the process itself. A function answers to its name under either prefix of the
-// catalog, under Prefix, and alone, whatever the tag or digest. All other images are not found.
+// Builtin evaluates functions in the process itself. A function answers to its name under either prefix of the catalog, under
+// Prefix, and alone, whatever the tag or digest. All other images are not found.
 //
-// The zero value is ready to use. It may be used by any number of goroutines at once.
+// The zero value finds no function. It may be used by any number of goroutines at once.
 type Builtin struct {
+	// Functions are those that it evaluates.
+	Functions function.Set
 	// Prefix is one more prefix under which the catalog's functions are known; may be empty.
 	Prefix string
 	// StrictVersions makes images not found whose tag, or digest, is not one of the implementation's own.
 	StrictVersions bool
 }
 
-// Evaluate runs a curated function. The error is an *evaluation.NotFoundError or the context's end; a function that
+// Evaluate runs a function. The error is an *evaluation.NotFoundError or the context's end; a function that
 // panics is a failure of this call only. A function that does not look at its context ends before Evaluate returns.
 func (b Builtin) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	f, err := b.lookup(req.Image)
@@ -44,11 +46,9 @@ func (b Builtin) Evaluate(ctx context.Context, req evaluation.Request) (evaluati
 	return run(ctx, f, req)
 }
 
-func run(ctx context.Context, f functions.Function, req evaluation.Request) (evaluation.Response, error) {
-	panicked := false
-	f.Process = noting(f.Process, &panicked)
+func run(ctx context.Context, f function.Function, req evaluation.Request) (evaluation.Response, error) {
 	begin := time.Now()
-	output, err := functions.Run(ctx, f, req.ResourceList)
+	output, err := function.Run(ctx, f, req.ResourceList)
 	if ctx.Err() != nil {
 		return evaluation.Response{}, context.Cause(ctx)
 	}
@@ -59,7 +59,7 @@ func run(ctx context.Context, f functions.Function, req evaluation.Request) (eva
 		Timings:        &evaluationv1.Timings{Execute: durationpb.New(time.Since(begin))},
 	}
 	if err != nil {
-		return failed(report, output, err, panicked), nil
+		return failed(report, output, err), nil
 	}
 	if report.Results, err = resourcelist.Results(output); err != nil {
 		report.ExitCode = 1
@@ -74,10 +74,10 @@ func run(ctx context.Context, f functions.Function, req evaluation.Request) (eva
 }
 
 // failed reports a failure with the results that the function has left.
-func failed(report *evaluationv1.Evaluation, output []byte, err error, panicked bool) evaluation.Response {
+func failed(report *evaluationv1.Evaluation, output []byte, err error) evaluation.Response {
 	report.ExitCode = 1
 	reason := evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE
-	if panicked {
+	if errors.As(err, new(*function.PanicError)) {
 		reason = evaluationv1.FailureReason_FAILURE_REASON_PANIC
 	}
 	if len(output) > 0 {
@@ -87,8 +87,8 @@ func failed(report *evaluationv1.Evaluation, output []byte, err error, panicked 
 	return evaluation.Failed(report, reason, err.Error())
 }
 
-func (b Builtin) lookup(ref string) (functions.Function, error) {
-	f, ok := functions.Lookup(reference.CatalogName(ref, b.Prefix))
+func (b Builtin) lookup(ref string) (function.Function, error) {
+	f, ok := b.Functions.Lookup(reference.CatalogName(ref, b.Prefix))
 	if !ok {
 		return f, &evaluation.NotFoundError{Image: ref}
 	}
@@ -100,11 +100,10 @@ func (b Builtin) lookup(ref string) (functions.Function, error) {
 	return f, nil
 }
 
-// ListFunctions lists the curated functions, sorted by name.
+// ListFunctions lists the functions, sorted by name.
 func (b Builtin) ListFunctions(context.Context) ([]*evaluatorv1.Function, error) {
-	all := functions.All()
-	list := make([]*evaluatorv1.Function, 0, len(all))
-	for _, f := range all {
+	list := make([]*evaluatorv1.Function, 0, len(b.Functions))
+	for _, f := range b.Functions {
 		list = append(list, &evaluatorv1.Function{
 			Name:           f.Name,
 			Evaluator:      evaluationv1.Evaluator_EVALUATOR_BUILTIN,
@@ -117,7 +116,7 @@ func (b Builtin) ListFunctions(context.Context) ([]*evaluatorv1.Function, error)
 }
 
 // images are the repositories that a function answers to, or the references where only its own tags count; sorted.
-func (b Builtin) images(f functions.Function) []string {
+func (b Builtin) images(f function.Function) []string {
 	var images []string
 	prefixes := []string{"", reference.CatalogPrefix, reference.FormerCatalogPrefix, strings.TrimRight(b.Prefix, "/")}
 	slices.Sort(prefixes)
@@ -137,15 +136,3 @@ func (b Builtin) images(f functions.Function) []string {
 	slices.Sort(images)
 	return images
 }
-
-// noting wraps a function so that it is known afterwards whether it has panicked.
-func noting(process processFunc, panicked *bool) processFunc {
-	return func(ctx context.Context, list *fn.ResourceList) (bool, error) {
-		*panicked = true
-		ok, err := process(ctx, list)
-		*panicked = false
-		return ok, err
-	}
-}
-
-type processFunc = func(context.Context, *fn.ResourceList) (bool, error)

@@ -14,13 +14,13 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/functions"
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 func TestFailuresOfBuiltins(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		process processFunc
+		process func(context.Context, *fn.ResourceList) (bool, error)
 		reason  evaluationv1.FailureReason
 		message string
 		results []*evaluationv1.Result
@@ -44,7 +44,7 @@ func TestFailuresOfBuiltins(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := functions.Function{Name: "test", Version: "v1", Process: tc.process}
+			f := function.Function{Name: "test", Version: "v1", Process: tc.process}
 			resp, err := run(t.Context(), f, evaluation.Request{
 				Image: "test", ResourceList: []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"),
 			})

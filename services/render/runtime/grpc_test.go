@@ -24,6 +24,7 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/function/functiontest"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
@@ -234,7 +235,7 @@ func TestGRPCPrepareAndList(t *testing.T) {
 // A package rendered through a runner comes out as one rendered in process.
 func TestRenderThroughARunner(t *testing.T) {
 	t.Parallel()
-	s := &v1Server{evaluator: runtime.Builtin{}, maxList: 4 * maxMessage}
+	s := &v1Server{evaluator: runtime.Builtin{Functions: functiontest.Functions()}, maxList: 4 * maxMessage}
 	g := connect(t, func(server *grpc.Server) { evaluatorv1grpc.RegisterFunctionEvaluatorServiceServer(server, s) })
 	files := map[string]string{
 		"Kptfile": "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\npipeline:\n  mutators:\n" +
@@ -245,7 +246,7 @@ func TestRenderThroughARunner(t *testing.T) {
 		files[name+".yaml"] = "# head\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + " # line\n"
 	}
 	var outputs [][]packages.Change
-	for _, evaluator := range []evaluation.Evaluator{g, runtime.Builtin{}} {
+	for _, evaluator := range []evaluation.Evaluator{g, runtime.Builtin{Functions: functiontest.Functions()}} {
 		source, err := packages.NewMemory(files)
 		if err != nil {
 			t.Fatal(err)

@@ -6,9 +6,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
@@ -17,12 +14,12 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/functions"
+	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/render/parallel"
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// EvaluateList runs a curated function on a list in memory, in place. Report and error are as those of Evaluate, and the
+// EvaluateList runs a function on a list in memory, in place. Report and error are as those of Evaluate, and the
 // items end in the order in which the function prints them. No node is at two places of the list then.
 func (b Builtin) EvaluateList(ctx context.Context, image string, list *fn.ResourceList) (*evaluationv1.Evaluation, error) {
 	f, err := b.lookup(image)
@@ -30,7 +27,7 @@ func (b Builtin) EvaluateList(ctx context.Context, image string, list *fn.Resour
 		return nil, err
 	}
 	begin := time.Now()
-	panicked, err := processList(ctx, f, list)
+	err = f.Apply(ctx, list)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -40,13 +37,13 @@ func (b Builtin) EvaluateList(ctx context.Context, image string, list *fn.Resour
 		Implementation: f.Name + " " + f.Version,
 		Timings:        &evaluationv1.Timings{Execute: durationpb.New(time.Since(begin))},
 	}
-	if panicked {
-		return failed(report, nil, err, true).Report, nil
+	if errors.As(err, new(*function.PanicError)) {
+		return failed(report, nil, err).Report, nil
 	}
 	results, printErr := resultsOf(list)
 	if err != nil {
 		report.Results = results
-		return failed(report, nil, err, false).Report, nil
+		return failed(report, nil, err).Report, nil
 	}
 	if report.Results = results; printErr != nil {
 		report.ExitCode = 1
@@ -55,24 +52,8 @@ func (b Builtin) EvaluateList(ctx context.Context, image string, list *fn.Resour
 	if !f.Unshared {
 		unshare(list.Items)
 	}
-	sortItems(list.Items)
+	function.SortItems(list.Items)
 	return report, nil
-}
-
-// errFailed is what a function that fails by its results alone is said to have failed with; the text is the SDK's.
-var errFailed = errors.New("error: function failure")
-
-func processList(ctx context.Context, f functions.Function, list *fn.ResourceList) (panicked bool, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			panicked, err = true, fmt.Errorf("KRM function panicked with: %v", value)
-		}
-	}()
-	ok, err := f.Process(ctx, list)
-	if err == nil && !ok {
-		err = errFailed
-	}
-	return false, err
 }
 
 // unshare puts copies in the place of items, in which each node is at one place.
@@ -81,15 +62,6 @@ func unshare(items fn.KubeObjects) {
 		items[i] = fn.MoveToKubeObject(yaml.NewRNode(yamlnode.Copy(items[i].MoveToResourceNode().YNode())))
 		return nil
 	})
-}
-
-// sortItems brings items into the order of the SDK's output: by apiVersion, kind, namespace and name.
-func sortItems(items fn.KubeObjects) {
-	keys := make(map[*fn.KubeObject]string, len(items))
-	for _, item := range items {
-		keys[item] = strings.Join([]string{item.GetAPIVersion(), item.GetKind(), item.GetNamespace(), item.GetName()}, " ")
-	}
-	slices.SortStableFunc(items, func(a, b *fn.KubeObject) int { return strings.Compare(keys[a], keys[b]) })
 }
 
 type listEvaluator interface {

@@ -12,6 +12,7 @@ import (
 
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/function/functiontest"
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
@@ -31,7 +32,7 @@ func TestMultiPreparesEachImageOnce(t *testing.T) {
 	t.Parallel()
 	var asked []string
 	last := preparing{evaluation.Chain(), &asked, errors.New("down")}
-	multi := runtime.Multi{runtime.Builtin{}, evaluation.Chain(), last}
+	multi := runtime.Multi{runtime.Builtin{Functions: functiontest.Functions()}, evaluation.Chain(), last}
 	got, err := multi.Prepare(t.Context(), []string{"set-labels:v0.2", "r.io/own:v1"})
 	if err == nil || len(got) != 1 || got[0].GetState() != evaluatorv1.PrepareState_PREPARE_STATE_READY {
 		t.Errorf("got %v, %v", got, err)
@@ -43,7 +44,7 @@ func TestMultiPreparesEachImageOnce(t *testing.T) {
 
 func TestMultiAsksInOrder(t *testing.T) {
 	t.Parallel()
-	multi := runtime.Multi{evaluation.Chain(), runtime.Builtin{}}
+	multi := runtime.Multi{evaluation.Chain(), runtime.Builtin{Functions: functiontest.Functions()}}
 	resp, err := multi.Evaluate(t.Context(), evaluation.Request{
 		Image: "set-labels", ResourceList: []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\nfunctionConfig: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: b}}\n"),
 	})

@@ -18,8 +18,8 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/function/functiontest"
 	"github.com/krmfn/krmfn/services/evaluation/process"
-	"github.com/krmfn/krmfn/services/functions"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
@@ -44,7 +44,7 @@ functionConfig:
 
 func TestBuiltinAnswersTo(t *testing.T) {
 	t.Parallel()
-	f, ok := functions.Lookup("set-labels")
+	f, ok := functiontest.Functions().Lookup("set-labels")
 	if !ok {
 		t.Fatal("there is no set-labels")
 	}
@@ -66,7 +66,7 @@ func TestBuiltinAnswersTo(t *testing.T) {
 		reference.CatalogPrefix + "/set-labels" + own + digest: {true, false},
 	} {
 		for _, strict := range []bool{false, true} {
-			_, err := runtime.Builtin{Prefix: "mirror.io/fns/", StrictVersions: strict}.Evaluate(t.Context(),
+			_, err := runtime.Builtin{Functions: functiontest.Functions(), Prefix: "mirror.io/fns/", StrictVersions: strict}.Evaluate(t.Context(),
 				evaluation.Request{Image: ref, ResourceList: []byte(list)})
 			wantFound := want.found
 			if strict {
@@ -85,43 +85,43 @@ func TestBuiltinAnswersTo(t *testing.T) {
 
 func TestBuiltinEvaluates(t *testing.T) {
 	t.Parallel()
-	resp, err := runtime.Builtin{}.Evaluate(t.Context(), evaluation.Request{Image: "set-labels:v9", ResourceList: []byte(list)})
+	resp, err := runtime.Builtin{Functions: functiontest.Functions()}.Evaluate(t.Context(), evaluation.Request{Image: "set-labels:v9", ResourceList: []byte(list)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(resp.ResourceList), "tier: web") || resp.Report.GetTimings().GetExecute() == nil {
 		t.Errorf("got %s, %v", resp.ResourceList, resp.Report)
 	}
-	f, _ := functions.Lookup("set-labels")
+	f, _ := functiontest.Functions().Lookup("set-labels")
 	if got, want := resp.Report.GetImplementation(), "set-labels "+f.Version; got != want {
 		t.Errorf("implementation %q, want %q", got, want)
 	}
 
-	resp, err = runtime.Builtin{}.Evaluate(t.Context(), evaluation.Request{Image: "set-namespace", ResourceList: []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")})
+	resp, err = runtime.Builtin{Functions: functiontest.Functions()}.Evaluate(t.Context(), evaluation.Request{Image: "set-namespace", ResourceList: []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")})
 	if err != nil || resp.ResourceList != nil || resp.Report.GetFailure().GetMessage() == "" || resp.Report.GetExitCode() != 1 {
 		t.Errorf("without a functionConfig: %v, %v", resp.Report, err)
 	}
-	resp, err = runtime.Builtin{}.Evaluate(t.Context(), evaluation.Request{Image: "set-labels", ResourceList: []byte(list), MaxOutput: 10})
+	resp, err = runtime.Builtin{Functions: functiontest.Functions()}.Evaluate(t.Context(), evaluation.Request{Image: "set-labels", ResourceList: []byte(list), MaxOutput: 10})
 	if err != nil || resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_TOO_LARGE {
 		t.Errorf("over the limit: %v, %v", resp.Report, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
 	cancel(cause)
-	if _, err := (runtime.Builtin{}).Evaluate(ctx, evaluation.Request{Image: "set-labels", ResourceList: []byte(list)}); !errors.Is(err, cause) {
+	if _, err := (runtime.Builtin{Functions: functiontest.Functions()}).Evaluate(ctx, evaluation.Request{Image: "set-labels", ResourceList: []byte(list)}); !errors.Is(err, cause) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
 
 func TestBuiltinLists(t *testing.T) {
 	t.Parallel()
-	f, _ := functions.Lookup("set-labels")
+	f, _ := functiontest.Functions().Lookup("set-labels")
 	for strict, want := range map[bool][]string{
 		false: {"gcr.io/kpt-fn/set-labels", "ghcr.io/kptdev/krm-functions-catalog/set-labels", "r.io/set-labels", "set-labels"},
 		true:  nil,
 	} {
-		listed, err := runtime.Builtin{Prefix: "r.io/", StrictVersions: strict}.ListFunctions(t.Context())
-		if err != nil || len(listed) != len(functions.All()) {
+		listed, err := runtime.Builtin{Functions: functiontest.Functions(), Prefix: "r.io/", StrictVersions: strict}.ListFunctions(t.Context())
+		if err != nil || len(listed) != len(functiontest.Functions()) {
 			t.Fatalf("%d functions, %v", len(listed), err)
 		}
 		if strict {
@@ -180,7 +180,7 @@ func TestChainOfRuntimes(t *testing.T) {
 	known := evaluation.Func(func(_ context.Context, req evaluation.Request) (evaluation.Response, error) {
 		return evaluation.Response{ResourceList: req.ResourceList, Report: &evaluationv1.Evaluation{Implementation: "the other"}}, nil
 	})
-	chain := evaluation.Chain(runtime.Builtin{StrictVersions: true}, known)
+	chain := evaluation.Chain(runtime.Builtin{Functions: functiontest.Functions(), StrictVersions: true}, known)
 	resp, err := chain.Evaluate(t.Context(), evaluation.Request{Image: "set-labels:v0.0.0", ResourceList: []byte(list)})
 	if err != nil {
 		t.Fatal(err)

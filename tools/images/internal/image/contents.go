@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/functions"
 )
 
@@ -24,7 +25,7 @@ type Sources struct {
 	// CABundle is a PEM file of the certificates to trust. Images are without where it is empty.
 	CABundle string
 	// Functions are those that the function runner has beside it.
-	Functions []functions.Function
+	Functions []function.Function
 }
 
 // Images lists the images. Paths are those of Porch's images, which manifests and pod templates name.

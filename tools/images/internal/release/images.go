@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/functions"
 	"github.com/krmfn/krmfn/tools/images/internal/image"
 	"github.com/krmfn/krmfn/tools/images/internal/ocilayout"
@@ -18,7 +19,7 @@ import (
 )
 
 // curated are the functions in the function runner's image.
-func curated() []functions.Function { return functions.All() }
+func curated() []function.Function { return functions.All() }
 
 // ImageFile is the name of the file with an image.
 func ImageFile(name, version string) string { return name + "-" + version + ".oci.tar" }

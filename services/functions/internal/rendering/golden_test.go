@@ -1,7 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package render_test
+// Package rendering_test renders packages with the curated functions.
+package rendering_test
 
 import (
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/krmfn/krmfn/services/functions"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
@@ -24,7 +26,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 func builtin() render.Options {
-	return render.Options{Evaluator: runtime.Builtin{}, ImagePrefix: reference.CatalogPrefix}
+	return render.Options{Evaluator: runtime.Builtin{Functions: functions.All()}, ImagePrefix: reference.CatalogPrefix}
 }
 
 // Each directory of testdata has a package in "in", what becomes of it in "out", and its report in report.json.
@@ -159,3 +161,14 @@ func renderOnce(t *rapid.T, files map[string]string) map[string]string {
 	source.Apply(result.Output.Changes)
 	return source.Files()
 }
+
+func kpt(pipeline string) string {
+	return "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n" + pipeline
+}
+
+func cm(name string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n"
+}
+
+// steps are the steps of a pipeline: functions in YAML.
+func steps(functions ...string) string { return "  - " + strings.Join(functions, "\n  - ") + "\n" }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package functions
+package function
 
 import (
 	"context"
@@ -13,20 +13,21 @@ import (
 	"strings"
 )
 
-// program is what a function has of the process it is served by: nothing, where it is evaluated inside another program.
-type program struct {
-	alone   bool      // the process does nothing else
-	stderr  io.Writer // what a script prints
-	environ []string  // KEY=value
+// Program is what a function has of the process it is served by: nothing, where it is evaluated inside another program.
+type Program struct {
+	Alone   bool      // the process does nothing else
+	Stderr  io.Writer // what a script prints; never nil
+	Environ []string  // KEY=value
 }
 
 type programKey struct{}
 
-func programOf(ctx context.Context) program {
-	if p, ok := ctx.Value(programKey{}).(program); ok {
+// ProgramOf returns the program that serves a function, from the context of its Process.
+func ProgramOf(ctx context.Context) Program {
+	if p, ok := ctx.Value(programKey{}).(Program); ok {
 		return p
 	}
-	return program{stderr: io.Discard}
+	return Program{Stderr: io.Discard}
 }
 
 // Main serves f as a program: it reads a ResourceList from stdin and writes the one that f makes of it to stdout. On
@@ -56,7 +57,7 @@ func serve(f Function, args []string, stdin io.Reader, stdout, stderr io.Writer)
 	}
 	ctx := context.WithValue(
 		context.Background(), //nolint:forbidigo // a process has no caller's context: whoever started it ends it
-		programKey{}, program{alone: true, stderr: stderr, environ: os.Environ()},
+		programKey{}, Program{Alone: true, Stderr: stderr, Environ: os.Environ()},
 	)
 	out, err := Run(ctx, f, in)
 	_, outErr := stdout.Write(out)

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package functions
+package function
 
 import (
 	"context"
@@ -14,19 +14,25 @@ import (
 // errFailed is the error of a function that fails with the reason among its results. The text is the SDK's.
 var errFailed = errors.New("error: function failure")
 
+// PanicError is the error of a function that has panicked. It concerns one call only.
+type PanicError struct{ Value any }
+
+func (e *PanicError) Error() string { return fmt.Sprintf("KRM function panicked with: %v", e.Value) }
+
+func catch(err *error) {
+	if value := recover(); value != nil {
+		*err = &PanicError{value}
+	}
+}
+
 // Run evaluates f once over a ResourceList in YAML and returns the ResourceList that it makes of it.
 //
 // The output is returned on failure too, with the results that explain it, unless the input is no ResourceList, the
-// function panics or the context ends. A panic is the error "KRM function panicked with: " and its value; it concerns
-// this call only.
+// function panics (a [PanicError]) or the context ends.
 //
 // Parsing and printing are those of the SDK's fn.Run: items come out sorted by apiVersion, kind, namespace and name.
 func Run(ctx context.Context, f Function, in []byte) (out []byte, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			out, err = nil, fmt.Errorf("KRM function panicked with: %v", value)
-		}
-	}()
+	defer catch(&err)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("evaluate %s: %w", f.Name, err)
 	}
@@ -37,18 +43,29 @@ func Run(ctx context.Context, f Function, in []byte) (out []byte, err error) {
 	if err := expandMetadata(rl.Items); err != nil {
 		return nil, err
 	}
-	ok, fnErr := f.Process(ctx, rl)
+	failure := f.Apply(ctx, rl)
+	if errors.As(failure, new(*PanicError)) {
+		return nil, failure
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("evaluate %s: %w", f.Name, err)
 	}
-	out, err = printList(rl)
-	switch {
-	case err != nil:
+	if out, err = printList(rl); err != nil {
 		return out, fmt.Errorf("print the ResourceList: %w", err)
-	case fnErr != nil:
-		return out, fnErr
-	case !ok:
-		return out, errFailed
 	}
-	return out, nil
+	return out, failure
+}
+
+// Apply evaluates f once over a list in memory, in place. The errors are those of Run; on each but a [PanicError] the results
+// of the list count.
+func (f Function) Apply(ctx context.Context, rl *fn.ResourceList) (err error) {
+	defer catch(&err)
+	if rl.FunctionConfig == nil {
+		rl.FunctionConfig = fn.NewEmptyKubeObject()
+	}
+	ok, err := f.Process(ctx, rl)
+	if err == nil && !ok {
+		err = errFailed
+	}
+	return err
 }

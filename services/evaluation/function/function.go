@@ -1,16 +1,22 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package functions
+// Package function runs KRM functions that are written in Go: in process over a ResourceList in YAML ([Run]) or in memory
+// ([Function.Apply]), and as programs of their own ([Main]).
+//
+// Parsing and printing are those of the functions SDK (github.com/kptdev/krm-functions-sdk/go/fn).
+package function
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 )
 
-// Function is one curated KRM function.
+// Function is one KRM function.
 //
 // A Function is a value: it holds no state between calls, and its methods and Process may be called concurrently.
 type Function struct {
@@ -27,7 +33,7 @@ type Function struct {
 	Summary string
 
 	// Heavy says that what the function links takes long to initialise. A program that is started for every evaluation
-	// is built with the tag "light", which leaves such functions out, so that the others start in half the time.
+	// does better without it.
 	Heavy bool
 
 	// Config says which functionConfig forms the function takes, one per line. It is printed by --help.
@@ -44,13 +50,48 @@ type Function struct {
 	// of its items to change one of them for itself.
 	Unshared bool
 
-	// processMemory is the most memory, in bytes, that a process of its own may have for the function; 0 for no limit.
+	// ProcessMemory is the most memory, in bytes, that a process of its own may have for the function; 0 for no limit.
 	// It is for functions whose users can ask for any amount.
-	processMemory uint64
+	ProcessMemory uint64
 }
 
 // OwnsTag reports whether an image tag means this very implementation, as opposed to an older or newer version of the
 // function of the same name.
 func (f Function) OwnsTag(tag string) bool {
 	return slices.Contains(f.Tags, tag)
+}
+
+// Set is a set of functions, sorted by name. The zero value is empty. It must not be changed.
+type Set []Function
+
+// NewSet makes a set of functions. It panics on a function that is incomplete and on two of one name: both are errors of
+// the program, not of its input, and must not wait for the first call to be seen.
+func NewSet(functions ...Function) Set {
+	set := Set(slices.SortedFunc(slices.Values(functions), func(a, b Function) int { return strings.Compare(a.Name, b.Name) }))
+	for i, f := range set {
+		if f.Name == "" || f.Version == "" || f.Summary == "" || f.Process == nil || !f.OwnsTag(f.Version) {
+			panic(fmt.Sprintf("function %q needs a name, a version that is among its tags, a summary and a Process", f.Name))
+		}
+		if i > 0 && set[i-1].Name == f.Name {
+			panic(fmt.Sprintf("two functions are named %q", f.Name))
+		}
+	}
+	return set
+}
+
+// Lookup returns the function of a name, such as "set-labels", and whether there is one. The name is that of the
+// function alone: no registry, no tag.
+func (s Set) Lookup(name string) (Function, bool) {
+	for _, f := range s {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return Function{}, false
+}
+
+// Tags returns the tags of the function of a name; nil where there is none.
+func (s Set) Tags(name string) []string {
+	f, _ := s.Lookup(name)
+	return f.Tags
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package functions
+package function
 
 import (
 	"context"
@@ -236,7 +236,7 @@ func TestRunFails(t *testing.T) {
 	item := listHead + "items:\n- kind: A\n"
 	for _, test := range []struct {
 		name    string
-		process processor
+		process process
 		out     string
 		err     string
 	}{
@@ -309,4 +309,14 @@ func TestRunStopsWithItsContext(t *testing.T) {
 			}
 		}
 	})
+}
+
+// process is the Process of a function.
+type process = func(context.Context, *fn.ResourceList) (bool, error)
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }

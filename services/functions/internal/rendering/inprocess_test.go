@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package render_test
+package rendering_test
 
 import (
 	"encoding/json"
@@ -38,7 +38,7 @@ func drawBuiltin(t *rapid.T) map[string]string {
 	}
 	list := rapid.SliceOfN(rapid.SampledFrom(functions), 1, 4).Draw(t, "functions")
 	files := map[string]string{
-		"Kptfile":     kpt(mutators(list...) + validators(functions[rapid.IntRange(0, 2).Draw(t, "validator")])[len("pipeline:\n"):]),
+		"Kptfile":     kpt("pipeline:\n  mutators:\n" + steps(list...) + "  validators:\n" + steps(functions[rapid.IntRange(0, 2).Draw(t, "validator")])),
 		"labels.yaml": cm("labels") + "data:\n  from: path # c\n",
 	}
 	for i := range rapid.IntRange(1, 3).Draw(t, "files") {
@@ -83,8 +83,8 @@ func TestInProcessIsAsOverBytes(t *testing.T) {
 			return text.String()
 		}
 		// The function hides that the evaluator can do more.
-		want := run(evaluation.Func(runtime.Builtin{}.Evaluate))
-		if diff := cmp.Diff(want, run(runtime.Multi{runtime.Builtin{}})); diff != "" {
+		want := run(evaluation.Func(builtin().Evaluator.Evaluate))
+		if diff := cmp.Diff(want, run(runtime.Multi{builtin().Evaluator})); diff != "" {
 			t.Fatalf("%v\n(-bytes +nodes):\n%s", files, diff)
 		}
 	})

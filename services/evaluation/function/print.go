@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package functions
+package function
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ const (
 
 // printList prints a list as the SDK does, to the byte. Items that sort alike stay in their order.
 func printList(rl *fn.ResourceList) ([]byte, error) {
-	sortItems(rl.Items)
+	SortItems(rl.Items)
 	// A comment at the foot of an item is printed before what follows it, so that must not be cut off.
 	if len(rl.Items) <= printedTogether || slices.ContainsFunc(rl.Items, hasFootComment) {
 		return rl.ToYAML()
@@ -54,8 +54,9 @@ func footComment(node *yaml.Node) bool {
 	return node.FootComment != "" || slices.ContainsFunc(node.Content, footComment)
 }
 
-// sortItems sorts items as the SDK does, which then finds them sorted. Its own sort makes each comparison anew.
-func sortItems(items fn.KubeObjects) {
+// SortItems sorts items as the SDK does when it prints them: by apiVersion, kind, namespace and name. The SDK's own sort joins
+// the four for each comparison anew.
+func SortItems(items fn.KubeObjects) {
 	type keyed struct {
 		key  string
 		item *fn.KubeObject

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package functions
+package function
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ func TestMainServes(t *testing.T) {
 	panics := func(context.Context, *fn.ResourceList) (bool, error) { panic("oops") }
 	for _, test := range []struct {
 		name           string
-		process        processor
+		process        process
 		args           []string
 		stdin          io.Reader
 		stdout, stderr string

@@ -1,0 +1,56 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package function
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var whole = Function{Name: "whole", Version: "v1.0.0", Tags: []string{"v1.0.0", "v1.0"}, Summary: "is whole", Process: pass.Process}
+
+func changed(change func(f *Function)) Function {
+	f := whole
+	change(&f)
+	return f
+}
+
+func TestNewSetRefuses(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]Function{
+		"a name that is taken": whole,
+		"no name":              changed(func(f *Function) { f.Name = "" }),
+		"no version":           changed(func(f *Function) { f.Name, f.Version = "a", "" }),
+		"no tags":              changed(func(f *Function) { f.Name, f.Tags = "a", nil }),
+		"no summary":           changed(func(f *Function) { f.Name, f.Summary = "a", "" }),
+		"no process":           changed(func(f *Function) { f.Name, f.Process = "a", nil }),
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: it is in the set", name)
+				}
+			}()
+			NewSet(whole, f)
+		}()
+	}
+}
+
+func TestSet(t *testing.T) {
+	t.Parallel()
+	set := NewSet(whole, changed(func(f *Function) { f.Name = "a" }))
+	if len(set) != 2 || set[0].Name != "a" || set[1].Name != "whole" {
+		t.Errorf("the set is not sorted by name: %v", set)
+	}
+	if f, ok := set.Lookup("whole"); !ok || f.Name != "whole" {
+		t.Errorf("Lookup found %q, %v", f.Name, ok)
+	}
+	if f, ok := set.Lookup("other"); ok {
+		t.Errorf("Lookup of an unknown name found %q", f.Name)
+	}
+	if diff := cmp.Diff(whole.Tags, set.Tags("whole")); diff != "" || set.Tags("other") != nil || Set(nil).Tags("whole") != nil {
+		t.Errorf("tags (-want +got):\n%s", diff)
+	}
+}
