@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Every module of this repository; which commands make up krmfn; what images are built for.
-MODULES  := proto services wrapper-server function-runner pod-janitor image-warmer task-handler krmfn e2e tools tools/images
-COMMANDS := function-runner wrapper-server pod-janitor image-warmer task-handler krmfn services/cmd/functions
+MODULES  := proto services functions wrapper-server function-runner pod-janitor image-warmer task-handler krmfn e2e tools tools/images
+COMMANDS := function-runner wrapper-server pod-janitor image-warmer task-handler krmfn functions/cmd/functions
 ARCHES   ?= amd64 arm64
 
 REGISTRY ?= ghcr.io/krmfn
@@ -37,7 +37,7 @@ TESTED := {{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}
 PROTOVALIDATE := github.com/bufbuild/protovalidate@v1.2.2
 
 # What go:generate lines write.
-SCHEMAS := services/functions/schemas/kubernetes.tsv
+SCHEMAS := functions/schemas/kubernetes.tsv
 CHART_SCHEMAS := e2e/chart/testdata/kubernetes
 
 .DEFAULT_GOAL := help
@@ -61,7 +61,7 @@ $(COMMANDS:%=build/%): build/%:
 # The functions once more, without those whose libraries take long to start.
 build/functions-light:
 	@echo "build $(@F)"
-	@cd services/cmd/functions && $(GO_BUILD),light -o $(CURDIR)/bin/$(@F) .
+	@cd functions/cmd/functions && $(GO_BUILD),light -o $(CURDIR)/bin/$(@F) .
 
 images: $(ARCHES:%=build-linux/%) ## Build the container images into build/images/, without Docker
 	@go -C tools/images run . --binaries $(CURDIR)/build/linux --out $(CURDIR)/build/images \
@@ -71,7 +71,7 @@ $(ARCHES:%=build-linux/%): build-linux/%:
 		echo "build $$c for linux/$*"; \
 		(cd $$c && GOOS=linux GOARCH=$* $(GO_BUILD) -o $(CURDIR)/build/linux/$*/ .) || exit 1; \
 	done
-	@cd services/cmd/functions && GOOS=linux GOARCH=$* $(GO_BUILD),light -o $(CURDIR)/build/linux/$*/functions-light .
+	@cd functions/cmd/functions && GOOS=linux GOARCH=$* $(GO_BUILD),light -o $(CURDIR)/build/linux/$*/functions-light .
 
 ##@ Check
 
@@ -126,7 +126,7 @@ lint-generated: .deps/protovalidate
 	diff -r proto/gen build/generated/proto/gen
 	@cp $(SCHEMAS) build/generated/
 	@cp -r $(CHART_SCHEMAS) build/generated/
-	go -C services generate ./...
+	go -C functions generate ./...
 	go -C e2e generate ./chart
 	cmp build/generated/$(notdir $(SCHEMAS)) $(SCHEMAS) # if they differ, the latter is up to date now
 	diff -r build/generated/$(notdir $(CHART_SCHEMAS)) $(CHART_SCHEMAS) # the same
@@ -154,7 +154,7 @@ bench-e2e: cluster-images ## Measure the function runner on that cluster; the re
 .PHONY: generate contract picture fmt tidy clean
 generate: .deps/protovalidate ## Generate the Go code of proto/, and what go:generate lines say
 	$(TOOL) buf generate ../proto --template ../buf.gen.yaml -o ..
-	go -C services generate ./...
+	go -C functions generate ./...
 	go -C e2e generate ./chart
 
 contract: .deps/protovalidate ## Record proto/ as the released contract that lint compares with; only at a release

@@ -177,6 +177,7 @@ require (
 
 replace (
 	github.com/krmfn/krmfn/function-runner => ../function-runner
+	github.com/krmfn/krmfn/functions => ../functions
 	github.com/krmfn/krmfn/image-warmer => ../image-warmer
 	github.com/krmfn/krmfn/pod-janitor => ../pod-janitor
 	github.com/krmfn/krmfn/proto => ../proto

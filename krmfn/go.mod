@@ -6,6 +6,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/kptdev/kpt/api v0.0.2
 	github.com/krmfn/krmfn/function-runner v0.0.0
+	github.com/krmfn/krmfn/functions v0.0.0
 	github.com/krmfn/krmfn/proto v0.0.0
 	github.com/krmfn/krmfn/services v0.0.0
 	github.com/rogpeppe/go-internal v1.16.0
@@ -145,6 +146,7 @@ require (
 
 replace (
 	github.com/krmfn/krmfn/function-runner => ../function-runner
+	github.com/krmfn/krmfn/functions => ../functions
 	github.com/krmfn/krmfn/proto => ../proto
 	github.com/krmfn/krmfn/services => ../services
 )

@@ -3,6 +3,7 @@ module github.com/krmfn/krmfn/task-handler
 go 1.26.0
 
 replace (
+	github.com/krmfn/krmfn/functions => ../functions
 	github.com/krmfn/krmfn/proto => ../proto
 	github.com/krmfn/krmfn/services => ../services
 )
@@ -10,6 +11,7 @@ replace (
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/kptdev/kpt/api v0.0.2
+	github.com/krmfn/krmfn/functions v0.0.0
 	github.com/krmfn/krmfn/proto v0.0.0
 	github.com/krmfn/krmfn/services v0.0.0
 	github.com/spf13/pflag v1.0.10

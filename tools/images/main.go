@@ -14,7 +14,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/krmfn/krmfn/services/functions"
+	"github.com/krmfn/krmfn/functions"
 	"github.com/krmfn/krmfn/tools/images/internal/image"
 )
 

@@ -21,8 +21,8 @@ var sources = map[string]string{
 	PodJanitor:     "pod-janitor",
 	TaskHandler:    "task-handler",
 	Krmfn:          "krmfn",
-	Functions:      "services/cmd/functions",
-	FunctionsLight: "services/cmd/functions",
+	Functions:      "functions/cmd/functions",
+	FunctionsLight: "functions/cmd/functions",
 }
 
 // The names of the commands.

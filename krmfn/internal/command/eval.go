@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/functions"
 	"github.com/krmfn/krmfn/krmfn/internal/evaldir"
-	"github.com/krmfn/krmfn/services/functions"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )

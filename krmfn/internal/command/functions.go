@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/krmfn/krmfn/functions"
 	"github.com/krmfn/krmfn/krmfn/internal/report"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
-	"github.com/krmfn/krmfn/services/functions"
 )
 
 func (c *command) functions() *cobra.Command {

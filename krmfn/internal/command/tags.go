@@ -6,7 +6,7 @@ package command
 import (
 	"time"
 
-	"github.com/krmfn/krmfn/services/functions"
+	"github.com/krmfn/krmfn/functions"
 	"github.com/krmfn/krmfn/services/images/registry"
 	"github.com/krmfn/krmfn/services/images/tags"
 	"github.com/krmfn/krmfn/services/render"

@@ -7,8 +7,8 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/krmfn/krmfn/functions"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/functions"
 )
 
 // RunFunction acts as the curated function that the program was started as, by args[0], and returns its exit code. ok is

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/krmfn/krmfn/function-runner/runner"
+	"github.com/krmfn/krmfn/functions"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/functions"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 

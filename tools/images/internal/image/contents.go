@@ -8,8 +8,8 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/krmfn/krmfn/functions"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/functions"
 )
 
 // user is the one that the images of Porch run as, so that pod security settings made for them fit.

@@ -15,7 +15,7 @@ import (
 
 // functionsDir is the command that has all curated functions. They are part of the function runner's image, so they have
 // its version, and there is a second one of them, with fewer libraries.
-const functionsDir = "services/cmd/functions"
+const functionsDir = "functions/cmd/functions"
 
 // Program is a command to build.
 type Program struct {

@@ -29,14 +29,14 @@ func TestAll(t *testing.T) {
 	t.Parallel()
 
 	v := versions.Versions{Images: map[string]string{"function-runner": "v1.0.0", "krmfn": "v1.0.1"}}
-	got, err := programs.All([]string{"krmfn", "services/cmd/functions"}, v)
+	got, err := programs.All([]string{"krmfn", "functions/cmd/functions"}, v)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []programs.Program{
 		{Name: "krmfn", Dir: "krmfn", Version: "v1.0.1"},
-		{Name: "functions", Dir: "services/cmd/functions", Version: "v1.0.0"},
-		{Name: "functions-light", Dir: "services/cmd/functions", Version: "v1.0.0", Tag: "light"},
+		{Name: "functions", Dir: "functions/cmd/functions", Version: "v1.0.0"},
+		{Name: "functions-light", Dir: "functions/cmd/functions", Version: "v1.0.0", Tag: "light"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -11,8 +11,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/krmfn/krmfn/functions"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/functions"
 	"github.com/krmfn/krmfn/tools/images/internal/image"
 	"github.com/krmfn/krmfn/tools/images/internal/ocilayout"
 	"github.com/krmfn/krmfn/tools/images/internal/sbom"

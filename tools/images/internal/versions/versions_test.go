@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/chart/loader"
 
-	"github.com/krmfn/krmfn/services/functions"
+	"github.com/krmfn/krmfn/functions"
 	"github.com/krmfn/krmfn/tools/images/internal/image"
 	"github.com/krmfn/krmfn/tools/images/internal/versions"
 )

@@ -16,7 +16,7 @@
 // in a review, and its bytes do not depend on a compressor's version.
 package schemas
 
-//go:generate env GOWORK=off go run -C ../../../tools ./cmd/kube-schemas -version v1.36.3 -sum h1:qDQdoMiluAE2Eab6Fa52YV+WjiGz9mZFFoagEA6cI+o= -out ../services/functions/schemas/kubernetes.tsv
+//go:generate env GOWORK=off go run -C ../../tools ./cmd/kube-schemas -version v1.36.3 -sum h1:qDQdoMiluAE2Eab6Fa52YV+WjiGz9mZFFoagEA6cI+o= -out ../functions/schemas/kubernetes.tsv
 
 import (
 	_ "embed"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/krmfn/krmfn/services/functions/schemas"
+	"github.com/krmfn/krmfn/functions/schemas"
 )
 
 // schemaSource finds the schema of a kind. It returns nil when it has none.

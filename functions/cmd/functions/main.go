@@ -17,7 +17,7 @@ package main
 import (
 	"os"
 
-	"github.com/krmfn/krmfn/services/functions"
+	"github.com/krmfn/krmfn/functions"
 )
 
 func main() {
