@@ -33,6 +33,10 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # Picks the packages that have tests; go test says of each other one that it has none.
 TESTED := {{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}
 
+# The modules that make tidy brings up to date, and its files.
+TIDIED := $(MODULES) tools/lint tools/workflows
+MODULE_FILES := go.work go.work.sum $(foreach m,$(TIDIED),$(m)/go.mod $(m)/go.sum)
+
 # The source of the validation rules that proto/ imports: the release that matches the Go module in proto/go.mod.
 PROTOVALIDATE := github.com/bufbuild/protovalidate@v1.2.2
 
@@ -104,7 +108,9 @@ $(MODULES:%=lint/%): lint/%:
 	cd $* && $(LINTER) run ./...
 
 lint-workspace:
-	go -C tools/lint mod tidy -diff
+	@mkdir -p build && cat $(MODULE_FILES) >build/modules.txt
+	$(MAKE) --no-print-directory tidy
+	@cat $(MODULE_FILES) | diff build/modules.txt - # if they differ, the files are up to date now
 	GOWORK= go build -o /dev/null $(patsubst %,./%/...,$(filter-out tools%,$(MODULES)))
 	GOOS=darwin CGO_ENABLED=0 go -C krmfn build -o /dev/null . # the command is for other machines, too
 
@@ -112,7 +118,6 @@ lint-chart:
 	go -C e2e tool helm lint --strict ../charts/krmfn
 
 lint-workflows:
-	go -C tools/workflows mod tidy -diff
 	go -C tools tool -modfile=$(CURDIR)/tools/workflows/go.mod actionlint
 
 lint-proto: .deps/protovalidate
@@ -168,8 +173,11 @@ fmt: .deps/protovalidate ## Format all code
 	@for m in $(MODULES); do (cd $$m && $(LINTER) fmt) || exit 1; done
 
 tidy: ## Bring the go.mod files up to date, with one version of everything they share
-	GOWORK= go work sync
-	@for m in $(MODULES) tools/lint tools/workflows; do go -C $$m mod tidy || exit 1; done
+	@go -C tools/images run ./cmd/release require --root $(CURDIR) $(TIDIED)
+	@for m in $(TIDIED); do go -C $$m mod tidy || exit 1; done
+	@GOWORK= go work sync # needs complete go.mod files, and leaves more in go.sum files than they need
+	@for m in $(TIDIED); do go -C $$m mod tidy || exit 1; done
+	@GOWORK= go list -m all >/dev/null # completes go.work.sum
 
 clean: ## Delete everything that make has made
 	rm -rf bin build .deps

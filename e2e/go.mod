@@ -9,7 +9,7 @@ require (
 	github.com/krmfn/krmfn/function-runner v0.0.0
 	github.com/krmfn/krmfn/image-warmer v0.0.0
 	github.com/krmfn/krmfn/pod-janitor v0.0.0
-	github.com/krmfn/krmfn/proto v0.0.0
+	github.com/krmfn/krmfn/proto v0.1.0
 	github.com/krmfn/krmfn/task-handler v0.0.0
 	github.com/moby/sys/capability v0.5.0
 	github.com/onsi/ginkgo/v2 v2.34.0
@@ -107,7 +107,7 @@ require (
 	github.com/jmoiron/sqlx v1.4.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/klauspost/compress v1.19.2 // indirect
-	github.com/krmfn/krmfn/services v0.0.0 // indirect
+	github.com/krmfn/krmfn/services v0.1.0 // indirect
 	github.com/lann/builder v0.0.0-20180802200727-47ae307949d0 // indirect
 	github.com/lann/ps v0.0.0-20150810152359-62de8c46ede0 // indirect
 	github.com/lib/pq v1.12.3 // indirect

@@ -6,9 +6,9 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/kptdev/kpt/api v0.0.2
 	github.com/krmfn/krmfn/function-runner v0.0.0
-	github.com/krmfn/krmfn/functions v0.0.0
-	github.com/krmfn/krmfn/proto v0.0.0
-	github.com/krmfn/krmfn/services v0.0.0
+	github.com/krmfn/krmfn/functions v0.1.0
+	github.com/krmfn/krmfn/proto v0.1.0
+	github.com/krmfn/krmfn/services v0.1.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10

@@ -11,9 +11,9 @@ replace (
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/kptdev/kpt/api v0.0.2
-	github.com/krmfn/krmfn/functions v0.0.0
-	github.com/krmfn/krmfn/proto v0.0.0
-	github.com/krmfn/krmfn/services v0.0.0
+	github.com/krmfn/krmfn/functions v0.1.0
+	github.com/krmfn/krmfn/proto v0.1.0
+	github.com/krmfn/krmfn/services v0.1.0
 	github.com/spf13/pflag v1.0.10
 	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.72.0
 	go.opentelemetry.io/otel v1.47.0

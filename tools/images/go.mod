@@ -11,8 +11,8 @@ replace (
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
-	github.com/krmfn/krmfn/functions v0.0.0
-	github.com/krmfn/krmfn/services v0.0.0
+	github.com/krmfn/krmfn/functions v0.1.0
+	github.com/krmfn/krmfn/services v0.1.0
 	github.com/spdx/tools-golang v0.5.7
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d

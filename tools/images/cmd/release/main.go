@@ -9,6 +9,8 @@
 //	release build [flags] -- [NAME=VALUE...] go build FLAG...
 //	release publish [flags]
 //	release provenance [flags]
+//	release require [flags] MODULE...
+//	release tags [flags]
 package main
 
 import (
@@ -19,6 +21,8 @@ import (
 	"os"
 	"os/signal"
 )
+
+const commands = "build, publish, provenance, require and tags"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -33,7 +37,7 @@ func main() {
 // run runs the subcommand that the arguments begin with.
 func run(ctx context.Context, args []string, getenv func(string) string, w io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("no command: it is one of build, publish and provenance")
+		return errors.New("no command: it is one of " + commands)
 	}
 	switch args[0] {
 	case "build":
@@ -42,6 +46,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, w io.Wr
 		return publish(ctx, args[1:], w)
 	case "provenance":
 		return provenance(args[1:], getenv)
+	case "require":
+		return require(args[1:])
+	case "tags":
+		return tags(args[1:], w)
 	}
-	return fmt.Errorf("%q is no command: it is one of build, publish and provenance", args[0])
+	return fmt.Errorf("%q is no command: it is one of %s", args[0], commands)
 }

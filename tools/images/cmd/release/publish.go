@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -40,5 +41,9 @@ func publish(ctx context.Context, args []string, w io.Writer) error {
 	if err != nil || *digests == "" {
 		return err
 	}
-	return os.WriteFile(*digests, []byte(strings.Join(pushed, "\n")+"\n"), 0o644)
+	var lines strings.Builder
+	for _, reference := range pushed {
+		fmt.Fprintln(&lines, reference)
+	}
+	return os.WriteFile(*digests, []byte(lines.String()), 0o644)
 }

@@ -52,6 +52,15 @@ func Read(ctx context.Context, dir, epoch string) (Source, error) {
 	return Source{Revision: revision, Time: time.Unix(unix, 0).UTC()}, nil
 }
 
+// Changed tells whether the commit of a checkout has other files below a path than a tag, which must be there.
+func Changed(ctx context.Context, dir, tag, path string) (bool, error) {
+	_, err := git(ctx, dir, "diff", "--quiet", tag, "HEAD", "--", path)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
+		return true, nil
+	}
+	return false, err
+}
+
 // Copy copies the files of a checkout, but for those that git ignores, to another directory.
 func Copy(ctx context.Context, from, to string) error {
 	list, err := git(ctx, from, "ls-files", "--cached", "--others", "--exclude-standard", "-z")

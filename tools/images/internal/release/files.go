@@ -56,7 +56,7 @@ func (m *maker) finish() error {
 	slices.SortFunc(m.made, func(a, b made) int { return cmp.Compare(a.file, b.file) })
 	var sums bytes.Buffer
 	table := tabwriter.NewWriter(m.Log, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "FILE\tWHAT\tSIZE\tSHA-256\tDIGEST OF IMAGE")
+	fmt.Fprintln(table, "FILE\tWHAT\tSIZE\tSHA-256\tDIGEST OR GO.SUM")
 	for _, f := range m.made {
 		fmt.Fprintf(&sums, "%s  %s\n", f.sum, f.file)
 		fmt.Fprintf(table, "%s\t%s\t%.1f MB\t%s\t%s\n", f.file, f.what, float64(f.size)/1e6, f.sum[:12], f.digest)

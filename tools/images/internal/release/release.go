@@ -79,6 +79,11 @@ func Make(ctx context.Context, o Options) error {
 			return err
 		}
 	}
+	for _, name := range m.release.Modules {
+		if err := m.module(ctx, name); err != nil {
+			return err
+		}
+	}
 	if slices.Contains(m.images, command) {
 		if err := m.archives(ctx); err != nil {
 			return err

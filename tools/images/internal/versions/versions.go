@@ -22,11 +22,13 @@ import (
 // File is the name of the file, in the root of the repository.
 const File = "versions.yaml"
 
-// Versions are those of the chart and of each image, "v1.2.3" or "v1.2.3-rc.1", and of Go, "1.26.8".
+// Versions are those of the chart, of each image and of each Go module that other programs import, "v1.2.3" or
+// "v1.2.3-rc.1", and of Go, "1.26.8". Modules are named by their directories.
 type Versions struct {
-	Chart  string            `yaml:"chart"`
-	Images map[string]string `yaml:"images"`
-	Go     string            `yaml:"go"`
+	Chart   string            `yaml:"chart"`
+	Images  map[string]string `yaml:"images"`
+	Modules map[string]string `yaml:"modules"`
+	Go      string            `yaml:"go"`
 }
 
 // Read reads a file. Unknown, missing and repeated keys are errors, and so is anything that is no complete version.
@@ -63,6 +65,15 @@ func parse(data []byte) (Versions, error) {
 			return Versions{}, err
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(v.Modules)) {
+		if err := check("modules: "+name, v.Modules[name]); err != nil {
+			return Versions{}, err
+		}
+		// One tag in git releases both.
+		if image, found := v.Images[name]; found && image != v.Modules[name] {
+			return Versions{}, fmt.Errorf("modules: %s: %s, but the image of that name has %s: give both the same", name, v.Modules[name], image)
+		}
+	}
 	if !goversion.IsValid("go"+v.Go) || strings.Count(v.Go, ".") != 2 {
 		return Versions{}, fmt.Errorf("go: %q is no release of Go: write it as 1.26.8", v.Go)
 	}
@@ -85,4 +96,60 @@ func (v Versions) Differing() map[string]string {
 	differing := maps.Clone(v.Images)
 	maps.DeleteFunc(differing, func(_, version string) bool { return version == v.Chart })
 	return differing
+}
+
+// Release is what one tag in git releases.
+type Release struct {
+	// Tag is the tag in git.
+	Tag string
+	// Chart tells whether the chart is part of it.
+	Chart bool
+	// Images and Modules are those that are part of it, sorted.
+	Images, Modules []string
+}
+
+// Release says what a tag releases: vX.Y.Z the chart and the images and Go modules of its version, NAME/vX.Y.Z the image and
+// the Go module of that name. The empty tag stands for that of the chart's version. A tag of a version that the file does not
+// have is an error.
+func (v Versions) Release(tag string) (Release, error) {
+	if tag == "" {
+		tag = v.Chart
+	}
+	name, version, single := strings.Cut(tag, "/")
+	if !single {
+		if tag != v.Chart {
+			return Release{}, fmt.Errorf("tag %s: %s has %s for the chart: change it before you tag", tag, File, v.Chart)
+		}
+		return Release{Tag: tag, Chart: true, Images: named(v.Images, tag), Modules: named(v.Modules, tag)}, nil
+	}
+	// An image and a module of one name have one version.
+	all := maps.Clone(v.Images)
+	maps.Copy(all, v.Modules)
+	switch has := all[name]; has {
+	case version:
+	case "":
+		names := strings.Join(slices.Sorted(maps.Keys(all)), ", ")
+		return Release{}, fmt.Errorf("tag %s: there is no image or Go module %s: it is one of %s", tag, name, names)
+	default:
+		return Release{}, fmt.Errorf("tag %s: %s has %s for %s: change it before you tag", tag, File, has, name)
+	}
+	r := Release{Tag: tag}
+	if _, found := v.Images[name]; found {
+		r.Images = []string{name}
+	}
+	if _, found := v.Modules[name]; found {
+		r.Modules = []string{name}
+	}
+	return r, nil
+}
+
+// named are the names of what has a version, sorted.
+func named(all map[string]string, version string) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if all[name] == version {
+			names = append(names, name)
+		}
+	}
+	return names
 }

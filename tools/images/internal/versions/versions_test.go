@@ -80,6 +80,8 @@ func TestRefused(t *testing.T) {
 		"list for a map":    {"chart: v0.1.0\nimages: [a]\n", "cannot unmarshal"},
 		"no Go":             {"chart: v0.1.0\nimages: {a: v0.1.0}\n", `go: "" is no release`},
 		"Go of two numbers": {"chart: v0.1.0\nimages: {a: v0.1.0}\ngo: 1.26\n", `go: "1.26" is no release`},
+		"module without v":  {"chart: v0.1.0\nimages: {a: v0.1.0}\nmodules: {b: 0.1.0}\n", `modules: b: "0.1.0" is no version`},
+		"two of one name":   {"chart: v0.1.0\nimages: {a: v0.1.0}\nmodules: {a: v0.2.0}\n", "modules: a: v0.2.0, but the image of that name has v0.1.0"},
 		"version is absent": {"chart: v0.1.0\nimages: {a: }\n", `images: a: "" is no version`},
 	}
 	for name, test := range tests {
@@ -101,8 +103,12 @@ func TestRefused(t *testing.T) {
 func TestRelease(t *testing.T) {
 	t.Parallel()
 
-	v := versions.Versions{Chart: "v0.2.0", Images: map[string]string{"a": "v0.2.0", "b": "v0.1.1", "c": "v0.2.0"}}
-	all := versions.Release{Tag: "v0.2.0", Chart: true, Images: []string{"a", "c"}}
+	v := versions.Versions{
+		Chart:   "v0.2.0",
+		Images:  map[string]string{"a": "v0.2.0", "b": "v0.1.1", "c": "v0.2.0"},
+		Modules: map[string]string{"b": "v0.1.1", "e": "v0.2.0", "f": "v0.1.0"},
+	}
+	all := versions.Release{Tag: "v0.2.0", Chart: true, Images: []string{"a", "c"}, Modules: []string{"e"}}
 	tests := map[string]struct {
 		tag  string
 		want versions.Release
@@ -110,11 +116,12 @@ func TestRelease(t *testing.T) {
 	}{
 		"no tag":              {tag: "", want: all},
 		"chart":               {tag: "v0.2.0", want: all},
-		"image":               {tag: "b/v0.1.1", want: versions.Release{Tag: "b/v0.1.1", Images: []string{"b"}}},
+		"image and module":    {tag: "b/v0.1.1", want: versions.Release{Tag: "b/v0.1.1", Images: []string{"b"}, Modules: []string{"b"}}},
+		"module":              {tag: "f/v0.1.0", want: versions.Release{Tag: "f/v0.1.0", Modules: []string{"f"}}},
 		"image like chart":    {tag: "a/v0.2.0", want: versions.Release{Tag: "a/v0.2.0", Images: []string{"a"}}},
 		"other chart version": {tag: "v0.3.0", err: "has v0.2.0 for the chart"},
-		"other image version": {tag: "b/v0.2.0", err: "has v0.1.1 for that image"},
-		"unknown image":       {tag: "d/v0.2.0", err: "no image d: it is one of a, b, c"},
+		"other image version": {tag: "b/v0.2.0", err: "has v0.1.1 for b"},
+		"unknown image":       {tag: "d/v0.2.0", err: "no image or Go module d: it is one of a, b, c, e, f"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
