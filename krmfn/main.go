@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/krmfn/krmfn/krmfn/internal/command"
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
+	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/krmfn/internal/embedded"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
 )
@@ -45,14 +47,14 @@ func run() int {
 	executable, err := os.Executable()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "krmfn: find the program's own file: %v\n", err)
-		return command.ExitFailed
+		return failure.Failed
 	}
-	return command.Program{
+	return command.Run(ctx, program.Program{
 		Executable: executable,
 		Args:       os.Args[1:],
 		Environ:    os.Environ(),
 		In:         os.Stdin,
 		Out:        terminal.NewStream(os.Stdout, os.Getenv("TERM")),
 		Err:        terminal.NewStream(os.Stderr, os.Getenv("TERM")),
-	}.Run(ctx)
+	})
 }

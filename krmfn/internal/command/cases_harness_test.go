@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/krmfn/krmfn/krmfn/internal/command"
+	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
 )
 
@@ -21,10 +22,10 @@ func runProgram() int {
 	if err != nil {
 		panic(err)
 	}
-	return command.Program{
+	return command.Run(context.Background(), program.Program{
 		Executable: executable, Args: os.Args[1:], Environ: os.Environ(), In: os.Stdin,
 		Out: terminal.Stream{Writer: os.Stdout}, Err: terminal.Stream{Writer: os.Stderr},
-	}.Run(context.Background())
+	})
 }
 
 // args are those of the call.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/krmfn/krmfn/krmfn/internal/command"
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/report"
 )
 
@@ -64,7 +64,7 @@ func TestEvalOutput(t *testing.T) {
 	got := invocation{args: []string{"eval", "-i", "set-labels", "-", "--", "app=web"}, stdin: listInput}.run(t.Context(), t).ok(t)
 	golden(t, "eval.txt", timeless(got.out+"stderr:\n"+got.err))
 	failed := invocation{args: []string{"eval", "-i", "set-labels", "-"}, stdin: listInput}.run(t.Context(), t)
-	if failed.code != command.ExitFailed || failed.out != "" {
+	if failed.code != failure.Failed || failed.out != "" {
 		t.Errorf("got exit code %d and %q", failed.code, failed.out)
 	}
 	golden(t, "eval-fail.txt", timeless(failed.err))
@@ -76,7 +76,7 @@ func TestEvalFiles(t *testing.T) {
 	before := snapshot(t, dir)
 	args := []string{"eval", "--builtin", "--image", "kubeconform", filepath.Join(dir, "web.yaml"), filepath.Join(dir, "net/service.yaml")}
 	got := krmfn(t, args...)
-	if got.code != command.ExitFailed {
+	if got.code != failure.Failed {
 		t.Errorf("exit code %d", got.code)
 	}
 	contains(t, got.err, "[error] v1/Service/web spec.type: got number")
@@ -175,7 +175,7 @@ func TestEvalUsage(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			got := invocation{args: append([]string{"eval", "--builtin"}, tc.args...), stdin: tc.stdin}.run(t.Context(), t)
-			if got.code != command.ExitFailed {
+			if got.code != failure.Failed {
 				t.Errorf("exit code %d", got.code)
 			}
 			contains(t, got.err, want)
@@ -196,7 +196,7 @@ func TestEvalBadInput(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			got := invocation{args: []string{"eval", "--builtin", "-i=set-labels", "-", "--", "a=b"}, stdin: stdin}.run(t.Context(), t)
-			if got.code != command.ExitFailed {
+			if got.code != failure.Failed {
 				t.Errorf("exit code %d", got.code)
 			}
 			contains(t, got.err, want)

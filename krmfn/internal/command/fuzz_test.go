@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmfn/krmfn/krmfn/internal/command"
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 )
 
 // Whatever comes in on the standard input or as values, the answer is an output or one line about what is wrong with it.
@@ -27,8 +27,8 @@ func FuzzEval(f *testing.F) {
 		}
 		got := invocation{args: append(args, "--", value), stdin: stdin}.run(t.Context(), t)
 		switch got.code {
-		case command.ExitOK:
-		case command.ExitFailed:
+		case failure.OK:
+		case failure.Failed:
 			if !strings.Contains(got.err, "error: ") && !strings.Contains(got.err, "[FAIL]") {
 				t.Errorf("nothing says what is wrong: %q", got.err)
 			}

@@ -22,6 +22,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/krmfn/krmfn/krmfn/internal/command"
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
+	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/krmfn/internal/embedded"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
 )
@@ -61,14 +63,14 @@ func (i invocation) run(ctx context.Context, t *testing.T) outcome {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	p := command.Program{
+	p := program.Program{
 		Executable: executable, Args: i.args, Environ: append([]string{"PATH=" + os.Getenv("PATH")}, i.environ...), In: strings.NewReader(i.stdin),
 		Out: terminal.Stream{Writer: &stdout}, Err: terminal.Stream{Writer: &stderr},
 	}
 	if i.width > 0 {
 		p.Out.Width, p.Err.Width = func() int { return i.width }, func() int { return i.width }
 	}
-	code := p.Run(ctx)
+	code := command.Run(ctx, p)
 	return outcome{code, stdout.String(), stderr.String()}
 }
 
@@ -81,7 +83,7 @@ func krmfn(t *testing.T, args ...string) outcome {
 // ok fails the test unless a call succeeded.
 func (o outcome) ok(t *testing.T) outcome {
 	t.Helper()
-	if o.code != command.ExitOK {
+	if o.code != failure.OK {
 		t.Fatalf("exit code %d, standard error:\n%s", o.code, o.err)
 	}
 	return o

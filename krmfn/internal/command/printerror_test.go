@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmfn/krmfn/krmfn/internal/command"
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 )
 
 // The levels of a render are shown only where they are asked for.
@@ -24,7 +24,7 @@ func TestStackTrace(t *testing.T) {
 	} {
 		i.args = append([]string{"render", dir, "--builtin"}, i.args...)
 		got := i.run(t.Context(), t)
-		if got.code != command.ExitFailed || strings.Contains(got.err, levels) != (name != "neither") {
+		if got.code != failure.Failed || strings.Contains(got.err, levels) != (name != "neither") {
 			t.Errorf("%s: exit code %d, and\n%s", name, got.code, got.err)
 		}
 	}

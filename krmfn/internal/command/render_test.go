@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/krmfn/krmfn/krmfn/internal/command"
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/report"
 )
 
@@ -67,16 +67,16 @@ func TestRenderOutput(t *testing.T) {
 		"plain.txt":        {},
 		"live.txt":         {width: 120},
 		"live-mono.txt":    {width: 120, args: []string{"--color=never", "--builtin"}},
-		"fail.txt":         {changed: map[string]string{"web.yaml": strings.Replace(deployment, "containerPort", "x", 1) + "    bogus: [\n"}, code: command.ExitFailed},
-		"invalid.txt":      {changed: map[string]string{"net/service.yaml": service + "  type: 5\n"}, code: command.ExitFailed},
-		"invalid-live.txt": {changed: map[string]string{"net/service.yaml": service + "  type: 5\n"}, width: 120, code: command.ExitFailed},
-		"quiet.txt":        {changed: map[string]string{"net/service.yaml": service + "  type: 5\n"}, args: []string{"-q", "--builtin"}, code: command.ExitFailed},
+		"fail.txt":         {changed: map[string]string{"web.yaml": strings.Replace(deployment, "containerPort", "x", 1) + "    bogus: [\n"}, code: failure.Failed},
+		"invalid.txt":      {changed: map[string]string{"net/service.yaml": service + "  type: 5\n"}, code: failure.Failed},
+		"invalid-live.txt": {changed: map[string]string{"net/service.yaml": service + "  type: 5\n"}, width: 120, code: failure.Failed},
+		"quiet.txt":        {changed: map[string]string{"net/service.yaml": service + "  type: 5\n"}, args: []string{"-q", "--builtin"}, code: failure.Failed},
 		"dry-run.txt":      {args: []string{"--dry-run", "--builtin"}},
-		"unknown.txt":      {changed: map[string]string{"Kptfile": strings.ReplaceAll(kptfile, "set-labels", "set-nothing")}, code: command.ExitFailed},
-		"strict.txt":       {changed: map[string]string{"Kptfile": strings.ReplaceAll(kptfile, "set-labels:v0.2", "set-labels:v9")}, args: []string{"--strict-versions"}, code: command.ExitFailed},
-		"kptfile.txt":      {changed: map[string]string{"Kptfile": kptfile + "bogus: true\n"}, code: command.ExitFailed},
+		"unknown.txt":      {changed: map[string]string{"Kptfile": strings.ReplaceAll(kptfile, "set-labels", "set-nothing")}, code: failure.Failed},
+		"strict.txt":       {changed: map[string]string{"Kptfile": strings.ReplaceAll(kptfile, "set-labels:v0.2", "set-labels:v9")}, args: []string{"--strict-versions"}, code: failure.Failed},
+		"kptfile.txt":      {changed: map[string]string{"Kptfile": kptfile + "bogus: true\n"}, code: failure.Failed},
 		"exec.txt":         {changed: map[string]string{"Kptfile": kptfile + "    - exec: sh -c 'cat; echo hello >&2'\n"}, args: []string{"--allow-exec", "--builtin"}},
-		"exec-banned.txt":  {changed: map[string]string{"Kptfile": kptfile + "    - exec: sh -c 'cat; echo hello >&2'\n"}, args: []string{"--builtin"}, code: command.ExitFailed},
+		"exec-banned.txt":  {changed: map[string]string{"Kptfile": kptfile + "    - exec: sh -c 'cat; echo hello >&2'\n"}, args: []string{"--builtin"}, code: failure.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +86,7 @@ func TestRenderOutput(t *testing.T) {
 			if got.code != tc.code {
 				t.Errorf("exit code %d, want %d", got.code, tc.code)
 			}
-			if tc.code != command.ExitOK || name == "dry-run.txt" {
+			if tc.code != failure.OK || name == "dry-run.txt" {
 				unchanged(t, dir, before, "Kptfile")
 			}
 			golden(t, name, strings.ReplaceAll(timeless("stdout:\n"+got.out+"stderr:\n"+got.err), dir, "DIR"))
@@ -126,14 +126,14 @@ func TestRenderElsewhere(t *testing.T) {
 	unchanged(t, dir, before)
 
 	again := krmfn(t, "render", dir, "-o", target)
-	if again.code != command.ExitFailed || !strings.Contains(again.err, "already exists, please delete the directory and retry") {
+	if again.code != failure.Failed || !strings.Contains(again.err, "already exists, please delete the directory and retry") {
 		t.Errorf("got %+v", again)
 	}
 	invalid := newPackage(t, map[string]string{"net/service.yaml": service + "  type: 5\n"})
 	other := filepath.Join(t.TempDir(), "other")
 	for _, output := range []string{"stdout", "unwrap", other} {
 		failed := krmfn(t, "render", invalid, "--builtin", "-o", output)
-		if failed.code != command.ExitFailed || failed.out != "" {
+		if failed.code != failure.Failed || failed.out != "" {
 			t.Errorf("%s: got %d and %q", output, failed.code, failed.out)
 		}
 	}
@@ -155,8 +155,8 @@ func TestRenderJSON(t *testing.T) {
 		"in place":  {service: service, args: []string{"-o", "json"}, changed: []string{"Kptfile", "net/service.yaml", "web.yaml"}, written: true},
 		"as format": {service: service, args: []string{"--format=json", "-o", filepath.Join(t.TempDir(), "x")}, changed: []string{"net/service.yaml", "web.yaml"}, written: true},
 		"dry run":   {service: service, args: []string{"-o=json", "--dry-run"}, changed: []string{"Kptfile", "net/service.yaml", "web.yaml"}},
-		"failure":   {service: service + "  type: 5\n", args: []string{"-o=json"}, code: command.ExitFailed, changed: []string{"Kptfile"}, written: true, errText: "fn.render: pkg "},
-		"no runner": {service: service, args: []string{"-o=json", "--runner=127.0.0.1:1"}, code: command.ExitRunner, changed: []string{}, errText: "127.0.0.1:1 cannot be used"},
+		"failure":   {service: service + "  type: 5\n", args: []string{"-o=json"}, code: failure.Failed, changed: []string{"Kptfile"}, written: true, errText: "fn.render: pkg "},
+		"no runner": {service: service, args: []string{"-o=json", "--runner=127.0.0.1:1"}, code: failure.RunnerFailed, changed: []string{}, errText: "127.0.0.1:1 cannot be used"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,7 +179,7 @@ func TestRenderJSON(t *testing.T) {
 			if diff := cmp.Diff(tc.changed, files); diff != "" {
 				t.Errorf("changed files (-want +got):\n%s", diff)
 			}
-			if tc.code == command.ExitRunner {
+			if tc.code == failure.RunnerFailed {
 				return
 			}
 			if len(doc.Functions) != 3 || doc.Functions[0].Evaluator != "exec" || doc.Functions[0].Duration <= 0 ||
@@ -206,7 +206,7 @@ func TestResultsDir(t *testing.T) {
 		})
 	}
 	blocked := krmfn(t, "render", newPackage(t, nil), "--results-dir", "/dev/null/x")
-	if blocked.code != command.ExitFailed {
+	if blocked.code != failure.Failed {
 		t.Errorf("exit code %d for a directory that cannot be made", blocked.code)
 	}
 }
@@ -225,7 +225,7 @@ func TestImagePrefix(t *testing.T) {
 			contains(t, i.run(t.Context(), t).ok(t).err, `[PASS] "mirror.io/fns/set-labels:v0.2" in `)
 		})
 	}
-	if got := krmfn(t, "render", "--image-prefix=https://x", newPackage(t, short)); got.code != command.ExitFailed {
+	if got := krmfn(t, "render", "--image-prefix=https://x", newPackage(t, short)); got.code != failure.Failed {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
-	"github.com/krmfn/krmfn/krmfn/internal/command"
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/embedded"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
@@ -54,7 +54,7 @@ func TestPorchRunner(t *testing.T) {
 	unchanged(t, dir, before, "Kptfile")
 
 	list := krmfn(t, "functions", "--runner", address)
-	if list.code != command.ExitRunner {
+	if list.code != failure.RunnerFailed {
 		t.Errorf("exit code %d", list.code)
 	}
 	contains(t, list.err, "speaks only Porch's contract, which has no list of functions")
@@ -69,13 +69,13 @@ func TestRunnerErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		"a function failed": {status.Error(codes.Internal, "Failed to execute function: exit status 1 (no)"), command.ExitFailed, "exit status 1 (no)"},
-		"not found":         {status.Error(codes.NotFound, "no"), command.ExitFailed, "not found: see `krmfn functions`"},
-		"going away":        {status.Error(codes.Unavailable, "draining"), command.ExitRunner, "draining"},
-		"busy":              {status.Error(codes.ResourceExhausted, "no room"), command.ExitRunner, "no room"},
-		"too large":         {status.Error(codes.ResourceExhausted, "grpc: received message larger than max (7 vs. 6)"), command.ExitRunner, "raise --max-request-body-size"},
-		"late":              {status.Error(codes.DeadlineExceeded, "too late"), command.ExitFailed, "too late"},
-		"refused":           {status.Error(codes.PermissionDenied, "not you"), command.ExitRunner, "not you"},
+		"a function failed": {status.Error(codes.Internal, "Failed to execute function: exit status 1 (no)"), failure.Failed, "exit status 1 (no)"},
+		"not found":         {status.Error(codes.NotFound, "no"), failure.Failed, "not found: see `krmfn functions`"},
+		"going away":        {status.Error(codes.Unavailable, "draining"), failure.RunnerFailed, "draining"},
+		"busy":              {status.Error(codes.ResourceExhausted, "no room"), failure.RunnerFailed, "no room"},
+		"too large":         {status.Error(codes.ResourceExhausted, "grpc: received message larger than max (7 vs. 6)"), failure.RunnerFailed, "raise --max-request-body-size"},
+		"late":              {status.Error(codes.DeadlineExceeded, "too late"), failure.Failed, "too late"},
+		"refused":           {status.Error(codes.PermissionDenied, "not you"), failure.RunnerFailed, "not you"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,7 +99,7 @@ func TestRunnerCannotBeUsed(t *testing.T) {
 	for address, want := range map[string]string{"127.0.0.1:1": "connection refused", down: "does not serve calls"} {
 		for _, args := range [][]string{{"render", dir}, {"functions"}, {"version"}, {"version", "-o", "json"}} {
 			got := krmfn(t, append(args, "--runner", address)...)
-			if got.code != command.ExitRunner {
+			if got.code != failure.RunnerFailed {
 				t.Errorf("%v: exit code %d", args, got.code)
 			}
 			contains(t, got.err, "error: the function runner at "+address+" cannot be used: ", want, "leave out --runner")
@@ -168,7 +168,7 @@ func TestInterrupted(t *testing.T) {
 				cancel()
 			}()
 			got := invocation{args: append(args, dir, "--runner", h.serve(t))}.run(ctx, t)
-			if got.code != command.ExitInterrupted || got.out != "" {
+			if got.code != failure.Interrupted || got.out != "" {
 				t.Errorf("got exit code %d and %q", got.code, got.out)
 			}
 			if !strings.HasSuffix(got.err, "error: interrupted: nothing was written\n") {
@@ -198,7 +198,7 @@ func TestInterruptedEmbedded(t *testing.T) {
 		}
 	}()
 	got := invocation{args: []string{"render", dir, "--allow-exec"}}.run(ctx, t)
-	if got.code != command.ExitInterrupted {
+	if got.code != failure.Interrupted {
 		t.Errorf("exit code %d:\n%s", got.code, got.err)
 	}
 	unchanged(t, dir, before)
@@ -215,7 +215,7 @@ func TestTimeout(t *testing.T) {
 	dir := newPackage(t, nil)
 	before := snapshot(t, dir)
 	got := krmfn(t, "render", dir, "--runner", h.serve(t), "--timeout=100ms")
-	if got.code != command.ExitFailed {
+	if got.code != failure.Failed {
 		t.Errorf("exit code %d", got.code)
 	}
 	contains(t, got.err, "Error: the time is up after 100ms: raise --timeout \n")
@@ -230,7 +230,7 @@ func TestLargePackage(t *testing.T) {
 	small := []string{"render", dir, "--max-request-body-size=100000"}
 	krmfn(t, small...).ok(t)
 	got := krmfn(t, append(small, "--max-resource-list-size=150000")...)
-	if got.code != command.ExitRunner {
+	if got.code != failure.RunnerFailed {
 		t.Errorf("exit code %d", got.code)
 	}
 	contains(t, got.err, "raise --max-resource-list-size")
@@ -300,7 +300,7 @@ func TestUsage(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			got := krmfn(t, args...)
-			if got.code != command.ExitFailed || got.out != "" {
+			if got.code != failure.Failed || got.out != "" {
 				t.Errorf("got exit code %d and %q", got.code, got.out)
 			}
 			contains(t, got.err, want)
@@ -324,7 +324,7 @@ func TestNotAPackage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	got := krmfn(t, "render", dir, "--builtin")
-	if got.code != command.ExitFailed {
+	if got.code != failure.Failed {
 		t.Errorf("exit code %d", got.code)
 	}
 	contains(t, got.err, "Error: No Kptfile found at \""+dir+"\". \n")

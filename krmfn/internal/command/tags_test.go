@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmfn/krmfn/krmfn/internal/command"
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 )
 
 // tagRegistry serves the tags of fn/set-labels and returns its address, with what is asked for.
@@ -45,7 +45,7 @@ func TestRenderConstraint(t *testing.T) {
 	contains(t, after, "      tag: '~0.2'\n", "image: "+address+"/fn/set-labels:v0.2.77\n")
 	contains(t, got.err, address+"/fn/set-labels:v0.2.77")
 	got, _ = render(t, "~9.9")
-	if got.code != command.ExitFailed {
+	if got.code != failure.Failed {
 		t.Errorf("exit code %d", got.code)
 	}
 	contains(t, got.err, `no tag could be found matching the version constraint "~9.9"`, "v0.3.0")
@@ -56,7 +56,7 @@ func TestRenderConstraint(t *testing.T) {
 	got.ok(t)
 	contains(t, after, "      tag: '>=0.1'\n", "image: "+address+"/fn/set-labels:v0.")
 	got, _ = render(t, "~9.9")
-	if got.code != command.ExitFailed {
+	if got.code != failure.Failed {
 		t.Errorf("exit code %d", got.code)
 	}
 	contains(t, got.err, "`function.tag` \"~9.9\" of image \""+address+"/fn/set-labels\" is a version constraint, and the tags cannot be listed", "connection refused")

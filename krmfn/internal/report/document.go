@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report tells how a render went when it is over: in a table for people, and in a JSON document for programs.
+// Package report tells how a render went when it is over: in a table and in diffs for people, and in a JSON document for programs.
 package report
 
 import (
@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/krmfn/krmfn/krmfn/internal/diff"
 	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
@@ -54,7 +53,7 @@ func NewDocument(r renderstatus.Report, changes []packages.Change, diffs bool) D
 	for _, c := range changes {
 		file := ChangedFile{Path: c.Path, Change: kindOf(c)}
 		if diffs {
-			file.Diff = diff.Unified(c)
+			file.Diff = Diff(c)
 		}
 		doc.ChangedFiles = append(doc.ChangedFiles, file)
 	}

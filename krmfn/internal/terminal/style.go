@@ -74,6 +74,26 @@ func Safe(text string) string {
 	}, text)
 }
 
+// OneLine makes text of several lines one, without control characters. A line that does not end in a colon or a full stop
+// is set apart from the next by a comma.
+func OneLine(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "":
+			continue
+		case b.Len() == 0:
+		case strings.HasSuffix(b.String(), ":"), strings.HasSuffix(b.String(), "."):
+			b.WriteString(" ")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(line)
+	}
+	return Safe(b.String())
+}
+
 // Fit cuts text to a number of columns, and marks that it did. Text must have no colours.
 func Fit(text string, columns int) string {
 	if utf8.RuneCountInString(text) <= columns {

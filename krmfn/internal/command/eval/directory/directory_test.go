@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package evaldir_test
+package directory_test
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/krmfn/internal/evaldir"
+	"github.com/krmfn/krmfn/krmfn/internal/command/eval/directory"
 	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/services/render/resource"
 )
@@ -20,13 +20,13 @@ func cm(name string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n"
 }
 
-func read(t *testing.T, files map[string]string) *evaldir.Directory {
+func read(t *testing.T, files map[string]string) *directory.Directory {
 	t.Helper()
 	dir, err := packages.NewMemory(files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := evaldir.Read(dir)
+	d, err := directory.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestReadFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := evaldir.Read(dir); err == nil || !strings.Contains(err.Error(), "/sub/Kptfile: MalformedYAMLError: yaml: ") {
+	if _, err := directory.Read(dir); err == nil || !strings.Contains(err.Error(), "/sub/Kptfile: MalformedYAMLError: yaml: ") {
 		t.Errorf("got error %v", err)
 	}
 }

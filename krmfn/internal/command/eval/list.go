@@ -1,10 +1,12 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package eval
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +17,46 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
+	"github.com/krmfn/krmfn/krmfn/internal/command/output"
+	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/services/render/resource"
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
+
+// evalList evaluates a function over resources from files or the standard input. Its output goes to the standard output,
+// unless --output names another place.
+func (c *command) evalList(ctx context.Context, inputs []string, config *functionConfig) error {
+	resources, node, err := c.readList(inputs, config)
+	if err != nil {
+		return err
+	}
+	w := c.evaluate(ctx, node, resources)
+	if w.Err == nil {
+		w.Err = placeInEmpty(&w)
+	}
+	out := output.Output{Flags: *c.output, Program: c.Program}
+	out.Target = cmp.Or(out.Target, output.Stdout)
+	return out.Finish(ctx, w)
+}
+
+// placeInEmpty gives all resources a place in a directory that is still empty.
+func placeInEmpty(w *output.Work) error {
+	for _, r := range w.Resources {
+		if err := resource.SetDefaultPath(r); err != nil {
+			return err
+		}
+	}
+	empty, err := packages.NewMemory(nil)
+	if err != nil {
+		return err
+	}
+	if w.Tree, err = packages.Open(empty); err != nil {
+		return err
+	}
+	w.Output, err = w.Tree.Output(w.Resources)
+	return err
+}
 
 // readList returns the resources of all inputs, and the functionConfig for them.
 func (c *command) readList(inputs []string, config *functionConfig) (resources []*yaml.RNode, node *yaml.RNode, err error) {
@@ -43,7 +82,7 @@ func (c *command) readInput(name string) (nodes []*yaml.RNode, config *yaml.RNod
 	}
 	content, err := read()
 	if err != nil {
-		return nil, nil, &usageError{err}
+		return nil, nil, failure.Usage(err)
 	}
 	reader := &kio.ByteReader{Reader: bytes.NewReader(content), OmitReaderAnnotations: true}
 	nodes, err = reader.Read()
@@ -57,7 +96,7 @@ func (c *command) readInput(name string) (nodes []*yaml.RNode, config *yaml.RNod
 		return nil, nil, fmt.Errorf("%s: %w", title, err)
 	}
 	if len(nodes) == 0 && reader.WrappingKind == "" {
-		return nil, nil, &usageError{fmt.Errorf("there are no resources in %s", title)}
+		return nil, nil, failure.Usage(fmt.Errorf("there are no resources in %s", title))
 	}
 	if reader.FunctionConfig != nil && !yamlnode.Finite(reader.FunctionConfig.YNode()) {
 		return nil, nil, fmt.Errorf("%s: the functionConfig has an anchor that contains itself", title)

@@ -1,19 +1,23 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+// Package eval is the command krmfn eval.
+package eval
 
 import (
 	"context"
 	"errors"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/functions"
-	"github.com/krmfn/krmfn/krmfn/internal/evaldir"
+	"github.com/krmfn/krmfn/krmfn/internal/command/eval/directory"
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
+	"github.com/krmfn/krmfn/krmfn/internal/command/output"
+	"github.com/krmfn/krmfn/krmfn/internal/command/program"
+	"github.com/krmfn/krmfn/krmfn/internal/command/runner"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
@@ -21,7 +25,14 @@ import (
 // stdin is the argument that stands for the standard input.
 const stdin = "-"
 
-func (c *command) eval() *cobra.Command {
+// command is a call of krmfn eval.
+type command struct {
+	*program.Program
+	*flags
+}
+
+// Command returns the command, for a program.
+func Command(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval {--image IMAGE | --exec COMMAND} [DIR | - | FILE...] [-- [KIND] KEY=VALUE...]",
 		Short: "Evaluate one function over a directory, files, or a ResourceList",
@@ -35,22 +46,22 @@ ResourceList, goes to the standard output.
 Behind -- are the values of a ConfigMap for the function, or of another KIND that
 is written in front of them.
 
-` + exitHelp,
+` + failure.Help,
 		Example: `  krmfn eval --image set-labels my-package -- env=test
   krmfn eval --image set-namespace:v0.4 --match-kind Deployment --fn-config config.yaml
   krmfn eval --image set-labels:v0.2 --save --type mutator my-package -- env=test
   krmfn eval --image kubeconform - -o unwrap < resources.yaml`,
 	}
-	f := c.addEvalFlags(cmd.Flags())
+	c := &command{p, addFlags(p, cmd.Flags())}
 	if err := cmd.RegisterFlagCompletionFunc("image", completeImage); err != nil {
-		panic(err) // only for a flag that there is not
+		panic(err) // only for a flag that does not exist
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		inputs, values := args, []string(nil)
 		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 			inputs, values = args[:dash], args[dash:]
 		}
-		return c.runEval(cmd.Context(), f, inputs, values)
+		return c.run(cmd.Context(), inputs, values)
 	}
 	return cmd
 }
@@ -64,28 +75,28 @@ func completeImage(*cobra.Command, []string, string) ([]cobra.Completion, cobra.
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (c *command) runEval(ctx context.Context, f *evalFlags, inputs, values []string) error {
-	if err := f.validate(inputs, values); err != nil {
+func (c *command) run(ctx context.Context, inputs, values []string) error {
+	if err := c.validate(inputs, values); err != nil {
 		return err
 	}
-	config, err := readConfig(f.fnConfig, values)
+	config, err := readConfig(c.fnConfig, values)
 	if err != nil {
-		return &usageError{err}
+		return failure.Usage(err)
 	}
-	c.warn(f.ineffective())
+	c.Warn(c.ineffective())
 	if len(inputs) == 0 {
 		inputs = []string{"."}
 	}
 	if inputs[0] != stdin && !isFile(inputs[0]) {
-		return c.evalDir(ctx, f, inputs[0], config)
+		return c.evalDir(ctx, inputs[0], config)
 	}
 	switch {
-	case f.output.dryRun:
-		return &usageError{errors.New("--dry-run is about changes in place: name a directory, or leave it out")}
-	case f.save:
-		return &usageError{errors.New("--save is about the Kptfile of a directory: name one, or leave it out")}
+	case c.output.DryRun:
+		return failure.Usage(errors.New("--dry-run is about changes in place: name a directory, or leave it out"))
+	case c.save:
+		return failure.Usage(errors.New("--save is about the Kptfile of a directory: name one, or leave it out"))
 	}
-	return c.evalList(ctx, f, inputs, config)
+	return c.evalList(ctx, inputs, config)
 }
 
 func isFile(name string) bool {
@@ -93,62 +104,59 @@ func isFile(name string) bool {
 	return err == nil && !info.IsDir()
 }
 
-func allFiles(names []string) bool {
-	return !slices.ContainsFunc(names, func(name string) bool { return !isFile(name) })
-}
-
 // evalDir evaluates a function over a directory.
-func (c *command) evalDir(ctx context.Context, f *evalFlags, name string, config *functionConfig) (err error) {
-	dir, err := c.openDir(name)
+func (c *command) evalDir(ctx context.Context, name string, config *functionConfig) (err error) {
+	dir, err := output.OpenDir(c.Program, name)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	configFile, inside := config.inside(dir.Location())
-	if f.save && config.file != "" && !inside {
-		return &usageError{notUnder(dir.Location())}
+	if c.save && config.file != "" && !inside {
+		return failure.Usage(notUnder(dir.Location()))
 	}
-	d, err := evaldir.Read(dir)
+	d, err := directory.Read(dir)
 	if err != nil {
 		return err
 	}
 	var own []*yaml.RNode
 	if inside {
-		// The function is not to change its own configuration.
+		// The function must not change its own configuration.
 		own = d.Without(configFile)
 	}
-	w := c.evaluating(ctx, f, config.node, d.Resources)
-	if w.err == nil {
+	w := c.evaluate(ctx, config.node, d.Resources)
+	if w.Err == nil {
 		w.Tree, w.Resources = d.Tree, append(w.Resources, own...)
-		w.Output, w.err = d.Output(w.Resources)
+		w.Output, w.Err = d.Output(w.Resources)
 	}
-	if err := c.finish(ctx, dir, w, f.output); err != nil || !f.save {
+	out := output.Output{Flags: *c.output, Program: c.Program, Dir: dir}
+	if err := out.Finish(ctx, w); err != nil || !c.save {
 		return err
 	}
-	return c.saveFunction(dir, f, config)
+	return c.saveFunction(dir, config)
 }
 
-// evaluating evaluates a function over resources within the time that it may take.
-func (c *command) evaluating(ctx context.Context, f *evalFlags, config *yaml.RNode, resources []*yaml.RNode) (w work) {
-	ctx, cancel := f.runner.limit(ctx)
+// evaluate evaluates a function over resources within the time that it may take.
+func (c *command) evaluate(ctx context.Context, config *yaml.RNode, resources []*yaml.RNode) (w output.Work) {
+	ctx, cancel := c.runner.Limit(ctx)
 	defer cancel()
-	tags, done := f.runner.tags()
+	tags, done := c.runner.Tags()
 	defer done()
-	options := render.Options{ImagePrefix: f.runner.imagePrefix, Tags: tags, Observe: c.display()}
-	if f.image == "" {
-		evaluator, done := c.commandLines(f.runner.maxListSize)
+	options := render.Options{ImagePrefix: c.runner.ImagePrefix, Tags: tags, Observe: c.Display()}
+	if c.image == "" {
+		evaluator, done := c.runner.CommandLines(c.Program)
 		defer done()
 		options.Exec = evaluator
 	} else {
-		evaluator, disconnect, err := c.connect(ctx, f.runner)
+		evaluator, disconnect, err := runner.Connect(ctx, c.Program, c.runner)
 		if err != nil {
-			return work{Result: render.Result{Report: renderstatus.NewUnreached(err)}, err: err}
+			return output.Unreached(err)
 		}
 		defer disconnect()
 		options.Evaluator = evaluator
 	}
 	var record renderstatus.Function
-	w.Resources, record, w.err = render.Function(ctx, f.function(), config, resources, options)
-	w.Report = renderstatus.NewReport([]renderstatus.Function{record}, w.err)
+	w.Resources, record, w.Err = render.Function(ctx, c.function(), config, resources, options)
+	w.Report = renderstatus.NewReport([]renderstatus.Function{record}, w.Err)
 	return w
 }

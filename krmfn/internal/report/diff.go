@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package diff shows what changes in files, as patch(1) reads it and as people know it from git.
-package diff
+package report
 
 import (
 	"bytes"
@@ -17,8 +16,8 @@ import (
 
 const devNull = "/dev/null"
 
-// Unified returns the unified diff of one file. A file that is new, or deleted, is compared with /dev/null.
-func Unified(c packages.Change) string {
+// Diff returns the unified diff of one file, as patch(1) reads it. A file that is new, or deleted, is compared with /dev/null.
+func Diff(c packages.Change) string {
 	from, to := "a/"+c.Path, "b/"+c.Path
 	if c.Before == nil {
 		from = devNull
@@ -31,26 +30,22 @@ func Unified(c packages.Change) string {
 	return string(text)
 }
 
-// Write writes the diffs of all changes, in colours where the stream has them. On a terminal, control characters in the
-// files are made harmless.
-func Write(out terminal.Stream, changes []packages.Change) error {
+// WriteDiff writes the diffs of all changes, in colours if the stream has them. On a terminal, it makes control characters
+// in the files harmless.
+func WriteDiff(out terminal.Stream, changes []packages.Change) error {
 	for _, c := range changes {
-		for line := range strings.Lines(Unified(c)) {
-			line, end, _ := cutEnd(line)
+		for line := range strings.Lines(Diff(c)) {
+			text := strings.TrimSuffix(line, "\n")
+			end := line[len(text):]
 			if out.IsTerminal() {
-				line = terminal.Safe(line)
+				text = terminal.Safe(text)
 			}
-			if _, err := fmt.Fprint(out, paint(out.Style, line), end); err != nil {
+			if _, err := fmt.Fprint(out, paint(out.Style, text), end); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func cutEnd(line string) (text, end string, ok bool) {
-	text, ok = strings.CutSuffix(line, "\n")
-	return text, line[len(text):], ok
 }
 
 func paint(style terminal.Style, line string) string {

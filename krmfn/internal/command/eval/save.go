@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package eval
 
 import (
 	"fmt"
@@ -11,29 +11,30 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
 // saveFunction adds a function to the pipeline of a directory's Kptfile, or replaces the one of the same image or command
 // line. A directory without a Kptfile that can be read is no error, as in kpt.
-func (c *command) saveFunction(dir *packages.Dir, f *evalFlags, config *functionConfig) error {
+func (c *command) saveFunction(dir *packages.Dir, config *functionConfig) error {
 	tree, err := packages.Open(dir)
 	if err != nil {
 		return err
 	}
 	pkg, err := tree.Load(".")
 	if err != nil {
-		c.note("function not added: Kptfile not exists")
+		c.Note("function not added: Kptfile not exists")
 		return nil
 	}
-	saved, title, err := f.saved(dir.Location(), config)
+	saved, title, err := c.saved(dir.Location(), config)
 	if err != nil {
 		return err
 	}
 	done := "Added"
 	output, err := tree.EditKptfile(packages.Output{}, pkg, func(kf *yaml.RNode) (func([]byte) []byte, error) {
-		list, err := kf.Pipe(yaml.LookupCreate(yaml.SequenceNode, "pipeline", f.functionType+"s"))
+		list, err := kf.Pipe(yaml.LookupCreate(yaml.SequenceNode, "pipeline", c.functionType+"s"))
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +44,7 @@ func (c *command) saveFunction(dir *packages.Dir, f *evalFlags, config *function
 		}
 		functions := list.YNode()
 		functions.Style &^= yaml.FlowStyle
-		at := slices.IndexFunc(functions.Content, func(n *yaml.Node) bool { return f.isSame(n, title) })
+		at := slices.IndexFunc(functions.Content, func(n *yaml.Node) bool { return c.isSame(n, title) })
 		if at < 0 {
 			functions.Content = append(functions.Content, entry)
 			return nil, nil
@@ -55,17 +56,17 @@ func (c *command) saveFunction(dir *packages.Dir, f *evalFlags, config *function
 		return fmt.Errorf("add the function to the Kptfile: %w", err)
 	}
 	if err := dir.Apply(output.Changes); err != nil {
-		return &writeError{err}
+		return &failure.WriteError{Err: err}
 	}
-	c.note("%s %q as %s in the Kptfile.", done, title, f.functionType)
+	c.Note("%s %q as %s in the Kptfile.", done, title, c.functionType)
 	return nil
 }
 
 // saved returns the function as it stands in a Kptfile, and what it is called.
-func (f *evalFlags) saved(location string, config *functionConfig) (fn kptfilev1.Function, title string, err error) {
+func (f *flags) saved(location string, config *functionConfig) (fn kptfilev1.Function, title string, err error) {
 	fn, title = f.function(), f.exec
 	if f.image != "" {
-		if title, err = reference.Resolve(f.image, f.runner.imagePrefix); err != nil {
+		if title, err = reference.Resolve(f.image, f.runner.ImagePrefix); err != nil {
 			return fn, "", err
 		}
 		fn.Image = title
@@ -83,7 +84,7 @@ func (f *evalFlags) saved(location string, config *functionConfig) (fn kptfilev1
 }
 
 // isSame tells whether an entry of a Kptfile's list is the function of a title.
-func (f *evalFlags) isSame(entry *yaml.Node, title string) bool {
+func (f *flags) isSame(entry *yaml.Node, title string) bool {
 	var fn kptfilev1.Function
 	if err := entry.Decode(&fn); err != nil {
 		return false
@@ -91,7 +92,7 @@ func (f *evalFlags) isSame(entry *yaml.Node, title string) bool {
 	if f.image == "" {
 		return fn.Exec == title
 	}
-	ref, err := reference.Resolve(fn.Image, f.runner.imagePrefix)
+	ref, err := reference.Resolve(fn.Image, f.runner.ImagePrefix)
 	return err == nil && ref == title
 }
 

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package eval
 
 import (
 	"fmt"
@@ -11,33 +11,33 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// selectorFlags are a selector of resources: all that is given must hold for one.
-type selectorFlags struct {
+// selector is the flags that select resources: a resource must satisfy all that are given.
+type selector struct {
 	name                string
-	selector            kptfilev1.Selector
+	selected            kptfilev1.Selector
 	labels, annotations []string
 }
 
-func addSelectorFlags(flags *pflag.FlagSet, name, usage string) *selectorFlags {
-	s := &selectorFlags{name: name}
-	flags.StringVar(&s.selector.APIVersion, name+"-api-version", "", usage+" of this apiVersion")
-	flags.StringVar(&s.selector.Kind, name+"-kind", "", usage+" of this kind")
-	flags.StringVar(&s.selector.Name, name+"-name", "", usage+" of this name")
-	flags.StringVar(&s.selector.Namespace, name+"-namespace", "", usage+" of this namespace")
+func addSelector(flags *pflag.FlagSet, name, usage string) *selector {
+	s := &selector{name: name}
+	flags.StringVar(&s.selected.APIVersion, name+"-api-version", "", usage+" of this apiVersion")
+	flags.StringVar(&s.selected.Kind, name+"-kind", "", usage+" of this kind")
+	flags.StringVar(&s.selected.Name, name+"-name", "", usage+" of this name")
+	flags.StringVar(&s.selected.Namespace, name+"-namespace", "", usage+" of this namespace")
 	flags.StringArrayVar(&s.labels, name+"-labels", nil, usage+" with this label, KEY=VALUE; may be repeated")
 	flags.StringArrayVar(&s.annotations, name+"-annotations", nil, usage+" with this annotation, KEY=VALUE; may be repeated")
 	return s
 }
 
 // parse reads the labels and annotations.
-func (s *selectorFlags) parse() error {
+func (s *selector) parse() error {
 	for _, list := range []struct {
 		flag   string
 		values []string
 		into   *map[string]string
 	}{
-		{s.name + "-labels", s.labels, &s.selector.Labels},
-		{s.name + "-annotations", s.annotations, &s.selector.Annotations},
+		{s.name + "-labels", s.labels, &s.selected.Labels},
+		{s.name + "-annotations", s.annotations, &s.selected.Annotations},
 	} {
 		for _, kv := range list.values {
 			key, value, ok := strings.Cut(kv, "=")
@@ -54,9 +54,9 @@ func (s *selectorFlags) parse() error {
 }
 
 // list returns the selector; nothing where no flag is given.
-func (s *selectorFlags) list() []kptfilev1.Selector {
-	if s.selector.IsEmpty() {
+func (s *selector) list() []kptfilev1.Selector {
+	if s.selected.IsEmpty() {
 		return nil
 	}
-	return []kptfilev1.Selector{s.selector}
+	return []kptfilev1.Selector{s.selected}
 }

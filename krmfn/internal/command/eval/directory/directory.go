@@ -1,9 +1,9 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package evaldir reads and writes a directory as one flat set of resources, for a function that is evaluated over all of
+// Package directory reads and writes a directory as one flat set of resources, for a function that is evaluated over all of
 // it: packages in the directory do not matter then, and Kptfiles are resources like others.
-package evaldir
+package directory
 
 import (
 	"fmt"

@@ -1,27 +1,41 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package failure
 
 import (
 	"errors"
 	"fmt"
 	"strings"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
+	"github.com/krmfn/krmfn/krmfn/internal/terminal"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/kptfile"
-	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
-// explain words a command's error for people: in kpt's words, with the space that kpt has at the end of its own errors.
-// It is "" where there is nothing to be said any more.
-func (c *command) explain(code int, err error) string {
-	if code == ExitInterrupted {
+// Print writes a command's error as kpt does, with trace with every level of the render it comes from. A function that
+// failed by itself has already said why.
+func Print(out terminal.Stream, code int, err error, trace bool) {
+	text := explain(code, err, trace)
+	if text == "" {
+		return
+	}
+	title, rest, titled := strings.Cut(text, ":")
+	if titled && strings.EqualFold(title, "error") {
+		text = out.Style.Red(title+":") + rest
+	}
+	fmt.Fprintln(out, text)
+	if hinted, ok := errors.AsType[*HintError](err); ok {
+		fmt.Fprintln(out, hinted.Hint)
+	}
+}
+
+// explain words a command's error in kpt's words, with the space that kpt has at the end of its own errors. It is "" if
+// nothing is left to say.
+func explain(code int, err error, trace bool) string {
+	if code == Interrupted {
 		return "error: interrupted: nothing was written"
 	}
 	if text, ok := kptfile.Explain(err); ok {
@@ -31,36 +45,36 @@ func (c *command) explain(code int, err error) string {
 	switch {
 	case text == "":
 		return ""
-	case !errors.As(err, new(*render.Error)) || isSaveError(err):
+	case !errors.As(err, new(*render.Error)) || IsWrite(err):
 		return "error: " + safe(text)
-	case c.traces():
+	case trace:
 		return "Error: " + safe(err.Error())
 	default:
 		return "Error: " + safe(text) + " "
 	}
 }
 
-// cause words what went wrong without where; "" for a function that has failed by itself, which has been shown.
+// cause words what went wrong without where; "" for a function that failed by itself, which has been shown.
 func cause(err error) string {
 	err = innermost(err)
 	// What the functions have said is not all, then.
-	if isSaveError(err) {
+	if IsWrite(err) {
 		return err.Error()
 	}
 	if failed, ok := errors.AsType[*render.FunctionError](err); ok {
-		return failure(failed)
+		return functionFailure(failed)
 	}
-	if late, ok := errors.AsType[*timeoutError](err); ok {
+	if late, ok := errors.AsType[*TimeoutError](err); ok {
 		return late.Error()
 	}
-	if err.Error() == notFound(err) {
+	if missing, ok := errors.AsType[*evaluation.NotFoundError](err); ok && err.Error() == missing.Error() {
 		return err.Error() + ": see `krmfn functions` for what there is, or name a function runner that has it with --runner"
 	}
 	return err.Error()
 }
 
-// failure words what kept a function from running to its end; "" where it ran to its end and failed.
-func failure(err *render.FunctionError) string {
+// functionFailure words what kept a function from running to its end; "" if it ran to its end and failed.
+func functionFailure(err *render.FunctionError) string {
 	reported := err.Report.GetFailure()
 	switch reported.GetReason() {
 	case evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, evaluationv1.FailureReason_FAILURE_REASON_SIGNAL:
@@ -84,34 +98,16 @@ func innermost(err error) error {
 	return err
 }
 
-// isSaveError tells whether it was not the functions that failed, but making files of what they made.
-func isSaveError(err error) bool {
-	return errors.As(err, new(*writeError)) || errors.As(err, new(*render.SaveError))
+// IsWrite tells whether files could not be made, or not written, of what the functions returned.
+func IsWrite(err error) bool {
+	return errors.As(err, new(*WriteError)) || errors.As(err, new(*render.SaveError))
 }
 
-// notFound returns the text of the error that no evaluator knows a function; "" when err is another.
-func notFound(err error) string {
-	var missing *evaluation.NotFoundError
-	if !errors.As(err, &missing) {
-		return ""
+// safe makes text of several lines harmless.
+func safe(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = terminal.Safe(lines[i])
 	}
-	return missing.Error()
-}
-
-// isRunnerTrouble tells whether an error is the function runner's doing rather than a function's.
-func isRunnerTrouble(err error) bool {
-	if errors.As(err, new(*runnerError)) || errors.As(err, new(*runtime.SizeError)) {
-		return true
-	}
-	var answer interface{ GRPCStatus() *status.Status }
-	if !errors.As(err, &answer) {
-		return false
-	}
-	switch answer.GRPCStatus().Code() {
-	case codes.Unavailable, codes.Unimplemented, codes.ResourceExhausted, codes.Unauthenticated, codes.PermissionDenied,
-		codes.Internal, codes.Unknown, codes.DataLoss, codes.InvalidArgument:
-		return true
-	default:
-		return false
-	}
+	return strings.Join(lines, "\n")
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package diff_test
+package report_test
 
 import (
 	"bytes"
@@ -11,18 +11,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/krmfn/krmfn/krmfn/internal/diff"
+	"github.com/krmfn/krmfn/krmfn/internal/report"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-var changes = []packages.Change{
+var diffChanges = []packages.Change{
 	{Path: "added.yaml", After: []byte("kind: A\n")},
 	{Path: "d/changed.yaml", Before: []byte("a: 1\nb: 2\nc: 3\nd: 4\ne: 5\nf: 6\n"), After: []byte("a: 1\nb: 2\nc: 3\nd: 4\ne: \x1b[31m\nf: 6")},
 	{Path: "deleted.yaml", Before: []byte("kind: D\n")},
 }
 
-const want = `--- /dev/null
+const wantDiff = `--- /dev/null
 +++ b/added.yaml
 @@ -0,0 +1,1 @@
 +kind: A
@@ -43,25 +43,25 @@ const want = `--- /dev/null
 -kind: D
 `
 
-func TestWrite(t *testing.T) {
+func TestWriteDiff(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	if err := diff.Write(terminal.Stream{Writer: &b}, changes); err != nil {
+	if err := report.WriteDiff(terminal.Stream{Writer: &b}, diffChanges); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(want, b.String()); d != "" {
+	if d := cmp.Diff(wantDiff, b.String()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 
-func TestWriteOnTerminal(t *testing.T) {
+func TestWriteDiffOnTerminal(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	out, err := terminal.Stream{Writer: &b, Width: func() int { return 80 }}.Coloured(terminal.Always, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := diff.Write(out, changes[1:2]); err != nil {
+	if err := report.WriteDiff(out, diffChanges[1:2]); err != nil {
 		t.Fatal(err)
 	}
 	s := out.Style
@@ -72,18 +72,18 @@ func TestWriteOnTerminal(t *testing.T) {
 	}
 }
 
-func TestNothingChanges(t *testing.T) {
+func TestDiffOfNothing(t *testing.T) {
 	t.Parallel()
-	if text := diff.Unified(packages.Change{Path: "a", Before: []byte("x\n"), After: []byte("x\n")}); text != "" {
+	if text := report.Diff(packages.Change{Path: "a", Before: []byte("x\n"), After: []byte("x\n")}); text != "" {
 		t.Errorf("got %q", text)
 	}
 }
 
 // A hunk counts what the hunks before it added, or patch(1) puts it in the wrong place.
-func TestLineNumbers(t *testing.T) {
+func TestDiffLineNumbers(t *testing.T) {
 	t.Parallel()
 	lines := func(first string) []byte { return []byte(first + strings.Repeat("x\n", 20) + "end\n") }
-	got := diff.Unified(packages.Change{Path: "a", Before: lines("one\n"), After: append(lines("one\ntwo\nthree\n"), "more\n"...)})
+	got := report.Diff(packages.Change{Path: "a", Before: lines("one\n"), After: append(lines("one\ntwo\nthree\n"), "more\n"...)})
 	for _, want := range []string{"@@ -1,4 +1,6 @@\n", "@@ -20,3 +22,4 @@\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
@@ -95,9 +95,9 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-func TestWriteError(t *testing.T) {
+func TestWriteDiffError(t *testing.T) {
 	t.Parallel()
-	if err := diff.Write(terminal.Stream{Writer: brokenPipe{}}, changes); err == nil {
+	if err := report.WriteDiff(terminal.Stream{Writer: brokenPipe{}}, diffChanges); err == nil {
 		t.Error("no error")
 	}
 }

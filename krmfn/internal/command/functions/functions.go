@@ -1,7 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+// Package functions is the command krmfn functions.
+package functions
 
 import (
 	"context"
@@ -13,45 +14,52 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/krmfn/krmfn/functions"
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
+	"github.com/krmfn/krmfn/krmfn/internal/command/output"
+	"github.com/krmfn/krmfn/krmfn/internal/command/program"
+	"github.com/krmfn/krmfn/krmfn/internal/command/runner"
 	"github.com/krmfn/krmfn/krmfn/internal/report"
+	"github.com/krmfn/krmfn/krmfn/internal/terminal"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 )
 
-func (c *command) functions() *cobra.Command {
+// Command returns the command, for a program.
+func Command(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "functions",
 		Short: "List the functions that can be evaluated",
 		Long: `List the functions that the function runner knows without asking a registry: those
 with an executable, and those that have function pods.
 
-` + exitHelp,
+` + failure.Help,
 		Args: cobra.NoArgs,
 	}
-	runner := c.addRunnerFlags(cmd.Flags())
-	format := cmd.Flags().StringP("output", "o", formatText, "text, or json for one JSON document")
+	flags := runner.AddFlags(p, cmd.Flags())
+	wantsJSON := output.AddFormatFlag(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *format != formatText && *format != formatJSON {
-			return &usageError{fmt.Errorf("--output is %q, want text or json", *format)}
+		json, err := wantsJSON()
+		if err == nil {
+			err = flags.Validate()
 		}
-		if err := runner.validate(); err != nil {
-			return err
-		}
-		list, err := c.list(cmd.Context(), runner)
 		if err != nil {
 			return err
 		}
-		if *format == formatJSON {
-			return report.WriteJSON(c.Out, functionsDocument{list})
+		list, err := list(cmd.Context(), p, flags)
+		if err != nil {
+			return err
 		}
-		c.writeFunctions(list)
+		if json {
+			return report.WriteJSON(p.Out, document{list})
+		}
+		write(p.Out, list)
 		return nil
 	}
 	return cmd
 }
 
-// functionsDocument is what --output json prints of a list of functions.
-type functionsDocument struct {
+// document is what --output json prints of a list of functions.
+type document struct {
 	Functions []function `json:"functions"`
 }
 
@@ -70,17 +78,17 @@ type function struct {
 	Summary string `json:"summary,omitempty"`
 }
 
-func (c *command) list(ctx context.Context, runner *runnerFlags) ([]function, error) {
-	ctx, cancel := runner.limit(ctx)
+func list(ctx context.Context, p *program.Program, flags *runner.Flags) ([]function, error) {
+	ctx, cancel := flags.Limit(ctx)
 	defer cancel()
-	evaluator, disconnect, err := c.connect(ctx, runner)
+	evaluator, disconnect, err := runner.Connect(ctx, p, flags)
 	if err != nil {
 		return nil, err
 	}
 	defer disconnect()
 	listed, err := evaluator.ListFunctions(ctx)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return nil, &runnerError{fmt.Errorf("the function runner at %s speaks only Porch's contract, which has no list of functions: see its configuration for the images that it knows", runner.address)}
+		return nil, failure.Runner(fmt.Errorf("the function runner at %s speaks only Porch's contract, which has no list of functions: see its configuration for the images that it knows", flags.Address))
 	}
 	if err != nil {
 		return nil, err
@@ -115,8 +123,8 @@ func evaluatorName(e evaluationv1.Evaluator) string {
 // anyName stands for the function's name in the patterns of images.
 const anyName = "NAME"
 
-// writeFunctions writes a table. Where all functions answer to images of the same patterns, these are told once, below it.
-func (c *command) writeFunctions(list []function) {
+// write writes a table. If all functions answer to images of the same patterns, these follow once, below it.
+func write(out terminal.Stream, list []function) {
 	patterns, alike := imagePatterns(list)
 	heading := []string{"NAME", "EVALUATOR", "IMPLEMENTATION", "SUMMARY"}
 	if !alike {
@@ -125,18 +133,18 @@ func (c *command) writeFunctions(list []function) {
 	table := report.NewTable(heading...)
 	for _, f := range list {
 		name := report.Text(f.Name)
-		name.Paint = c.Out.Style.Bold
+		name.Paint = out.Style.Bold
 		row := []report.Cell{name, report.Text(f.Evaluator), report.Text(f.Implementation), report.Text(f.Summary)}
 		if !alike {
 			row = append(row, report.Text(strings.Join(f.Images, ", ")+tagNote(f)))
 		}
 		table.Add(row...)
 	}
-	table.Write(c.Out)
+	table.Write(out)
 	if alike && len(patterns) > 0 {
-		fmt.Fprintf(c.Out, "\nImages%s:\n", tagNote(list[0]))
+		fmt.Fprintf(out, "\nImages%s:\n", tagNote(list[0]))
 		for _, p := range patterns {
-			fmt.Fprintf(c.Out, "  %s\n", p)
+			fmt.Fprintf(out, "  %s\n", p)
 		}
 	}
 }

@@ -1,0 +1,144 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package eval
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"github.com/spf13/pflag"
+
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
+	"github.com/krmfn/krmfn/krmfn/internal/command/output"
+	"github.com/krmfn/krmfn/krmfn/internal/command/program"
+	"github.com/krmfn/krmfn/krmfn/internal/command/runner"
+	"github.com/krmfn/krmfn/services/images/reference"
+)
+
+// The values of --type.
+const (
+	typeMutator   = "mutator"
+	typeValidator = "validator"
+)
+
+// flags say which function is evaluated, and with what.
+type flags struct {
+	image, exec, tag string
+	fnConfig         string
+	save             bool
+	functionType     string
+	match, exclude   *selector
+	runner           *runner.Flags
+	output           *output.Flags
+	// What kpt passes to a container engine.
+	env, mounts    []string
+	network, asOwn bool
+	// includeMeta is a flag that kpt refuses, too.
+	includeMeta bool
+}
+
+func addFlags(p *program.Program, set *pflag.FlagSet) *flags {
+	f := &flags{runner: runner.AddFlags(p, set), output: output.AddFlags(set, "the directory itself, or stdout for other input")}
+	set.StringVarP(&f.image, "image", "i", "", "image of the function")
+	set.StringVar(&f.exec, "exec", "", "command line on this machine that is the function; without --image")
+	set.StringVar(&f.tag, "tag", "", "tag in place of the image's own; a version constraint, such as ~0.2, means the highest tag of the image that satisfies it")
+	set.StringVar(&f.fnConfig, "fn-config", "", "file with the functionConfig; in the directory, it is kept from the function")
+	set.BoolVarP(&f.save, "save", "s", false, "add the function to the pipeline of the directory's Kptfile, when it has succeeded")
+	set.StringVarP(&f.functionType, "type", "t", "", "mutator or validator: the list that --save adds to")
+	f.match = addSelector(set, "match", "give the function only resources")
+	f.exclude = addSelector(set, "exclude", "give the function no resources")
+	set.StringArrayVarP(&f.env, "env", "e", nil, "accepted for kpt's sake; without effect, as functions get no environment from here")
+	set.StringArrayVar(&f.mounts, "mount", nil, "accepted for kpt's sake; without effect, as functions get no files from here")
+	set.BoolVar(&f.asOwn, "as-current-user", false, "accepted for kpt's sake; without effect, as the function runner decides whom functions run as")
+	set.BoolVarP(&f.includeMeta, "include-meta-resources", "m", false, "")
+	_ = set.MarkHidden("include-meta-resources")
+	runner.AddContainerFlags(set, &f.network, "network")
+	return f
+}
+
+// validate checks the flags in the order in which kpt does.
+func (f *flags) validate(inputs, values []string) error {
+	for _, check := range []func() error{
+		f.runner.Validate,
+		f.validateSave,
+		f.output.MakeResultsDir,
+		f.output.Validate,
+		func() error { return f.validateFunction(inputs, values) },
+	} {
+		if err := check(); err != nil {
+			return failure.Usage(err)
+		}
+	}
+	return nil
+}
+
+func (f *flags) validateSave() error {
+	switch {
+	case f.includeMeta:
+		return errors.New("--include-meta-resources is no longer necessary because meta resources are now included by default")
+	case f.save && f.functionType == "":
+		return errors.New("--type must be specified if saving functions to Kptfile (--save=true)")
+	case f.save && f.functionType != typeMutator && f.functionType != typeValidator:
+		return errors.New("--type must be either `mutator` or `validator`")
+	}
+	return nil
+}
+
+func (f *flags) validateFunction(inputs, values []string) error {
+	switch {
+	case f.image == "" && f.exec == "":
+		return errors.New("must specify --image or --exec")
+	case len(inputs) > 1 && slices.ContainsFunc(inputs, func(name string) bool { return !isFile(name) }):
+		return errors.New("0 or 1 arguments supported, function arguments go after '--'")
+	case f.fnConfig != "" && len(values) > 0:
+		return errors.New("function arguments can only be specified without function config file")
+	}
+	if _, err := configFromValues(values); err != nil {
+		return err
+	}
+	if err := errors.Join(f.match.parse(), f.exclude.parse()); err != nil {
+		return err
+	}
+	if f.image == "" {
+		if len(f.mounts)+len(f.env) > 0 || f.asOwn || f.network {
+			return errors.New("--mount, --as-current-user, --network and --env can only be used with container functions")
+		}
+		return nil
+	}
+	if err := reference.Validate(f.image); err != nil {
+		return err
+	}
+	if _, ok := reference.FunctionConstraint(f.image, f.tag, f.runner.ImagePrefix); ok {
+		return nil
+	}
+	_, err := reference.ForFunction(f.image, f.tag, f.runner.ImagePrefix)
+	return err
+}
+
+// ineffective says which of the flags that change what a function does are given for nothing; nil for none.
+func (f *flags) ineffective() error {
+	var names []string
+	if len(f.env) > 0 {
+		names = append(names, "--env")
+	}
+	if len(f.mounts) > 0 {
+		names = append(names, "--mount")
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s without effect: what evaluates functions takes nothing but resources", strings.Join(names, " and "))
+}
+
+// function returns the function without its functionConfig.
+func (f *flags) function() kptfilev1.Function {
+	fn := kptfilev1.Function{Image: f.image, Tag: f.tag, Selectors: f.match.list(), Exclusions: f.exclude.list()}
+	if f.image == "" {
+		fn.Exec, fn.Tag = f.exec, ""
+	}
+	return fn
+}

@@ -1,0 +1,122 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package failure says how a command that failed ends: the exit code, and the error in kpt's words.
+package failure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/krmfn/krmfn/services/render/runtime"
+)
+
+// The exit codes of krmfn.
+const (
+	// OK means success.
+	OK = 0
+	// Failed means that a function, or the render around it, failed, or that the command line is wrong, as in kpt. It is
+	// never a function's own exit code.
+	Failed = 1
+	// RunnerFailed means that the function runner cannot be reached, or that it failed, not a function.
+	RunnerFailed = 3
+	// Interrupted means that the command was interrupted. Nothing has been written.
+	Interrupted = 130
+)
+
+// Help is the part of a command's help that lists the exit codes.
+const Help = `Exit codes:
+  0    success
+  1    a function, or the render around it, failed, or the command line is wrong
+  3    the function runner cannot be reached, or is in trouble
+  130  interrupted`
+
+// codedError is an error whose exit code is known where it occurs.
+type codedError struct {
+	error
+	code int
+}
+
+func (e *codedError) Unwrap() error { return e.error }
+
+// Usage says that the command line is wrong. Nil stays nil.
+func Usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &codedError{err, Failed}
+}
+
+// Runner says that the function runner, not a function, failed.
+func Runner(err error) error { return &codedError{err, RunnerFailed} }
+
+// IsUsage tells whether the command line is wrong.
+func IsUsage(err error) bool {
+	coded, ok := errors.AsType[*codedError](err)
+	return ok && coded.code == Failed
+}
+
+// WriteError says that files could not be written. Others may have been.
+type WriteError struct{ Err error }
+
+func (e *WriteError) Error() string {
+	return fmt.Sprintf("%v: some files may have been written, run the command again when the cause is gone", e.Err)
+}
+
+func (e *WriteError) Unwrap() error { return e.Err }
+
+// TimeoutError says that the command took longer than --timeout.
+type TimeoutError struct{ Limit time.Duration }
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("the time is up after %v: raise --timeout", e.Limit)
+}
+
+// HintError is an error that is printed with a second line, which says what to do.
+type HintError struct {
+	Err  error
+	Hint string
+}
+
+func (e *HintError) Error() string { return e.Err.Error() }
+func (e *HintError) Unwrap() error { return e.Err }
+
+// Code returns the exit code for a command's error. ctx is the process's: it has ended when the command was interrupted.
+func Code(ctx context.Context, err error) int {
+	if err == nil {
+		return OK
+	}
+	if ctx.Err() != nil && !errors.As(err, new(*WriteError)) {
+		return Interrupted
+	}
+	if coded, ok := errors.AsType[*codedError](err); ok {
+		return coded.code
+	}
+	if isRunnerFailure(err) {
+		return RunnerFailed
+	}
+	return Failed
+}
+
+// isRunnerFailure tells whether the function runner, rather than a function, answered with an error.
+func isRunnerFailure(err error) bool {
+	if errors.As(err, new(*runtime.SizeError)) {
+		return true
+	}
+	var answer interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &answer) {
+		return false
+	}
+	switch answer.GRPCStatus().Code() {
+	case codes.Unavailable, codes.Unimplemented, codes.ResourceExhausted, codes.Unauthenticated, codes.PermissionDenied,
+		codes.Internal, codes.Unknown, codes.DataLoss, codes.InvalidArgument:
+		return true
+	default:
+		return false
+	}
+}

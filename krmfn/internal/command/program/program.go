@@ -1,0 +1,93 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package program is the process that a command runs in: its streams, its environment, and the flags that all commands have.
+package program
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/krmfn/krmfn/krmfn/internal/progress"
+	"github.com/krmfn/krmfn/krmfn/internal/terminal"
+)
+
+// stackTraceVariable is kpt's variable for --stack-trace.
+const stackTraceVariable = "COBRA_STACK_TRACE_ON_ERRORS"
+
+// Program is the process that a command runs in.
+type Program struct {
+	// Executable is the absolute path of a program that acts as the curated function by whose name it is started.
+	Executable string
+	// Args are the arguments after the program's name.
+	Args []string
+	// Environ is the environment, "KEY=value" each.
+	Environ []string
+	// In, Out and Err are the standard streams.
+	In       io.Reader
+	Out, Err terminal.Stream
+
+	// Quiet and Verbose say how much is written to Err. AddFlags adds flags for them and for the fields below.
+	Quiet, Verbose bool
+	// truncate shows only the end of what functions write to their standard error, on a terminal.
+	truncate bool
+	trace    bool
+	color    string
+}
+
+// AddFlags adds the flags that all commands have.
+func (p *Program) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&p.color, "color", terminal.Auto, "colours: auto, always or never; auto heeds NO_COLOR")
+	flags.BoolVarP(&p.Quiet, "quiet", "q", false, "show errors only")
+	flags.BoolVarP(&p.Verbose, "verbose", "v", false, "show every result of every function, and a table of the functions")
+	flags.BoolVar(&p.truncate, "truncate-output", true, "on a terminal, show only the last lines of a function's standard error")
+	flags.BoolVar(&p.trace, "stack-trace", false, "show errors with every level of the render they come from; $"+stackTraceVariable+" does, too")
+}
+
+// Colour gives the streams the colours that --color asks for.
+func (p *Program) Colour() (err error) {
+	if p.Out, err = p.Out.Coloured(p.color, p.Getenv); err != nil {
+		return err
+	}
+	p.Err, err = p.Err.Coloured(p.color, p.Getenv)
+	return err
+}
+
+// Getenv returns the value of a variable, "" if it is not set. As in a process, the last of several counts.
+func (p *Program) Getenv(key string) string {
+	value := ""
+	for _, kv := range p.Environ {
+		if v, ok := strings.CutPrefix(kv, key+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// StackTrace tells whether errors are shown with all their levels.
+func (p *Program) StackTrace() bool {
+	variable := p.Getenv(stackTraceVariable)
+	return p.trace || variable == "true" || variable == "1"
+}
+
+// Display returns what shows the progress of a render.
+func (p *Program) Display() progress.Display {
+	return progress.New(p.Err, progress.Options{Quiet: p.Quiet, Verbose: p.Verbose, Truncate: p.truncate})
+}
+
+// Note writes a line for people to the standard error, unless they asked for quiet.
+func (p *Program) Note(format string, args ...any) {
+	if !p.Quiet {
+		fmt.Fprintf(p.Err, format+"\n", args...)
+	}
+}
+
+// Warn writes a line about a problem that does not change the outcome; nil is none.
+func (p *Program) Warn(err error) {
+	if err != nil {
+		p.Note("%s %s", p.Err.Style.Yellow("[WARN]"), terminal.OneLine(err.Error()))
+	}
+}

@@ -1,0 +1,158 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/krmfn/krmfn/functions"
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
+	"github.com/krmfn/krmfn/krmfn/internal/command/program"
+	"github.com/krmfn/krmfn/krmfn/internal/embedded"
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/services/images/tags"
+	"github.com/krmfn/krmfn/services/render"
+	"github.com/krmfn/krmfn/services/render/runtime"
+)
+
+const (
+	// healthTimeout is how long a function runner may take to answer whether it serves.
+	healthTimeout = 5 * time.Second
+	// maxListTime is how long a registry may take to list the tags of an image.
+	maxListTime = 10 * time.Second
+	// maxExecTime is how long a function that is a command line may run, as in kpt.
+	maxExecTime = 5 * time.Minute
+)
+
+// Runtime evaluates functions and lists those that it has.
+type Runtime interface {
+	evaluation.Evaluator
+	ListFunctions(ctx context.Context) ([]*evaluatorv1.Function, error)
+}
+
+// Connect returns what the flags say evaluates functions. The caller must call disconnect, which ends the embedded function
+// runner if there is one. Errors are failure.Runner, or the context's cause.
+func Connect(ctx context.Context, p *program.Program, f *Flags) (_ Runtime, disconnect func(), err error) {
+	switch {
+	case f.builtin:
+		return runtime.Builtin{Functions: functions.All(), Prefix: f.ImagePrefix, StrictVersions: f.strictVersions}, func() {}, nil
+	case f.Address != "":
+		return ConnectTo(ctx, p, f)
+	}
+	own, err := embedded.Start(ctx, embedded.Config{
+		Executable: p.Executable, ImagePrefix: f.ImagePrefix, StrictVersions: f.strictVersions,
+		MaxMessageSize: f.Limits.MaxMessageSize, MaxListSize: f.Limits.MaxListSize, Environ: p.Environ,
+	})
+	if err != nil {
+		return nil, nil, failure.Runner(err)
+	}
+	conn, err := runtime.Dial(own.Target(), f.Limits)
+	if err != nil {
+		return nil, nil, errors.Join(failure.Runner(err), own.Close())
+	}
+	return embeddedRuntime{runtime.NewGRPC(conn, f.Limits), f.strictVersions}, func() { p.Warn(errors.Join(conn.Close(), own.Close())) }, nil
+}
+
+// embeddedRuntime is the embedded function runner, of which we know why it does not find a function.
+type embeddedRuntime struct {
+	Runtime
+	strictVersions bool
+}
+
+// Evaluate adds to the error of a tag that was refused which tags there are.
+func (r embeddedRuntime) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+	resp, err := r.Runtime.Evaluate(ctx, req)
+	if !r.strictVersions || !errors.As(err, new(*evaluation.NotFoundError)) {
+		return resp, err
+	}
+	if f, ok := functions.Lookup(reference.CatalogName(req.Image)); ok {
+		err = fmt.Errorf("%w: the version here is %s, with the tags %s: name one of them, or leave out --strict-versions",
+			err, f.Version, strings.Join(f.Tags, " and "))
+	}
+	return resp, err
+}
+
+// ConnectTo is Connect for the function runner that --runner names. It checks that the function runner serves, so that one
+// that does not is known before any work is done.
+func ConnectTo(ctx context.Context, p *program.Program, f *Flags) (Runtime, func(), error) {
+	conn, err := runtime.Dial(f.Address, f.Limits)
+	if err != nil {
+		return nil, nil, failure.Usage(fmt.Errorf("--runner is %q, want host:port", f.Address))
+	}
+	if err := checkHealth(ctx, conn); err != nil {
+		return nil, nil, errors.Join(unreachable(ctx, f.Address, err), conn.Close())
+	}
+	return runtime.NewGRPC(conn, f.Limits), func() { p.Warn(conn.Close()) }, nil
+}
+
+func checkHealth(ctx context.Context, conn *grpc.ClientConn) error {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	resp, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+	switch {
+	case status.Code(err) == codes.Unimplemented:
+		return nil
+	case err != nil:
+		return err
+	case resp.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING:
+		return errors.New("it is up and does not serve calls: it has no functions, or is shutting down")
+	}
+	return nil
+}
+
+// unreachable words what is wrong with a function runner, unless the command itself ended the connection.
+func unreachable(ctx context.Context, address string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	reason := err.Error()
+	if s, ok := status.FromError(err); ok {
+		reason = s.Message()
+		// The part in front tells which layers of the connection found out.
+		if _, cause, ok := strings.Cut(reason, `desc = "`); ok {
+			reason = strings.TrimSuffix(cause, `"`)
+		}
+	}
+	return failure.Runner(fmt.Errorf("the function runner at %s cannot be used: %s: check that it runs and that the address is right, or leave out --runner to start one",
+		address, reason))
+}
+
+// Tags returns what lists the tags of images, with the credentials of Docker's or Podman's configuration, until done is
+// called. Without a function runner, the curated functions stand in for a registry that cannot be asked.
+func (f *Flags) Tags() (_ render.TagLister, done func()) {
+	client := registry.NewClient(registry.Options{Timeout: maxListTime})
+	if f.Address != "" {
+		return client, client.Close
+	}
+	return tags.WithBuiltin(client, functions.All().Tags, f.ImagePrefix), client.Close
+}
+
+// CommandLines returns what evaluates functions that are command lines, until done is called. They are the user's own
+// programs: they run where the user is, with all of the user's environment. Their output may have --max-resource-list-size
+// bytes.
+func (f *Flags) CommandLines(p *program.Program) (_ evaluation.Evaluator, done func()) {
+	processes := process.NewRunner(process.Limits{Stdout: f.Limits.MaxListSize}, "")
+	return commandLines{runtime.Exec{Runner: processes, Env: p.Environ}}, processes.Close
+}
+
+// commandLines are command lines with the time that each may take. They keep the method Check.
+type commandLines struct{ runtime.Exec }
+
+// Evaluate runs a command line.
+func (l commandLines) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+	return evaluation.WithMaximumTime(l.Exec, maxExecTime).Evaluate(ctx, req)
+}

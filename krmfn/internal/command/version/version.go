@@ -1,0 +1,107 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package version is the command krmfn version.
+package version
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	goruntime "runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
+	"github.com/krmfn/krmfn/krmfn/internal/command/output"
+	"github.com/krmfn/krmfn/krmfn/internal/command/program"
+	"github.com/krmfn/krmfn/krmfn/internal/command/runner"
+	"github.com/krmfn/krmfn/krmfn/internal/report"
+	"github.com/krmfn/krmfn/krmfn/internal/terminal"
+	"github.com/krmfn/krmfn/services/server/version"
+)
+
+// document is what --output json prints.
+type document struct {
+	// Version is the release of krmfn.
+	Version string `json:"version"`
+	// Go is the release of Go that it was built with, and Platform what it was built for.
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	// Runner is the function runner that --runner names; absent without.
+	Runner *runnerState `json:"runner,omitempty"`
+}
+
+// runnerState says whether a function runner can be used.
+type runnerState struct {
+	// Address is where it should be.
+	Address string `json:"address"`
+	// Reachable tells whether it serves calls.
+	Reachable bool `json:"reachable"`
+	// Contract is "krmfn.evaluator.v1", or "evaluator" for runners that know Porch's contract only.
+	Contract string `json:"contract,omitempty"`
+	// Error is why it cannot be used.
+	Error string `json:"error,omitempty"`
+}
+
+// Command returns the command, for a program.
+func Command(p *program.Program) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Tell the version, and with --runner whether a function runner can be used",
+		Long: `Tell the version, and with --runner whether a function runner can be used.
+
+` + failure.Help,
+		Args: cobra.NoArgs,
+	}
+	flags := runner.AddAddressFlags(cmd.Flags(), "address of a function runner to look for, host:port")
+	wantsJSON := output.AddFormatFlag(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		json, err := wantsJSON()
+		if err == nil {
+			err = flags.Validate()
+		}
+		if err != nil {
+			return err
+		}
+		doc := document{Version: version.Version(), Go: goruntime.Version(), Platform: goruntime.GOOS + "/" + goruntime.GOARCH}
+		if flags.Address != "" {
+			doc.Runner = &runnerState{Address: flags.Address}
+			err = doc.Runner.check(cmd.Context(), p, flags)
+		}
+		if failure.IsUsage(err) {
+			return err
+		}
+		if json {
+			return errors.Join(report.WriteJSON(p.Out, doc), err)
+		}
+		doc.write(p.Out)
+		return err
+	}
+	return cmd
+}
+
+// check finds out whether a function runner can be used, and what it speaks.
+func (s *runnerState) check(ctx context.Context, p *program.Program, flags *runner.Flags) error {
+	ctx, cancel := flags.Limit(ctx)
+	defer cancel()
+	evaluator, disconnect, err := runner.ConnectTo(ctx, p, flags)
+	if err != nil {
+		s.Error = terminal.OneLine(err.Error())
+		return err
+	}
+	defer disconnect()
+	s.Reachable, s.Contract = true, "krmfn.evaluator.v1"
+	if _, err := evaluator.ListFunctions(ctx); errors.Is(err, errors.ErrUnsupported) {
+		s.Contract = "evaluator"
+	}
+	return nil
+}
+
+func (d document) write(out io.Writer) {
+	fmt.Fprintf(out, "krmfn %s (%s, %s)\n", d.Version, d.Go, d.Platform)
+	if r := d.Runner; r != nil && r.Reachable {
+		fmt.Fprintf(out, "function runner at %s serves %s\n", r.Address, r.Contract)
+	}
+}
