@@ -27,7 +27,7 @@ import (
 	"github.com/krmfn/krmfn/tools/images/internal/image"
 )
 
-var names = []string{"function-runner", "image-warmer", "krmfn", "pod-janitor", "task-handler", "wrapper-server"}
+var names = []string{"function-runner", "functions", "image-warmer", "krmfn", "pod-janitor", "task-handler", "wrapper-server"}
 
 func TestSameInputGivesSameDigests(t *testing.T) {
 	t.Parallel()
@@ -88,6 +88,7 @@ func TestConfigOfImages(t *testing.T) {
 		},
 		"task-handler": {[]string{"/home/nonroot/server"}, []string{"9447/tcp"}},
 		"krmfn":        {[]string{"/usr/local/bin/krmfn"}, nil},
+		"functions":    {[]string{"/usr/local/bin/functions"}, nil},
 		"pod-janitor":  {[]string{"/home/nonroot/pod-janitor"}, nil},
 		"image-warmer": {[]string{"/home/nonroot/image-warmer"}, nil},
 	}
@@ -157,6 +158,13 @@ func TestFilesOfImages(t *testing.T) {
 			"etc/ssl/certs/ca-certificates.crt": "-r--r--r-- ca",
 			"tmp":                               "dtrwxrwxrwx",
 			"usr/local/bin/krmfn":               "-r-xr-xr-x krmfn",
+		},
+		"functions": {
+			"etc/group":                         "-r--r--r--",
+			"etc/passwd":                        "-r--r--r--",
+			"etc/ssl/certs/ca-certificates.crt": "-r--r--r-- ca",
+			"tmp":                               "dtrwxrwxrwx",
+			"usr/local/bin/functions":           "-r-xr-xr-x functions",
 		},
 		"image-warmer": {
 			"etc/group":                         "-r--r--r--",

@@ -35,7 +35,9 @@ func (s Sources) Images() ([]Image, error) {
 		return nil, err
 	}
 	return []Image{
-		runner, s.wrapperServer(), s.taskHandler(), s.krmfn(),
+		runner, s.wrapperServer(), s.taskHandler(),
+		s.command("krmfn", "Renders packages and evaluates KRM functions from the command line"),
+		s.command("functions", "Has the curated KRM functions in one program: functions NAME"),
 		s.job("pod-janitor", "Deletes function pods that no function runner needs any more"),
 		s.job("image-warmer", "Makes the images of functions known and present before they are needed"),
 	}, nil
@@ -115,13 +117,14 @@ func (s Sources) taskHandler() Image {
 	}
 }
 
-// krmfn is the command for people.
-func (s Sources) krmfn() Image {
+// command is for people: its arguments say what to do.
+func (s Sources) command(name, title string) Image {
+	const bin = "usr/local/bin/"
 	return Image{
-		Name:       "krmfn",
-		title:      "Renders packages and evaluates KRM functions from the command line",
-		layers:     []files{s.base(), {"usr/local/bin/krmfn": executable(s.binary("krmfn"))}},
-		entrypoint: []string{"/usr/local/bin/krmfn"},
+		Name:       name,
+		title:      title,
+		layers:     []files{s.base(), {bin + name: executable(s.binary(name))}},
+		entrypoint: []string{"/" + bin + name},
 		dir:        "/",
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/krmfn/krmfn/tools/images/internal/versions"
 )
 
-// functionsDir is the command that has all curated functions. They are part of the function runner's image, so they have
-// its version, and there is a second one of them, with fewer libraries.
+// functionsDir is the command that has all curated functions. There is a second one of it, with fewer libraries.
 const functionsDir = "functions/cmd/functions"
 
 // Program is a command to build.
@@ -25,18 +24,14 @@ type Program struct {
 	Tag     string // build tag beside those of all programs; none where it is empty
 }
 
-// All lists the programs that are in directories, of which the last element is the name of the program and, but for the
-// curated functions, of its image.
+// All lists the programs that are in directories, of which the last element is the name of the program and of its image.
 func All(dirs []string, v versions.Versions) ([]Program, error) {
 	all := make([]Program, 0, len(dirs)+1)
 	for _, dir := range dirs {
-		name, image := path.Base(dir), path.Base(dir)
-		if dir == functionsDir {
-			image = "function-runner"
-		}
-		version, found := v.Images[image]
+		name := path.Base(dir)
+		version, found := v.Images[name]
 		if !found {
-			return nil, fmt.Errorf("command %s: %s has no image %s: add it there", dir, versions.File, image)
+			return nil, fmt.Errorf("command %s: %s has no image %s: add it there", dir, versions.File, name)
 		}
 		all = append(all, Program{Name: name, Dir: dir, Version: version})
 		if dir == functionsDir {

@@ -28,7 +28,7 @@ var (
 func TestAll(t *testing.T) {
 	t.Parallel()
 
-	v := versions.Versions{Images: map[string]string{"function-runner": "v1.0.0", "krmfn": "v1.0.1"}}
+	v := versions.Versions{Images: map[string]string{"functions": "v1.0.0", "krmfn": "v1.0.1"}}
 	got, err := programs.All([]string{"krmfn", "functions/cmd/functions"}, v)
 	if err != nil {
 		t.Fatal(err)
