@@ -9,6 +9,7 @@ ARCHES   ?= amd64 arm64
 REGISTRY ?= ghcr.io/krmfn
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
+FUZZ     ?=
 COUNT    ?= 1
 BENCHTIME ?= 4s
 
@@ -79,7 +80,7 @@ $(ARCHES:%=build-linux/%): build-linux/%:
 
 ##@ Check
 
-.PHONY: test bench fuzz lint lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=test/%) $(MODULES:%=lint/%)
+.PHONY: test bench fuzz fuzz-targets lint lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=test/%) $(MODULES:%=lint/%)
 test: $(MODULES:%=test/%) ## Test all modules, with the race detector (one module: make test/services)
 	$(if $(RACE),,@echo "There is no C compiler here, so the race detector did not run.")
 $(MODULES:%=test/%): test/%:
@@ -94,12 +95,10 @@ bench: ## Run the benchmarks COUNT times, each for BENCHTIME; BASE=file compares
 	done >build/bench.txt || { cat build/bench.txt; exit 1; }
 	@$(TOOL) benchstat $(abspath $(BASE)) $(CURDIR)/build/bench.txt
 
-fuzz: ## Run every fuzz target for FUZZTIME
-	@grep -rE --include='*_test.go' '^func Fuzz' $(MODULES) | \
-	sed -E 's,/[^/:]*:func (Fuzz[A-Za-z0-9_]*).*, \1,' | sort -u | while read -r dir target; do \
-		echo "$$dir: $$target"; \
-		go -C "$$dir" test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) . </dev/null || exit 1; \
-	done
+fuzz: ## Run every fuzz target for FUZZTIME, and print how many inputs each ran (some: FUZZ=regexp)
+	@go -C tools run ./cmd/fuzz -root $(CURDIR) -time $(FUZZTIME) -match '$(FUZZ)' $(MODULES)
+fuzz-targets: # for the workflow that fuzzes
+	@go -C tools run ./cmd/fuzz -root $(CURDIR) -list -match '$(FUZZ)' $(MODULES)
 
 lint: lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=lint/%) ## Check code, formats, contract, chart, workflows, generated files, go.mod files
 $(MODULES:%=lint/%): lint/%:
