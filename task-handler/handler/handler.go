@@ -1,11 +1,14 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package handler puts a task handler together: the runtimes that evaluate functions, the renderer on top of them, and the
+// gRPC server in front.
 package handler
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
@@ -21,7 +24,18 @@ import (
 	"github.com/krmfn/krmfn/services/server/validation"
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 	"github.com/krmfn/krmfn/task-handler/internal/service"
+	"github.com/krmfn/krmfn/task-handler/options"
 )
+
+// Config is all that a task handler needs to know.
+type Config struct {
+	// Options are the settings.
+	Options options.Options
+	// Telemetry may be nil for none; where it is not active, nothing is measured.
+	Telemetry *telemetry.Telemetry
+	// Log gets one line for each render and step of the shutdown.
+	Log *slog.Logger
+}
 
 // Handler is a task handler that is ready to serve.
 type Handler struct {

@@ -5,6 +5,7 @@ package handler
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"google.golang.org/grpc"
@@ -12,8 +13,14 @@ import (
 
 	"github.com/krmfn/krmfn/functions"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/services/images/tags"
+	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
+
+// maxListTime is how long a registry may take to list the tags of an image.
+const maxListTime = 10 * time.Second
 
 // evaluator returns the runtimes, in the order in which Porch has them: functions in the process first, and those that are
 // not found there in the function runner.
@@ -41,6 +48,17 @@ func (h *Handler) dialOptions() []grpc.DialOption {
 		return nil
 	}
 	return []grpc.DialOption{grpc.WithStatsHandler(otelgrpc.NewClientHandler(instruments(h.config.Telemetry)...))}
+}
+
+// tags returns what lists the tags of images, with the credentials of Docker's configuration. The functions in the process
+// stand in for a registry that cannot be asked.
+func (h *Handler) tags() render.TagLister {
+	h.registries = registry.NewClient(registry.Options{Timeout: maxListTime})
+	cache := tags.NewCache(h.registries, tags.CacheOptions{Log: h.config.Log})
+	if o := h.config.Options; o.Builtin {
+		return tags.WithBuiltin(cache, functions.All().Tags, o.DefaultImagePrefix)
+	}
+	return cache
 }
 
 // watchHealth tells clients whether renders can succeed: always with functions in the process, otherwise while the function

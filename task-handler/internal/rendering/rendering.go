@@ -8,6 +8,12 @@ package rendering
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/sumdb/dirhash"
 
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/render"
@@ -97,4 +103,12 @@ func load(files []packages.File) (*packages.Memory, error) {
 		byPath[f.Path] = string(f.Content)
 	}
 	return packages.NewMemory(byPath)
+}
+
+// hash returns what go.sum files have for a tree of files. The error says that a path has a line break.
+func hash(source *packages.Memory) (string, error) {
+	files := source.Files()
+	return dirhash.Hash1(slices.Collect(maps.Keys(files)), func(path string) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(files[path])), nil
+	})
 }

@@ -12,6 +12,7 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
+	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 )
@@ -87,3 +88,40 @@ func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // number holds what is counted, and exit codes: neither comes near the limit.
 func number(n int) int32 { return int32(n) } //nolint:gosec // see above
+
+// progressOf returns what clients are told of an event; nil for one that they do not know.
+func progressOf(event render.Event) *taskhandlerv1.Progress {
+	switch e := event.(type) {
+	case *render.Started:
+		return started(e)
+	case *render.PackageStarted:
+		return &taskhandlerv1.Progress{Event: &taskhandlerv1.Progress_PackageStarted{PackageStarted: &taskhandlerv1.PackageStarted{
+			Package: e.Package, Resources: number(e.Resources),
+		}}}
+	case *render.PackageFinished:
+		finished := &taskhandlerv1.PackageFinished{Package: e.Package}
+		if e.Err != nil {
+			finished.Error = valid(e.Err.Error())
+		}
+		return &taskhandlerv1.Progress{Event: &taskhandlerv1.Progress_PackageFinished{PackageFinished: finished}}
+	case *render.FunctionStarted:
+		return &taskhandlerv1.Progress{Event: &taskhandlerv1.Progress_FunctionStarted{FunctionStarted: &taskhandlerv1.FunctionStarted{
+			Function: function(&e.Function), Resources: number(e.Resources), Selected: e.Selected,
+		}}}
+	case *render.FunctionFinished:
+		return &taskhandlerv1.Progress{Event: &taskhandlerv1.Progress_FunctionFinished{FunctionFinished: &taskhandlerv1.FunctionFinished{
+			Function: function(&e.Function), Result: functionResult(&e.Function.Result),
+		}}}
+	}
+	return nil
+}
+
+func started(e *render.Started) *taskhandlerv1.Progress {
+	s := &taskhandlerv1.RenderStarted{}
+	for _, p := range e.Packages {
+		s.Packages = append(s.Packages, &taskhandlerv1.PlannedPackage{
+			Package: p.Package, Depth: number(p.Depth), Functions: number(p.Functions),
+		})
+	}
+	return &taskhandlerv1.Progress{Event: &taskhandlerv1.Progress_Started{Started: s}}
+}
