@@ -189,7 +189,7 @@ clean: ## Delete everything that make has made
 
 ##@ Release
 
-# RELEASE is the tag in git: vX.Y.Z or IMAGE/vX.Y.Z, or nothing for that of the chart in versions.yaml, which also says which
+# RELEASE is the tag in git: vX.Y.Z or NAME/vX.Y.Z, or nothing for that of the chart in versions.yaml, which also says which
 # Go makes releases.
 release-dry-run publish: export GOTOOLCHAIN = go$(shell sed -n 's/^go: //p' versions.yaml)
 
