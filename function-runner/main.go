@@ -8,7 +8,6 @@ package main
 import (
 	"context"
 	"os"
-	"runtime"
 
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/function-runner/pods"
@@ -17,18 +16,13 @@ import (
 	"github.com/krmfn/krmfn/services/server/daemon"
 )
 
-// smallHeap is memory that the garbage collector believes to be in use, and that is never touched, so that it takes none.
-// Between calls next to nothing is alive, and the collector would run every few calls.
-const smallHeap = 32 << 20
-
 func main() {
 	const name = "function-runner"
 	o, err := options.Parse(os.Args[1:])
 	daemon.Help(name, "Evaluates KRM functions over gRPC.", new(options.Options).Flags(), err)
 	process.YieldProcessors()
-	ballast := make([]byte, smallHeap)
-	defer runtime.KeepAlive(ballast)
-	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.Log.Format, LogLevel: o.Log.Level}
+	// Functions that run as executables have the other half of the memory.
+	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.Log.Format, LogLevel: o.Log.Level, HeapShare: .5}
 	daemon.Run(context.Background(), settings, func(ctx context.Context, in daemon.Surroundings) error {
 		config := runner.Config{Options: o, Environ: os.Environ(), Telemetry: in.Telemetry, ReapOrphans: true, Log: in.Log}
 		config.Processes = runner.NewProcesses(o)
