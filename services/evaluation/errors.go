@@ -4,8 +4,13 @@
 package evaluation
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
 
 // NotFoundError says that an evaluator does not know a function. It is the only error that makes a chain go on.
@@ -48,4 +53,30 @@ type TimeoutError struct {
 
 func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("the maximum evaluation time of %v is over", e.Limit)
+}
+
+// CodeOK is the Code of an evaluation that has an output.
+const CodeOK = "ok"
+
+// Code returns how an evaluation ended, as one word for metrics and traces: CodeOK, the failure's reason such as "exit_code", or
+// the kind of the error.
+func Code(resp Response, err error) string {
+	switch {
+	case errors.As(err, new(*NotFoundError)):
+		return "not_found"
+	case errors.As(err, new(*BusyError)):
+		return "busy"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*TimeoutError)):
+		return "deadline"
+	case errors.As(err, new(*StartError)):
+		return "start_failed"
+	case err != nil:
+		return "error"
+	case resp.Report.GetFailure() == nil:
+		return CodeOK
+	}
+	name := evaluationv1.FailureReason_name[int32(resp.Report.GetFailure().GetReason())]
+	return strings.ToLower(strings.TrimPrefix(name, "FAILURE_REASON_"))
 }

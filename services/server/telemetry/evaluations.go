@@ -6,13 +6,11 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
@@ -22,7 +20,7 @@ var boundaries = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.
 
 // WithMetrics counts evaluations and measures where their time goes:
 //
-//   - krm_function_requests (image, code): evaluations that ended; code is ok, the failure's reason, or why there was none
+//   - krm_function_requests (image, code): evaluations that ended; see evaluation.Code
 //   - krm_function_duration (image, phase), seconds: phases queue, start, execute, and total
 //   - krm_function_running: evaluations that have begun and not ended
 //
@@ -43,7 +41,7 @@ func WithMetrics(e evaluation.Evaluator, provider metric.MeterProvider) (evaluat
 		defer running.Add(ctx, -1)
 		resp, err := e.Evaluate(ctx, req)
 		name := imageLabel(resp, err)
-		requests.Add(ctx, 1, metric.WithAttributes(name, attribute.String("code", code(resp, err))))
+		requests.Add(ctx, 1, metric.WithAttributes(name, attribute.String("code", evaluation.Code(resp, err))))
 		record := func(phase string, d time.Duration) {
 			durations.Record(ctx, d.Seconds(), metric.WithAttributes(name, attribute.String("phase", phase)))
 		}
@@ -63,26 +61,4 @@ func imageLabel(resp evaluation.Response, err error) attribute.KeyValue {
 	}
 	repository, _, _ := reference.Split(resp.Report.GetImage())
 	return attribute.String("image", repository)
-}
-
-// code words how an evaluation ended.
-func code(resp evaluation.Response, err error) string {
-	switch {
-	case errors.As(err, new(*evaluation.NotFoundError)):
-		return "not_found"
-	case errors.As(err, new(*evaluation.BusyError)):
-		return "busy"
-	case errors.Is(err, context.Canceled):
-		return "canceled"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*evaluation.TimeoutError)):
-		return "deadline"
-	case errors.As(err, new(*evaluation.StartError)):
-		return "start_failed"
-	case err != nil:
-		return "error"
-	case resp.Report.GetFailure() == nil:
-		return "ok"
-	}
-	name := evaluationv1.FailureReason_name[int32(resp.Report.GetFailure().GetReason())]
-	return strings.ToLower(strings.TrimPrefix(name, "FAILURE_REASON_"))
 }

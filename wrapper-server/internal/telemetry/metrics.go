@@ -5,6 +5,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
 )
 
 // metrics are what is counted in this process.
@@ -43,7 +45,7 @@ func newMetrics() *metrics {
 
 // Count counts evaluations where metrics are asked for:
 //
-//   - krm_function_pod_evaluations_total (code): those that ended; code is ok, the failure's reason, or why there was none
+//   - krm_function_pod_evaluations_total (code): those that ended; see evaluation.Code, and "draining"
 //   - krm_function_pod_present: those that run or wait
 func (t *Telemetry) Count(e evaluation.Evaluator) evaluation.Evaluator {
 	if t.metrics == nil {
@@ -53,9 +55,17 @@ func (t *Telemetry) Count(e evaluation.Evaluator) evaluation.Evaluator {
 		t.metrics.present.Inc()
 		defer t.metrics.present.Dec()
 		resp, err := e.Evaluate(ctx, req)
-		t.metrics.ended.WithLabelValues(outcome(resp, err)).Inc()
+		t.metrics.ended.WithLabelValues(code(resp, err)).Inc()
 		return resp, err
 	})
+}
+
+// code is evaluation.Code, with a word for calls that came after the beginning of a shutdown.
+func code(resp evaluation.Response, err error) string {
+	if errors.Is(err, drain.ErrDraining) {
+		return "draining"
+	}
+	return evaluation.Code(resp, err)
 }
 
 const (

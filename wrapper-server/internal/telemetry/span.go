@@ -56,7 +56,7 @@ func child(parent spanContext) spanContext {
 
 // describe says what happened, and nothing of the package: a failure's message may quote it, its reason does not.
 func describe(ctx context.Context, req evaluation.Request, resp evaluation.Response, err error) *tracepb.Span {
-	result := outcome(resp, err)
+	result := code(resp, err)
 	span := &tracepb.Span{
 		Name:       "EvaluateFunction",
 		Kind:       tracepb.Span_SPAN_KIND_SERVER,
@@ -68,7 +68,7 @@ func describe(ctx context.Context, req evaluation.Request, resp evaluation.Respo
 	if resp.Report != nil {
 		span.Attributes = append(span.Attributes, number("process.exit.code", int64(resp.Report.GetExitCode())))
 	}
-	if result != outcomeOK {
+	if result != evaluation.CodeOK {
 		span.Status = &tracepb.Status{Code: tracepb.Status_STATUS_CODE_ERROR, Message: result}
 	}
 	return span

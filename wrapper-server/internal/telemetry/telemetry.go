@@ -1,8 +1,12 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package telemetry tells of a function pod's evaluations by metrics and spans, as the OTEL_* environment of the
-// OpenTelemetry specification asks for it, without the OpenTelemetry SDK, which would not fit into function pods.
+// Package telemetry exports metrics and spans of a function pod's evaluations, as the OTEL_* environment of the OpenTelemetry
+// specification asks for them.
+//
+// It does without the OpenTelemetry SDK because of the size of the binary, which is copied into every function pod and may have
+// 12 MB. With this package the wrapper server has 11.8 MB, with the SDK and its exporter of spans over HTTP 13.5 MB. Metrics are
+// those of the Prometheus client, and spans are the messages of OTLP.
 package telemetry
 
 import (
