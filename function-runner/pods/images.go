@@ -6,11 +6,11 @@ package pods
 import (
 	"context"
 
-	"github.com/krmfn/krmfn/function-runner/internal/configfile"
 	"github.com/krmfn/krmfn/function-runner/internal/knownimages"
 	"github.com/krmfn/krmfn/function-runner/internal/permission"
 	"github.com/krmfn/krmfn/services/images/policy"
 	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // know makes the images known that files tell of.

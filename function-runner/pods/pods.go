@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/krmfn/krmfn/function-runner/internal/configfile"
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
 	"github.com/krmfn/krmfn/function-runner/internal/podevaluator"
@@ -26,9 +25,11 @@ import (
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/services/cluster/connect"
 	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/services/cluster/podcacheconfig"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/services/server/configfile"
 	"github.com/krmfn/krmfn/services/server/telemetry"
 )
 
@@ -134,7 +135,7 @@ func (p *Pods) assemble(ctx context.Context, clientset kubernetes.Interface) err
 	})
 	p.warmer = &podevaluator.Warmer{
 		Evaluator: p.evaluator, AtStart: p.atStart, Interval: o.Pod.ScanInterval, Log: p.config.Log,
-		Always: func() []string { return p.settings.All(func(s podsettings.Settings) bool { return s.MinPods > 0 }) },
+		Always: func() []string { return p.settings.All(func(s podcacheconfig.Settings) bool { return s.MinPods > 0 }) },
 	}
 	p.prepared = podevaluator.NewPreparer(ctx, p.evaluator)
 	p.background = append(p.background, p.warmer.Run, p.watchSettings,
@@ -155,7 +156,7 @@ func (p *Pods) atStart() []string {
 	if !p.config.Options.Pod.WarmUp {
 		return nil
 	}
-	return p.settings.All(func(podsettings.Settings) bool { return true })
+	return p.settings.All(func(podcacheconfig.Settings) bool { return true })
 }
 
 // Run keeps the pods until ctx ends, which must not be before the last call has ended. ready is called once calls can be

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // Function is a function that has a local executable.
@@ -77,7 +78,7 @@ func canonical(name, prefix string) string {
 
 // loadFunctions reads a config file. An error means that there are no functions to be had from it; problems that there are
 // some without the entries that they name.
-func loadFunctions(file, dir, prefix string) ([]Function, []Problem, error) {
+func loadFunctions(file, dir, prefix string) ([]Function, []configfile.Problem, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, fmt.Errorf("the config file %s is missing, name another with --config or none with --config=", file)
@@ -92,34 +93,38 @@ func loadFunctions(file, dir, prefix string) ([]Function, []Problem, error) {
 	var functions []Function
 	seen := map[string]int{}
 	for _, e := range entries {
-		if e.name == "" || len(e.images) == 0 {
+		if e.Function == "" || len(e.Images) == 0 {
 			continue
 		}
-		f := Function{Name: filepath.Base(e.name), Implementation: filepath.Base(e.name)}
-		for _, name := range e.images {
+		f := Function{Name: filepath.Base(e.Function), Implementation: filepath.Base(e.Function)}
+		for _, name := range e.Images {
 			key := canonical(name, prefix)
 			switch line, twice := seen[key]; {
 			case key == "":
-				problems = append(problems, Problem{e.line, fmt.Sprintf("%q of function %q is not an image reference", name, e.name)})
+				problems = append(problems, problem(e, "%q of function %q is not an image reference", name, e.Function))
 			case twice:
-				problems = append(problems, Problem{e.line, fmt.Sprintf("image %q of function %q is already at line %d", name, e.name, line)})
+				problems = append(problems, problem(e, "image %q of function %q is already at line %d", name, e.Function, line))
 			default:
 				seen[key] = e.line
 				f.Images = append(f.Images, name)
 			}
 		}
-		if f.Path, err = Executable(dir, e.name); err != nil {
-			problems = append(problems, Problem{e.line, fmt.Sprintf("function %q is left out: %v", e.name, err)})
+		if f.Path, err = Executable(dir, e.Function); err != nil {
+			problems = append(problems, problem(e, "function %q is left out: %v", e.Function, err))
 			continue
 		}
 		functions = append(functions, f)
 	}
-	slices.SortStableFunc(problems, func(a, b Problem) int { return a.Line - b.Line })
+	slices.SortStableFunc(problems, func(a, b configfile.Problem) int { return a.Line - b.Line })
 	return functions, problems, nil
 }
 
+func problem(e entry, format string, args ...any) configfile.Problem {
+	return configfile.Problem{Line: e.line, Text: fmt.Sprintf(format, args...)}
+}
+
 // problemsError makes one error of problems.
-func problemsError(file string, problems []Problem) error {
+func problemsError(file string, problems []configfile.Problem) error {
 	texts := make([]string, len(problems))
 	for i, p := range problems {
 		texts[i] = p.String()

@@ -57,7 +57,7 @@ func TestLoadFunctions(t *testing.T) {
 		},
 		"no functions":         {config: "functions:\n"},
 		"JSON":                 {config: `{"functions": [{"function": "good", "images": ["r.io/a:v1"]}]}`, images: map[string]string{"r.io/a:v1": "good"}},
-		"unknown fields":       {config: "functions:\n- function: good\n  image: x\n  images: [r.io/a:v1]\nother: 1\n", images: map[string]string{"r.io/a:v1": "good"}, problems: []string{`line 3: unknown field "image", known are function and images`, `line 5: unknown field "other", known are functions`}},
+		"unknown fields":       {config: "functions:\n- function: good\n  image: x\n  images: [r.io/a:v1]\nother: 1\n", images: map[string]string{"r.io/a:v1": "good"}, problems: []string{`line 3: unknown field "functions[0].image"`, `line 5: unknown field "other"`}},
 		"the first entry wins": {config: "functions:\n- function: good\n  images: [x:v1]\n- function: nested/good\n  images: [pre.fix/x:v1, x:v2]\n", images: map[string]string{"x:v1": "good", "x:v2": "nested/good"}, problems: []string{`line 4: image "pre.fix/x:v1" of function "nested/good" is already at line 2`}},
 		"unusable executables": {
 			config: "functions:\n- function: gone\n  images: [a:v1]\n- function: plain\n  images: [b:v1]\n- function: nested\n  images: [c:v1]\n- function: ../x\n  images: [d:v1]\n- function: good\n  images: [e:v1]\n",
@@ -75,9 +75,9 @@ func TestLoadFunctions(t *testing.T) {
 		"empty":              {config: "", err: "line 1: the file is empty"},
 		"a list":             {config: "- function: good\n", err: "line 1: this is not a mapping"},
 		"functions a map":    {config: "functions:\n  good: x\n", err: "line 2: functions is not a list"},
-		"an entry a scalar":  {config: "functions:\n- good\n", err: "line 2: this is not a mapping"},
-		"images a scalar":    {config: "functions:\n- function: good\n  images: x\n", err: "line 3: images is not a list"},
-		"a field twice":      {config: "functions:\n- function: good\n  function: good\n", err: `line 3: field "function" is there twice`},
+		"an entry a scalar":  {config: "functions:\n- good\n", err: "line 2: functions[0] is not a mapping"},
+		"images a scalar":    {config: "functions:\n- function: good\n  images: x\n", err: "line 3: functions[0].images is not a list"},
+		"a field twice":      {config: "functions:\n- function: good\n  function: good\n", err: `line 3: mapping key "function" already defined at line 2`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

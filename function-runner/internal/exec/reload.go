@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/krmfn/krmfn/function-runner/internal/configfile"
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // Config says where functions with executables are configured.
@@ -27,7 +27,7 @@ type Loader struct {
 	evaluator *Evaluator
 	log       *slog.Logger
 	// problems and failure are the latest that were logged, so that a recheck does not repeat them.
-	problems []Problem
+	problems []configfile.Problem
 	failure  string
 }
 

@@ -105,7 +105,7 @@ func TestStrict(t *testing.T) {
 	l, _, file, _ := loader(t, true)
 	write(t, file, "functions:\n- function: gone\n  images: [a:v1]\n- function: good\n  images: [b:v1]\n  foo: bar\n")
 	err := l.Load()
-	if err == nil || !strings.Contains(err.Error(), "line 2: ") || !strings.Contains(err.Error(), "; line 6: unknown field \"foo\"") {
+	if err == nil || !strings.Contains(err.Error(), "line 2: ") || !strings.Contains(err.Error(), "; line 6: unknown field \"functions[1].foo\"") {
 		t.Errorf("got error %v, want each problem with its line", err)
 	}
 }

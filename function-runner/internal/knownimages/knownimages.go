@@ -7,13 +7,12 @@ package knownimages
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 
 	"github.com/krmfn/krmfn/services/images/metadata"
 	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // Cache has the images; see registry.Cache.
@@ -33,7 +32,7 @@ type file struct {
 
 // read returns the file's images, and its content; nil where there is no such file, or it is not understood.
 func (f *file) read() ([]registry.Image, []byte) {
-	content, err := readAll(f.name)
+	content, err := configfile.Read(f.name, metadata.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -47,15 +46,6 @@ func (f *file) read() ([]registry.Image, []byte) {
 	}
 	f.trouble = ""
 	return images, content
-}
-
-func readAll(name string) ([]byte, error) {
-	opened, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer opened.Close()
-	return io.ReadAll(io.LimitReader(opened, metadata.MaxSize+1))
 }
 
 // troubled logs an error, once until there is another one.

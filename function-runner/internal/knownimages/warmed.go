@@ -9,8 +9,8 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/krmfn/krmfn/function-runner/internal/configfile"
 	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // Warmed makes known what is in the image warmer's file. Its methods are called one after another.

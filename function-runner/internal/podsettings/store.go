@@ -1,6 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package podsettings has the settings of --pod-cache-config in force and looks them up by the references that calls have.
 package podsettings
 
 import (
@@ -11,6 +12,9 @@ import (
 	"reflect"
 	"slices"
 	"sync/atomic"
+
+	"github.com/krmfn/krmfn/services/cluster/podcacheconfig"
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // Store has the settings that are in force. Reading it may be done by any number of goroutines at once.
@@ -18,7 +22,7 @@ type Store struct {
 	file      string
 	reference func(image string) (string, error)
 	log       *slog.Logger
-	settings  atomic.Pointer[map[string]Settings]
+	settings  atomic.Pointer[map[string]podcacheconfig.Settings]
 	// logged are the latest troubles that were logged, so that a recheck does not repeat them.
 	logged []string
 }
@@ -27,15 +31,15 @@ type Store struct {
 // resolved to.
 func NewStore(file string, reference func(image string) (string, error), log *slog.Logger) *Store {
 	s := &Store{file: file, reference: reference, log: log}
-	s.settings.Store(&map[string]Settings{})
+	s.settings.Store(&map[string]podcacheconfig.Settings{})
 	return s
 }
 
 // For returns the settings of a function, by its resolved reference; all zero where it has none.
-func (s *Store) For(reference string) Settings { return (*s.settings.Load())[reference] }
+func (s *Store) For(reference string) podcacheconfig.Settings { return (*s.settings.Load())[reference] }
 
 // All returns the references of the functions with settings that a condition holds for, sorted.
-func (s *Store) All(that func(Settings) bool) []string {
+func (s *Store) All(that func(podcacheconfig.Settings) bool) []string {
 	var all []string
 	for reference, settings := range *s.settings.Load() {
 		if that(settings) {
@@ -66,7 +70,7 @@ func (s *Store) Load() bool {
 	if err != nil {
 		return false
 	}
-	loaded := make(map[string]Settings, len(settings))
+	loaded := make(map[string]podcacheconfig.Settings, len(settings))
 	for _, one := range settings {
 		if reference, err := s.reference(one.Image); err == nil {
 			loaded[reference] = one
@@ -80,7 +84,7 @@ func (s *Store) Load() bool {
 	return true
 }
 
-func (s *Store) read() ([]Settings, []Problem, error) {
+func (s *Store) read() ([]podcacheconfig.Settings, []configfile.Problem, error) {
 	text, err := os.ReadFile(s.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, errors.New("there is no such file, so that all functions have the settings of the flags: see --pod-cache-config")
@@ -88,5 +92,5 @@ func (s *Store) read() ([]Settings, []Problem, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return Parse(text)
+	return podcacheconfig.Parse(text)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
+	"github.com/krmfn/krmfn/services/cluster/podcacheconfig"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
@@ -47,14 +48,14 @@ func TestStore(t *testing.T) {
 	if got := s.For("r.io/a:v1").MaxPods; got != 3 {
 		t.Errorf("a has %d pods at most", got)
 	}
-	if diff := cmp.Diff(podsettings.Settings{}, s.For("a:v1")); diff != "" {
+	if diff := cmp.Diff(podcacheconfig.Settings{}, s.For("a:v1")); diff != "" {
 		t.Errorf("settings of no reference (-want +got):\n%s", diff)
 	}
-	warm := s.All(func(s podsettings.Settings) bool { return s.MinPods > 0 })
+	warm := s.All(func(s podcacheconfig.Settings) bool { return s.MinPods > 0 })
 	if diff := cmp.Diff([]string{"other.io/b"}, warm); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	all := s.All(func(podsettings.Settings) bool { return true })
+	all := s.All(func(podcacheconfig.Settings) bool { return true })
 	if diff := cmp.Diff([]string{"other.io/b", "r.io/a:v1"}, all); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/krmfn/krmfn/function-runner/internal/configfile"
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // Config is what a Keeper needs. All of it must be set.

@@ -9,8 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 const (
@@ -58,12 +57,7 @@ func (k *Keeper) attempt(ctx context.Context) error {
 // read returns the file's content. What a Secret of this type could not hold, or nodes not use, must not replace what they
 // have. The errors have nothing of the content.
 func read(name string) ([]byte, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read the credentials for the pull secret: %w", err)
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	content, err := configfile.Read(name, maxFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the credentials for the pull secret: %w", err)
 	}

@@ -4,14 +4,10 @@
 package images
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"maps"
-	"os"
-	"slices"
 
-	"sigs.k8s.io/yaml"
+	"github.com/krmfn/krmfn/services/cluster/podcacheconfig"
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // maxFile is the most bytes of a file that names images.
@@ -24,7 +20,7 @@ func (f *finder) podCacheConfig(file string) {
 		f.unread(file, fmt.Errorf("read --pod-cache-config: %w", err))
 		return
 	}
-	names, nameless, err := parseSettings(text)
+	names, nameless, err := podcacheconfig.Images(text)
 	if err != nil {
 		f.unread(file, fmt.Errorf("--pod-cache-config is not understood: %w", err))
 		return
@@ -37,46 +33,9 @@ func (f *finder) podCacheConfig(file string) {
 	}
 }
 
-// parseSettings returns the names of the functions, and the number of entries without one. The file is a list of mappings
-// with a name, or as older installations have it, a mapping by names. What else is in it is the function runner's matter.
-func parseSettings(text []byte) (names []string, nameless int, err error) {
-	content, err := yaml.YAMLToJSON(text)
-	if err != nil {
-		return nil, 0, err
-	}
-	var older map[string]any
-	if json.Unmarshal(content, &older) == nil {
-		if _, ok := older[""]; ok {
-			delete(older, "")
-			nameless++
-		}
-		return slices.Sorted(maps.Keys(older)), nameless, nil
-	}
-	var entries []json.RawMessage
-	if err := json.Unmarshal(content, &entries); err != nil {
-		return nil, 0, fmt.Errorf("want a list of functions: %w", err)
-	}
-	for _, e := range entries {
-		var entry struct {
-			Name string `json:"name"`
-		}
-		if json.Unmarshal(e, &entry) != nil || entry.Name == "" {
-			nameless++
-			continue
-		}
-		names = append(names, entry.Name)
-	}
-	return names, nameless, nil
-}
-
 // readFile reads a file that is not larger than maxFile.
 func readFile(name string) ([]byte, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	text, err := configfile.Read(name, maxFile)
 	if err == nil && len(text) > maxFile {
 		err = fmt.Errorf("%s has more than %d bytes: is this the right file?", name, maxFile)
 	}

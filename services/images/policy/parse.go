@@ -4,16 +4,11 @@
 package policy
 
 import (
-	"bytes"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
-	yamlv3 "go.yaml.in/yaml/v3"
-	"sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 const (
@@ -52,7 +47,7 @@ type entry struct {
 func Parse(text []byte) (*Policy, error) {
 	f, err := read(text)
 	if err != nil {
-		return nil, errors.New("image policy: " + strings.ReplaceAll(err.Error(), "\n", " "))
+		return nil, fmt.Errorf("image policy: %w", err)
 	}
 	p := &Policy{floating: floatingAllow}
 	if f.FloatingTags != nil {
@@ -81,42 +76,30 @@ func read(text []byte) (f file, err error) {
 	if len(text) > MaxSize {
 		return f, fmt.Errorf("it has more than %d bytes", MaxSize)
 	}
-	if err := checkSingle(text); err != nil {
+	doc, err := configfile.Parse(text)
+	switch {
+	case err != nil:
 		return f, err
+	case doc.Empty():
+		return f, errors.New("it is empty: give it apiVersion and kind")
+	case doc.More:
+		return f, errors.New("it has more than one document: put all rules into one")
 	}
-	content, err := yaml.YAMLToJSONStrict(text)
+	problems, err := doc.Decode(&f)
 	if err != nil {
 		return f, err
 	}
-	strict, err := json.UnmarshalStrict(content, &f)
-	if err != nil {
-		return f, err
-	}
-	if len(strict) > 0 {
-		return f, strict[0]
+	if len(problems) > 0 {
+		return f, problems[0]
 	}
 	if f.APIVersion != apiVersion || f.Kind != kind {
 		return f, fmt.Errorf("it has apiVersion %q and kind %q: want %s and %s", f.APIVersion, f.Kind, apiVersion, kind)
 	}
 	var values any
-	if err := stdjson.Unmarshal(content, &values); err != nil {
+	if _, err := doc.Decode(&values); err != nil {
 		return f, err
 	}
 	return f, checkValues(values, "")
-}
-
-// checkSingle refuses further documents, which would not be in force.
-func checkSingle(text []byte) error {
-	decoder := yamlv3.NewDecoder(bytes.NewReader(text))
-	if err := decoder.Decode(new(yamlv3.Node)); errors.Is(err, io.EOF) {
-		return errors.New("it is empty: give it apiVersion and kind")
-	} else if err != nil {
-		return err
-	}
-	if err := decoder.Decode(new(yamlv3.Node)); !errors.Is(err, io.EOF) {
-		return errors.New("it has more than one document: put all rules into one")
-	}
-	return nil
 }
 
 // checkValues refuses fields without a value: to take an allow whose entries have all been commented out for one that was

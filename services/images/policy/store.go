@@ -5,12 +5,12 @@ package policy
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"reflect"
 	"sync"
 	"sync/atomic"
+
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // Store has the policy that is in force. It may be used by any number of goroutines at once.
@@ -63,12 +63,7 @@ func (s *Store) Load() bool {
 }
 
 func readFile(file string) (*Policy, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("read the image policy: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	text, err := configfile.Read(file, MaxSize)
 	if err != nil {
 		return nil, fmt.Errorf("read the image policy: %w", err)
 	}

@@ -1,7 +1,6 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package configfile notices when a configuration file changes.
 package configfile
 
 import (

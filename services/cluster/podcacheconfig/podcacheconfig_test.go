@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package podsettings_test
+package podcacheconfig_test
 
 import (
 	"slices"
@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
+	"github.com/krmfn/krmfn/services/cluster/podcacheconfig"
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 func minutes(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Minute} }
@@ -23,7 +24,7 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, text string
-		want       []podsettings.Settings
+		want       []podcacheconfig.Settings
 		problems   []string
 	}{
 		{
@@ -37,7 +38,7 @@ func TestParse(t *testing.T) {
   resources: {requests: {cpu: 50m}, limits: {memory: 256Mi}}
 - name: r.io/set:v1
 `,
-			[]podsettings.Settings{{
+			[]podcacheconfig.Settings{{
 				Image: "r.io/check:v3", TTL: minutes(45), Waitlist: 3, MaxPods: 4, MinPods: 1, MaxEvaluationTime: minutes(2),
 				Resources: corev1.ResourceRequirements{
 					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m")},
@@ -48,19 +49,19 @@ func TestParse(t *testing.T) {
 		},
 		{
 			"a mapping", "r.io/set:v1: 30m\nr.io/old:v1: soon\n",
-			[]podsettings.Settings{{Image: "r.io/set:v1", TTL: minutes(30)}, {Image: "r.io/old:v1"}},
+			[]podcacheconfig.Settings{{Image: "r.io/set:v1", TTL: minutes(30)}, {Image: "r.io/old:v1"}},
 			[]string{"line 2: the time to live of r.io/old:v1 is no duration such as 30m"},
 		},
 		{"nothing", "# nothing\n", nil, nil},
 		{"an empty list", "[]", nil, nil},
 		{
 			"unknown fields", "- name: a\n  bogus: 1\n  timeToLive: 1m\n",
-			[]podsettings.Settings{{Image: "a", TTL: minutes(1)}},
-			[]string{`line 1: unknown field "bogus"`},
+			[]podcacheconfig.Settings{{Image: "a", TTL: minutes(1)}},
+			[]string{`line 2: unknown field "bogus"`},
 		},
 		{
 			"values that make no sense", "- name: a\n  timeToLive: -1m\n- name: b\n  maxWaitlistLength: -2\n- name: c\n  maxParallelPodsPerFunction: 1\n  minWarmPods: 2\n",
-			[]podsettings.Settings{{Image: "a"}, {Image: "b"}, {Image: "c", MaxPods: 1, MinPods: 1}},
+			[]podcacheconfig.Settings{{Image: "a"}, {Image: "b"}, {Image: "c", MaxPods: 1, MinPods: 1}},
 			[]string{
 				"line 1: timeToLive of a is -1m0s, want more than 0", "line 3: maxWaitlistLength of b is -2, want more than 0",
 				"line 5: minWarmPods of c is 2, want at most maxParallelPodsPerFunction, which is 1",
@@ -68,23 +69,23 @@ func TestParse(t *testing.T) {
 		},
 		{
 			"entries that make no sense", "- name: a\n- name: a\n  timeToLive: 1m\n- timeToLive: 1m\n- text\n- name: b\n  timeToLive: soon\n",
-			[]podsettings.Settings{{Image: "a"}},
+			[]podcacheconfig.Settings{{Image: "a"}},
 			[]string{
 				"line 2: a has an entry already, which counts", "line 4: the entry has no name: it must be the image of a function",
-				"line 5: cannot unmarshal string into Go value", "line 6: time: invalid duration",
+				"line 5: this is not a mapping", "line 6: time: invalid duration",
 			},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got, problems, err := podsettings.Parse([]byte(tc.text))
+			got, problems, err := podcacheconfig.Parse([]byte(tc.text))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("settings (-want +got):\n%s", diff)
 			}
-			if !slices.EqualFunc(tc.problems, problems, func(want string, p podsettings.Problem) bool { return strings.HasPrefix(p.String(), want) }) {
+			if !slices.EqualFunc(tc.problems, problems, func(want string, p configfile.Problem) bool { return strings.HasPrefix(p.String(), want) }) {
 				t.Errorf("problems are %v, want %v", problems, tc.problems)
 			}
 		})
@@ -94,8 +95,22 @@ func TestParse(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"a: [": "line 1", "text": "line 1: want a list of functions"} {
-		if _, _, err := podsettings.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := podcacheconfig.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestImages(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"- name: a:v1\n  timeToLive: nonsense\n- name: r.io/b:v1\n- {}\n- text\n- name: [1]\n": {"a:v1", "r.io/b:v1", "", "", ""},
+		"r.io/b:v1: 30m\na: 5m\n'': 1\n": {"r.io/b:v1", "a", ""},
+		"# nothing\n":                    nil,
+	} {
+		images, nameless, err := podcacheconfig.Images([]byte(text))
+		if diff := cmp.Diff(want, append(images, make([]string, nameless)...)); diff != "" || err != nil {
+			t.Errorf("%q (-want +got):\n%s%v", text, diff, err)
 		}
 	}
 }
@@ -104,9 +119,14 @@ func FuzzParse(f *testing.F) {
 	f.Add("- name: a\n  timeToLive: 1m\n  resources: {limits: {cpu: 1}}\n")
 	f.Add("a: 30m\n")
 	f.Add("- &x [*x]\n")
+	f.Add("'': 1\n")
 	f.Add("- name: a\n  resources: {limits: {cpu: 1e999999999}}\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		settings, _, err := podsettings.Parse([]byte(text))
+		images, nameless, err := podcacheconfig.Images([]byte(text))
+		if err != nil && (images != nil || nameless != 0) || slices.Contains(images, "") {
+			t.Errorf("%q, %d and %v", images, nameless, err)
+		}
+		settings, _, err := podcacheconfig.Parse([]byte(text))
 		if err != nil {
 			return
 		}

@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/krmfn/krmfn/function-runner/internal/configfile"
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,0 +1,92 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package configfile_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/services/server/configfile"
+)
+
+type list struct {
+	Name  string `json:"name"`
+	Items []struct {
+		Key   string         `json:"key"`
+		Count int            `json:"count"`
+		On    bool           `json:"on"`
+		More  map[string]int `json:"more"`
+	} `json:"items"`
+}
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		text     string
+		problems []string
+		err      string
+	}{
+		"all known":         {text: "name: n\nitems:\n- key: k\n  count: 1\n  on: true\n  more: {a: 1}\n"},
+		"unknown fields":    {text: "a.b: 1\nitems:\n- {}\n- x: 1\n  y: 2\n", problems: []string{`line 1: unknown field "a.b"`, `line 4: unknown field "items[1].x"`, `line 5: unknown field "items[1].y"`}},
+		"other letters":     {text: "Name: n\n", problems: []string{`line 1: unknown field "Name"`}},
+		"behind an alias":   {text: "items: &a\n- x: 1\nother: *a\n", problems: []string{`line 2: unknown field "items[0].x"`, `line 3: unknown field "other"`}},
+		"no list":           {text: "name: n\nitems:\n  key: k\n", err: "line 3: items is not a list"},
+		"no string":         {text: "items:\n- key: k\n- key: [k]\n", err: "line 3: items[1].key is not a string"},
+		"no boolean":        {text: "items:\n- on: true\n- on: 1\n", err: "line 3: items[1].on is not true or false"},
+		"no number":         {text: "items:\n- count: one\n", err: "line 2: items[0].count is not a number of type int"},
+		"no mapping":        {text: "- name: n\n", err: "line 1: this is not a mapping"},
+		"no mapping within": {text: "items:\n- more: 1\n", err: "line 2: items[0].more is not a mapping"},
+		"a field twice":     {text: "name: a\nname: b\n", err: `line 2: mapping key "name" already defined at line 1`},
+		"a name, no string": {text: "items:\n- more: {1: 1}\n", err: "line 1: a name in a mapping is not a string: put it in quotes"},
+		"in itself":         {text: "items: &a [*a]\n", err: "line 1: anchor 'a' value contains itself"},
+		"no YAML":           {text: "name: [\n", err: "line 1: did not find expected node content"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			doc, err := configfile.Parse([]byte(tc.text))
+			var problems []configfile.Problem
+			if err == nil {
+				problems, err = doc.Decode(new(list))
+			}
+			var got []string
+			for _, p := range problems {
+				got = append(got, p.String())
+			}
+			if diff := cmp.Diff(tc.problems, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if (err == nil) != (tc.err == "") || err != nil && (err.Error() != tc.err || !errors.As(err, new(configfile.Problem))) {
+				t.Errorf("got error %v, want %q", err, tc.err)
+			}
+		})
+	}
+}
+
+func TestEmpty(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{"": true, "# nothing\n": true, "---\n": true, "~": true, "[]": false, "{}": false, "a": false} {
+		if doc, err := configfile.Parse([]byte(text)); err != nil || doc.Empty() != want {
+			t.Errorf("%q is empty: %v, want %v (error %v)", text, doc.Empty(), want, err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte("name: n\nitems: [{key: k, x: 1}]\n"))
+	f.Add([]byte("items: &a [*a]\n"))
+	f.Add([]byte("a: &a {b: 1}\nitems: [{<<: *a}]\n---\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		doc, err := configfile.Parse(text)
+		if err != nil || doc.Empty() {
+			return
+		}
+		problems, err := doc.Decode(new(list))
+		if err != nil && (len(problems) > 0 || strings.Contains(err.Error(), "\n") || !errors.As(err, new(configfile.Problem))) {
+			t.Errorf("error %q comes with %v", err, problems)
+		}
+	})
+}
