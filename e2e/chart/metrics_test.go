@@ -60,7 +60,7 @@ func registeredMetrics(t *testing.T) []metric {
 // has for those that come to no report.
 func evaluationCodes(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile(inCheckout(t, "services", "telemetry", "evaluations.go"))
+	text, err := os.ReadFile(inCheckout(t, "services", "server", "telemetry", "evaluations.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,6 @@ type Closed struct {
 	Callers int
 }
 
-// backoff is how long a caller waits after a call that failed: what refuses calls does so faster than it answers them.
-const backoff = 10 * time.Millisecond
-
 // Run makes calls until the time is over, and returns when the last has ended. Calls count that end within the time. The
 // error is that ctx has ended before.
 func (c Closed) Run(ctx context.Context, call Call) (*Result, error) {
@@ -30,20 +27,37 @@ func (c Closed) Run(ctx context.Context, call Call) (*Result, error) {
 		now := time.Now()
 		return !now.Before(begin) && now.Before(end)
 	}
+	over := make(chan struct{})
+	timer := time.AfterFunc(time.Until(end), func() { close(over) })
+	defer timer.Stop()
 	var running sync.WaitGroup
 	for range c.Callers {
 		running.Go(func() {
-			for time.Now().Before(end) && ctx.Err() == nil {
-				recorder.make(ctx, func(ctx context.Context) error {
-					err := call(ctx)
-					if err != nil {
-						time.Sleep(backoff)
-					}
-					return err
-				}, time.Now(), counts)
-			}
+			repeat(ctx, over, 10*time.Millisecond, func(ctx context.Context) error {
+				return recorder.make(ctx, call, time.Now(), counts)
+			})
 		})
 	}
 	running.Wait()
 	return recorder.result, ctx.Err()
+}
+
+// repeat makes one call after the other until stop is closed or ctx ends. It pauses after a call that failed: what refuses
+// calls does so faster than it answers them, and going on at that pace would only measure this machine.
+func repeat(ctx context.Context, stop <-chan struct{}, pause time.Duration, call Call) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-ctx.Done():
+			return
+		default:
+		}
+		if call(ctx) != nil {
+			select {
+			case <-time.After(pause):
+			case <-stop:
+			}
+		}
+	}
 }

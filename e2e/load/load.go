@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package load calls something at a constant rate, or as fast as a number of callers can, and measures how long the
-// calls take.
+// Package load calls something: at a constant rate (Open) or as fast as a number of callers can (Closed), and measures how
+// long the calls take; or until it is stopped (UntilStopped), and collects what fails.
 package load
 
 import (
@@ -16,7 +16,7 @@ import (
 // Call makes one call and returns when it has ended. It is called by many goroutines at once.
 type Call func(ctx context.Context) error
 
-// Calls is what both kinds of load have in common.
+// Calls is what the loads that measure have in common.
 type Calls struct {
 	// WarmUp is how long there are calls before those that count, and Duration how long there are such.
 	WarmUp, Duration time.Duration
@@ -93,23 +93,24 @@ func newRecorder(calls Calls) *recorder {
 	return &recorder{calls: calls, result: result}
 }
 
-// make makes a call. It is counted if counts says so when it has ended, with the time since due.
-func (r *recorder) make(ctx context.Context, call Call, due time.Time, counts func() bool) {
+// make makes a call. It is counted if counts says so when it has ended, with the time since due. The error is the call's.
+func (r *recorder) make(ctx context.Context, call Call, due time.Time, counts func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, r.calls.Timeout)
 	defer cancel()
 	err := call(ctx)
 	took := time.Since(due)
 	if !counts() {
-		return
+		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
 		r.result.Failed[r.calls.Code(err)]++
-		return
+		return err
 	}
 	// It cannot fail within these bounds.
 	_ = r.result.Latency.RecordValue(min(max(took, time.Microsecond), longest).Microseconds())
+	return nil
 }
 
 func (r *recorder) unsent() {

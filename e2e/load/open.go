@@ -42,7 +42,7 @@ func (o Open) Run(ctx context.Context, call Call) (*Result, error) {
 		case places <- struct{}{}:
 			running.Go(func() {
 				defer func() { <-places }()
-				recorder.make(ctx, call, due, func() bool { return counts })
+				_ = recorder.make(ctx, call, due, func() bool { return counts })
 			})
 		default:
 			if counts {

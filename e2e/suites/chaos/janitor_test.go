@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/install/fixture"
 	"github.com/krmfn/krmfn/e2e/install/hostile"
-	"github.com/krmfn/krmfn/e2e/install/load"
+	"github.com/krmfn/krmfn/e2e/load"
 )
 
 const (
@@ -37,7 +37,7 @@ var _ = Describe("With a pod janitor that sweeps every second", Label("chaos", "
 		})
 		janitor, err := f.StartJanitor(ctx, "--interval=1s", "--grace="+janitorGrace.String(), "--qps=50")
 		Expect(err).NotTo(HaveOccurred())
-		loads := make([]*load.Load, 3)
+		loads := make([]*load.UntilStopped, 3)
 		for i := range loads {
 			loads[i] = f.Load(ctx, f.Callers(ctx, 3), f.Push(ctx, hostile.Echo), work)
 			fixture.AwaitCalls(ctx, loads[i], 50)

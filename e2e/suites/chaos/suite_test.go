@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/install/fixture"
 	"github.com/krmfn/krmfn/e2e/install/hostile"
-	"github.com/krmfn/krmfn/e2e/install/load"
+	"github.com/krmfn/krmfn/e2e/load"
 )
 
 const (
@@ -63,9 +63,9 @@ func warmUp(ctx context.Context) string {
 }
 
 // callPods starts a load on function runners, each with the same share of the callers, and returns one load for each.
-func callPods(ctx context.Context, image string, runners ...string) []*load.Load {
+func callPods(ctx context.Context, image string, runners ...string) []*load.UntilStopped {
 	GinkgoHelper()
-	loads := make([]*load.Load, 0, len(runners))
+	loads := make([]*load.UntilStopped, 0, len(runners))
 	for _, runner := range runners {
 		clients := make([]*install.Client, callers/len(runners))
 		for i := range clients {
