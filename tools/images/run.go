@@ -9,14 +9,18 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/krmfn/krmfn/tools/images/internal/image"
+	"github.com/krmfn/krmfn/tools/images/internal/ocilayout"
 )
 
 // run builds all images, for each architecture from its sources, writes them to out, and says on w what it wrote.
@@ -82,4 +86,36 @@ func compressedSize(img v1.Image) (int64, error) {
 		size += layer.Size
 	}
 	return size, nil
+}
+
+// store writes images to a directory.
+type store struct {
+	dir      string
+	registry string // prefix of repositories, without the slash at the end
+	version  string // tag
+}
+
+// write writes one image for all its architectures, each to a file NAME-ARCH.tar that `docker load` and
+// `kind load image-archive` read, and all of them to an OCI image layout NAME. It returns the digest of the index.
+func (s store) write(repository string, images map[string]v1.Image) (v1.Hash, error) {
+	ref, err := name.NewTag(s.registry + "/" + repository + ":" + s.version)
+	if err != nil {
+		return v1.Hash{}, fmt.Errorf("image reference: %w", err)
+	}
+	idx := image.Index(images)
+	dir := filepath.Join(s.dir, repository)
+	// A layout that is written to keeps its old blobs for ever.
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		return v1.Hash{}, fmt.Errorf("empty the layout's directory: %w", err)
+	}
+	if err := ocilayout.Fill(dir, s.version, idx, nil); err != nil {
+		return v1.Hash{}, fmt.Errorf("write layout %s: %w", dir, err)
+	}
+	for _, arch := range slices.Sorted(maps.Keys(images)) {
+		file := filepath.Join(s.dir, repository+"-"+arch+".tar")
+		if err := tarball.WriteToFile(file, ref, images[arch]); err != nil {
+			return v1.Hash{}, fmt.Errorf("write %s: %w", file, err)
+		}
+	}
+	return idx.Digest()
 }

@@ -5,7 +5,7 @@ package ocilayout_test
 
 import (
 	"bytes"
-	"io"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,8 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/random"
-	"github.com/google/go-containerregistry/pkg/v1/types"
-	"github.com/google/go-containerregistry/pkg/v1/validate"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2"
+	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/content/memory"
+	"oras.land/oras-go/v2/content/oci"
 
 	"github.com/krmfn/krmfn/tools/images/internal/ocilayout"
 )
@@ -27,60 +30,57 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	t.Parallel()
 
 	idx := index(t)
-	got, err := ocilayout.Read(write(t, idx), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	want, err := idx.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Digest != want || got.Tag != "v1.2.3" {
-		t.Errorf("digest %s and tag %s, want %s and v1.2.3", got.Digest, got.Tag, want)
+	// Copying compares everything with its digest.
+	got, err := oras.ExtendedCopy(t.Context(), open(t, idx), "v1.2.3", memory.New(), "", oras.DefaultExtendedCopyOptions)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := validate.Index(got.Index); err != nil {
-		t.Error(err)
+	if got.Digest.String() != want.String() {
+		t.Errorf("v1.2.3 is %s, want %s", got.Digest, want)
 	}
 }
 
 func TestReferrerPointsToIndex(t *testing.T) {
 	t.Parallel()
 
-	content, err := ocilayout.Read(write(t, index(t)), t.TempDir())
+	layout := open(t, index(t))
+	subject, err := layout.Resolve(t.Context(), "v1.2.3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(content.Referrers) != 1 {
-		t.Fatalf("%d referrers, want 1", len(content.Referrers))
-	}
-	manifest, err := content.Referrers[0].Manifest()
+	referrers, err := layout.Predecessors(t.Context(), subject)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if manifest.Subject == nil || manifest.Subject.Digest != content.Digest || manifest.Subject.MediaType != types.OCIImageIndex {
-		t.Errorf("subject is %+v, want the index %s", manifest.Subject, content.Digest)
+	if len(referrers) != 1 {
+		t.Fatalf("%d referrers, want 1", len(referrers))
+	}
+	data, err := content.FetchAll(t.Context(), layout, referrers[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest ocispec.Manifest
+	if err := json.Unmarshal(data, &manifest); err != nil {
+		t.Fatal(err)
+	}
+	if manifest.Subject == nil || manifest.Subject.Digest != subject.Digest || manifest.Subject.MediaType != ocispec.MediaTypeImageIndex {
+		t.Errorf("subject is %+v, want the index %s", manifest.Subject, subject.Digest)
 	}
 	if manifest.ArtifactType != bill.MediaType || manifest.Config.MediaType != "application/vnd.oci.empty.v1+json" {
 		t.Errorf("artifactType %q, config %+v", manifest.ArtifactType, manifest.Config)
 	}
-	layers, err := content.Referrers[0].Layers()
-	if err != nil {
-		t.Fatal(err)
+	if diff := cmp.Diff(bill.Title, manifest.Layers[0].Annotations["org.opencontainers.image.title"]); diff != "" {
+		t.Errorf("title (-want +got):\n%s", diff)
 	}
-	r, err := layers[0].Compressed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	data, err := io.ReadAll(r)
-	if err != nil {
+	if data, err = content.FetchAll(t.Context(), layout, manifest.Layers[0]); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(bill.Data), string(data)); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(bill.Title, manifest.Layers[0].Annotations["org.opencontainers.image.title"]); diff != "" {
-		t.Errorf("title (-want +got):\n%s", diff)
 	}
 }
 
@@ -100,19 +100,13 @@ func TestSameContentGivesSameBytes(t *testing.T) {
 	}
 }
 
-func TestOtherFilesAreErrors(t *testing.T) {
-	t.Parallel()
-
-	file := filepath.Join(t.TempDir(), "image.tar")
-	if _, err := ocilayout.Read(file, t.TempDir()); err == nil {
-		t.Error("no file: no error")
-	}
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
+func open(t *testing.T, idx v1.ImageIndex) *oci.ReadOnlyStore {
+	t.Helper()
+	layout, err := oci.NewFromTar(t.Context(), write(t, idx))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ocilayout.Read(file, t.TempDir()); err == nil {
-		t.Error("empty file: no error")
-	}
+	return layout
 }
 
 func index(t *testing.T) v1.ImageIndex {

@@ -11,18 +11,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"helm.sh/helm/v3/pkg/registry"
+	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/errdef"
 
 	"github.com/krmfn/krmfn/tools/images/internal/chart"
 	"github.com/krmfn/krmfn/tools/images/internal/versions"
@@ -33,7 +32,7 @@ const chartName = "krmfn"
 
 // packedChart is a chart to push.
 type packedChart struct {
-	tag  name.Tag
+	tag  tag
 	data []byte
 	made time.Time
 }
@@ -41,7 +40,7 @@ type packedChart struct {
 // openChart reads the chart of the release, compares it with what the registry has, and looks there for the images that it
 // installs and that are no part of the release.
 func (o Options) openChart(ctx context.Context) (*packedChart, error) {
-	tag, err := o.reference("charts/"+chartName, strings.TrimPrefix(o.Versions.Chart, "v"))
+	to, err := o.tag("charts/"+chartName, strings.TrimPrefix(o.Versions.Chart, "v"))
 	if err != nil {
 		return nil, err
 	}
@@ -54,20 +53,20 @@ func (o Options) openChart(ctx context.Context) (*packedChart, error) {
 		return nil, err
 	}
 	differing := o.Versions.Differing()
-	for _, image := range slices.Sorted(maps.Keys(differing)) {
-		ref, err := o.reference(image, differing[image])
+	for _, name := range slices.Sorted(maps.Keys(differing)) {
+		installed, err := o.tag(name, differing[name])
 		if err != nil {
 			return nil, err
 		}
-		there, err := o.digest(ctx, ref)
+		there, err := installed.digest(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if there == (v1.Hash{}) {
-			return nil, fmt.Errorf("%s is not there, and the chart installs it: release %s/%s first", ref, image, differing[image])
+		if there == "" {
+			return nil, fmt.Errorf("%s is not there, and the chart installs it: release %s/%s first", installed, name, differing[name])
 		}
 	}
-	return &packedChart{tag: tag, data: data, made: made}, o.checkChart(ctx, tag, data)
+	return &packedChart{tag: to, data: data, made: made}, checkChart(ctx, to, data)
 }
 
 // packedAt is the time of a chart's files, which is that of the commit.
@@ -84,25 +83,21 @@ func packedAt(data []byte) (time.Time, error) {
 }
 
 // checkChart refuses a tag that the registry has for another package.
-func (o Options) checkChart(ctx context.Context, tag name.Tag, data []byte) error {
-	there, err := remote.Get(tag, remoteOptions(ctx)...)
-	var answer *transport.Error
-	if errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound {
+func checkChart(ctx context.Context, to tag, data []byte) error {
+	desc, err := to.Resolve(ctx, to.name)
+	if errors.Is(err, errdef.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for %s: %w", tag, err)
+		return fmt.Errorf("look for %s: %w", to, err)
 	}
-	manifest, err := v1.ParseManifest(bytes.NewReader(there.Manifest))
+	there, err := content.Successors(ctx, to, desc)
 	if err != nil {
-		return fmt.Errorf("look for %s: %w", tag, err)
+		return fmt.Errorf("look for %s: %w", to, err)
 	}
-	want, _, err := v1.SHA256(bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(manifest.Layers, func(l v1.Descriptor) bool { return l.Digest == want }) {
-		return fmt.Errorf("%s is there already, with other content: give the chart another version in %s", tag, versions.File)
+	want := digest.FromBytes(data)
+	if !slices.ContainsFunc(there, func(d ocispec.Descriptor) bool { return d.Digest == want }) {
+		return fmt.Errorf("%s is there already, with other content: give the chart another version in %s", to, versions.File)
 	}
 	return nil
 }
@@ -122,6 +117,6 @@ func (o Options) pushChart(c *packedChart) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("push %s: %w", c.tag, err)
 	}
-	fmt.Fprintf(o.Log, "oci://%s --version %s: %s\n", c.tag.Context(), c.tag.TagStr(), result.Manifest.Digest)
-	return c.tag.Digest(result.Manifest.Digest).String(), nil
+	fmt.Fprintf(o.Log, "oci://%s --version %s: %s\n", c.tag.reference(""), c.tag.name, result.Manifest.Digest)
+	return c.tag.reference(result.Manifest.Digest), nil
 }

@@ -5,71 +5,72 @@ package publish
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2"
+	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/content/oci"
 
 	"github.com/krmfn/krmfn/tools/images/internal/checkout"
-	"github.com/krmfn/krmfn/tools/images/internal/ocilayout"
 	"github.com/krmfn/krmfn/tools/images/internal/release"
+	"github.com/krmfn/krmfn/tools/images/internal/versions"
 )
 
-// opened is an image to push.
-type opened struct {
-	ocilayout.Content
-
-	tag name.Tag
+// image is an image to push, for all architectures and with what refers to it.
+type image struct {
+	layout *oci.ReadOnlyStore
+	index  ocispec.Descriptor
+	tag    tag
 }
 
-// openImage reads an image of the release. dir is for its content.
-func (o Options) openImage(image, dir string) (opened, error) {
-	version := o.Versions.Images[image]
-	tag, err := o.reference(image, version)
+// openImage reads an image of the release, and compares it with what the registry has.
+func (o Options) openImage(ctx context.Context, name string) (image, error) {
+	version := o.Versions.Images[name]
+	file := filepath.Join(o.Dir, release.ImageFile(name, version))
+	layout, err := oci.NewFromTar(ctx, file)
 	if err != nil {
-		return opened{}, err
+		return image{}, fmt.Errorf("image %s is part of release %s: %w", name, o.Release.Tag, err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return opened{}, err
+	i := image{layout: layout}
+	if i.tag, err = o.tag(name, version); err != nil {
+		return image{}, err
 	}
-	file := filepath.Join(o.Dir, release.ImageFile(image, version))
-	content, err := ocilayout.Read(file, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return opened{}, fmt.Errorf("image %s is part of release %s: %w", image, o.Release.Tag, err)
+	if i.index, err = layout.Resolve(ctx, version); err != nil {
+		return image{}, fmt.Errorf("%s: version %s: %w; make the release anew", file, version, err)
 	}
+	if err := o.checkCommit(ctx, i); err != nil {
+		return image{}, fmt.Errorf("%s: %w", file, err)
+	}
+	there, err := i.tag.digest(ctx)
 	if err != nil {
-		return opened{}, err
+		return image{}, err
 	}
-	if content.Tag != version {
-		return opened{}, fmt.Errorf("%s has version %s, want %s: make the release anew", file, content.Tag, version)
+	if there != "" && there != i.index.Digest {
+		return image{}, fmt.Errorf("%s is there already, as %s: give %s another version in %s", i.tag, there, name, versions.File)
 	}
-	if err := o.checkCommit(content); err != nil {
-		return opened{}, fmt.Errorf("%s: %w", file, err)
-	}
-	return opened{Content: content, tag: tag}, nil
+	return i, nil
 }
 
 // checkCommit refuses images that come from no commit.
-func (o Options) checkCommit(content ocilayout.Content) error {
-	manifest, err := content.Index.IndexManifest()
+func (o Options) checkCommit(ctx context.Context, i image) error {
+	manifests, err := content.Successors(ctx, i.layout, i.index)
 	if err != nil {
 		return err
 	}
-	for _, desc := range manifest.Manifests {
-		img, err := content.Index.Image(desc.Digest)
-		if err != nil {
+	for _, desc := range manifests {
+		var manifest ocispec.Manifest
+		var config ocispec.Image
+		if err := fetch(ctx, i.layout, desc, &manifest); err != nil {
 			return err
 		}
-		config, err := img.ConfigFile()
-		if err != nil {
+		if err := fetch(ctx, i.layout, manifest.Config, &config); err != nil {
 			return err
 		}
-		revision := config.Config.Labels["org.opencontainers.image.revision"]
+		revision := config.Config.Labels[ocispec.AnnotationRevision]
 		if strings.HasSuffix(revision, checkout.Dirty) && !o.AllowDirty {
 			return fmt.Errorf("made of changes that are in no commit (%s): make the release of a clean checkout", revision)
 		}
@@ -77,21 +78,23 @@ func (o Options) checkCommit(content ocilayout.Content) error {
 	return nil
 }
 
+func fetch(ctx context.Context, from content.Fetcher, desc ocispec.Descriptor, into any) error {
+	data, err := content.FetchAll(ctx, from, desc)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, into)
+}
+
 // pushImage pushes an image, and what refers to it, and returns its reference with its digest.
-func (o Options) pushImage(ctx context.Context, i opened) (string, error) {
-	if err := remote.WriteIndex(i.tag, i.Index, remoteOptions(ctx)...); err != nil {
+func (o Options) pushImage(ctx context.Context, i image) (string, error) {
+	if _, err := oras.ExtendedCopy(ctx, i.layout, i.tag.name, i.tag, i.tag.name, oras.DefaultExtendedCopyOptions); err != nil {
 		return "", fmt.Errorf("push %s: %w", i.tag, err)
 	}
-	for _, referrer := range i.Referrers {
-		digest, err := referrer.Digest()
-		if err != nil {
-			return "", err
-		}
-		if err := remote.Write(i.tag.Digest(digest.String()), referrer, remoteOptions(ctx)...); err != nil {
-			return "", fmt.Errorf("push %s, which refers to %s: %w", digest, i.tag, err)
-		}
+	bills, err := i.layout.Predecessors(ctx, i.index)
+	if err != nil {
+		return "", err
 	}
-	pushed := i.tag.Digest(i.Digest.String()).String()
-	fmt.Fprintf(o.Log, "%s: %s, with %d bills of materials\n", i.tag, i.Digest, len(i.Referrers))
-	return pushed, nil
+	fmt.Fprintf(o.Log, "%s: %s, with %d bills of materials\n", i.tag, i.index.Digest, len(bills))
+	return i.tag.reference(i.index.Digest.String()), nil
 }

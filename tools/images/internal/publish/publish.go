@@ -9,16 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/opencontainers/go-digest"
+	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/credentials"
+	"oras.land/oras-go/v2/registry/remote/retry"
 
 	"github.com/krmfn/krmfn/tools/images/internal/release"
 	"github.com/krmfn/krmfn/tools/images/internal/versions"
@@ -48,14 +47,11 @@ func Publish(ctx context.Context, o Options) (pushed []string, err error) {
 	if err := release.Verify(o.Dir); err != nil {
 		return nil, err
 	}
-	temporary, err := os.MkdirTemp("", "krmfn-publish-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
-	images, err := o.open(ctx, temporary)
-	if err != nil {
-		return nil, err
+	images := make([]image, len(o.Release.Images))
+	for i, name := range o.Release.Images {
+		if images[i], err = o.openImage(ctx, name); err != nil {
+			return nil, err
+		}
 	}
 	var packed *packedChart
 	if o.Release.Chart {
@@ -64,68 +60,52 @@ func Publish(ctx context.Context, o Options) (pushed []string, err error) {
 		}
 	}
 	for _, i := range images {
-		digest, err := o.pushImage(ctx, i)
+		reference, err := o.pushImage(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		pushed = append(pushed, digest)
+		pushed = append(pushed, reference)
 	}
 	if packed == nil {
 		return pushed, nil
 	}
-	digest, err := o.pushChart(packed)
-	return append(pushed, digest), err
+	reference, err := o.pushChart(packed)
+	return append(pushed, reference), err
 }
 
-// open reads the images, and compares them with what the registry has.
-func (o Options) open(ctx context.Context, temporary string) ([]opened, error) {
-	images := make([]opened, 0, len(o.Release.Images))
-	for _, image := range o.Release.Images {
-		i, err := o.openImage(image, filepath.Join(temporary, image))
-		if err != nil {
-			return nil, err
-		}
-		there, err := o.digest(ctx, i.tag)
-		if err != nil {
-			return nil, err
-		}
-		if there != (v1.Hash{}) && there != i.Digest {
-			return nil, fmt.Errorf("%s is there already, as %s: give %s another version in %s", i.tag, there, image, versions.File)
-		}
-		images = append(images, i)
-	}
-	return images, nil
+// tag is a tag in a repository of the registry.
+type tag struct {
+	*remote.Repository
+
+	name string
 }
 
-// reference is the tag of an image or chart.
-func (o Options) reference(repository, tag string) (name.Tag, error) {
-	ref, err := name.NewTag(strings.TrimSuffix(o.Registry, "/")+"/"+repository+":"+tag, o.nameOptions()...)
+func (o Options) tag(repository, name string) (tag, error) {
+	repo, err := remote.NewRepository(strings.TrimSuffix(o.Registry, "/") + "/" + repository)
 	if err != nil {
-		return name.Tag{}, fmt.Errorf("registry %q: %w", o.Registry, err)
+		return tag{}, fmt.Errorf("registry %q: %w", o.Registry, err)
 	}
-	return ref, nil
-}
-
-func (o Options) nameOptions() []name.Option {
-	if o.PlainHTTP {
-		return []name.Option{name.Insecure}
+	store, err := credentials.NewStoreFromDocker(credentials.StoreOptions{})
+	if err != nil {
+		return tag{}, fmt.Errorf("credentials for %s: %w", o.Registry, err)
 	}
-	return nil
+	repo.PlainHTTP = o.PlainHTTP
+	repo.Client = &auth.Client{Client: retry.DefaultClient, Cache: auth.NewCache(), Credential: credentials.Credential(store)}
+	return tag{Repository: repo, name: name}, nil
 }
 
-func remoteOptions(ctx context.Context) []remote.Option {
-	return []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
+func (t tag) String() string { return t.reference(t.name) }
+
+// reference is that of another tag, or of a digest, in the same repository.
+func (t tag) reference(to string) string {
+	return registry.Reference{Registry: t.Reference.Registry, Repository: t.Reference.Repository, Reference: to}.String()
 }
 
-// digest is what a tag in the registry means, or the zero value where it does not have it.
-func (o Options) digest(ctx context.Context, ref name.Tag) (v1.Hash, error) {
-	desc, err := remote.Head(ref, remoteOptions(ctx)...)
-	var answer *transport.Error
-	switch {
-	case errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound:
-		return v1.Hash{}, nil
-	case err != nil:
-		return v1.Hash{}, fmt.Errorf("look for %s: %w", ref, err)
+// digest is what the registry has the tag for, or empty where it does not have it.
+func (t tag) digest(ctx context.Context) (digest.Digest, error) {
+	desc, err := t.Resolve(ctx, t.name)
+	if err != nil && !errors.Is(err, errdef.ErrNotFound) {
+		return "", fmt.Errorf("look for %s: %w", t, err)
 	}
 	return desc.Digest, nil
 }

@@ -97,6 +97,10 @@ func TestRefused(t *testing.T) {
 			f.remove(t, "two-v1.2.3.oci.tar")
 			f.checksums(t)
 		}, "image two is part of release v1.2.3"},
+		"image is broken": {func(t *testing.T, f *fixture) {
+			f.write(t, "two-v1.2.3.oci.tar", "broken")
+			f.checksums(t)
+		}, "image two is part of release v1.2.3"},
 		"chart is missing": {func(t *testing.T, f *fixture) {
 			f.remove(t, "krmfn-1.2.3.tgz")
 			f.checksums(t)

@@ -5,6 +5,7 @@ package release_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
@@ -15,10 +16,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
+	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/content/oci"
 
-	"github.com/krmfn/krmfn/tools/images/internal/ocilayout"
 	"github.com/krmfn/krmfn/tools/images/internal/release"
 )
 
@@ -39,36 +42,35 @@ func TestSingleImage(t *testing.T) {
 	if diff := cmp.Diff(want, files(t, o.Out)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	content, err := ocilayout.Read(filepath.Join(o.Out, "wrapper-server-v0.1.1.oci.tar"), t.TempDir())
+	layout, err := oci.NewFromTar(t.Context(), filepath.Join(o.Out, "wrapper-server-v0.1.1.oci.tar"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, err := content.Index.IndexManifest()
+	index, err := layout.Resolve(t.Context(), "v0.1.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	img, err := content.Index.Image(manifest.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	var manifests ocispec.Index
+	fetch(t, layout, index, &manifests)
+	var manifest ocispec.Manifest
+	fetch(t, layout, manifests.Manifests[0], &manifest)
+	var config ocispec.Image
+	fetch(t, layout, manifest.Config, &config)
 	labels := config.Config.Labels
 	if len(labels["org.opencontainers.image.revision"]) != 40 || labels["org.opencontainers.image.created"] != "1970-01-01T00:00:07Z" ||
 		labels["org.opencontainers.image.version"] != "v0.1.1" || !config.Created.Equal(time.Unix(7, 0)) {
 		t.Errorf("labels are %v, created %s", labels, config.Created)
 	}
-	if len(content.Referrers) != 1 {
-		t.Errorf("%d referrers, want the bill of materials", len(content.Referrers))
+	referrers, err := layout.Predecessors(t.Context(), index)
+	if err != nil || len(referrers) != 1 {
+		t.Errorf("%d referrers and error %v, want the bill of materials", len(referrers), err)
 	}
 	data, err := os.ReadFile(filepath.Join(o.Out, bill))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Contains(data, []byte(manifest.Manifests[0].Digest.String())) {
-		t.Errorf("the bill does not name the image %s", manifest.Manifests[0].Digest)
+	if !bytes.Contains(data, []byte(manifests.Manifests[0].Digest.String())) {
+		t.Errorf("the bill does not name the image %s", manifests.Manifests[0].Digest)
 	}
 }
 
@@ -253,6 +255,17 @@ func git(t *testing.T, dir string, commands ...[]string) {
 		if output, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, output)
 		}
+	}
+}
+
+func fetch(t *testing.T, from content.Fetcher, desc ocispec.Descriptor, into any) {
+	t.Helper()
+	data, err := content.FetchAll(t.Context(), from, desc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatal(err)
 	}
 }
 
