@@ -38,14 +38,14 @@ func (p *Pods) follow(config *rest.Config, clientset kubernetes.Interface) error
 		InitContainer: func() bool { return p.templates.Current().HasInitContainer() },
 	}
 	if o.Enabled(options.RuntimeExec) {
-		rules.Executable = func(name string) (string, error) { return exec.Executable(o.Exec.Functions, name) }
+		rules.Executable = func(name string) (string, error) { return exec.FindExecutable(o.Exec.Functions, name) }
 	}
 	follower := functionconfig.New(functionconfig.Config{
 		Rules: rules, Client: client, Namespace: o.Pod.Namespace, Log: p.config.Log,
 		Served: func(ctx context.Context) (bool, error) {
 			return functionconfig.Served(ctx, clientset.Discovery().RESTClient())
 		},
-		Functions: func(functions []exec.Function) {
+		Functions: func(functions []exec.Executable) {
 			if p.configure != nil {
 				p.configure(functions)
 			}
@@ -64,7 +64,7 @@ func (p *Pods) follow(config *rest.Config, clientset kubernetes.Interface) error
 
 // Configure has put called with the functions that have executables because objects of the cluster say so, all of them after
 // each change. It comes before Run.
-func (p *Pods) Configure(put func([]exec.Function)) { p.configure = put }
+func (p *Pods) Configure(put func([]exec.Executable)) { p.configure = put }
 
 // configured returns what an object says of a function's pods.
 func (p *Pods) configured(reference string) functionconfig.Settings {

@@ -49,12 +49,12 @@ func TestFunctionConfigs(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change    func(*options.Options)
-		functions []exec.Function
+		functions []exec.Executable
 		pods      int
 	}{
 		"followed": {
 			change: func(*options.Options) {}, pods: 7,
-			functions: []exec.Function{{Name: "x", Path: filepath.Join(dir, "x"), Implementation: "x", Images: []string{"r.io/x:v1"}}},
+			functions: []exec.Executable{{Name: "x", Path: filepath.Join(dir, "x"), Implementation: "x", Images: []string{"r.io/x:v1"}}},
 		},
 		"without executables": {change: func(o *options.Options) { o.DisableRuntimes = "exec" }, pods: 7},
 		"off":                 {change: func(o *options.Options) { o.Pod.FunctionConfigs = options.FunctionConfigsOff }, pods: 1},
@@ -69,8 +69,8 @@ func TestFunctionConfigs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var functions []exec.Function
-			p.Configure(func(f []exec.Function) { functions = f })
+			var functions []exec.Executable
+			p.Configure(func(f []exec.Executable) { functions = f })
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			ready, done := make(chan struct{}), make(chan error, 1)

@@ -52,7 +52,7 @@ type Pods struct {
 	templates *podmanager.TemplateLoader
 	// configs are the FunctionConfig objects; nil where they are not followed. configure gets the executables in them.
 	configs   configs
-	configure func([]exec.Function)
+	configure func([]exec.Executable)
 	images    *registry.Cache
 	// resolver is what of the images may run.
 	resolver podevaluator.Resolver

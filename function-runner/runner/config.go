@@ -18,7 +18,7 @@ import (
 )
 
 // Function is a function with a local executable.
-type Function = exec.Function
+type Executable = exec.Executable
 
 // Telemetry is where metrics and traces go.
 type Telemetry = telemetry.Telemetry
@@ -28,7 +28,7 @@ type Config struct {
 	// Options are the settings.
 	Options options.Options
 	// Functions are functions with executables beside those of the config file.
-	Functions []Function
+	Functions []Executable
 	// Environ is what functions may inherit from; they get only what is harmless in it.
 	Environ []string
 	// Pods is the pod evaluator. It must be there unless pods are disabled.
@@ -49,7 +49,7 @@ type Pods interface {
 	service.Functions
 	// Configure has put called with all functions that have executables because objects of the cluster say so, after each
 	// change, while Run runs. They count before all others.
-	Configure(put func(functions []Function))
+	Configure(put func(functions []Executable))
 	// Run keeps the pods until ctx ends, and calls ready once calls can be answered. The error is that it cannot.
 	Run(ctx context.Context, ready func()) error
 }

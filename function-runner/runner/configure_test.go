@@ -15,7 +15,7 @@ import (
 )
 
 // noPods is a pod evaluator that knows no function, in a cluster whose objects configure executables.
-type noPods struct{ put func([]Function) }
+type noPods struct{ put func([]Executable) }
 
 func (*noPods) Evaluate(_ context.Context, req evaluation.Request) (evaluation.Response, error) {
 	return evaluation.Response{}, &evaluation.NotFoundError{Image: req.Image}
@@ -25,7 +25,7 @@ func (*noPods) Prepare(context.Context, string) *evaluatorv1.PreparedFunction { 
 
 func (*noPods) List() []*evaluatorv1.Function { return nil }
 
-func (p *noPods) Configure(put func([]Function)) { p.put = put }
+func (p *noPods) Configure(put func([]Executable)) { p.put = put }
 
 func (*noPods) Run(ctx context.Context, ready func()) error {
 	ready()
@@ -44,7 +44,7 @@ func TestConfigure(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := &functions{exec: r.exec, pods: pods}
-	for _, put := range [][]Function{{{Name: "x", Path: "/x", Implementation: "x", Images: []string{"r.io/x:v1"}}}, nil} {
+	for _, put := range [][]Executable{{{Name: "x", Path: "/x", Implementation: "x", Images: []string{"r.io/x:v1"}}}, nil} {
 		pods.put(put)
 		want := len(put)
 		prepared := known.Prepare(t.Context(), "x:v1")

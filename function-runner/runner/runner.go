@@ -138,7 +138,7 @@ func (r *Runner) updateHealth() {
 }
 
 // configure puts functions in force that objects of the cluster configure.
-func (r *Runner) configure(functions []Function) {
+func (r *Runner) configure(functions []Executable) {
 	if change := r.exec.Configure(functions); change.Changed {
 		change.Log(r.config.Log)
 		r.updateHealth()

@@ -15,8 +15,8 @@ import (
 	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
-// Function is a function that has a local executable.
-type Function struct {
+// Executable is a function that has a local executable.
+type Executable struct {
 	// Name is the function's name.
 	Name string
 	// Path is the absolute path of its executable, which is run without arguments.
@@ -31,14 +31,14 @@ type Function struct {
 
 // catalog finds functions by image, each in one or two look-ups. It does not change.
 type catalog struct {
-	functions []Function
-	exact     map[string]*Function
-	anyTag    map[string]*Function
+	functions []Executable
+	exact     map[string]*Executable
+	anyTag    map[string]*Executable
 }
 
 // newCatalog indexes functions by the references they are resolved to with a prefix. The first function of an image wins.
-func newCatalog(functions []Function, prefix string) *catalog {
-	c := &catalog{functions: functions, exact: map[string]*Function{}, anyTag: map[string]*Function{}}
+func newCatalog(functions []Executable, prefix string) *catalog {
+	c := &catalog{functions: functions, exact: map[string]*Executable{}, anyTag: map[string]*Executable{}}
 	for i := range functions {
 		f := &functions[i]
 		for _, name := range f.Images {
@@ -56,7 +56,7 @@ func newCatalog(functions []Function, prefix string) *catalog {
 }
 
 // find returns the function of a reference that is in its canonical form, or nil.
-func (c *catalog) find(ref string) *Function {
+func (c *catalog) find(ref string) *Executable {
 	if f, ok := c.exact[ref]; ok {
 		return f
 	}
@@ -78,7 +78,7 @@ func canonical(name, prefix string) string {
 
 // loadFunctions reads a config file. An error means that there are no functions to be had from it; problems that there are
 // some without the entries that they name.
-func loadFunctions(file, dir, prefix string) ([]Function, []configfile.Problem, error) {
+func loadFunctions(file, dir, prefix string) ([]Executable, []configfile.Problem, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, fmt.Errorf("the config file %s is missing, name another with --config or none with --config=", file)
@@ -90,13 +90,13 @@ func loadFunctions(file, dir, prefix string) ([]Function, []configfile.Problem, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("config file %s, %w", file, err)
 	}
-	var functions []Function
+	var functions []Executable
 	seen := map[string]int{}
 	for _, e := range entries {
 		if e.Function == "" || len(e.Images) == 0 {
 			continue
 		}
-		f := Function{Name: filepath.Base(e.Function), Implementation: filepath.Base(e.Function)}
+		f := Executable{Name: filepath.Base(e.Function), Implementation: filepath.Base(e.Function)}
 		for _, name := range e.Images {
 			key := canonical(name, prefix)
 			switch line, twice := seen[key]; {
@@ -109,7 +109,7 @@ func loadFunctions(file, dir, prefix string) ([]Function, []configfile.Problem, 
 				f.Images = append(f.Images, name)
 			}
 		}
-		if f.Path, err = Executable(dir, e.Function); err != nil {
+		if f.Path, err = FindExecutable(dir, e.Function); err != nil {
 			problems = append(problems, problem(e, "function %q is left out: %v", e.Function, err))
 			continue
 		}

@@ -66,9 +66,9 @@ func lines(doc configfile.Document) (lines []int) {
 	return lines
 }
 
-// Executable returns the absolute path of a function's program. A relative name is below dir. An absolute one is taken as
+// FindExecutable returns the absolute path of a function's program. A relative name is below dir. An absolute one is taken as
 // it is, or else below dir, where earlier function runners looked for it. The error says why it cannot be executed.
-func Executable(dir, name string) (string, error) {
+func FindExecutable(dir, name string) (string, error) {
 	if filepath.IsAbs(name) {
 		if path := filepath.Clean(name); usable(path) == nil {
 			return path, nil

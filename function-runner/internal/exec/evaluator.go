@@ -32,7 +32,7 @@ type Evaluator struct {
 
 // New returns an evaluator that knows functions. Executables are run by runner, as the gate lets them, with env and nothing
 // else of the environment. Short names are resolved with prefix.
-func New(runner *process.Runner, gate *evaluation.Gate, env []string, prefix string, functions ...Function) *Evaluator {
+func New(runner *process.Runner, gate *evaluation.Gate, env []string, prefix string, functions ...Executable) *Evaluator {
 	e := &Evaluator{runner: runner, gate: gate, env: env, prefix: prefix, sources: sources{given: functions}}
 	e.catalog.Store(newCatalog(functions, prefix))
 	return e
@@ -65,20 +65,20 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 }
 
 // Find returns the function that evaluates an image, and the reference that the image is resolved to.
-func (e *Evaluator) Find(name string) (f Function, ref string, ok bool) {
+func (e *Evaluator) Find(name string) (f Executable, ref string, ok bool) {
 	found, ref := e.find(name)
 	if found == nil {
-		return Function{}, ref, false
+		return Executable{}, ref, false
 	}
 	return *found, ref, true
 }
 
 // Functions lists the functions, sorted by name. The caller must not change what is in them.
-func (e *Evaluator) Functions() []Function {
-	return slices.SortedStableFunc(slices.Values(e.catalog.Load().functions), func(a, b Function) int { return cmp.Compare(a.Name, b.Name) })
+func (e *Evaluator) Functions() []Executable {
+	return slices.SortedStableFunc(slices.Values(e.catalog.Load().functions), func(a, b Executable) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-func (e *Evaluator) find(name string) (*Function, string) {
+func (e *Evaluator) find(name string) (*Executable, string) {
 	ref := canonical(name, e.prefix)
 	if ref == "" {
 		return nil, name

@@ -64,7 +64,7 @@ func (l *Loader) Load() error {
 	return nil
 }
 
-func images(functions []Function) int {
+func images(functions []Executable) int {
 	n := 0
 	for _, f := range functions {
 		n += len(f.Images)

@@ -91,8 +91,8 @@ func TestEvaluate(t *testing.T) {
 
 func TestAnyTag(t *testing.T) {
 	t.Parallel()
-	f := Function{Name: "x", Images: []string{"r.io/x"}, AnyTag: true}
-	e := New(nil, nil, nil, "r.io", f, Function{Name: "y", Images: []string{"r.io/x:v9"}})
+	f := Executable{Name: "x", Images: []string{"r.io/x"}, AnyTag: true}
+	e := New(nil, nil, nil, "r.io", f, Executable{Name: "y", Images: []string{"r.io/x:v9"}})
 	for image, want := range map[string]string{"x": "x", "x:v1": "x", "r.io/x@sha256:ab": "x", "r.io/x:v9": "y", "other.io/x:v1": "", "a b": ""} {
 		if got, _, _ := e.Find(image); got.Name != want {
 			t.Errorf("%s is evaluated by %q, want %q", image, got.Name, want)
@@ -150,9 +150,9 @@ func TestReload(t *testing.T) {
 }
 
 func BenchmarkFind(b *testing.B) {
-	functions := make([]Function, 0, 1000)
+	functions := make([]Executable, 0, 1000)
 	for range 1000 {
-		functions = append(functions, Function{Name: "f", Images: []string{"r.io/f" + strings.Repeat("x", len(functions)) + ":v1"}})
+		functions = append(functions, Executable{Name: "f", Images: []string{"r.io/f" + strings.Repeat("x", len(functions)) + ":v1"}})
 	}
 	e := New(nil, nil, nil, "r.io", functions...)
 	b.ReportAllocs()

@@ -10,7 +10,7 @@ import (
 
 // sources are where functions come from. Of an image that several have, the configured ones count, then the file's.
 type sources struct {
-	configured, file, given []Function
+	configured, file, given []Executable
 	// overridden are the images that both configured and others have, sorted.
 	overridden []string
 }
@@ -33,16 +33,16 @@ func (c Change) Log(log *slog.Logger) {
 // Configure puts functions in force that objects of a cluster configure, in place of those that it was called with before.
 // They count before all others that answer to the same images. It may be called at any time; the functions must not be
 // changed any more.
-func (e *Evaluator) Configure(functions []Function) Change {
-	return e.change(func(s *sources) *[]Function { return &s.configured }, functions)
+func (e *Evaluator) Configure(functions []Executable) Change {
+	return e.change(func(s *sources) *[]Executable { return &s.configured }, functions)
 }
 
 // load puts the functions of the config file in force.
-func (e *Evaluator) load(functions []Function) Change {
-	return e.change(func(s *sources) *[]Function { return &s.file }, functions)
+func (e *Evaluator) load(functions []Executable) Change {
+	return e.change(func(s *sources) *[]Executable { return &s.file }, functions)
 }
 
-func (e *Evaluator) change(source func(*sources) *[]Function, functions []Function) Change {
+func (e *Evaluator) change(source func(*sources) *[]Executable, functions []Executable) Change {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	before := source(&e.sources)
@@ -63,7 +63,7 @@ func (e *Evaluator) change(source func(*sources) *[]Function, functions []Functi
 }
 
 // others returns the functions that are not configured, without the images of those that are, and these images.
-func (s *sources) others(prefix string) (others []Function, overridden []string) {
+func (s *sources) others(prefix string) (others []Executable, overridden []string) {
 	taken := map[string]bool{}
 	for _, f := range s.configured {
 		for _, name := range f.Images {
@@ -87,8 +87,8 @@ func (s *sources) others(prefix string) (others []Function, overridden []string)
 	return others, slices.Compact(overridden)
 }
 
-func same(a, b []Function) bool {
-	return slices.EqualFunc(a, b, func(f, g Function) bool {
+func same(a, b []Executable) bool {
+	return slices.EqualFunc(a, b, func(f, g Executable) bool {
 		return f.Name == g.Name && f.Path == g.Path && slices.Equal(f.Images, g.Images)
 	})
 }

@@ -19,8 +19,8 @@ import (
 // Functions that objects configure come before those of the config file and those that are built in, and go without a trace.
 func TestConfigure(t *testing.T) {
 	t.Parallel()
-	builtin := Function{Name: "builtin", Images: []string{"r.io/x"}, AnyTag: true}
-	given := Function{Name: "given", Images: []string{"r.io/w:v1"}}
+	builtin := Executable{Name: "builtin", Images: []string{"r.io/x"}, AnyTag: true}
+	given := Executable{Name: "given", Images: []string{"r.io/w:v1"}}
 	e := New(nil, nil, nil, "r.io", builtin, given)
 	find := func(want map[string]string) {
 		t.Helper()
@@ -30,14 +30,14 @@ func TestConfigure(t *testing.T) {
 			}
 		}
 	}
-	file := Function{Name: "file", Images: []string{"y:v1", "r.io/y:v2"}}
-	if got := e.load([]Function{file}); !got.Changed {
+	file := Executable{Name: "file", Images: []string{"y:v1", "r.io/y:v2"}}
+	if got := e.load([]Executable{file}); !got.Changed {
 		t.Error("the config file has changed nothing")
 	}
 	find(map[string]string{"x:v1": "builtin", "w:v1": "given", "y:v1": "file", "y:v2": "file", "y": ""})
 
-	object := Function{Name: "object", Images: []string{"r.io/x:v1", "r.io/y:v1", "r.io/z:latest"}}
-	if diff := cmp.Diff(Change{Changed: true, Overridden: []string{"r.io/y:v1"}}, e.Configure([]Function{object})); diff != "" {
+	object := Executable{Name: "object", Images: []string{"r.io/x:v1", "r.io/y:v1", "r.io/z:latest"}}
+	if diff := cmp.Diff(Change{Changed: true, Overridden: []string{"r.io/y:v1"}}, e.Configure([]Executable{object})); diff != "" {
 		t.Errorf("with an object (-want +got):\n%s", diff)
 	}
 	find(map[string]string{
@@ -53,11 +53,11 @@ func TestConfigure(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("functions (-want +got):\n%s", diff)
 	}
-	if got := e.Configure([]Function{object}); got.Changed || got.Overridden != nil {
+	if got := e.Configure([]Executable{object}); got.Changed || got.Overridden != nil {
 		t.Errorf("the same once more: %+v", got)
 	}
 	file.Images = append(file.Images, "z:latest")
-	if diff := cmp.Diff(Change{Changed: true, Overridden: []string{"r.io/z:latest"}}, e.load([]Function{file})); diff != "" {
+	if diff := cmp.Diff(Change{Changed: true, Overridden: []string{"r.io/z:latest"}}, e.load([]Executable{file})); diff != "" {
 		t.Errorf("with another image in the file (-want +got):\n%s", diff)
 	}
 	if got := e.Configure(nil); !got.Changed || got.Overridden != nil {
@@ -84,11 +84,11 @@ func TestLoadBesideObjects(t *testing.T) {
 	file := dir + "/config.yaml"
 	write(t, file, "functions:\n- function: good\n  images: ['r.io/a:v1', 'r.io/b:v1']\n")
 	e := New(process.NewRunner(process.Limits{}, t.TempDir()), evaluation.NewGate(1, 1), nil, "r.io")
-	path, err := Executable(dir, "nested/good")
+	path, err := FindExecutable(dir, "nested/good")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Configure([]Function{{Name: "a", Path: path, Images: []string{"r.io/a:v1"}}})
+	e.Configure([]Executable{{Name: "a", Path: path, Images: []string{"r.io/a:v1"}}})
 	var log bytes.Buffer
 	l := NewLoader(e, Config{File: file, Dir: dir}, slog.New(slog.NewTextHandler(&log, nil)))
 	for range 2 {

@@ -29,7 +29,7 @@ type Config struct {
 	Served func(ctx context.Context) (bool, error)
 	// What follows is called by one goroutine, and must not wait. Functions gets all functions with executables, PodsChanged is
 	// told that settings of pods have changed, and Warm gets the references that are to have pods and were not before.
-	Functions   func([]exec.Function)
+	Functions   func([]exec.Executable)
 	PodsChanged func()
 	Warm        func(references []string)
 	// Log gets one line for each change that takes effect, and for each new trouble.
@@ -115,8 +115,8 @@ func (f *Follower) apply(objects []*unstructured.Unstructured) {
 	f.logProblems(now)
 }
 
-func sameFunctions(a, b []exec.Function) bool {
-	return slices.EqualFunc(a, b, func(f, g exec.Function) bool {
+func sameFunctions(a, b []exec.Executable) bool {
+	return slices.EqualFunc(a, b, func(f, g exec.Executable) bool {
 		return f.Name == g.Name && f.Path == g.Path && slices.Equal(f.Images, g.Images)
 	})
 }

@@ -271,7 +271,7 @@ func start(t *testing.T, c *cluster) *replica {
 	r := &replica{executables: map[string]bool{}}
 	r.Follower = New(Config{
 		Rules: r.rules(), Client: c, Namespace: namespace, Served: c.isServed, Log: slog.New(slog.NewTextHandler(r, nil)),
-		Functions: func(functions []exec.Function) {
+		Functions: func(functions []exec.Executable) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.images = map[string]string{}

@@ -29,7 +29,7 @@ type Rules struct {
 
 // state is what all objects say. It does not change.
 type state struct {
-	functions []exec.Function
+	functions []exec.Executable
 	// pods has the settings by the repositories of references.
 	pods map[string]Settings
 	// warm are the references that are to have pods.

@@ -30,8 +30,8 @@ type Resolver interface {
 
 // Pods has the pools of function pods.
 type Pods interface {
-	// Function returns the pool of an image, whose use is ended with Done.
-	Function(reference, digest string) *podmanager.Function
+	// Pool returns the pool of an image, whose use is ended with Done.
+	Pool(reference, digest string) *podmanager.Pool
 	// Synced is closed when the pods that there are have been looked at.
 	Synced() <-chan struct{}
 }
@@ -126,9 +126,9 @@ func (c *call) resolve(ctx context.Context) error {
 
 // attempt sends the call to one pod.
 func (c *call) attempt(ctx context.Context) (evaluation.Response, error) {
-	f := c.config.Pods.Function(c.reference, c.digest)
-	defer f.Done()
-	place, err := c.acquire(ctx, f)
+	p := c.config.Pods.Pool(c.reference, c.digest)
+	defer p.Done()
+	place, err := c.acquire(ctx, p)
 	if err != nil {
 		return evaluation.Response{}, err
 	}
@@ -137,7 +137,7 @@ func (c *call) attempt(ctx context.Context) (evaluation.Response, error) {
 	c.doing = func() string { return "function pod " + place.Endpoint.Pod + " runs the function" }
 	resp, err := place.Endpoint.Evaluate(ctx, c.reference, c.list)
 	if errors.As(err, new(*endpoint.NotRunError)) {
-		f.Doubt(place)
+		p.Probe(place)
 	}
 	if resp.Report != nil {
 		c.complete(resp.Report, place.Endpoint.Pod)
@@ -146,12 +146,12 @@ func (c *call) attempt(ctx context.Context) (evaluation.Response, error) {
 }
 
 // acquire waits for a place in a pod.
-func (c *call) acquire(ctx context.Context, f *podmanager.Function) (*podmanager.Place, error) {
+func (c *call) acquire(ctx context.Context, p *podmanager.Pool) (*podmanager.Place, error) {
 	_, span := c.config.Tracer.Start(ctx, "acquire pod")
 	defer span.End()
 	begin := time.Now()
-	c.doing = f.Explain
-	place, err := f.Acquire(ctx)
+	c.doing = p.Explain
+	place, err := p.Acquire(ctx)
 	waited := time.Since(begin)
 	if err == nil && !place.Cold {
 		c.clock.queueing += waited
@@ -163,7 +163,7 @@ func (c *call) acquire(ctx context.Context, f *podmanager.Function) (*podmanager
 	case err == nil:
 		return place, nil
 	case errors.As(err, &full):
-		return nil, &evaluation.BusyError{Running: f.Stats().Running, Waiting: full.Waiting}
+		return nil, &evaluation.BusyError{Running: p.Stats().Running, Waiting: full.Waiting}
 	}
 	return nil, &evaluation.StartError{Image: c.reference, Err: err}
 }

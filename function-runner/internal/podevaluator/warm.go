@@ -130,8 +130,8 @@ func (e *Evaluator) warm(ctx context.Context, reference string) (ready bool, err
 	if err != nil {
 		return false, err
 	}
-	f := e.config.Pods.Function(reference, digest)
-	defer f.Done()
-	f.Warm()
-	return f.Stats().Ready > 0, nil
+	p := e.config.Pods.Pool(reference, digest)
+	defer p.Done()
+	p.Warm()
+	return p.Stats().Ready > 0, nil
 }

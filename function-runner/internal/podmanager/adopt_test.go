@@ -24,7 +24,7 @@ import (
 func made(t *testing.T, c *simulation.Cluster, reference, digest string, slot int, changes ...func(*Config)) string {
 	t.Helper()
 	earlier := newReplica(t, c, changes...)
-	f := earlier.Function(reference, digest)
+	f := earlier.Pool(reference, digest)
 	earlier.create(f, slot)
 	earlier.end()
 	return f.id.Of(slot)
@@ -112,8 +112,8 @@ func TestAdoptedPodExpires(t *testing.T) {
 		r.rescan()
 		wantPods(t, c)
 		r.rescan()
-		if len(r.functions) > 0 {
-			t.Errorf("%d pools are still known", len(r.functions))
+		if len(r.pools) > 0 {
+			t.Errorf("%d pools are still known", len(r.pools))
 		}
 	})
 }

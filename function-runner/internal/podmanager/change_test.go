@@ -63,8 +63,8 @@ func TestTemplateChanges(t *testing.T) {
 			t.Error("the reason is not logged once")
 		}
 		r.rescan()
-		if len(r.functions) != 1 {
-			t.Errorf("%d pools are known, want 1", len(r.functions))
+		if len(r.pools) != 1 {
+			t.Errorf("%d pools are known, want 1", len(r.pools))
 		}
 		// A change that is taken back makes the first pool the one for calls again.
 		r.edit("wrapper")
@@ -235,21 +235,21 @@ func TestUnreachable(t *testing.T) {
 	})
 }
 
-// A pod in doubt gets no calls before it says that it serves.
+// A pod in probe gets no calls before it says that it serves.
 func TestDoubt(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		r := start(t, c)
 		pod := r.mustCall(digest("a"))
 		c.Wrapper(pod).Refuse(true, false)
-		f := r.Function(fn, digest("a"))
+		f := r.Pool(fn, digest("a"))
 		defer f.Done()
 		place, err := f.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Doubt(place)
-		f.Doubt(place)
+		f.Probe(place)
+		f.Probe(place)
 		place.Release()
 		synctest.Wait()
 		wantStats(t, r, digest("a"), pool.Stats{Starting: 1})
@@ -268,7 +268,7 @@ func TestExplain(t *testing.T) {
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		c.Kubelet(func(string) {})
 		r := start(t, c)
-		f := r.Function(fn, digest("a"))
+		f := r.Pool(fn, digest("a"))
 		defer f.Done()
 		f.Warm()
 		synctest.Wait()

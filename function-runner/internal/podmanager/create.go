@@ -22,60 +22,60 @@ import (
 const fieldManager = "krm-function-runner"
 
 // create makes the pod that a pool wants in a slot. Whoever wants it may have gone meanwhile.
-func (m *Manager) create(f *Function, slot int) {
+func (m *Manager) create(p *Pool, slot int) {
 	// Not the caller's time is over when this is, so that the error must not look as if it were.
 	ctx, cancel := context.WithTimeoutCause(m.life, m.config.ReadyTimeout,
 		fmt.Errorf("the pod ready timeout of %v (--pod-ready-timeout) is over", m.config.ReadyTimeout))
 	defer cancel()
 	begin := time.Now()
-	pod, service, err := m.build(ctx, f, slot)
+	pod, service, err := m.build(ctx, p, slot)
 	if err == nil {
-		m.config.Metrics.phase(ctx, f.id.Image, "resolve", time.Since(begin))
-		err = m.make(ctx, f, slot, pod, service)
+		m.config.Metrics.phase(ctx, p.id.Image, "resolve", time.Since(begin))
+		err = m.createPod(ctx, p, slot, pod, service)
 	}
 	if err != nil && m.life.Err() == nil {
-		m.config.Log.Warn("function pod not made", "pod", f.id.Of(slot), "image", f.id.Image, "err", err)
-		f.pool.NotMade(slot, err)
+		m.config.Log.Warn("function pod not made", "pod", p.id.Of(slot), "image", p.id.Image, "err", err)
+		p.pool.NotMade(slot, err)
 	}
 }
 
-func (m *Manager) build(ctx context.Context, f *Function, slot int) (*corev1.Pod, *corev1.Service, error) {
+func (m *Manager) build(ctx context.Context, p *Pool, slot int) (*corev1.Pod, *corev1.Service, error) {
 	m.mu.RLock()
-	template, spec := f.template, f.spec
+	template, spec := p.template, p.spec
 	m.mu.RUnlock()
 	if template == nil {
-		return nil, nil, fmt.Errorf("the pods of function %s that were adopted are gone: call again", f.id.Image)
+		return nil, nil, fmt.Errorf("the pods of function %s that were adopted are gone: call again", p.id.Image)
 	}
-	image, err := m.config.Images.Image(ctx, f.id.Image, f.id.Digest)
+	image, err := m.config.Images.Image(ctx, p.id.Image, p.id.Digest)
 	if err != nil {
-		return nil, nil, fmt.Errorf("unable to get the entrypoint for %s: %w", f.id.Image, err)
+		return nil, nil, fmt.Errorf("unable to get the entrypoint for %s: %w", p.id.Image, err)
 	}
 	m.mu.Lock()
-	f.platforms = image.Platforms
+	p.platforms = image.Platforms
 	m.mu.Unlock()
 	spec.Image, spec.Command, spec.User, spec.Platforms = image.Pinned(), image.Command, image.User, image.Platforms
-	spec.Pool, spec.TTL = f.hash, m.config.Limits(f.id.Image).TTL
-	return template.Build(&spec, m.config.Namespace, f.id.Of(slot), slot)
+	spec.Pool, spec.TTL = p.hash, m.config.Limits(p.id.Image).TTL
+	return template.Build(&spec, m.config.Namespace, p.id.Of(slot), slot)
 }
 
-// make creates a pod and its Service, or joins the pod that another replica has made in the meantime. An API server that
+// createPod creates a pod and its Service, or joins the pod that another replica has made in the meantime. An API server that
 // cannot be reached is asked again until ctx ends.
-func (m *Manager) make(ctx context.Context, f *Function, slot int, pod *corev1.Pod, service *corev1.Service) error {
+func (m *Manager) createPod(ctx context.Context, p *Pool, slot int, pod *corev1.Pod, service *corev1.Service) error {
 	begin := time.Now()
 	created, err := retried(ctx, func() (*corev1.Pod, error) {
 		return m.config.Client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager})
 	})
 	if apierrors.IsAlreadyExists(err) {
-		return m.join(ctx, f, slot, pod.Name, service)
+		return m.join(ctx, p, slot, pod.Name, service)
 	}
 	if err != nil {
 		return m.refused(pod, fmt.Errorf("function pod %s cannot be made: %w", pod.Name, err))
 	}
-	m.config.Metrics.phase(ctx, f.id.Image, "create", time.Since(begin))
-	m.config.Log.Info("function pod created", "pod", pod.Name, "image", f.id.Image, "digest", f.id.Digest)
+	m.config.Metrics.phase(ctx, p.id.Image, "create", time.Since(begin))
+	m.config.Log.Info("function pod created", "pod", pod.Name, "image", p.id.Image, "digest", p.id.Digest)
 	// The watch may be late, or not there.
 	m.observe(created) //nolint:contextcheck // pods are made for whoever waits
-	m.serve(ctx, f, created, service)
+	m.createService(ctx, p, created, service)
 	return nil
 }
 
@@ -91,32 +91,32 @@ func (m *Manager) refused(pod *corev1.Pod, err error) error {
 
 // join has the pool use the pod that holds a name, and sees to its Service: whoever made the pod may have ended before that, or
 // may be this replica, whose request was carried out and not answered.
-func (m *Manager) join(ctx context.Context, f *Function, slot int, name string, service *corev1.Service) error {
+func (m *Manager) join(ctx context.Context, p *Pool, slot int, name string, service *corev1.Service) error {
 	pod, err := retried(ctx, func() (*corev1.Pod, error) {
 		return m.config.Client.CoreV1().Pods(m.config.Namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 	switch {
 	case apierrors.IsNotFound(err):
 		// It went just now. Its slot is free, but whoever waits must not wait for it.
-		f.pool.Gone(slot)
+		p.pool.Gone(slot)
 		return nil
 	case err != nil:
 		return fmt.Errorf("function pod %s exists and cannot be looked at: %w", name, err)
 	}
-	if id, _, ours := identity(pod); !ours || id.Hash() != f.hash {
-		f.pool.Leaving(slot)
+	if id, _, ours := identity(pod); !ours || id.Hash() != p.hash {
+		p.pool.Leaving(slot)
 		return nil
 	}
-	m.config.Log.Info("function pod of another replica joined", "pod", name, "image", f.id.Image)
+	m.config.Log.Info("function pod of another replica joined", "pod", name, "image", p.id.Image)
 	m.observe(pod) //nolint:contextcheck // pods are made for whoever waits
 	if pod.DeletionTimestamp == nil {
-		m.serve(ctx, f, pod, service)
+		m.createService(ctx, p, pod, service)
 	}
 	return nil
 }
 
-// serve makes the Service of a pod, where it has none. It is the pod's, and goes with it.
-func (m *Manager) serve(ctx context.Context, f *Function, pod *corev1.Pod, service *corev1.Service) {
+// createService makes the Service of a pod, where it has none. It is the pod's, and goes with it.
+func (m *Manager) createService(ctx context.Context, p *Pool, pod *corev1.Pod, service *corev1.Service) {
 	service.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}
 	services := m.config.Client.CoreV1().Services(service.Namespace)
 	_, err := retried(ctx, func() (*corev1.Service, error) {
@@ -135,7 +135,7 @@ func (m *Manager) serve(ctx context.Context, f *Function, pod *corev1.Pod, servi
 		return nil, apierrors.NewTooManyRequests("the Service of an earlier pod is being deleted", 0)
 	})
 	if err != nil {
-		m.config.Log.Warn("the Service of a function pod cannot be made", "pod", pod.Name, "image", f.id.Image, "err", err)
+		m.config.Log.Warn("the Service of a function pod cannot be made", "pod", pod.Name, "image", p.id.Image, "err", err)
 	}
 }
 

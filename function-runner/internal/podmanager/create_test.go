@@ -85,7 +85,7 @@ func TestTerminatingPodHoldsItsName(t *testing.T) {
 					c.DelayWatches(true)
 					other := newReplica(t, c)
 					c.Kubelet(func(string) {})
-					other.create(other.Function(fn, digest("a")), 1)
+					other.create(other.Pool(fn, digest("a")), 1)
 					c.Kubelet(c.Run)
 					defer c.DelayWatches(false)
 					defer other.stopNow()

@@ -192,12 +192,12 @@ func TestMinimumOfPodsThatFail(t *testing.T) {
 		})
 		r := start(t, c)
 		r.limit(func(l *Limits) { l.MinPods = 1 })
-		r.Function(fn, digest("a")).Done()
+		r.Pool(fn, digest("a")).Done()
 		time.Sleep(time.Hour)
 		if n := c.Requests("create", "pods"); n != 1 {
 			t.Errorf("%d pods were made within the hour", n)
 		}
-		f := r.Function(fn, digest("a"))
+		f := r.Pool(fn, digest("a"))
 		defer f.Done()
 		r.rescan()
 		time.Sleep(time.Minute)
@@ -228,8 +228,8 @@ func TestFailedPodIsDeletedLater(t *testing.T) {
 			t.Errorf("the failure was logged %d times", n)
 		}
 		r.rescan()
-		if len(r.functions)+len(r.current) > 0 {
-			t.Errorf("%d pools are still known", len(r.functions))
+		if len(r.pools)+len(r.current) > 0 {
+			t.Errorf("%d pools are still known", len(r.pools))
 		}
 	})
 }
@@ -239,27 +239,27 @@ func TestForgetUnused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		r := start(t, c)
-		held := r.Function("r.io/held", digest("b"))
+		held := r.Pool("r.io/held", digest("b"))
 		r.mustCall(digest("a"))
 		c.Kubelet(func(string) {})
 		starting := r.begin("r.io/starting", digest("c"))
 		time.Sleep(time.Second)
 		r.rescan()
-		if len(r.functions) != 3 {
-			t.Errorf("%d pools are known, want 3", len(r.functions))
+		if len(r.pools) != 3 {
+			t.Errorf("%d pools are known, want 3", len(r.pools))
 		}
 		<-starting // the ready timeout
 		time.Sleep(ttl)
 		r.rescan()
 		r.rescan()
-		if len(r.functions) != 1 || r.functions[held.hash] != held || r.Function("r.io/held", digest("b")) != held {
-			t.Errorf("%d pools are known, want the one in use", len(r.functions))
+		if len(r.pools) != 1 || r.pools[held.hash] != held || r.Pool("r.io/held", digest("b")) != held {
+			t.Errorf("%d pools are known, want the one in use", len(r.pools))
 		}
 		held.Done()
 		held.Done()
 		r.rescan()
-		if len(r.functions)+len(r.current) > 0 {
-			t.Errorf("%d pools are still known", len(r.functions))
+		if len(r.pools)+len(r.current) > 0 {
+			t.Errorf("%d pools are still known", len(r.pools))
 		}
 	})
 }

@@ -22,9 +22,9 @@ import (
 // Place is a call's place in a pod.
 type Place = pool.Place[*endpoint.Endpoint]
 
-// Function is one pool: the pods of a function that run one image and look one way.
-type Function struct {
-	id   podname.Pool
+// Pool is one pool: the pods of a function that run one image and look one way.
+type Pool struct {
+	id   podname.Identity
 	hash string
 	pool *pool.Pool[*endpoint.Endpoint]
 	m    *Manager
@@ -35,7 +35,7 @@ type Function struct {
 
 	// template and spec are what pods are made of; nil while it is only known from pods.
 	template *podtemplate.Template
-	spec     podtemplate.Function
+	spec     podtemplate.Values
 	// platforms are those of the image, once a pod was made here.
 	platforms []string
 	// members are the pods that there are, by slot.
@@ -50,67 +50,67 @@ type Function struct {
 // make it anew for its next call; of a tag that moved it may know later still, see Config.TagTTL.
 const retiredTTL = 30 * time.Second
 
-// Function returns the pool that calls of a function go to, by its resolved reference and the digest that this names now. A
+// Pool returns the pool that calls of a function go to, by its resolved reference and the digest that this names now. A
 // pool of the same reference that this takes the place of gets no more calls. The caller ends the use of it with Done.
-func (m *Manager) Function(reference, digest string) *Function {
+func (m *Manager) Pool(reference, digest string) *Pool {
 	m.mu.RLock()
-	f := m.current[reference]
-	if f != nil && f.id.Digest == digest && f.epoch == m.epoch {
-		f.users.Add(1)
+	p := m.current[reference]
+	if p != nil && p.id.Digest == digest && p.epoch == m.epoch {
+		p.users.Add(1)
 		m.mu.RUnlock()
-		return f
+		return p
 	}
 	m.mu.RUnlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f = m.makeCurrent(reference, digest)
-	f.users.Add(1)
-	return f
+	p = m.makeCurrent(reference, digest)
+	p.users.Add(1)
+	return p
 }
 
-func (m *Manager) makeCurrent(reference, digest string) *Function {
+func (m *Manager) makeCurrent(reference, digest string) *Pool {
 	template := m.config.Templates.Current()
 	spec := m.spec(reference)
-	f := m.find(podname.Pool{Image: reference, Digest: digest, Template: template.VersionFor(spec)})
-	f.template, f.spec, f.epoch, f.retired = template, *spec, m.epoch, false
-	m.current[reference] = f
-	for _, other := range m.functions {
-		if other.id.Image == reference && other != f && !other.retired {
+	p := m.ensurePool(podname.Identity{Image: reference, Digest: digest, Template: template.VersionFor(spec)})
+	p.template, p.spec, p.epoch, p.retired = template, *spec, m.epoch, false
+	m.current[reference] = p
+	for _, other := range m.pools {
+		if other.id.Image == reference && other != p && !other.retired {
 			other.retired = true
 			other.pool.SetConfig(m.poolConfig(other))
 		}
 	}
-	f.pool.SetConfig(m.poolConfig(f))
-	return f
+	p.pool.SetConfig(m.poolConfig(p))
+	return p
 }
 
-// find returns the pool with an identity, a new one if need be.
-func (m *Manager) find(id podname.Pool) *Function {
+// ensurePool returns the pool with an identity, a new one if need be.
+func (m *Manager) ensurePool(id podname.Identity) *Pool {
 	hash := id.Hash()
-	f := m.functions[hash]
-	if f == nil {
-		f = &Function{id: id, hash: hash, m: m, members: map[int]*member{}, epoch: -1}
-		f.pool = pool.New[*endpoint.Endpoint](m.poolConfig(f), func(slot int) { m.spawn(func() { m.create(f, slot) }) })
-		m.functions[hash] = f
+	p := m.pools[hash]
+	if p == nil {
+		p = &Pool{id: id, hash: hash, m: m, members: map[int]*member{}, epoch: -1}
+		p.pool = pool.New[*endpoint.Endpoint](m.poolConfig(p), func(slot int) { m.spawn(func() { m.create(p, slot) }) })
+		m.pools[hash] = p
 	}
-	return f
+	return p
 }
 
 // spec returns what the pods of a function have in particular, but for what is asked of the registry.
-func (m *Manager) spec(reference string) *podtemplate.Function {
+func (m *Manager) spec(reference string) *podtemplate.Values {
 	limits := m.config.Limits(reference)
-	return &podtemplate.Function{
+	return &podtemplate.Values{
 		Reference: reference, MaxMessageSize: m.config.Endpoint.MaxMessageSize,
 		MaxConcurrent: m.config.MaxConcurrent, PullSecrets: m.config.PullSecrets, Overrides: limits.Overrides, Resources: limits.Resources,
 	}
 }
 
-func (m *Manager) poolConfig(f *Function) pool.Config {
-	c := m.config.Limits(f.id.Image).Config
+func (m *Manager) poolConfig(p *Pool) pool.Config {
+	c := m.config.Limits(p.id.Image).Config
 	switch {
-	case f.retired:
-		c.MinPods, c.TTL = 0, min(c.TTL, m.retiredTTL(f))
-	case f.template == nil:
+	case p.retired:
+		c.MinPods, c.TTL = 0, min(c.TTL, m.retiredTTL(p))
+	case p.template == nil:
 		// Whether this is still what the reference names is not known yet.
 		c.MinPods = 0
 	}
@@ -118,8 +118,8 @@ func (m *Manager) poolConfig(f *Function) pool.Config {
 }
 
 // retiredTTL returns how long a pod of a retired pool may be idle.
-func (m *Manager) retiredTTL(f *Function) time.Duration {
-	if current := m.current[f.id.Image]; current != nil && current.id.Digest != f.id.Digest {
+func (m *Manager) retiredTTL(p *Pool) time.Duration {
+	if current := m.current[p.id.Image]; current != nil && current.id.Digest != p.id.Digest {
 		return max(retiredTTL, m.config.TagTTL)
 	}
 	return retiredTTL
@@ -127,29 +127,29 @@ func (m *Manager) retiredTTL(f *Function) time.Duration {
 
 // Acquire returns a place in a pod, as soon as there is one; see pool.Pool. The error of a context that ends says what was
 // waited for.
-func (f *Function) Acquire(ctx context.Context) (*Place, error) { return f.pool.Acquire(ctx) }
+func (p *Pool) Acquire(ctx context.Context) (*Place, error) { return p.pool.Acquire(ctx) }
 
 // Warm makes a pod where there is none.
-func (f *Function) Warm() { f.pool.Warm() }
+func (p *Pool) Warm() { p.pool.Warm() }
 
 // Done ends the use.
-func (f *Function) Done() { f.users.Add(-1) }
+func (p *Pool) Done() { p.users.Add(-1) }
 
 // Stats are the sizes of the pool.
-func (f *Function) Stats() pool.Stats { return f.pool.Stats() }
+func (p *Pool) Stats() pool.Stats { return p.pool.Stats() }
 
 // Explain says how far the pods are that are not ready.
-func (f *Function) Explain() string {
-	f.m.mu.RLock()
-	defer f.m.mu.RUnlock()
+func (p *Pool) Explain() string {
+	p.m.mu.RLock()
+	defer p.m.mu.RUnlock()
 	var texts []string
-	for _, slot := range slices.Sorted(maps.Keys(f.members)) {
-		if mem := f.members[slot]; !mem.ready {
+	for _, slot := range slices.Sorted(maps.Keys(p.members)) {
+		if mem := p.members[slot]; !mem.ready {
 			texts = append(texts, fmt.Sprintf("pod %s %s", mem.pod.Name, podstatus.Progress(mem.pod)))
 		}
 	}
 	if len(texts) == 0 {
-		s := f.pool.Stats()
+		s := p.pool.Stats()
 		return fmt.Sprintf("%d calls run in %d pods, %d pods are being made", s.Running, s.Ready, s.Starting)
 	}
 	return strings.Join(texts, "; ")
@@ -160,9 +160,9 @@ func (m *Manager) References() []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var references []string
-	for _, f := range m.functions {
-		if len(f.members) > 0 {
-			references = append(references, f.id.Image)
+	for _, p := range m.pools {
+		if len(p.members) > 0 {
+			references = append(references, p.id.Image)
 		}
 	}
 	slices.Sort(references)

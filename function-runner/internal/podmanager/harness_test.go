@@ -177,7 +177,7 @@ func (r *replica) call(digest string) (pod string, err error) {
 }
 
 func (r *replica) callWithin(ctx context.Context, reference, digest string) (pod string, err error) {
-	f := r.Function(reference, digest) //nolint:contextcheck // pods outlive the calls that want them
+	f := r.Pool(reference, digest) //nolint:contextcheck // pods outlive the calls that want them
 	defer f.Done()
 	place, err := f.Acquire(ctx)
 	if err != nil {
@@ -219,8 +219,8 @@ func (r *replica) begin(reference, digest string) <-chan answer {
 }
 
 // poolOf returns the pool's identity.
-func (r *replica) poolOf(reference, digest string) podname.Pool {
-	return podname.Pool{Image: reference, Digest: digest, Template: r.config.Templates.Current().VersionFor(r.spec(reference))}
+func (r *replica) poolOf(reference, digest string) podname.Identity {
+	return podname.Identity{Image: reference, Digest: digest, Template: r.config.Templates.Current().VersionFor(r.spec(reference))}
 }
 
 func names(c *simulation.Cluster) []string {
@@ -241,7 +241,7 @@ func wantPods(t *testing.T, c *simulation.Cluster, want ...string) {
 
 func wantStats(t *testing.T, r *replica, digest string, want pool.Stats) {
 	t.Helper()
-	f := r.Function(fn, digest)
+	f := r.Pool(fn, digest)
 	defer f.Done()
 	if diff := cmp.Diff(want, f.Stats()); diff != "" {
 		t.Errorf("sizes (-want +got):\n%s", diff)

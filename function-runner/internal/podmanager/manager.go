@@ -84,11 +84,11 @@ type Manager struct {
 	life   context.Context //nolint:containedctx // pods outlive the calls that want them
 	stop   context.CancelFunc
 
-	// mu guards what follows, and what Functions and members say is guarded by it. It is never held while anything is waited for.
+	// mu guards what follows, and what Pools and members say is guarded by it. It is never held while anything is waited for.
 	mu sync.RWMutex
-	// functions has the pools by their hash; current the one that new calls of a reference go to.
-	functions map[string]*Function
-	current   map[string]*Function
+	// pools has the pools by their hash; current the one that new calls of a reference go to.
+	pools   map[string]*Pool
+	current map[string]*Pool
 	// epoch counts the changes of templates and settings.
 	epoch int
 	// foreign has the pods of other makers by their names.
@@ -99,7 +99,7 @@ type Manager struct {
 func New(ctx context.Context, c Config) *Manager {
 	m := &Manager{
 		config: c, synced: make(chan struct{}),
-		functions: map[string]*Function{}, current: map[string]*Function{}, foreign: map[string]foreign{},
+		pools: map[string]*Pool{}, current: map[string]*Pool{}, foreign: map[string]foreign{},
 	}
 	m.life, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return m
@@ -129,8 +129,8 @@ func (m *Manager) Changed() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.epoch++
-	for _, f := range m.functions {
-		f.pool.SetConfig(m.poolConfig(f))
+	for _, p := range m.pools {
+		p.pool.SetConfig(m.poolConfig(p))
 	}
 }
 

@@ -35,9 +35,9 @@ type member struct {
 	lost time.Time
 	// seen is when this replica first saw it, and addressed when it had an address.
 	seen, addressed time.Time
-	// untend ends the goroutine that keeps the connection, once there is one; doubt has it ask whether a ready pod
+	// disconnect ends the goroutine that keeps the connection, once there is one; probe has it ask whether a ready pod
 	// still serves.
-	untend, doubt context.CancelFunc
+	disconnect, probe context.CancelFunc
 	// deadline ends the wait for it to get ready.
 	deadline *time.Timer
 	// patched is when its last use was last written.
@@ -46,13 +46,13 @@ type member struct {
 
 // identity reads from a pod's labels and annotations which pool and slot it belongs to. A pod that has none of ours, or whose
 // name is not what they say, has another maker.
-func identity(pod *corev1.Pod) (id podname.Pool, slot int, ours bool) {
+func identity(pod *corev1.Pod) (id podname.Identity, slot int, ours bool) {
 	container := podtemplate.FunctionOf(pod)
 	if container == nil {
 		return id, 0, false
 	}
 	_, _, digest := reference.Split(container.Image)
-	id = podname.Pool{
+	id = podname.Identity{
 		Image: pod.Annotations[functionpod.ReferenceAnnotation], Digest: digest, Template: pod.Annotations[functionpod.TemplateAnnotation],
 	}
 	slot, err := strconv.Atoi(pod.Labels[functionpod.SlotLabel])
@@ -62,8 +62,8 @@ func identity(pod *corev1.Pod) (id podname.Pool, slot int, ours bool) {
 
 // member returns what is known of a pod, anew if it is another one than was in its slot before; nil where later news of the slot
 // are known, for the answer to a request may be overtaken by the watch.
-func (f *Function) member(slot int, pod *corev1.Pod) (mem *member, isNew bool) {
-	if mem := f.members[slot]; mem != nil {
+func (p *Pool) member(slot int, pod *corev1.Pod) (mem *member, isNew bool) {
+	if mem := p.members[slot]; mem != nil {
 		if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, mem.pod.ResourceVersion); err == nil && order < 0 {
 			return nil, false
 		}
@@ -72,112 +72,112 @@ func (f *Function) member(slot int, pod *corev1.Pod) (mem *member, isNew bool) {
 			return mem, false
 		}
 		// It went and came again between two looks.
-		f.forget(mem)
+		p.forget(mem)
 	}
 	mem = &member{slot: slot, pod: pod, seen: time.Now()}
-	f.members[slot] = mem
-	mem.deadline = time.AfterFunc(f.m.config.ReadyTimeout, func() { f.m.spawn(func() { f.m.startTimedOut(f, mem) }) })
+	p.members[slot] = mem
+	mem.deadline = time.AfterFunc(p.m.config.ReadyTimeout, func() { p.m.spawn(func() { p.m.startTimedOut(p, mem) }) })
 	return mem, true
 }
 
 // forget ends what is done for a pod that has gone.
-func (f *Function) forget(mem *member) {
+func (p *Pool) forget(mem *member) {
 	mem.deadline.Stop()
-	if mem.untend != nil {
-		mem.untend()
+	if mem.disconnect != nil {
+		mem.disconnect()
 	}
 	mem.ready, mem.leaving = false, true
-	delete(f.members, mem.slot)
-	f.pool.Gone(mem.slot)
+	delete(p.members, mem.slot)
+	p.pool.Gone(mem.slot)
 }
 
 // leave has a pod take no more calls.
-func (f *Function) leave(mem *member) {
+func (p *Pool) leave(mem *member) {
 	if !mem.leaving {
 		mem.leaving = true
 		mem.deadline.Stop()
-		f.pool.Leaving(mem.slot)
+		p.pool.Leaving(mem.slot)
 	}
 }
 
-// tend keeps the connection to a pod that has an address, for as long as there is the pod.
-func (f *Function) tend(mem *member) {
-	if mem.untend != nil {
+// connect keeps the connection to a pod that has an address, for as long as there is the pod.
+func (p *Pool) connect(mem *member) {
+	if mem.disconnect != nil {
 		return
 	}
 	mem.addressed = time.Now()
 	var ctx context.Context
-	ctx, mem.untend = context.WithCancel(f.m.life)
-	pod, target := mem.pod.Name, f.m.config.Frontend.target(mem.pod)
-	f.m.spawn(func() {
-		e, err := endpoint.Dial(pod, target, f.m.config.Endpoint)
+	ctx, mem.disconnect = context.WithCancel(p.m.life)
+	pod, target := mem.pod.Name, p.m.config.Frontend.target(mem.pod)
+	p.m.spawn(func() {
+		e, err := endpoint.Dial(pod, target, p.m.config.Endpoint)
 		if err != nil {
-			f.m.fail(ctx, f, mem, "unreachable", err)
+			p.m.fail(ctx, p, mem, "unreachable", err)
 			return
 		}
 		defer e.Close() //nolint:errcheck // nothing is lost with it
 		for e.Ready(ctx) == nil {
-			if f.lostOrDoubted(ctx, mem, e) {
-				f.m.becameLost(f, mem)
+			if p.awaitLoss(ctx, mem, e) {
+				p.m.becameLost(p, mem)
 			}
 		}
 	})
 }
 
-// lostOrDoubted waits until a pod has to show anew that it serves, and tells whether that is because it cannot be reached.
-func (f *Function) lostOrDoubted(ctx context.Context, mem *member, e *endpoint.Endpoint) bool {
-	ctx, doubt := context.WithCancel(ctx)
-	defer doubt()
-	f.m.becameReady(f, mem, e, doubt)
+// awaitLoss waits until a pod has to show anew that it serves, and tells whether that is because it cannot be reached.
+func (p *Pool) awaitLoss(ctx context.Context, mem *member, e *endpoint.Endpoint) bool {
+	ctx, probe := context.WithCancel(ctx)
+	defer probe()
+	p.m.becameReady(p, mem, e, probe)
 	return e.Lost(ctx) == nil
 }
 
-// Doubt says that the pod of a place did not take a call. It gets no more before it says that it serves.
-func (f *Function) Doubt(place *Place) {
-	f.m.mu.Lock()
-	defer f.m.mu.Unlock()
-	mem := f.members[place.Slot]
+// Probe says that the pod of a place did not take a call. It gets no more before it says that it serves.
+func (p *Pool) Probe(place *Place) {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	mem := p.members[place.Slot]
 	if mem == nil || !mem.ready || mem.pod.Name != place.Endpoint.Pod {
 		return
 	}
 	mem.ready = false
-	f.pool.Starting(mem.slot)
-	mem.doubt()
+	p.pool.Starting(mem.slot)
+	mem.probe()
 }
 
-func (m *Manager) becameReady(f *Function, mem *member, e *endpoint.Endpoint, doubt context.CancelFunc) {
+func (m *Manager) becameReady(p *Pool, mem *member, e *endpoint.Endpoint, probe context.CancelFunc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if mem.leaving {
 		return
 	}
 	if !mem.served {
-		m.config.Log.Info("function pod ready", "pod", mem.pod.Name, "image", f.id.Image, "node", mem.pod.Spec.NodeName, "after", time.Since(mem.seen))
-		m.config.Metrics.started(m.life, f.id.Image, mem)
+		m.config.Log.Info("function pod ready", "pod", mem.pod.Name, "image", p.id.Image, "node", mem.pod.Spec.NodeName, "after", time.Since(mem.seen))
+		m.config.Metrics.started(m.life, p.id.Image, mem)
 	}
 	mem.deadline.Stop()
-	mem.ready, mem.served, mem.lost, mem.doubt = true, true, time.Time{}, doubt
-	f.pool.Ready(mem.slot, e)
+	mem.ready, mem.served, mem.lost, mem.probe = true, true, time.Time{}, probe
+	p.pool.Ready(mem.slot, e)
 }
 
-func (m *Manager) becameLost(f *Function, mem *member) {
+func (m *Manager) becameLost(p *Pool, mem *member) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if mem.leaving {
 		return
 	}
-	m.config.Log.Warn("function pod does not answer any more", "pod", mem.pod.Name, "image", f.id.Image)
+	m.config.Log.Warn("function pod does not answer any more", "pod", mem.pod.Name, "image", p.id.Image)
 	mem.ready, mem.lost = false, time.Now()
-	f.pool.Starting(mem.slot)
+	p.pool.Starting(mem.slot)
 }
 
 // startTimedOut gives up a pod that does not get ready in time.
-func (m *Manager) startTimedOut(f *Function, mem *member) {
+func (m *Manager) startTimedOut(p *Pool, mem *member) {
 	m.mu.RLock()
 	ready, pod := mem.ready || mem.leaving, mem.pod
 	m.mu.RUnlock()
 	if !ready {
-		m.fail(m.life, f, mem, "not-ready", notReady(pod, m.config.ReadyTimeout))
+		m.fail(m.life, p, mem, "not-ready", notReady(pod, m.config.ReadyTimeout))
 	}
 }
 

@@ -66,8 +66,8 @@ func (m *Manager) Observe(meter metric.Meter) error {
 // sizes returns the sizes of all pools of each repository together.
 func (m *Manager) sizes() map[string]pool.Stats {
 	sizes := map[string]pool.Stats{}
-	for _, f := range m.all() {
-		name, s := repository(f.id.Image), f.pool.Stats()
+	for _, p := range m.all() {
+		name, s := repository(p.id.Image), p.pool.Stats()
 		sum := sizes[name]
 		sum.Starting += s.Starting
 		sum.Ready += s.Ready

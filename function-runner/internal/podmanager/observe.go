@@ -75,43 +75,43 @@ func (m *Manager) observe(pod *corev1.Pod) {
 		m.observeForeign(pod)
 		return
 	}
-	f := m.find(id)
-	mem, isNew := f.member(slot, pod)
+	p := m.ensurePool(id)
+	mem, isNew := p.member(slot, pod)
 	if mem == nil {
 		return
 	}
 	if isNew {
-		f.pool.Starting(slot)
+		p.pool.Starting(slot)
 		m.config.Images.Seed(id.Image, id.Digest)
 	}
 	if pod.DeletionTimestamp != nil {
-		f.leave(mem)
+		p.leave(mem)
 		return
 	}
 	verdict, problem := podstatus.Of(pod)
 	switch {
 	case mem.leaving:
 	case verdict == podstatus.Hopeless, verdict == podstatus.Restarting && !mem.served:
-		m.spawn(func() { m.fail(m.life, f, mem, problem.Reason, notStarted(pod, problem)) })
+		m.spawn(func() { m.fail(m.life, p, mem, problem.Reason, notStarted(pod, problem)) })
 	case verdict == podstatus.Doubtful:
-		f.pool.Trouble(slot, f.unplaced(pod, problem))
+		p.pool.Problem(slot, p.unplaced(pod, problem))
 	default:
 		if !mem.ready {
-			f.pool.Trouble(slot, nil)
+			p.pool.Problem(slot, nil)
 		}
 		if pod.Status.PodIP != "" {
-			f.tend(mem)
+			p.connect(mem)
 		}
 	}
 }
 
 // unplaced adds to why a pod has found no node what it is that nodes must be.
-func (f *Function) unplaced(pod *corev1.Pod, problem *podstatus.Problem) error {
+func (p *Pool) unplaced(pod *corev1.Pod, problem *podstatus.Problem) error {
 	err := notStarted(pod, problem)
-	if len(f.platforms) == 0 || !strings.Contains(problem.Message, "affinity") {
+	if len(p.platforms) == 0 || !strings.Contains(problem.Message, "affinity") {
 		return err
 	}
-	return fmt.Errorf("%w: image %s is built for %s, which a node must be", err, f.id.Image, strings.Join(f.platforms, ", "))
+	return fmt.Errorf("%w: image %s is built for %s, which a node must be", err, p.id.Image, strings.Join(p.platforms, ", "))
 }
 
 // gone looks at a pod that is not there any more.
@@ -123,11 +123,11 @@ func (m *Manager) gone(pod *corev1.Pod) {
 		delete(m.foreign, pod.Name)
 		return
 	}
-	f := m.functions[id.Hash()]
-	if f == nil {
+	p := m.pools[id.Hash()]
+	if p == nil {
 		return
 	}
-	if mem := f.members[slot]; mem != nil && mem.pod.UID == pod.UID {
-		f.forget(mem)
+	if mem := p.members[slot]; mem != nil && mem.pod.UID == pod.UID {
+		p.forget(mem)
 	}
 }

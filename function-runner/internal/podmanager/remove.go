@@ -23,7 +23,7 @@ const requestTimeout = 10 * time.Second
 
 // fail gives up a pod that does not get ready, or runs no more, and deletes it. Its reason is logged once, by the replica that
 // is first.
-func (m *Manager) fail(ctx context.Context, f *Function, mem *member, reason string, err error) {
+func (m *Manager) fail(ctx context.Context, p *Pool, mem *member, reason string, err error) {
 	m.mu.Lock()
 	if mem.leaving {
 		m.mu.Unlock()
@@ -37,18 +37,18 @@ func (m *Manager) fail(ctx context.Context, f *Function, mem *member, reason str
 	}
 	if mem.served {
 		// It ran well once: the calls that wait may have another one.
-		f.pool.Leaving(mem.slot)
+		p.pool.Leaving(mem.slot)
 	} else {
-		f.pool.Failed(mem.slot, err)
+		p.pool.Failed(mem.slot, err)
 	}
 	m.mu.Unlock()
-	m.config.Log.Warn("function pod failed", "pod", pod.Name, "image", f.id.Image, "reason", reason, "err", err)
-	m.discard(ctx, f, mem, pod, reason)
+	m.config.Log.Warn("function pod failed", "pod", pod.Name, "image", p.id.Image, "reason", reason, "err", err)
+	m.discard(ctx, p, mem, pod, reason)
 }
 
 // discard deletes a pod that was given up. Where that fails, the scan tries again.
-func (m *Manager) discard(ctx context.Context, f *Function, mem *member, pod *corev1.Pod, reason string) {
-	done := m.remove(ctx, f, mem, pod.Name, reason, metav1.Preconditions{UID: &pod.UID})
+func (m *Manager) discard(ctx context.Context, p *Pool, mem *member, pod *corev1.Pod, reason string) {
+	done := m.remove(ctx, p, mem, pod.Name, reason, metav1.Preconditions{UID: &pod.UID})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	mem.undeleted = ""
@@ -80,46 +80,46 @@ func (m *Manager) withoutImageVolumes(err error) error {
 
 // expire deletes a pod that nobody needs. Whoever has used it since it was last seen has changed its resource version, and
 // keeps it.
-func (m *Manager) expire(ctx context.Context, f *Function, slot int, reason string) {
+func (m *Manager) expire(ctx context.Context, p *Pool, slot int, reason string) {
 	m.mu.RLock()
-	mem := f.members[slot]
+	mem := p.members[slot]
 	if mem == nil {
 		m.mu.RUnlock()
 		return
 	}
 	pod := mem.pod
 	m.mu.RUnlock()
-	if !m.remove(ctx, f, mem, pod.Name, reason, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}) {
+	if !m.remove(ctx, p, mem, pod.Name, reason, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if f.members[slot] == mem && !mem.leaving && mem.ready {
-			f.pool.Stay(slot)
+		if p.members[slot] == mem && !mem.leaving && mem.ready {
+			p.pool.Keep(slot)
 		}
 	}
 }
 
 // remove deletes a pod and tells whether it is going.
-func (m *Manager) remove(ctx context.Context, f *Function, mem *member, name, reason string, only metav1.Preconditions) bool {
+func (m *Manager) remove(ctx context.Context, p *Pool, mem *member, name, reason string, only metav1.Preconditions) bool {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	err := m.config.Client.CoreV1().Pods(m.config.Namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only})
 	switch {
 	case err == nil:
-		m.config.Log.Info("function pod deleted", "pod", name, "image", f.id.Image, "reason", reason)
-		m.config.Metrics.evicted(ctx, f.id.Image, reason)
+		m.config.Log.Info("function pod deleted", "pod", name, "image", p.id.Image, "reason", reason)
+		m.config.Metrics.evicted(ctx, p.id.Image, reason)
 		m.mu.Lock()
-		f.leave(mem)
+		p.leave(mem)
 		m.mu.Unlock()
 		return true
 	case apierrors.IsNotFound(err):
 		m.mu.Lock()
-		if f.members[mem.slot] == mem {
-			f.forget(mem)
+		if p.members[mem.slot] == mem {
+			p.forget(mem)
 		}
 		m.mu.Unlock()
 		return true
 	case !apierrors.IsConflict(err):
-		m.config.Log.Warn("function pod not deleted", "pod", name, "image", f.id.Image, "reason", reason, "err", err)
+		m.config.Log.Warn("function pod not deleted", "pod", name, "image", p.id.Image, "reason", reason, "err", err)
 	}
 	return false
 }

@@ -45,12 +45,12 @@ func (m *Manager) scan(ctx context.Context) {
 	functions := m.all()
 	requests := make([]func(), 0, len(functions)+1)
 	requests = append(requests, func() { m.removeForeign(ctx) })
-	for _, f := range functions {
+	for _, p := range functions {
 		// What expires is not patched, which would be the change that keeps it.
-		requests = append(requests, m.expiries(ctx, f)...)
-		requests = append(requests, m.patches(ctx, f)...)
-		requests = append(requests, m.removals(ctx, f)...)
-		f.pool.Fill()
+		requests = append(requests, m.expiries(ctx, p)...)
+		requests = append(requests, m.patches(ctx, p)...)
+		requests = append(requests, m.removals(ctx, p)...)
+		p.pool.Fill()
 	}
 	var group errgroup.Group
 	group.SetLimit(scanners)
@@ -65,25 +65,25 @@ func (m *Manager) scan(ctx context.Context) {
 }
 
 // all returns the pools.
-func (m *Manager) all() []*Function {
+func (m *Manager) all() []*Pool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	all := make([]*Function, 0, len(m.functions))
-	for _, f := range m.functions {
-		all = append(all, f)
+	all := make([]*Pool, 0, len(m.pools))
+	for _, p := range m.pools {
+		all = append(all, p)
 	}
 	return all
 }
 
 // patches returns the requests that tell the other replicas, and the pod janitor, of a pool's uses. A pod that is kept though
 // nobody has used it is noted as used: nobody is to take it for one that is forgotten.
-func (m *Manager) patches(ctx context.Context, f *Function) []func() {
-	ttl := m.config.Limits(f.id.Image).TTL
+func (m *Manager) patches(ctx context.Context, p *Pool) []func() {
+	ttl := m.config.Limits(p.id.Image).TTL
 	interval := ttl / patchesPerTTL
 	var requests []func()
-	for _, use := range f.pool.Uses() {
+	for _, use := range p.pool.Uses() {
 		m.mu.Lock()
-		mem := f.members[use.Slot]
+		mem := p.members[use.Slot]
 		if mem == nil || mem.leaving {
 			m.mu.Unlock()
 			continue
@@ -95,61 +95,61 @@ func (m *Manager) patches(ctx context.Context, f *Function) []func() {
 		if last.After(mem.patched) && last.Sub(noted) > interval {
 			mem.patched = time.Now()
 			name := mem.pod.Name
-			requests = append(requests, func() { m.patchLastUse(ctx, f, name, last, ttl) })
+			requests = append(requests, func() { m.patchLastUse(ctx, p, name, last, ttl) })
 		}
 		m.mu.Unlock()
 	}
 	return requests
 }
 
-func (m *Manager) patchLastUse(ctx context.Context, f *Function, pod string, last time.Time, ttl time.Duration) {
+func (m *Manager) patchLastUse(ctx context.Context, p *Pool, pod string, last time.Time, ttl time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q,%q:%q}}}`,
 		functionpod.LastUseAnnotation, last.UTC().Format(time.RFC3339), functionpod.TTLAnnotation, ttl)
 	_, err := m.config.Client.CoreV1().Pods(m.config.Namespace).Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 	if err != nil && ctx.Err() == nil {
-		m.config.Log.Warn("the last use of a function pod cannot be noted", "pod", pod, "image", f.id.Image, "err", err)
+		m.config.Log.Warn("the last use of a function pod cannot be noted", "pod", pod, "image", p.id.Image, "err", err)
 	}
 }
 
 // expiries returns the requests that delete what has been idle for longer than it may.
-func (m *Manager) expiries(ctx context.Context, f *Function) []func() {
+func (m *Manager) expiries(ctx context.Context, p *Pool) []func() {
 	m.mu.RLock()
-	uses := make(map[int]time.Time, len(f.members))
-	for slot, mem := range f.members {
+	uses := make(map[int]time.Time, len(p.members))
+	for slot, mem := range p.members {
 		uses[slot] = lastUse(mem.pod)
 	}
 	reason := "idle"
-	if f.retired {
+	if p.retired {
 		reason = "replaced"
 	}
 	m.mu.RUnlock()
-	expired := f.pool.Expire(func(slot int) time.Time { return uses[slot] })
+	expired := p.pool.Expire(func(slot int) time.Time { return uses[slot] })
 	requests := make([]func(), 0, len(expired))
 	for _, slot := range expired {
-		requests = append(requests, func() { m.expire(ctx, f, slot, reason) })
+		requests = append(requests, func() { m.expire(ctx, p, slot, reason) })
 	}
 	return requests
 }
 
 // removals returns the requests that delete the pods which nobody can reach, and those that could not be deleted before.
-func (m *Manager) removals(ctx context.Context, f *Function) []func() {
+func (m *Manager) removals(ctx context.Context, p *Pool) []func() {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var requests []func()
-	for _, mem := range f.members {
+	for _, mem := range p.members {
 		pod := mem.pod
 		if mem.undeleted != "" && pod.DeletionTimestamp == nil {
 			reason := mem.undeleted
-			requests = append(requests, func() { m.discard(ctx, f, mem, pod, reason) })
+			requests = append(requests, func() { m.discard(ctx, p, mem, pod, reason) })
 			continue
 		}
 		if mem.leaving || mem.lost.IsZero() || time.Since(mem.lost) < unreachable || podstatus.Ready(pod) {
 			continue
 		}
 		requests = append(requests, func() {
-			m.fail(ctx, f, mem, "unreachable", fmt.Errorf("function pod %s does not answer, and the kubelet holds it for unready", pod.Name))
+			m.fail(ctx, p, mem, "unreachable", fmt.Errorf("function pod %s does not answer, and the kubelet holds it for unready", pod.Name))
 		})
 	}
 	return requests
@@ -159,16 +159,16 @@ func (m *Manager) removals(ctx context.Context, f *Function) []func() {
 func (m *Manager) forgetUnused() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for hash, f := range m.functions {
-		if len(f.members) > 0 || f.users.Load() > 0 {
+	for hash, p := range m.pools {
+		if len(p.members) > 0 || p.users.Load() > 0 {
 			continue
 		}
-		if s := f.pool.Stats(); s.Starting+s.Ready+s.Leaving+s.Running+s.Waiting > 0 {
+		if s := p.pool.Stats(); s.Starting+s.Ready+s.Leaving+s.Running+s.Waiting > 0 {
 			continue
 		}
-		delete(m.functions, hash)
-		if m.current[f.id.Image] == f {
-			delete(m.current, f.id.Image)
+		delete(m.pools, hash)
+		if m.current[p.id.Image] == p {
+			delete(m.current, p.id.Image)
 		}
 	}
 }

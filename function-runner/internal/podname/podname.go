@@ -14,8 +14,8 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Pool is what the pods of one pool have in common.
-type Pool struct {
+// Identity is what the pods of one pool have in common.
+type Identity struct {
 	// Image is the function's image as it was resolved: with registry, and tag or digest.
 	Image string
 	// Digest is the digest of the image that runs, "sha256:" and 64 hexadecimal digits.
@@ -34,9 +34,9 @@ const (
 // Of returns the name of the pod in a slot: function, tag, slot and a hash of all that the pool is, the form that Porch gives
 // names of pods. It is a DNS label that begins with a letter (RFC 1035), whatever the image is called: function and tag
 // are for people, and are shortened and cleaned where they have to be.
-func (p Pool) Of(slot int) string {
-	end := "-" + strconv.Itoa(slot) + "-" + p.Hash()
-	_, tag, digest := reference.Split(p.Image)
+func (id Identity) Of(slot int) string {
+	end := "-" + strconv.Itoa(slot) + "-" + id.Hash()
+	_, tag, digest := reference.Split(id.Image)
 	switch {
 	case tag == "" && digest == "":
 		tag = "latest"
@@ -44,7 +44,7 @@ func (p Pool) Of(slot int) string {
 		// The digest is in the hash, and would leave no room for the function.
 		tag = "digest"
 	}
-	function := label(reference.BaseName(p.Image))
+	function := label(reference.BaseName(id.Image))
 	if function == "" || function[0] < 'a' || function[0] > 'z' {
 		function = "fn-" + function
 	}
@@ -57,9 +57,9 @@ func (p Pool) Of(slot int) string {
 }
 
 // Hash returns what tells the pool from all others, for labels.
-func (p Pool) Hash() string {
+func (id Identity) Hash() string {
 	h := sha256.New()
-	for _, part := range []string{p.Image, p.Digest, p.Template} {
+	for _, part := range []string{id.Image, id.Digest, id.Template} {
 		h.Write([]byte(part))
 		h.Write([]byte{0})
 	}

@@ -29,7 +29,7 @@ func TestOf(t *testing.T) {
 		"r.io/fn:" + strings.Repeat("t", 128):   "fn-" + strings.Repeat("t", 49) + "-1-",
 		"r.io/x__:-" + strings.Repeat(".", 100): "x-1-",
 	} {
-		p := podname.Pool{Image: image, Digest: digest, Template: "1"}
+		p := podname.Identity{Image: image, Digest: digest, Template: "1"}
 		if got := p.Of(1); got != want+p.Hash() {
 			t.Errorf("%s: %s, want %s", image, got, want+p.Hash())
 		}
@@ -39,21 +39,21 @@ func TestOf(t *testing.T) {
 // Whatever makes another pool makes other names.
 func TestNamesDiffer(t *testing.T) {
 	t.Parallel()
-	base := podname.Pool{Image: "r.io/fn:v1", Digest: digest, Template: "1"}
+	base := podname.Identity{Image: "r.io/fn:v1", Digest: digest, Template: "1"}
 	seen := map[string]bool{}
 	for _, name := range []string{
 		base.Of(1), base.Of(2),
-		podname.Pool{Image: "mirror.io/fn:v1", Digest: digest, Template: "1"}.Of(1),
-		podname.Pool{Image: "r.io/fn:v1", Digest: "sha256:1", Template: "1"}.Of(1),
-		podname.Pool{Image: "r.io/fn:v1", Digest: digest, Template: "2"}.Of(1),
-		podname.Pool{Image: "r.io/fn:v1" + digest, Template: "1"}.Of(1),
+		podname.Identity{Image: "mirror.io/fn:v1", Digest: digest, Template: "1"}.Of(1),
+		podname.Identity{Image: "r.io/fn:v1", Digest: "sha256:1", Template: "1"}.Of(1),
+		podname.Identity{Image: "r.io/fn:v1", Digest: digest, Template: "2"}.Of(1),
+		podname.Identity{Image: "r.io/fn:v1" + digest, Template: "1"}.Of(1),
 	} {
 		if seen[name] {
 			t.Errorf("%s is there twice", name)
 		}
 		seen[name] = true
 	}
-	if base.Of(1) != (podname.Pool{Image: "r.io/fn:v1", Digest: digest, Template: "1"}).Of(1) {
+	if base.Of(1) != (podname.Identity{Image: "r.io/fn:v1", Digest: digest, Template: "1"}).Of(1) {
 		t.Error("replicas have different names for one pod")
 	}
 }
@@ -65,7 +65,7 @@ func FuzzOf(f *testing.F) {
 	f.Add("", "", "", uint32(0))
 	f.Add("ü/--:..@sha256:", "x", "\x00", uint32(1<<31))
 	f.Fuzz(func(t *testing.T, image, digest, template string, slot uint32) {
-		if name := (podname.Pool{Image: image, Digest: digest, Template: template}).Of(int(slot)); !dnsLabel.MatchString(name) {
+		if name := (podname.Identity{Image: image, Digest: digest, Template: template}).Of(int(slot)); !dnsLabel.MatchString(name) {
 			t.Errorf("%q is no DNS label", name)
 		}
 	})

@@ -16,8 +16,8 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
-// Function is what one function's pods have in particular.
-type Function struct {
+// Values is what one function's pods have in particular.
+type Values struct {
 	// Reference is the image as it was asked for, and Image the one that runs: by digest, so that it is the same one for all
 	// pods of a pool.
 	Reference, Image string
@@ -44,63 +44,63 @@ type Function struct {
 }
 
 // Build returns the pod of a function in a slot, and its Service, both with the name given.
-func (t *Template) Build(f *Function, namespace, name string, slot int) (*corev1.Pod, *corev1.Service, error) {
-	if len(f.Command) == 0 {
-		return nil, nil, fmt.Errorf("image %s has neither entrypoint nor command: it is no function", f.Reference)
+func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.Pod, *corev1.Service, error) {
+	if len(v.Command) == 0 {
+		return nil, nil, fmt.Errorf("image %s has neither entrypoint nor command: it is no function", v.Reference)
 	}
 	pod := t.Pod.DeepCopy()
 	pod.TypeMeta = metav1.TypeMeta{}
 	pod.Name, pod.Namespace = name, namespace
-	pod.Labels = with(pod.Labels, map[string]string{functionpod.ImageLabel: name, functionpod.PoolLabel: f.Pool, functionpod.SlotLabel: strconv.Itoa(slot)})
+	pod.Labels = with(pod.Labels, map[string]string{functionpod.ImageLabel: name, functionpod.PoolLabel: v.Pool, functionpod.SlotLabel: strconv.Itoa(slot)})
 	pod.Annotations = with(pod.Annotations, map[string]string{
-		functionpod.TemplateAnnotation: t.VersionFor(f), functionpod.ReferenceAnnotation: f.Reference, functionpod.TTLAnnotation: f.TTL.String(),
+		functionpod.TemplateAnnotation: t.VersionFor(v), functionpod.ReferenceAnnotation: v.Reference, functionpod.TTLAnnotation: v.TTL.String(),
 	})
 	container := FunctionOf(pod)
-	container.Image = f.Image
-	container.Args = append(container.Args, "--port", strconv.Itoa(Port), "--max-request-body-size", strconv.Itoa(f.MaxMessageSize))
-	if f.MaxConcurrent > 0 {
-		container.Args = append(container.Args, "--max-concurrent-evaluations", strconv.Itoa(f.MaxConcurrent))
+	container.Image = v.Image
+	container.Args = append(container.Args, "--port", strconv.Itoa(Port), "--max-request-body-size", strconv.Itoa(v.MaxMessageSize))
+	if v.MaxConcurrent > 0 {
+		container.Args = append(container.Args, "--max-concurrent-evaluations", strconv.Itoa(v.MaxConcurrent))
 	}
 	container.Args = append(container.Args, "--")
-	container.Args = append(container.Args, f.Command...)
-	if f.Overrides != nil {
-		f.Overrides.apply(pod)
+	container.Args = append(container.Args, v.Command...)
+	if v.Overrides != nil {
+		v.Overrides.apply(pod)
 	}
-	f.resources(container)
-	if t.imageUser && (f.Overrides == nil || f.Overrides.SecurityContext == nil) {
-		f.user(pod.Spec.SecurityContext)
+	v.resources(container)
+	if t.imageUser && (v.Overrides == nil || v.Overrides.SecurityContext == nil) {
+		v.user(pod.Spec.SecurityContext)
 	}
-	for _, secret := range f.PullSecrets {
+	for _, secret := range v.PullSecrets {
 		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret})
 	}
-	place(&pod.Spec, f.Platforms)
-	return pod, t.service(f, namespace, name, slot), nil
+	place(&pod.Spec, v.Platforms)
+	return pod, t.service(v, namespace, name, slot), nil
 }
 
-func (t *Template) service(f *Function, namespace, name string, slot int) *corev1.Service {
+func (t *Template) service(v *Values, namespace, name string, slot int) *corev1.Service {
 	service := t.Service.DeepCopy()
 	service.TypeMeta = metav1.TypeMeta{}
 	service.Name, service.Namespace, service.GenerateName = name, namespace, ""
 	service.Labels = with(service.Labels, map[string]string{
-		"app.kubernetes.io/name": name, functionpod.PoolLabel: f.Pool, functionpod.SlotLabel: strconv.Itoa(slot),
+		"app.kubernetes.io/name": name, functionpod.PoolLabel: v.Pool, functionpod.SlotLabel: strconv.Itoa(slot),
 	})
 	service.Spec.Selector = with(service.Spec.Selector, map[string]string{functionpod.ImageLabel: name})
 	return service
 }
 
-func (f *Function) resources(c *corev1.Container) {
-	if f.Resources.Requests != nil {
-		c.Resources.Requests = f.Resources.Requests
+func (v *Values) resources(c *corev1.Container) {
+	if v.Resources.Requests != nil {
+		c.Resources.Requests = v.Resources.Requests
 	}
-	if f.Resources.Limits != nil {
-		c.Resources.Limits = f.Resources.Limits
+	if v.Resources.Limits != nil {
+		c.Resources.Limits = v.Resources.Limits
 	}
 }
 
 // user has the function run as the image's own user where that is a number other than root's. Of a name the kubelet cannot
 // tell whether it is root.
-func (f *Function) user(context *corev1.PodSecurityContext) {
-	user, group, _ := strings.Cut(f.User, ":")
+func (v *Values) user(context *corev1.PodSecurityContext) {
+	user, group, _ := strings.Cut(v.User, ":")
 	uid, err := strconv.ParseInt(user, 10, 32)
 	if err != nil || uid <= 0 {
 		return

@@ -56,14 +56,14 @@ func configMap(pod, service string) *corev1.ConfigMap {
 	}
 }
 
-func function() *podtemplate.Function {
-	return &podtemplate.Function{
+func function() *podtemplate.Values {
+	return &podtemplate.Values{
 		Reference: "r.io/fn:v1", Image: "r.io/fn@sha256:1", Command: []string{"/fn", "--x"}, Pool: "0123abcd", MaxMessageSize: 1000,
 		PullSecrets: []string{"auth-secret"}, TTL: 30 * time.Minute,
 	}
 }
 
-func build(t *testing.T, template *podtemplate.Template, f *podtemplate.Function) (*corev1.Pod, *corev1.Service) {
+func build(t *testing.T, template *podtemplate.Template, f *podtemplate.Values) (*corev1.Pod, *corev1.Service) {
 	t.Helper()
 	pod, service, err := template.Build(f, "fns", "fn-v1-2-0123abcd", 2)
 	if err != nil {
@@ -137,7 +137,7 @@ func TestParseErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := template.Build(&podtemplate.Function{Reference: "r.io/empty"}, "fns", "a", 1); err == nil ||
+	if _, _, err := template.Build(&podtemplate.Values{Reference: "r.io/empty"}, "fns", "a", 1); err == nil ||
 		!strings.Contains(err.Error(), "image r.io/empty has neither entrypoint nor command") {
 		t.Errorf("an image without a command: %v", err)
 	}
@@ -177,17 +177,17 @@ func TestVersionFor(t *testing.T) {
 	}
 	want := template.VersionFor(function())
 	for name, tc := range map[string]struct {
-		change func(f *podtemplate.Function)
+		change func(f *podtemplate.Values)
 		same   bool
 	}{
-		"another image": {change: func(f *podtemplate.Function) { f.Image, f.Reference = "r.io/b@sha256:2", "r.io/b" }, same: true},
-		"another limit": {change: func(f *podtemplate.Function) { f.MaxMessageSize++ }},
-		"more at once":  {change: func(f *podtemplate.Function) { f.MaxConcurrent = 3 }},
-		"other resources": {change: func(f *podtemplate.Function) {
+		"another image": {change: func(f *podtemplate.Values) { f.Image, f.Reference = "r.io/b@sha256:2", "r.io/b" }, same: true},
+		"another limit": {change: func(f *podtemplate.Values) { f.MaxMessageSize++ }},
+		"more at once":  {change: func(f *podtemplate.Values) { f.MaxConcurrent = 3 }},
+		"other resources": {change: func(f *podtemplate.Values) {
 			f.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 		}},
-		"other overrides": {change: func(f *podtemplate.Function) { f.Overrides = &podtemplate.Overrides{ServiceAccountName: "a"} }},
-		"no pull secret":  {change: func(f *podtemplate.Function) { f.PullSecrets = nil }},
+		"other overrides": {change: func(f *podtemplate.Values) { f.Overrides = &podtemplate.Overrides{ServiceAccountName: "a"} }},
+		"no pull secret":  {change: func(f *podtemplate.Values) { f.PullSecrets = nil }},
 	} {
 		f := function()
 		tc.change(f)

@@ -80,11 +80,11 @@ func (t *Template) versioned() (*Template, error) {
 
 // VersionFor returns the version of what the template makes for a function, whatever image of it runs: pods of another one
 // are replaced.
-func (t *Template) VersionFor(f *Function) string {
-	values := []any{t.Version, f.MaxMessageSize, f.MaxConcurrent, f.Resources, f.PullSecrets}
+func (t *Template) VersionFor(v *Values) string {
+	values := []any{t.Version, v.MaxMessageSize, v.MaxConcurrent, v.Resources, v.PullSecrets}
 	// Function runners that know of no overrides make the same pods where there are none.
-	if f.Overrides != nil {
-		values = append(values, f.Overrides)
+	if v.Overrides != nil {
+		values = append(values, v.Overrides)
 	}
 	version, err := hash(values...)
 	if err != nil {

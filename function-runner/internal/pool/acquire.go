@@ -44,7 +44,7 @@ type answer[P any] struct {
 }
 
 // Acquire returns a place as soon as there is one, in the order of calls, and wants another pod where those that there are
-// have enough to do. Errors: *FullError, the error of the last pod that failed to start or the trouble of those that are
+// have enough to do. Errors: *FullError, the error of the last pod that failed to start or the problem of those that are
 // starting, and the context's cause. A call that leaves costs the others nothing.
 func (p *Pool[P]) Acquire(ctx context.Context) (*Place[P], error) {
 	// A caller who has gone must not want a pod.

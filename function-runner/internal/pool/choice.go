@@ -97,19 +97,19 @@ func (p *Pool[P]) freeSlot() int {
 	}
 }
 
-// stuck returns the trouble of the last pod, where there are pods and all are starting and in trouble.
+// stuck returns the problem of the last pod, where there are pods, and all are starting and have one.
 func (p *Pool[P]) stuck() error {
-	var trouble error
+	var problem error
 	for _, m := range p.pods {
 		switch {
 		case m.state == leaving:
-		case m.state == starting && m.trouble != nil:
-			trouble = m.trouble
+		case m.state == starting && m.problem != nil:
+			problem = m.problem
 		default:
 			return nil
 		}
 	}
-	return trouble
+	return problem
 }
 
 // find returns the pod in a slot; nil where there is none.

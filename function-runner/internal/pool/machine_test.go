@@ -45,7 +45,7 @@ func TestMachine(t *testing.T) {
 			m := &machine{harness: newHarness(t, c), config: c, pods: map[int]string{}, troubled: map[int]bool{}}
 			rt.Repeat(map[string]func(*rapid.T){
 				"call": m.arrive, "cancel": m.leave, "release": m.release, "ready": m.becomeReady,
-				"notMade": m.notMade, "fail": m.fail, "trouble": m.trouble,
+				"notMade": m.notMade, "fail": m.fail, "problem": m.problem,
 				"die": m.die, "terminate": m.terminate, "expire": m.expire, "adopt": m.adopt, "doubt": m.doubt, "": m.check,
 			})
 			m.finish(rt)
@@ -129,13 +129,13 @@ func (m *machine) fail(rt *rapid.T) {
 	synctest.Wait()
 }
 
-func (m *machine) trouble(rt *rapid.T) {
+func (m *machine) problem(rt *rapid.T) {
 	slot := m.slot(rt, "starting")
 	var err error
 	if m.troubled[slot] = !m.troubled[slot]; m.troubled[slot] {
 		err = errStart
 	}
-	m.Trouble(slot, err)
+	m.Problem(slot, err)
 	synctest.Wait()
 }
 

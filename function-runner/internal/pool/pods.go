@@ -17,7 +17,7 @@ func (p *Pool[P]) Starting(slot int) {
 	if m == nil {
 		m = p.add(slot)
 	}
-	m.state, m.trouble = starting, nil
+	m.state, m.problem = starting, nil
 }
 
 // Ready says that the pod in a slot answers at an endpoint. It takes the calls that have waited longest.
@@ -29,7 +29,7 @@ func (p *Pool[P]) Ready(slot int, endpoint P) {
 		m = p.add(slot)
 	}
 	now := time.Now()
-	m.state, m.endpoint, m.used, m.ready, m.trouble = ready, endpoint, now, now, nil
+	m.state, m.endpoint, m.used, m.ready, m.problem = ready, endpoint, now, now, nil
 	p.dispatch()
 }
 
@@ -47,13 +47,13 @@ func (p *Pool[P]) Leaving(slot int) {
 	p.startAll(slots)
 }
 
-// Trouble says why a pod that is starting may never become ready, as far as can be seen; nil says that it may again. As
+// Problem says why a pod that is starting may never become ready, as far as can be seen; nil says that it may again. As
 // long as there is no pod but such ones, calls get that error at once.
-func (p *Pool[P]) Trouble(slot int, err error) {
+func (p *Pool[P]) Problem(slot int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m := p.find(slot); m != nil && m.state == starting {
-		m.trouble = err
+		m.problem = err
 		p.giveUp()
 	}
 }
@@ -113,7 +113,7 @@ func (p *Pool[P]) failed(err error) {
 	p.giveUp()
 }
 
-// giveUp refuses the calls that wait, where all pods are in trouble.
+// giveUp refuses the calls that wait, where every pod has a problem.
 func (p *Pool[P]) giveUp() {
 	if err := p.stuck(); err != nil {
 		p.refuse(err)
@@ -160,8 +160,8 @@ func (p *Pool[P]) Expire(used func(slot int) time.Time) []int {
 	return slots
 }
 
-// Stay takes Expire back for a pod that could not be deleted because somebody has used it.
-func (p *Pool[P]) Stay(slot int) {
+// Keep takes Expire back for a pod that could not be deleted because somebody has used it.
+func (p *Pool[P]) Keep(slot int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m := p.find(slot); m != nil && m.state == leaving {

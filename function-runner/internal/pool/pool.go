@@ -56,8 +56,8 @@ type pod[P any] struct {
 	used, called time.Time
 	// ready is when the pod became ready.
 	ready time.Time
-	// trouble is why a starting pod may never become ready, and failed says that it does not.
-	trouble error
+	// problem is why a starting pod may never become ready, and failed says that it does not.
+	problem error
 	failed  bool
 }
 

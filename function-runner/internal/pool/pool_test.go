@@ -222,19 +222,19 @@ func TestFailedPodHoldsItsSlot(t *testing.T) {
 	})
 }
 
-// Calls do not wait for pods that are all in trouble; for one that is not they do.
+// Calls do not wait for pods that may all never become ready; for one that is not they do.
 func TestTrouble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, config())
 		first, second := h.call(), h.call()
 		unschedulable := errors.New("no node has room")
-		h.Trouble(1, unschedulable)
+		h.Problem(1, unschedulable)
 		synctest.Wait()
 		if first.done || second.done {
-			t.Error("nobody waits for the pod that is not in trouble")
+			t.Error("nobody waits for the pod that may become ready")
 		}
-		h.Trouble(2, unschedulable)
+		h.Problem(2, unschedulable)
 		synctest.Wait()
 		third := h.call()
 		for i, c := range []*call{first, second, third} {
@@ -242,7 +242,7 @@ func TestTrouble(t *testing.T) {
 				t.Errorf("call %d: %v", i+1, c.err)
 			}
 		}
-		h.Trouble(1, nil)
+		h.Problem(1, nil)
 		fourth := h.call()
 		h.ready(1)
 		wantSlots(t, []int{1}, fourth)
@@ -362,7 +362,7 @@ func TestExpire(t *testing.T) {
 		if diff := cmp.Diff([]int{4}, h.Expire(others)); diff != "" {
 			t.Errorf("expired (-want +got):\n%s", diff)
 		}
-		h.Stay(4)
+		h.Keep(4)
 		if got := h.Expire(others); got != nil {
 			t.Errorf("pods %v expire that somebody has used", got)
 		}

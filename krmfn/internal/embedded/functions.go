@@ -18,15 +18,15 @@ import (
 func Implementation(f function.Function) string { return f.Name + " " + f.Version + " (curated)" }
 
 // install gives every curated function an executable in dir: a link of its name to one program.
-func install(dir string, c Config) ([]runner.Function, error) {
+func install(dir string, c Config) ([]runner.Executable, error) {
 	all := functions.All()
-	list := make([]runner.Function, 0, len(all))
+	list := make([]runner.Executable, 0, len(all))
 	for _, f := range all {
 		link := filepath.Join(dir, f.Name)
 		if err := os.Symlink(c.Executable, link); err != nil {
 			return nil, fmt.Errorf("make an executable of function %s: %w", f.Name, err)
 		}
-		list = append(list, runner.Function{
+		list = append(list, runner.Executable{
 			Name: f.Name, Path: link, Implementation: Implementation(f), Images: images(f, c.StrictVersions), AnyTag: !c.StrictVersions,
 		})
 	}
