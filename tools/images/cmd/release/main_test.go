@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -32,28 +31,56 @@ func TestProvenanceNamesCommitAndWorkflow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got predicate
-	if err := json.Unmarshal(data, &got); err != nil {
+	const want = `{
+  "buildDefinition": {
+    "buildType": "https://slsa-framework.github.io/github-actions-buildtypes/workflow/v1",
+    "externalParameters": {
+      "workflow": {
+        "path": ".github/workflows/release.yaml",
+        "ref": "refs/tags/v0.1.0",
+        "repository": "https://github.com/krmfn/krmfn"
+      }
+    },
+    "resolvedDependencies": [
+      {
+        "uri": "git+https://github.com/krmfn/krmfn@refs/tags/v0.1.0",
+        "digest": {
+          "gitCommit": "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+        }
+      }
+    ]
+  },
+  "runDetails": {
+    "builder": {
+      "id": "https://github.com/krmfn/krmfn/.github/workflows/release.yaml@refs/tags/v0.1.0"
+    },
+    "metadata": {
+      "invocationId": "https://github.com/krmfn/krmfn/actions/runs/7/attempts/1"
+    }
+  }
+}
+`
+	if diff := cmp.Diff(want, string(data)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTagsOfModules(t *testing.T) {
+	t.Parallel()
+
+	root := t.TempDir()
+	content := "chart: v0.2.0\nimages: {a: v0.2.0}\nmodules: {b: v0.2.0, c: v0.1.0, d: v0.2.0}\ngo: 1.26.0\n"
+	if err := os.WriteFile(filepath.Join(root, "versions.yaml"), []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := predicate{
-		BuildDefinition: definition{
-			BuildType: "https://slsa-framework.github.io/github-actions-buildtypes/workflow/v1",
-			ExternalParameters: parameters{Workflow: workflow{
-				Ref: "refs/tags/v0.1.0", Repository: "https://github.com/krmfn/krmfn", Path: ".github/workflows/release.yaml",
-			}},
-			ResolvedDependencies: []resource{{
-				URI:    "git+https://github.com/krmfn/krmfn@refs/tags/v0.1.0",
-				Digest: map[string]string{"gitCommit": "4b825dc642cb6eb9a060e54bf8d69288fbee4904"},
-			}},
-		},
-		RunDetails: runDetails{
-			Builder:  builder{ID: "https://github.com/krmfn/krmfn/.github/workflows/release.yaml@refs/tags/v0.1.0"},
-			Metadata: metadata{InvocationID: "https://github.com/krmfn/krmfn/actions/runs/7/attempts/1"},
-		},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for tag, want := range map[string]string{"": "b/v0.2.0\nd/v0.2.0\n", "c/v0.1.0": "c/v0.1.0\n", "a/v0.2.0": ""} {
+		var out strings.Builder
+		if err := run(t.Context(), []string{"tags", "--root", root, "--tag", tag}, os.Getenv, &out); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("tags of release %q (-want +got):\n%s", tag, diff)
+		}
 	}
 }
 
@@ -67,6 +94,7 @@ func TestErrors(t *testing.T) {
 		"no command":         {nil, "no command"},
 		"unknown command":    {[]string{"make"}, `"make" is no command`},
 		"no job of GitHub":   {[]string{"provenance"}, "GITHUB_SERVER_URL is not set"},
+		"no module":          {[]string{"require", "--root", "../../../..", "nowhere"}, "nowhere/go.mod"},
 		"no repository":      {[]string{"publish", "--root", "nowhere"}, "nowhere/versions.yaml"},
 		"nothing to publish": {[]string{"publish", "--root", "../../../..", "--from", "nowhere"}, "make release-dry-run"},
 	}

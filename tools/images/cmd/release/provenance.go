@@ -4,57 +4,23 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"strings"
+
+	provenancev1 "github.com/in-toto/attestation/go/predicates/provenance/v1"
+	attestationv1 "github.com/in-toto/attestation/go/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
 )
-
-// predicate is SLSA's provenance, version 1, as far as a workflow of GitHub knows it: https://slsa.dev/spec/v1.0/provenance.
-type predicate struct {
-	BuildDefinition definition `json:"buildDefinition"`
-	RunDetails      runDetails `json:"runDetails"`
-}
-
-type definition struct {
-	BuildType            string     `json:"buildType"`
-	ExternalParameters   parameters `json:"externalParameters"`
-	ResolvedDependencies []resource `json:"resolvedDependencies"`
-}
-
-type parameters struct {
-	Workflow workflow `json:"workflow"`
-}
-
-type workflow struct {
-	Ref        string `json:"ref"`
-	Repository string `json:"repository"`
-	Path       string `json:"path"`
-}
-
-type resource struct {
-	URI    string            `json:"uri"`
-	Digest map[string]string `json:"digest"`
-}
-
-type runDetails struct {
-	Builder  builder  `json:"builder"`
-	Metadata metadata `json:"metadata"`
-}
-
-type builder struct {
-	ID string `json:"id"`
-}
-
-type metadata struct {
-	InvocationID string `json:"invocationId"`
-}
 
 // buildType says how to read the parameters.
 const buildType = "https://slsa-framework.github.io/github-actions-buildtypes/workflow/v1"
 
-// provenance writes where a release comes from, for signing. It knows it from what GitHub tells a job in its environment.
+// provenance writes where a release comes from, for signing, as far as GitHub tells a job in its environment.
 func provenance(args []string, getenv func(string) string) error {
 	flags := flag.NewFlagSet("provenance", flag.ContinueOnError)
 	out := flags.String("out", "provenance.json", "file to write")
@@ -65,36 +31,49 @@ func provenance(args []string, getenv func(string) string) error {
 	if err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(p, "", "  ")
+	data, err := protojson.Marshal(p)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(*out, append(data, '\n'), 0o644)
+	var indented bytes.Buffer // protojson's own white space varies.
+	if err := json.Indent(&indented, data, "", "  "); err != nil {
+		return err
+	}
+	return os.WriteFile(*out, append(indented.Bytes(), '\n'), 0o644)
 }
 
-func fromGitHub(getenv func(string) string) (predicate, error) {
+func fromGitHub(getenv func(string) string) (*provenancev1.Provenance, error) {
 	known := make(map[string]string)
 	for _, name := range []string{
 		"GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_REF", "GITHUB_SHA", "GITHUB_WORKFLOW_REF", "GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT",
 	} {
 		if known[name] = getenv(name); known[name] == "" {
-			return predicate{}, fmt.Errorf("%s is not set: provenance is for jobs of GitHub Actions", name)
+			return nil, fmt.Errorf("%s is not set: provenance is for jobs of GitHub Actions", name)
 		}
 	}
 	repository := known["GITHUB_SERVER_URL"] + "/" + known["GITHUB_REPOSITORY"]
 	// OWNER/NAME/PATH@REF.
 	path, _, _ := strings.Cut(strings.TrimPrefix(known["GITHUB_WORKFLOW_REF"], known["GITHUB_REPOSITORY"]+"/"), "@")
-	return predicate{
-		BuildDefinition: definition{
+	parameters, err := structpb.NewStruct(map[string]any{
+		"workflow": map[string]any{"ref": known["GITHUB_REF"], "repository": repository, "path": path},
+	})
+	if err != nil {
+		return nil, err
+	}
+	p := &provenancev1.Provenance{
+		BuildDefinition: &provenancev1.BuildDefinition{
 			BuildType:          buildType,
-			ExternalParameters: parameters{Workflow: workflow{Ref: known["GITHUB_REF"], Repository: repository, Path: path}},
-			ResolvedDependencies: []resource{{
-				URI: "git+" + repository + "@" + known["GITHUB_REF"], Digest: map[string]string{"gitCommit": known["GITHUB_SHA"]},
+			ExternalParameters: parameters,
+			ResolvedDependencies: []*attestationv1.ResourceDescriptor{{
+				Uri: "git+" + repository + "@" + known["GITHUB_REF"], Digest: map[string]string{"gitCommit": known["GITHUB_SHA"]},
 			}},
 		},
-		RunDetails: runDetails{
-			Builder:  builder{ID: known["GITHUB_SERVER_URL"] + "/" + known["GITHUB_WORKFLOW_REF"]},
-			Metadata: metadata{InvocationID: repository + "/actions/runs/" + known["GITHUB_RUN_ID"] + "/attempts/" + known["GITHUB_RUN_ATTEMPT"]},
+		RunDetails: &provenancev1.RunDetails{
+			Builder: &provenancev1.Builder{Id: known["GITHUB_SERVER_URL"] + "/" + known["GITHUB_WORKFLOW_REF"]},
+			Metadata: &provenancev1.BuildMetadata{
+				InvocationId: repository + "/actions/runs/" + known["GITHUB_RUN_ID"] + "/attempts/" + known["GITHUB_RUN_ATTEMPT"],
+			},
 		},
-	}, nil
+	}
+	return p, p.Validate()
 }
