@@ -31,12 +31,3 @@ func traced(environ []string) []corev1.EnvVar {
 	slices.SortFunc(env, func(a, b corev1.EnvVar) int { return strings.Compare(a.Name, b.Name) })
 	return env
 }
-
-func lookup(environ []string, key string) string {
-	for _, kv := range environ {
-		if value, ok := strings.CutPrefix(kv, key+"="); ok {
-			return value
-		}
-	}
-	return ""
-}

@@ -30,6 +30,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/images/registry"
 	"github.com/krmfn/krmfn/services/server/configfile"
+	"github.com/krmfn/krmfn/services/server/flags"
 	"github.com/krmfn/krmfn/services/server/telemetry"
 )
 
@@ -71,7 +72,7 @@ type Pods struct {
 // New returns a pod evaluator that does nothing before Run. Errors say what in the configuration is wrong, or that the API
 // server does not answer.
 func New(ctx context.Context, c Config) (*Pods, error) {
-	wrapperImage := lookup(c.Environ, wrapperImageVariable)
+	wrapperImage := flags.Getenv(c.Environ, wrapperImageVariable)
 	if wrapperImage == "" {
 		return nil, fmt.Errorf("the environment variable %s must name the wrapper server's image, or pods be disabled with --disable-runtimes=pod",
 			wrapperImageVariable)

@@ -3,7 +3,7 @@
 
 package options
 
-import "strings"
+import "github.com/krmfn/krmfn/services/server/flags"
 
 const (
 	// wrapperImageVariable names the image of the wrapper server, as for the function runner.
@@ -16,17 +16,17 @@ const (
 // flag that is wrong; it is pflag.ErrHelp where help is asked for.
 func Parse(args, environ []string) (Options, error) {
 	var o Options
-	flags := o.Flags()
-	flags.Usage = func() {}
-	if err := flags.Parse(args); err != nil {
+	set := o.Flags()
+	set.Usage = func() {}
+	if err := set.Parse(args); err != nil {
 		return Options{}, err
 	}
-	o.Sources.Images = append(o.Sources.Images, flags.Args()...)
-	if !flags.Changed("prepull") {
-		o.Prepull.Enabled = lookup(environ, inClusterVariable) != ""
+	o.Sources.Images = append(o.Sources.Images, set.Args()...)
+	if !set.Changed("prepull") {
+		o.Prepull.Enabled = flags.Getenv(environ, inClusterVariable) != ""
 	}
 	if o.Prepull.WrapperImage == "" {
-		o.Prepull.WrapperImage = lookup(environ, wrapperImageVariable)
+		o.Prepull.WrapperImage = flags.Getenv(environ, wrapperImageVariable)
 	}
 	return o, o.validate()
 }
@@ -38,12 +38,3 @@ func (o *Options) NeedsCluster() bool {
 
 // Publishes tells whether metadata goes to a ConfigMap.
 func (o *Options) Publishes() bool { return o.Metadata.File == "" && o.Metadata.ConfigMap != "" }
-
-func lookup(environ []string, key string) string {
-	for _, kv := range environ {
-		if value, ok := strings.CutPrefix(kv, key+"="); ok {
-			return value
-		}
-	}
-	return ""
-}

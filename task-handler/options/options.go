@@ -16,6 +16,12 @@ import (
 	"github.com/krmfn/krmfn/services/server/flags"
 )
 
+// porchNames are the names that Porch's documentation gives flags.
+var porchNames = map[string]string{
+	"function-runner-address":               "function-runner",
+	"function-runner-grpc-max-message-size": "max-request-body-size",
+}
+
 // Options are the settings of a task handler.
 type Options struct {
 	// Port is the TCP port that calls come in on, on all interfaces; 0 lets the system choose.
@@ -66,7 +72,7 @@ func Default() Options {
 func (o *Options) Flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("task-handler", pflag.ContinueOnError)
 	f.SortFlags = false
-	f.SetNormalizeFunc(alias)
+	flags.Aliases(f, porchNames)
 	f.IntVar(&o.Port, "port", 9447, "port to listen on, on all interfaces; 0 lets the system choose")
 	f.StringVar(&o.FunctionRunner, "function-runner", "", "address of the function runner, host:port, where a name with several addresses gets calls on all of them; empty means none (also --function-runner-address)")
 	f.BoolVar(&o.Builtin, "builtin-functions", true, "evaluate the curated functions in this process; other functions, and other versions of these, go to the function runner")
@@ -86,17 +92,6 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second, "how long running calls may take to finish after --shutdown-delay")
 	f.DurationVar(&o.ShutdownDelay, "shutdown-delay", 3*time.Second, "how long new calls are still answered after SIGTERM, while Kubernetes takes the replica out of its Service")
 	return f
-}
-
-// alias knows flags by the names that Porch's documentation gives them.
-func alias(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	switch name {
-	case "function-runner-address":
-		name = "function-runner"
-	case "function-runner-grpc-max-message-size":
-		name = "max-request-body-size"
-	}
-	return pflag.NormalizedName(name)
 }
 
 // Parse reads arguments. The error names every flag that is wrong.

@@ -48,3 +48,23 @@ func TestReference(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestAliases(t *testing.T) {
+	t.Parallel()
+	set := pflag.NewFlagSet("a", pflag.ContinueOnError)
+	runner := set.String("runner", "", "")
+	flags.Aliases(set, map[string]string{"function-runner": "runner"})
+	if err := set.Parse([]string{"--function-runner=a:1"}); err != nil || *runner != "a:1" {
+		t.Errorf("got %q and error %v", *runner, err)
+	}
+}
+
+func TestGetenv(t *testing.T) {
+	t.Parallel()
+	environ := []string{"A=1", "AB=2", "A=3=4", "C"}
+	for key, want := range map[string]string{"A": "3=4", "AB": "2", "B": "", "C": ""} {
+		if got := flags.Getenv(environ, key); got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+}

@@ -7,12 +7,12 @@ package program
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/krmfn/krmfn/krmfn/internal/progress"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
+	"github.com/krmfn/krmfn/services/server/flags"
 )
 
 // stackTraceVariable is kpt's variable for --stack-trace.
@@ -39,12 +39,12 @@ type Program struct {
 }
 
 // AddFlags adds the flags that all commands have.
-func (p *Program) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&p.color, "color", terminal.Auto, "colours: auto, always or never; auto heeds NO_COLOR")
-	flags.BoolVarP(&p.Quiet, "quiet", "q", false, "show errors only")
-	flags.BoolVarP(&p.Verbose, "verbose", "v", false, "show every result of every function, and a table of the functions")
-	flags.BoolVar(&p.truncate, "truncate-output", true, "on a terminal, show only the last lines of a function's standard error")
-	flags.BoolVar(&p.trace, "stack-trace", false, "show errors with every level of the render they come from; $"+stackTraceVariable+" does, too")
+func (p *Program) AddFlags(set *pflag.FlagSet) {
+	set.StringVar(&p.color, "color", terminal.Auto, "colours: auto, always or never; auto heeds NO_COLOR")
+	set.BoolVarP(&p.Quiet, "quiet", "q", false, "show errors only")
+	set.BoolVarP(&p.Verbose, "verbose", "v", false, "show every result of every function, and a table of the functions")
+	set.BoolVar(&p.truncate, "truncate-output", true, "on a terminal, show only the last lines of a function's standard error")
+	set.BoolVar(&p.trace, "stack-trace", false, "show errors with every level of the render they come from; $"+stackTraceVariable+" does, too")
 }
 
 // Colour gives the streams the colours that --color asks for.
@@ -56,16 +56,8 @@ func (p *Program) Colour() (err error) {
 	return err
 }
 
-// Getenv returns the value of a variable, "" if it is not set. As in a process, the last of several counts.
-func (p *Program) Getenv(key string) string {
-	value := ""
-	for _, kv := range p.Environ {
-		if v, ok := strings.CutPrefix(kv, key+"="); ok {
-			value = v
-		}
-	}
-	return value
-}
+// Getenv returns the value of an environment variable, "" if it is not set.
+func (p *Program) Getenv(key string) string { return flags.Getenv(p.Environ, key) }
 
 // StackTrace tells whether errors are shown with all their levels.
 func (p *Program) StackTrace() bool {

@@ -19,10 +19,18 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render/runtime"
+	"github.com/krmfn/krmfn/services/server/flags"
 )
 
 // imagePrefixVariable is the environment variable that gives --image-prefix another default; kpt reads it too.
 const imagePrefixVariable = "KPT_IMAGE_PREFIX"
+
+// porchNames are the names that flags have in Porch's commands.
+var porchNames = map[string]string{
+	"function-runner":                       "runner",
+	"function-runner-address":               "runner",
+	"function-runner-grpc-max-message-size": "max-request-body-size",
+}
 
 // Flags say what evaluates functions.
 type Flags struct {
@@ -38,43 +46,32 @@ type Flags struct {
 }
 
 // AddFlags adds the flags of commands that evaluate functions.
-func AddFlags(p *program.Program, flags *pflag.FlagSet) *Flags {
-	f := AddAddressFlags(flags, "address of a function runner, host:port; without it an embedded one is started (also --function-runner)")
+func AddFlags(p *program.Program, set *pflag.FlagSet) *Flags {
+	f := AddAddressFlags(set, "address of a function runner, host:port; without it an embedded one is started (also --function-runner)")
 	prefix := cmp.Or(p.Getenv(imagePrefixVariable), reference.CatalogPrefix)
-	flags.BoolVar(&f.builtin, "builtin", false, "evaluate the curated functions in this process, without a function runner")
-	flags.StringVar(&f.ImagePrefix, "image-prefix", prefix, "what is put before images that have no slash; $"+imagePrefixVariable+" changes the default")
-	flags.BoolVar(&f.strictVersions, "strict-versions", false, "refuse tags that are not those of the curated function's own version")
+	set.BoolVar(&f.builtin, "builtin", false, "evaluate the curated functions in this process, without a function runner")
+	set.StringVar(&f.ImagePrefix, "image-prefix", prefix, "what is put before images that have no slash; $"+imagePrefixVariable+" changes the default")
+	set.BoolVar(&f.strictVersions, "strict-versions", false, "refuse tags that are not those of the curated function's own version")
 	return f
 }
 
 // AddAddressFlags adds the flags that say how to reach a function runner.
-func AddAddressFlags(flags *pflag.FlagSet, usage string) *Flags {
+func AddAddressFlags(set *pflag.FlagSet, usage string) *Flags {
 	f := &Flags{}
-	flags.StringVar(&f.Address, "runner", "", usage)
-	flags.IntVar(&f.Limits.MaxMessageSize, "max-request-body-size", 6<<20, "most bytes of one gRPC message, in both directions")
-	flags.Int64Var(&f.Limits.MaxListSize, "max-resource-list-size", 64<<20, "most bytes of a ResourceList that takes several messages")
-	flags.DurationVar(&f.timeout, "timeout", 0, "how long the command may take; 0 means without limit")
-	flags.SetNormalizeFunc(alias)
+	set.StringVar(&f.Address, "runner", "", usage)
+	set.IntVar(&f.Limits.MaxMessageSize, "max-request-body-size", 6<<20, "most bytes of one gRPC message, in both directions")
+	set.Int64Var(&f.Limits.MaxListSize, "max-resource-list-size", 64<<20, "most bytes of a ResourceList that takes several messages")
+	set.DurationVar(&f.timeout, "timeout", 0, "how long the command may take; 0 means without limit")
+	flags.Aliases(set, porchNames)
 	return f
-}
-
-// alias knows flags by the names that they have in Porch's commands.
-func alias(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	switch name {
-	case "function-runner", "function-runner-address":
-		name = "runner"
-	case "function-runner-grpc-max-message-size":
-		name = "max-request-body-size"
-	}
-	return pflag.NormalizedName(name)
 }
 
 // AddContainerFlags adds the flags by which kpt tells a container engine how to run functions. They have no effect:
 // functions are isolated as the function runner does it. name is the flag that lets functions use the network.
-func AddContainerFlags(flags *pflag.FlagSet, network *bool, name string) {
+func AddContainerFlags(set *pflag.FlagSet, network *bool, name string) {
 	policy := pullPolicy("IfNotPresent")
-	flags.Var(&policy, "image-pull-policy", "Always, IfNotPresent or Never; without effect, as the function runner pulls images")
-	flags.BoolVar(network, name, false, "accepted for kpt's sake; without effect, as the function runner decides what functions may reach")
+	set.Var(&policy, "image-pull-policy", "Always, IfNotPresent or Never; without effect, as the function runner pulls images")
+	set.BoolVar(network, name, false, "accepted for kpt's sake; without effect, as the function runner decides what functions may reach")
 }
 
 // pullPolicy is the value of --image-pull-policy, which is checked as kpt does.
