@@ -5,6 +5,7 @@ package progress
 
 import (
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -18,6 +19,10 @@ const (
 	frame = 100 * time.Millisecond
 	// nameColumns keeps times below each other for functions of the catalog.
 	nameColumns = 26
+	// maxInfos is how many results that are only information are shown of one function.
+	maxInfos = 5
+	// maxStderr is how many lines of a standard error are shown, its last ones.
+	maxStderr = 20
 )
 
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
@@ -41,7 +46,7 @@ func (l *live) observe(e render.Event) {
 		l.planned(e.Packages)
 	case *render.PackageStarted:
 		l.reached++
-		counts := plural(e.Functions, "function") + ", " + plural(e.Resources, "resource")
+		counts := terminal.Count(e.Functions, "function") + ", " + terminal.Count(e.Resources, "resource")
 		if l.packages > 1 {
 			counts = fmt.Sprintf("%d of %d, %s", l.reached, l.packages, counts)
 		}
@@ -117,11 +122,50 @@ func (l *live) finished(e *render.FunctionFinished) {
 	}
 }
 
-func tenths(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
+// results shows what matters, and of the rest the first few.
+func (l *live) results(f *renderstatus.Function) {
+	infos := 0
+	for i := range f.Results {
+		r := &f.Results[i]
+		s := severity(r)
+		if s != "error" && s != "warning" {
+			if infos++; infos > l.maxInfos(f) {
+				continue
+			}
+		}
+		text := oneLine(r.Message)
+		if about := subject(r); about != "" {
+			text = about + ": " + text
+		}
+		fmt.Fprintf(l.out, "      %s %s\n", l.out.Style.Severity(s, fmt.Sprintf("%-7s", terminal.Safe(s))), text)
 	}
-	return fmt.Sprintf("%d %ss", n, word)
+	if more := infos - l.maxInfos(f); more > 0 {
+		fmt.Fprintf(l.out, "      %s\n", l.out.Style.Dim(fmt.Sprintf("and %d more (--verbose shows all)", more)))
+	}
 }
+
+// maxInfos is how many results of a function are shown that are only information. A single one is not left out: the line
+// that says so takes as much room.
+func (l *live) maxInfos(f *renderstatus.Function) int {
+	if l.verbose || len(f.Results) <= maxInfos+1 {
+		return len(f.Results)
+	}
+	return maxInfos
+}
+
+func (l *live) stderr(f *renderstatus.Function) {
+	text := strings.TrimSpace(f.Stderr)
+	if text == "" {
+		return
+	}
+	lines := strings.Split(text, "\n")
+	if over := len(lines) - maxStderr; over > 0 && l.truncate && !l.verbose {
+		fmt.Fprintf(l.out, "      %s\n", l.out.Style.Dim(fmt.Sprintf("stderr: %s before these left out (--truncate-output=false shows all)", terminal.Count(over, "line"))))
+		lines = lines[over:]
+	}
+	for _, line := range lines {
+		fmt.Fprintf(l.out, "      %s %s\n", l.out.Style.Dim("stderr "), terminal.Safe(line))
+	}
+}
+
+func tenths(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }

@@ -41,7 +41,7 @@ func parent(dirs map[string]bool, dir string) string {
 
 // branch draws a package and all below it: head is in front of its own line, rest in front of the lines below.
 func branch(b *strings.Builder, style terminal.Style, above map[string][]render.PlannedPackage, p render.PlannedPackage, head, rest string) {
-	b.WriteString(style.Dim(head) + style.Bold(terminal.Safe(path.Base(p.Name))) + "  " + style.Dim(plural(p.Functions, "function")) + "\n")
+	b.WriteString(style.Dim(head) + style.Bold(terminal.Safe(path.Base(p.Name))) + "  " + style.Dim(terminal.Count(p.Functions, "function")) + "\n")
 	below := slices.Clone(above[p.Package])
 	slices.SortFunc(below, func(a, b render.PlannedPackage) int { return strings.Compare(a.Package, b.Package) })
 	for i, sub := range below {

@@ -86,16 +86,14 @@ func outcome(style terminal.Style, f *renderstatus.Function) Cell {
 
 func counts(errors, warnings, infos int) string {
 	var parts []string
-	for _, c := range []struct {
-		n    int
-		word string
-	}{{errors, "error"}, {warnings, "warning"}, {infos, "info"}} {
-		switch {
-		case c.n == 1 || c.n > 0 && c.word == "info":
-			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.word))
-		case c.n > 0:
-			parts = append(parts, fmt.Sprintf("%d %ss", c.n, c.word))
-		}
+	if errors > 0 {
+		parts = append(parts, terminal.Count(errors, "error"))
+	}
+	if warnings > 0 {
+		parts = append(parts, terminal.Count(warnings, "warning"))
+	}
+	if infos > 0 {
+		parts = append(parts, fmt.Sprintf("%d info", infos))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -115,9 +113,5 @@ func Changes(changes []packages.Change) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n[kind], kind))
 		}
 	}
-	files := "files"
-	if len(changes) == 1 {
-		files = "file"
-	}
-	return fmt.Sprintf("%d %s changed: %s", len(changes), files, strings.Join(parts, ", "))
+	return fmt.Sprintf("%s changed: %s", terminal.Count(len(changes), "file"), strings.Join(parts, ", "))
 }

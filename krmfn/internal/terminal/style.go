@@ -4,6 +4,7 @@
 package terminal
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -61,6 +62,14 @@ func (s Style) Severity(severity, text string) string {
 	default:
 		return s.Cyan(text)
 	}
+}
+
+// Count returns how many of a noun there are: 1 file, 2 files.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Safe returns text without control characters other than tabs. What a function says must not move the cursor or rename

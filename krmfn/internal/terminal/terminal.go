@@ -45,12 +45,6 @@ func NewStream(file *os.File, kind string) Stream {
 // IsTerminal tells whether someone watches, so that what is written may be written over again.
 func (s Stream) IsTerminal() bool { return s.Width != nil }
 
-// IsTerminal tells whether what is read comes from a terminal, so that someone would have to type it.
-func IsTerminal(r io.Reader) bool {
-	file, ok := r.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
-}
-
 // The values of --color.
 const (
 	Auto   = "auto"

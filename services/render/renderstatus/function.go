@@ -89,7 +89,7 @@ func (f *Function) SetReport(report *evaluationv1.Evaluation) {
 	}
 	f.ExitCode = int(report.GetExitCode())
 	f.Results = Items(report.GetResults())
-	f.Evaluator = evaluatorName(report.GetEvaluator())
+	f.Evaluator = EvaluatorName(report.GetEvaluator())
 	f.Implementation = report.GetImplementation()
 	f.Digest = report.GetDigest()
 	failure := report.GetFailure()
@@ -120,7 +120,8 @@ func stderr(report *evaluationv1.Evaluation) string {
 	return text
 }
 
-func evaluatorName(e evaluationv1.Evaluator) string {
+// EvaluatorName returns the word for an evaluator; "" if it is not known.
+func EvaluatorName(e evaluationv1.Evaluator) string {
 	switch e {
 	case evaluationv1.Evaluator_EVALUATOR_BUILTIN:
 		return "builtin"

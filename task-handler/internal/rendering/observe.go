@@ -44,23 +44,17 @@ func WithMetrics(r Renderer, provider metric.MeterProvider) (Renderer, error) {
 	}), nil
 }
 
-// code words how a render ended.
+// code returns how a render ended, in the words of evaluation.Code; "invalid" and "failed" are about the package.
 func code(result Result, err error) string {
 	switch {
 	case errors.As(err, new(*InputError)):
 		return "invalid"
-	case errors.As(err, new(*evaluation.BusyError)):
-		return "busy"
-	case errors.Is(err, context.Canceled):
-		return "canceled"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*TimeoutError)):
+	case errors.As(err, new(*TimeoutError)):
 		return "deadline"
-	case err != nil:
-		return "error"
-	case result.Report.Error != "":
+	case err == nil && result.Report.Error != "":
 		return "failed"
 	}
-	return "ok"
+	return evaluation.Code(evaluation.Response{}, err)
 }
 
 // WithLog writes one line for each render: how large the package was, how it went and how long it took, and nothing of the

@@ -20,8 +20,8 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/command/runner"
 	"github.com/krmfn/krmfn/krmfn/internal/report"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
-	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
 // Command returns the command, for a program.
@@ -104,20 +104,12 @@ func newFunction(f *evaluatorv1.Function) function {
 	curated, _ := functions.Lookup(f.GetName())
 	return function{
 		Name:           f.GetName(),
-		Evaluator:      evaluatorName(f.GetEvaluator()),
+		Evaluator:      renderstatus.EvaluatorName(f.GetEvaluator()),
 		Implementation: f.GetImplementation(),
 		Images:         f.GetImages(),
 		AnyTag:         f.GetAnyTag(),
 		Summary:        curated.Summary,
 	}
-}
-
-// evaluatorName is the word for an evaluator; "" when it is not known.
-func evaluatorName(e evaluationv1.Evaluator) string {
-	if e == evaluationv1.Evaluator_EVALUATOR_UNSPECIFIED {
-		return ""
-	}
-	return strings.ToLower(strings.TrimPrefix(e.String(), "EVALUATOR_"))
 }
 
 // anyName stands for the function's name in the patterns of images.
