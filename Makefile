@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Every module of this repository; which commands make up krmfn; what images are built for.
-MODULES  := proto services functions wrapper-server function-runner pod-janitor image-warmer task-handler krmfn e2e tools tools/images
+MODULES  := proto services functions wrapper-server function-runner pod-janitor image-warmer task-handler krmfn e2e tools tools/release
 COMMANDS := function-runner wrapper-server pod-janitor image-warmer task-handler krmfn functions/cmd/functions
 ARCHES   ?= amd64 arm64
 
@@ -69,7 +69,7 @@ build/functions-light:
 	@cd functions/cmd/functions && $(GO_BUILD),light -o $(CURDIR)/bin/$(@F) .
 
 images: $(ARCHES:%=build-linux/%) ## Build the container images into build/images/, without Docker
-	@go -C tools/images run . --binaries $(CURDIR)/build/linux --out $(CURDIR)/build/images \
+	@go -C tools/release run ./cmd/images --binaries $(CURDIR)/build/linux --out $(CURDIR)/build/images \
 		--registry $(REGISTRY) --version $(VERSION) --ca-bundle "$(CA_BUNDLE)" $(ARCHES)
 $(ARCHES:%=build-linux/%): build-linux/%:
 	@for c in $(COMMANDS); do \
@@ -172,7 +172,7 @@ fmt: .deps/protovalidate ## Format all code
 	@for m in $(MODULES); do (cd $$m && $(LINTER) fmt) || exit 1; done
 
 tidy: ## Bring the go.mod files up to date, with one version of everything they share
-	@go -C tools/images run ./cmd/release require --root $(CURDIR) $(TIDIED)
+	@go -C tools/release run ./cmd/release require --root $(CURDIR) $(TIDIED)
 	@for m in $(TIDIED); do go -C $$m mod tidy || exit 1; done
 	@GOWORK= go work sync # needs complete go.mod files, and leaves more in go.sum files than they need
 	@for m in $(TIDIED); do go -C $$m mod tidy || exit 1; done
@@ -195,9 +195,9 @@ release-dry-run publish: export GOTOOLCHAIN = go$(shell sed -n 's/^go: //p' vers
 
 .PHONY: release-dry-run publish
 release-dry-run: ## Make the release RELEASE in build/release/, with nothing but Go and git
-	@go -C tools/images run ./cmd/release build --root $(CURDIR) --out $(CURDIR)/build/release \
+	@go -C tools/release run ./cmd/release build --root $(CURDIR) --out $(CURDIR)/build/release \
 		--work $(CURDIR)/build/release-work --tag "$(RELEASE)" --arches "$(ARCHES)" --commands "$(COMMANDS)" -- $(GO_BUILD)
 
 publish: ## Push the release RELEASE from build/release/ to REGISTRY (more flags: PUBLISH_FLAGS)
-	@go -C tools/images run ./cmd/release publish --root $(CURDIR) --from $(CURDIR)/build/release \
+	@go -C tools/release run ./cmd/release publish --root $(CURDIR) --from $(CURDIR)/build/release \
 		--digests $(CURDIR)/build/published.txt --tag "$(RELEASE)" --registry $(REGISTRY) $(PUBLISH_FLAGS)

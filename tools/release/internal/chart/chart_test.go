@@ -1,0 +1,148 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart/loader"
+
+	"github.com/krmfn/krmfn/tools/release/internal/chart"
+	"github.com/krmfn/krmfn/tools/release/internal/versions"
+)
+
+var (
+	at   = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+	same = versions.Versions{Chart: "v1.2.3", Images: map[string]string{"function-runner": "v1.2.3"}}
+)
+
+func TestChartOfRepositoryIsStamped(t *testing.T) {
+	t.Parallel()
+
+	packed, err := chart.Pack("../../../../charts/krmfn", same, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if packed.Name != "krmfn-1.2.3.tgz" {
+		t.Errorf("name is %s", packed.Name)
+	}
+	c, err := loader.LoadArchive(bytes.NewReader(packed.Data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Metadata.Version != "1.2.3" || c.Metadata.AppVersion != "v1.2.3" || len(c.Templates) == 0 || len(c.Schema) == 0 {
+		t.Errorf("metadata %+v, %d templates, schema of %d bytes", c.Metadata, len(c.Templates), len(c.Schema))
+	}
+}
+
+func TestSameChartGivesSameBytes(t *testing.T) {
+	t.Parallel()
+
+	dir := write(t, "image: {tags: {}}\n")
+	first, err := chart.Pack(dir, same, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(filepath.Join(dir, "values.yaml"), at, at); err != nil {
+		t.Fatal(err)
+	}
+	second, err := chart.Pack(dir, same, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first.Data, second.Data) {
+		t.Error("two packages of the same chart differ")
+	}
+	z, err := gzip.NewReader(bytes.NewReader(first.Data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, err := tar.NewReader(z).Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if header.Name != "krmfn/Chart.yaml" || !header.ModTime.Equal(at) {
+		t.Errorf("first file is %s of %s", header.Name, header.ModTime)
+	}
+}
+
+func TestImagesOfOtherVersionsGetTags(t *testing.T) {
+	t.Parallel()
+
+	v := versions.Versions{Chart: "v1.2.3", Images: map[string]string{"a": "v1.2.3", "b": "v1.2.4", "c": "v1.3.0"}}
+	tests := map[string]struct{ values, want, err string }{
+		"tags are there": {
+			values: "image:\n  # Tags of single images.\n  tags: {} # none\n  registry: r\n",
+			want:   "image:\n  # Tags of single images.\n  tags: {b: v1.2.4, c: v1.3.0} # none\n  registry: r\n",
+		},
+		"no tags":       {values: "image: {tag: x}\n", err: "no image.tags"},
+		"no image":      {values: "a: b\n", err: "no image.tags"},
+		"tags of users": {values: "image:\n  tags: {b: v1}\n", err: "line 2: image.tags is not {}"},
+		"block of tags": {values: "image:\n  tags:\n    b: v1\n", err: "image.tags is not {}"},
+		"empty":         {values: "", err: "empty"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			packed, err := chart.Pack(write(t, test.values), v, at)
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("error is %v, want one with %q", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := loader.LoadArchive(bytes.NewReader(packed.Data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, raw := range c.Raw {
+				if raw.Name != "values.yaml" {
+					continue
+				}
+				if diff := cmp.Diff(test.want, string(raw.Data)); diff != "" {
+					t.Errorf("values (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func TestMetadataThatCannotBeStamped(t *testing.T) {
+	t.Parallel()
+
+	dir := write(t, "a: b\n")
+	if err := os.WriteFile(filepath.Join(dir, "Chart.yaml"), []byte("apiVersion: v2\nname: krmfn\nversion: 0.0.1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chart.Pack(dir, same, at); err == nil || !strings.Contains(err.Error(), "0 lines begin with appVersion:") {
+		t.Errorf("error is %v, want one about appVersion", err)
+	}
+}
+
+// write makes a chart with these values.
+func write(t *testing.T, values string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"Chart.yaml":  "apiVersion: v2\nname: krmfn\nversion: 0.0.1\nappVersion: dev\n",
+		"values.yaml": values,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

@@ -1,0 +1,70 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package programs builds krmfn's commands for a release, each with the version of its own image in it.
+package programs
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/krmfn/krmfn/tools/release/internal/versions"
+)
+
+// functionsDir is the command that has all curated functions. There is a second one of it, with fewer libraries.
+const functionsDir = "functions/cmd/functions"
+
+// Program is a command to build.
+type Program struct {
+	Name    string // of the file
+	Dir     string // of the package main, below the root of the repository
+	Version string
+	Tag     string // build tag beside those of all programs; none where it is empty
+}
+
+// All lists the programs that are in directories, of which the last element is the name of the program and of its image.
+func All(dirs []string, v versions.Versions) ([]Program, error) {
+	all := make([]Program, 0, len(dirs)+1)
+	for _, dir := range dirs {
+		name := path.Base(dir)
+		version, found := v.Images[name]
+		if !found {
+			return nil, fmt.Errorf("command %s: %s has no image %s: add it there", dir, versions.File, name)
+		}
+		all = append(all, Program{Name: name, Dir: dir, Version: version})
+		if dir == functionsDir {
+			all = append(all, Program{Name: name + "-light", Dir: dir, Version: version, Tag: "light"})
+		}
+	}
+	return all, nil
+}
+
+// releaseVariable is what the linker sets to the version.
+const releaseVariable = "github.com/krmfn/krmfn/services/server/version.release="
+
+// command splits a command line of the form [NAME=VALUE...] go build FLAG..., with -ldflags and -tags among the flags, into
+// environment and arguments, and puts the program's version and tag into them.
+func (p Program) command(line []string) (environ, args []string, err error) {
+	first := slices.IndexFunc(line, func(word string) bool { return !strings.Contains(word, "=") })
+	if first < 0 {
+		return nil, nil, fmt.Errorf("%q is no command", line)
+	}
+	environ, args = line[:first], slices.Clone(line[first:])
+	ldflags, tags := slices.Index(args, "-ldflags")+1, slices.Index(args, "-tags")+1
+	if ldflags == 0 || tags == 0 || max(ldflags, tags) == len(args) {
+		return nil, nil, fmt.Errorf("%q lacks the flags -ldflags and -tags with a value each", line)
+	}
+	words := strings.Fields(args[ldflags])
+	release := slices.IndexFunc(words, func(word string) bool { return strings.HasPrefix(word, releaseVariable) })
+	if release < 0 {
+		return nil, nil, fmt.Errorf("the -ldflags %q do not set %s", args[ldflags], releaseVariable)
+	}
+	words[release] = releaseVariable + p.Version
+	args[ldflags] = strings.Join(words, " ")
+	if p.Tag != "" {
+		args[tags] += "," + p.Tag
+	}
+	return environ, args, nil
+}

@@ -1,0 +1,100 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2"
+	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/content/oci"
+
+	"github.com/krmfn/krmfn/tools/release/internal/checkout"
+	"github.com/krmfn/krmfn/tools/release/internal/release"
+	"github.com/krmfn/krmfn/tools/release/internal/versions"
+)
+
+// image is an image to push, for all architectures and with what refers to it.
+type image struct {
+	layout *oci.ReadOnlyStore
+	index  ocispec.Descriptor
+	tag    tag
+}
+
+// openImage reads an image of the release, and compares it with what the registry has.
+func (o Options) openImage(ctx context.Context, name string) (image, error) {
+	version := o.Versions.Images[name]
+	file := filepath.Join(o.Dir, release.ImageFile(name, version))
+	layout, err := oci.NewFromTar(ctx, file)
+	if err != nil {
+		return image{}, fmt.Errorf("image %s is part of release %s: %w", name, o.Release.Tag, err)
+	}
+	i := image{layout: layout}
+	if i.tag, err = o.tag(name, version); err != nil {
+		return image{}, err
+	}
+	if i.index, err = layout.Resolve(ctx, version); err != nil {
+		return image{}, fmt.Errorf("%s: version %s: %w; make the release anew", file, version, err)
+	}
+	if err := o.checkCommit(ctx, i); err != nil {
+		return image{}, fmt.Errorf("%s: %w", file, err)
+	}
+	there, err := i.tag.digest(ctx)
+	if err != nil {
+		return image{}, err
+	}
+	if there != "" && there != i.index.Digest {
+		return image{}, fmt.Errorf("%s is there already, as %s: give %s another version in %s", i.tag, there, name, versions.File)
+	}
+	return i, nil
+}
+
+// checkCommit refuses images that come from no commit.
+func (o Options) checkCommit(ctx context.Context, i image) error {
+	manifests, err := content.Successors(ctx, i.layout, i.index)
+	if err != nil {
+		return err
+	}
+	for _, desc := range manifests {
+		var manifest ocispec.Manifest
+		var config ocispec.Image
+		if err := fetch(ctx, i.layout, desc, &manifest); err != nil {
+			return err
+		}
+		if err := fetch(ctx, i.layout, manifest.Config, &config); err != nil {
+			return err
+		}
+		revision := config.Config.Labels[ocispec.AnnotationRevision]
+		if strings.HasSuffix(revision, checkout.Dirty) && !o.AllowDirty {
+			return fmt.Errorf("made of changes that are in no commit (%s): make the release of a clean checkout", revision)
+		}
+	}
+	return nil
+}
+
+func fetch(ctx context.Context, from content.Fetcher, desc ocispec.Descriptor, into any) error {
+	data, err := content.FetchAll(ctx, from, desc)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, into)
+}
+
+// pushImage pushes an image, and what refers to it, and returns its reference with its digest.
+func (o Options) pushImage(ctx context.Context, i image) (string, error) {
+	if _, err := oras.ExtendedCopy(ctx, i.layout, i.tag.name, i.tag, i.tag.name, oras.DefaultExtendedCopyOptions); err != nil {
+		return "", fmt.Errorf("push %s: %w", i.tag, err)
+	}
+	bills, err := i.layout.Predecessors(ctx, i.index)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(o.Log, "%s: %s, with %d bills of materials\n", i.tag, i.index.Digest, len(bills))
+	return i.tag.reference(i.index.Digest.String()), nil
+}

@@ -1,0 +1,132 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package publish_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	helm "helm.sh/helm/v3/pkg/registry"
+
+	"github.com/krmfn/krmfn/tools/release/internal/publish"
+	"github.com/krmfn/krmfn/tools/release/internal/release"
+)
+
+const bill = `{"spdxVersion": "SPDX-2.3"}`
+
+func TestWhatIsPublishedCanBePulled(t *testing.T) {
+	t.Parallel()
+
+	f := newFixture(t, map[string]string{"one": "v1.2.3", "two": "v1.2.3"})
+	digests := f.images(t, "one", "two")
+	pushed := f.publish(t, "")
+	if len(pushed) != 3 {
+		t.Fatalf("pushed %v, want two images and a chart", pushed)
+	}
+	for i, image := range []string{"one", "two"} {
+		if want := f.registry + "/krmfn/" + image + "@" + digests[image].String(); pushed[i] != want {
+			t.Errorf("pushed %s, want %s", pushed[i], want)
+		}
+		f.checkImage(t, image, digests[image])
+	}
+	client, err := helm.NewClient(helm.ClientOptPlainHTTP())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pulled, err := client.Pull(f.registry + "/krmfn/charts/krmfn:1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := os.ReadFile(filepath.Join(f.dir, "krmfn-1.2.3.tgz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(pulled.Chart.Data, packed) {
+		t.Error("the chart that Helm pulls is not the one of the release")
+	}
+	if want := f.registry + "/krmfn/charts/krmfn@" + pulled.Manifest.Digest; pushed[2] != want {
+		t.Errorf("pushed %s, want %s", pushed[2], want)
+	}
+}
+
+func TestPublishingAgainChangesNothing(t *testing.T) {
+	t.Parallel()
+
+	f := newFixture(t, map[string]string{"one": "v1.2.3"})
+	f.images(t, "one")
+	if diff := cmp.Diff(f.publish(t, ""), f.publish(t, "")); diff != "" {
+		t.Errorf("pushed (-first +second):\n%s", diff)
+	}
+}
+
+func TestSingleImageGoesWithoutChart(t *testing.T) {
+	t.Parallel()
+
+	f := newFixture(t, map[string]string{"one": "v1.2.4", "two": "v1.2.3"})
+	digests := f.images(t, "one")
+	want := []string{f.registry + "/krmfn/one@" + digests["one"].String()}
+	if diff := cmp.Diff(want, f.publish(t, "one/v1.2.4")); diff != "" {
+		t.Errorf("pushed (-want +got):\n%s", diff)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		prepare func(*testing.T, *fixture)
+		want    string
+	}{
+		"other content under the same tag": {func(t *testing.T, f *fixture) {
+			f.publish(t, "")
+			f.images(t, "one", "two")
+		}, "is there already, as sha256:"},
+		"other chart of the same version": {func(t *testing.T, f *fixture) {
+			f.publish(t, "")
+			f.made = f.made.Add(time.Second)
+			f.chart(t)
+			f.checksums(t)
+		}, "charts/krmfn:1.2.3 is there already, with other content"},
+		"image is missing": {func(t *testing.T, f *fixture) {
+			f.remove(t, "two-v1.2.3.oci.tar")
+			f.checksums(t)
+		}, "image two is part of release v1.2.3"},
+		"image is broken": {func(t *testing.T, f *fixture) {
+			f.write(t, "two-v1.2.3.oci.tar", "broken")
+			f.checksums(t)
+		}, "image two is part of release v1.2.3"},
+		"chart is missing": {func(t *testing.T, f *fixture) {
+			f.remove(t, "krmfn-1.2.3.tgz")
+			f.checksums(t)
+		}, "the chart is part of release v1.2.3"},
+		"no checksums": {func(t *testing.T, f *fixture) { f.remove(t, release.ChecksumsFile) }, "make release-dry-run"},
+		"changed file": {func(t *testing.T, f *fixture) { f.write(t, "krmfn-1.2.3.tgz", "other") }, "make the release anew"},
+		"another file": {func(t *testing.T, f *fixture) { f.write(t, "other", "") }, "other is not in checksums.txt"},
+		"image of another version is not released": {func(_ *testing.T, f *fixture) {
+			f.versions.Images["two"] = "v1.0.0"
+		}, "two:v1.0.0 is not there, and the chart installs it: release two/v1.0.0 first"},
+		"changes in no commit": {func(t *testing.T, f *fixture) {
+			f.revision = "4b825dc-dirty"
+			f.images(t, "one", "two")
+		}, "made of changes that are in no commit"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			f := newFixture(t, map[string]string{"one": "v1.2.3", "two": "v1.2.3"})
+			f.images(t, "one", "two")
+			test.prepare(t, f)
+			pushed, err := publish.Publish(t.Context(), f.options(t, ""))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("pushed %v, error is %v, want one with %q", pushed, err, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,105 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/krmfn/krmfn/functions"
+	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/tools/release/internal/image"
+	"github.com/krmfn/krmfn/tools/release/internal/ocilayout"
+	"github.com/krmfn/krmfn/tools/release/internal/sbom"
+)
+
+// curated are the functions in the function runner's image.
+func curated() []function.Function { return functions.All() }
+
+// ImageFile is the name of the file with an image.
+func ImageFile(name, version string) string { return name + "-" + version + ".oci.tar" }
+
+// image writes an image for all architectures with a bill of materials for each.
+func (m *maker) image(name string) error {
+	version := m.versions.Images[name]
+	perArch := make(map[string]v1.Image, len(m.Arches))
+	bills := make([]ocilayout.Referrer, 0, len(m.Arches))
+	for _, arch := range slices.Sorted(slices.Values(m.Arches)) {
+		img, contents, err := m.build(name, arch)
+		if err != nil {
+			return err
+		}
+		bill, err := m.bill(contents, img, arch)
+		if err != nil {
+			return err
+		}
+		perArch[arch] = img
+		bills = append(bills, bill)
+		if err := m.write(made{file: bill.Title, what: "bill of materials"}, bill.Data); err != nil {
+			return err
+		}
+	}
+	idx := image.Index(perArch)
+	digest, err := idx.Digest()
+	if err != nil {
+		return err
+	}
+	file := ImageFile(name, version)
+	if err := ocilayout.Write(m.path(file), version, idx, bills); err != nil {
+		return err
+	}
+	return m.add(made{file: file, what: "image", digest: digest.String()})
+}
+
+// build makes an image for an architecture.
+func (m *maker) build(name, arch string) (v1.Image, image.Image, error) {
+	all, err := m.sources(arch).Images()
+	if err != nil {
+		return nil, image.Image{}, err
+	}
+	i := slices.IndexFunc(all, func(i image.Image) bool { return i.Name == name })
+	if i < 0 {
+		return nil, image.Image{}, errors.New("image " + name + ": nothing says what is in it")
+	}
+	img, err := all[i].Build(arch, image.Stamp{
+		Version: m.versions.Images[name], Revision: m.source.Revision, Created: m.source.Time,
+	})
+	return img, all[i], err
+}
+
+// bill is the bill of materials of an image for an architecture.
+func (m *maker) bill(contents image.Image, img v1.Image, arch string) (ocilayout.Referrer, error) {
+	digest, err := img.Digest()
+	if err != nil {
+		return ocilayout.Referrer{}, err
+	}
+	s := sbom.Subject{
+		Name: contents.Name, Version: m.versions.Images[contents.Name], Arch: arch, Digest: digest.String(),
+		Revision: m.source.Revision, Created: m.source.Time, Programs: contents.Programs(),
+	}
+	if contents.HasAuthorities() {
+		s.Data = m.Data
+	}
+	doc, err := sbom.Document(s)
+	if err != nil {
+		return ocilayout.Referrer{}, err
+	}
+	var buf bytes.Buffer
+	if err := sbom.Write(doc, &buf); err != nil {
+		return ocilayout.Referrer{}, err
+	}
+	return ocilayout.Referrer{
+		Title:     fmt.Sprintf("%s-%s-linux-%s.spdx.json", contents.Name, s.Version, arch),
+		MediaType: sbom.MediaType,
+		Data:      buf.Bytes(),
+		Annotations: map[string]string{
+			"org.opencontainers.image.created":     m.source.Time.Format("2006-01-02T15:04:05Z07:00"),
+			"org.opencontainers.image.description": fmt.Sprintf("Bill of materials of %s for linux/%s", digest, arch),
+		},
+	}, nil
+}

@@ -1,0 +1,78 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/sumdb/dirhash"
+	"golang.org/x/mod/zip"
+
+	"github.com/krmfn/krmfn/tools/release/internal/checkout"
+	"github.com/krmfn/krmfn/tools/release/internal/modules"
+	"github.com/krmfn/krmfn/tools/release/internal/versions"
+)
+
+// module writes a Go module of the commit as module proxies serve it, with the checksum that go.sum files have.
+func (m *maker) module(ctx context.Context, name string) error {
+	if err := m.checkModule(ctx, name); err != nil {
+		return err
+	}
+	version := m.versions.Modules[name]
+	f := made{file: name + "-" + version + ".zip", what: "Go module"}
+	out, err := os.Create(m.path(f.file))
+	if err != nil {
+		return err
+	}
+	err = zip.CreateFromVCS(out, module.Version{Path: modules.Path(name), Version: version}, m.Root, "HEAD", name)
+	if err := errors.Join(err, out.Close()); err != nil {
+		return fmt.Errorf("module %s: %w", name, err)
+	}
+	if f.digest, err = dirhash.HashZip(m.path(f.file), dirhash.Hash1); err != nil {
+		return fmt.Errorf("module %s: %w", name, err)
+	}
+	return m.add(f)
+}
+
+// checkModule refuses a module whose version was released with other content, and one that requires of this repository what
+// neither this release nor an earlier one has. In the checkout nobody notices: there, replace directives stand in.
+func (m *maker) checkModule(ctx context.Context, name string) error {
+	if changed, err := m.changed(ctx, name); err == nil && changed {
+		return fmt.Errorf("module %s has changed since it was released: give it another version in %s", name, versions.File)
+	}
+	required, err := modules.Required(filepath.Join(m.Root, name, "go.mod"))
+	if err != nil {
+		return err
+	}
+	for _, other := range slices.Sorted(maps.Keys(required)) {
+		version := m.versions.Modules[other]
+		if required[other] != version {
+			return fmt.Errorf("module %s requires %s %s, and %s has %q: make tidy brings them together",
+				name, other, required[other], versions.File, version)
+		}
+		if slices.Contains(m.release.Modules, other) {
+			continue
+		}
+		changed, err := m.changed(ctx, other)
+		if err != nil {
+			return fmt.Errorf("module %s requires %s %s, which is not released: %w", name, other, version, err)
+		}
+		if changed {
+			return fmt.Errorf("module %s requires %s, which has changed since %s: give that another version in %s", name, other, version, versions.File)
+		}
+	}
+	return nil
+}
+
+// changed tells whether the commit has other files of a module than the tag in git of its version, which must be there.
+func (m *maker) changed(ctx context.Context, name string) (bool, error) {
+	return checkout.Changed(ctx, m.Root, name+"/"+m.versions.Modules[name], name)
+}
