@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gofrs/flock"
 	"sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/cmd"
 
@@ -29,8 +30,6 @@ type Cluster struct {
 	Kubeconfig string
 	// Cache is a directory for what outlives clusters and checkouts.
 	Cache string
-	// Module is the directory of the Go module that this package is in.
-	Module string
 	// Registry is a command line that serves the registry, but for the flags --address and --dir.
 	Registry []string
 	Progress *progress.Printer
@@ -44,7 +43,7 @@ func (c Cluster) Up(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	starter := engine.Starter{Cache: filepath.Join(c.Cache, "engine"), Module: c.Module, Progress: c.Progress}
+	starter := engine.Starter{Cache: filepath.Join(c.Cache, "engine"), Progress: c.Progress}
 	if err := starter.Ensure(ctx); err != nil {
 		return err
 	}
@@ -80,7 +79,7 @@ func (c Cluster) Down(ctx context.Context) (err error) {
 	if err := os.RemoveAll(c.registry("").Dir); err != nil {
 		return err
 	}
-	if !engine.Answers(ctx) {
+	if engine.Answers(ctx) != nil {
 		c.Progress.Printf("no Docker engine answers: if cluster %s is in one, it stays there until the next make cluster", Name)
 		return nil
 	}
@@ -99,7 +98,7 @@ func provider() *cluster.Provider {
 }
 
 // lock has one run at a time work on the machine's cluster.
-func (c Cluster) lock(ctx context.Context) (*filelock.Lock, error) {
+func (c Cluster) lock(ctx context.Context) (*flock.Flock, error) {
 	if err := os.MkdirAll(c.Cache, 0o755); err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ const settling = 3 * time.Minute
 
 // create makes the cluster, up to nodes that have registered.
 func (c Cluster) create(ctx context.Context, provider *cluster.Provider) error {
-	images := nodeimage.Provider{Cache: filepath.Join(c.Cache, "node"), Module: c.Module, Progress: c.Progress}
+	images := nodeimage.Provider{Cache: filepath.Join(c.Cache, "node"), Progress: c.Progress}
 	image, err := images.Ensure(ctx)
 	if err != nil {
 		return err

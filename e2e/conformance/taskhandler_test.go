@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
-	"github.com/krmfn/krmfn/e2e/programs/execconfig"
 	"github.com/krmfn/krmfn/e2e/programs/server"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
@@ -26,11 +25,11 @@ import (
 func TestTaskHandler(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	config, err := execconfig.Write(t.Context(), bin, dir)
+	config, err := binaries.WriteExecConfig(t.Context(), bin, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner := startProcess(t, binaries.FunctionRunner, "--disable-runtimes=pod", "--strict-config", "--config="+config.File, "--functions="+config.Functions)
+	runner := startProcess(t, binaries.FunctionRunner, config.Flags()...)
 	own := renderExample(t, startProcess(t, binaries.TaskHandler), evaluationv1.Evaluator_EVALUATOR_BUILTIN)
 	remote := renderExample(t, startProcess(t, binaries.TaskHandler, "--function-runner-address="+runner.Addr, "--builtin-functions=false"),
 		evaluationv1.Evaluator_EVALUATOR_EXEC)

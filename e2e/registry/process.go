@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/krmfn/krmfn/e2e/programs/filelock"
+	"github.com/krmfn/krmfn/e2e/programs/server"
 )
 
 // startup is how long a registry may take to answer, and to end.
@@ -42,42 +42,11 @@ func (p Process) Ensure(ctx context.Context) (started bool, err error) {
 	if err := p.Stop(ctx); err != nil {
 		return false, err
 	}
-	path := filepath.Join(p.Dir, "log")
-	log, err := os.Create(path)
-	if err != nil {
-		return false, err
+	server := server.Detached{
+		Command: p.Command, Log: filepath.Join(p.Dir, "log"), Startup: startup,
+		Answers: func(ctx context.Context) error { return Reachable(ctx, p.Address) },
 	}
-	defer log.Close() //nolint:errcheck // the process has its own
-	server := exec.Command(p.Command[0], p.Command[1:]...)
-	server.Stdout, server.Stderr = log, log
-	// In a session of its own, it does not get what the terminal sends.
-	server.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := server.Start(); err != nil {
-		return false, fmt.Errorf("start the registry: %w", err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Wait() }() // It ends with the registry, or this process.
-	return true, p.await(ctx, ended)
-}
-
-// await returns when the registry answers.
-func (p Process) await(ctx context.Context, ended <-chan error) error {
-	ctx, cancel := context.WithTimeout(ctx, startup)
-	defer cancel()
-	for {
-		err := Reachable(ctx, p.Address)
-		if err == nil {
-			return nil
-		}
-		select {
-		case err := <-ended:
-			text, _ := os.ReadFile(filepath.Join(p.Dir, "log"))
-			return fmt.Errorf("the registry did not start at %s: %w: %s", p.Address, err, text)
-		case <-ctx.Done():
-			return err
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	return true, server.Start(ctx)
 }
 
 // Stop ends the registry, if it runs, and returns once it has ended.

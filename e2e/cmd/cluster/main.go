@@ -83,7 +83,6 @@ func configured(kubeconfig string) (cluster.Cluster, error) {
 	return cluster.Cluster{
 		Kubeconfig: kubeconfig,
 		Cache:      filepath.Join(cache, "krmfn"),
-		Module:     filepath.Join(checkout, "e2e"),
 		Registry:   []string{executable, registryCommand},
 		Progress:   progress.New(os.Stdout),
 	}, nil

@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
-	"github.com/krmfn/krmfn/e2e/programs/execconfig"
 	"github.com/krmfn/krmfn/e2e/programs/server"
 )
 
@@ -48,12 +47,12 @@ func demo(ctx context.Context, bin string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	config, err := execconfig.Write(ctx, bin, dir)
+	config, err := binaries.WriteExecConfig(ctx, bin, dir)
 	if err != nil {
 		return err
 	}
 
-	flags := []string{"--disable-runtimes=pod", "--strict-config", "--config=" + config.File, "--functions=" + config.Functions}
+	flags := config.Flags()
 	say("A function runner starts, with the curated functions as executables.", "function-runner "+strings.Join(flags, " "))
 	runner, err := server.Start(ctx, filepath.Join(bin, binaries.FunctionRunner), filepath.Join(dir, "log"), flags...)
 	if err != nil {

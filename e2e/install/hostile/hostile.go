@@ -5,22 +5,16 @@
 package hostile
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
-	"github.com/krmfn/krmfn/e2e/programs/command"
 	"github.com/krmfn/krmfn/e2e/registry/ociimage"
 	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
@@ -59,22 +53,15 @@ type Images struct {
 
 // New builds the command. The images go to a registry, which is an address.
 func New(ctx context.Context, registry string) (*Images, error) {
-	checkout, err := binaries.Root()
-	if err != nil {
-		return nil, err
-	}
 	dir, err := os.MkdirTemp("", "krmfn-hostile-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
-	binary := filepath.Join(dir, "hostile")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, ".")
-	build.Dir = filepath.Join(checkout, "e2e", "cmd", "hostile")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	if _, err := command.Output(build); err != nil {
+	if err := binaries.Build(ctx, dir, binaries.Hostile); err != nil {
 		return nil, err
 	}
+	binary := filepath.Join(dir, binaries.Hostile)
 	i := &Images{registry: registry}
 	if i.anybody, err = ociimage.Layer(ociimage.Files{Path[1:]: {Source: binary}, "tmp": {}}); err != nil {
 		return nil, err
@@ -82,7 +69,7 @@ func New(ctx context.Context, registry string) (*Images, error) {
 	if i.bare, err = ociimage.Layer(ociimage.Files{Path[1:]: {Source: binary}}); err != nil {
 		return nil, err
 	}
-	i.rootly, err = forRoot(binary)
+	i.rootly, err = ociimage.Layer(ociimage.Files{Path[1:]: {Source: binary, Mode: 0o700}})
 	return i, err
 }
 
@@ -119,24 +106,4 @@ items:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: item}}
 functionConfig: {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {sleep: %s}}
 `, sleep)
-}
-
-// forRoot packs an executable that nobody else than root may run.
-func forRoot(binary string) (v1.Layer, error) {
-	data, err := os.ReadFile(binary)
-	if err != nil {
-		return nil, err
-	}
-	var buf bytes.Buffer
-	w := tar.NewWriter(&buf)
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: Path[1:], Mode: 0o700, Size: int64(len(data))}); err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(data); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buf.Bytes())), nil })
 }

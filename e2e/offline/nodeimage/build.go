@@ -4,28 +4,36 @@
 package nodeimage
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/krmfn/krmfn/e2e/programs/command"
 	"github.com/krmfn/krmfn/e2e/programs/progress"
+	"github.com/krmfn/krmfn/e2e/registry/ociimage"
 )
 
 // builder builds one image.
 type builder struct {
-	cache, module string // as in Provider
-	kindFiles     string // what kind copies over the root file system of its nodes
-	work          string // temporary directory
-	root          string // root file system of the node, below work
-	arch          string
-	progress      *progress.Printer
+	cache     string // as in Provider
+	kindFiles string // what kind copies over the root file system of its nodes
+	work      string // temporary directory
+	root      string // root file system of the node, below work
+	arch      string
+	progress  *progress.Printer
 }
 
-// build writes the image to the file tarball, which is there only once it is complete.
-func (p Provider) build(ctx context.Context, tag, kindDir, tarball string) (err error) {
+// build writes the image to a file, a tarball, which is there only once it is complete.
+func (p Provider) build(ctx context.Context, tag, kindDir, file string) (err error) {
 	if os.Geteuid() != 0 {
 		return errors.New("only root can build it: it installs Debian's packages below a directory")
 	}
@@ -38,7 +46,7 @@ func (p Provider) build(ctx context.Context, tag, kindDir, tarball string) (err 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 	b := &builder{
-		cache: p.Cache, module: p.Module, work: work, root: filepath.Join(work, "rootfs"),
+		cache: p.Cache, work: work, root: filepath.Join(work, "rootfs"),
 		kindFiles: filepath.Join(kindDir, "images", "base", "files"),
 		arch:      runtime.GOARCH, progress: p.Progress,
 	}
@@ -53,7 +61,7 @@ func (p Provider) build(ctx context.Context, tag, kindDir, tarball string) (err 
 	if err := b.progress.Step("make it a node", func() error { return b.node(ctx, programs) }); err != nil {
 		return err
 	}
-	return b.progress.Step("pack the image", func() error { return b.pack(ctx, tag, tarball) })
+	return b.progress.Step("pack the image", func() error { return b.pack(ctx, tag, file) })
 }
 
 // node puts kind's files, the programs and the control plane's images into the root file system.
@@ -78,4 +86,53 @@ func (b *builder) node(ctx context.Context, programs programs) error {
 		return fmt.Errorf("preload images: %w", err)
 	}
 	return nil
+}
+
+// pack writes the root file system as an image that docker load reads.
+func (b *builder) pack(ctx context.Context, tag, file string) error {
+	compressed := filepath.Join(b.work, "rootfs.tar.gz")
+	if err := b.archive(ctx, compressed); err != nil {
+		return err
+	}
+	layer, err := tarball.LayerFromFile(compressed)
+	if err != nil {
+		return err
+	}
+	img, err := ociimage.Image(b.arch, v1.Config{
+		Env:        []string{searchPath, "container=docker"},
+		Entrypoint: []string{"/usr/local/bin/entrypoint", "/sbin/init"},
+		StopSignal: "SIGRTMIN+3", // systemd's own for halt
+	}, layer)
+	if err != nil {
+		return err
+	}
+	ref, err := name.NewTag(tag)
+	if err != nil {
+		return err
+	}
+	unfinished := filepath.Join(b.work, "image.tar")
+	if err := tarball.WriteToFile(unfinished, ref, img); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, file)
+}
+
+// archive packs the root file system. GNU tar knows owners, hard links, devices and capabilities of files.
+func (b *builder) archive(ctx context.Context, file string) (err error) {
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	w, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	tar := exec.CommandContext(ctx, "tar", "--directory", b.root, "--numeric-owner", "--xattrs", "--sort=name",
+		"--exclude=./dev/*", "--create", ".")
+	tar.Stdout = w
+	if _, err := command.Output(tar); err != nil {
+		return err
+	}
+	return w.Close()
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
 	"github.com/krmfn/krmfn/e2e/programs/command"
 )
 
@@ -38,9 +39,8 @@ func (b *builder) compileAll(ctx context.Context) (programs, error) {
 			all[file.Name()] = filepath.Join(dir, file.Name())
 		}
 	}
-	pause := filepath.Join(b.work, "pause")
-	all["pause"] = pause
-	return all, goBuild(ctx, filepath.Join(b.module, "offline", "nodeimage", "recipe", "pause"), "-ldflags=-s -w", "-o", pause, ".")
+	all[binaries.Pause] = filepath.Join(b.work, binaries.Pause)
+	return all, binaries.Build(ctx, b.work, binaries.Pause)
 }
 
 // compile compiles a component into the directory dir, which is there only once it is complete.

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
 	"github.com/krmfn/krmfn/e2e/programs/command"
 	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
@@ -33,9 +34,7 @@ const reachable = 5 * time.Second
 // Provider makes node images available in the Docker engine.
 type Provider struct {
 	// Cache is a directory for what takes long to make: compiled programs, packages, images.
-	Cache string
-	// Module is the directory of the Go module that this package is in.
-	Module   string
+	Cache    string
 	Progress *progress.Printer
 }
 
@@ -43,12 +42,12 @@ type Provider struct {
 func IsBuilt(image string) bool { return strings.HasPrefix(image, Repository+":") }
 
 // Images returns the references that Ensure may return.
-func (p Provider) Images(ctx context.Context) ([]string, error) {
-	kind, err := p.kind(ctx)
+func Images(ctx context.Context) ([]string, error) {
+	source, err := kind(ctx)
 	if err != nil {
 		return nil, err
 	}
-	tag, err := Tag(runtime.GOARCH, kind.version)
+	tag, err := Tag(runtime.GOARCH, source.version)
 	return []string{Published, tag}, err
 }
 
@@ -58,11 +57,11 @@ func (p Provider) Ensure(ctx context.Context) (string, error) {
 	if p.pull(ctx) {
 		return Published, nil
 	}
-	kind, err := p.kind(ctx)
+	source, err := kind(ctx)
 	if err != nil {
 		return "", err
 	}
-	tag, err := Tag(runtime.GOARCH, kind.version)
+	tag, err := Tag(runtime.GOARCH, source.version)
 	if err != nil {
 		return "", err
 	}
@@ -74,7 +73,7 @@ func (p Provider) Ensure(ctx context.Context) (string, error) {
 		if err := p.removeTarballs(); err != nil {
 			return "", err
 		}
-		if err := p.build(ctx, tag, kind.dir, tarball); err != nil {
+		if err := p.build(ctx, tag, source.dir, tarball); err != nil {
 			return "", fmt.Errorf("build node image %s: %w", tag, err)
 		}
 	}
@@ -145,9 +144,13 @@ func inEngine(ctx context.Context, image string) bool {
 // kindModule is the source of kind, which has the files that make a root file system a node.
 type kindModule struct{ version, dir string }
 
-func (p Provider) kind(ctx context.Context) (kindModule, error) {
+func kind(ctx context.Context) (kindModule, error) {
+	root, err := binaries.Root()
+	if err != nil {
+		return kindModule{}, err
+	}
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", "sigs.k8s.io/kind")
-	list.Dir = p.Module
+	list.Dir = filepath.Join(root, "e2e")
 	list.Env = append(os.Environ(), "GOWORK=off")
 	out, err := command.Output(list)
 	if err != nil {

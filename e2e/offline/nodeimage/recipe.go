@@ -7,9 +7,15 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 )
 
@@ -86,18 +92,16 @@ func (c component) hash(arch string) string {
 func Tag(arch, kindVersion string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, arch, kindVersion)
-	for _, files := range []fs.FS{recipe, code} {
-		if err := hashFiles(h, files); err != nil {
-			return "", fmt.Errorf("hash of the node image's recipe: %w", err)
-		}
+	if err := errors.Join(hashFiles(h, recipe), hashCode(h, code)); err != nil {
+		return "", fmt.Errorf("hash of the node image's recipe: %w", err)
 	}
 	return Repository + ":" + Kubernetes + "-" + short(h.Sum(nil)), nil
 }
 
-// hashFiles writes names and contents of all files but tests.
+// hashFiles writes names and contents of all files.
 func hashFiles(w io.Writer, files fs.FS) error {
 	return fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") {
+		if err != nil || entry.IsDir() {
 			return err
 		}
 		data, err := fs.ReadFile(files, path)
@@ -108,6 +112,43 @@ func hashFiles(w io.Writer, files fs.FS) error {
 		_, err = w.Write(data)
 		return err
 	})
+}
+
+// hashCode writes the declarations of all Go files but tests. Comments, imports and in which file something is do not count:
+// they change no image, and building another one takes minutes.
+func hashCode(w io.Writer, files fs.FS) error {
+	names, err := fs.Glob(files, "*.go")
+	if err != nil {
+		return err
+	}
+	var declarations []string
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, data, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, declaration := range parsed.Decls {
+			if group, ok := declaration.(*ast.GenDecl); ok && group.Tok == token.IMPORT {
+				continue
+			}
+			var text strings.Builder
+			// Without the positions of the file, the text does not depend on how the source is laid out.
+			if err := printer.Fprint(&text, token.NewFileSet(), declaration); err != nil {
+				return err
+			}
+			declarations = append(declarations, text.String())
+		}
+	}
+	slices.Sort(declarations)
+	_, err = fmt.Fprintf(w, "%q\n", declarations)
+	return err
 }
 
 func short(sum []byte) string { return hex.EncodeToString(sum)[:12] }

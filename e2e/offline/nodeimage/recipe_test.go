@@ -36,7 +36,7 @@ func TestTagIsThatOfTheRecipe(t *testing.T) {
 	}
 }
 
-func TestHashFilesSeesNamesAndContentsButNoTests(t *testing.T) {
+func TestHashFilesSeesNamesAndContents(t *testing.T) {
 	t.Parallel()
 	hash := func(files fstest.MapFS) string {
 		var w bytes.Buffer
@@ -47,9 +47,6 @@ func TestHashFilesSeesNamesAndContentsButNoTests(t *testing.T) {
 	}
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	base := hash(fstest.MapFS{"a/b": file("1"), "c": file("2")})
-	if base != hash(fstest.MapFS{"a/b": file("1"), "c": file("2"), "c_test.go": file("3")}) {
-		t.Error("a test counts")
-	}
 	for name, other := range map[string]fstest.MapFS{
 		"content":          {"a/b": file("1"), "c": file("3")},
 		"name":             {"a/b": file("1"), "d": file("2")},
@@ -58,6 +55,37 @@ func TestHashFilesSeesNamesAndContentsButNoTests(t *testing.T) {
 		if base == hash(other) {
 			t.Errorf("%s does not count", name)
 		}
+	}
+}
+
+func TestHashCodeSeesDeclarationsAlone(t *testing.T) {
+	t.Parallel()
+	hash := func(files map[string]string) string {
+		all := fstest.MapFS{}
+		for name, text := range files {
+			all[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		var w bytes.Buffer
+		if err := hashCode(&w, all); err != nil {
+			t.Fatal(err)
+		}
+		return w.String()
+	}
+	const a, b = "import \"x/y\"\n\nvar a = y.A\n", "func b() {\n\tprintln(1)\n}\n"
+	base := hash(map[string]string{"a.go": "package p\n" + a, "b.go": "package p\n" + b})
+	for name, same := range map[string]map[string]string{
+		"import":     {"a.go": "package p\nimport (\n\t\"z/y\"\n)\nvar a = y.A", "b.go": "package p\n" + b},
+		"comment":    {"a.go": "package p\n" + a, "b.go": "package p\n// b prints.\nfunc b() {\n\n\tprintln(1) // one\n}"},
+		"file":       {"c.go": "package p\n" + a + b},
+		"test":       {"a.go": "package p\n" + a, "b.go": "package p\n" + b, "b_test.go": "package p\nvar c = 1"},
+		"no Go file": {"a.go": "package p\n" + a, "b.go": "package p\n" + b, "README.md": "text"},
+	} {
+		if base != hash(same) {
+			t.Errorf("%s counts", name)
+		}
+	}
+	if base == hash(map[string]string{"a.go": "package p\n" + a, "b.go": "package p\nfunc b() { println(2) }"}) {
+		t.Error("code does not count")
 	}
 }
 

@@ -7,6 +7,7 @@ package ociimage
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -25,8 +26,12 @@ import (
 // Files are what a layer holds: paths in the image, without the leading slash, and what is there.
 type Files map[string]File
 
-// File is an executable copy of a file, a symbolic link, or a directory that everybody may write to where both are empty.
-type File struct{ Source, Link string }
+// File is an executable copy of the file Source, a symbolic link, or a directory that everybody may write to where both are
+// empty. Mode is that of a copy; 0 for 0755.
+type File struct {
+	Source, Link string
+	Mode         int64
+}
 
 // Layer packs files, sorted by path and without times, so that the same files give the same digest.
 func Layer(files Files) (v1.Layer, error) {
@@ -72,7 +77,7 @@ func write(w *tar.Writer, name string, f File) error {
 	if err != nil {
 		return err
 	}
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: int64(len(data))}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: cmp.Or(f.Mode, 0o755), Size: int64(len(data))}); err != nil {
 		return err
 	}
 	_, err = w.Write(data)

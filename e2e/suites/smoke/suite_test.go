@@ -8,8 +8,6 @@ package smoke_test
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -23,7 +21,6 @@ import (
 
 	"github.com/krmfn/krmfn/e2e/cluster"
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
-	"github.com/krmfn/krmfn/e2e/programs/command"
 	"github.com/krmfn/krmfn/e2e/registry/ociimage"
 	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
@@ -48,18 +45,15 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 	registry, err = c.RegistryAddress(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	probe = pushProbe(ctx, filepath.Join(checkout, "e2e", "cmd", "probe"))
+	probe = pushProbe(ctx)
 	namespace = restrictedNamespace(ctx)
 })
 
 // pushProbe builds the probe and pushes an image of it.
-func pushProbe(ctx context.Context, source string) publish.Image {
-	binary := filepath.Join(GinkgoT().TempDir(), "probe")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, ".")
-	build.Dir = source
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	_, err := command.Output(build)
-	Expect(err).NotTo(HaveOccurred())
+func pushProbe(ctx context.Context) publish.Image {
+	dir := GinkgoT().TempDir()
+	Expect(binaries.Build(ctx, dir, binaries.Probe)).To(Succeed())
+	binary := filepath.Join(dir, binaries.Probe)
 	layer, err := ociimage.Layer(ociimage.Files{"probe": {Source: binary}})
 	Expect(err).NotTo(HaveOccurred())
 	img, err := ociimage.Image(runtime.GOARCH, v1.Config{User: "10001", Entrypoint: []string{"/probe"}}, layer)
