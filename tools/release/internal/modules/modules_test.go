@@ -28,7 +28,7 @@ const root = "../../../.."
 func TestProgramOutsideOfTheRepositoryRenders(t *testing.T) {
 	t.Parallel()
 
-	v, err := versions.Read(filepath.Join(root, versions.File))
+	v, err := versions.Read(root)
 	if err != nil {
 		t.Fatal(err)
 	}

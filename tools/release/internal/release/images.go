@@ -11,15 +11,10 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/krmfn/krmfn/functions"
-	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/tools/release/internal/image"
 	"github.com/krmfn/krmfn/tools/release/internal/ocilayout"
 	"github.com/krmfn/krmfn/tools/release/internal/sbom"
 )
-
-// curated are the functions in the function runner's image.
-func curated() []function.Function { return functions.All() }
 
 // ImageFile is the name of the file with an image.
 func ImageFile(name, version string) string { return name + "-" + version + ".oci.tar" }

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmfn/krmfn/functions"
 	"github.com/krmfn/krmfn/tools/release/internal/chart"
 	"github.com/krmfn/krmfn/tools/release/internal/checkout"
 	"github.com/krmfn/krmfn/tools/release/internal/image"
@@ -101,7 +102,7 @@ func newMaker(ctx context.Context, o Options) (*maker, error) {
 	if len(o.Arches) == 0 {
 		return nil, errors.New("no architecture: name at least one, as in amd64")
 	}
-	v, err := versions.Read(filepath.Join(o.Root, versions.File))
+	v, r, err := versions.ReadRelease(o.Root, o.Tag)
 	if err != nil {
 		return nil, err
 	}
@@ -109,10 +110,7 @@ func newMaker(ctx context.Context, o Options) (*maker, error) {
 	if got := runtime.Version(); got != "go"+v.Go {
 		return nil, fmt.Errorf("this is %s, and releases are made with go%s: set GOTOOLCHAIN=go%s", got, v.Go, v.Go)
 	}
-	m := &maker{Options: o, versions: v}
-	if m.release, err = v.Release(o.Tag); err != nil {
-		return nil, err
-	}
+	m := &maker{Options: o, versions: v, release: r}
 	if m.source, err = checkout.Read(ctx, o.Root, o.Epoch); err != nil {
 		return nil, err
 	}
@@ -153,7 +151,7 @@ func (m *maker) announce() {
 func (m *maker) sources(arch string) image.Sources {
 	return image.Sources{
 		Binaries: m.directory(programs.Platform{OS: "linux", Arch: arch}), CABundle: filepath.Join(m.Work, "ca-certificates.crt"),
-		Functions: curated(),
+		Functions: functions.All(),
 	}
 }
 

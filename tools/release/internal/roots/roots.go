@@ -11,8 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"golang.org/x/crypto/x509roots/fallback/bundle"
+
+	"github.com/krmfn/krmfn/tools/release/internal/sbom"
 )
 
 const modulePath = "golang.org/x/crypto/x509roots/fallback"
@@ -34,16 +37,15 @@ func PEM() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Module is the Go module that the certificates come from: path, version, and sum as in go.sum.
-func Module() (path, version, sum string, err error) {
+// Module is the Go module that the certificates come from.
+func Module() (sbom.Module, error) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "", "", "", errors.New("certificate authorities: this program does not know its modules; build it with go build")
+		return sbom.Module{}, errors.New("certificate authorities: this program does not know its modules; build it with go build")
 	}
-	for _, m := range info.Deps {
-		if m.Path == modulePath {
-			return m.Path, m.Version, m.Sum, nil
-		}
+	i := slices.IndexFunc(info.Deps, func(m *debug.Module) bool { return m.Path == modulePath })
+	if i < 0 {
+		return sbom.Module{}, errors.New("certificate authorities: this program is without the module " + modulePath)
 	}
-	return "", "", "", errors.New("certificate authorities: this program is without the module " + modulePath)
+	return sbom.Module{Path: modulePath, Version: info.Deps[i].Version, Sum: info.Deps[i].Sum}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -31,8 +32,20 @@ type Versions struct {
 	Go      string            `yaml:"go"`
 }
 
-// Read reads a file. Unknown, missing and repeated keys are errors, and so is anything that is no complete version.
-func Read(path string) (Versions, error) {
+// ReadRelease reads the file of a repository, and says what a tag releases.
+func ReadRelease(root, tag string) (Versions, Release, error) {
+	v, err := Read(root)
+	if err != nil {
+		return Versions{}, Release{}, err
+	}
+	r, err := v.Release(tag)
+	return v, r, err
+}
+
+// Read reads the file of a repository. Unknown, missing and repeated keys are errors, and so is anything that is no complete
+// version.
+func Read(root string) (Versions, error) {
+	path := filepath.Join(root, File)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return Versions{}, err

@@ -22,7 +22,7 @@ const root = "../../../.."
 func TestFileOfRepository(t *testing.T) {
 	t.Parallel()
 
-	v, err := versions.Read(filepath.Join(root, versions.File))
+	v, err := versions.Read(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestFileOfRepository(t *testing.T) {
 func TestFileOfRepositoryNamesEveryImage(t *testing.T) {
 	t.Parallel()
 
-	v, err := versions.Read(filepath.Join(root, versions.File))
+	v, err := versions.Read(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestRefused(t *testing.T) {
 			if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			v, err := versions.Read(path)
+			v, err := versions.Read(filepath.Dir(path))
 			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("got %+v and error %v, want an error with the path and %q", v, err, test.want)
 			}
