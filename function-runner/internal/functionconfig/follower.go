@@ -32,7 +32,7 @@ type Config struct {
 	Functions   func([]exec.Executable)
 	PodsChanged func()
 	Warm        func(references []string)
-	// Log gets one line for each change that takes effect, and for each new trouble.
+	// Log gets one line for each change that takes effect, and for each new problem.
 	Log *slog.Logger
 }
 
@@ -44,9 +44,9 @@ type Follower struct {
 	tried   chan struct{}
 	once    sync.Once
 
-	// What follows is Run's alone: the trouble that was logged last, whether it was logged since that objects are followed and
+	// What follows is Run's alone: the problem that was logged last, whether it was logged since that objects are followed and
 	// since when they are, and what was logged of objects, by name.
-	trouble   string
+	problem   string
 	announced bool
 	since     time.Time
 	problems  map[string]string
@@ -75,7 +75,7 @@ func (f *Follower) Recheck() { signal(f.recheck) }
 // recheckInterval is how often objects are looked at though nothing tells of a change: executables come and go without.
 const recheckInterval = 30 * time.Second
 
-// Run follows the objects until ctx ends. It is called once. Troubles are logged, and it is tried again.
+// Run follows the objects until ctx ends. It is called once. Problems are logged, and it is tried again.
 func (f *Follower) Run(ctx context.Context) {
 	pauses := newPauses()
 	for ctx.Err() == nil {

@@ -112,7 +112,7 @@ func awaitSync(ctx context.Context, handled cache.ResourceEventHandlerRegistrati
 }
 
 // watchFailed returns a handler that gives up where trying again at short intervals is in vain, and logs each new kind of other
-// trouble once.
+// problem once.
 func (f *Follower) watchFailed(giveUp context.CancelCauseFunc) cache.WatchErrorHandlerWithContext {
 	last := ""
 	return func(ctx context.Context, _ *cache.Reflector, err error) {

@@ -33,9 +33,9 @@ type writer struct {
 	limiter flowcontrol.RateLimiter
 	wanted  chan struct{}
 
-	// What follows is run's alone: what was said last of objects, and which trouble was logged last.
+	// What follows is run's alone: what was said last of objects, and which problem was logged last.
 	said    map[types.UID]saying
-	trouble string
+	problem string
 }
 
 type saying struct {
@@ -93,7 +93,7 @@ func (w *writer) write(ctx context.Context, name string) {
 		Patch(inTime, name, types.MergePatchType, c.patch, metav1.PatchOptions{FieldManager: fieldManager}, c.subresource...)
 	switch {
 	case err == nil:
-		w.said[uid], w.trouble = saying{c.content, time.Now()}, ""
+		w.said[uid], w.problem = saying{c.content, time.Now()}, ""
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		// A later version of it is on its way here.
 	case apierrors.IsForbidden(err):
@@ -104,10 +104,10 @@ func (w *writer) write(ctx context.Context, name string) {
 	}
 }
 
-// failed logs a trouble, unless it is the one that was logged last.
-func (w *writer) failed(ctx context.Context, message, trouble string, args ...any) {
-	if ctx.Err() == nil && trouble != w.trouble {
-		w.trouble = trouble
+// failed logs a problem, unless it is the one that was logged last.
+func (w *writer) failed(ctx context.Context, message, problem string, args ...any) {
+	if ctx.Err() == nil && problem != w.problem {
+		w.problem = problem
 		w.f.config.Log.WarnContext(ctx, message, append(args, "namespace", w.f.config.Namespace)...)
 	}
 }

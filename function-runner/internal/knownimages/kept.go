@@ -47,7 +47,7 @@ func (k *Kept) Run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 		if err := k.write(); err != nil {
-			k.file.troubled("the images that are known cannot be kept over a restart", err)
+			k.file.failed("the images that are known cannot be kept over a restart", err)
 		}
 	}
 }

@@ -22,12 +22,12 @@ type Cache interface {
 }
 
 // file has the format of package imagemetadata, and may be there or not. Functions that it would name can still be asked for, so
-// that trouble with it is logged and no more.
+// that problem with it is logged and no more.
 type file struct {
 	name string
 	log  *slog.Logger
-	// trouble is what was logged last.
-	trouble string
+	// problem is what was logged last.
+	problem string
 }
 
 // read returns the file's images, and its content; nil where there is no such file, or it is not understood.
@@ -41,17 +41,17 @@ func (f *file) read() ([]registry.Image, []byte) {
 		images, err = metadata.Parse(content)
 	}
 	if err != nil {
-		f.troubled("the file of known images cannot be used", err)
+		f.failed("the file of known images cannot be used", err)
 		return nil, nil
 	}
-	f.trouble = ""
+	f.problem = ""
 	return images, content
 }
 
-// troubled logs an error, once until there is another one.
-func (f *file) troubled(what string, err error) {
-	if f.trouble != err.Error() {
-		f.trouble = err.Error()
+// failed logs an error, once until there is another one.
+func (f *file) failed(what string, err error) {
+	if f.problem != err.Error() {
+		f.problem = err.Error()
 		f.log.Warn(what, "file", f.name, "err", err)
 	}
 }

@@ -99,12 +99,12 @@ func TestWarmUp(t *testing.T) {
 		if n := len(r.manager.References()); n != 6 {
 			t.Errorf("%d functions have pods, want 6", n)
 		}
-		// The same trouble is logged once.
+		// The same problem is logged once.
 		r.images.set(nil, errors.New("registry down"))
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		if n := strings.Count(log.String(), "registry down"); n != 1 {
-			t.Errorf("the trouble was logged %d times", n)
+			t.Errorf("the problem was logged %d times", n)
 		}
 		cancel()
 		<-done

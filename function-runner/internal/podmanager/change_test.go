@@ -200,7 +200,7 @@ func TestLostAndFound(t *testing.T) {
 		wantStats(t, r, digest("a"), pool.Stats{Starting: 1})
 		call := r.begin(fn, digest("a"))
 		time.Sleep(time.Minute)
-		// The kubelet holds it for ready: the trouble may be on this side.
+		// The kubelet holds it for ready: the problem may be on this side.
 		r.rescan()
 		wantPods(t, c, pod)
 		w.Start(c)

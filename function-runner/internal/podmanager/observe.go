@@ -46,7 +46,7 @@ func (m *Manager) watch(ctx context.Context) error {
 	return nil
 }
 
-// watchFailed returns a handler that logs each new kind of trouble with the watch once.
+// watchFailed returns a handler that logs each new kind of problem with the watch once.
 func (m *Manager) watchFailed() cache.WatchErrorHandlerWithContext {
 	last := ""
 	return func(ctx context.Context, _ *cache.Reflector, err error) {

@@ -103,7 +103,7 @@ func TestWatchTemplate(t *testing.T) {
 				t.Errorf("memory is %s after %d changes, want %s after %d", got, changes, memory, n)
 			}
 			if got := log.count("stays in force"); got != logged {
-				t.Errorf("trouble was logged %d times, want %d", got, logged)
+				t.Errorf("problem was logged %d times, want %d", got, logged)
 			}
 		}
 		want("1Gi", 0, 0)

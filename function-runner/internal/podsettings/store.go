@@ -23,7 +23,7 @@ type Store struct {
 	reference func(image string) (string, error)
 	log       *slog.Logger
 	settings  atomic.Pointer[map[string]podcacheconfig.Settings]
-	// logged are the latest troubles that were logged, so that a recheck does not repeat them.
+	// logged are the latest messages that were logged, so that a recheck does not repeat them.
 	logged []string
 }
 
@@ -54,19 +54,19 @@ func (s *Store) All(that func(podcacheconfig.Settings) bool) []string {
 // leaves in force what was: both are logged, and so are problems with single entries.
 func (s *Store) Load() bool {
 	settings, problems, err := s.read()
-	troubles := make([]string, 0, len(problems)+1)
+	messages := make([]string, 0, len(problems)+1)
 	for _, p := range problems {
-		troubles = append(troubles, p.String())
+		messages = append(messages, p.String())
 	}
 	if err != nil {
-		troubles = append(troubles, err.Error())
+		messages = append(messages, err.Error())
 	}
-	for _, trouble := range troubles {
-		if !slices.Contains(s.logged, trouble) {
-			s.log.Warn("a problem in the pod settings", "file", s.file, "problem", trouble)
+	for _, problem := range messages {
+		if !slices.Contains(s.logged, problem) {
+			s.log.Warn("a problem in the pod settings", "file", s.file, "problem", problem)
 		}
 	}
-	s.logged = troubles
+	s.logged = messages
 	if err != nil {
 		return false
 	}

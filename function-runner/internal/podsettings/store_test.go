@@ -25,7 +25,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// Settings are found by the reference that calls have, a broken file leaves in force what was, and trouble is told of once.
+// Settings are found by the reference that calls have, a broken file leaves in force what was, and problem is told of once.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "settings.yaml")

@@ -26,7 +26,7 @@ type Config struct {
 	Namespace, Name string
 	// File is the docker config file, of at most 1 MiB.
 	File string
-	// Log gets one line for each change of the Secret, and for each new trouble.
+	// Log gets one line for each change of the Secret, and for each new problem.
 	Log *slog.Logger
 }
 
@@ -36,10 +36,10 @@ type Keeper struct {
 	tried  chan struct{}
 	once   sync.Once
 
-	// What follows is Run's alone: the content that the Secret has, since when, and the trouble that was logged last.
+	// What follows is Run's alone: the content that the Secret has, since when, and the problem that was logged last.
 	written []byte
 	checked time.Time
-	trouble string
+	problem string
 }
 
 const (
@@ -55,7 +55,7 @@ const (
 func New(c Config) *Keeper { return &Keeper{config: c, tried: make(chan struct{})} }
 
 // Tried is closed once the first attempt has ended, whatever came of it. Pods that are made before could find no Secret;
-// those made later find the one of another replica, or the trouble is in the log.
+// those made later find the one of another replica, or the problem is in the log.
 func (k *Keeper) Tried() <-chan struct{} { return k.tried }
 
 // Run keeps the Secret until ctx ends. It is called once. Failures are logged, and tried again.
@@ -95,7 +95,7 @@ func (k *Keeper) keep(ctx context.Context, changed <-chan struct{}) {
 			k.failed(ctx, err)
 		} else {
 			pauses.Reset()
-			k.trouble = ""
+			k.problem = ""
 		}
 		k.once.Do(func() { close(k.tried) })
 		k.wait(ctx, changed, pause)
@@ -116,10 +116,10 @@ func (k *Keeper) wait(ctx context.Context, changed <-chan struct{}, pause time.D
 }
 
 func (k *Keeper) failed(ctx context.Context, err error) {
-	if ctx.Err() != nil || err.Error() == k.trouble {
+	if ctx.Err() != nil || err.Error() == k.problem {
 		return
 	}
-	k.trouble = err.Error()
+	k.problem = err.Error()
 	k.config.Log.ErrorContext(ctx, "the pull secret of the function pods is not up to date, which is tried again", "err", err)
 }
 

@@ -20,8 +20,8 @@ type Store struct {
 	policy atomic.Pointer[Policy]
 
 	mu sync.Mutex
-	// trouble is the latest that was logged, so that a recheck does not repeat it.
-	trouble string
+	// problem is the latest that was logged, so that a recheck does not repeat it.
+	problem string
 }
 
 // NewStore returns the policy of a file. A file that is missing or wrong is an error: nothing would be enforced, and nobody
@@ -47,13 +47,13 @@ func (s *Store) Load() bool {
 	defer s.mu.Unlock()
 	policy, err := readFile(s.file)
 	if err != nil {
-		if s.trouble != err.Error() {
-			s.trouble = err.Error()
+		if s.problem != err.Error() {
+			s.problem = err.Error()
 			s.log.Error("the image policy cannot be loaded, the one before stays in force", "file", s.file, "err", err)
 		}
 		return false
 	}
-	s.trouble = ""
+	s.problem = ""
 	if reflect.DeepEqual(policy, s.policy.Load()) {
 		return false
 	}

@@ -21,7 +21,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// At start a policy must be there; later a broken file leaves in force what was, and trouble is told of once.
+// At start a policy must be there; later a broken file leaves in force what was, and problem is told of once.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "policy.yaml")

@@ -19,7 +19,7 @@ const (
 	forbiddenPause = 5 * time.Minute
 	// The pauses after other failures.
 	firstPause, longestPause = time.Second, 2 * time.Minute
-	// steady is how long objects must have been followed for a trouble to be a new one.
+	// steady is how long objects must have been followed for a problem to be a new one.
 	steady = time.Minute
 
 	// needed are the permissions in the namespace.
@@ -53,7 +53,7 @@ func (p *pauses) after(err error) pause {
 	return pause{err, p.other.NextBackOff()}
 }
 
-// announce logs that objects are followed, once after each trouble that was logged.
+// announce logs that objects are followed, once after each problem that was logged.
 func (f *Follower) announce(ctx context.Context, objects int) {
 	f.since = time.Now()
 	if !f.announced {
@@ -66,13 +66,13 @@ func (f *Follower) announce(ctx context.Context, objects int) {
 func (f *Follower) report(ctx context.Context, p pause) {
 	// Objects that may be listed and not watched are followed for a moment, each time.
 	if !f.since.IsZero() && time.Since(f.since) > steady {
-		f.trouble = ""
+		f.problem = ""
 	}
 	f.since = time.Time{}
-	if ctx.Err() != nil || p.reason.Error() == f.trouble {
+	if ctx.Err() != nil || p.reason.Error() == f.problem {
 		return
 	}
-	f.trouble, f.announced = p.reason.Error(), false
+	f.problem, f.announced = p.reason.Error(), false
 	log := f.config.Log.With("namespace", f.config.Namespace, "again", p.duration.Round(time.Second))
 	switch {
 	case errors.Is(p.reason, errNotServed):
