@@ -194,3 +194,13 @@ func Parse(args []string) (Options, error) {
 	}
 	return o, o.validate(flags.Args())
 }
+
+// Reference returns what is pulled for an image that calls name: with the prefix before a short name, and below a mirror where
+// the rewrites say so.
+func (o *Options) Reference(name string) (string, error) {
+	ref, err := reference.Resolve(name, o.DefaultImagePrefix)
+	if err != nil {
+		return "", err
+	}
+	return o.Images.Rewrites.Apply(ref), nil
+}

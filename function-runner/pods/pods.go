@@ -9,11 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"google.golang.org/grpc"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
@@ -23,11 +26,14 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
 	"github.com/krmfn/krmfn/function-runner/internal/pullsecret"
 	"github.com/krmfn/krmfn/function-runner/options"
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/cluster/connect"
 	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/cluster/podcacheconfig"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/images/registry"
 	"github.com/krmfn/krmfn/services/server/configfile"
 	"github.com/krmfn/krmfn/services/server/flags"
@@ -211,4 +217,43 @@ func (p *Pods) watchSettings(ctx context.Context) {
 // Evaluate runs a function in one of its pods; see podevaluator.Evaluator.
 func (p *Pods) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	return p.evaluator.Evaluate(ctx, req)
+}
+
+// Prepare has a pod made for an image, where there is none, and does not wait for it.
+func (p *Pods) Prepare(ctx context.Context, name string) *evaluatorv1.PreparedFunction {
+	return p.prepared.Prepare(ctx, name)
+}
+
+// List lists the functions that have pods.
+func (p *Pods) List() []*evaluatorv1.Function {
+	references := p.manager.References()
+	list := make([]*evaluatorv1.Function, 0, len(references))
+	for _, ref := range references {
+		list = append(list, &evaluatorv1.Function{
+			Name: reference.BaseName(ref), Evaluator: evaluationv1.Evaluator_EVALUATOR_POD, Images: []string{ref},
+		})
+	}
+	return list
+}
+
+// wrapperImageVariable names the image of the wrapper server, which function pods are made with.
+const wrapperImageVariable = "WRAPPER_SERVER_IMAGE"
+
+// traceVariables say where traces go, and how many. What may hold credentials is not among them: everybody who may look at
+// pods could read it.
+var traceVariables = []string{
+	"OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+	"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+}
+
+// traced returns the variables by which wrapper servers send their part of a trace to where this process sends its own.
+func traced(environ []string) []corev1.EnvVar {
+	var env []corev1.EnvVar
+	for _, kv := range environ {
+		if name, value, ok := strings.Cut(kv, "="); ok && slices.Contains(traceVariables, name) {
+			env = append(env, corev1.EnvVar{Name: name, Value: value})
+		}
+	}
+	slices.SortFunc(env, func(a, b corev1.EnvVar) int { return strings.Compare(a.Name, b.Name) })
+	return env
 }

@@ -18,6 +18,7 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/functionconfig"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
@@ -25,6 +26,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/server/telemetry"
@@ -148,5 +150,30 @@ func TestLimits(t *testing.T) {
 	}
 	if wrapperConcurrency(8) != 0 || wrapperConcurrency(9) != 9 {
 		t.Error("a wrapper server is told its default, or not told what is not")
+	}
+}
+
+// Wrapper servers learn where traces go, and no credentials.
+func TestTraced(t *testing.T) {
+	t.Parallel()
+	env := traced([]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_HEADERS=authorization=secret", "OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318", "HOME=/"})
+	want := []corev1.EnvVar{{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", Value: "http://c:4318"}, {Name: "OTEL_TRACES_EXPORTER", Value: "otlp"}}
+	if diff := cmp.Diff(want, env); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	template, err := podtemplate.Default("wrapper", injection.InitContainer, env...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, e := range template.Pod.Spec.Containers[0].Env {
+		got[e.Name] = append(got[e.Name], e.Value)
+	}
+	all := map[string][]string{
+		"OTEL_METRICS_EXPORTER": {"prometheus"}, "OTEL_EXPORTER_PROMETHEUS_HOST": {"0.0.0.0"},
+		"OTEL_TRACES_EXPORTER": {"otlp"}, "OTEL_EXPORTER_OTLP_ENDPOINT": {"http://c:4318"},
+	}
+	if diff := cmp.Diff(all, got); diff != "" {
+		t.Errorf("in the template (-want +got):\n%s", diff)
 	}
 }

@@ -14,12 +14,18 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
+	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
 // reconnect tries again soon: between the moment in which a pod gets its address and the one in which its wrapper server
@@ -139,4 +145,60 @@ func (e *Endpoint) Close() error {
 	defer e.calls.Unlock()
 	e.closed = true
 	return e.conn.Close()
+}
+
+// NotRunError says that the pod has not begun with a call, which may be sent to another.
+type NotRunError struct {
+	// Pod is the pod's name, Message why.
+	Pod, Message string
+}
+
+func (e *NotRunError) Error() string {
+	return fmt.Sprintf("function pod %s does not take the call: %s", e.Pod, e.Message)
+}
+
+// GRPCStatus has callers told that they may try again.
+func (e *NotRunError) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
+
+// LostError says that the connection ended while the pod ran a call. What came of it is not known.
+type LostError struct {
+	// Pod is the pod's name, Message what is known.
+	Pod, Message string
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("function pod %s went away while it ran the function: %s", e.Pod, e.Message)
+}
+
+// GRPCStatus has callers told that they may try again, if the function may run twice.
+func (e *LostError) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
+
+// Evaluate sends a call to the pod. Errors: *NotRunError, *LostError, ctx's cause, and whatever other status the wrapper
+// server answers with.
+func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte) (evaluation.Response, error) {
+	// A pod that is being left has the lock asked for by Close.
+	if !e.calls.TryRLock() {
+		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: "it is being left"}
+	}
+	defer e.calls.RUnlock()
+	if e.closed {
+		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: "it has been left"}
+	}
+	e.used.Store(time.Now().UnixNano())
+	var header, trailer metadata.MD
+	resp, err := e.client.Evaluate(ctx, &wrapperv1.EvaluateRequest{ResourceList: list, Image: image}, grpc.Header(&header), grpc.Trailer(&trailer))
+	if err == nil {
+		return evaluation.Response{ResourceList: resp.GetResourceList(), Report: resp.GetEvaluation()}, nil
+	}
+	if ctx.Err() != nil {
+		return evaluation.Response{}, context.Cause(ctx)
+	}
+	st := status.Convert(err)
+	switch {
+	case wrapperapi.Refused(trailer) || st.Code() == codes.Unavailable && !wrapperapi.HasBegun(header):
+		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: st.Message()}
+	case st.Code() == codes.Unavailable || st.Code() == codes.Canceled:
+		return evaluation.Response{}, &LostError{Pod: e.Pod, Message: st.Message()}
+	}
+	return evaluation.Response{}, fmt.Errorf("function pod %s: %w", e.Pod, err)
 }

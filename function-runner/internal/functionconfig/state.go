@@ -5,6 +5,7 @@ package functionconfig
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Rules say what objects mean here.
@@ -88,4 +90,138 @@ func newState(rules *Rules, objects []*unstructured.Unstructured) *state {
 
 func (v *verdict) problem(format string, args ...any) {
 	v.problems = append(v.problems, fmt.Sprintf(format, args...))
+}
+
+// binary has the executable of an object answer to each of its references.
+func (b *builder) binary(s *spec, repositories []string, v *verdict) {
+	switch {
+	case s.binary.path == "":
+		v.problem("spec.binaryExecutor.path is missing: name an executable")
+		return
+	case len(s.binary.tags) == 0:
+		v.problem("spec.binaryExecutor.tags is empty: name the tags that the executable answers to")
+		return
+	}
+	path, err := b.Executable(s.binary.path)
+	if err != nil {
+		v.problem("spec.binaryExecutor.path: %v", err)
+		return
+	}
+	f := exec.Executable{Name: reference.BaseName(s.image), Path: path, Implementation: path[strings.LastIndexByte(path, '/')+1:]}
+	own := v.object.GetName()
+	for _, repository := range repositories {
+		for _, tag := range s.binary.tags {
+			reference, err := tagged(repository, tag)
+			if err != nil {
+				v.problem("spec.binaryExecutor: %v", err)
+				continue
+			}
+			owner, taken := b.executables[reference]
+			if taken && owner != own {
+				v.problem("spec.binaryExecutor: %s has the executable of the older FunctionConfig %s", reference, owner)
+			}
+			if !taken {
+				b.executables[reference] = own
+				f.Images = append(f.Images, reference)
+			}
+		}
+	}
+	if len(f.Images) > 0 {
+		b.state.functions = append(b.state.functions, f)
+	}
+}
+
+// pod has the pods of each of an object's repositories be as it says.
+func (b *builder) pod(pod *podExecutor, repositories []string, v *verdict) {
+	own := v.object.GetName()
+	for i, repository := range repositories {
+		pulled, err := b.Reference(repository)
+		if err != nil {
+			v.problem("spec.podExecutor: %v", err)
+			continue
+		}
+		if owner, taken := b.owners[pulled]; taken && owner != own {
+			v.problem("spec.podExecutor: the pods of %s are as the older FunctionConfig %s has them", repository, owner)
+			continue
+		}
+		b.owners[pulled], b.state.pods[pulled] = own, pod.settings
+		if i == 0 {
+			b.warm(pod.tags, repository, v)
+		}
+	}
+	if o := pod.settings.Overrides; o != nil && !o.InitContainer.IsZero() && !b.InitContainer() {
+		v.problem("spec.podExecutor.templateOverrides.initContainer does not apply: function pods have no init container here")
+	}
+}
+
+// warm has all tags of a repository get pods that no executable answers to.
+func (b *builder) warm(tags []string, repository string, v *verdict) {
+	for _, tag := range tags {
+		reference, err := tagged(repository, tag)
+		if err != nil {
+			v.problem("spec.podExecutor: %v", err)
+			continue
+		}
+		if _, executable := b.executables[reference]; executable {
+			continue
+		}
+		if pulled, err := b.Reference(reference); err == nil {
+			b.state.warm = append(b.state.warm, pulled)
+		}
+	}
+}
+
+// repositories returns the image below each of its prefixes, without tag, in their order.
+func (b *builder) repositories(s *spec, v *verdict) []string {
+	if s.image == "" {
+		return nil
+	}
+	if _, tag, digest := reference.Split(s.image); tag != "" || digest != "" {
+		v.problem("spec.image has a tag or digest: give the name alone, and tags with the executors")
+		return nil
+	}
+	prefixes := s.prefixes
+	if len(prefixes) == 0 {
+		prefixes = []string{""}
+	}
+	var repositories []string
+	for _, prefix := range prefixes {
+		if prefix == "" {
+			prefix = b.DefaultPrefix
+		}
+		repository, err := join(prefix, s.image)
+		switch {
+		case err != nil:
+			v.problem("%v", err)
+		case !slices.Contains(repositories, repository):
+			repositories = append(repositories, repository)
+		}
+	}
+	return repositories
+}
+
+// join returns the repository of an image below a prefix.
+func join(prefix, name string) (string, error) {
+	if err := reference.ValidatePrefix(prefix); err != nil {
+		return "", err
+	}
+	repository := name
+	if prefix = strings.TrimRight(prefix, "/"); prefix != "" {
+		repository = prefix + "/" + name
+	}
+	if err := reference.Validate(repository); err != nil {
+		return "", err
+	}
+	return repository, nil
+}
+
+var errNoTag = errors.New("must be a letter, digit or underscore, followed by at most 127 letters, digits, underscores, periods or dashes")
+
+// tagged returns the reference of a tag.
+func tagged(repository, tag string) (string, error) {
+	ref := repository + ":" + tag
+	if got, gotTag, digest := reference.Split(ref); got != repository || gotTag != tag || tag == "" || digest != "" || reference.Validate(ref) != nil {
+		return "", fmt.Errorf("tag %q of spec.image %q is invalid: it %w", tag, reference.BaseName(repository), errNoTag)
+	}
+	return ref, nil
 }

@@ -4,13 +4,20 @@
 package functionconfig
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 const (
@@ -97,4 +104,101 @@ func (v *verdict) patch(fields map[string]any) []byte {
 		panic(err) // of values that can always be marshalled
 	}
 	return text
+}
+
+const (
+	// fieldManager is who has set the fields of objects.
+	fieldManager = "krm-function-runner"
+	// writesPerSecond and writeBurst bound the patches of all objects.
+	writesPerSecond, writeBurst = 2, 20
+	// writeTimeout is the most time that one patch takes.
+	writeTimeout = 10 * time.Second
+	// repeatAfter is how long the same is not said again of an object whose status says something else in the meantime: another
+	// replica may see it that way, which would go on for ever.
+	repeatAfter = 10 * time.Minute
+)
+
+// writer patches the objects: one at a time.
+type writer struct {
+	f       *Follower
+	limiter flowcontrol.RateLimiter
+	wanted  chan struct{}
+
+	// What follows is run's alone: what was said last of objects, and which problem was logged last.
+	said    map[types.UID]saying
+	problem string
+}
+
+type saying struct {
+	content string
+	when    time.Time
+}
+
+func newWriter(f *Follower) *writer {
+	return &writer{
+		f: f, limiter: flowcontrol.NewTokenBucketRateLimiter(writesPerSecond, writeBurst), wanted: make(chan struct{}, 1),
+		said: map[types.UID]saying{},
+	}
+}
+
+// look has the writer look at all objects soon.
+func (w *writer) look() { signal(w.wanted) }
+
+// run patches objects until ctx ends.
+func (w *writer) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wanted:
+		}
+		verdicts := w.f.state.Load().verdicts
+		there := make(map[types.UID]bool, len(verdicts))
+		for _, name := range slices.Sorted(maps.Keys(verdicts)) {
+			there[verdicts[name].object.GetUID()] = true
+			w.write(ctx, name)
+		}
+		maps.DeleteFunc(w.said, func(uid types.UID, _ saying) bool { return !there[uid] })
+	}
+}
+
+// write patches an object, if it wants a patch. What fails is tried again when objects are next looked at.
+func (w *writer) write(ctx context.Context, name string) {
+	v := w.f.state.Load().verdicts[name]
+	if v == nil {
+		return
+	}
+	c, uid := v.change(), v.object.GetUID()
+	if c == nil {
+		return
+	}
+	if last := w.said[uid]; last.content == c.content && time.Since(last.when) < repeatAfter {
+		return
+	}
+	if w.limiter.Wait(ctx) != nil {
+		return
+	}
+	inTime, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	_, err := w.f.config.Client.Resource(Resource).Namespace(w.f.config.Namespace).
+		Patch(inTime, name, types.MergePatchType, c.patch, metav1.PatchOptions{FieldManager: fieldManager}, c.subresource...)
+	switch {
+	case err == nil:
+		w.said[uid], w.problem = saying{c.content, time.Now()}, ""
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		// A later version of it is on its way here.
+	case apierrors.IsForbidden(err):
+		w.said[uid] = saying{c.content, time.Now()}
+		w.failed(ctx, "the status and the finalizers of FunctionConfig objects are not written, which takes permissions", "forbidden", "needed", needed, "err", err)
+	default:
+		w.failed(ctx, "a FunctionConfig object cannot be written", err.Error(), "name", name, "err", err)
+	}
+}
+
+// failed logs a problem, unless it is the one that was logged last.
+func (w *writer) failed(ctx context.Context, message, problem string, args ...any) {
+	if ctx.Err() == nil && problem != w.problem {
+		w.problem = problem
+		w.f.config.Log.WarnContext(ctx, message, append(args, "namespace", w.f.config.Namespace)...)
+	}
 }

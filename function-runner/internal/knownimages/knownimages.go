@@ -6,9 +6,14 @@
 package knownimages
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
+	"os"
+	"slices"
+	"time"
 
 	"github.com/krmfn/krmfn/services/images/metadata"
 	"github.com/krmfn/krmfn/services/images/registry"
@@ -54,4 +59,93 @@ func (f *file) failed(what string, err error) {
 		f.problem = err.Error()
 		f.log.Warn(what, "file", f.name, "err", err)
 	}
+}
+
+// Warmed makes known what is in the image warmer's file. Its methods are called one after another.
+type Warmed struct {
+	file    file
+	cache   Cache
+	before  []registry.Image
+	content []byte
+}
+
+// NewWarmed returns a Warmed that has read nothing yet. The images before are known, too, unless the file says otherwise.
+func NewWarmed(name string, cache Cache, log *slog.Logger, before ...registry.Image) *Warmed {
+	return &Warmed{file: file{name: name, log: log}, cache: cache, before: before}
+}
+
+// Load makes known what the file says, if that has changed. While it is not there, or is not understood, what it last said
+// stays known.
+func (w *Warmed) Load() {
+	images, content := w.file.read()
+	if content == nil || bytes.Equal(content, w.content) {
+		return
+	}
+	w.content = content
+	w.cache.Load(slices.Concat(w.before, images))
+	w.file.log.Info("image metadata loaded", "file", w.file.name, "images", len(images))
+}
+
+// Run follows the file until ctx ends.
+func (w *Warmed) Run(ctx context.Context) {
+	if err := configfile.Watch(ctx, w.file.name, w.file.log, w.Load); err != nil {
+		w.file.log.Warn("changes of the image metadata take effect at the next start only", "file", w.file.name, "err", err)
+	}
+}
+
+// Kept keeps in a file what registries have said, for the next start. Its methods are called one after another.
+type Kept struct {
+	file    file
+	cache   Cache
+	written []byte
+}
+
+// interval is how often what is known is written. What a function runner learns in less, it learns anew.
+const interval = time.Minute
+
+// NewKept returns a Kept that has read and written nothing yet.
+func NewKept(name string, cache Cache, log *slog.Logger) *Kept {
+	return &Kept{file: file{name: name, log: log}, cache: cache}
+}
+
+// Load makes known what is in the file, and returns it.
+func (k *Kept) Load() []registry.Image {
+	images, content := k.file.read()
+	k.written = content
+	k.cache.Load(images)
+	return images
+}
+
+// Run writes the file now and then until ctx ends, and once more then.
+func (k *Kept) Run(ctx context.Context) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+		}
+		if err := k.write(); err != nil {
+			k.file.failed("the images that are known cannot be kept over a restart", err)
+		}
+	}
+}
+
+// write writes what is known, if that has changed: as a whole or not at all. What is not known any more, as it has made place for
+// others, is no loss.
+func (k *Kept) write() error {
+	images := k.cache.Images()
+	content, err := metadata.Format(images)
+	if err != nil || len(images) == 0 || bytes.Equal(content, k.written) {
+		return err
+	}
+	next := k.file.name + ".next"
+	if err := os.WriteFile(next, content, 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(next, k.file.name); err != nil {
+		return err
+	}
+	k.written = content
+	return nil
 }

@@ -5,18 +5,15 @@ package podmanager
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/podname"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
-	"github.com/krmfn/krmfn/services/cluster/podstatus"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
@@ -98,94 +95,4 @@ func (p *Pool) leave(mem *member) {
 		mem.deadline.Stop()
 		p.pool.Leaving(mem.slot)
 	}
-}
-
-// connect keeps the connection to a pod that has an address, for as long as there is the pod.
-func (p *Pool) connect(mem *member) {
-	if mem.disconnect != nil {
-		return
-	}
-	mem.addressed = time.Now()
-	var ctx context.Context
-	ctx, mem.disconnect = context.WithCancel(p.m.life)
-	pod, target := mem.pod.Name, p.m.config.Frontend.target(mem.pod)
-	p.m.spawn(func() {
-		e, err := endpoint.Dial(pod, target, p.m.config.Endpoint)
-		if err != nil {
-			p.m.fail(ctx, p, mem, "unreachable", err)
-			return
-		}
-		defer e.Close() //nolint:errcheck // nothing is lost with it
-		for e.Ready(ctx) == nil {
-			if p.awaitLoss(ctx, mem, e) {
-				p.m.becameLost(p, mem)
-			}
-		}
-	})
-}
-
-// awaitLoss waits until a pod has to show anew that it serves, and tells whether that is because it cannot be reached.
-func (p *Pool) awaitLoss(ctx context.Context, mem *member, e *endpoint.Endpoint) bool {
-	ctx, probe := context.WithCancel(ctx)
-	defer probe()
-	p.m.becameReady(p, mem, e, probe)
-	return e.Lost(ctx) == nil
-}
-
-// Probe says that the pod of a place did not take a call. It gets no more before it says that it serves.
-func (p *Pool) Probe(place *Place) {
-	p.m.mu.Lock()
-	defer p.m.mu.Unlock()
-	mem := p.members[place.Slot]
-	if mem == nil || !mem.ready || mem.pod.Name != place.Endpoint.Pod {
-		return
-	}
-	mem.ready = false
-	p.pool.Starting(mem.slot)
-	mem.probe()
-}
-
-func (m *Manager) becameReady(p *Pool, mem *member, e *endpoint.Endpoint, probe context.CancelFunc) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if mem.leaving {
-		return
-	}
-	if !mem.served {
-		m.config.Log.Info("function pod ready", "pod", mem.pod.Name, "image", p.id.Image, "node", mem.pod.Spec.NodeName, "after", time.Since(mem.seen))
-		m.config.Metrics.started(m.life, p.id.Image, mem)
-	}
-	mem.deadline.Stop()
-	mem.ready, mem.served, mem.lost, mem.probe = true, true, time.Time{}, probe
-	p.pool.Ready(mem.slot, e)
-}
-
-func (m *Manager) becameLost(p *Pool, mem *member) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if mem.leaving {
-		return
-	}
-	m.config.Log.Warn("function pod does not answer any more", "pod", mem.pod.Name, "image", p.id.Image)
-	mem.ready, mem.lost = false, time.Now()
-	p.pool.Starting(mem.slot)
-}
-
-// startTimedOut gives up a pod that does not get ready in time.
-func (m *Manager) startTimedOut(p *Pool, mem *member) {
-	m.mu.RLock()
-	ready, pod := mem.ready || mem.leaving, mem.pod
-	m.mu.RUnlock()
-	if !ready {
-		m.fail(m.life, p, mem, "not-ready", notReady(pod, m.config.ReadyTimeout))
-	}
-}
-
-// notReady words that a pod takes too long.
-func notReady(pod *corev1.Pod, timeout time.Duration) error {
-	_, problem := podstatus.Of(pod)
-	if problem != nil {
-		return fmt.Errorf("the pod ready timeout of %v (--pod-ready-timeout) is over: %w", timeout, notStarted(pod, problem))
-	}
-	return fmt.Errorf("function pod %s is not ready within the pod ready timeout of %v (--pod-ready-timeout): it %s", pod.Name, timeout, podstatus.Progress(pod))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -171,4 +172,20 @@ func (m *Manager) forgetUnused() {
 			delete(m.current, p.id.Image)
 		}
 	}
+}
+
+// lastUse returns when any replica has last noted a use of a pod, or when it was made.
+func lastUse(pod *corev1.Pod) time.Time {
+	if last, err := time.Parse(time.RFC3339, pod.Annotations[functionpod.LastUseAnnotation]); err == nil {
+		return last
+	}
+	return pod.CreationTimestamp.Time
+}
+
+// notedTTL returns how long a pod may be idle as far as others know, otherwise where it does not say.
+func notedTTL(pod *corev1.Pod, otherwise time.Duration) time.Duration {
+	if ttl, err := time.ParseDuration(pod.Annotations[functionpod.TTLAnnotation]); err == nil {
+		return ttl
+	}
+	return otherwise
 }

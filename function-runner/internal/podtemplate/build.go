@@ -6,6 +6,7 @@ package podtemplate
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -119,4 +120,102 @@ func with(before, added map[string]string) map[string]string {
 		}
 	}
 	return all
+}
+
+// Overrides take the place of what the template says. What is not set is left to the template. They are not changed.
+type Overrides struct {
+	// ServiceAccountName is whom the pod runs as.
+	ServiceAccountName string
+	// SecurityContext is the pod's. The image's own user is left to it.
+	SecurityContext *corev1.PodSecurityContext
+	// InitContainer is for the first init container, and Container for the function's.
+	InitContainer, Container ContainerOverrides
+}
+
+// ContainerOverrides are those of one container. Nothing in them is merged with what the template says.
+type ContainerOverrides struct {
+	// Requests and Limits are of its resources.
+	Requests, Limits corev1.ResourceList
+	EnvFrom          []corev1.EnvFromSource
+	Env              []corev1.EnvVar
+}
+
+// IsZero tells whether nothing is set. What is empty is: it leaves nothing of what the template says.
+func (o *ContainerOverrides) IsZero() bool {
+	return o.Requests == nil && o.Limits == nil && o.EnvFrom == nil && o.Env == nil
+}
+
+// HasInitContainer tells whether pods have an init container.
+func (t *Template) HasInitContainer() bool { return len(t.Pod.Spec.InitContainers) > 0 }
+
+// apply changes a pod. What is for an init container has no effect where there is none.
+func (o *Overrides) apply(pod *corev1.Pod) {
+	if o.ServiceAccountName != "" {
+		pod.Spec.ServiceAccountName, pod.Spec.DeprecatedServiceAccount = o.ServiceAccountName, ""
+	}
+	if o.SecurityContext != nil {
+		pod.Spec.SecurityContext = o.SecurityContext.DeepCopy()
+	}
+	if len(pod.Spec.InitContainers) > 0 {
+		o.InitContainer.apply(&pod.Spec.InitContainers[0])
+	}
+	o.Container.apply(FunctionOf(pod))
+}
+
+func (o *ContainerOverrides) apply(c *corev1.Container) {
+	if o.Requests != nil {
+		c.Resources.Requests = o.Requests.DeepCopy()
+	}
+	if o.Limits != nil {
+		c.Resources.Limits = o.Limits.DeepCopy()
+	}
+	if o.EnvFrom != nil {
+		c.EnvFrom = slices.Clone(o.EnvFrom)
+	}
+	if o.Env != nil {
+		c.Env = slices.Clone(o.Env)
+	}
+}
+
+// place keeps a pod away from nodes that its image is not built for, where its container would not start. What the template
+// says of nodes holds as well.
+func place(spec *corev1.PodSpec, platforms []string) {
+	systems, architectures := split(platforms)
+	if len(systems) == 0 {
+		return
+	}
+	wanted := []corev1.NodeSelectorRequirement{
+		{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpIn, Values: systems},
+		{Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: architectures},
+	}
+	if spec.Affinity == nil {
+		spec.Affinity = &corev1.Affinity{}
+	}
+	if spec.Affinity.NodeAffinity == nil {
+		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	affinity := spec.Affinity.NodeAffinity
+	if affinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		affinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}}
+	}
+	// A node has to fulfil one of the terms, so each gets what all have to.
+	terms := affinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	for i := range terms {
+		terms[i].MatchExpressions = append(terms[i].MatchExpressions, wanted...)
+	}
+}
+
+// split returns the operating systems and the architectures of platforms, as labels of nodes have them. Variants of
+// architectures are in no label: the container runtime sees to them.
+func split(platforms []string) (systems, architectures []string) {
+	for _, platform := range platforms {
+		system, rest, _ := strings.Cut(platform, "/")
+		architecture, _, _ := strings.Cut(rest, "/")
+		if system != "" && architecture != "" {
+			systems, architectures = append(systems, system), append(architectures, architecture)
+		}
+	}
+	slices.Sort(systems)
+	slices.Sort(architectures)
+	return slices.Compact(systems), slices.Compact(architectures)
 }

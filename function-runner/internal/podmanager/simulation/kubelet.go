@@ -4,7 +4,22 @@
 package simulation
 
 import (
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
 // Change changes a pod, as scheduler and kubelet do. A pod that has gone is left alone.
@@ -70,4 +85,118 @@ func (c *Cluster) terminate(name string) {
 		w.Kill()
 	}
 	c.set(func() { c.remove(name) })
+}
+
+// Handler runs a function.
+type Handler func(ctx context.Context, list []byte) (*wrapperv1.EvaluateResponse, error)
+
+// Wrapper is the wrapper server of a pod. Without a handler its function returns its input.
+type Wrapper struct {
+	wrapperv1grpc.UnimplementedFunctionServiceServer
+	// IP is the pod's address.
+	IP string
+
+	mu      sync.Mutex
+	handler Handler
+	refuses bool
+	// drained says that no call may begin any more; running has those that have.
+	drained bool
+	running sync.WaitGroup
+	calls   int
+	server  *grpc.Server
+	health  *health.Server
+	serving sync.WaitGroup
+}
+
+func newWrapper(ip string) *Wrapper { return &Wrapper{IP: ip} }
+
+// Start has the server listen; one that does already is left alone.
+func (w *Wrapper) Start(c *Cluster) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.server != nil {
+		return
+	}
+	l, err := c.network.listen(w.IP)
+	if err != nil {
+		c.t.Errorf("listen on %s: %v", w.IP, err)
+		return
+	}
+	w.server, w.health = grpc.NewServer(grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
+		MinTime: time.Second, PermitWithoutStream: true,
+	})), health.NewServer()
+	wrapperv1grpc.RegisterFunctionServiceServer(w.server, w)
+	grpc_health_v1.RegisterHealthServer(w.server, w.health)
+	server := w.server
+	w.serving.Go(func() { _ = server.Serve(l) })
+}
+
+// Kill ends the server, its connections and the calls that run, without a word.
+func (w *Wrapper) Kill() {
+	w.mu.Lock()
+	server := w.server
+	w.server = nil
+	w.mu.Unlock()
+	if server != nil {
+		server.Stop()
+	}
+	w.serving.Wait()
+}
+
+// Drain says that the server does not serve any more, refuses new calls and returns when none runs.
+func (w *Wrapper) Drain() {
+	w.Refuse(true, false)
+	w.mu.Lock()
+	w.drained = true
+	w.mu.Unlock()
+	w.running.Wait()
+}
+
+// Refuse has new calls refused, or not, and the server say whether it serves.
+func (w *Wrapper) Refuse(refuse, serves bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refuses = refuse
+	if w.server == nil {
+		return
+	}
+	state := grpc_health_v1.HealthCheckResponse_NOT_SERVING
+	if serves {
+		state = grpc_health_v1.HealthCheckResponse_SERVING
+	}
+	w.health.SetServingStatus("", state)
+}
+
+// Handle has the function run by a handler.
+func (w *Wrapper) Handle(h Handler) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.handler = h
+}
+
+// Calls returns how many calls have run.
+func (w *Wrapper) Calls() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calls
+}
+
+// Evaluate runs the function.
+func (w *Wrapper) Evaluate(ctx context.Context, req *wrapperv1.EvaluateRequest) (*wrapperv1.EvaluateResponse, error) {
+	w.mu.Lock()
+	if w.refuses || w.drained {
+		w.mu.Unlock()
+		_ = grpc.SetTrailer(ctx, wrapperapi.Refusal())
+		return nil, status.Error(codes.Unavailable, "draining")
+	}
+	w.calls++
+	w.running.Add(1)
+	handler := w.handler
+	w.mu.Unlock()
+	defer w.running.Done()
+	_ = grpc.SendHeader(ctx, wrapperapi.Begun())
+	if handler != nil {
+		return handler(ctx, req.GetResourceList())
+	}
+	return &wrapperv1.EvaluateResponse{ResourceList: req.GetResourceList(), Evaluation: &evaluationv1.Evaluation{}}, nil
 }
