@@ -147,8 +147,9 @@ cluster-images: cluster build
 	@$(MAKE) --no-print-directory images ARCHES=$(shell go env GOARCH)
 	@go -C e2e run ./cmd/cluster load --images $(CURDIR)/build/images --functions $(CURDIR)/bin
 
-e2e: cluster-images ## Run the end-to-end suites on that cluster (some: LABELS=smoke)
-	@go -C e2e test -tags e2e -count 1 -p 1 -timeout 90m -v ./suites/... -ginkgo.label-filter="$(LABELS)"
+e2e: cluster-images ## Run the end-to-end suites on that cluster (suites: LABELS=smoke; specs by name: FOCUS='pods that are idle')
+	@go -C e2e test -tags e2e -count 1 -p 1 -timeout 90m -v ./suites/... \
+		-ginkgo.label-filter="$(LABELS)" $(if $(FOCUS),-ginkgo.focus="$(FOCUS)")
 
 bench-e2e: cluster-images ## Measure the function runner on that cluster; the report is in build/bench-e2e
 	@go -C e2e run ./bench/cluster --bin $(CURDIR)/bin --out $(CURDIR)/build/bench-e2e

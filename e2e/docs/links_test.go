@@ -177,3 +177,36 @@ func anchors(text string) []string {
 	}
 	return names
 }
+
+var label = regexp.MustCompile(`Label\(([^)]*)\)`)
+
+// Each label of the suites is explained to contributors.
+func TestLabels(t *testing.T) {
+	t.Parallel()
+	root, err := binaries.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkout := os.DirFS(root)
+	explained, err := fs.ReadFile(checkout, "CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	suites, err := fs.Glob(checkout, "e2e/suites/*/*_test.go")
+	if err != nil || len(suites) == 0 {
+		t.Fatal("no suites", err)
+	}
+	for _, suite := range suites {
+		text, err := fs.ReadFile(checkout, suite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range label.FindAllStringSubmatch(string(text), -1) {
+			for name := range strings.SplitSeq(match[1], ", ") {
+				if !strings.Contains(string(explained), "| `"+strings.Trim(name, `"`)+"` |") {
+					t.Errorf("%s has the label %s, which CONTRIBUTING.md does not explain", suite, name)
+				}
+			}
+		}
+	}
+}
