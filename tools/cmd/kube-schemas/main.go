@@ -9,6 +9,9 @@
 //
 //	kube-schemas -version v1.36.3 -sum h1:… -out kubernetes.tsv
 //
+// The schemas that openapi2jsonschema makes are published in no Go module, and are far larger: each file repeats all
+// that it refers to.
+//
 // The sum is the module's in the Go checksum database: other content under the same version is refused.
 package main
 

@@ -5,7 +5,8 @@
 //
 // It runs the stock plugin, whose command line are its arguments, and has the services of a file in package foov1 end
 // up in package foov1grpc, in the directory foov1grpc beneath that of the file. The stock plugin has no option for it:
-// it always writes into the package of the messages, so that whoever uses a message links gRPC.
+// it always writes into the package of the messages, so that whoever uses a message links gRPC. Its generator cannot be
+// imported either: it is a package main.
 //
 // Use it with the option paths=source_relative; the options reach the stock plugin as they are.
 package main

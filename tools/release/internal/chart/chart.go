@@ -8,15 +8,18 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 	"github.com/krmfn/krmfn/tools/release/internal/archive"
 	"github.com/krmfn/krmfn/tools/release/internal/versions"
 )
@@ -76,27 +79,47 @@ func stamped(source *chart.Chart, v versions.Versions) ([]archive.File, error) {
 	return files, nil
 }
 
-var (
-	versionLine    = regexp.MustCompile(`(?m)^version:.*$`)
-	appVersionLine = regexp.MustCompile(`(?m)^appVersion:.*$`)
-)
-
 // stampMetadata sets version and appVersion, and leaves the rest of Chart.yaml as people wrote it.
 func stampMetadata(data []byte, v versions.Versions) ([]byte, error) {
-	lines := []struct {
-		key, value string
-		line       *regexp.Regexp
-	}{
-		{"version", strings.TrimPrefix(v.Chart, "v"), versionLine},
-		{"appVersion", v.Chart, appVersionLine},
-	}
-	for _, l := range lines {
-		if n := len(l.line.FindAll(data, -1)); n != 1 {
-			return nil, fmt.Errorf("%d lines begin with %s:, want one", n, l.key)
+	for _, line := range []struct{ key, value string }{{"version", strings.TrimPrefix(v.Chart, "v")}, {"appVersion", v.Chart}} {
+		pattern := regexp.MustCompile("(?m)^" + line.key + ":.*$")
+		if n := len(pattern.FindAll(data, -1)); n != 1 {
+			return nil, fmt.Errorf("%d lines begin with %s:, want one", n, line.key)
 		}
-		data = l.line.ReplaceAllLiteral(data, []byte(l.key+": "+l.value))
+		data = pattern.ReplaceAllLiteral(data, []byte(line.key+": "+line.value))
 	}
 	return data, nil
+}
+
+// stampValues writes tags into image.tags, which must be there and empty: {}. All else stays as people wrote it.
+func stampValues(data []byte, tags map[string]string) ([]byte, error) {
+	if len(tags) == 0 {
+		return data, nil
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, err
+	}
+	node := yamlnode.Lookup(&doc, "image", "tags")
+	if node == nil {
+		return nil, fmt.Errorf("there is no image.tags, which is for images of another version than the chart's: %s", flow(tags))
+	}
+	lines := strings.SplitAfter(string(data), "\n")
+	line := lines[node.Line-1]
+	before, after := line[:node.Column-1], line[node.Column-1:]
+	if !strings.HasPrefix(after, "{}") {
+		return nil, fmt.Errorf("line %d: image.tags is not {}: versions belong into versions.yaml", node.Line)
+	}
+	lines[node.Line-1] = before + flow(tags) + strings.TrimPrefix(after, "{}")
+	return []byte(strings.Join(lines, "")), nil
+}
+
+func flow(tags map[string]string) string {
+	entries := make([]string, 0, len(tags))
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		entries = append(entries, name+": "+tags[name])
+	}
+	return "{" + strings.Join(entries, ", ") + "}"
 }
 
 // check reads a package as Helm does.

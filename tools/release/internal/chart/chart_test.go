@@ -88,7 +88,7 @@ func TestImagesOfOtherVersionsGetTags(t *testing.T) {
 		"no image":      {values: "a: b\n", err: "no image.tags"},
 		"tags of users": {values: "image:\n  tags: {b: v1}\n", err: "line 2: image.tags is not {}"},
 		"block of tags": {values: "image:\n  tags:\n    b: v1\n", err: "image.tags is not {}"},
-		"empty":         {values: "", err: "empty"},
+		"empty":         {values: "", err: "no image.tags"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package image says what krmfn's container images are made of, and makes them.
+// Package image says what krmfn's container images are made of, and makes them by way of go-containerregistry. ko, which makes
+// images of Go programs, has one program to an image and its own paths; these have several, links, and the paths of Porch.
 package image
 
 import (
@@ -38,25 +39,30 @@ type Stamp struct {
 
 // Build makes the image for an architecture.
 func (i Image) Build(arch string, stamp Stamp) (v1.Image, error) {
-	layers := make([]mutate.Addendum, 0, len(i.layers))
-	for _, f := range i.layers {
+	img, err := i.build(arch, stamp)
+	if err != nil {
+		return nil, fmt.Errorf("image %s for %s: %w", i.Name, arch, err)
+	}
+	return img, nil
+}
+
+func (i Image) build(arch string, stamp Stamp) (v1.Image, error) {
+	layers := make([]mutate.Addendum, len(i.layers))
+	for n, f := range i.layers {
 		layer, err := f.layer()
 		if err != nil {
-			return nil, fmt.Errorf("image %s for %s: %w", i.Name, arch, err)
+			return nil, err
 		}
-		layers = append(layers, mutate.Addendum{
-			Layer:   layer,
-			History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "krmfn make images"},
-		})
+		layers[n] = mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "krmfn make images"}}
 	}
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	img, err := mutate.Append(base, layers...)
 	if err != nil {
-		return nil, fmt.Errorf("image %s for %s: %w", i.Name, arch, err)
+		return nil, err
 	}
 	config, err := img.ConfigFile()
 	if err != nil {
-		return nil, fmt.Errorf("image %s for %s: %w", i.Name, arch, err)
+		return nil, err
 	}
 	config = config.DeepCopy()
 	config.Created = v1.Time{Time: epoch}

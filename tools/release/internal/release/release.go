@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package release makes what a release consists of, as files in one directory: images, their bills of materials, the chart,
-// the command for people, and checksums of all of them.
+// Go modules, the command for people, and checksums of all of them.
+//
+// Of these, goreleaser would make the archives of the command and the checksums. It has one version for all that a tag
+// releases, and does not show that another directory gives the same bytes.
 package release
 
 import (

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package sbom says what an image is made of, as SPDX 2.3, from what Go records in the programs that it builds.
+//
+// That record is complete, and tools-golang writes it as SPDX. Tools that find it for themselves would add nothing: syft and
+// sigs.k8s.io/bom bring several hundred modules, cyclonedx-gomod writes another format, and none of them knows that krmfn's own
+// modules have the commit for a version, nor that the certificates in an image are data of a Go module.
 package sbom
 
 import (
