@@ -42,7 +42,7 @@ MODULE_FILES := go.work go.work.sum $(foreach m,$(TIDIED),$(m)/go.mod $(m)/go.su
 PROTOVALIDATE := github.com/bufbuild/protovalidate@v1.2.2
 
 # What go:generate lines write.
-SCHEMAS := functions/schemas/kubernetes.tsv
+SCHEMAS := functions/kubeconform/schemas/kubernetes.tsv
 CHART_SCHEMAS := e2e/chart/testdata/kubernetes
 
 .DEFAULT_GOAL := help

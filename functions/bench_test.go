@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krmfn/krmfn/functions/internal/functiontest"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -59,7 +60,7 @@ func benchmarkList(resources int) []byte {
       targetPort: 8080
 `, i)
 	}
-	return []byte(list(items.String(), workConfigs["set-labels"]))
+	return []byte(functiontest.List(items.String(), workConfigs["set-labels"]))
 }
 
 func BenchmarkSetLabels(b *testing.B) {
@@ -68,8 +69,8 @@ func BenchmarkSetLabels(b *testing.B) {
 
 func BenchmarkEnsureNameSubstring(b *testing.B) {
 	benchmark(b, "ensure-name-substring", func(resources int) []byte {
-		return bytes.Replace(benchmarkList(resources), []byte(indent(workConfigs["set-labels"])),
-			[]byte(indent(workConfigs["ensure-name-substring"])), 1)
+		return bytes.Replace(benchmarkList(resources), []byte(functiontest.Indent(workConfigs["set-labels"])),
+			[]byte(functiontest.Indent(workConfigs["ensure-name-substring"])), 1)
 	})
 }
 

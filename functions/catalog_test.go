@@ -11,6 +11,7 @@ import (
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
+	"github.com/krmfn/krmfn/functions/internal/functiontest"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -68,7 +69,7 @@ func TestNoFunctionConfig(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			rl := &fn.ResourceList{}
-			if err := f.Apply(t.Context(), rl); err != nil && err.Error() != failed {
+			if err := f.Apply(t.Context(), rl); err != nil && err.Error() != functiontest.Failed {
 				t.Errorf("with a nil FunctionConfig: %v", err)
 			}
 			if rl.FunctionConfig == nil {

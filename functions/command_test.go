@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/functions/internal/functiontest"
 )
 
 // command calls the program that serves every function.
@@ -22,8 +24,8 @@ func command(stdin string, args ...string) (code int, stdout, stderr string) {
 
 func TestCommandIsAFunction(t *testing.T) {
 	t.Parallel()
-	input := list("- {kind: A}\n", "data: {a: b}")
-	want := list("- {kind: A}\n", "data: {a: b}") + "results:\n- message: no matches for input setter(s)\n"
+	input := functiontest.List("- {kind: A}\n", "data: {a: b}")
+	want := functiontest.List("- {kind: A}\n", "data: {a: b}") + "results:\n- message: no matches for input setter(s)\n"
 	for name, args := range map[string][]string{
 		"through a link":    {"/somewhere/apply-setters"},
 		"through an .exe":   {"apply-setters.exe"},

@@ -6,6 +6,8 @@ package functions
 import (
 	"strings"
 	"testing"
+
+	"github.com/krmfn/krmfn/functions/internal/functiontest"
 )
 
 func TestEditsKeepResults(t *testing.T) {
@@ -20,8 +22,8 @@ func TestEditsKeepResults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			input := list("", "apiVersion: v1\nkind: ConfigMap\ndata: "+data) + "results:\n- message: before\n"
-			out, _ := evaluate(t, name, input)
+			input := functiontest.List("", "apiVersion: v1\nkind: ConfigMap\ndata: "+data) + "results:\n- message: before\n"
+			out, _ := functiontest.Evaluate(t, lookup(t, name), input)
 			if !strings.HasPrefix(out, "results:\n- message: before\n- ") {
 				t.Errorf("the result from before is not the first of several:\n%s", out)
 			}
@@ -35,8 +37,8 @@ func TestQuietEditsKeepResults(t *testing.T) {
 	for _, name := range []string{"ensure-name-substring", "upsert-resource", "set-project-id"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			input := list(workItems, workConfigs[name]) + "results:\n- message: before\n"
-			out, err := evaluate(t, name, input)
+			input := functiontest.List(workItems, workConfigs[name]) + "results:\n- message: before\n"
+			out, err := functiontest.Evaluate(t, lookup(t, name), input)
 			if want := "results:\n- message: before\n"; err != nil || !strings.HasSuffix(out, want) {
 				t.Errorf("error %v, the results are not those from before:\n%s", err, out)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
+	"github.com/krmfn/krmfn/functions/internal/functiontest"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -21,9 +22,9 @@ func fuzzFunction(f *testing.F, name string) {
 		f.Fatalf("there is no function %q", name)
 	}
 	for _, config := range append([]string{"", "{}", "data: {a: *b}"}, workConfigs[name]) {
-		f.Add([]byte(list(workItems, config)))
-		f.Add([]byte(list("- {kind: A}\n- &a {metadata: *a}\n- {metadata: x, spec: []}\n", config)))
-		f.Add([]byte(list("", config)))
+		f.Add([]byte(functiontest.List(workItems, config)))
+		f.Add([]byte(functiontest.List("- {kind: A}\n- &a {metadata: *a}\n- {metadata: x, spec: []}\n", config)))
+		f.Add([]byte(functiontest.List("", config)))
 	}
 	f.Add([]byte(""))
 	f.Add([]byte("{}"))

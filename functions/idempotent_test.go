@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
+	"github.com/krmfn/krmfn/functions/internal/functiontest"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -66,7 +67,7 @@ var workConfigs = map[string]string{
 	"set-annotations": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {note: '1', on: 'yes'}\n",
 	"apply-setters": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n" +
 		"data: {name: new, replicas: '3', image: x/y, args: '[c, {d: e}]', none: ''}\n",
-	"apply-replacements": replacementConfig("source: {kind: Service, name: web, fieldPath: metadata.name}\n" +
+	"apply-replacements": "apiVersion: fn.kpt.dev/v1alpha1\nkind: ApplyReplacements\nmetadata: {name: r}\nreplacements:\n- " + ("source: {kind: Service, name: web, fieldPath: metadata.name}\n" +
 		"  targets: [{select: {kind: StatefulSet}, fieldPaths: [spec.serviceName], options: {create: true}}]\n"),
 	"starlark": "apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\n" +
 		"source: 'for r in ctx.resource_list[\"items\"]: r[\"metadata\"][\"namespace\"] = \"new\"'\n",
@@ -86,9 +87,9 @@ func TestIdempotent(t *testing.T) {
 			if !ok {
 				t.Fatal("there is no such function")
 			}
-			before := []byte(list(workItems, config))
+			before := []byte(functiontest.List(workItems, config))
 			once := itemsAfter(t, f, before)
-			if cmp.Equal(string(once), string(itemsAfter(t, pass, before))) {
+			if cmp.Equal(string(once), string(itemsAfter(t, functiontest.Pass, before))) {
 				t.Error("the function changes nothing")
 			}
 			if diff := cmp.Diff(string(once), string(itemsAfter(t, f, once))); diff != "" {

@@ -9,6 +9,9 @@ import (
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/functions/internal/functiontest"
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 // TestUnshared holds functions that say so to putting no node into two places.
@@ -22,7 +25,7 @@ func TestUnshared(t *testing.T) {
 			t.Parallel()
 			// Two of each, so that what is made of the functionConfig is needed more than once.
 			again := strings.NewReplacer("name: web", "name: web2", "name: c}", "name: c2}", "name: old", "name: old2", "name: k,", "name: k2,")
-			rl, err := fn.ParseResourceList([]byte(list(workItems[1:]+again.Replace(workItems[1:]), workConfigs[f.Name])))
+			rl, err := fn.ParseResourceList([]byte(functiontest.List(workItems[1:]+again.Replace(workItems[1:]), workConfigs[f.Name])))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -31,7 +34,7 @@ func TestUnshared(t *testing.T) {
 			}
 			seen := map[*yaml.Node]bool{}
 			for _, item := range rl.Items {
-				if shared := seenBefore(nodeOf(item), seen); shared != nil {
+				if shared := seenBefore(function.NodeOf(item), seen); shared != nil {
 					t.Errorf("%q in %s is at two places", shared.Value, item.ShortString())
 				}
 			}

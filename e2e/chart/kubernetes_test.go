@@ -23,7 +23,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// kubernetesSchemas are the schemas of one minor, in the form of functions/schemas: lines of a name, the kinds of
+// kubernetesSchemas are the schemas of one minor, in the form of functions/kubeconform/schemas: lines of a name, the kinds of
 // that schema, and the schema itself, whose references are other names.
 type kubernetesSchemas struct {
 	file, release string

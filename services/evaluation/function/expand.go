@@ -4,30 +4,28 @@
 package function
 
 import (
-	"errors"
-	"strconv"
+	"slices"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// maxNodes bounds what the aliases of one resource may grow to when they are expanded, as a few lines of YAML can stand
+// MaxNodes bounds what the aliases of one resource may grow to when they are expanded, as a few lines of YAML can stand
 // for billions of nodes.
-const maxNodes = 100_000
-
-var errTooManyAliases = errors.New("the YAML aliases of the resource stand for too much: at most " +
-	strconv.Itoa(maxNodes) + " nodes are taken")
+const MaxNodes = 100_000
 
 // expandMetadata expands the aliases of resources that have one where the SDK reads every resource: at the top and in
 // the metadata. The SDK panics on those.
 func expandMetadata(items fn.KubeObjects) error {
 	for _, item := range items {
-		root := nodeOf(item)
-		if metadata := field(root, "metadata"); !hasAlias(root) && !hasAlias(metadata) &&
-			(metadata == nil || !hasAlias(field(metadata, "annotations"))) {
+		root := NodeOf(item)
+		metadata := yamlnode.Field(root, "metadata")
+		if !hasAlias(root) && !hasAlias(metadata) && !hasAlias(yamlnode.Field(metadata, "annotations")) {
 			continue
 		}
-		if err := expandAliases(root); err != nil {
+		if err := yamlnode.ExpandAliases(root, MaxNodes); err != nil {
 			return err
 		}
 	}
@@ -36,69 +34,13 @@ func expandMetadata(items fn.KubeObjects) error {
 
 // hasAlias reports whether a value of a mapping or list is an alias.
 func hasAlias(node *yaml.Node) bool {
-	if node == nil {
-		return false
-	}
-	for _, value := range node.Content {
-		if value.Kind == yaml.AliasNode {
-			return true
-		}
-	}
-	return false
+	return node != nil && slices.ContainsFunc(node.Content, yamlnode.IsAlias)
 }
 
-// expandAliases replaces every alias below a node by a copy of what it stands for. After it, a change of one field is a
-// change of that field alone.
-func expandAliases(root *yaml.Node) error {
-	left := maxNodes
-	var expand func(node *yaml.Node) error
-	expand = func(node *yaml.Node) error {
-		if left--; left < 0 {
-			return errTooManyAliases
-		}
-		for i, value := range node.Content {
-			if value.Kind == yaml.AliasNode {
-				value = copyOfTarget(value)
-				node.Content[i] = value
-			}
-			if err := expand(value); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return expand(root)
-}
-
-// copyOfTarget copies what an alias stands for, with the alias's own comments.
-func copyOfTarget(alias *yaml.Node) *yaml.Node {
-	target := yaml.CopyYNode(alias.Alias)
-	dropAnchors(target)
-	target.HeadComment, target.LineComment, target.FootComment = alias.HeadComment, alias.LineComment, alias.FootComment
-	return target
-}
-
-func dropAnchors(node *yaml.Node) {
-	node.Anchor = ""
-	for _, value := range node.Content {
-		dropAnchors(value)
-	}
-}
-
-// nodeOf returns the YAML mapping of a resource: the one that is printed, not a copy.
-func nodeOf(item *fn.KubeObject) *yaml.Node {
+// NodeOf returns the YAML mapping of a resource: the one that is printed, not a copy.
+func NodeOf(item *fn.KubeObject) *yaml.Node {
 	rn := item.MoveToResourceNode()
 	node := rn.YNode()
 	*item = *fn.MoveToKubeObject(rn)
 	return node
-}
-
-// field returns the value of a field of a mapping as it is written, possibly an alias, or nil.
-func field(mapping *yaml.Node, name string) *yaml.Node {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == name && mapping.Content[i].Kind == yaml.ScalarNode {
-			return mapping.Content[i+1]
-		}
-	}
-	return nil
 }

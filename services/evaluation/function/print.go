@@ -48,7 +48,7 @@ func printList(rl *fn.ResourceList) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func hasFootComment(item *fn.KubeObject) bool { return footComment(nodeOf(item)) }
+func hasFootComment(item *fn.KubeObject) bool { return footComment(NodeOf(item)) }
 
 func footComment(node *yaml.Node) bool {
 	return node.FootComment != "" || slices.ContainsFunc(node.Content, footComment)

@@ -4,7 +4,7 @@
 // Command kube-schemas writes the JSON schemas of a Kubernetes release's resources, as one text file.
 //
 // It reads the OpenAPI v2 document that the Go module k8s.io/kubernetes carries (api/openapi-spec/swagger.json), which
-// it gets with "go mod download", and writes the format that package functions/schemas documents and embeds.
+// it gets with "go mod download", and writes the format that package functions/kubeconform/schemas documents and embeds.
 // The same release gives the same bytes, so that a check can generate again and compare.
 //
 //	kube-schemas -version v1.36.3 -sum h1:… -out kubernetes.tsv

@@ -1,0 +1,78 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package applyreplacements
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/kptdev/krm-functions-catalog/functions/go/apply-replacements/replacements"
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
+)
+
+// Function is apply-replacements.
+var Function = function.Function{
+	Name:    "apply-replacements",
+	Version: "v0.1.5",
+	Tags:    []string{"v0.1.5", "v0.1"},
+	Summary: "copies values from fields to other fields, as kustomize's replacements do",
+	Config:  "fn.kpt.dev/v1alpha1 ApplyReplacements, replacements: kustomize's, without path",
+	Process: applyReplacements,
+}
+
+// applyReplacements is the catalog's own implementation, which is kustomize's. It adds no result when it succeeds, and
+// leaves the items as they are when it fails.
+func applyReplacements(_ context.Context, rl *fn.ResourceList) (bool, error) {
+	var config replacements.Replacements
+	if err := config.Config(rl.FunctionConfig); err != nil {
+		rl.LogResult(err)
+		return false, nil
+	}
+	if err := checkReplacements(config.Replacements); err != nil {
+		rl.LogResult(err)
+		return false, nil
+	}
+	items, err := config.Transform(rl.Items)
+	if err != nil {
+		rl.LogResult(err)
+		return false, nil
+	}
+	for _, item := range items {
+		dropWrongTags(function.NodeOf(item))
+	}
+	rl.Items = items
+	return true, nil
+}
+
+// checkReplacements refuses the null list elements that kustomize would panic on.
+func checkReplacements(all []types.Replacement) error {
+	for _, replacement := range all {
+		for _, target := range replacement.Targets {
+			if target == nil || slices.Contains(target.Reject, nil) {
+				return errors.New("the targets of a replacement, and what they reject, must not be null")
+			}
+		}
+	}
+	return nil
+}
+
+// dropWrongTags lets a scalar be what its text says where a replacement left it the type of the value before, as in
+// "!!int http". No reader would take that.
+func dropWrongTags(node *yaml.Node) {
+	for _, value := range node.Content {
+		dropWrongTags(value)
+	}
+	if node.Kind != yaml.ScalarNode || node.Style&yaml.TaggedStyle == 0 {
+		return
+	}
+	var decoded any
+	if node.Decode(&decoded) != nil {
+		node.Tag, node.Style = "", node.Style&^yaml.TaggedStyle
+	}
+}

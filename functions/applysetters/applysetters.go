@@ -1,0 +1,82 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package applysetters
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/kptdev/krm-functions-catalog/functions/go/apply-setters/applysetters"
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
+)
+
+// Function is apply-setters.
+var Function = function.Function{
+	Name:     "apply-setters",
+	Version:  "v0.2.2",
+	Tags:     []string{"v0.2.2", "v0.2"},
+	Summary:  "sets the fields that kpt-set comments mark",
+	Config:   "ConfigMap, data: setter names and values; the value of a list is a YAML list in a string",
+	Process:  applySetters,
+	Unshared: true,
+}
+
+// applySetters is the catalog's own implementation, with the results in the SDK's form and lists that print well. Setters
+// are applied in the order of their names.
+func applySetters(ctx context.Context, rl *fn.ResourceList) (bool, error) {
+	var filter applysetters.ApplySetters
+	applysetters.Decode(yaml.NewRNode(function.NodeOf(rl.FunctionConfig)), &filter)
+	slices.SortFunc(filter.Setters, func(a, b applysetters.Setter) int { return cmp.Compare(a.Name, b.Name) })
+
+	for _, item := range rl.Items {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		root := function.NodeOf(item)
+		_, err := filter.Filter([]*yaml.RNode{yaml.NewRNode(root)})
+		tidyLists(root)
+		if err != nil {
+			rl.Results.Errorf("failed to apply setters: %s", err)
+			return false, nil
+		}
+	}
+	for _, set := range filter.Results {
+		result := &fn.Result{
+			Message: fmt.Sprintf("set field value to %q", set.Value),
+			Field:   &fn.Field{Path: set.FieldPath},
+		}
+		if set.FilePath != "" {
+			result.File = &fn.File{Path: set.FilePath}
+		}
+		rl.Results = append(rl.Results, result)
+	}
+	if len(filter.Results) == 0 {
+		rl.Results = append(rl.Results, &fn.Result{Message: "no matches for input setter(s)"})
+	}
+	return true, nil
+}
+
+// tidyLists completes what the catalog's implementation leaves undone when it replaces a list. An empty one must be in
+// flow style, as YAML has no other form for it. A comment that moved from the value to the key must not stay on the value
+// too: it would be printed behind a later field, which the next run would then take for a setter's.
+func tidyLists(node *yaml.Node) {
+	for i, value := range node.Content {
+		tidyLists(value)
+		if node.Kind != yaml.MappingNode || i%2 == 0 || value.Kind != yaml.SequenceNode || value.Style == yaml.FlowStyle {
+			continue
+		}
+		key := node.Content[i-1]
+		if len(value.Content) == 0 {
+			value.Style, value.LineComment = yaml.FlowStyle, cmp.Or(key.LineComment, value.LineComment)
+			key.LineComment = ""
+		} else if value.LineComment == key.LineComment {
+			value.LineComment = ""
+		}
+	}
+}

@@ -1,0 +1,139 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ensurenamesubstring
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"sigs.k8s.io/kustomize/api/filters/fieldspec"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/functions/internal/fieldspecs"
+	"github.com/krmfn/krmfn/functions/internal/identity"
+	"github.com/krmfn/krmfn/functions/internal/nodes"
+	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
+)
+
+// renamedItems are the resources that got another name, as they were, by the name that they had.
+type renamedItems map[string][]resid.ResId
+
+const dependsOn = "config.kubernetes.io/depends-on"
+
+// followDependencies gives the resources that one waits for their new names. The namespace is not compared: it may be one
+// that a later function sets.
+func (r renamedItems) followDependencies(item *fn.KubeObject, newName func(string) string) error {
+	if item.GetAnnotation(dependsOn) == "" {
+		return nil
+	}
+	return nodes.EditUnshared(function.NodeOf(item), func(root *yaml.Node) (bool, error) {
+		annotation := yamlnode.Field(yamlnode.Field(yamlnode.Field(root, "metadata"), "annotations"), dependsOn)
+		dependencies := strings.Split(annotation.Value, ",")
+		for i, dependency := range dependencies {
+			// GROUP/KIND/NAME or GROUP/namespaces/NAMESPACE/KIND/NAME
+			parts := strings.Split(strings.TrimSpace(dependency), "/")
+			last := len(parts) - 1
+			if last != 2 && last != 4 {
+				continue
+			}
+			means := func(id resid.ResId) bool { return id.Group == parts[0] && id.Kind == parts[last-1] }
+			if slices.ContainsFunc(r[parts[last]], means) {
+				dependencies[i] = strings.Replace(dependency, strings.Join(parts, "/"),
+					strings.Join(append(parts[:last:last], newName(parts[last])), "/"), 1)
+			}
+		}
+		text := strings.Join(dependencies, ",")
+		if text == annotation.Value {
+			return false, nil
+		}
+		nodes.SetText(annotation, text)
+		return true, nil
+	})
+}
+
+// followReferences changes the fields of a resource that hold the names of others.
+func (r renamedItems) followReferences(item *fn.KubeObject, newName func(string) string) error {
+	references := fieldspecs.NameReferences[item.GetKind()]
+	if len(references) == 0 {
+		return nil
+	}
+	return nodes.EditUnshared(function.NodeOf(item), func(root *yaml.Node) (bool, error) {
+		edit := referenceEdit{renamed: r, newName: newName, referrer: identity.Of(root)}
+		for _, reference := range references {
+			edit.NameReference = reference
+			filter := fieldspec.Filter{FieldSpec: reference.Field, SetValue: func(value *yaml.RNode) error {
+				edit.value(value.YNode())
+				return nil
+			}}
+			if _, err := filter.Filter(yaml.NewRNode(root)); err != nil {
+				return edit.changed, err
+			}
+		}
+		return edit.changed, nil
+	})
+}
+
+// referenceEdit changes one reference in one resource.
+type referenceEdit struct {
+	fieldspecs.NameReference
+	renamed  renamedItems
+	newName  func(string) string
+	referrer resid.ResId
+	changed  bool
+}
+
+// value changes what is in the field of a reference: a name, a mapping that has one, a rule, or a list of those.
+func (e *referenceEdit) value(value *yaml.Node) {
+	switch {
+	case value.Kind == yaml.SequenceNode:
+		for _, element := range value.Content {
+			e.value(element)
+		}
+	case value.Kind == yaml.MappingNode && e.RuleFor != "":
+		if names := yamlnode.Field(value, "resourceNames"); names != nil && grants(value, e.RuleFor) {
+			rest := *e
+			rest.RuleFor = ""
+			rest.value(names)
+			e.changed = rest.changed
+		}
+	case value.Kind == yaml.MappingNode:
+		kind := yamlnode.Field(value, "kind")
+		if name := yamlnode.Field(value, "name"); name != nil && (kind == nil || kind.Value == e.Target.Kind) {
+			e.name(name, yamlnode.Field(value, "namespace"))
+		}
+	default:
+		e.name(value, nil)
+	}
+}
+
+// name changes a name if it is that of a resource that is meant.
+func (e *referenceEdit) name(name, namespace *yaml.Node) {
+	means := func(id resid.ResId) bool {
+		return id.IsSelected(&e.Target) && e.sees(id) &&
+			(yamlnode.IsNull(namespace) || namespace.Value == "" || namespace.Value == id.EffectiveNamespace())
+	}
+	if name.Kind == yaml.ScalarNode && slices.ContainsFunc(e.renamed[name.Value], means) {
+		nodes.SetText(name, e.newName(name.Value))
+		e.changed = true
+	}
+}
+
+// sees tells whether a resource can be the one that the referrer refers to: one in its namespace, unless one of the two is
+// in none. A role can be given to service accounts from anywhere.
+func (e *referenceEdit) sees(id resid.ResId) bool {
+	return e.referrer.IsClusterScoped() || id.IsClusterScoped() || e.referrer.IsNsEquals(id) ||
+		id.Kind == "ServiceAccount" && e.referrer.Kind == "RoleBinding"
+}
+
+// grants tells whether a rule of a Role is about a kind of resources.
+func grants(rule *yaml.Node, resources string) bool {
+	granted := yamlnode.Field(rule, "resources")
+	return granted != nil && slices.ContainsFunc(granted.Content, func(granted *yaml.Node) bool {
+		name, _, _ := strings.Cut(granted.Value, "/") // a part of the resource, such as its status
+		return name == resources || name == "*"
+	})
+}

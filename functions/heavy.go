@@ -1,0 +1,18 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !light
+
+package functions
+
+import (
+	"github.com/krmfn/krmfn/functions/kubeconform"
+	"github.com/krmfn/krmfn/functions/validatecel"
+	"github.com/krmfn/krmfn/services/evaluation/function"
+)
+
+// heavy are the functions whose libraries take long to start.
+var heavy = []function.Function{
+	kubeconform.Function,
+	validatecel.Function,
+}

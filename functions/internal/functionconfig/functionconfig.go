@@ -1,0 +1,46 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package functionconfig reads functionConfigs.
+package functionconfig
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
+)
+
+// Data returns the data of a ConfigMap. Numbers and booleans, which should be quoted there, are taken as their text.
+func Data(config *fn.KubeObject) (map[string]string, error) {
+	data := yamlnode.Field(function.NodeOf(config), "data")
+	if yamlnode.IsNull(data) {
+		return nil, nil
+	}
+	if data.Kind != yaml.MappingNode {
+		return nil, errors.New("data of the functionConfig is not a map")
+	}
+	texts := make(map[string]string, len(data.Content)/2)
+	for i := 0; i+1 < len(data.Content); i += 2 {
+		key, value := data.Content[i].Value, yamlnode.Resolve(data.Content[i+1])
+		if !yamlnode.IsNull(value) && value.Kind != yaml.ScalarNode {
+			return nil, fmt.Errorf("data.%s of the functionConfig is not a string", key)
+		}
+		texts[key] = yamlnode.Text(value)
+	}
+	return texts, nil
+}
+
+// Keys returns the keys of a ConfigMap's data in the order in which they are written.
+func Keys(config *fn.KubeObject) []string {
+	var keys []string
+	data := yamlnode.Field(function.NodeOf(config), "data")
+	for i := 0; data != nil && i+1 < len(data.Content); i += 2 {
+		keys = append(keys, data.Content[i].Value)
+	}
+	return keys
+}

@@ -1,0 +1,208 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package functiontest evaluates functions in their tests.
+package functiontest
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
+)
+
+// Head is how every ResourceList begins that is printed.
+const Head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"
+
+// Pass is a function that does nothing.
+var Pass = function.Function{
+	Name:    "pass",
+	Process: func(context.Context, *fn.ResourceList) (bool, error) { return true, nil },
+}
+
+// Case is one call of a function and what comes of it.
+type Case struct {
+	Name   string
+	Config string // functionConfig; none if empty
+	Items  string // a YAML list; none if empty
+	Want   string // the output from items on, without the functionConfig
+	Err    string
+}
+
+// Failed is the error of a function that says in its results what is wrong.
+const Failed = "error: function failure"
+
+// EvaluateAll evaluates a function for every case.
+func EvaluateAll(t *testing.T, f function.Function, cases []Case) {
+	t.Helper()
+	for _, test := range cases {
+		t.Run(test.Name, func(t *testing.T) {
+			t.Parallel()
+			out, err := Evaluate(t, f, List(test.Items, test.Config))
+			if diff := cmp.Diff(strings.TrimPrefix(test.Want, "\n"), out); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.Err, ErrorText(err)); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// List writes a ResourceList.
+func List(items, config string) string {
+	text := Head
+	if items != "" {
+		text += "items:\n" + strings.TrimPrefix(items, "\n")
+	}
+	if config != "" {
+		text += "functionConfig:\n" + Indent(config)
+	}
+	return text
+}
+
+// Indent indents YAML by one level.
+func Indent(text string) string {
+	return "  " + strings.ReplaceAll(strings.Trim(text, "\n"), "\n", "\n  ") + "\n"
+}
+
+// Evaluate evaluates a function. It returns the output from items on, without the functionConfig.
+func Evaluate(t *testing.T, f function.Function, input string) (string, error) {
+	t.Helper()
+	out, err := function.Run(t.Context(), f, []byte(input))
+	if out == nil {
+		return "", err
+	}
+	rl, parseErr := fn.ParseResourceList(out)
+	if parseErr != nil {
+		t.Fatalf("the output is no ResourceList: %v\n%s", parseErr, out)
+	}
+	rl.FunctionConfig = nil
+	text, printErr := rl.ToYAML()
+	if printErr != nil {
+		t.Fatal(printErr)
+	}
+	return strings.TrimPrefix(string(text), Head), err
+}
+
+// ErrorText returns an error's text, "" for none.
+func ErrorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// EvaluateTwice holds a function to leaving its own output as it is, in every case in which it succeeds.
+func EvaluateTwice(t *testing.T, f function.Function, cases []Case) {
+	t.Helper()
+	for _, test := range cases {
+		if test.Err != "" {
+			continue
+		}
+		t.Run(test.Name+", twice", func(t *testing.T) {
+			t.Parallel()
+			first := evaluatedItems(t, f, strings.TrimPrefix(test.Items, "\n"), test.Config)
+			second := evaluatedItems(t, f, first, test.Config)
+			if diff := cmp.Diff(first, second); diff != "" {
+				t.Errorf("items of the second run (-first +second):\n%s", diff)
+			}
+		})
+	}
+}
+
+// evaluatedItems returns the items that a function makes of a YAML list of them, as such a list.
+func evaluatedItems(t *testing.T, f function.Function, items, config string) string {
+	t.Helper()
+	out, err := Evaluate(t, f, List(items, config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rl, err := fn.ParseResourceList([]byte(Head + out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rl.Results = nil
+	text, err := rl.ToYAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(string(text), Head), "items:\n")
+}
+
+// Package is a package of which every resource is as Kubernetes has it.
+const Package = `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  creationTimestamp: null
+  annotations:
+    internal.config.kubernetes.io/path: web/deployment.yaml
+    internal.config.kubernetes.io/index: '0'
+spec:
+  replicas: null
+  selector: {matchLabels: {app: web}}
+  strategy: {rollingUpdate: {maxSurge: 25%, maxUnavailable: 1}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      nodeSelector: null
+      containers:
+      - name: web
+        image: nginx:1.29
+        args: null
+        ports: [{containerPort: 80}]
+        readinessProbe: {httpGet: {port: http}}
+        resources:
+          requests: {cpu: 0.5, memory: 64Mi}
+          limits: {cpu: 1, memory: 1e9}
+status: {}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec:
+  selector: {app: web}
+  ports:
+  - {port: 80, targetPort: 8080}
+  - {port: 81, targetPort: http}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: frogs.example.com}
+spec:
+  group: example.com
+  names: {kind: Frog, plural: frogs}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, additionalProperties: {type: string}, x-kubernetes-preserve-unknown-fields: true}
+          list: {type: array, items: {anyOf: [{type: integer}, {type: string}], x-kubernetes-int-or-string: true}}
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.example.com}
+spec: {group: example.com, version: v1, groupPriorityMinimum: 100, versionPriority: 10}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template: {spec: {containers: [{name: db}]}}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {resources: {requests: {storage: 1Gi}}}
+`

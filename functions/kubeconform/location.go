@@ -1,0 +1,90 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeconform
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/yannh/kubeconform/pkg/loader"
+	"github.com/yannh/kubeconform/pkg/registry"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+)
+
+// schemaLocation is the schemas at a path or URL template, in the syntax of github.com/yannh/kubeconform.
+type schemaLocation struct {
+	registry registry.Registry
+	loader   jsonschema.URLLoader // of what a schema refers to
+}
+
+// anyRelease stands for the Kubernetes release in location templates that have it.
+const anyRelease = "master"
+
+// newSchemaLocation checks the template. The error names it.
+func newSchemaLocation(template string, strict bool) (*schemaLocation, error) {
+	schemas, err := registry.New(template, "", strict, false, false)
+	if err != nil {
+		return nil, fmt.Errorf("schema location %q: %w", template, err)
+	}
+	web, err := loader.NewHTTPURLLoader(false, nil)
+	if err != nil {
+		return nil, fmt.Errorf("schema location %q: %w", template, err)
+	}
+	return &schemaLocation{
+		registry: schemas,
+		loader:   jsonschema.SchemeURLLoader{"file": jsonschema.FileLoader{}, "http": web, "https": web},
+	}, nil
+}
+
+// Schema reads and compiles the schema of a kind. What is not there, or is there but is no JSON document, as the page
+// that a web server has for what it does not find, is no schema and no error.
+func (l *schemaLocation) Schema(apiVersion, kind string) (*jsonschema.Schema, error) {
+	path, document, err := l.registry.DownloadSchema(kind, apiVersion, anyRelease)
+	var missing *loader.NotFoundError
+	var noJSON *loader.NonJSONResponseError
+	if errors.As(err, &missing) || errors.As(err, &noJSON) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read schema of %s %s: %w", apiVersion, kind, err)
+	}
+	if document == nil { // the document "null", which the compiler panics at
+		return nil, nil
+	}
+
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft4)
+	compiler.UseLoader(l.loader)
+	compiler.RegisterFormat(&jsonschema.Format{Name: "duration", Validate: validateDuration})
+	if err := compiler.AddResource(path, document); err != nil {
+		return nil, fmt.Errorf("read schema %s: %w", path, err)
+	}
+	schema, err := compiler.Compile(path)
+	if err != nil {
+		return nil, fmt.Errorf("compile schema %s: %w", path, err)
+	}
+	return schema, nil
+}
+
+// isoDuration is the form of ISO 8601 durations, apart from that something must follow P and T.
+const isoDuration = `^P(\d+W|(\d+Y)?(\d+M)?(\d+D)?(T(\d+H)?(\d+M)?(\d+S)?)?)$`
+
+// validateDuration accepts the durations of Kubernetes (1h30m), which custom resources have, besides those of JSON
+// schema (PT1H30M).
+func validateDuration(value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return nil
+	}
+	if _, err := strfmt.ParseDuration(text); err == nil {
+		return nil
+	}
+	iso, err := regexp.MatchString(isoDuration, text)
+	if last := text[max(len(text)-1, 0):]; err != nil || !iso || last == "P" || last == "T" {
+		return errors.New("want a form such as 1h30m or PT1H30M")
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package listsetters
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/functions/internal/fields"
+	"github.com/krmfn/krmfn/functions/internal/nodes"
+	"github.com/krmfn/krmfn/functions/internal/setters"
+	"github.com/krmfn/krmfn/services/evaluation/function"
+)
+
+// Function is list-setters.
+var Function = function.Function{
+	Name:    "list-setters",
+	Version: "v0.1.0",
+	Tags:    []string{"v0.1.0", "v0.1"},
+	Summary: "lists the setters of a package, their values and how many fields have them",
+	Config:  "none",
+	Process: listSetters,
+}
+
+// foundSetter is a setter of a package.
+type foundSetter struct {
+	value string
+	kind  string // the type of its fields, such as "int"; "array" for lists
+	count int    // its fields
+}
+
+// foundSetters are the setters of a package by their names.
+type foundSetters map[string]foundSetter
+
+// listSetters lists the setters of the Kptfile and of the fields that have a setter's comment. It changes nothing.
+func listSetters(ctx context.Context, rl *fn.ResourceList) (bool, error) {
+	found := foundSetters{}
+	if err := found.addDeclared(rl.Items); err != nil {
+		rl.Results.Errorf("failed to list setters: %s", err)
+		return false, nil
+	}
+	for _, item := range rl.Items {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		err := nodes.EditUnshared(function.NodeOf(item), func(root *yaml.Node) (bool, error) {
+			return false, fields.Visitor{List: found.addList, Scalar: found.addScalar}.Visit(root)
+		})
+		if err != nil {
+			rl.Results.Errorf("failed to list setters: %s", err)
+			return false, nil
+		}
+	}
+	if len(found) == 0 {
+		rl.Results.Warningf("no setters found")
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		setter := found[name]
+		rl.Results.Infof("Name: %s, Value: %s, Type: %s, Count: %d", name, setter.value, setter.kind, setter.count)
+	}
+	return true, nil
+}
+
+// addList notes the setter of a list.
+func (s foundSetters) addList(key, list *yaml.Node, _ string) error {
+	name := setters.OfList(setters.Pattern(setters.ListComment(key, list)))
+	texts, ok := setters.SortedTexts(list)
+	if name != "" && ok {
+		s.add(name, listValue(texts), "array")
+	}
+	return nil
+}
+
+// addScalar notes the setters that a scalar is made of.
+func (s foundSetters) addScalar(scalar *yaml.Node, _ string) error {
+	pattern := setters.Pattern(scalar.LineComment)
+	if pattern == "" {
+		return nil
+	}
+	for name, value := range setters.Values(pattern, scalar.Value) {
+		s.add(name, value, strings.TrimPrefix(scalar.ShortTag(), "!!"))
+	}
+	return nil
+}
+
+// add notes a field of a setter. The value that is known first stays; "str" gives way to what the field is.
+func (s foundSetters) add(name, value, kind string) {
+	setter, ok := s[name]
+	if !ok {
+		setter = foundSetter{value: value, kind: kind}
+	}
+	if setter.kind == "str" {
+		setter.kind = kind
+	}
+	setter.count++
+	s[name] = setter
+}
+
+func listValue(texts []string) string { return "[" + strings.Join(texts, ", ") + "]" }

@@ -1,0 +1,49 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package removelocalconfigresources
+
+import (
+	"context"
+	"strings"
+
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+
+	"github.com/krmfn/krmfn/functions/internal/nodes"
+	"github.com/krmfn/krmfn/functions/internal/origin"
+	"github.com/krmfn/krmfn/services/evaluation/function"
+)
+
+// Function is remove-local-config-resources.
+var Function = function.Function{
+	Name:    "remove-local-config-resources",
+	Version: "v0.1.0",
+	Tags:    []string{"v0.1.0", "v0.1"},
+	Summary: "removes resources that are local configuration",
+	Config:  "none",
+	Process: removeLocalConfig,
+}
+
+// removeLocalConfig removes the resources whose annotation says "true", and those that are empty. Other values of the
+// annotation, which make a resource local configuration elsewhere, do not remove it.
+func removeLocalConfig(_ context.Context, rl *fn.ResourceList) (bool, error) {
+	var kept fn.KubeObjects
+	var removed fn.Results
+	for _, item := range rl.Items {
+		switch root := function.NodeOf(item); {
+		case len(root.Content) == 0:
+		case strings.EqualFold(nodes.Annotation(root, "config.kubernetes.io/local-config"), "true"):
+			removed = append(removed, origin.Named("Resource name: [%s]", item))
+		default:
+			kept = append(kept, item)
+		}
+	}
+	rl.Items = kept
+	if len(removed) == 0 {
+		rl.Results.Warningf("Found no resources to prune with the local config annotation")
+		return true, nil
+	}
+	rl.Results.Infof("Number of resources pruned: %d", len(removed))
+	rl.LogResult(removed)
+	return true, nil
+}

@@ -1,0 +1,160 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package searchreplace
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/functions/internal/fields"
+	"github.com/krmfn/krmfn/functions/internal/nodes"
+	"github.com/krmfn/krmfn/functions/internal/origin"
+	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
+)
+
+// Function is search-replace.
+var Function = function.Function{
+	Name:    "search-replace",
+	Version: "v0.2.0",
+	Tags:    []string{"v0.2.0", "v0.2"},
+	Summary: "finds fields by their value and place, and replaces their values or comments",
+	Config: "ConfigMap, data.by-value, by-value-regex (RE2), by-path (as spec.**.list[*].name) and by-file-path (a glob): the " +
+		"fields; put-value and put-comment: what becomes of them, ${1} being what a group of by-value-regex found. " +
+		"A by-path without wildcards and put-value alone set the field in every resource",
+	Process: searchReplace,
+}
+
+// searchReplace finds fields in all resources, local configuration too, and has one result for each.
+func searchReplace(ctx context.Context, rl *fn.ResourceList) (bool, error) {
+	s, err := searchOf(rl.FunctionConfig)
+	if err != nil {
+		return searchFailed(rl, err)
+	}
+	var found fn.Results
+	for _, item := range rl.Items {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		file := origin.File(item).Path
+		if s.files != nil && !s.files.matches(file) {
+			continue
+		}
+		results, err := s.do(function.NodeOf(item))
+		if err != nil {
+			return searchFailed(rl, err)
+		}
+		for _, result := range results {
+			result.File = origin.Path(item)
+		}
+		found = append(found, results...)
+	}
+	if len(found) == 0 {
+		found = fn.Results{{Message: "no matches"}}
+	}
+	rl.LogResult(found)
+	return true, nil
+}
+
+func searchFailed(rl *fn.ResourceList, err error) (bool, error) {
+	rl.Results.Errorf("failed to perform search-replace operation: %q", err.Error())
+	return false, nil
+}
+
+// do searches one resource.
+func (s search) do(root *yaml.Node) (found fn.Results, err error) {
+	note := func(path, value string) {
+		message := "Matched field value %q"
+		if s.replaces() {
+			message = "Mutated field value to %q"
+		}
+		found = append(found, &fn.Result{Message: fmt.Sprintf(message, value), Field: &fn.Field{Path: path}})
+	}
+	err = nodes.EditUnshared(root, func(root *yaml.Node) (bool, error) {
+		if s.absolute != nil {
+			note(s.path, s.put)
+			return true, s.putAbsolute(root)
+		}
+		visitor := fields.Visitor{
+			Scalar: func(scalar *yaml.Node, path string) error { return s.scalar(scalar, path, note) },
+		}
+		if s.comment != "" && s.pattern != nil && !s.byValue() {
+			visitor.List = func(key, list *yaml.Node, path string) error { return s.list(key, list, path, note) }
+		}
+		err := visitor.Visit(root)
+		changed := s.replaces() && len(found) > 0
+		if changed {
+			fields.BlockAround(root)
+		}
+		return changed, err
+	})
+	return found, err
+}
+
+// scalar replaces the text and the comment of a scalar that is searched for. Both are made of the old text.
+func (s search) scalar(scalar *yaml.Node, path string, note func(path, value string)) error {
+	old := scalar.Value
+	if !s.matchesScalar(old, path) {
+		return nil
+	}
+	if s.comment != "" {
+		comment, err := s.fill(s.comment, old)
+		if err != nil {
+			return err
+		}
+		scalar.LineComment = comment
+	}
+	if s.put != "" {
+		text, err := s.fill(s.put, old)
+		if err != nil {
+			return err
+		}
+		putText(scalar, text)
+	}
+	text, err := yaml.NewRNode(scalar).String()
+	if err != nil {
+		return err
+	}
+	note(path, strings.TrimSpace(text))
+	return nil
+}
+
+// list puts a comment on a list that is searched for.
+func (s search) list(key, list *yaml.Node, path string, note func(path, value string)) error {
+	if !s.matchesField(path) {
+		return nil
+	}
+	fields.BlockList(key, list, s.comment)
+	shown := yamlnode.Copy(list)
+	shown.Style, shown.LineComment = yaml.FlowStyle, ""
+	text, err := yaml.NewRNode(shown).String()
+	if err != nil {
+		return err
+	}
+	note(path+" # "+s.comment, strings.TrimSpace(text))
+	return nil
+}
+
+// putAbsolute puts the value into one field, making it and what it is in where there is none.
+func (s search) putAbsolute(root *yaml.Node) error {
+	last := len(s.absolute) - 1
+	mapping, err := nodes.Mapping(root, s.absolute[:last]...)
+	if err != nil {
+		return err
+	}
+	value := yamlnode.Field(mapping, s.absolute[last])
+	switch {
+	case value == nil:
+		value = &yaml.Node{Kind: yaml.ScalarNode}
+		mapping.Content = append(mapping.Content, nodes.String(s.absolute[last]), value)
+	case value.Kind != yaml.ScalarNode:
+		*value = yaml.Node{Kind: yaml.ScalarNode, LineComment: value.LineComment}
+	}
+	putText(value, s.put)
+	return nil
+}

@@ -1,0 +1,127 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package setannotations
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"sigs.k8s.io/kustomize/api/filters/fieldspec"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/functions/internal/identity"
+	"github.com/krmfn/krmfn/functions/internal/nodes"
+	"github.com/krmfn/krmfn/functions/internal/origin"
+	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/render/parallel"
+)
+
+// Function is set-annotations.
+var Function = function.Function{
+	Name:    "set-annotations",
+	Version: "v0.1.4",
+	Tags:    []string{"v0.1.4", "v0.1"},
+	Summary: "sets annotations on resources and their pod templates",
+	Config: "v1 ConfigMap, data: the annotations\n" +
+		"fn.kpt.dev/v1alpha1 SetAnnotations, annotations: the annotations; additionalAnnotationFields: more fields to set " +
+		"them in, each with path, and as needed group, version, kind and create",
+	Process:  setAnnotations,
+	Unshared: true,
+}
+
+// annotationFields are the fields that are annotated after the user's own. They are made where they are missing.
+var annotationFields = []types.FieldSpec{
+	annotationField("", "", "", "metadata/annotations"),
+	annotationField("", "v1", "ReplicationController", "spec/template/metadata/annotations"),
+	annotationField("", "", "Deployment", "spec/template/metadata/annotations"),
+	annotationField("", "", "ReplicaSet", "spec/template/metadata/annotations"),
+	annotationField("", "", "DaemonSet", "spec/template/metadata/annotations"),
+	annotationField("", "", "StatefulSet", "spec/template/metadata/annotations"),
+	annotationField("batch", "", "Job", "spec/template/metadata/annotations"),
+	annotationField("batch", "", "CronJob", "spec/jobTemplate/metadata/annotations"),
+	annotationField("batch", "", "CronJob", "spec/jobTemplate/spec/template/metadata/annotations"),
+}
+
+func annotationField(group, version, kind, path string) types.FieldSpec {
+	return types.FieldSpec{
+		Gvk:  resid.Gvk{Group: group, Version: version, Kind: kind},
+		Path: path, CreateIfNotPresent: true,
+	}
+}
+
+// setAnnotations sets annotations on every resource, local configuration too. There is one result for each file, position
+// in it and field, whether anything changed or not.
+func setAnnotations(ctx context.Context, rl *fn.ResourceList) (bool, error) {
+	config, err := annotationConfigOf(rl.FunctionConfig)
+	if err != nil {
+		rl.Results.Errorf("failed to configure function: %s", err)
+		return false, nil
+	}
+	if err := identity.Check(rl.Items); err != nil {
+		rl.Results.Errorf("failed to run function: %s", err)
+		return false, nil
+	}
+	found := make([][]annotatedField, len(rl.Items))
+	err = parallel.Each(len(rl.Items), func(i int) (err error) {
+		if found[i], err = config.annotate(rl.Items[i]); err != nil {
+			return err
+		}
+		return ctx.Err()
+	})
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case err != nil:
+		rl.Results.Errorf("failed to run function: failed to run transformer: %s", err)
+		return false, nil
+	}
+	rl.LogResult(annotationResults(slices.Concat(found...), config.annotations))
+	return true, nil
+}
+
+// annotate sets the annotations in all fields of a resource that are for them, and returns those.
+func (config *annotationConfig) annotate(item *fn.KubeObject) (found []annotatedField, err error) {
+	file := origin.File(item)
+	// The filter follows aliases, and one that stands for itself would have no end.
+	err = nodes.EditUnshared(function.NodeOf(item), func(root *yaml.Node) (changed bool, err error) {
+		gvk := resid.GvkFromNode(yaml.NewRNode(root))
+		for _, field := range config.fields {
+			if !gvk.IsSelected(&field.Gvk) {
+				continue
+			}
+			at, err := config.annotateField(root, field)
+			if err != nil {
+				return false, err
+			}
+			if at {
+				found = append(found, annotatedField{file, strings.ReplaceAll(field.Path, "/", ".")})
+			}
+		}
+		return len(found) > 0, nil
+	})
+	return found, err
+}
+
+// annotateField sets the annotations in one field, and tells whether the resource has it, or has been given it.
+func (config *annotationConfig) annotateField(root *yaml.Node, field types.FieldSpec) (found bool, err error) {
+	set := func(annotations *yaml.RNode) error {
+		if err := yaml.ErrorIfInvalid(annotations, yaml.MappingNode); err != nil {
+			return err
+		}
+		found = true
+		for _, e := range config.entries {
+			if err := e.Set(root, annotations.YNode()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	filter := fieldspec.Filter{FieldSpec: field, CreateKind: yaml.MappingNode, CreateTag: yaml.NodeTagMap, SetValue: set}
+	_, err = filter.Filter(yaml.NewRNode(root))
+	return found, err
+}

@@ -1,0 +1,161 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package starlark
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"go.starlark.net/starlark"
+
+	"github.com/krmfn/krmfn/functions/internal/functiontest"
+)
+
+// testLimits are small, so that a script reaches them soon, and the time is not what ends it.
+func testLimits() scriptLimits {
+	limits := defaultScriptLimits(true)
+	limits.steps = 2_000_000
+	limits.memory = 512 << 20 // more than all tests together take
+	limits.length = 1000
+	limits.output = 1 << 20
+	return limits
+}
+
+func runScript(ctx context.Context, source string, limits scriptLimits) error {
+	items := starlark.NewList([]starlark.Value{starlark.NewDict(1)})
+	list := starlark.NewDict(1)
+	if err := list.SetKey(starlark.String("items"), items); err != nil {
+		return err
+	}
+	_, err := script{name: "s", source: source, list: list, output: newScriptOutput(io.Discard), limits: limits}.run(ctx)
+	return err
+}
+
+func TestScriptLimits(t *testing.T) {
+	t.Parallel()
+	const (
+		steps  = "the script takes more than 2000000 steps, the most it may"
+		repeat = "the repetition takes more than 512 MiB of memory, the most a script may"
+		items  = "ctx.resource_list['items'][0]['x'] = x"
+	)
+	for name, test := range map[string]struct{ source, want string }{
+		"nothing special":         {"x = [i for i in range(1000)] * 10\n" + items, ""},
+		"a loop without end":      {"while True:\n  pass", steps},
+		"a loop in a call":        {"def f(x):\n  while True:\n    pass\nsorted([2, 1], key=f)", steps},
+		"a string, repeated":      {"x = 'a' * 1000000000", repeat},
+		"a list, repeated":        {"x = 1000000000 * [0]", repeat},
+		"a tuple, repeated":       {"x = (0,)\nx *= 1000000000", repeat},
+		"bytes, repeated":         {"x = b'a' * 1000000000", repeat},
+		"a repetition too far":    {"x = 'a' * (1 << 100)", "repeat count 1267650600228229401496703205376 too large"},
+		"a big number":            {"x = 3\nwhile True:\n  x *= x", "the product of two numbers has more than 1048576 bits, the most it may"},
+		"a long range":            {"list(range(1001))", "range: 1001 elements, at most 1000 are allowed"},
+		"items that share a part": {"x = ['a' * 100]\nfor i in range(60):\n  x = [x, x]\n" + items, "the items that the script leaves have more than 1 MiB, the most they may"},
+		"a big string, shared":    {"x = ['a' * 100000] * 100\n" + items, "the items that the script leaves have more than 1 MiB, the most they may"},
+		"a list in itself":        {"x = []\nx.append(x)\n" + items, "the items that the script leaves are nested more than 10000 deep, or contain themselves"},
+		"a dict in itself":        {"x = {}\nx['x'] = x\n" + items, "the items that the script leaves are nested more than 10000 deep, or contain themselves"},
+		"a deep source":           {"x = " + strings.Repeat("(", 100_000), "s:1:82: excessive nesting"},
+		"a long source":           {strings.Repeat("#", 300_000), "the script has 300000 bytes, at most 262144 are taken"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(test.want, functiontest.ErrorText(runScript(t.Context(), test.source, testLimits()))); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestScriptMemory is alone: what other tests take meanwhile would count, and hide what the script takes.
+func TestScriptMemory(t *testing.T) { //nolint:paralleltest // see above
+	limits := defaultScriptLimits(true)
+	limits.memory, limits.grace = 32<<20, time.Minute
+	for name, source := range map[string]string{ //nolint:paralleltest // see above
+		"a list that grows":       "x = []\nwhile True:\n  x.append('a' * 1000)",
+		"a string that doubles":   "x = 'a'\nwhile True:\n  x += x",
+		"a list that doubles":     "x = [0]\nwhile True:\n  x = x + x",
+		"one call that takes all": "x = ['a' * 1000000] * 200\n','.join(x)\nwhile True:\n  pass",
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := runScript(t.Context(), source, limits)
+			if want := "the script takes more than 32 MiB of memory, the most it may"; functiontest.ErrorText(err) != want {
+				t.Errorf("error = %v, want %s", err, want)
+			}
+		})
+	}
+}
+
+func TestScriptTime(t *testing.T) {
+	t.Parallel()
+	limits := defaultScriptLimits(true)
+	limits.time = 10 * time.Millisecond
+	err := runScript(t.Context(), "while True:\n  pass", limits)
+	if want := "the script runs for more than 10ms, the most it may"; functiontest.ErrorText(err) != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := runScript(ctx, "while True:\n  pass", defaultScriptLimits(true)); !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want that of the context", err)
+	}
+}
+
+func TestScriptRecursion(t *testing.T) {
+	t.Parallel()
+	err := runScript(t.Context(), "def f():\n  f()\nf()", defaultScriptLimits(true))
+	if want := "Starlark stack overflow"; functiontest.ErrorText(err) != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+}
+
+// TestScriptIsLeftBehind runs a script that no step ends for a while: a tuple of 2^23 elements is hashed.
+func TestScriptIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	limits := defaultScriptLimits(true)
+	limits.time, limits.grace = time.Millisecond, time.Millisecond
+	err := runScript(t.Context(), "x = (1,)\nfor i in range(23):\n  x = (x, x)\n{x: 1}", limits)
+	want := "the script runs for more than 1ms, the most it may; it did not stop within 1ms and was left behind"
+	if functiontest.ErrorText(err) != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+}
+
+func TestScriptPanics(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if value := recover(); value != "oops" {
+			t.Errorf("recovered %v", value)
+		}
+	}()
+	limits := testLimits()
+	_ = limits.watch(t.Context(), &starlark.Thread{}, newHeapGrowth(limits.memory), func() error { panic("oops") })
+	t.Error("it did not panic")
+}
+
+// A package's author does not reach what this process can reach.
+func TestScriptsHaveNoNetwork(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Method }))
+	defer server.Close()
+	for _, script := range []string{
+		"load('http.star', 'http')\nhttp.get(" + strconv.Quote(server.URL) + ")",
+		"load('http.star', 'http')\nhttp.post(url=" + strconv.Quote(server.URL) + ")",
+		"load('xlsx.star', 'xlsx')\nxlsx.get_url(" + strconv.Quote(server.URL) + ")",
+	} {
+		got := withScript(t, script, func(rl *fn.ResourceList) (bool, error) { return runStarlark(t.Context(), rl) })
+		if !strings.Contains(got, "functions have no network") || len(asked) > 0 {
+			t.Errorf("%s:\n%s", script, got)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validatecel
+
+import (
+	"context"
+	"strings"
+
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/krmfn/krmfn/functions/internal/nodes"
+	"github.com/krmfn/krmfn/functions/internal/validator"
+)
+
+// celCheck evaluates rules over resources and collects what it finds.
+type celCheck struct {
+	rules   celRules
+	results fn.Results
+}
+
+// celResource is a resource as its expressions see it.
+type celResource struct {
+	validator.Subject
+	content map[string]any
+}
+
+// items validates all items of a list.
+func (c *celCheck) items(ctx context.Context, items fn.KubeObjects) error {
+	all := make([]celResource, 0, len(items))
+	contents := make([]any, 0, len(items))
+	for _, item := range items {
+		resource := celResource{Subject: validator.SubjectOf(item)}
+		var err error
+		if resource.content, err = celContent(item); err != nil {
+			c.report(resource, fn.Error, "", "the resource cannot be read: "+nodes.OneLine(err))
+			continue
+		}
+		all = append(all, resource)
+		contents = append(contents, resource.content)
+	}
+	resources := types.DefaultTypeAdapter.NativeToValue(contents)
+	for _, resource := range all {
+		if err := c.resource(ctx, resource, resources); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// celContent reads a resource as the API server's clients do: by YAML 1.1, with whole numbers apart from others.
+func celContent(item *fn.KubeObject) (content map[string]any, err error) {
+	text, err := yaml.YAMLToJSON([]byte(item.String()))
+	if err == nil {
+		err = json.UnmarshalCaseSensitivePreserveInts(text, &content)
+	}
+	return content, err
+}
+
+// resource validates one resource. The error is that of the context.
+func (c *celCheck) resource(ctx context.Context, resource celResource, resources ref.Val) error {
+	input := map[string]any{"object": resource.content, "resources": resources}
+	for _, variable := range c.rules.variables {
+		input[variable.name] = func() ref.Val { // only when it is used, and then once
+			value, err := variable.eval(ctx, input)
+			if err != nil {
+				return types.WrapErr(err)
+			}
+			return value
+		}
+	}
+	matched := false // whether it is known that the matchConditions are met
+	for _, rule := range c.rules.rules {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !rule.Target.selects(resource.content) {
+			continue
+		}
+		if !matched {
+			if ok, err := c.matches(ctx, resource, input); !ok || err != nil {
+				return err
+			}
+			matched = true
+		}
+		if err := c.apply(ctx, rule, resource, input); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matches tells whether all matchConditions are met.
+func (c *celCheck) matches(ctx context.Context, resource celResource, input map[string]any) (bool, error) {
+	for _, condition := range c.rules.matches {
+		met, err := condition.test(ctx, input)
+		if err != nil {
+			return false, c.failed(ctx, resource, "", condition.place, err)
+		}
+		if !met {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// apply holds a resource to a rule.
+func (c *celCheck) apply(ctx context.Context, rule celRule, resource celResource, input map[string]any) error {
+	ok, err := rule.test.test(ctx, input)
+	switch {
+	case err != nil:
+		return c.failed(ctx, resource, rule.FieldPath, rule.place, err)
+	case !ok:
+		c.report(resource, rule.Severity, rule.FieldPath, rule.say(ctx, input))
+	}
+	return nil
+}
+
+// failed notes that an expression could not be evaluated, unless it was for the context.
+func (c *celCheck) failed(ctx context.Context, resource celResource, field, place string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	c.report(resource, fn.Error, field, place+": the expression cannot be evaluated: "+nodes.OneLine(err))
+	return nil
+}
+
+func (c *celCheck) report(resource celResource, severity fn.Severity, field, message string) {
+	c.results = append(c.results, resource.Result(severity, strings.TrimPrefix(field, "."), message))
+}

@@ -1,0 +1,129 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validatecel
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+
+	"github.com/krmfn/krmfn/functions/internal/nodes"
+)
+
+// celRules are a config of validate-cel, compiled.
+type celRules struct {
+	matches   []celProgram
+	variables []celProgram
+	rules     []celRule
+}
+
+type celRule struct {
+	celValidation
+	test    celProgram
+	message *celProgram // nil where there is no messageExpression
+}
+
+// celProgram is a compiled expression.
+type celProgram struct {
+	name    string // of what it is the value of
+	place   string // in the functionConfig
+	kind    *cel.Type
+	program cel.Program
+}
+
+// Kubernetes' own bounds: of what one expression costs to evaluate, and of the steps between looks at the context.
+const (
+	celCost          = 1_000_000
+	celInterruptRate = 100
+)
+
+var celIdentifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// compileCEL compiles all expressions. The errors, of all of those that do not compile, say where they are.
+func compileCEL(config celConfig) (celRules, []error) {
+	env, err := celEnv()
+	if err != nil {
+		return celRules{}, []error{fmt.Errorf("prepare CEL: %w", err)}
+	}
+	compiler := celCompiler{env: env}
+	var compiled celRules
+	for i, variable := range config.Variables {
+		place := celPlace("variables", i, variable.Name)
+		compiled.variables = append(compiled.variables, compiler.variable(place, variable))
+	}
+	for i, condition := range config.MatchConditions {
+		place := celPlace("matchConditions", i, condition.Name)
+		compiled.matches = append(compiled.matches, compiler.compile(place, condition.Expression, cel.BoolType))
+	}
+	for _, validation := range config.Validations {
+		rule := celRule{celValidation: validation}
+		rule.test = compiler.compile(rule.place, rule.Expression, cel.BoolType)
+		if rule.MessageExpression != "" {
+			message := compiler.compile(rule.place+" messageExpression", rule.MessageExpression, cel.StringType)
+			rule.message = &message
+		}
+		compiled.rules = append(compiled.rules, rule)
+	}
+	return compiled, compiler.errs
+}
+
+// celCompiler compiles one expression after the other and collects what is wrong with them.
+type celCompiler struct {
+	env  *cel.Env
+	errs []error
+}
+
+func (c *celCompiler) fail(place, format string, args ...any) {
+	c.errs = append(c.errs, fmt.Errorf("functionConfig: %s: %w", place, fmt.Errorf(format, args...)))
+}
+
+// variable compiles the expression of a variable, and lets those after it use it.
+func (c *celCompiler) variable(place string, variable celExpression) celProgram {
+	if !celIdentifier.MatchString(variable.Name) {
+		c.fail(place, "name is %q: want letters, digits and underscores", variable.Name)
+		return celProgram{}
+	}
+	program := c.compile(place, variable.Expression, nil)
+	program.name = "variables." + variable.Name
+	kind := program.kind
+	if kind == nil { // it did not compile, which is no fault of those that use it
+		kind = cel.DynType
+	}
+	env, err := c.env.Extend(cel.Variable(program.name, kind))
+	if err != nil {
+		c.fail(place, "%s", nodes.OneLine(err))
+		return celProgram{}
+	}
+	c.env = env
+	return program
+}
+
+// compile compiles an expression that is to be of a type; of any where none is given.
+func (c *celCompiler) compile(place, expression string, want *cel.Type) celProgram {
+	if strings.TrimSpace(expression) == "" {
+		c.fail(place, "expression must not be empty")
+		return celProgram{}
+	}
+	ast, issues := c.env.Compile(expression)
+	if issues.Err() != nil {
+		for _, issue := range issues.Errors() {
+			c.fail(place, "line %d, column %d: %s", issue.Location.Line(), issue.Location.Column()+1, issue.Message)
+		}
+		return celProgram{}
+	}
+	if got := ast.OutputType(); want != nil && !slices.ContainsFunc([]*cel.Type{want, cel.DynType}, got.IsExactType) {
+		c.fail(place, "the expression is of type %s: want %s", got, want)
+		return celProgram{}
+	}
+	program, err := c.env.Program(ast,
+		cel.CostLimit(celCost), cel.CostTracking(celCosts{}), cel.InterruptCheckFrequency(celInterruptRate))
+	if err != nil {
+		c.fail(place, "%s", nodes.OneLine(err))
+		return celProgram{}
+	}
+	return celProgram{place: place, kind: ast.OutputType(), program: program}
+}
