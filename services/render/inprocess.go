@@ -105,11 +105,6 @@ func (in *input) list() (*fn.ResourceList, error) {
 // errComplicated is no error of the package: it tells that a list is to be printed and parsed.
 var errComplicated = errors.New("complicated")
 
-// plain tells whether printing and parsing would leave all of the input as it is.
-func (in *input) plain() bool {
-	return !slices.ContainsFunc(in.selected, complicated) && (in.config == nil || !complicated(in.config))
-}
-
 // complicated tells whether a resource has what printing and parsing it among others changes, or what a copy would share.
 func complicated(r *yaml.RNode) bool {
 	n := r.YNode()

@@ -4,14 +4,11 @@
 package render
 
 import (
-	"bytes"
-	"slices"
-
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/parallel"
 	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
 // input is what a function gets.
@@ -49,58 +46,17 @@ func (in *input) encode() ([]byte, error) {
 			return nil, err
 		}
 	}
-	parts, err := in.parts()
-	if err != nil {
-		return nil, err
-	}
-	texts := make([]bytes.Buffer, len(parts))
-	err = parallel.Each(len(parts), func(i int) error {
-		encoder := yaml.NewEncoder(&texts[i])
-		if err := encoder.Encode(parts[i]); err != nil {
-			return err
-		}
-		return encoder.Close()
-	})
-	if err != nil {
-		return nil, err
-	}
-	var list bytes.Buffer
-	for i := range texts {
-		list.Write(texts[i].Bytes())
-	}
-	return list.Bytes(), nil
-}
-
-// partSize is how many items are printed by themselves. What an encoder holds on to grows with all that it has printed.
-const partSize = 50
-
-// parts returns nodes whose texts, one after the other, are the text of the list: its head with the first items, more
-// items, the functionConfig. It is one node where the text of an item could depend on the items around it.
-func (in *input) parts() ([]*yaml.Node, error) {
-	first, rest := in.selected, []*yaml.RNode(nil)
-	if len(in.selected) > partSize && in.plain() {
-		first, rest = in.selected[:partSize], in.selected[partSize:]
-	}
 	list := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
-		str("apiVersion", 0), str(kio.ResourceListAPIVersion, 0), str("kind", 0), str(kio.ResourceListKind, 0), str("items", 0), itemsNode(first),
+		str("apiVersion", 0), str(kio.ResourceListAPIVersion, 0), str("kind", 0), str(kio.ResourceListKind, 0), str("items", 0), itemsNode(in.selected),
 	}}
-	parts := []*yaml.Node{list}
-	for part := range slices.Chunk(rest, partSize) {
-		parts = append(parts, itemsNode(part))
+	if in.config != nil {
+		config, err := in.ownConfig()
+		if err != nil {
+			return nil, err
+		}
+		list.Content = append(list.Content, str("functionConfig", 0), config.YNode())
 	}
-	if in.config == nil {
-		return parts, nil
-	}
-	config, err := in.ownConfig()
-	if err != nil {
-		return nil, err
-	}
-	if len(rest) > 0 {
-		list = &yaml.Node{Kind: yaml.MappingNode}
-		parts = append(parts, list)
-	}
-	list.Content = append(list.Content, str("functionConfig", 0), config.YNode())
-	return parts, nil
+	return yamlprint.Print(list, yaml.CompactSequenceStyle)
 }
 
 func itemsNode(items []*yaml.RNode) *yaml.Node {

@@ -15,17 +15,20 @@ import (
 )
 
 // A list that is printed in parts is the same as one printed as a whole.
+// onePrints is about how many items one encoder prints.
+const onePrints = 50
+
 func TestPartsMakeTheList(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		in := &input{}
 		some := rapid.SliceOfN(rapid.Custom(item), 1, 5).Draw(t, "some")
-		for i := range rapid.IntRange(0, 3*partSize).Draw(t, "items") {
+		for i := range rapid.IntRange(0, 3*onePrints).Draw(t, "items") {
 			in.selected = append(in.selected, yaml.MustParse(some[i%len(some)]))
 		}
-		if len(in.selected) > partSize && rapid.Bool().Draw(t, "odd") {
+		if len(in.selected) > onePrints && rapid.Bool().Draw(t, "odd") {
 			// As items of a function's output have them.
-			odd := in.selected[rapid.IntRange(partSize-1, partSize).Draw(t, "border")].YNode()
+			odd := in.selected[rapid.IntRange(onePrints-1, onePrints).Draw(t, "border")].YNode()
 			switch comment := "# one\n# two"; rapid.IntRange(0, 2).Draw(t, "comment") {
 			case 0:
 				odd.HeadComment = comment

@@ -20,7 +20,7 @@ const handled = "already handled error"
 // writeStatus writes how the render went to the root Kptfile of the output, as kpt does. A Kptfile that functions have made
 // unreadable, or deleted, goes without.
 func (r *Result) writeStatus(root *node, out outcome) {
-	output, err := r.Tree.EditKptfile(r.Output, root.pkg, func(kf *yaml.RNode) (func([]byte) []byte, error) {
+	output, err := r.Tree.EditKptfile(r.Output, root.pkg, func(kf *yaml.RNode) error {
 		return kptfile.SetRendered(kf, condition(root, out.err), renderstatus.ForKptfile(out.functions))
 	})
 	if err == nil {

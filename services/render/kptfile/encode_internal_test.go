@@ -12,6 +12,8 @@ import (
 	fnresultv1 "github.com/kptdev/kpt/api/fnresult/v1"
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
 // A status is encoded in parts as it would be as a whole.
@@ -38,16 +40,16 @@ func TestEncodedStatus(t *testing.T) {
 		"all fields": {MutationSteps: []kptfilev1.PipelineStepResult{{Name: "n", Image: "i", ExecutionError: "e", Stderr: " a\nb\n", ExitCode: 3}}, ErrorSummary: "s: t"},
 		"few":        {ValidationSteps: []kptfilev1.PipelineStepResult{{ExecPath: "./v", Results: results(1), ErrorResults: results(3)}}},
 		"many": {
-			MutationSteps: []kptfilev1.PipelineStepResult{{Image: "a", Results: results(2*printedTogether + 1)}, {Image: "b"}, {Image: "c", ErrorResults: results(printedTogether)}},
+			MutationSteps: []kptfilev1.PipelineStepResult{{Image: "a", Results: results(101)}, {Image: "b"}, {Image: "c", ErrorResults: results(50)}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			head, lists, err := encodedStatus(status)
+			n, err := encodedStatus(status)
 			if err != nil {
 				t.Fatal(err)
 			}
-			text := string(lists.fill([]byte(inKptfile(t, head))))
+			text := inKptfile(t, n)
 			var read struct {
 				Status struct {
 					RenderStatus *kptfilev1.RenderStatus `yaml:"renderStatus"`
@@ -78,7 +80,7 @@ func inKptfile(t *testing.T, status *yaml.Node) string {
 		t.Fatal(err)
 	}
 	kf.Field("status").Value.YNode().Style = 0
-	text, err := printed(kf.YNode())
+	text, err := yamlprint.Print(kf.YNode(), yaml.WideSequenceStyle)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,36 +9,33 @@ import (
 
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // SetRendered writes the status of a render to a Kptfile: the condition takes the place of those of its type, behind the
 // others; renderStatus takes the place of the one before, and nil removes it. All else stays as it is, with its comments
-// and the order of its fields. What is printed of the Kptfile is complete when it has gone through finish, if there
-// is one.
-func SetRendered(kf *yaml.RNode, condition kptfilev1.Condition, renderStatus *kptfilev1.RenderStatus) (finish func(text []byte) []byte, err error) {
+// and the order of its fields.
+func SetRendered(kf *yaml.RNode, condition kptfilev1.Condition, renderStatus *kptfilev1.RenderStatus) error {
 	status, err := kf.Pipe(yaml.LookupCreate(yaml.MappingNode, "status"))
 	if err != nil {
-		return nil, fmt.Errorf("status of the Kptfile: %w", err)
+		return fmt.Errorf("status of the Kptfile: %w", err)
 	}
 	if err := setCondition(status, condition); err != nil {
-		return nil, err
+		return err
 	}
 	if renderStatus == nil {
-		return nil, status.PipeE(yaml.Clear("renderStatus"))
+		return status.PipeE(yaml.Clear("renderStatus"))
 	}
-	var steps *yaml.Node
-	if (kf.YNode().Style|status.YNode().Style)&yaml.FlowStyle != 0 {
-		// In flow style, lists have no lines of their own.
-		steps, err = encoded(renderStatus)
-	} else {
-		var l lists
-		steps, l, err = encodedStatus(renderStatus)
-		finish = l.fill
+	encode := encodedStatus
+	if (kf.YNode().Style|status.YNode().Style)&yaml.FlowStyle != 0 || yamlnode.Contains(kf.YNode(), yamlnode.IsAlias) {
+		encode = func(s *kptfilev1.RenderStatus) (*yaml.Node, error) { return encoded(s) }
 	}
+	steps, err := encode(renderStatus)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return finish, status.PipeE(yaml.SetField("renderStatus", yaml.NewRNode(steps)))
+	return status.PipeE(yaml.SetField("renderStatus", yaml.NewRNode(steps)))
 }
 
 func setCondition(status *yaml.RNode, condition kptfilev1.Condition) error {

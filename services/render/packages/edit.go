@@ -14,14 +14,11 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// KptfileEdit changes a Kptfile. finish is done to what is printed of it; nil for nothing.
-type KptfileEdit func(kf *yaml.RNode) (finish func(text []byte) []byte, err error)
-
 // EditKptfile returns an output with another content of a package's Kptfile, which is decoded strictly first. An output
 // that is empty gets the Kptfile as it was read, changed; one of which the Kptfile is no part stays as it is.
 //
 // Sequences in it are indented, whatever they were before, as kpt writes the Kptfile.
-func (t *Tree) EditKptfile(out Output, p *Package, edit KptfileEdit) (Output, error) {
+func (t *Tree) EditKptfile(out Output, p *Package, edit func(kf *yaml.RNode) error) (Output, error) {
 	file := path.Join(p.Dir, kptfile.FileName)
 	before, err := t.source.ReadFile(file)
 	if err != nil {
@@ -49,7 +46,7 @@ func (t *Tree) EditKptfile(out Output, p *Package, edit KptfileEdit) (Output, er
 	return out, nil
 }
 
-func editKptfile(p *Package, content []byte, edit KptfileEdit) ([]byte, error) {
+func editKptfile(p *Package, content []byte, edit func(kf *yaml.RNode) error) ([]byte, error) {
 	if _, err := kptfile.Parse(p.Location, content); err != nil {
 		return nil, err
 	}
@@ -62,13 +59,8 @@ func editKptfile(p *Package, content []byte, edit KptfileEdit) ([]byte, error) {
 			return nil, err
 		}
 	}
-	finish, err := edit(documents[0])
-	if err != nil {
+	if err := edit(documents[0]); err != nil {
 		return nil, err
 	}
-	text, err := encode(documents)
-	if err != nil || finish == nil {
-		return text, err
-	}
-	return finish(text), nil
+	return encode(documents)
 }

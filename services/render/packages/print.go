@@ -13,6 +13,7 @@ import (
 
 	"github.com/krmfn/krmfn/services/render/resource"
 	"github.com/krmfn/krmfn/services/render/yamlnode"
+	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
 // internalAnnotations are gone in what is written.
@@ -46,13 +47,12 @@ func WriteDocuments(w io.Writer, resources []*yaml.RNode) error {
 				return err
 			}
 		}
-		// An encoder holds on to all that it has printed, and asks for more and more memory: each document has its own.
-		encoder := yaml.NewEncoder(w)
-		encoder.CompactSeqIndent()
-		if resource.Annotation(resources[i], resource.SeqIndentAnnotation) == string(yaml.WideSequenceStyle) {
-			encoder.DefaultSeqIndent()
+		style := yaml.SequenceIndentStyle(resource.Annotation(resources[i], resource.SeqIndentAnnotation))
+		text, err := yamlprint.Print(document, style)
+		if err != nil {
+			return err
 		}
-		if err := encoder.Encode(document); err != nil {
+		if _, err := w.Write(text); err != nil {
 			return err
 		}
 	}

@@ -28,12 +28,32 @@ func Print(n *yaml.Node, style yaml.SequenceIndentStyle) ([]byte, error) {
 	return printer{style, perEncoder}.print(n)
 }
 
+// printed is the kind of a node whose value is the text of a sequence's items. Other encoders refuse it.
+const printed yaml.Kind = 1 << 7
+
+// Items returns a sequence of values that are printed already, with wide sequences, and so need not be read as nodes and
+// printed again. Only Print can print it, below mappings in block style and sequences of those.
+func Items[T any](values []T) (*yaml.Node, error) {
+	const perEncoder = 50
+	parts := slices.Collect(slices.Chunk(values, perEncoder))
+	texts := make([][]byte, len(parts))
+	err := parallel.Each(len(parts), func(i int) (err error) {
+		texts[i], err = printer{style: yaml.WideSequenceStyle}.encode(parts[i])
+		return err
+	})
+	text := string(slices.Concat(texts...))
+	return &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{{Kind: printed, Value: text}}}, err
+}
+
 type printer struct {
 	style      yaml.SequenceIndentStyle
 	perEncoder int
 }
 
 func (p printer) print(n *yaml.Node) ([]byte, error) {
+	if len(n.Content) == 1 && n.Content[0].Kind == printed {
+		return []byte(n.Content[0].Value), nil
+	}
 	var parts []*yaml.Node
 	head := p.split(n, &parts)
 	text, err := p.encode(head)
@@ -48,14 +68,14 @@ func (p printer) print(n *yaml.Node) ([]byte, error) {
 	return join(text, texts), err
 }
 
-func (p printer) encode(n *yaml.Node) ([]byte, error) {
+func (p printer) encode(value any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := yaml.NewEncoder(&text)
 	encoder.CompactSeqIndent()
 	if p.style == yaml.WideSequenceStyle {
 		encoder.DefaultSeqIndent()
 	}
-	err := encoder.Encode(n)
+	err := encoder.Encode(value)
 	return text.Bytes(), err
 }
 
@@ -95,7 +115,9 @@ func (p printer) splitItems(sequence *yaml.Node, parts *[]*yaml.Node) *yaml.Node
 
 // take returns what is left of a number of nodes without those of n; a negative number when they are not enough.
 func (p printer) take(n *yaml.Node, left int) int {
-	left--
+	if left--; n.Kind == printed {
+		left = -1
+	}
 	for _, c := range n.Content {
 		if left < 0 {
 			break
