@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Every module of this repository; which commands make up krmfn; what images are built for.
-MODULES  := proto services functions wrapper-server function-runner pod-janitor image-warmer task-handler krmfn e2e tools tools/release
+MODULES  := proto services services/images/credentials functions wrapper-server function-runner pod-janitor image-warmer task-handler krmfn e2e tools tools/release
 COMMANDS := function-runner wrapper-server pod-janitor image-warmer task-handler krmfn functions/cmd/functions
 ARCHES   ?= amd64 arm64
 

@@ -188,3 +188,5 @@ replace (
 )
 
 tool helm.sh/helm/v3/cmd/helm
+
+replace github.com/krmfn/krmfn/services/images/credentials => ../services/images/credentials

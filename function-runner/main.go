@@ -9,12 +9,17 @@ import (
 	"context"
 	"os"
 
+	"github.com/google/go-containerregistry/pkg/authn"
+
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/function-runner/pods"
 	"github.com/krmfn/krmfn/function-runner/runner"
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/server/daemon"
 )
+
+// keychain is that of clouds in binaries with the build tag cloudkeychains, else nil.
+var keychain authn.Keychain
 
 func main() {
 	const name = "function-runner"
@@ -28,7 +33,7 @@ func main() {
 		config.Processes = runner.NewProcesses(o)
 		if o.Enabled(options.RuntimePod) {
 			config.Pods, err = pods.New(ctx, pods.Config{
-				Options: o, Environ: os.Environ(), Processes: config.Processes, Telemetry: in.Telemetry, Log: in.Log,
+				Options: o, Environ: os.Environ(), Keychain: keychain, Processes: config.Processes, Telemetry: in.Telemetry, Log: in.Log,
 			})
 			if err != nil {
 				return err

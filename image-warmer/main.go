@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -37,6 +38,9 @@ const (
 	// exitUsage says that flags make no sense, so that nothing was done.
 	exitUsage = 2
 )
+
+// keychain is that of clouds in binaries with the build tag cloudkeychains, else nil.
+var keychain authn.Keychain
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
@@ -61,7 +65,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	log := logging.New(stderr, o.Log.Format, o.Log.Level)
 	config := warmer.Config{
-		Options: o, OwnNamespace: connect.OwnNamespace(), Run: strings.ToLower(rand.Text()[:10]), Environ: environ, Stdout: stdout, Log: log,
+		Options: o, OwnNamespace: connect.OwnNamespace(), Run: strings.ToLower(rand.Text()[:10]), Keychain: keychain, Environ: environ, Stdout: stdout, Log: log,
 	}
 	if o.NeedsCluster() {
 		klog.SetSlogLogger(log)

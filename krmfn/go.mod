@@ -150,3 +150,5 @@ replace (
 	github.com/krmfn/krmfn/proto => ../proto
 	github.com/krmfn/krmfn/services => ../services
 )
+
+replace github.com/krmfn/krmfn/services/images/credentials => ../services/images/credentials

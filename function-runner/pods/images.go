@@ -11,7 +11,6 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/knownimages"
 	"github.com/krmfn/krmfn/function-runner/internal/permission"
 	"github.com/krmfn/krmfn/function-runner/internal/pullsecret"
-	"github.com/krmfn/krmfn/services/images/credentials"
 	"github.com/krmfn/krmfn/services/images/policy"
 	"github.com/krmfn/krmfn/services/images/registry"
 	"github.com/krmfn/krmfn/services/server/configfile"
@@ -62,10 +61,10 @@ func (p *Pods) registries(client kubernetes.Interface) registry.Options {
 	}
 	p.trust = registry.NewTrust(trust)
 	if !o.Registry.Private {
-		return registry.Options{Keychain: credentials.Default(), Transport: p.trust}
+		return registry.Options{Keychain: p.config.Keychain, Transport: p.trust}
 	}
 	p.keychain = registry.NewKeychain(registry.KeychainOptions{
-		File: o.Registry.AuthPath, Default: credentials.Default(), Processes: p.config.Processes, Environ: p.config.Environ, Log: p.config.Log,
+		File: o.Registry.AuthPath, Default: p.config.Keychain, Processes: p.config.Processes, Environ: p.config.Environ, Log: p.config.Log,
 	})
 	p.secret = pullsecret.New(pullsecret.Config{
 		Client: client, Namespace: o.Pod.Namespace, Name: o.Registry.AuthSecret, File: o.Registry.AuthPath, Log: p.config.Log,

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +47,9 @@ type Config struct {
 	// Environ is the environment: of it, WRAPPER_SERVER_IMAGE names the wrapper server's image, and what says where traces go
 	// holds for wrapper servers, too.
 	Environ []string
+	// Keychain has the credentials for registries that have none by the options; nil means those of Docker's or Podman's
+	// configuration.
+	Keychain authn.Keychain
 	// Processes runs the credential helpers.
 	Processes *process.Runner
 	Telemetry *telemetry.Telemetry

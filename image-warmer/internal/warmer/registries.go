@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/services/images/credentials"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
@@ -19,11 +18,11 @@ func (r *run) registries() (_ *registry.Client, done func()) {
 		trust.Dir = o.TLSPath
 	}
 	transport := registry.NewTrust(trust)
-	options := registry.Options{Keychain: credentials.Default(), Transport: transport, Timeout: r.Options.Resolve.Timeout}
+	options := registry.Options{Keychain: r.Keychain, Transport: transport, Timeout: r.Options.Resolve.Timeout}
 	if !o.Private {
 		return registry.NewClient(options), transport.CloseIdleConnections
 	}
-	keychain := registry.NewKeychain(registry.KeychainOptions{File: o.AuthPath, Default: credentials.Default(), Environ: r.Environ, Log: r.Log})
+	keychain := registry.NewKeychain(registry.KeychainOptions{File: o.AuthPath, Default: r.Keychain, Environ: r.Environ, Log: r.Log})
 	options.Keychain = keychain
 	return registry.NewClient(options), func() {
 		transport.CloseIdleConnections()

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -36,6 +37,9 @@ type Config struct {
 	OwnNamespace string
 	// Run names this run among others, as the value of a label.
 	Run string
+	// Keychain has the credentials for registries that have none by the options; nil means those of Docker's or Podman's
+	// configuration.
+	Keychain authn.Keychain
 	// Environ is the environment of credential helpers.
 	Environ []string
 	// Stdout gets the metadata, if that is asked for.

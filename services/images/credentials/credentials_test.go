@@ -1,8 +1,6 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cloudkeychains
-
 package credentials
 
 import (
@@ -65,7 +63,7 @@ func found(t *testing.T, k authn.Keychain, ref string) string {
 //nolint:paralleltest // The environment is the process's.
 func TestGoogle(t *testing.T) {
 	works, asked := cloud(t, `{"access_token":"t0ken","expires_in":3600,"token_type":"Bearer"}`)
-	k := Default()
+	k := Keychain()
 	if got := found(t, k, "gcr.io/p/fn"); got != "|" {
 		t.Errorf("credentials without a metadata server: %q", got)
 	}
@@ -90,7 +88,7 @@ func TestAmazon(t *testing.T) {
 	const host = "123456789012.dkr.ecr.eu-central-1.amazonaws.com"
 	works, _ := cloud(t, fmt.Sprintf(`{"authorizationData":[{"authorizationToken":"QVdTOnMzY3JldA==","expiresAt":%d,"proxyEndpoint":"https://%s"}]}`,
 		time.Now().Add(time.Hour).Unix(), host))
-	k := Default()
+	k := Keychain()
 	if got := found(t, k, host+"/fn"); got != "|" {
 		t.Errorf("credentials where there are none: %q", got)
 	}

@@ -1,8 +1,9 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cloudkeychains
-
+// Package credentials has the credentials that Google Cloud and AWS give to a machine, or pod, for their own registries. It is a
+// module of its own, because the clouds' libraries make a binary some megabytes larger: function runners and image warmers import
+// it with the build tag cloudkeychains.
 package credentials
 
 import (
@@ -25,9 +26,9 @@ import (
 // cloudTimeout is the most time that one request to a cloud takes.
 const cloudTimeout = 10 * time.Second
 
-// Default has the credentials of Docker's or Podman's configuration, and for the registries of Google Cloud and AWS those that
+// Keychain has the credentials of Docker's or Podman's configuration, and for the registries of Google Cloud and AWS those that
 // these give to the machine, or pod. Where a cloud gives none, images are asked for without.
-func Default() authn.Keychain {
+func Keychain() authn.Keychain {
 	amazon := ecr.NewECRHelper(ecr.WithLogger(io.Discard), ecr.WithClientFactory(amazonClients{}))
 	return authn.NewMultiKeychain(authn.DefaultKeychain, &googleKeychain{}, authn.NewKeychainFromHelper(amazon))
 }

@@ -1,0 +1,10 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cloudkeychains
+
+package main
+
+import "github.com/krmfn/krmfn/services/images/credentials"
+
+func init() { keychain = credentials.Keychain() }
