@@ -7,8 +7,12 @@
 package registry
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
+	distribution "github.com/distribution/reference"
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/krmfn/krmfn/services/images/reference"
@@ -61,4 +65,39 @@ func newImage(ref, digest string, config v1.Config) (Image, error) {
 		return Image{}, &UnusableError{digest, "its command is longer than 64 KiB: move it to a script"}
 	}
 	return Image{Reference: ref, Digest: digest, Command: command, User: config.User}, nil
+}
+
+// parse reads a reference as the kubelet does, so that what is asked about is what is pulled: a registry's client of its own
+// rules would look for localhost/x on Docker Hub. Without tag and digest the tag is latest; with both the digest counts.
+func parse(ref string) (name.Reference, error) {
+	named, err := distribution.ParseDockerRef(ref)
+	if err != nil {
+		return nil, fmt.Errorf("function image reference %q is invalid: %w", ref, err)
+	}
+	registry, err := name.NewRegistry(distribution.Domain(named))
+	if err != nil {
+		return nil, fmt.Errorf("function image reference %q is invalid: %w", ref, err)
+	}
+	repository := registry.Repo(distribution.Path(named))
+	switch named := named.(type) {
+	case distribution.Digested:
+		return repository.Digest(named.Digest().String()), nil
+	case distribution.Tagged:
+		return repository.Tag(named.Tag()), nil
+	default:
+		return repository.Tag(name.DefaultTag), nil
+	}
+}
+
+// givenDigest returns the digest that a reference names by itself, or "". It stands on the path of each call.
+func givenDigest(ref string) (string, error) {
+	_, after, ok := strings.Cut(ref, "@")
+	if !ok {
+		return "", nil
+	}
+	digest := after
+	if _, err := v1.NewHash(digest); err != nil {
+		return "", fmt.Errorf("digest of function image reference %q is invalid: %w", ref, err)
+	}
+	return digest, nil
 }

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -96,4 +98,42 @@ func newLRU[K comparable, V any](size int) *lru.Cache[K, V] {
 		panic(err)
 	}
 	return cache
+}
+
+// maxAttempts is the most credentials that are tried, one after the other. Servers count the attempts that fail.
+const maxAttempts = 4
+
+// attempt is the keychain of one way to a repository. Where there are several credentials for it, as the kubelet tries them
+// all, each attempt has one of them.
+type attempt struct {
+	keychain authn.Keychain
+	// number is which of them, from 0.
+	number int
+	// of is how many there are, once it has been asked.
+	of atomic.Int64
+}
+
+// Resolve is ResolveContext without an end.
+func (a *attempt) Resolve(target authn.Resource) (authn.Authenticator, error) {
+	return a.ResolveContext(context.Background(), target) //nolint:forbidigo // authn.Keychain wants it; registries' clients call the other.
+}
+
+// ResolveContext returns the credentials for a repository.
+func (a *attempt) ResolveContext(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
+	k, ok := a.keychain.(*Keychain)
+	if !ok {
+		return authn.Resolve(ctx, a.keychain, target)
+	}
+	found, of, err := k.resolve(ctx, target, a.number)
+	a.of.Store(int64(min(of, maxAttempts)))
+	return found, err
+}
+
+// next returns the number of the attempt to make when this one was refused and so many were made.
+func (a *attempt) next(made int) (int, bool) {
+	of := int(a.of.Load())
+	if made >= of {
+		return 0, false
+	}
+	return (a.number + 1) % of, true
 }
