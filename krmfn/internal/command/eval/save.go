@@ -33,24 +33,24 @@ func (c *command) saveFunction(dir *packages.Dir, config *functionConfig) error 
 		return err
 	}
 	done := "Added"
-	output, err := tree.EditKptfile(packages.Output{}, pkg, func(kf *yaml.RNode) (func([]byte) []byte, error) {
+	output, err := tree.EditKptfile(packages.Output{}, pkg, func(kf *yaml.RNode) error {
 		list, err := kf.Pipe(yaml.LookupCreate(yaml.SequenceNode, "pipeline", c.functionType+"s"))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		entry := &yaml.Node{}
 		if err := entry.Encode(saved); err != nil {
-			return nil, err
+			return err
 		}
 		functions := list.YNode()
 		functions.Style &^= yaml.FlowStyle
 		at := slices.IndexFunc(functions.Content, func(n *yaml.Node) bool { return c.isSame(n, title) })
 		if at < 0 {
 			functions.Content = append(functions.Content, entry)
-			return nil, nil
+			return nil
 		}
 		done, functions.Content[at] = "Updated", entry
-		return nil, nil
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("add the function to the Kptfile: %w", err)
