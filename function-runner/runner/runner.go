@@ -30,6 +30,48 @@ import (
 	"github.com/krmfn/krmfn/services/server/validation"
 )
 
+// Executable is a function with a local executable.
+type Executable = exec.Executable
+
+// Telemetry is where metrics and traces go.
+type Telemetry = telemetry.Telemetry
+
+// Config is all that a runner needs to know.
+type Config struct {
+	// Options are the settings.
+	Options options.Options
+	// Functions are functions with executables beside those of the config file.
+	Functions []Executable
+	// Environ is what functions may inherit from; they get only what is harmless in it.
+	Environ []string
+	// Pods is the pod evaluator. It must be there unless pods are disabled.
+	Pods Pods
+	// Telemetry may be nil for none; where it is not active, nothing is measured.
+	Telemetry *Telemetry
+	// Processes runs executables; nil for a runner of its own.
+	Processes *process.Runner
+	// ReapOrphans makes the process collect what its functions leave behind. All its children must be the runner's then.
+	ReapOrphans bool
+	// Log gets one line for each evaluation, reload and step of the shutdown.
+	Log *slog.Logger
+}
+
+// Pods evaluates functions in pods of a cluster.
+type Pods interface {
+	evaluation.Evaluator
+	service.Functions
+	// Configure has put called with all functions that have executables because objects of the cluster say so, after each
+	// change, while Run runs. They count before all others.
+	Configure(put func(functions []Executable))
+	// Run keeps the pods until ctx ends, and calls ready once calls can be answered. The error is that it cannot.
+	Run(ctx context.Context, ready func()) error
+}
+
+// NewProcesses returns what runs executables, within the limits that options give.
+func NewProcesses(o options.Options) *process.Runner {
+	return process.NewRunner(process.Limits{Stdout: int64(o.Limits.MaxMessageSize)}, "")
+}
+
 // Runner is a function runner that is ready to serve.
 type Runner struct {
 	config    Config
@@ -45,7 +87,7 @@ type Runner struct {
 // New returns a runner with its configuration loaded. Errors say what in the configuration is wrong.
 func New(ctx context.Context, c Config) (*Runner, error) {
 	if c.Options.Enabled(options.RuntimePod) && c.Pods == nil {
-		return nil, errNoPods
+		return nil, errors.New("this runner has no pod evaluator, disable it with --disable-runtimes=pod")
 	}
 	r := &Runner{config: c, processes: c.Processes}
 	if r.processes == nil {
@@ -84,12 +126,12 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 	o := r.config.Options
 	var chain []evaluation.Evaluator
 	gate := evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued)
-	r.exec = exec.New(r.processes, gate, process.RunnerEnvironment(r.config.Environ), o.DefaultImagePrefix, r.config.Functions...)
+	r.exec = exec.New(r.processes, gate, process.RunnerEnvironment(r.config.Environ), o.DefaultImagePrefix, r.config.Log, r.config.Functions...)
 	if o.Enabled(options.RuntimeExec) {
 		chain = append(chain, r.exec)
 		if o.Exec.Config != "" {
 			file := exec.Config{File: o.Exec.Config, Dir: o.Exec.Functions, Strict: o.Exec.Strict, Changed: r.updateHealth}
-			r.loader = exec.NewLoader(r.exec, file, r.config.Log)
+			r.loader = exec.NewLoader(r.exec, file)
 		}
 	}
 	if r.pods != nil {
@@ -142,8 +184,7 @@ func (r *Runner) updateHealth() {
 
 // configure puts functions in force that objects of the cluster configure.
 func (r *Runner) configure(functions []Executable) {
-	if change := r.exec.Configure(functions); change.Changed {
-		change.Log(r.config.Log)
+	if r.exec.Configure(functions) {
 		r.updateHealth()
 	}
 }
@@ -185,48 +226,3 @@ func (r *Runner) podsAreReady() {
 	r.podsReady.Store(true)
 	r.updateHealth()
 }
-
-// Function is a function with a local executable.
-type Executable = exec.Executable
-
-// Telemetry is where metrics and traces go.
-type Telemetry = telemetry.Telemetry
-
-// Config is all that a runner needs to know.
-type Config struct {
-	// Options are the settings.
-	Options options.Options
-	// Functions are functions with executables beside those of the config file.
-	Functions []Executable
-	// Environ is what functions may inherit from; they get only what is harmless in it.
-	Environ []string
-	// Pods is the pod evaluator. It must be there unless pods are disabled.
-	Pods Pods
-	// Telemetry may be nil for none; where it is not active, nothing is measured.
-	Telemetry *Telemetry
-	// Processes runs executables; nil for a runner of its own.
-	Processes *process.Runner
-	// ReapOrphans makes the process collect what its functions leave behind. All its children must be the runner's then.
-	ReapOrphans bool
-	// Log gets one line for each evaluation, reload and step of the shutdown.
-	Log *slog.Logger
-}
-
-// Pods evaluates functions in pods of a cluster.
-type Pods interface {
-	evaluation.Evaluator
-	service.Functions
-	// Configure has put called with all functions that have executables because objects of the cluster say so, after each
-	// change, while Run runs. They count before all others.
-	Configure(put func(functions []Executable))
-	// Run keeps the pods until ctx ends, and calls ready once calls can be answered. The error is that it cannot.
-	Run(ctx context.Context, ready func()) error
-}
-
-// NewProcesses returns what runs executables, within the limits that options give.
-func NewProcesses(o options.Options) *process.Runner {
-	return process.NewRunner(process.Limits{Stdout: int64(o.Limits.MaxMessageSize)}, "")
-}
-
-// errNoPods says that this runner has no pod evaluator.
-var errNoPods = errors.New("this runner has no pod evaluator, disable it with --disable-runtimes=pod")

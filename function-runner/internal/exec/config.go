@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -64,6 +65,62 @@ func lines(doc configfile.Document) (lines []int) {
 		}
 	}
 	return lines
+}
+
+// loadFunctions reads a config file. An error means that there are no functions to be had from it; problems that there are
+// some without the entries that they name.
+func loadFunctions(file, dir, prefix string) ([]Executable, []configfile.Problem, error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, fmt.Errorf("the config file %s is missing, name another with --config or none with --config=", file)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the config file: %w", err)
+	}
+	entries, problems, err := parseConfig(text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("config file %s, %w", file, err)
+	}
+	var functions []Executable
+	seen := map[string]int{}
+	for _, e := range entries {
+		if e.Function == "" || len(e.Images) == 0 {
+			continue
+		}
+		f := Executable{Name: filepath.Base(e.Function), Implementation: filepath.Base(e.Function)}
+		for _, name := range e.Images {
+			key := canonical(name, prefix)
+			switch line, twice := seen[key]; {
+			case key == "":
+				problems = append(problems, problem(e, "%q of function %q is not an image reference", name, e.Function))
+			case twice:
+				problems = append(problems, problem(e, "image %q of function %q is already at line %d", name, e.Function, line))
+			default:
+				seen[key] = e.line
+				f.Images = append(f.Images, name)
+			}
+		}
+		if f.Path, err = FindExecutable(dir, e.Function); err != nil {
+			problems = append(problems, problem(e, "function %q is left out: %v", e.Function, err))
+			continue
+		}
+		functions = append(functions, f)
+	}
+	slices.SortStableFunc(problems, func(a, b configfile.Problem) int { return a.Line - b.Line })
+	return functions, problems, nil
+}
+
+func problem(e entry, format string, args ...any) configfile.Problem {
+	return configfile.Problem{Line: e.line, Text: fmt.Sprintf(format, args...)}
+}
+
+// problemsError makes one error of problems.
+func problemsError(file string, problems []configfile.Problem) error {
+	texts := make([]string, len(problems))
+	for i, p := range problems {
+		texts[i] = p.String()
+	}
+	return fmt.Errorf("config file %s: %s", file, strings.Join(texts, "; "))
 }
 
 // FindExecutable returns the absolute path of a function's program. A relative name is below dir. An absolute one is taken as

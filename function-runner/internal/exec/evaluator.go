@@ -7,6 +7,7 @@ package exec
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type Evaluator struct {
 	gate    *evaluation.Gate
 	env     []string
 	prefix  string
+	log     *slog.Logger
 	catalog atomic.Pointer[catalog]
 
 	// mu guards sources, which the catalog is made of.
@@ -31,9 +33,9 @@ type Evaluator struct {
 }
 
 // New returns an evaluator that knows functions. Executables are run by runner, as the gate lets them, with env and nothing
-// else of the environment. Short names are resolved with prefix.
-func New(runner *process.Runner, gate *evaluation.Gate, env []string, prefix string, functions ...Executable) *Evaluator {
-	e := &Evaluator{runner: runner, gate: gate, env: env, prefix: prefix, sources: sources{given: functions}}
+// else of the environment. Short names are resolved with prefix. What configurations take from each other is logged.
+func New(runner *process.Runner, gate *evaluation.Gate, env []string, prefix string, log *slog.Logger, functions ...Executable) *Evaluator {
+	e := &Evaluator{runner: runner, gate: gate, env: env, prefix: prefix, log: log, sources: sources{given: functions}}
 	e.catalog.Store(newCatalog(functions, prefix))
 	return e
 }

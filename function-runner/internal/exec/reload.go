@@ -5,7 +5,6 @@ package exec
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 
 	"github.com/krmfn/krmfn/services/server/configfile"
@@ -25,16 +24,13 @@ type Config struct {
 type Loader struct {
 	config    Config
 	evaluator *Evaluator
-	log       *slog.Logger
 	// problems and failure are the latest that were logged, so that a recheck does not repeat them.
 	problems []configfile.Problem
 	failure  string
 }
 
-// NewLoader returns a loader that logs what it finds to log.
-func NewLoader(e *Evaluator, c Config, log *slog.Logger) *Loader {
-	return &Loader{config: c, evaluator: e, log: log}
-}
+// NewLoader returns a loader that logs what it finds where the evaluator logs.
+func NewLoader(e *Evaluator, c Config) *Loader { return &Loader{config: c, evaluator: e} }
 
 // Load reads the config file and puts it in force. Without Strict, problems are logged and the entries that they name are
 // left out. An error leaves in force what was; it names the file, and the line where there is one.
@@ -48,34 +44,28 @@ func (l *Loader) Load() error {
 	}
 	for _, p := range problems {
 		if !slices.Contains(l.problems, p) {
-			l.log.Warn("a problem in the config file", "file", l.config.File, "line", p.Line, "problem", p.Text)
+			l.evaluator.log.Warn("a problem in the config file", "file", l.config.File, "line", p.Line, "problem", p.Text)
 		}
 	}
 	l.problems = problems
-	change := l.evaluator.load(loaded)
-	if !change.Changed {
+	if !l.evaluator.load(loaded) {
 		return nil
 	}
-	change.Log(l.log)
-	l.log.Info("functions with executables loaded", "file", l.config.File, "functions", len(loaded), "images", images(loaded))
+	images := 0
+	for _, f := range loaded {
+		images += len(f.Images)
+	}
+	l.evaluator.log.Info("functions with executables loaded", "file", l.config.File, "functions", len(loaded), "images", images)
 	if l.config.Changed != nil {
 		l.config.Changed()
 	}
 	return nil
 }
 
-func images(functions []Executable) int {
-	n := 0
-	for _, f := range functions {
-		n += len(f.Images)
-	}
-	return n
-}
-
 // Watch reloads the config file whenever it changes, until ctx ends. A file that has an error, or with Strict a problem,
 // is reported and leaves in force what was.
 func (l *Loader) Watch(ctx context.Context) error {
-	return configfile.Watch(ctx, l.config.File, l.log, l.reload)
+	return configfile.Watch(ctx, l.config.File, l.evaluator.log, l.reload)
 }
 
 func (l *Loader) reload() {
@@ -85,7 +75,7 @@ func (l *Loader) reload() {
 		failure = err.Error()
 	}
 	if failure != l.failure && err != nil {
-		l.log.Error("the changed config file is not used, the one before it stays in force", "err", err)
+		l.evaluator.log.Error("the changed config file is not used, the one before it stays in force", "err", err)
 	}
 	l.failure = failure
 }

@@ -21,7 +21,16 @@ func TestConfigure(t *testing.T) {
 	t.Parallel()
 	builtin := Executable{Name: "builtin", Images: []string{"r.io/x"}, AnyTag: true}
 	given := Executable{Name: "given", Images: []string{"r.io/w:v1"}}
-	e := New(nil, nil, nil, "r.io", builtin, given)
+	var log bytes.Buffer
+	e := New(nil, nil, nil, "r.io", slog.New(slog.NewTextHandler(&log, nil)), builtin, given)
+	// changed holds what a change says against what is wanted, and against the images that it has logged.
+	changed := func(what string, got, want bool, images string) {
+		t.Helper()
+		if got != want || (images == "") != (log.Len() == 0) || !strings.Contains(log.String(), images) || strings.Count(log.String(), "\n") > 1 {
+			t.Errorf("%s has changed something: %v, want %v, and logged images %q:\n%s", what, got, want, images, &log)
+		}
+		log.Reset()
+	}
 	find := func(want map[string]string) {
 		t.Helper()
 		for image, name := range want {
@@ -31,15 +40,11 @@ func TestConfigure(t *testing.T) {
 		}
 	}
 	file := Executable{Name: "file", Images: []string{"y:v1", "r.io/y:v2"}}
-	if got := e.load([]Executable{file}); !got.Changed {
-		t.Error("the config file has changed nothing")
-	}
+	changed("the config file", e.load([]Executable{file}), true, "")
 	find(map[string]string{"x:v1": "builtin", "w:v1": "given", "y:v1": "file", "y:v2": "file", "y": ""})
 
 	object := Executable{Name: "object", Images: []string{"r.io/x:v1", "r.io/y:v1", "r.io/z:latest"}}
-	if diff := cmp.Diff(Change{Changed: true, Overridden: []string{"r.io/y:v1"}}, e.Configure([]Executable{object})); diff != "" {
-		t.Errorf("with an object (-want +got):\n%s", diff)
-	}
+	changed("an object", e.Configure([]Executable{object}), true, "images=[r.io/y:v1]\n")
 	find(map[string]string{
 		"x:v1": "object", "x:v2": "builtin", "y:v1": "object", "y:v2": "file", "z": "object", "w:v1": "given",
 		// An executable is not a digest, whatever tag stands beside it.
@@ -53,28 +58,11 @@ func TestConfigure(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("functions (-want +got):\n%s", diff)
 	}
-	if got := e.Configure([]Executable{object}); got.Changed || got.Overridden != nil {
-		t.Errorf("the same once more: %+v", got)
-	}
+	changed("the same once more", e.Configure([]Executable{object}), false, "")
 	file.Images = append(file.Images, "z:latest")
-	if diff := cmp.Diff(Change{Changed: true, Overridden: []string{"r.io/z:latest"}}, e.load([]Executable{file})); diff != "" {
-		t.Errorf("with another image in the file (-want +got):\n%s", diff)
-	}
-	if got := e.Configure(nil); !got.Changed || got.Overridden != nil {
-		t.Errorf("without objects: %+v", got)
-	}
+	changed("another image in the file", e.load([]Executable{file}), true, "images=[r.io/z:latest]\n")
+	changed("no object", e.Configure(nil), true, "")
 	find(map[string]string{"x:v1": "builtin", "y:v1": "file", "z": "file"})
-}
-
-func TestChangeLog(t *testing.T) {
-	t.Parallel()
-	var text bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&text, nil))
-	Change{Changed: true}.Log(log)
-	Change{Changed: true, Overridden: []string{"r.io/a:v1", "r.io/b:v1"}}.Log(log)
-	if got := text.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "r.io/a:v1 r.io/b:v1") {
-		t.Errorf("logged:\n%s", got)
-	}
 }
 
 // A config file that is loaded keeps what objects configure.
@@ -83,14 +71,14 @@ func TestLoadBesideObjects(t *testing.T) {
 	dir := executables(t)
 	file := dir + "/config.yaml"
 	write(t, file, "functions:\n- function: good\n  images: ['r.io/a:v1', 'r.io/b:v1']\n")
-	e := New(process.NewRunner(process.Limits{}, t.TempDir()), evaluation.NewGate(1, 1), nil, "r.io")
+	var log bytes.Buffer
+	e := New(process.NewRunner(process.Limits{}, t.TempDir()), evaluation.NewGate(1, 1), nil, "r.io", slog.New(slog.NewTextHandler(&log, nil)))
 	path, err := FindExecutable(dir, "nested/good")
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.Configure([]Executable{{Name: "a", Path: path, Images: []string{"r.io/a:v1"}}})
-	var log bytes.Buffer
-	l := NewLoader(e, Config{File: file, Dir: dir}, slog.New(slog.NewTextHandler(&log, nil)))
+	l := NewLoader(e, Config{File: file, Dir: dir})
 	for range 2 {
 		if err := l.Load(); err != nil {
 			t.Fatal(err)
