@@ -15,50 +15,69 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Options are the settings of a function runner.
+// Options are the settings of a function runner. Each is the value of a flag, which Flags describes.
 type Options struct {
-	// Port is the TCP port that calls come in on, on all interfaces; 0 lets the system choose.
+	// Port is where calls come in, on all interfaces; 0 lets the system choose.
 	Port int
-	// DisableRuntimes names the evaluators to do without: exec, pod.
+	// DisableRuntimes names the evaluators to do without; see Enabled.
 	DisableRuntimes string
-	// Log says how much is logged and how.
-	Log Log
+	Log             struct {
+		// Level is klog's verbosity, and Format json or text.
+		Level  int
+		Format string
+	}
 	// DefaultImagePrefix is put before images without a slash.
 	DefaultImagePrefix string
-	// Limits bound what calls may take.
-	Limits Limits
-	// DrainTimeout is how long running calls may take to finish at shutdown.
-	DrainTimeout time.Duration
-	// ShutdownDelay is how long new calls are still answered at shutdown.
-	ShutdownDelay time.Duration
-	// Exec configures the exec evaluator.
-	Exec Exec
-	// Pod configures the pod evaluator.
-	Pod Pod
-	// Images says what images are, and which ones may run in pods.
-	Images Images
-	// Registry configures access to image registries.
-	Registry Registry
-}
-
-// Log says how much is logged and how.
-type Log struct {
-	// Level is klog's verbosity: 0 errors, 1 warnings, 2 and 3 one line per evaluation, 4 and more debugging.
-	Level int
-	// Format is json or text.
-	Format string
-}
-
-// Limits bound what calls may take.
-type Limits struct {
-	// MaxMessageSize is the most bytes of one message in either direction.
-	MaxMessageSize int
-	// MaxListSize is the most bytes of a ResourceList that is streamed.
-	MaxListSize int64
-	// MaxEvaluationTime is the most time that one evaluation may take, waiting included.
-	MaxEvaluationTime time.Duration
-	// MaxConcurrent is how many evaluations run at once; MaxQueued is how many more may wait.
-	MaxConcurrent, MaxQueued int
+	Limits             struct {
+		// MaxMessageSize and MaxListSize are in bytes: of one message in either direction, and of a ResourceList that is streamed.
+		MaxMessageSize int
+		MaxListSize    int64
+		// MaxEvaluationTime includes the time that an evaluation waits.
+		MaxEvaluationTime time.Duration
+		// MaxConcurrent is how many evaluations run at once; MaxQueued is how many more may wait.
+		MaxConcurrent, MaxQueued int
+	}
+	// At shutdown, new calls are answered for ShutdownDelay, and then running ones may take DrainTimeout to finish.
+	DrainTimeout, ShutdownDelay time.Duration
+	Exec                        Exec
+	Pod                         struct {
+		// Kubeconfig is a file; empty means the usual places.
+		Kubeconfig string
+		// Namespace is where function pods live.
+		Namespace string
+		// CacheConfig is the file with settings of single functions; WarmUp makes pods for its entries at start.
+		CacheConfig string
+		WarmUp      bool
+		// FunctionConfigs is FunctionConfigsAuto or FunctionConfigsOff.
+		FunctionConfigs string
+		// TTL is how long an idle pod is kept; ScanInterval is how often idle pods are looked for.
+		TTL, ScanInterval time.Duration
+		// Template names a ConfigMap; empty means the built-in template.
+		Template string
+		// MaxWaitlist and MaxPods are the limits of one function's pool; MaxPerPod is how many calls one pod runs at once, and
+		// MaxWaiting how many may wait for a place.
+		MaxWaitlist, MaxPods, MaxPerPod, MaxWaiting int
+		ReadyTimeout                                time.Duration
+		// Frontend is auto, service or pod-ip; Injection auto, image-volume or init-container.
+		Frontend, Injection string
+	}
+	Images struct {
+		// TTL is how long the digest of a tag is taken for granted.
+		TTL time.Duration
+		// Rewrites replace prefixes of references.
+		Rewrites reference.Rewrites
+		// Policy is a file that says which images may run in pods, Warmed the image warmer's file of known images, and Kept a file that
+		// keeps what this function runner has learnt; "" for none.
+		Policy, Warmed, Kept string
+	}
+	Registry struct {
+		// Private turns on credentials from AuthPath, a docker config file, replicated to the Secret AuthSecret.
+		Private              bool
+		AuthPath, AuthSecret string
+		// TLS turns on the CA certificates in the directory TLSPath.
+		TLS     bool
+		TLSPath string
+	}
 }
 
 // Exec configures the exec evaluator.
@@ -67,55 +86,6 @@ type Exec struct {
 	Config, Functions string
 	// Strict makes every problem in the config file an error.
 	Strict bool
-}
-
-// Pod configures the pod evaluator.
-type Pod struct {
-	// Kubeconfig is a kubeconfig file; empty means the usual places.
-	Kubeconfig string
-	// Namespace is where function pods live.
-	Namespace string
-	// CacheConfig is the file with settings per function; WarmUp makes pods for its entries at start.
-	CacheConfig string
-	WarmUp      bool
-	// FunctionConfigs says whether FunctionConfig objects are followed: auto, off.
-	FunctionConfigs string
-	// TTL is how long an idle pod is kept; ScanInterval is how often idle pods are looked for.
-	TTL, ScanInterval time.Duration
-	// Template names the ConfigMap with the pod template; empty means the built-in one.
-	Template string
-	// MaxWaitlist and MaxPods are the limits of one function's pool; MaxPerPod is how many calls one pod runs at once, and
-	// MaxWaiting how many may wait for a place.
-	MaxWaitlist, MaxPods, MaxPerPod, MaxWaiting int
-	// ReadyTimeout is how long a pod may take to get ready.
-	ReadyTimeout time.Duration
-	// Frontend says how pods are reached: auto, service, pod-ip.
-	Frontend string
-	// Injection says how the wrapper server comes into pods: auto, image-volume, init-container.
-	Injection string
-}
-
-// Images says what images are, and which ones may run in pods.
-type Images struct {
-	// TTL is how long what a tag means is taken for granted.
-	TTL time.Duration
-	// Rewrites replace prefixes of references.
-	Rewrites reference.Rewrites
-	// Policy is a file that says which images may run; "" permits all.
-	Policy string
-	// Warmed is the image warmer's file of known images, and Kept a file that keeps what this function runner has learnt; "" for
-	// none.
-	Warmed, Kept string
-}
-
-// Registry configures access to image registries.
-type Registry struct {
-	// Private turns on credentials from AuthPath, a docker config file, replicated to the secret AuthSecret.
-	Private              bool
-	AuthPath, AuthSecret string
-	// TLS turns on the CA certificates in the directory TLSPath.
-	TLS     bool
-	TLSPath string
 }
 
 // Default returns the settings that hold where no flag is given.

@@ -19,14 +19,6 @@ const (
 	FunctionConfigsOff  = "off"
 )
 
-// The values of --function-configs, --pod-frontend and --wrapper-injection.
-var (
-	functionConfigs = []string{FunctionConfigsAuto, FunctionConfigsOff}
-
-	frontends  = []string{"auto", "service", "pod-ip"}
-	injections = []string{"auto", "image-volume", "init-container"}
-)
-
 // dnsLabel is what Kubernetes allows as the name of a namespace; dnsName of a ConfigMap or Secret.
 var (
 	dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
@@ -73,12 +65,16 @@ func (o *Options) rules() []flags.Rule {
 		flags.That(p.MaxPerPod > 0, "max-concurrent-evaluations-per-pod", p.MaxPerPod, positive),
 		flags.That(p.MaxWaiting >= 0, "max-queued-evaluations-per-function", p.MaxWaiting, "0 or more"),
 		flags.That(p.ReadyTimeout > 0, "pod-ready-timeout", p.ReadyTimeout, positive),
-		flags.That(slices.Contains(functionConfigs, p.FunctionConfigs), "function-configs", p.FunctionConfigs, "one of "+strings.Join(functionConfigs, ", ")),
-		flags.That(slices.Contains(frontends, p.Frontend), "pod-frontend", p.Frontend, "one of "+strings.Join(frontends, ", ")),
-		flags.That(slices.Contains(injections, p.Injection), "wrapper-injection", p.Injection, "one of "+strings.Join(injections, ", ")),
+		oneOf("function-configs", p.FunctionConfigs, FunctionConfigsAuto, FunctionConfigsOff),
+		oneOf("pod-frontend", p.Frontend, "auto", "service", "pod-ip"),
+		oneOf("wrapper-injection", p.Injection, "auto", "image-volume", "init-container"),
 		flags.That(o.Images.TTL > 0, "image-ttl", o.Images.TTL, positive),
 		flags.That(dnsName.MatchString(r.AuthSecret), "registry-auth-secret-name", r.AuthSecret, "the name of a Secret"),
 	}
+}
+
+func oneOf(flag, value string, values ...string) flags.Rule {
+	return flags.That(slices.Contains(values, value), flag, value, "one of "+strings.Join(values, ", "))
 }
 
 // The evaluators that --disable-runtimes knows.

@@ -5,6 +5,7 @@ package functionconfig
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
@@ -54,7 +57,7 @@ type Follower struct {
 
 // New returns a follower that knows of no object before Run.
 func New(c Config) *Follower {
-	f := &Follower{config: c, recheck: make(chan struct{}, 1), tried: make(chan struct{}), problems: map[string]string{}}
+	f := &Follower{config: c, recheck: make(chan struct{}, 1), tried: make(chan struct{})}
 	f.state.Store(newState(&f.config.Rules, nil))
 	return f
 }
@@ -77,12 +80,22 @@ const recheckInterval = 30 * time.Second
 
 // Run follows the objects until ctx ends. It is called once. Problems are logged, and it is tried again.
 func (f *Follower) Run(ctx context.Context) {
-	pauses := newPauses()
+	pauses := backoff.ExponentialBackOff{InitialInterval: firstPause, MaxInterval: longestPause, Multiplier: 2, RandomizationFactor: 0.2}
+	pauses.Reset()
 	for ctx.Err() == nil {
-		pause := pauses.after(f.follow(ctx, pauses.reset))
-		f.report(ctx, pause)
+		err := f.follow(ctx, pauses.Reset)
+		var pause time.Duration
+		switch {
+		case errors.Is(err, errNotServed):
+			pause = notServedPause
+		case apierrors.IsForbidden(err):
+			pause = forbiddenPause
+		default:
+			pause = pauses.NextBackOff()
+		}
+		f.report(ctx, err, pause)
 		f.done()
-		sleep(ctx, pause.duration)
+		sleep(ctx, pause)
 	}
 }
 
@@ -92,7 +105,7 @@ func (f *Follower) done() { f.once.Do(func() { close(f.tried) }) }
 func (f *Follower) apply(objects []*unstructured.Unstructured) {
 	before, now := f.state.Load(), newState(&f.config.Rules, objects)
 	f.state.Store(now)
-	functions := !sameFunctions(before.functions, now.functions)
+	functions := !reflect.DeepEqual(before.functions, now.functions)
 	pods := !reflect.DeepEqual(before.pods, now.pods)
 	if functions {
 		f.config.Functions(now.functions)
@@ -115,25 +128,16 @@ func (f *Follower) apply(objects []*unstructured.Unstructured) {
 	f.logProblems(now)
 }
 
-func sameFunctions(a, b []exec.Executable) bool {
-	return slices.EqualFunc(a, b, func(f, g exec.Executable) bool {
-		return f.Name == g.Name && f.Path == g.Path && slices.Equal(f.Images, g.Images)
-	})
-}
-
 // logProblems logs what is wrong with objects, once for each text.
 func (f *Follower) logProblems(now *state) {
-	for name := range f.problems {
-		if v := now.verdicts[name]; v == nil || len(v.problems) == 0 {
-			delete(f.problems, name)
-		}
-	}
+	texts := make(map[string]string, len(now.verdicts))
 	for name, v := range now.verdicts {
-		if text := v.text(); text != f.problems[name] {
-			f.problems[name] = text
+		texts[name] = v.text()
+		if texts[name] != "" && texts[name] != f.problems[name] {
 			f.config.Log.Warn("a FunctionConfig object has problems, the rest of it is in force", "name", name, "problems", v.problems)
 		}
 	}
+	f.problems = texts
 }
 
 func signal(c chan<- struct{}) {

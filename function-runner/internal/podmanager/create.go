@@ -41,7 +41,7 @@ func (m *Manager) create(p *Pool, slot int) {
 
 func (m *Manager) build(ctx context.Context, p *Pool, slot int) (*corev1.Pod, *corev1.Service, error) {
 	m.mu.RLock()
-	template, spec := p.template, p.spec
+	template, values := p.template, p.values
 	m.mu.RUnlock()
 	if template == nil {
 		return nil, nil, fmt.Errorf("the pods of function %s that were adopted are gone: call again", p.id.Image)
@@ -53,9 +53,9 @@ func (m *Manager) build(ctx context.Context, p *Pool, slot int) (*corev1.Pod, *c
 	m.mu.Lock()
 	p.platforms = image.Platforms
 	m.mu.Unlock()
-	spec.Image, spec.Command, spec.User, spec.Platforms = image.Pinned(), image.Command, image.User, image.Platforms
-	spec.Pool, spec.TTL = p.hash, m.config.Limits(p.id.Image).TTL
-	return template.Build(&spec, m.config.Namespace, p.id.Of(slot), slot)
+	values.Image, values.Command, values.User, values.Platforms = image.Pinned(), image.Command, image.User, image.Platforms
+	values.Pool, values.TTL = p.hash, m.config.Limits(p.id.Image).TTL
+	return template.Build(&values, m.config.Namespace, p.id.Of(slot), slot)
 }
 
 // createPod creates a pod and its Service, or joins the pod that another replica has made in the meantime. An API server that

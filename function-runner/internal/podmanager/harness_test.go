@@ -220,7 +220,7 @@ func (r *replica) begin(reference, digest string) <-chan answer {
 
 // poolOf returns the pool's identity.
 func (r *replica) poolOf(reference, digest string) podname.Identity {
-	return podname.Identity{Image: reference, Digest: digest, Template: r.config.Templates.Current().VersionFor(r.spec(reference))}
+	return podname.Identity{Image: reference, Digest: digest, Template: r.config.Templates.Current().VersionFor(r.values(reference))}
 }
 
 func names(c *simulation.Cluster) []string {

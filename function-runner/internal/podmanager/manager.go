@@ -4,6 +4,12 @@
 // Package podmanager keeps the function pods of a namespace: it makes those that pools want, tells the pools what becomes of
 // them, whoever made them, and deletes those that are not needed. Any number of function runners may do so at once: the
 // names of pods are the locks between them.
+//
+// The order of locks within a process: Manager.mu comes first. While it is held, one at a time of these may be taken: a
+// pool.Pool's, TemplateLoader.mu, Manager.workMu, and what Config.Images locks. Nothing is locked while one of those is held: a
+// pool releases its lock before it calls start, which takes workMu. All are held for moments, never during a request, a call or
+// a wait. An endpoint's lock stands alone: each call on the pod holds it for reading, and Close waits for it; neither holds, nor
+// takes, any of the others meanwhile.
 package podmanager
 
 import (
@@ -84,7 +90,7 @@ type Manager struct {
 	life   context.Context //nolint:containedctx // pods outlive the calls that want them
 	stop   context.CancelFunc
 
-	// mu guards what follows, and what Pools and members say is guarded by it. It is never held while anything is waited for.
+	// mu guards what follows, and what Pools and members say is guarded by it. The package's comment has the order of locks.
 	mu sync.RWMutex
 	// pools has the pools by their hash; current the one that new calls of a reference go to.
 	pools   map[string]*Pool

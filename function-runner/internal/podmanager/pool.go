@@ -33,9 +33,9 @@ type Pool struct {
 
 	// The manager's lock guards what follows.
 
-	// template and spec are what pods are made of; nil while it is only known from pods.
+	// template and values are what pods are made of; nil while it is only known from pods.
 	template *podtemplate.Template
-	spec     podtemplate.Values
+	values   podtemplate.Values
 	// platforms are those of the image, once a pod was made here.
 	platforms []string
 	// members are the pods that there are, by slot.
@@ -70,9 +70,9 @@ func (m *Manager) Pool(reference, digest string) *Pool {
 
 func (m *Manager) makeCurrent(reference, digest string) *Pool {
 	template := m.config.Templates.Current()
-	spec := m.spec(reference)
-	p := m.ensurePool(podname.Identity{Image: reference, Digest: digest, Template: template.VersionFor(spec)})
-	p.template, p.spec, p.epoch, p.retired = template, *spec, m.epoch, false
+	values := m.values(reference)
+	p := m.ensurePool(podname.Identity{Image: reference, Digest: digest, Template: template.VersionFor(values)})
+	p.template, p.values, p.epoch, p.retired = template, *values, m.epoch, false
 	m.current[reference] = p
 	for _, other := range m.pools {
 		if other.id.Image == reference && other != p && !other.retired {
@@ -96,8 +96,8 @@ func (m *Manager) ensurePool(id podname.Identity) *Pool {
 	return p
 }
 
-// spec returns what the pods of a function have in particular, but for what is asked of the registry.
-func (m *Manager) spec(reference string) *podtemplate.Values {
+// values returns what the pods of a function have in particular, but for what is asked of the registry.
+func (m *Manager) values(reference string) *podtemplate.Values {
 	limits := m.config.Limits(reference)
 	return &podtemplate.Values{
 		Reference: reference, MaxMessageSize: m.config.Endpoint.MaxMessageSize,

@@ -31,6 +31,7 @@ type Config struct {
 type Pool[P any] struct {
 	start func(slot int)
 
+	// mu guards what follows. Nothing is locked and nothing waited for while it is held; start is called without it.
 	mu     sync.Mutex
 	config Config
 	// pods are sorted by slot.
