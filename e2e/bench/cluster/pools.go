@@ -94,13 +94,10 @@ func (b *bench) memoryWith(ctx context.Context, dir string, pools int) (has memo
 	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		return memory{}, err
 	}
-	restore, err := setEnvironment(map[string]string{"GODEBUG": "gctrace=1", "GOGC": "5", "WRAPPER_SERVER_IMAGE": b.WrapperImage()})
-	if err != nil {
-		return memory{}, err
-	}
-	runner, err := server.Start(ctx, filepath.Join(b.bin, binaries.FunctionRunner), log, "--disable-runtimes=exec", "--kubeconfig="+kubeconfig,
+	env := []string{"GODEBUG=gctrace=1", "GOGC=5", "WRAPPER_SERVER_IMAGE=" + b.WrapperImage()}
+	runner, err := server.StartWith(ctx, env, filepath.Join(b.bin, binaries.FunctionRunner), log, "--disable-runtimes=exec", "--kubeconfig="+kubeconfig,
 		"--wrapper-injection="+initContainer, "--scan-interval=1h", "--pod-cache-config=", "--config=")
-	if err := errors.Join(err, restore()); err != nil {
+	if err != nil {
 		return memory{}, err
 	}
 	defer func() { err = errors.Join(err, runner.Stop()) }()

@@ -5,6 +5,7 @@ package nodeimage
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -50,4 +51,80 @@ func (b *builder) debian(ctx context.Context) error {
 		errs = append(errs, os.RemoveAll(filepath.Join(b.root, path)))
 	}
 	return errors.Join(errs...)
+}
+
+// hardware are units that systemd would start and that make no sense in a container.
+var hardware = []string{
+	"lib/systemd/system/sysinit.target.wants/systemd-tmpfiles-setup.service",
+	"lib/systemd/system/multi-user.target.wants/*",
+	"lib/systemd/system/local-fs.target.wants/*",
+	"lib/systemd/system/basic.target.wants/*",
+	"lib/systemd/system/sockets.target.wants/*udev*",
+	"lib/systemd/system/sockets.target.wants/*initctl*",
+	"etc/systemd/system/*.wants/*",
+}
+
+// wanted are the units that a node starts.
+var wanted = []string{"containerd.service", "kubelet.service", "undo-mount-hacks.service"}
+
+// units says what systemd starts.
+func (b *builder) units() error {
+	for _, pattern := range hardware {
+		paths, err := filepath.Glob(b.path(pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	const system = "etc/systemd/system"
+	wants := b.path(system, "multi-user.target.wants")
+	if err := os.MkdirAll(wants, 0o755); err != nil {
+		return err
+	}
+	for _, unit := range wanted {
+		if err := os.Symlink("/"+system+"/"+unit, filepath.Join(wants, unit)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		// It registers things with the kernel of the host.
+		os.Symlink("/dev/null", b.path(system, "systemd-binfmt.service")),
+		// The host's kernel log is of no use in the node's journal.
+		writeFile(b.path("etc/systemd/journald.conf.d/kmsg.conf"), []byte("[Journal]\nReadKMsg=no\n"), 0o644),
+	)
+}
+
+// containerSpec writes what containerd makes every container from: its defaults and kind's hook, which hides the host's
+// hardware identity.
+func (b *builder) containerSpec(ctx context.Context, ctr string) error {
+	defaults, err := command.Run(ctx, ctr, "oci", "spec")
+	if err != nil {
+		return err
+	}
+	spec, err := containerSpec([]byte(defaults))
+	if err != nil {
+		return fmt.Errorf("ctr oci spec: %w", err)
+	}
+	return writeFile(b.path("etc/containerd/cri-base.json"), spec, 0o644)
+}
+
+func containerSpec(defaults []byte) ([]byte, error) {
+	var spec map[string]any
+	if err := json.Unmarshal(defaults, &spec); err != nil {
+		return nil, err
+	}
+	process, ok := spec["process"].(map[string]any)
+	if !ok {
+		return nil, errors.New("no process in it")
+	}
+	// Containers have the node's limits.
+	delete(process, "rlimits")
+	spec["hooks"] = map[string]any{
+		"createContainer": []any{map[string]string{"path": "/kind/bin/mount-product-files.sh"}},
+	}
+	return json.Marshal(spec)
 }

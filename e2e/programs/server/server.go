@@ -32,6 +32,11 @@ type Process struct {
 // Start starts a server with flags on a port of the system's choice, and returns when it serves. Its log goes to
 // the file logFile. It is killed when ctx ends; see Stop for the gentle way.
 func Start(ctx context.Context, binary, logFile string, flags ...string) (*Process, error) {
+	return StartWith(ctx, nil, binary, logFile, flags...)
+}
+
+// StartWith is Start with variables beside those of this process, as KEY=VALUE.
+func StartWith(ctx context.Context, env []string, binary, logFile string, flags ...string) (*Process, error) {
 	log, err := os.Create(logFile)
 	if err != nil {
 		return nil, err
@@ -39,7 +44,7 @@ func Start(ctx context.Context, binary, logFile string, flags ...string) (*Proce
 	defer log.Close() //nolint:errcheck // the process has its own
 	p := &Process{name: filepath.Base(binary), ended: make(chan struct{})}
 	p.cmd = exec.CommandContext(ctx, binary, append([]string{"--port=0", "--shutdown-delay=0s"}, flags...)...)
-	p.cmd.Stderr = log
+	p.cmd.Stderr, p.cmd.Env = log, append(os.Environ(), env...)
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}

@@ -8,6 +8,7 @@ package private
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -28,15 +29,13 @@ type Server struct {
 	Address string
 
 	content http.Handler
-	http    *http.Server
-	serving sync.WaitGroup
+	http    *httptest.Server
 
 	mu          sync.Mutex
 	certificate tls.Certificate
 	login       Login
 	mood        Mood
 	requests    int
-	connections map[net.Conn]struct{}
 }
 
 // Login is how clients prove who they are.
@@ -70,40 +69,30 @@ func Start(ctx context.Context, host string, authority *Authority, login Login) 
 		return nil, fmt.Errorf("start a private registry: %w", err)
 	}
 	quiet := slog.NewLogLogger(slog.DiscardHandler, 0)
-	s := &Server{Address: listener.Addr().String(), content: registry.New(registry.Logger(quiet)), login: login, connections: map[net.Conn]struct{}{}}
+	s := &Server{Address: listener.Addr().String(), content: registry.New(registry.Logger(quiet)), login: login}
+	s.http = &httptest.Server{
+		Listener: listener,
+		Config:   &http.Server{Handler: http.HandlerFunc(s.serve), ErrorLog: quiet, ReadHeaderTimeout: time.Minute},
+		TLS:      &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: s.tls},
+	}
 	if err := s.Certify(authority); err != nil {
-		return nil, err
+		return nil, errors.Join(err, listener.Close())
 	}
-	s.http = &http.Server{
-		Handler: http.HandlerFunc(s.serve), ErrorLog: quiet, ReadHeaderTimeout: time.Minute, ConnState: s.note,
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return &s.certificate, nil
-		}},
-	}
-	s.serving.Go(func() { _ = s.http.ServeTLS(listener, "", "") })
+	s.http.StartTLS()
 	return s, nil
 }
 
-// Close ends the registry and all that it was doing.
-func (s *Server) Close() error {
-	err := s.http.Close()
-	s.serving.Wait()
-	return err
-}
-
-// note keeps account of the connections.
-func (s *Server) note(connection net.Conn, state http.ConnState) {
+// tls has each connection begin under the certificate of its time.
+func (s *Server) tls(*tls.ClientHelloInfo) (*tls.Config, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch state {
-	case http.StateNew:
-		s.connections[connection] = struct{}{}
-	case http.StateClosed, http.StateHijacked:
-		delete(s.connections, connection)
-	case http.StateActive, http.StateIdle:
-	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{s.certificate}}, nil
+}
+
+// Close ends the registry and all that it was doing.
+func (s *Server) Close() {
+	s.http.CloseClientConnections()
+	s.http.Close()
 }
 
 // Certify has the registry show a certificate of an authority from now on. It ends the connections that there are, which would go
@@ -118,11 +107,9 @@ func (s *Server) Certify(authority *Authority) error {
 		return err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.certificate = certificate
-	for connection := range s.connections {
-		_ = connection.Close() // somebody else may have closed it
-	}
+	s.mu.Unlock()
+	s.http.CloseClientConnections()
 	return nil
 }
 

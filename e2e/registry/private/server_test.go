@@ -130,9 +130,7 @@ func TestCloseEndsHungRequests(t *testing.T) {
 	for s.Requests() == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	s.Close()
 	if err := <-ended; err == nil {
 		t.Error("the request had an answer")
 	}

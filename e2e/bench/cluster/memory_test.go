@@ -3,10 +3,7 @@
 
 package main
 
-import (
-	"os"
-	"testing"
-)
+import "testing"
 
 func TestLastCollection(t *testing.T) {
 	t.Parallel()
@@ -30,23 +27,5 @@ func TestResidentIn(t *testing.T) {
 	}
 	if _, err := residentIn("Name:\ta\n"); err == nil {
 		t.Error("no error for a process without memory")
-	}
-}
-
-func TestSetEnvironment(t *testing.T) {
-	const kept, added = "KRMFN_BENCH_KEPT", "KRMFN_BENCH_ADDED"
-	t.Setenv(kept, "before")
-	restore, err := setEnvironment(map[string]string{kept: "after", added: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if os.Getenv(kept) != "after" || os.Getenv(added) != "1" {
-		t.Errorf("they are %q and %q", os.Getenv(kept), os.Getenv(added))
-	}
-	if err := restore(); err != nil {
-		t.Fatal(err)
-	}
-	if _, set := os.LookupEnv(added); set || os.Getenv(kept) != "before" {
-		t.Errorf("restored, the one is %q and the other set: %t", os.Getenv(kept), set)
 	}
 }
