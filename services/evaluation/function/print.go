@@ -11,47 +11,37 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
-)
 
-// printedTogether is how many items the SDK is given to print at once. The YAML encoder keeps every event of what it
-// prints, which for thousands of items is half a gigabyte, and most of the time.
-const printedTogether = 50
-
-const (
-	listHead  = "apiVersion: " + kio.ResourceListAPIVersion + "\nkind: " + kio.ResourceListKind + "\n"
-	itemsHead = listHead + "items:\n"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
+	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
 // printList prints a list as the SDK does, to the byte. Items that sort alike stay in their order.
 func printList(rl *fn.ResourceList) ([]byte, error) {
 	SortItems(rl.Items)
 	// A comment at the foot of an item is printed before what follows it, so that must not be cut off.
-	if len(rl.Items) <= printedTogether || slices.ContainsFunc(rl.Items, hasFootComment) {
+	if len(rl.Items) == 0 || slices.ContainsFunc(rl.Items, hasFootComment) {
 		return rl.ToYAML()
 	}
-	var out bytes.Buffer
-	out.WriteString(itemsHead)
-	for items := range slices.Chunk(rl.Items, printedTogether) {
-		part := fn.ResourceList{Items: items}
-		text, err := part.ToYAML()
-		if err != nil {
-			return nil, err
-		}
-		out.Write(bytes.TrimPrefix(text, []byte(itemsHead)))
+	items := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, item := range rl.Items {
+		items.Content = append(items.Content, NodeOf(item))
 	}
-	rest := fn.ResourceList{FunctionConfig: rl.FunctionConfig, Results: rl.Results}
-	text, err := rest.ToYAML()
+	text, err := yamlprint.Print(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "items"}, items}}, yaml.CompactSequenceStyle)
 	if err != nil {
 		return nil, err
 	}
-	out.Write(bytes.TrimPrefix(text, []byte(listHead)))
-	return out.Bytes(), nil
+	rest, err := (&fn.ResourceList{FunctionConfig: rl.FunctionConfig, Results: rl.Results}).ToYAML()
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat([]byte(listHead), text, bytes.TrimPrefix(rest, []byte(listHead))), nil
 }
 
-func hasFootComment(item *fn.KubeObject) bool { return footComment(NodeOf(item)) }
+const listHead = "apiVersion: " + kio.ResourceListAPIVersion + "\nkind: " + kio.ResourceListKind + "\n"
 
-func footComment(node *yaml.Node) bool {
-	return node.FootComment != "" || slices.ContainsFunc(node.Content, footComment)
+func hasFootComment(item *fn.KubeObject) bool {
+	return yamlnode.Contains(NodeOf(item), func(n *yaml.Node) bool { return n.FootComment != "" })
 }
 
 // SortItems sorts items as the SDK does when it prints them: by apiVersion, kind, namespace and name. The SDK's own sort joins

@@ -1,0 +1,36 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	// heavy are the libraries of functions. CEL is linked by protovalidate, which validates requests with it.
+	heavy      = regexp.MustCompile(`^(github\.com/krmfn/krmfn/functions|cel\.dev|github\.com/(google/cel-go|yannh/kubeconform|santhosh-tekuri/jsonschema|qri-io)|go\.starlark\.net)\b`)
+	validation = regexp.MustCompile(`^(buf\.build/go/protovalidate|cel\.dev|github\.com/google/cel-go)\b`)
+)
+
+// The curated functions are programs beside the function runner.
+func TestLinksNoFunctions(t *testing.T) {
+	t.Parallel()
+	const imports = "{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}\n{{end}}"
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", imports, ".")
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		importer, imported, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if heavy.MatchString(imported) && !(validation.MatchString(importer) && validation.MatchString(imported)) {
+			t.Errorf("%s imports %s", importer, imported)
+		}
+	}
+}
