@@ -53,7 +53,7 @@ func TestCommentsComeBack(t *testing.T) {
 			t.Parallel()
 			// Without a package nothing is rendered.
 			draft := drafts.NewMemory(tc.before)
-			_, err := handler().DoPRResourceMutations(t.Context(), draft, draftRevision(), tc.after)
+			_, err := handler().ReplaceResources(t.Context(), draft, draftRevision(), tc.after)
 			checkError(t, err, "")
 			checkFiles(t, "revision", tc.want, draft.Published())
 		})

@@ -26,13 +26,13 @@ func TestVersionConstraint(t *testing.T) {
 	h := handler()
 	h.Render.ImagePrefix, h.Render.Tags = reference.CatalogPrefix, tags{"v0.4.1", "v0.4.5", "v0.5.0"}
 	draft := drafts.NewMemory(files)
-	report, err := h.DoPRMutations(t.Context(), draft, draftRevision(), draftRevision())
+	report, err := h.PatchKptfile(t.Context(), draft, draftRevision(), draftRevision())
 	checkError(t, err, "")
 	checkFiles(t, "a constraint", map[string]string{"Kptfile": files["Kptfile"], "a.yaml": shopCM}, draft.Published())
 	if want := reference.CatalogPrefix + "/set-namespace:v0.4.5"; report == nil || len(report.Result.Items) != 1 || report.Result.Items[0].Image != want {
 		t.Errorf("report is %+v, want %s", report, want)
 	}
 	h.Render.Tags = nil
-	_, err = h.DoPRMutations(t.Context(), drafts.NewMemory(files), draftRevision(), draftRevision())
+	_, err = h.PatchKptfile(t.Context(), drafts.NewMemory(files), draftRevision(), draftRevision())
 	checkError(t, err, "is a version constraint, which cannot be resolved without a registry")
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/krmfn/krmfn/services/render/kptfile"
 )
 
-func TestDoPRMutations(t *testing.T) {
+func TestPatchKptfile(t *testing.T) {
 	t.Parallel()
 	before := map[string]string{"Kptfile": head + "  labels:\n    old: x\n" + pipeline, "a.yaml": cm}
 	labelled := draftRevision()
 	labelled.Kptfile = kptfile.Patch{Labels: map[string]string{"new": "y"}}
 
 	draft := drafts.NewMemory(before)
-	report, err := handler().DoPRMutations(t.Context(), draft, draftRevision(), labelled)
+	report, err := handler().PatchKptfile(t.Context(), draft, draftRevision(), labelled)
 	checkError(t, err, "")
 	checkFiles(t, "a draft is patched and rendered", map[string]string{"Kptfile": head + "  labels:\n    new: \"y\"\n" + pipeline, "a.yaml": shopCM}, draft.Published())
 	if report == nil || len(report.Result.Items) != 1 {
@@ -34,7 +34,7 @@ func TestDoPRMutations(t *testing.T) {
 	}
 
 	draft = drafts.NewMemory(before)
-	report, err = handler().DoPRMutations(t.Context(), draft, packagerevision.Revision{Lifecycle: "Proposed"}, labelled)
+	report, err = handler().PatchKptfile(t.Context(), draft, packagerevision.Revision{Lifecycle: "Proposed"}, labelled)
 	checkError(t, err, "")
 	checkFiles(t, "what is no draft stays", before, draft.Published())
 	if report != nil || draft.Open() {
@@ -43,7 +43,7 @@ func TestDoPRMutations(t *testing.T) {
 }
 
 // A package that does not render leaves the draft open and as it was.
-func TestDoPRMutationsErrors(t *testing.T) {
+func TestPatchKptfileErrors(t *testing.T) {
 	t.Parallel()
 	broken := map[string]string{"Kptfile": head + failing, "fail.yaml": failYAML, "a.yaml": cm}
 	fine := map[string]string{"Kptfile": head}
@@ -61,7 +61,7 @@ func TestDoPRMutationsErrors(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			before := mustFiles(t, &tc.draft)
-			report, err := handler().DoPRMutations(t.Context(), &tc.draft, draftRevision(), draftRevision())
+			report, err := handler().PatchKptfile(t.Context(), &tc.draft, draftRevision(), draftRevision())
 			checkError(t, err, tc.want)
 			if !tc.draft.Open() || (report != nil) != tc.report {
 				t.Errorf("open: %t, report %v", tc.draft.Open(), report)
@@ -71,12 +71,12 @@ func TestDoPRMutationsErrors(t *testing.T) {
 	}
 }
 
-func TestDoPRResourceMutations(t *testing.T) {
+func TestReplaceResources(t *testing.T) {
 	t.Parallel()
 	before := map[string]string{"Kptfile": head + pipeline, "a.yaml": cm, "old.yaml": cm}
 	after := map[string]string{"Kptfile": strings.Replace(head, " # mine", "", 1) + pipeline, "b.yaml": strings.Replace(cm, " # where", "", 1), "c.txt": "new"}
 	draft := drafts.NewMemory(before)
-	report, err := handler().DoPRResourceMutations(t.Context(), draft, draftRevision(), after)
+	report, err := handler().ReplaceResources(t.Context(), draft, draftRevision(), after)
 	checkError(t, err, "")
 	checkFiles(t, "revision", map[string]string{"Kptfile": head + pipeline, "b.yaml": shopCM, "c.txt": "new"}, draft.Published())
 	if draft.Open() || report == nil || len(report.Result.Items) != 1 || report.Error != "" {
@@ -84,13 +84,13 @@ func TestDoPRResourceMutations(t *testing.T) {
 	}
 
 	draft = drafts.NewMemory(before)
-	report, err = handler().DoPRResourceMutations(t.Context(), draft, draftRevision(), map[string]string{"Kptfile": head})
+	report, err = handler().ReplaceResources(t.Context(), draft, draftRevision(), map[string]string{"Kptfile": head})
 	if checkError(t, err, ""); report != nil {
 		t.Errorf("a report of nothing: %v", report)
 	}
 }
 
-func TestDoPRResourceMutationsErrors(t *testing.T) {
+func TestReplaceResourcesErrors(t *testing.T) {
 	t.Parallel()
 	broken := map[string]string{"Kptfile": head + failing, "fail.yaml": failYAML, "a.yaml": cm}
 	saved := map[string]string{
@@ -139,7 +139,7 @@ func TestDoPRResourceMutationsErrors(t *testing.T) {
 			old := "apiVersion: v1\nkind: Secret\nmetadata:\n  name: old\n"
 			draft := tc.host
 			draft.Memory = drafts.NewMemory(map[string]string{"Kptfile": head, "a.yaml": old})
-			report, err := handler().DoPRResourceMutations(t.Context(), &draft, tc.revision, tc.files)
+			report, err := handler().ReplaceResources(t.Context(), &draft, tc.revision, tc.files)
 			checkError(t, err, tc.want)
 			if tc.as != nil && !errors.As(err, tc.as) {
 				t.Errorf("error is a %T, want %T", err, tc.as)
@@ -163,13 +163,13 @@ func TestDoPRResourceMutationsErrors(t *testing.T) {
 }
 
 // The end of the caller's time is no verdict on the package: nothing is kept of what was not rendered.
-func TestDoPRResourceMutationsCanceled(t *testing.T) {
+func TestReplaceResourcesCanceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	before := map[string]string{"Kptfile": head}
 	draft := drafts.NewMemory(before)
-	report, err := handler().DoPRResourceMutations(ctx, draft, draftRevision(), map[string]string{"Kptfile": head + pipeline, "a.yaml": cm})
+	report, err := handler().ReplaceResources(ctx, draft, draftRevision(), map[string]string{"Kptfile": head + pipeline, "a.yaml": cm})
 	if !errors.Is(err, context.Canceled) || report != nil || !draft.Open() {
 		t.Errorf("got %v, report %v, open: %t", err, report, draft.Open())
 	}

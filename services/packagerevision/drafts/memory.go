@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drafts has drafts for package taskhandler whose packages are in memory, or in a directory.
+// Package drafts has drafts for package packagerevision whose files are in memory, or in a directory.
 package drafts
 
 import (

@@ -12,7 +12,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// DoPRResourceMutations replaces the files of a draft by these, renders, and closes the draft. Comments that the files have
+// ReplaceResources replaces the files of a draft by these, renders, and closes the draft. Comments that the files have
 // lost, as those do that have been JSON on their way, come back from the resources before.
 //
 // A package that does not render is a *RenderError. The draft has the new files then, and what the package wants saved of
@@ -21,7 +21,7 @@ import (
 // open and as it was.
 //
 // The report comes with an error, too. It is nil where it would say nothing, so that a status from before can stay.
-func (h *Handler) DoPRResourceMutations(ctx context.Context, draft Draft, revision Revision, files map[string]string) (*renderstatus.Report, error) {
+func (h *Handler) ReplaceResources(ctx context.Context, draft Draft, revision Revision, files map[string]string) (*renderstatus.Report, error) {
 	switch {
 	case revision.Lifecycle != LifecycleDraft:
 		return nil, fmt.Errorf("cannot update a package revision with lifecycle value %q; package must be Draft", revision.Lifecycle)

@@ -14,12 +14,12 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// DoPRMutations makes the Kptfile of a draft say what the owner of an updated revision wants, renders, and closes the draft.
+// PatchKptfile makes the Kptfile of a draft say what the owner of an updated revision wants, renders, and closes the draft.
 // A revision that was no draft before is only closed: its content does not change.
 //
 // A package that does not render is a *RenderError; the draft is then as it was, and open. So it is after other errors.
 // The report is nil where the render was not reached, or found no package.
-func (h *Handler) DoPRMutations(ctx context.Context, draft Draft, before, after Revision) (*renderstatus.Report, error) {
+func (h *Handler) PatchKptfile(ctx context.Context, draft Draft, before, after Revision) (*renderstatus.Report, error) {
 	var report *renderstatus.Report
 	if before.Lifecycle == LifecycleDraft {
 		var err error
