@@ -36,7 +36,7 @@ func (h *Handler) ApplyTask(ctx context.Context, draft Draft, revision Revision,
 }
 
 func (h *Handler) applyTask(ctx context.Context, draft Draft, revision Revision, tasks []Task) (*renderstatus.Report, error) {
-	task, err := one(tasks, path.Base(revision.Context.Path))
+	task, err := soleTask(tasks, path.Base(revision.Context.Path))
 	if err != nil {
 		return nil, err
 	}

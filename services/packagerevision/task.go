@@ -8,6 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
+
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/packagerevision/packagecontext"
+	"github.com/krmfn/krmfn/services/render/kptfile"
 )
 
 // TaskType is why the files of a draft change, in the words of Porch's API.
@@ -36,8 +43,8 @@ type Task struct {
 	Mutation Mutation
 }
 
-// one returns the task of a list that must have exactly one. An empty list means an empty package with the name given.
-func one(tasks []Task, name string) (Task, error) {
+// soleTask returns the task of a list that must have exactly one. An empty list means an empty package with the name given.
+func soleTask(tasks []Task, name string) (Task, error) {
 	switch {
 	case len(tasks) == 0:
 		return Task{Type: TaskInit, Mutation: Init{Name: name}.Mutate}, nil
@@ -52,4 +59,69 @@ func one(tasks []Task, name string) (Task, error) {
 // Edit returns the mutation of an edit: the draft begins as another revision of the package, whose files are given.
 func Edit(source map[string]string) Mutation {
 	return func(context.Context, map[string]string) (map[string]string, error) { return maps.Clone(source), nil }
+}
+
+// Init makes an empty package, as `kpt pkg init` does.
+type Init struct {
+	// Name is the package's name, the last element of its path.
+	Name string
+	// Description, Keywords and Site go to the Kptfile. The description's default is the one of kpt.
+	Description string
+	Keywords    []string
+	Site        string
+}
+
+// placeholderName is the name in the context of a package that has not been deployed.
+const placeholderName = "example"
+
+// Mutate is the Mutation. It fails where there is a package already.
+func (i Init) Mutate(_ context.Context, files map[string]string) (map[string]string, error) {
+	if _, ok := files[kptfile.FileName]; ok {
+		return nil, errors.New("cannot make an empty package: there is a Kptfile already")
+	}
+	if i.Name == "" {
+		return nil, errors.New("cannot make a package without a name")
+	}
+	if i.Description == "" {
+		i.Description = "sample description"
+	}
+	kf, err := i.kptfile()
+	if err != nil {
+		return nil, fmt.Errorf("make the Kptfile of %s: %w", i.Name, err)
+	}
+	placeholder, err := packagecontext.Placeholder(placeholderName)
+	if err != nil {
+		return nil, fmt.Errorf("make the context of %s: %w", i.Name, err)
+	}
+	if files == nil {
+		files = map[string]string{}
+	}
+	files[kptfile.FileName] = kf
+	files[packagecontext.FileName] = placeholder
+	if _, ok := files[readmeFile]; !ok {
+		files[readmeFile] = i.readme()
+	}
+	return files, nil
+}
+
+func (i Init) kptfile() (string, error) {
+	kf := kptfilev1.KptFile{Info: &kptfilev1.PackageInfo{Site: i.Site, Description: i.Description, Keywords: i.Keywords}}
+	kf.APIVersion, kf.Kind = kptfilev1.KptFileGVK().ToAPIVersionAndKind()
+	kf.Name = i.Name
+	kf.Annotations = map[string]string{"config.kubernetes.io/local-config": "true"}
+	content, err := yaml.MarshalWithOptions(kf, &yaml.EncoderOptions{SeqIndent: yaml.WideSequenceStyle})
+	return string(content), err
+}
+
+const readmeFile = "README.md"
+
+func (i Init) readme() string {
+	return strings.NewReplacer("NAME", i.Name, "DESCRIPTION", i.Description).Replace(`# NAME
+
+DESCRIPTION
+
+The Kptfile lists the functions that the package's resources go through. Run them with:
+
+    kpt fn render NAME
+`)
 }
