@@ -13,6 +13,7 @@ replace (
 
 require (
 	cel.dev/cel-go v0.33.2
+	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/google/go-cmp v0.7.0
 	github.com/kptdev/kpt/api v0.0.2
 	github.com/kptdev/krm-functions-catalog/functions/go/apply-replacements v0.1.5

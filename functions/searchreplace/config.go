@@ -22,7 +22,7 @@ type search struct {
 	regex    *regexp.Regexp // by-value-regex, or nil
 	path     string         // by-path; any if empty
 	pattern  *regexp.Regexp // of path, or nil
-	files    filePattern    // by-file-path, or nil
+	files    filePattern    // by-file-path, or ""
 	put      string         // put-value; none if empty
 	comment  string         // put-comment; none if empty
 	absolute []string       // the field that put is to be in, there or not; nil where fields are searched

@@ -5,10 +5,11 @@ package searchreplace
 
 import (
 	"errors"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // fieldPattern compiles a pattern of field paths, for matching a path with a dot behind it: elements are separated by
@@ -44,66 +45,32 @@ func absoluteField(pattern string) ([]string, bool) {
 	return elements, !strings.ContainsAny(pattern, "*[") && !slices.Contains(elements, "")
 }
 
-// filePattern is a pattern of file paths: "**" is any number of directories; what is between two slashes is as
-// [path.Match] has it, and {a,b} is one of several.
-type filePattern [][]string
+// filePattern is a pattern of file paths, as [doublestar.Match] has it; "" is none.
+type filePattern string
 
-// maxFilePatterns bounds what the braces of a pattern may stand for.
-const maxFilePatterns = 1000
+// maxAlternatives bounds what the braces of a pattern may stand for, all of which a match may try.
+const maxAlternatives = 1000
 
 func parseFilePattern(pattern string) (filePattern, error) {
-	alternatives := []string{pattern}
-	var patterns filePattern
-	for len(alternatives) > 0 {
-		if len(alternatives)+len(patterns) > maxFilePatterns {
-			return nil, errors.New("the pattern has too many alternatives")
+	alternatives := 1
+	for _, rest, found := strings.Cut(pattern, "{"); found; _, rest, found = strings.Cut(rest, "{") {
+		inside, after, _ := strings.Cut(rest, "}")
+		if strings.Contains(inside, "{") {
+			return "", doublestar.ErrBadPattern
 		}
-		first := alternatives[0]
-		alternatives = alternatives[1:]
-		before, rest, found := strings.Cut(first, "{")
-		inside, after, closed := strings.Cut(rest, "}")
-		switch {
-		case !found:
-			elements := strings.Split(first, "/")
-			for _, element := range elements {
-				if _, err := path.Match(element, ""); err != nil {
-					return nil, err
-				}
-			}
-			patterns = append(patterns, elements)
-		case !closed || strings.Contains(inside, "{"):
-			return nil, path.ErrBadPattern
-		default:
-			for alternative := range strings.SplitSeq(inside, ",") {
-				alternatives = append(alternatives, before+alternative+after)
-			}
+		if alternatives *= 1 + strings.Count(inside, ","); alternatives > maxAlternatives {
+			return "", errors.New("the pattern has too many alternatives")
 		}
+		rest = after
 	}
-	return patterns, nil
+	if !doublestar.ValidatePattern(pattern) {
+		return "", doublestar.ErrBadPattern
+	}
+	return filePattern(pattern), nil
 }
 
 // matches reports whether a slash-separated path is one of the pattern's.
 func (p filePattern) matches(file string) bool {
-	elements := strings.Split(file, "/")
-	return slices.ContainsFunc(p, func(pattern []string) bool { return matchElements(pattern, elements) })
-}
-
-// matchElements matches from the start, keeping all places that each part of the pattern can end at, so that it takes
-// no longer than the product of both lengths.
-func matchElements(pattern, elements []string) bool {
-	reached := make([]bool, len(elements)+1)
-	reached[0] = true
-	for _, part := range pattern {
-		next := make([]bool, len(elements)+1)
-		for i := range reached {
-			switch {
-			case part == "**":
-				next[i] = reached[i] || i > 0 && next[i-1]
-			case i > 0 && reached[i-1]:
-				next[i], _ = path.Match(part, elements[i-1])
-			}
-		}
-		reached = next
-	}
-	return reached[len(elements)]
+	matched, err := doublestar.Match(string(p), file)
+	return matched && err == nil
 }

@@ -42,7 +42,7 @@ func searchReplace(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 			return false, err
 		}
 		file := origin.File(item).Path
-		if s.files != nil && !s.files.matches(file) {
+		if s.files != "" && !s.files.matches(file) {
 			continue
 		}
 		results, err := s.do(function.NodeOf(item))
