@@ -108,9 +108,7 @@ func ready(ctx context.Context, client kubernetes.Interface, count int) error {
 		return fmt.Errorf("%d nodes, want %d", len(list.Items), count)
 	}
 	for _, node := range list.Items {
-		if !slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-		}) {
+		if !NodeReady(&node) {
 			return fmt.Errorf("node %s is not ready", node.Name)
 		}
 	}
@@ -122,6 +120,13 @@ func ready(ctx context.Context, client kubernetes.Interface, count int) error {
 		return errors.New("the cluster's DNS is not ready")
 	}
 	return nil
+}
+
+// NodeReady tells whether a node is ready.
+func NodeReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // Client returns a client for the cluster of the kubeconfig file.

@@ -7,13 +7,11 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 )
@@ -56,7 +54,7 @@ func (i *Installation) UndefineFunctionConfigs(ctx context.Context) error {
 }
 
 func (i *Installation) awaitFunctionConfigs(ctx context.Context, wanted func(error) bool) error {
-	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	return await(ctx, "the cluster knows FunctionConfig, or does not any more", func(ctx context.Context) (bool, error) {
 		_, err := i.FunctionConfigs().List(ctx, metav1.ListOptions{})
 		return wanted(err), nil
 	})

@@ -6,12 +6,10 @@ package install
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
@@ -51,14 +49,10 @@ func (i *Installation) DeleteFunctionPods(ctx context.Context) error {
 	if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64(1))}, metav1.ListOptions{}); err != nil {
 		return fmt.Errorf("delete the function pods: %w", err)
 	}
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	return await(ctx, "the function pods are gone", func(ctx context.Context) (bool, error) {
 		left, err := pods.List(ctx, metav1.ListOptions{})
 		return err == nil && len(left.Items) <= leftovers, err
 	})
-	if err != nil {
-		return fmt.Errorf("wait until the function pods are gone: %w", err)
-	}
-	return nil
 }
 
 func (i *Installation) patchPod(ctx context.Context, namespace, name string, patch []byte) error {

@@ -9,8 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/crane"
 
 	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
@@ -21,49 +20,28 @@ var Images = []string{"function-runner", "wrapper-server", "pod-janitor", "image
 // pin gives the images that are in the registry a tag that no others ever have, and returns it: nodes keep the images that
 // they have once pulled under a tag.
 func pin(ctx context.Context, registry string) (string, error) {
-	found, err := lookUp(ctx, registry, publish.Tag)
-	if err != nil {
-		return "", fmt.Errorf("krmfn's images: %w: try make e2e", err)
-	}
 	hash := sha256.New()
-	for _, image := range found {
-		hash.Write([]byte(image.Digest.String()))
+	for _, image := range Images {
+		digest, err := crane.Digest(reference(registry, image, publish.Tag), crane.WithContext(ctx), crane.Insecure)
+		if err != nil {
+			return "", fmt.Errorf("krmfn's images: %w: try make e2e", err)
+		}
+		hash.Write([]byte(digest))
 	}
 	pinned := publish.Tag + "-" + hex.EncodeToString(hash.Sum(nil))[:12]
-	return pinned, tag(ctx, registry, pinned, found)
+	return pinned, tag(ctx, registry, publish.Tag, pinned)
 }
 
 // Retag gives krmfn's images another tag as well, that of a next release for instance, and returns it.
 func (i *Installation) Retag(ctx context.Context, suffix string) (string, error) {
-	found, err := lookUp(ctx, i.Registry, i.tag)
-	if err != nil {
-		return "", err
-	}
 	another := i.tag + "-" + suffix
-	return another, tag(ctx, i.Registry, another, found)
+	return another, tag(ctx, i.Registry, i.tag, another)
 }
 
-func lookUp(ctx context.Context, registry, tagged string) ([]*remote.Descriptor, error) {
-	found := make([]*remote.Descriptor, len(Images))
-	for i, image := range Images {
-		ref, err := name.NewTag(reference(registry, image, tagged), name.Insecure)
-		if err != nil {
-			return nil, err
-		}
-		if found[i], err = remote.Get(ref, remote.WithContext(ctx)); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
-}
-
-func tag(ctx context.Context, registry, another string, found []*remote.Descriptor) error {
-	for i, image := range Images {
-		ref, err := name.NewTag(reference(registry, image, another), name.Insecure)
-		if err != nil {
-			return err
-		}
-		if err := remote.Tag(ref, found[i], remote.WithContext(ctx)); err != nil {
+// tag gives krmfn's images that have a tag another one as well.
+func tag(ctx context.Context, registry, from, another string) error {
+	for _, image := range Images {
+		if err := crane.Tag(reference(registry, image, from), another, crane.WithContext(ctx), crane.Insecure); err != nil {
 			return fmt.Errorf("tag krmfn's images: %w", err)
 		}
 	}

@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 )
 
@@ -92,7 +90,7 @@ func (i *Installation) DeleteFunctionNamespace(ctx context.Context) error {
 	if err := namespaces.Delete(ctx, FunctionNamespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	return wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, settling, true, func(ctx context.Context) (bool, error) {
+	return await(ctx, "the namespace of function pods is gone", func(ctx context.Context) (bool, error) {
 		_, err := namespaces.Get(ctx, FunctionNamespace, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	})

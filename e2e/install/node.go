@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/krmfn/krmfn/e2e/cluster"
 	"github.com/krmfn/krmfn/e2e/programs/command"
@@ -58,7 +57,7 @@ func (i *Installation) StartAPIServer(ctx context.Context) error {
 }
 
 func (i *Installation) awaitAPIServer(ctx context.Context, wanted bool) error {
-	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, settling, true, func(ctx context.Context) (bool, error) {
+	return await(ctx, fmt.Sprintf("the API server answers: %t", wanted), func(ctx context.Context) (bool, error) {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
 		nodes, err := i.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -66,25 +65,12 @@ func (i *Installation) awaitAPIServer(ctx context.Context, wanted bool) error {
 			return !wanted, nil //nolint:nilerr // what is waited for
 		}
 		for _, node := range nodes.Items {
-			if !ready(&node) {
+			if !cluster.NodeReady(&node) {
 				return false, nil
 			}
 		}
 		return wanted, nil
 	})
-	if err != nil {
-		return fmt.Errorf("wait until the API server answers, %t: %w", wanted, err)
-	}
-	return nil
-}
-
-func ready(node *corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // TrustRegistry has all nodes trust a registry's certificates if these are of an authority, PEM; without one, none of them. It

@@ -61,7 +61,7 @@ func (i *Installation) Runners(ctx context.Context) ([]corev1.Pod, error) {
 // AwaitReplaced returns when a pod that was killed is gone, or its first container runs anew and is ready: until the kubelet has
 // noticed, the cluster takes for ready what is dead, and sends connections to it.
 func (i *Installation) AwaitReplaced(ctx context.Context, killed *corev1.Pod) error {
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, settling, true, func(ctx context.Context) (bool, error) {
+	return await(ctx, "the cluster has replaced what was killed in pod "+killed.Name, func(ctx context.Context) (bool, error) {
 		pod, err := i.Client.CoreV1().Pods(killed.Namespace).Get(ctx, killed.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return true, nil
@@ -72,29 +72,21 @@ func (i *Installation) AwaitReplaced(ctx context.Context, killed *corev1.Pod) er
 		now := pod.Status.ContainerStatuses[0]
 		return pod.UID != killed.UID || now.Ready && now.ContainerID != killed.Status.ContainerStatuses[0].ContainerID, nil
 	})
-	if err != nil {
-		return fmt.Errorf("wait until the cluster has replaced what was killed in pod %s: %w", killed.Name, err)
-	}
-	return nil
 }
 
 // awaitNoRunners returns when the last function runner has ended, too, which takes longer than for its Deployment to go.
 func (i *Installation) awaitNoRunners(ctx context.Context) error {
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, settling, true, func(ctx context.Context) (bool, error) {
+	return await(ctx, "the last function runner has ended", func(ctx context.Context) (bool, error) {
 		left, err := i.Runners(ctx)
 		return len(left) == 0, err
 	})
-	if err != nil {
-		return fmt.Errorf("wait until the last function runner has ended: %w", err)
-	}
-	return nil
 }
 
 // AwaitSettled returns when there are as many function runners as there should be, all ready and of the newest version: an
 // old one that is still ending would take part in what is tested.
 func (i *Installation) AwaitSettled(ctx context.Context) error {
 	var state string
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, settling, true, func(ctx context.Context) (bool, error) {
+	err := await(ctx, "the function runners are ready", func(ctx context.Context) (bool, error) {
 		wanted, err := i.Client.AppsV1().Deployments(Namespace).Get(ctx, deployment, metav1.GetOptions{})
 		if err != nil {
 			return false, err
@@ -108,7 +100,7 @@ func (i *Installation) AwaitSettled(ctx context.Context) error {
 		return settled(wanted, len(pods)), nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the function runners: %s: %w", state, err)
+		return fmt.Errorf("%w: %s", err, state)
 	}
 	return nil
 }
@@ -117,4 +109,12 @@ func settled(d *appsv1.Deployment, pods int) bool {
 	replicas := *d.Spec.Replicas
 	return d.Status.ObservedGeneration >= d.Generation && d.Status.ReadyReplicas == replicas &&
 		d.Status.UpdatedReplicas == replicas && d.Status.Replicas == replicas && pods == int(replicas)
+}
+
+// await returns when something is done; the error says what it waited for.
+func await(ctx context.Context, what string, done wait.ConditionWithContextFunc) error {
+	if err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, settling, true, done); err != nil {
+		return fmt.Errorf("wait until %s: %w", what, err)
+	}
+	return nil
 }

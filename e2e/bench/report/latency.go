@@ -38,7 +38,7 @@ func WriteLatencies(w io.Writer, title string, lines []Latencies) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "Percentile", "Latency from when the call was due (ms)"
 	p.X.Tick.Marker = plot.ConstantTicks(percentiles(lines))
-	p.Y.Tick.Marker, p.Legend.Top, p.Legend.Left = round{}, true, true
+	p.Legend.Top, p.Legend.Left = true, true
 	p.Legend.Padding = vg.Points(3)
 	p.Add(plotter.NewGrid())
 	for _, l := range lines {

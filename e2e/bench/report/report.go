@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package report tells what a benchmark has measured, as a table and as plots.
+//
+// Latencies are histograms of HdrHistogram, and gonum draws the plots. The table is made here: what compares benchmarks,
+// benchstat above all, tells whether two runs of one thing differ, and knows neither a physical limit that is measured in the
+// same run nor an aim for the distance from it. Load testers, vegeta for one, report on the calls that they make themselves,
+// and cannot call a bare process.
 package report
 
 import (

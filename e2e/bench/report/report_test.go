@@ -114,7 +114,7 @@ func TestWriteStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := words(t, svg.Bytes())
-	for _, want := range []string{"Starts", "(s)", "pod", "0.70 s", "call", "1.23 s", "0.2"} {
+	for _, want := range []string{"Starts", "(s)", "pod", "0.70 s", "call", "1.23 s", "0.4"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the plot lacks %q: it has %s", want, got)
 		}

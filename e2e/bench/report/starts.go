@@ -36,7 +36,6 @@ func (s Starts) Median() time.Duration {
 func WriteStarts(w io.Writer, title string, bars []Starts) error {
 	p := plot.New()
 	p.Title.Text, p.Y.Label.Text = title, "Time (s): the bars are medians, the dots single starts"
-	p.Y.Tick.Marker = round{}
 	grid := plotter.NewGrid()
 	grid.Vertical.Width = 0
 	p.Add(grid)
