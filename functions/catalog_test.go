@@ -32,7 +32,7 @@ func TestEveryFunctionIsDescribed(t *testing.T) {
 			}
 			minor := f.Version[:strings.LastIndex(f.Version, ".")]
 			if !f.OwnsTag(f.Version) || !f.OwnsTag(minor) || f.OwnsTag("v99.0.0") || f.OwnsTag("") {
-				t.Errorf("tags %q: want %s and %s among them", f.Tags, f.Version, minor)
+				t.Errorf("tags %q: want %s and %s among them", f.Tags(), f.Version, minor)
 			}
 			if f.Summary == "" || strings.HasSuffix(f.Summary, ".") || strings.Contains(f.Summary, "\n") {
 				t.Errorf("summary %q is not one line without a full stop", f.Summary)

@@ -124,7 +124,7 @@ func ExecConfig(functions []function.Function) ([]byte, error) {
 	for _, f := range functions {
 		e := entry{Function: f.Name}
 		for _, prefix := range []string{reference.CatalogPrefix, reference.FormerCatalogPrefix} {
-			for _, tag := range f.Tags {
+			for _, tag := range f.Tags() {
 				e.Images = append(e.Images, prefix+"/"+f.Name+":"+tag)
 			}
 		}

@@ -13,21 +13,23 @@ import (
 
 func TestExecConfig(t *testing.T) {
 	t.Parallel()
-	got, err := ExecConfig([]function.Function{{Name: "set-labels", Tags: []string{"v0.2", "v0.2.4"}}, {Name: "starlark", Tags: []string{"v0.5.5"}}})
+	got, err := ExecConfig([]function.Function{{Name: "set-labels", Version: "v0.2.4"}, {Name: "starlark", Version: "v0.5.5"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = `functions:
 - function: set-labels
   images:
-  - ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2
   - ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2.4
-  - gcr.io/kpt-fn/set-labels:v0.2
+  - ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2
   - gcr.io/kpt-fn/set-labels:v0.2.4
+  - gcr.io/kpt-fn/set-labels:v0.2
 - function: starlark
   images:
   - ghcr.io/kptdev/krm-functions-catalog/starlark:v0.5.5
+  - ghcr.io/kptdev/krm-functions-catalog/starlark:v0.5
   - gcr.io/kpt-fn/starlark:v0.5.5
+  - gcr.io/kpt-fn/starlark:v0.5
 `
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("config file (-want +got):\n%s", diff)

@@ -20,7 +20,6 @@ import (
 var Function = function.Function{
 	Name:    "apply-replacements",
 	Version: "v0.1.5",
-	Tags:    []string{"v0.1.5", "v0.1"},
 	Summary: "copies values from fields to other fields, as kustomize's replacements do",
 	Config:  "fn.kpt.dev/v1alpha1 ApplyReplacements, replacements: kustomize's, without path",
 	Process: applyReplacements,

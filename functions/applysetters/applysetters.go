@@ -20,7 +20,6 @@ import (
 var Function = function.Function{
 	Name:     "apply-setters",
 	Version:  "v0.2.2",
-	Tags:     []string{"v0.2.2", "v0.2"},
 	Summary:  "sets the fields that kpt-set comments mark",
 	Config:   "ConfigMap, data: setter names and values; the value of a list is a YAML list in a string",
 	Process:  applySetters,

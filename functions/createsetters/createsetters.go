@@ -23,7 +23,6 @@ import (
 var Function = function.Function{
 	Name:    "create-setters",
 	Version: "v0.1.0",
-	Tags:    []string{"v0.1.0", "v0.1"},
 	Summary: "marks fields with kpt-set comments, for apply-setters",
 	Config:  "ConfigMap, data: setter names and the values by which their fields are found; a YAML list in a string finds lists",
 	Process: createSetters,

@@ -21,7 +21,6 @@ import (
 var Function = function.Function{
 	Name:    "ensure-name-substring",
 	Version: "v0.2.0",
-	Tags:    []string{"v0.2.0", "v0.2"},
 	Summary: "prepends or appends a substring to the names that lack it",
 	Config: "v1 ConfigMap, data.prepend or data.append: the substring\n" +
 		"fn.kpt.dev/v1alpha1 EnsureNameSubstring, substring; editMode: prepend (default) or append; additionalNameFields: " +

@@ -15,7 +15,6 @@ import (
 var Function = function.Function{
 	Name:    "kubeconform",
 	Version: "v0.1.1",
-	Tags:    []string{"v0.1.1", "v0.1"},
 	Summary: "validates resources against the JSON schemas of their kinds",
 	Config: "none\n" +
 		"v1 ConfigMap with any of data.schema_location, data.additional_schema_locations, data.ignore_missing_schemas, " +

@@ -22,7 +22,6 @@ import (
 var Function = function.Function{
 	Name:    "list-setters",
 	Version: "v0.1.0",
-	Tags:    []string{"v0.1.0", "v0.1"},
 	Summary: "lists the setters of a package, their values and how many fields have them",
 	Config:  "none",
 	Process: listSetters,

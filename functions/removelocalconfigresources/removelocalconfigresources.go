@@ -18,7 +18,6 @@ import (
 var Function = function.Function{
 	Name:    "remove-local-config-resources",
 	Version: "v0.1.0",
-	Tags:    []string{"v0.1.0", "v0.1"},
 	Summary: "removes resources that are local configuration",
 	Config:  "none",
 	Process: removeLocalConfig,

@@ -22,7 +22,6 @@ import (
 var Function = function.Function{
 	Name:    "search-replace",
 	Version: "v0.2.0",
-	Tags:    []string{"v0.2.0", "v0.2"},
 	Summary: "finds fields by their value and place, and replaces their values or comments",
 	Config: "ConfigMap, data.by-value, by-value-regex (RE2), by-path (as spec.**.list[*].name) and by-file-path (a glob): the " +
 		"fields; put-value and put-comment: what becomes of them, ${1} being what a group of by-value-regex found. " +

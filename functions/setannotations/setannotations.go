@@ -25,7 +25,6 @@ import (
 var Function = function.Function{
 	Name:    "set-annotations",
 	Version: "v0.1.4",
-	Tags:    []string{"v0.1.4", "v0.1"},
 	Summary: "sets annotations on resources and their pod templates",
 	Config: "v1 ConfigMap, data: the annotations\n" +
 		"fn.kpt.dev/v1alpha1 SetAnnotations, annotations: the annotations; additionalAnnotationFields: more fields to set " +

@@ -21,7 +21,6 @@ import (
 var Function = function.Function{
 	Name:    "set-enforcement-action",
 	Version: "v0.1.0",
-	Tags:    []string{"v0.1.0", "v0.1"},
 	Summary: "sets what Gatekeeper does where its constraints are violated",
 	Config:  "ConfigMap, data.enforcementAction: deny, warn or dryrun",
 	Process: setEnforcementAction,

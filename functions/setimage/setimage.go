@@ -20,7 +20,6 @@ import (
 var Function = function.Function{
 	Name:    "set-image",
 	Version: "v0.1.1",
-	Tags:    []string{"v0.1.1", "v0.1"},
 	Summary: "sets the name, tag or digest of a container image",
 	Config: "v1 ConfigMap, data.name: the image; data.newName, data.newTag, data.digest: what it becomes\n" +
 		"fn.kpt.dev/v1alpha1 SetImage, image: the same fields; additionalImageFields: more fields that hold images, " +

@@ -20,7 +20,6 @@ import (
 var Function = function.Function{
 	Name:    "set-labels",
 	Version: "v0.2.0",
-	Tags:    []string{"v0.2.0", "v0.2"},
 	Summary: "sets labels on resources, their selectors and their pod templates",
 	Config: "v1 ConfigMap, data: the labels\n" +
 		"fn.kpt.dev SetLabels (any version), labels: the labels",

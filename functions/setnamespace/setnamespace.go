@@ -18,7 +18,6 @@ import (
 var Function = function.Function{
 	Name:    "set-namespace",
 	Version: "v0.4.5",
-	Tags:    []string{"v0.4.5", "v0.4"},
 	Summary: "moves resources, and what refers to them, to another namespace",
 	Config: "v1 ConfigMap, data.namespace: the namespace; data.namespaceMatcher: the one to be replaced, default any\n" +
 		"v1 ConfigMap named kptfile.kpt.dev (the package context), data.name: the namespace\n" +

@@ -22,7 +22,6 @@ import (
 var Function = function.Function{
 	Name:    "set-project-id",
 	Version: "v0.2.0",
-	Tags:    []string{"v0.2.0", "v0.2"},
 	Summary: "sets the Google Cloud project of Config Connector's resources, and the setter project-id of the package",
 	Config:  "ConfigMap, data.project-id: the project",
 	Process: setProjectID,

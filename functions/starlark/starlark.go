@@ -16,7 +16,6 @@ import (
 var Function = function.Function{
 	Name:    "starlark",
 	Version: "v0.5.5",
-	Tags:    []string{"v0.5.5", "v0.5"},
 	Summary: "runs a Starlark script over the resources",
 	Config: "v1 ConfigMap, data.source: the script; all of data is there for it\n" +
 		"fn.kpt.dev/v1alpha1 StarlarkRun, source: the script; params: whatever it takes",

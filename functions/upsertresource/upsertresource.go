@@ -20,7 +20,6 @@ import (
 var Function = function.Function{
 	Name:    "upsert-resource",
 	Version: "v0.2.0",
-	Tags:    []string{"v0.2.0", "v0.2"},
 	Summary: "adds a resource, or puts it in the place of the one of the same group, kind, namespace and name",
 	Config: "the resource, of any kind; annotation config.kubernetes.io/target-path: the file that it goes to\n" +
 		"a List, items: several of them",

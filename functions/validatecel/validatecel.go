@@ -15,7 +15,6 @@ import (
 var Function = function.Function{
 	Name:    "validate-cel",
 	Version: "v0.1.0",
-	Tags:    []string{"v0.1.0", "v0.1"},
 	Summary: "validates resources by expressions in CEL, as ValidatingAdmissionPolicies do",
 	Config: "v1 ConfigMap, data: expressions that must be true of every resource, by their names\n" +
 		"fn.kpt.dev/v1alpha1 ValidateCEL, validations: expressions, each with as needed name, message, " +

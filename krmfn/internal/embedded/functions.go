@@ -40,9 +40,9 @@ func images(f function.Function, strict bool) []string {
 	if !strict {
 		return names
 	}
-	tagged := make([]string, 0, len(names)*len(f.Tags))
+	tagged := make([]string, 0, len(names)*len(f.Tags()))
 	for _, name := range names {
-		for _, tag := range f.Tags {
+		for _, tag := range f.Tags() {
 			tagged = append(tagged, name+":"+tag)
 		}
 	}

@@ -26,9 +26,6 @@ type Function struct {
 	// Version is the tag of this implementation, in the catalog's form, such as "v0.4.5".
 	Version string
 
-	// Tags are all tags that mean this implementation: Version, and the shorter tags that follow it, such as "v0.4".
-	Tags []string
-
 	// Summary says in one line, without a full stop, what the function does.
 	Summary string
 
@@ -55,11 +52,14 @@ type Function struct {
 	ProcessMemory uint64
 }
 
-// OwnsTag reports whether an image tag means this very implementation, as opposed to an older or newer version of the
-// function of the same name.
-func (f Function) OwnsTag(tag string) bool {
-	return slices.Contains(f.Tags, tag)
+// Tags are the image tags that mean this very implementation, as opposed to an older or newer version of the function of the
+// same name: the version, and the shorter tag that follows it, such as "v0.4".
+func (f Function) Tags() []string {
+	return []string{f.Version, f.Version[:max(strings.LastIndexByte(f.Version, '.'), 0)]}
 }
+
+// OwnsTag reports whether an image tag is one of the function's.
+func (f Function) OwnsTag(tag string) bool { return slices.Contains(f.Tags(), tag) }
 
 // Set is a set of functions, sorted by name. The zero value is empty. It must not be changed.
 type Set []Function
@@ -69,8 +69,8 @@ type Set []Function
 func NewSet(functions ...Function) Set {
 	set := Set(slices.SortedFunc(slices.Values(functions), func(a, b Function) int { return strings.Compare(a.Name, b.Name) }))
 	for i, f := range set {
-		if f.Name == "" || f.Version == "" || f.Summary == "" || f.Process == nil || !f.OwnsTag(f.Version) {
-			panic(fmt.Sprintf("function %q needs a name, a version that is among its tags, a summary and a Process", f.Name))
+		if f.Name == "" || strings.Count(f.Version, ".") != 2 || f.Summary == "" || f.Process == nil {
+			panic(fmt.Sprintf("function %q needs a name, a version like v1.2.3, a summary and a Process", f.Name))
 		}
 		if i > 0 && set[i-1].Name == f.Name {
 			panic(fmt.Sprintf("two functions are named %q", f.Name))
@@ -92,6 +92,8 @@ func (s Set) Lookup(name string) (Function, bool) {
 
 // Tags returns the tags of the function of a name; nil where there is none.
 func (s Set) Tags(name string) []string {
-	f, _ := s.Lookup(name)
-	return f.Tags
+	if f, ok := s.Lookup(name); ok {
+		return f.Tags()
+	}
+	return nil
 }

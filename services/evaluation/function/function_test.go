@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var whole = Function{Name: "whole", Version: "v1.0.0", Tags: []string{"v1.0.0", "v1.0"}, Summary: "is whole", Process: pass.Process}
+var whole = Function{Name: "whole", Version: "v1.0.0", Summary: "is whole", Process: pass.Process}
 
 func changed(change func(f *Function)) Function {
 	f := whole
@@ -23,7 +23,7 @@ func TestNewSetRefuses(t *testing.T) {
 		"a name that is taken": whole,
 		"no name":              changed(func(f *Function) { f.Name = "" }),
 		"no version":           changed(func(f *Function) { f.Name, f.Version = "a", "" }),
-		"no tags":              changed(func(f *Function) { f.Name, f.Tags = "a", nil }),
+		"a short version":      changed(func(f *Function) { f.Name, f.Version = "a", "v1.0" }),
 		"no summary":           changed(func(f *Function) { f.Name, f.Summary = "a", "" }),
 		"no process":           changed(func(f *Function) { f.Name, f.Process = "a", nil }),
 	} {
@@ -50,7 +50,7 @@ func TestSet(t *testing.T) {
 	if f, ok := set.Lookup("other"); ok {
 		t.Errorf("Lookup of an unknown name found %q", f.Name)
 	}
-	if diff := cmp.Diff(whole.Tags, set.Tags("whole")); diff != "" || set.Tags("other") != nil || Set(nil).Tags("whole") != nil {
+	if diff := cmp.Diff([]string{"v1.0.0", "v1.0"}, set.Tags("whole")); diff != "" || set.Tags("other") != nil || Set(nil).Tags("whole") != nil {
 		t.Errorf("tags (-want +got):\n%s", diff)
 	}
 }

@@ -95,7 +95,7 @@ func (b Builtin) lookup(ref string) (function.Function, error) {
 	_, tag, digest := reference.Split(ref)
 	if b.StrictVersions && (digest != "" || (tag != "" && !f.OwnsTag(tag))) {
 		return f, fmt.Errorf("%w: the implementation of %s here is %s and answers to the tags %s",
-			&evaluation.NotFoundError{Image: ref}, f.Name, f.Version, strings.Join(f.Tags, ", "))
+			&evaluation.NotFoundError{Image: ref}, f.Name, f.Version, strings.Join(f.Tags(), ", "))
 	}
 	return f, nil
 }
@@ -129,7 +129,7 @@ func (b Builtin) images(f function.Function) []string {
 			images = append(images, repository)
 			continue
 		}
-		for _, tag := range f.Tags {
+		for _, tag := range f.Tags() {
 			images = append(images, repository+":"+tag)
 		}
 	}

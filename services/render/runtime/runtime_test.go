@@ -126,7 +126,7 @@ func TestBuiltinLists(t *testing.T) {
 		}
 		if strict {
 			for _, prefix := range []string{"gcr.io/kpt-fn/", "ghcr.io/kptdev/krm-functions-catalog/", "r.io/", ""} {
-				for _, tag := range f.Tags {
+				for _, tag := range f.Tags() {
 					want = append(want, prefix+"set-labels:"+tag)
 				}
 			}

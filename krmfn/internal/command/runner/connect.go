@@ -81,7 +81,7 @@ func (r embeddedRuntime) Evaluate(ctx context.Context, req evaluation.Request) (
 	}
 	if f, ok := functions.Lookup(reference.CatalogName(req.Image)); ok {
 		err = fmt.Errorf("%w: the version here is %s, with the tags %s: name one of them, or leave out --strict-versions",
-			err, f.Version, strings.Join(f.Tags, " and "))
+			err, f.Version, strings.Join(f.Tags(), " and "))
 	}
 	return resp, err
 }

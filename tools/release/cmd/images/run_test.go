@@ -257,7 +257,7 @@ func fakeSources(t *testing.T) map[string]image.Sources {
 		perArch[filepath.Clean(name)] = image.Sources{
 			Binaries:  filepath.Join(dir, name),
 			CABundle:  filepath.Join(dir, "ca"),
-			Functions: []function.Function{{Name: "set-labels", Tags: []string{"v0.2.0"}}, {Name: "kubeconform", Heavy: true}},
+			Functions: []function.Function{{Name: "set-labels", Version: "v0.2.0"}, {Name: "kubeconform", Version: "v0.1.0", Heavy: true}},
 		}
 	}
 	return perArch
