@@ -122,13 +122,7 @@ func ExecConfig(functions []function.Function) ([]byte, error) {
 	}
 	entries := make([]entry, 0, len(functions))
 	for _, f := range functions {
-		e := entry{Function: f.Name}
-		for _, prefix := range []string{reference.CatalogPrefix, reference.FormerCatalogPrefix} {
-			for _, tag := range f.Tags() {
-				e.Images = append(e.Images, prefix+"/"+f.Name+":"+tag)
-			}
-		}
-		entries = append(entries, e)
+		entries = append(entries, entry{f.Name, f.Images(true, reference.CatalogPrefix, reference.FormerCatalogPrefix)})
 	}
 	text, err := yaml.Marshal(map[string][]entry{"functions": entries})
 	if err != nil {

@@ -5,6 +5,7 @@ package embedded
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -27,24 +28,22 @@ func install(dir string, c Config) ([]runner.Executable, error) {
 			return nil, fmt.Errorf("make an executable of function %s: %w", f.Name, err)
 		}
 		list = append(list, runner.Executable{
-			Name: f.Name, Path: link, Implementation: Implementation(f), Images: images(f, c.StrictVersions), AnyTag: !c.StrictVersions,
+			Name: f.Name, Path: link, Implementation: Implementation(f), AnyTag: !c.StrictVersions,
+			Images: f.Images(c.StrictVersions, "", reference.CatalogPrefix, reference.FormerCatalogPrefix),
 		})
 	}
 	return list, nil
 }
 
-// images are the references that a function answers to: those of the catalog under either of its prefixes, and the short
-// name. With strict they have the tags of the function's own version.
-func images(f function.Function, strict bool) []string {
-	names := []string{f.Name, reference.CatalogPrefix + "/" + f.Name, reference.FormerCatalogPrefix + "/" + f.Name}
-	if !strict {
-		return names
+// RunFunction acts as the curated function that the program was started as, by args[0], and returns its exit code. ok is
+// false when the program was not started as a function.
+func RunFunction(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int, ok bool) {
+	if len(args) == 0 {
+		return 0, false
 	}
-	tagged := make([]string, 0, len(names)*len(f.Tags()))
-	for _, name := range names {
-		for _, tag := range f.Tags() {
-			tagged = append(tagged, name+":"+tag)
-		}
+	f, ok := functions.Lookup(filepath.Base(args[0]))
+	if !ok {
+		return 0, false
 	}
-	return tagged
+	return function.Main(f, args[1:], stdin, stdout, stderr), true
 }

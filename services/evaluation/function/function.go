@@ -61,6 +61,23 @@ func (f Function) Tags() []string {
 // OwnsTag reports whether an image tag is one of the function's.
 func (f Function) OwnsTag(tag string) bool { return slices.Contains(f.Tags(), tag) }
 
+// Images are the references that the function answers to: its name under each prefix, "" for the name alone; with its own tags
+// each if strict.
+func (f Function) Images(strict bool, prefixes ...string) []string {
+	var images []string
+	for _, prefix := range prefixes {
+		image := strings.TrimPrefix(prefix+"/"+f.Name, "/")
+		if !strict {
+			images = append(images, image)
+			continue
+		}
+		for _, tag := range f.Tags() {
+			images = append(images, image+":"+tag)
+		}
+	}
+	return images
+}
+
 // Set is a set of functions, sorted by name. The zero value is empty. It must not be changed.
 type Set []Function
 

@@ -117,22 +117,7 @@ func (b Builtin) ListFunctions(context.Context) ([]*evaluatorv1.Function, error)
 
 // images are the repositories that a function answers to, or the references where only its own tags count; sorted.
 func (b Builtin) images(f function.Function) []string {
-	var images []string
-	prefixes := []string{"", reference.CatalogPrefix, reference.FormerCatalogPrefix, strings.TrimRight(b.Prefix, "/")}
-	slices.Sort(prefixes)
-	for _, prefix := range slices.Compact(prefixes) {
-		repository := f.Name
-		if prefix != "" {
-			repository = prefix + "/" + f.Name
-		}
-		if !b.StrictVersions {
-			images = append(images, repository)
-			continue
-		}
-		for _, tag := range f.Tags() {
-			images = append(images, repository+":"+tag)
-		}
-	}
+	images := f.Images(b.StrictVersions, "", reference.CatalogPrefix, reference.FormerCatalogPrefix, strings.TrimRight(b.Prefix, "/"))
 	slices.Sort(images)
-	return images
+	return slices.Compact(images)
 }
