@@ -13,14 +13,14 @@ import (
 
 // WithGate sends renders through a gate, which bounds how many run and wait.
 func WithGate(r Renderer, gate *evaluation.Gate) Renderer {
-	return Func(func(ctx context.Context, req Request) (Result, error) {
+	return func(ctx context.Context, req Request) (Result, error) {
 		leave, _, err := gate.Enter(ctx)
 		if err != nil {
 			return Result{}, err
 		}
 		defer leave()
-		return r.Render(ctx, req)
-	})
+		return r(ctx, req)
+	}
 }
 
 // TimeoutError says that a render took longer than it may, waiting included.
@@ -37,9 +37,9 @@ func (e *TimeoutError) Error() string {
 // where it is shorter.
 func WithMaximumTime(r Renderer, limit time.Duration) Renderer {
 	cause := &TimeoutError{Limit: limit}
-	return Func(func(ctx context.Context, req Request) (Result, error) {
+	return func(ctx context.Context, req Request) (Result, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, limit, cause)
 		defer cancel()
-		return r.Render(ctx, req)
-	})
+		return r(ctx, req)
+	}
 }

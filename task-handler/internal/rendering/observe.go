@@ -32,16 +32,16 @@ func WithMetrics(r Renderer, provider metric.MeterProvider) (Renderer, error) {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
-	return Func(func(ctx context.Context, req Request) (Result, error) {
+	return func(ctx context.Context, req Request) (Result, error) {
 		begin := time.Now()
 		running.Add(ctx, 1)
 		defer running.Add(ctx, -1)
-		result, err := r.Render(ctx, req)
+		result, err := r(ctx, req)
 		labels := metric.WithAttributes(attribute.String("code", code(result, err)))
 		requests.Add(ctx, 1, labels)
 		durations.Record(ctx, time.Since(begin).Seconds(), labels)
 		return result, err
-	}), nil
+	}, nil
 }
 
 // code returns how a render ended, in the words of evaluation.Code; "invalid" and "failed" are about the package.
@@ -60,9 +60,9 @@ func code(result Result, err error) string {
 // WithLog writes one line for each render: how large the package was, how it went and how long it took, and nothing of the
 // content, which the texts of errors may have. A package that does not render is not trouble of the server.
 func WithLog(r Renderer, log *slog.Logger) Renderer {
-	return Func(func(ctx context.Context, req Request) (Result, error) {
+	return func(ctx context.Context, req Request) (Result, error) {
 		begin := time.Now()
-		result, err := r.Render(ctx, req)
+		result, err := r(ctx, req)
 		level := slog.LevelInfo
 		attrs := []slog.Attr{
 			slog.Int("files", len(req.Files)), slog.Duration("duration", time.Since(begin)), slog.String("code", code(result, err)),
@@ -75,5 +75,5 @@ func WithLog(r Renderer, log *slog.Logger) Renderer {
 		}
 		log.LogAttrs(ctx, level, "rendered", attrs...)
 		return result, err
-	})
+	}
 }

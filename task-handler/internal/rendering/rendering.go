@@ -44,16 +44,8 @@ type Result struct {
 }
 
 // Renderer renders. A package that does not render is a result whose report has an error. Errors: *InputError for files that
-// make no package, *evaluation.BusyError, and the context's end.
-type Renderer interface {
-	Render(ctx context.Context, req Request) (Result, error)
-}
-
-// Func is a function that is a Renderer.
-type Func func(ctx context.Context, req Request) (Result, error)
-
-// Render calls f.
-func (f Func) Render(ctx context.Context, req Request) (Result, error) { return f(ctx, req) }
+// make no package, *evaluation.BusyError, *TimeoutError, and the context's end.
+type Renderer func(ctx context.Context, req Request) (Result, error)
 
 // InputError says that the files of a request make no package.
 type InputError struct{ Err error }
@@ -65,7 +57,7 @@ func (e *InputError) Unwrap() error { return e.Err }
 
 // New returns what renders, with the options that all requests have in common.
 func New(options render.Options) Renderer {
-	return Func(func(ctx context.Context, req Request) (Result, error) {
+	return func(ctx context.Context, req Request) (Result, error) {
 		source, err := load(req.Files)
 		if err != nil {
 			return Result{}, &InputError{err}
@@ -91,7 +83,7 @@ func New(options render.Options) Renderer {
 			return Result{}, fmt.Errorf("hash what was rendered: %w", err)
 		}
 		return result, nil
-	})
+	}
 }
 
 func load(files []packages.File) (*packages.Memory, error) {

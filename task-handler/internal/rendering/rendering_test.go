@@ -22,7 +22,7 @@ import (
 )
 
 // outcomes are all ways in which a render ends, by the code that it is counted under.
-var outcomes = map[string]rendering.Func{
+var outcomes = map[string]rendering.Renderer{
 	"ok": func(context.Context, rendering.Request) (rendering.Result, error) {
 		return rendering.Result{InputHash: "h1:x"}, nil
 	},
@@ -36,7 +36,7 @@ var outcomes = map[string]rendering.Func{
 	"error":    failing(errors.New("other")),
 }
 
-func failing(err error) rendering.Func {
+func failing(err error) rendering.Renderer {
 	return func(context.Context, rendering.Request) (rendering.Result, error) { return rendering.Result{}, err }
 }
 
@@ -50,7 +50,7 @@ func TestMetrics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = counted.Render(t.Context(), rendering.Request{})
+		_, _ = counted(t.Context(), rendering.Request{})
 		want[name] = 1
 	}
 	var all metricdata.ResourceMetrics
@@ -81,7 +81,7 @@ func TestLog(t *testing.T) {
 	for name, r := range outcomes {
 		var out bytes.Buffer
 		log := slog.New(slog.NewTextHandler(&out, nil))
-		_, _ = rendering.WithLog(r, log).Render(t.Context(), rendering.Request{Files: []packages.File{{Path: "a", Content: []byte("secret")}}})
+		_, _ = rendering.WithLog(r, log)(t.Context(), rendering.Request{Files: []packages.File{{Path: "a", Content: []byte("secret")}}})
 		line := out.String()
 		if strings.Count(line, "\n") != 1 || !strings.Contains(line, "code="+name) || !strings.Contains(line, "files=1") || strings.Contains(line, "secret") {
 			t.Errorf("%s: %s", name, line)

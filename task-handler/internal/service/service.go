@@ -46,7 +46,7 @@ func (h *TaskHandler) Render(ctx context.Context, req *taskhandlerv1.RenderReque
 	for _, f := range req.GetFiles() {
 		files = append(files, packages.File{Path: f.GetPath(), Content: f.GetContent()})
 	}
-	result, err := h.Renderer.Render(ctx, rendering.Request{Files: files, WriteStatus: req.GetOptions().GetWriteStatus()})
+	result, err := h.Renderer(ctx, rendering.Request{Files: files, WriteStatus: req.GetOptions().GetWriteStatus()})
 	if err != nil {
 		return nil, statusOf(err)
 	}

@@ -41,7 +41,7 @@ func (h *TaskHandler) RenderStream(stream renderStream) error {
 			cancel(err)
 		}
 	}
-	result, err := h.Renderer.Render(ctx, rendering.Request{Files: files, WriteStatus: options.GetWriteStatus(), Observe: observe})
+	result, err := h.Renderer(ctx, rendering.Request{Files: files, WriteStatus: options.GetWriteStatus(), Observe: observe})
 	if err != nil {
 		return statusOf(err)
 	}

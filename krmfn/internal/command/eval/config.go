@@ -80,15 +80,6 @@ func configFromValues(values []string) (*yaml.RNode, error) {
 	return yaml.Parse(string(text))
 }
 
-// values returns what a configuration made of arguments has; nil for none.
-func (c *functionConfig) values() map[string]string {
-	data := c.node.GetDataMap()
-	if len(data) == 0 {
-		return nil
-	}
-	return data
-}
-
 // inside returns the path of the file in a directory, if it is in there.
 func (c *functionConfig) inside(dir string) (string, bool) {
 	if c.file == "" {

@@ -72,7 +72,7 @@ func (f *flags) saved(location string, config *functionConfig) (fn kptfilev1.Fun
 		fn.Image = title
 	}
 	if config.file == "" {
-		fn.ConfigMap = config.values()
+		fn.ConfigMap = config.node.GetDataMap()
 		return fn, title, nil
 	}
 	inside, ok := config.inside(location)

@@ -29,7 +29,6 @@ func addSelector(flags *pflag.FlagSet, name, usage string) *selector {
 	return s
 }
 
-// parse reads the labels and annotations.
 func (s *selector) parse() error {
 	for _, list := range []struct {
 		flag   string
@@ -53,7 +52,7 @@ func (s *selector) parse() error {
 	return nil
 }
 
-// list returns the selector; nothing where no flag is given.
+// list returns the selector; empty if no flag is given.
 func (s *selector) list() []kptfilev1.Selector {
 	if s.selected.IsEmpty() {
 		return nil

@@ -20,7 +20,6 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/command/runner"
 	"github.com/krmfn/krmfn/krmfn/internal/report"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
-	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
@@ -95,21 +94,17 @@ func list(ctx context.Context, p *program.Program, flags *runner.Flags) ([]funct
 	}
 	list := make([]function, 0, len(listed))
 	for _, f := range listed {
-		list = append(list, newFunction(f))
+		curated, _ := functions.Lookup(f.GetName())
+		list = append(list, function{
+			Name:           f.GetName(),
+			Evaluator:      renderstatus.EvaluatorName(f.GetEvaluator()),
+			Implementation: f.GetImplementation(),
+			Images:         f.GetImages(),
+			AnyTag:         f.GetAnyTag(),
+			Summary:        curated.Summary,
+		})
 	}
 	return list, nil
-}
-
-func newFunction(f *evaluatorv1.Function) function {
-	curated, _ := functions.Lookup(f.GetName())
-	return function{
-		Name:           f.GetName(),
-		Evaluator:      renderstatus.EvaluatorName(f.GetEvaluator()),
-		Implementation: f.GetImplementation(),
-		Images:         f.GetImages(),
-		AnyTag:         f.GetAnyTag(),
-		Summary:        curated.Summary,
-	}
 }
 
 // anyName stands for the function's name in the patterns of images.

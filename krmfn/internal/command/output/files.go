@@ -43,7 +43,6 @@ func OpenDir(p *program.Program, dir string) (*packages.Dir, error) {
 	return source, nil
 }
 
-// writeFiles makes a directory with files.
 func writeFiles(dir string, files []packages.File) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -67,7 +67,6 @@ func (o *Output) summary(functions []renderstatus.Function) {
 	}
 }
 
-// write writes the output to where it goes.
 func (o *Output) write(w Work) error {
 	out := o.Program.Out
 	switch {

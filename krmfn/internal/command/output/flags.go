@@ -16,12 +16,11 @@ import (
 
 // The values of --output that are no directory.
 const (
-	Stdout     = "stdout"
-	unwrap     = "unwrap"
-	outputJSON = "json"
+	Stdout = "stdout"
+	unwrap = "unwrap"
 )
 
-// The values of --format.
+// The values of --format; json is one of --output, too.
 const (
 	formatText = "text"
 	formatJSON = "json"
@@ -64,7 +63,7 @@ func isJSON(flag, format string) (bool, error) {
 
 // Validate checks the flags, and that the directory of the output can be made. Errors are failure.Usage.
 func (f *Flags) Validate() error {
-	if f.Target == outputJSON {
+	if f.Target == formatJSON {
 		f.Target, f.format = "", formatJSON
 	}
 	json, err := isJSON("format", f.format)

@@ -40,7 +40,6 @@ func (w *Work) Observe(e render.Event) {
 // saves tells whether what the functions have made is in the output, and not the status alone.
 func (w *Work) saves() bool { return len(w.Output.Files) > 0 }
 
-// passed counts the functions that succeeded.
 func (w *Work) passed() int {
 	n := 0
 	for i := range w.Report.Functions {

@@ -30,12 +30,10 @@ type Program struct {
 	In       io.Reader
 	Out, Err terminal.Stream
 
-	// Quiet and Verbose say how much is written to Err. AddFlags adds flags for them and for the fields below.
-	Quiet, Verbose bool
-	// truncate shows only the end of what functions write to their standard error, on a terminal.
-	truncate bool
-	trace    bool
-	color    string
+	// Options say how much is written to Err. AddFlags adds flags for them and for the fields below.
+	progress.Options
+	trace bool
+	color string
 }
 
 // AddFlags adds the flags that all commands have.
@@ -43,7 +41,7 @@ func (p *Program) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&p.color, "color", terminal.Auto, "colours: auto, always or never; auto heeds NO_COLOR")
 	set.BoolVarP(&p.Quiet, "quiet", "q", false, "show errors only")
 	set.BoolVarP(&p.Verbose, "verbose", "v", false, "show every result of every function, and a table of the functions")
-	set.BoolVar(&p.truncate, "truncate-output", true, "on a terminal, show only the last lines of a function's standard error")
+	set.BoolVar(&p.Truncate, "truncate-output", true, "on a terminal, show only the last lines of a function's standard error")
 	set.BoolVar(&p.trace, "stack-trace", false, "show errors with every level of the render they come from; $"+stackTraceVariable+" does, too")
 }
 
@@ -67,7 +65,7 @@ func (p *Program) StackTrace() bool {
 
 // Display returns what shows the progress of a render.
 func (p *Program) Display() progress.Display {
-	return progress.New(p.Err, progress.Options{Quiet: p.Quiet, Verbose: p.Verbose, Truncate: p.truncate})
+	return progress.New(p.Err, p.Options)
 }
 
 // Note writes a line for people to the standard error, unless they asked for quiet.
