@@ -41,27 +41,20 @@ type helm struct {
 // apply installs the chart or upgrades what is installed, to exactly these values beside the chart's own, and returns when
 // the function runner is ready.
 func (h helm) apply(ctx context.Context, values map[string]any) error {
-	config, err := h.config()
-	if err != nil {
-		return err
-	}
-	parsed, err := loader.LoadDir(h.chart)
-	if err != nil {
-		return fmt.Errorf("load chart %s: %w", h.chart, err)
-	}
-	installed, err := h.installed(config)
-	if err != nil {
-		return err
-	}
-	if installed {
-		err = upgrade(ctx, config, parsed, values)
-	} else {
-		err = h.install(ctx, config, parsed, values)
-	}
-	if err != nil {
-		return fmt.Errorf("chart %s: %w", h.chart, err)
-	}
-	return nil
+	return h.do("install or upgrade", func(config *action.Configuration) error {
+		parsed, err := loader.LoadDir(h.chart)
+		if err != nil {
+			return err
+		}
+		installed, err := h.installed(config)
+		if err != nil {
+			return err
+		}
+		if installed {
+			return upgrade(ctx, config, parsed, values)
+		}
+		return h.install(ctx, config, parsed, values)
+	})
 }
 
 // installed tells whether there is a release to upgrade. What a broken-off run has left behind is none: it is removed.
@@ -71,7 +64,7 @@ func (h helm) installed(config *action.Configuration) (bool, error) {
 	case errors.Is(err, driver.ErrReleaseNotFound):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("release %s: %w", ReleaseName, err)
+		return false, err
 	case last.Info.Status == release.StatusDeployed:
 		return true, nil
 	}
@@ -96,54 +89,46 @@ func upgrade(ctx context.Context, config *action.Configuration, parsed *chart.Ch
 
 // rollback goes back to the revision before.
 func (h helm) rollback() error {
-	config, err := h.config()
-	if err != nil {
-		return err
-	}
-	rollback := action.NewRollback(config)
-	rollback.Wait, rollback.Timeout = true, settling
-	if err := rollback.Run(ReleaseName); err != nil {
-		return fmt.Errorf("roll release %s back: %w", ReleaseName, err)
-	}
-	return nil
+	return h.do("rollback", func(config *action.Configuration) error {
+		rollback := action.NewRollback(config)
+		rollback.Wait, rollback.Timeout = true, settling
+		return rollback.Run(ReleaseName)
+	})
 }
 
 // test runs the chart's own tests.
 func (h helm) test() error {
-	config, err := h.config()
-	if err != nil {
+	return h.do("test", func(config *action.Configuration) error {
+		test := action.NewReleaseTesting(config)
+		test.Namespace, test.Timeout = Namespace, settling
+		_, err := test.Run(ReleaseName)
 		return err
-	}
-	test := action.NewReleaseTesting(config)
-	test.Namespace, test.Timeout = Namespace, settling
-	if _, err := test.Run(ReleaseName); err != nil {
-		return fmt.Errorf("helm test %s: %w", ReleaseName, err)
-	}
-	return nil
+	})
 }
 
 // remove uninstalls the release, if there is one, and returns when all that it made is gone.
 func (h helm) remove() error {
-	config, err := h.config()
-	if err != nil {
+	return h.do("uninstall", func(config *action.Configuration) error {
+		uninstall := action.NewUninstall(config)
+		uninstall.IgnoreNotFound, uninstall.Wait, uninstall.Timeout = true, true, settling
+		_, err := uninstall.Run(ReleaseName)
 		return err
-	}
-	uninstall := action.NewUninstall(config)
-	uninstall.IgnoreNotFound, uninstall.Wait, uninstall.Timeout = true, true, settling
-	if _, err := uninstall.Run(ReleaseName); err != nil {
-		return fmt.Errorf("uninstall release %s: %w", ReleaseName, err)
-	}
-	return nil
+	})
 }
 
-func (h helm) config() (*action.Configuration, error) {
+// do runs one of Helm's actions on what is in the cluster now.
+func (h helm) do(what string, run func(*action.Configuration) error) error {
 	settings := cli.New()
 	settings.KubeConfig = h.kubeconfig
 	settings.SetNamespace(Namespace)
 	config := new(action.Configuration)
 	// What Helm says of its steps is for those who debug Helm.
-	if err := config.Init(settings.RESTClientGetter(), Namespace, "secret", func(string, ...any) {}); err != nil {
-		return nil, fmt.Errorf("helm: %w", err)
+	err := config.Init(settings.RESTClientGetter(), Namespace, "secret", func(string, ...any) {})
+	if err == nil {
+		err = run(config)
 	}
-	return config, nil
+	if err != nil {
+		return fmt.Errorf("helm: %s release %s: %w", what, ReleaseName, err)
+	}
+	return nil
 }

@@ -8,16 +8,20 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/krmfn/krmfn/e2e/cluster"
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 	"github.com/krmfn/krmfn/e2e/programs/progress"
+	"github.com/krmfn/krmfn/e2e/registry"
+	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
 
 func main() {
@@ -86,4 +90,68 @@ func configured(kubeconfig string) (cluster.Cluster, error) {
 		Registry:   []string{executable, registryCommand},
 		Progress:   progress.New(os.Stdout),
 	}, nil
+}
+
+func load(run func(func(*cobra.Command, cluster.Cluster) error) func(*cobra.Command, []string) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "load",
+		Short: "Push images into the cluster's registry and list them",
+		Long: `load pushes krmfn's images, from the layouts that make images writes, as
+REGISTRY/krmfn/NAME under their version and the tag e2e; and an image for each
+curated function, from the commands that make build writes, as REGISTRY/NAME
+under the function's own tags.`,
+		Args: cobra.NoArgs,
+	}
+	layouts := cmd.Flags().String("images", "", "directory of image layouts; none are pushed if empty")
+	bin := cmd.Flags().String("functions", "", "directory of the functions' commands; none are pushed if empty")
+	cmd.RunE = run(func(cmd *cobra.Command, c cluster.Cluster) error {
+		address, err := c.RegistryAddress(cmd.Context())
+		if err != nil {
+			return err
+		}
+		var pushed []publish.Image
+		if *layouts != "" {
+			images, err := publish.Layouts(cmd.Context(), *layouts, address+"/krmfn")
+			if err != nil {
+				return err
+			}
+			pushed = append(pushed, images...)
+		}
+		if *bin != "" {
+			images, err := publish.Functions(cmd.Context(), *bin, address)
+			if err != nil {
+				return err
+			}
+			pushed = append(pushed, images...)
+		}
+		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		for _, image := range pushed {
+			fmt.Fprintf(table, "%s\t%s\n", image.Reference, image.Digest)
+		}
+		return table.Flush()
+	})
+	return cmd
+}
+
+// registryCommand is what up starts in the background.
+const registryCommand = "registry"
+
+func serveRegistry() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:    registryCommand,
+		Short:  "Serve a container registry, until it is ended",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+	}
+	address := cmd.Flags().String("address", "", "IP:PORT to listen at")
+	dir := cmd.Flags().String("dir", "", "directory for blobs")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var config net.ListenConfig
+		listener, err := config.Listen(cmd.Context(), "tcp", *address)
+		if err != nil {
+			return err
+		}
+		return registry.Serve(cmd.Context(), listener, *dir)
+	}
+	return cmd
 }
