@@ -78,6 +78,7 @@ func checkout(t *testing.T) string {
 	root := t.TempDir()
 	for file, content := range map[string]string{
 		"m/go.mod": "module m\n\ngo 1.26.0\n", "m/p/p_test.go": source, "m/p/testdata/p_test.go": source,
+		"m/other/go.mod": "module other\n", "m/other/p_test.go": source,
 	} {
 		file = filepath.Join(root, file)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

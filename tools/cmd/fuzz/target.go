@@ -39,7 +39,7 @@ func find(root string, modules []string, matching *regexp.Regexp) ([]target, err
 			if err != nil {
 				return err
 			}
-			if entry.IsDir() && entry.Name() == "testdata" {
+			if entry.IsDir() && (entry.Name() == "testdata" || file != module && isModule(root, file)) {
 				return fs.SkipDir
 			}
 			if entry.IsDir() || !strings.HasSuffix(file, "_test.go") {
@@ -59,6 +59,11 @@ func find(root string, modules []string, matching *regexp.Regexp) ([]target, err
 		}
 	}
 	return targets, nil
+}
+
+func isModule(root, dir string) bool {
+	_, err := os.Stat(filepath.Join(root, dir, "go.mod"))
+	return err == nil
 }
 
 func printMatrix(w io.Writer, targets []target) error {

@@ -9,7 +9,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/krmfn/krmfn/functions"
+	"github.com/krmfn/krmfn/functions/setlabels"
+	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/services/render/runtime"
@@ -39,7 +40,7 @@ pipeline:
 	if err != nil {
 		return err
 	}
-	result, err := render.Package(ctx, source, render.Options{Evaluator: runtime.Builtin{Functions: functions.All()}})
+	result, err := render.Package(ctx, source, render.Options{Evaluator: runtime.Builtin{Functions: function.NewSet(setlabels.Function)}})
 	if err != nil {
 		return err
 	}
