@@ -7,6 +7,7 @@ package evaluation
 
 import (
 	"context"
+	"errors"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
@@ -47,4 +48,18 @@ func (f Func) Evaluate(ctx context.Context, req Request) (Response, error) { ret
 func Failed(report *evaluationv1.Evaluation, reason evaluationv1.FailureReason, message string) Response {
 	report.Failure = &evaluationv1.Failure{Reason: reason, Message: message}
 	return Response{Report: report}
+}
+
+// Chain asks evaluators in order. The first that knows the function gives the answer, failure or not; only a
+// *NotFoundError moves on. An empty chain knows no function.
+func Chain(evaluators ...Evaluator) Evaluator {
+	return Func(func(ctx context.Context, req Request) (Response, error) {
+		for _, e := range evaluators {
+			resp, err := e.Evaluate(ctx, req)
+			if !errors.As(err, new(*NotFoundError)) {
+				return resp, err
+			}
+		}
+		return Response{}, &NotFoundError{Image: req.Image}
+	})
 }

@@ -12,7 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/krmfn/krmfn/services/images/metadata"
 )
@@ -60,18 +62,15 @@ type ConfigMap struct {
 func (c *ConfigMap) Publish(ctx context.Context, m Metadata) (Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	for attempt := 1; ; attempt++ {
-		outcome, err := c.once(ctx, &m)
-		again := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) && outcome.Action == Updated
-		if !again || attempt == attempts {
-			return outcome, err
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return outcome, err
-		}
+	var outcome Outcome
+	again := func(err error) bool {
+		return ctx.Err() == nil && (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) && outcome.Action == Updated)
 	}
+	err := retry.OnError(wait.Backoff{Steps: attempts, Duration: pause}, again, func() (err error) {
+		outcome, err = c.once(ctx, &m)
+		return err
+	})
+	return outcome, err
 }
 
 func (c *ConfigMap) once(ctx context.Context, m *Metadata) (Outcome, error) {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"github.com/krmfn/krmfn/services/images/metadata"
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // StandardOutput is the name of a File that is none.
@@ -66,15 +67,11 @@ func (f *File) Publish(ctx context.Context, m Metadata) (Outcome, error) {
 // readBefore returns what is in a file, nil where there is none. Of a file that is too large to be one of metadata it returns
 // more than metadata has.
 func readBefore(name string) ([]byte, error) {
-	file, err := os.Open(name)
+	text, err := configfile.Read(name, metadata.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, metadata.MaxSize+1))
+	return text, err
 }
 
 // replace writes beside the file and renames, so that who reads it never sees half of it.

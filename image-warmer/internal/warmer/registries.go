@@ -4,9 +4,12 @@
 package warmer
 
 import (
+	"context"
 	"slices"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
+	"github.com/krmfn/krmfn/image-warmer/internal/resolve"
+	"github.com/krmfn/krmfn/services/images/policy"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
@@ -43,4 +46,22 @@ func (r *run) images(kept []string) {
 		}
 		r.report.Images = append(r.report.Images, image)
 	}
+}
+
+// permitted is a source of what the policy permits. Function runners would refuse the rest, so that nodes need not have it.
+type permitted struct {
+	resolve.Source
+	policy *policy.Policy
+}
+
+// Digest returns the digest of an image that may run.
+func (p permitted) Digest(ctx context.Context, ref string) (string, error) {
+	if err := p.policy.Refused(ref); err != nil {
+		return "", err
+	}
+	digest, err := p.Source.Digest(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	return digest, p.policy.RefusedDigest(ref, digest)
 }

@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,6 +25,9 @@ import (
 
 // Namespace is that of all objects.
 const Namespace = "fns"
+
+// kinds are those of the resources that there are.
+var kinds = map[string]string{"pods": "Pod", "services": "Service", "secrets": "Secret"}
 
 // Server answers clients. It may be used by several goroutines.
 type Server struct {
@@ -80,28 +84,32 @@ func (s *Server) Put(object metav1.Object) {
 	if object.GetUID() == "" {
 		object.SetUID(types.UID("uid-" + object.GetName()))
 	}
-	var o runtime.Object
-	resource := ""
-	switch object := object.(type) {
-	case *corev1.Pod:
-		o, resource = object.DeepCopy(), "pods"
-	case *corev1.Service:
-		o, resource = object.DeepCopy(), "services"
-	case *corev1.Secret:
-		o, resource = object.DeepCopy(), "secrets"
-	}
+	copied, resource := copyOf(object)
 	_ = s.Client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource(resource), Namespace, object.GetName()) // if it is there
-	if err := s.Client.Tracker().Add(o); err != nil {
+	if err := s.Client.Tracker().Add(copied); err != nil {
 		panic(err)
 	}
+}
+
+func copyOf(object metav1.Object) (o runtime.Object, resource string) {
+	switch object := object.(type) {
+	case *corev1.Pod:
+		return object.DeepCopy(), "pods"
+	case *corev1.Service:
+		return object.DeepCopy(), "services"
+	case *corev1.Secret:
+		return object.DeepCopy(), "secrets"
+	}
+	panic(fmt.Sprintf("a %T", object))
 }
 
 // Names returns the pods, Services and Secrets that there are: "pods a".
 func (s *Server) Names() []string {
 	var names []string
 	for _, resource := range []string{"pods", "services", "secrets"} {
-		for _, o := range s.all(resource) {
-			names = append(names, resource+" "+o.GetName())
+		_, items := s.all(resource)
+		for _, o := range items {
+			names = append(names, resource+" "+o.(metav1.Object).GetName())
 		}
 	}
 	return names
@@ -146,7 +154,8 @@ func (s *Server) react(action clienttesting.Action) (bool, runtime.Object, error
 	}
 	switch r.Verb {
 	case "list":
-		return true, s.page(r), nil
+		answer, err := s.page(r)
+		return true, answer, err
 	case "get":
 		answer, err := s.get(action, r.Name)
 		return true, answer, err
@@ -159,53 +168,33 @@ func (s *Server) react(action clienttesting.Action) (bool, runtime.Object, error
 }
 
 // page returns the part of a list that was asked for; the token of the next one is where that begins.
-func (s *Server) page(r Request) runtime.Object {
-	all := s.all(r.Resource)
+func (s *Server) page(r Request) (runtime.Object, error) {
+	list, items := s.all(r.Resource)
 	begin, _ := strconv.Atoi(r.List.Continue) // "" is the beginning
-	end := len(all)
-	meta := metav1.ListMeta{ResourceVersion: "1000"}
+	end := len(items)
+	about, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil, err
+	}
+	about.SetResourceVersion("1000")
 	if r.List.Limit > 0 && begin+int(r.List.Limit) < end {
 		end = begin + int(r.List.Limit)
-		meta.Continue = strconv.Itoa(end)
+		about.SetContinue(strconv.Itoa(end))
 	}
-	if r.Resource == "services" {
-		list := &corev1.ServiceList{ListMeta: meta}
-		for _, o := range all[begin:end] {
-			list.Items = append(list.Items, *o.(*corev1.Service))
-		}
-		return list
-	}
-	list := &corev1.PodList{ListMeta: meta}
-	for _, o := range all[begin:end] {
-		list.Items = append(list.Items, *o.(*corev1.Pod))
-	}
-	return list
+	return list, meta.SetList(list, items[begin:end])
 }
 
 // all returns the objects of a resource, by name.
-func (s *Server) all(resource string) []metav1.Object {
+func (s *Server) all(resource string) (list runtime.Object, items []runtime.Object) {
 	version := corev1.SchemeGroupVersion
-	kind := map[string]string{"pods": "Pod", "services": "Service", "secrets": "Secret"}[resource]
-	list, err := s.Client.Tracker().List(version.WithResource(resource), version.WithKind(kind), Namespace)
+	list, err := s.Client.Tracker().List(version.WithResource(resource), version.WithKind(kinds[resource]), Namespace)
+	if err == nil {
+		items, err = meta.ExtractList(list)
+	}
 	if err != nil {
 		panic(err)
 	}
-	var all []metav1.Object
-	switch l := list.(type) {
-	case *corev1.PodList:
-		for i := range l.Items {
-			all = append(all, &l.Items[i])
-		}
-	case *corev1.ServiceList:
-		for i := range l.Items {
-			all = append(all, &l.Items[i])
-		}
-	case *corev1.SecretList:
-		for i := range l.Items {
-			all = append(all, &l.Items[i])
-		}
-	}
-	return all
+	return list, items
 }
 
 // get returns the metadata of an object, which is all that anybody asks for.

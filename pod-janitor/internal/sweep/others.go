@@ -15,39 +15,39 @@ import (
 
 // service decides on the Service of a function pod. It goes with its pod, by the garbage collector of Kubernetes, unless that
 // is broken or the Service is not marked as the pod's.
-func (s *sweeper) service(service *corev1.Service) verdict {
+func (s *sweeper) service(service *corev1.Service) Decision {
 	made := service.CreationTimestamp.Time
 	if s.rules.All {
-		return all(service, "")
+		return all(service)
 	}
 	if s.young(service) {
-		return verdict{}
+		return Decision{}
 	}
 	owners := service.OwnerReferences
 	for _, owner := range owners {
 		if owner.APIVersion != "v1" || owner.Kind != "Pod" {
-			return uncertain(fmt.Errorf("belongs to %s %s, want a pod", owner.Kind, owner.Name), "", made)
+			return uncertain(fmt.Errorf("belongs to %s %s, want a pod", owner.Kind, owner.Name), made)
 		}
 		if s.uids[owner.UID] {
-			return verdict{}
+			return Decision{}
 		}
 	}
 	switch {
 	case len(owners) > 0:
-		return verdict{delete: true, reason: Orphaned, detail: fmt.Sprintf("pod %s is gone", owners[0].Name), since: made}
+		return Decision{Delete: true, Reason: Orphaned, Detail: fmt.Sprintf("pod %s is gone", owners[0].Name), Since: made}
 	case s.names[service.Name]:
-		return verdict{}
+		return Decision{}
 	}
-	return verdict{delete: true, reason: Orphaned, detail: "has no pod", since: made}
+	return Decision{Delete: true, Reason: Orphaned, Detail: "has no pod", Since: made}
 }
 
 // secret decides on the pull secret.
-func (s *sweeper) secret(secret *metav1.PartialObjectMetadata) verdict {
+func (s *sweeper) secret(secret *metav1.PartialObjectMetadata) Decision {
 	if s.rules.All {
-		return all(secret, "")
+		return all(secret)
 	}
 	if s.young(secret) {
-		return verdict{}
+		return Decision{}
 	}
 	last, err := s.lastUse(secret)
 	if _, noted := secret.Annotations[functionpod.LastUseAnnotation]; !noted {
@@ -55,17 +55,17 @@ func (s *sweeper) secret(secret *metav1.PartialObjectMetadata) verdict {
 	}
 	switch {
 	case err != nil:
-		return uncertain(err, "", last)
+		return uncertain(err, last)
 	case s.pullSecrets[secret.Name], !s.lasted(last, s.rules.SecretTTL):
-		return verdict{}
+		return Decision{}
 	}
-	return verdict{delete: true, reason: Unused, detail: "no pod names it", since: last}
+	return Decision{Delete: true, Reason: Unused, Detail: "no pod names it", Since: last}
 }
 
 // all decides on an object of which nobody is to have any use.
-func all(object metav1.Object, image string) verdict {
+func all(object metav1.Object) Decision {
 	if object.GetDeletionTimestamp() != nil {
-		return verdict{}
+		return Decision{}
 	}
-	return verdict{delete: true, reason: Uninstalled, image: image, since: object.GetCreationTimestamp().Time}
+	return Decision{Delete: true, Reason: Uninstalled, Since: object.GetCreationTimestamp().Time}
 }

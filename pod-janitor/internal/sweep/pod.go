@@ -4,74 +4,79 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
 
-// functionPod decides on a pod of a function runner.
-func (s *sweeper) functionPod(pod *corev1.Pod) verdict {
-	image := imageOf(pod)
-	if v := s.leaving(pod); v.reason != "" {
-		return v
+// pod decides on a pod of a function runner or of the image warmer.
+func (s *sweeper) pod(pod *corev1.Pod) Decision {
+	d := s.leaving(pod)
+	switch {
+	case d.Reason != "":
+	case s.rules.All:
+		d = all(pod)
+	default:
+		if d = s.ended(pod); d.Reason != "" {
+			break
+		}
+		if isFunction(pod) {
+			d = s.functionPod(pod)
+		} else {
+			d = s.warmerPod(pod)
+		}
 	}
-	if s.rules.All {
-		return all(pod, imageOf(pod))
-	}
-	if v := s.ended(pod); v.reason != "" {
-		return v
-	}
+	d.Image = imageOf(pod)
+	return d
+}
+
+// functionPod decides on a pod of a function runner that has not ended.
+func (s *sweeper) functionPod(pod *corev1.Pod) Decision {
 	last, err := s.lastUse(pod)
 	if err != nil {
-		return uncertain(err, image, last)
+		return uncertain(err, last)
 	}
 	ttl, err := s.ttl(pod)
 	switch {
 	case err != nil:
-		return uncertain(err, image, last)
+		return uncertain(err, last)
 	case s.young(pod):
-		return verdict{}
+		return Decision{}
 	case s.expired(last, ttl):
-		return verdict{delete: true, reason: Expired, detail: fmt.Sprintf("may be idle for %v", ttl), image: image, since: last}
+		return Decision{Delete: true, Reason: Expired, Detail: fmt.Sprintf("may be idle for %v", ttl), Since: last}
 	}
 	next := s.successor(pod)
 	// What is noted of the last use is up to a quarter of the time to live old, and a scan: so long again is to spare.
 	if next == nil || !s.lasted(last, plus(ttl/2, s.rules.Grace)) {
-		return verdict{}
+		return Decision{}
 	}
 	detail := "older image than " + next.Name
 	if next.Annotations[functionpod.TemplateAnnotation] != pod.Annotations[functionpod.TemplateAnnotation] {
 		detail = "older template than " + next.Name
 	}
-	return verdict{delete: true, reason: Superseded, detail: detail, image: image, since: last}
+	return Decision{Delete: true, Reason: Superseded, Detail: detail, Since: last}
 }
 
-// warmerPod decides on a pod of the image warmer.
-func (s *sweeper) warmerPod(pod *corev1.Pod) verdict {
-	if v := s.leaving(pod); v.reason != "" {
-		return v
-	}
-	if s.rules.All {
-		return all(pod, imageOf(pod))
-	}
-	if v := s.ended(pod); v.reason != "" {
-		return v
-	}
+// warmerPod decides on a pod of the image warmer that has not ended.
+func (s *sweeper) warmerPod(pod *corev1.Pod) Decision {
 	made := pod.CreationTimestamp.Time
 	if s.young(pod) || !s.lasted(made, s.rules.WarmerTTL) {
-		return verdict{}
+		return Decision{}
 	}
-	return verdict{delete: true, reason: Expired, detail: fmt.Sprintf("may take %v", s.rules.WarmerTTL), image: imageOf(pod), since: made}
+	return Decision{Delete: true, Reason: Expired, Detail: fmt.Sprintf("may take %v", s.rules.WarmerTTL), Since: made}
 }
 
 // leaving tells of a pod that should have ended. To delete it once more would do nothing, and to force it might leave its
 // processes running. The time of the deletion is when the pod is to have ended: what it was granted for that is in it.
-func (s *sweeper) leaving(pod *corev1.Pod) verdict {
+func (s *sweeper) leaving(pod *corev1.Pod) Decision {
 	if pod.DeletionTimestamp == nil || !s.lasted(pod.DeletionTimestamp.Time, s.rules.Grace) {
-		return verdict{}
+		return Decision{}
 	}
 	detail := "on node " + pod.Spec.NodeName
 	switch {
@@ -80,11 +85,11 @@ func (s *sweeper) leaving(pod *corev1.Pod) verdict {
 	case pod.Spec.NodeName == "":
 		detail = "on no node"
 	}
-	return verdict{reason: Stuck, detail: detail, image: imageOf(pod), since: pod.DeletionTimestamp.Time}
+	return Decision{Reason: Stuck, Detail: detail, Since: pod.DeletionTimestamp.Time}
 }
 
 // ended decides on a pod that runs no more.
-func (s *sweeper) ended(pod *corev1.Pod) verdict {
+func (s *sweeper) ended(pod *corev1.Pod) Decision {
 	var reason Reason
 	switch pod.Status.Phase {
 	case corev1.PodFailed:
@@ -92,13 +97,13 @@ func (s *sweeper) ended(pod *corev1.Pod) verdict {
 	case corev1.PodSucceeded:
 		reason = Finished
 	default:
-		return verdict{}
+		return Decision{}
 	}
 	since := finishedAt(pod)
 	if s.young(pod) || !s.lasted(since, s.rules.Grace) {
-		return verdict{}
+		return Decision{}
 	}
-	return verdict{delete: true, reason: reason, detail: pod.Status.Reason, image: imageOf(pod), since: since}
+	return Decision{Delete: true, Reason: reason, Detail: pod.Status.Reason, Since: since}
 }
 
 // finishedAt returns when the last container of a pod ended; of one that had none, when the pod was made.
@@ -139,4 +144,39 @@ func imageOf(pod *corev1.Pod) string {
 		return pod.Spec.Containers[0].Image
 	}
 	return ""
+}
+
+// successors returns the youngest ready pods of each function: that of one pool, and that of another.
+func successors(pods []*corev1.Pod) map[string][]*corev1.Pod {
+	byAge := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		return !isFunction(pod) || pod.Annotations[functionpod.ReferenceAnnotation] == "" || !ready(pod)
+	})
+	slices.SortFunc(byAge, func(a, b *corev1.Pod) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	found := map[string][]*corev1.Pod{}
+	for _, pod := range byAge {
+		image := pod.Annotations[functionpod.ReferenceAnnotation]
+		if before := found[image]; len(before) == 0 || len(before) == 1 && pool(before[0]) != pool(pod) {
+			found[image] = append(before, pod)
+		}
+	}
+	return found
+}
+
+// successor returns the ready pod of another pool that was made after a pod, for the same function; nil where there is none.
+func (s *sweeper) successor(pod *corev1.Pod) *corev1.Pod {
+	for _, next := range s.successors[pod.Annotations[functionpod.ReferenceAnnotation]] {
+		if pool(next) != pool(pod) && next.CreationTimestamp.After(pod.CreationTimestamp.Time) {
+			return next
+		}
+	}
+	return nil
+}
+
+func pool(pod *corev1.Pod) string { return pod.Labels[functionpod.PoolLabel] }
+
+// ready tells whether a pod takes calls, as far as the kubelet knows.
+func ready(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && podstatus.Ready(pod)
 }

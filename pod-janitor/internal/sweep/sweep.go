@@ -78,7 +78,7 @@ const (
 	Uncertain Reason = "uncertain"
 )
 
-// Decision is what becomes of one object.
+// Decision is what becomes of one object: nothing where the reason is empty.
 type Decision struct {
 	Kind Kind
 	Name string
@@ -112,24 +112,19 @@ type Result struct {
 func Decide(objects Objects, rules Rules, now time.Time) Result {
 	s := newSweeper(objects, rules, now)
 	result := Result{Seen: map[Kind]int{}}
-	note := func(kind Kind, v verdict, object metav1.Object) {
+	note := func(kind Kind, d Decision, object metav1.Object) {
 		result.Seen[kind]++
-		if !v.delete {
+		if !d.Delete {
 			result.Kept++
 		}
-		if v.reason == "" {
-			return
+		if d.Reason != "" {
+			d.Kind, d.Name, d.UID, d.ResourceVersion = kind, object.GetName(), object.GetUID(), object.GetResourceVersion()
+			result.Decisions = append(result.Decisions, d)
 		}
-		result.Decisions = append(result.Decisions, Decision{
-			Kind: kind, Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(), Image: v.image,
-			Delete: v.delete, Reason: v.reason, Detail: v.detail, Since: v.since,
-		})
 	}
 	for _, pod := range objects.Pods {
-		if isFunction(pod) {
-			note(Pod, s.functionPod(pod), pod)
-		} else if isWarmer(pod) {
-			note(Pod, s.warmerPod(pod), pod)
+		if isFunction(pod) || isWarmer(pod) {
+			note(Pod, s.pod(pod), pod)
 		}
 	}
 	for _, service := range objects.Services {

@@ -28,14 +28,6 @@ type sweeper struct {
 	successors map[string][]*corev1.Pod
 }
 
-// verdict is what becomes of an object: nothing where the reason is empty.
-type verdict struct {
-	delete        bool
-	reason        Reason
-	detail, image string
-	since         time.Time
-}
-
 func newSweeper(objects Objects, rules Rules, now time.Time) *sweeper {
 	s := &sweeper{
 		rules: rules, now: now, uids: map[types.UID]bool{}, names: map[string]bool{}, pullSecrets: map[string]bool{},
@@ -126,6 +118,6 @@ func notUnderstood(annotation, text, want string) error {
 }
 
 // uncertain tells of an object whose annotations are not understood.
-func uncertain(err error, image string, since time.Time) verdict {
-	return verdict{reason: Uncertain, detail: err.Error(), image: image, since: since}
+func uncertain(err error, since time.Time) Decision {
+	return Decision{Reason: Uncertain, Detail: err.Error(), Since: since}
 }

@@ -19,6 +19,7 @@ package metadata
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -40,17 +41,9 @@ const (
 )
 
 type file struct {
-	APIVersion string  `json:"apiVersion"`
-	Kind       string  `json:"kind"`
-	Images     []entry `json:"images"`
-}
-
-type entry struct {
-	Image     string   `json:"image"`
-	Digest    string   `json:"digest"`
-	Command   []string `json:"command"`
-	User      string   `json:"user,omitempty"`
-	Platforms []string `json:"platforms,omitempty"`
+	APIVersion string           `json:"apiVersion"`
+	Kind       string           `json:"kind"`
+	Images     []registry.Image `json:"images"`
 }
 
 // Parse returns the images of a file, in its order. The errors say which field or which image is wrong; unknown fields are,
@@ -66,28 +59,26 @@ func Parse(text []byte) ([]registry.Image, error) {
 	if f.APIVersion != apiVersion || f.Kind != kind {
 		return nil, fmt.Errorf("image metadata has apiVersion %q and kind %q: want %s and %s", f.APIVersion, f.Kind, apiVersion, kind)
 	}
-	images := make([]registry.Image, 0, len(f.Images))
-	for i, e := range f.Images {
-		if err := e.validate(); err != nil {
+	for i := range f.Images {
+		if err := validate(&f.Images[i]); err != nil {
 			return nil, fmt.Errorf("image metadata, images[%d]: %w", i, err)
 		}
-		images = append(images, registry.Image{Reference: e.Image, Digest: e.Digest, Command: e.Command, User: e.User, Platforms: e.Platforms})
 	}
-	return images, nil
+	return f.Images, nil
 }
 
-func (e *entry) validate() error {
-	if err := reference.Validate(e.Image); err != nil {
+func validate(i *registry.Image) error {
+	if err := reference.Validate(i.Reference); err != nil {
 		return err
 	}
-	if _, err := v1.NewHash(e.Digest); err != nil {
-		return fmt.Errorf("digest %q of image %q is invalid: %w", e.Digest, e.Image, err)
+	if _, err := v1.NewHash(i.Digest); err != nil {
+		return fmt.Errorf("digest %q of image %q is invalid: %w", i.Digest, i.Reference, err)
 	}
-	if _, _, digest := reference.Split(e.Image); digest != "" && digest != e.Digest {
-		return fmt.Errorf("image %q has digest %q: want the one that it names", e.Image, e.Digest)
+	if _, _, digest := reference.Split(i.Reference); digest != "" && digest != i.Digest {
+		return fmt.Errorf("image %q has digest %q: want the one that it names", i.Reference, i.Digest)
 	}
-	if len(e.Command) == 0 || e.Command[0] == "" {
-		return fmt.Errorf("image %q has no command: give its entrypoint", e.Image)
+	if len(i.Command) == 0 || i.Command[0] == "" {
+		return fmt.Errorf("image %q has no command: give its entrypoint", i.Reference)
 	}
 	return nil
 }
@@ -95,15 +86,12 @@ func (e *entry) validate() error {
 // Format returns the file of images, sorted by reference, so that the same images give the same bytes. The last of those with
 // the same reference counts. The error says that they are too many.
 func Format(images []registry.Image) ([]byte, error) {
-	byReference := make(map[string]entry, len(images))
+	byReference := make(map[string]registry.Image, len(images))
 	for _, i := range images {
-		byReference[i.Reference] = entry{Image: i.Reference, Digest: i.Digest, Command: i.Command, User: i.User, Platforms: i.Platforms}
+		byReference[i.Reference] = i
 	}
-	f := file{APIVersion: apiVersion, Kind: kind, Images: make([]entry, 0, len(byReference))}
-	for _, e := range byReference {
-		f.Images = append(f.Images, e)
-	}
-	slices.SortFunc(f.Images, func(a, b entry) int { return cmp.Compare(a.Image, b.Image) })
+	f := file{APIVersion: apiVersion, Kind: kind, Images: slices.AppendSeq([]registry.Image{}, maps.Values(byReference))}
+	slices.SortFunc(f.Images, func(a, b registry.Image) int { return cmp.Compare(a.Reference, b.Reference) })
 	text, err := yaml.Marshal(f)
 	if err != nil {
 		return nil, fmt.Errorf("write image metadata: %w", err)

@@ -19,21 +19,22 @@ import (
 )
 
 // Image is what a registry says of a function's image. Its working directory and environment are not in it: container
-// runtimes honour those of the image by themselves, also where a pod replaces the command.
+// runtimes honour those of the image by themselves, also where a pod replaces the command. As JSON it has the form of the package
+// metadata.
 type Image struct {
 	// Reference is the image as it was asked for.
-	Reference string
+	Reference string `json:"image"`
 	// Digest, "sha256:…", is of the manifest that the reference names. Where that is an index it is the index's, so that each
 	// node pulls for its own architecture.
-	Digest string
+	Digest string `json:"digest"`
 	// Command is the image's entrypoint and then its cmd. It has at least one element. It is shared: do not change it.
-	Command []string
+	Command []string `json:"command"`
 	// User is the user of the image's config, "user[:group]" by names or numbers; empty means root.
-	User string
+	User string `json:"user,omitempty"`
 	// Platforms are those on which Command and User are right, as "linux/amd64" or "linux/arm64/v8": the one of the image, or
 	// those linux platforms of the index whose images have the same command and user. It is empty where the image does not
 	// say. It is shared: do not change it.
-	Platforms []string
+	Platforms []string `json:"platforms,omitempty"`
 }
 
 // Pinned returns the reference that always means these bytes: repository@digest.

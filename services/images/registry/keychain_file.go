@@ -7,14 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // dockerConfig is what a docker config file says.
@@ -161,12 +161,7 @@ func shown(key string) string {
 
 // readFile reads a file of at most maxFile bytes. The error has the file's name.
 func readFile(name string) ([]byte, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	content, err := configfile.Read(name, maxFile)
 	if err == nil && len(content) > maxFile {
 		err = fmt.Errorf("read %s: it is larger than %d bytes", name, maxFile)
 	}

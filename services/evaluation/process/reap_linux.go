@@ -103,3 +103,13 @@ func markOf(pid int) string {
 	}
 	return ""
 }
+
+// waitUnreaped blocks until the process has ended and leaves it a zombie, so that its number stays taken.
+func waitUnreaped(pid int) {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
