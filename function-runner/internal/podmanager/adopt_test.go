@@ -38,7 +38,7 @@ func withTemplate(t *testing.T, c *simulation.Cluster, wrapper string) func(*Con
 			t.Fatal(err)
 		}
 		loader := newTemplates(c, injection.InitContainer)
-		loader.current = template
+		loader.current.Store(template)
 		config.Templates = loader
 	}
 }

@@ -104,10 +104,11 @@ func newTemplates(c *simulation.Cluster, method injection.Method) *TemplateLoade
 	if err != nil {
 		panic(err)
 	}
-	return &TemplateLoader{
-		source:  TemplateSource{Client: c.Client, WrapperImage: "wrapper", Injection: injection.Auto, Log: slog.New(slog.DiscardHandler)},
-		current: template,
+	loader := &TemplateLoader{
+		source: TemplateSource{Client: c.Client, WrapperImage: "wrapper", Injection: injection.Auto, Log: slog.New(slog.DiscardHandler)},
 	}
+	loader.current.Store(template)
+	return loader
 }
 
 // newReplica returns one that does not run.

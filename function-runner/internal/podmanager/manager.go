@@ -6,10 +6,10 @@
 // names of pods are the locks between them.
 //
 // The order of locks within a process: Manager.mu comes first. While it is held, one at a time of these may be taken: a
-// pool.Pool's, TemplateLoader.mu, Manager.workMu, and what Config.Images locks. Nothing is locked while one of those is held: a
-// pool releases its lock before it calls start, which takes workMu. All are held for moments, never during a request, a call or
-// a wait. An endpoint's lock stands alone: each call on the pod holds it for reading, and Close waits for it; neither holds, nor
-// takes, any of the others meanwhile.
+// pool.Pool's, Manager.workMu, and what Config.Images locks. Nothing is locked while one of those is held: a pool releases its
+// lock before it calls start, which takes workMu. All are held for moments, never during a request, a call or a wait. An
+// endpoint's lock stands alone: each call on the pod holds it for reading, and Close waits for it; neither holds, nor takes, any
+// of the others meanwhile.
 package podmanager
 
 import (

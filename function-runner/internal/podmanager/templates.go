@@ -7,7 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,10 +36,8 @@ type TemplateSource struct {
 
 // TemplateLoader has the template that is in force. It may be used by any number of goroutines at once.
 type TemplateLoader struct {
-	source TemplateSource
-
-	mu      sync.RWMutex
-	current *podtemplate.Template
+	source  TemplateSource
+	current atomic.Pointer[podtemplate.Template]
 	// problem is the last that was logged.
 	problem string
 }
@@ -47,16 +45,15 @@ type TemplateLoader struct {
 // LoadTemplate returns a loader that has loaded the template. Errors name what is wrong in the ConfigMap.
 func LoadTemplate(ctx context.Context, source TemplateSource) (*TemplateLoader, error) {
 	l := &TemplateLoader{source: source}
+	var template *podtemplate.Template
 	var err error
 	if source.ConfigMap != "" {
-		l.current, err = l.fetch(ctx)
+		template, err = l.fetch(ctx)
 	} else {
-		l.current, err = podtemplate.Default(source.WrapperImage, source.method(), source.Env...)
+		template, err = podtemplate.Default(source.WrapperImage, source.method(), source.Env...)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	l.current.Store(template)
+	return l, err
 }
 
 // method returns the method that was asked for, or the one that the version of the cluster allows.
@@ -72,11 +69,7 @@ func (s *TemplateSource) method() injection.Method {
 }
 
 // Current returns the template in force.
-func (l *TemplateLoader) Current() *podtemplate.Template {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.current
-}
+func (l *TemplateLoader) Current() *podtemplate.Template { return l.current.Load() }
 
 // RefuseImageVolumes has pods get the wrapper server by an init container from now on, unless image volumes were asked for.
 func (l *TemplateLoader) RefuseImageVolumes(reason string) bool {
@@ -130,14 +123,9 @@ func (l *TemplateLoader) refresh(ctx context.Context) bool {
 	return true
 }
 
+// put puts a template in force and tells whether it is another one.
 func (l *TemplateLoader) put(template *podtemplate.Template) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.current.Version == template.Version {
-		return false
-	}
-	l.current = template
-	return true
+	return l.current.Swap(template).Version != template.Version
 }
 
 func (l *TemplateLoader) fetch(ctx context.Context) (*podtemplate.Template, error) {

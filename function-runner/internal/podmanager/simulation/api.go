@@ -58,13 +58,11 @@ func (c *Cluster) carryOut(action clienttesting.Action, r Request) (runtime.Obje
 		}
 		return c.create(r.Resource, a.Object)
 	case clienttesting.ListActionImpl:
-		list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(c.version)}}
-		for _, o := range c.sorted(pods) {
-			if pod, ok := o.(*corev1.Pod); ok {
-				list.Items = append(list.Items, *pod.DeepCopy())
-			}
+		answer := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(c.version)}}
+		for _, pod := range list[*corev1.Pod](c, pods) {
+			answer.Items = append(answer.Items, *pod)
 		}
-		return list, nil
+		return answer, nil
 	}
 	if r.Resource == "version" {
 		return nil, nil //nolint:nilnil // it is the discovery client's

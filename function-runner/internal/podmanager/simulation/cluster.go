@@ -7,6 +7,7 @@
 package simulation
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -142,37 +143,23 @@ func (c *Cluster) set(what func()) {
 func (c *Cluster) Pods() []*corev1.Pod {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*corev1.Pod, 0, len(c.objects[pods]))
-	for _, o := range c.sorted(pods) {
-		if pod, ok := o.(*corev1.Pod); ok {
-			all = append(all, pod.DeepCopy())
-		}
-	}
-	return all
+	return list[*corev1.Pod](c, pods)
 }
 
 // Services returns the Services that there are, sorted by name.
 func (c *Cluster) Services() []*corev1.Service {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*corev1.Service, 0, len(c.objects[services]))
-	for _, o := range c.sorted(services) {
-		if service, ok := o.(*corev1.Service); ok {
-			all = append(all, service.DeepCopy())
-		}
-	}
-	return all
+	return list[*corev1.Service](c, services)
 }
 
-func (c *Cluster) sorted(resource string) []object {
-	names := make([]string, 0, len(c.objects[resource]))
-	for name := range c.objects[resource] {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	all := make([]object, 0, len(names))
-	for _, name := range names {
-		all = append(all, c.objects[resource][name])
+// list returns copies of the objects of a resource, sorted by name.
+func list[T object](c *Cluster, resource string) []T {
+	all := make([]T, 0, len(c.objects[resource]))
+	for _, name := range slices.Sorted(maps.Keys(c.objects[resource])) {
+		if o, ok := c.objects[resource][name].DeepCopyObject().(T); ok {
+			all = append(all, o)
+		}
 	}
 	return all
 }
