@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
-// know makes the images known that files tell of.
+// know loads the known images from files.
 func (p *Pods) know() {
 	o := p.config.Options.Images
 	var before []registry.Image
@@ -32,7 +32,7 @@ func (p *Pods) know() {
 	}
 }
 
-// permit has only those images run that the image policy permits. The error is that the policy is missing or wrong.
+// permit lets only images run that the image policy permits. The error is that the policy is missing or wrong.
 func (p *Pods) permit() error {
 	p.resolver = p.images
 	file := p.config.Options.Images.Policy

@@ -187,8 +187,7 @@ func (p *Pods) Run(ctx context.Context, ready func()) error {
 	return p.manager.Run(ctx)
 }
 
-// tellReady calls ready once the pods are known, what objects say of functions is in force, and the pull secret has been made,
-// if that can be done.
+// tellReady calls ready once the pods are known, FunctionConfig objects are in force, and the pull secret has been tried.
 func (p *Pods) tellReady(ctx context.Context, ready func()) {
 	conditions := []<-chan struct{}{p.manager.Synced()}
 	if p.secret != nil {
@@ -223,7 +222,7 @@ func (p *Pods) Evaluate(ctx context.Context, req evaluation.Request) (evaluation
 	return p.evaluator.Evaluate(ctx, req)
 }
 
-// Prepare has a pod made for an image, where there is none, and does not wait for it.
+// Prepare starts a pod for an image that has none, and does not wait for it.
 func (p *Pods) Prepare(ctx context.Context, name string) *evaluatorv1.PreparedFunction {
 	return p.prepared.Prepare(ctx, name)
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/krmfn/krmfn/function-runner/options"
 )
 
-// configs are what FunctionConfig objects say; see functionconfig.Follower.
+// configs are the FunctionConfig objects in force; see functionconfig.Follower.
 type configs interface {
 	Pods(reference string) functionconfig.Settings
 	Recheck()
 	Tried() <-chan struct{}
 }
 
-// follow has the FunctionConfig objects of the cluster be followed, unless that is off.
+// follow follows the FunctionConfig objects of the cluster, unless that is off.
 func (p *Pods) follow(config *rest.Config, clientset kubernetes.Interface) error {
 	o := &p.config.Options
 	if o.Pod.FunctionConfigs == options.FunctionConfigsOff {
@@ -65,8 +65,7 @@ func (p *Pods) follow(config *rest.Config, clientset kubernetes.Interface) error
 	return nil
 }
 
-// Configure has put called with the functions that have executables because objects of the cluster say so, all of them after
-// each change. It comes before Run.
+// Configure sets the function that gets all executables of FunctionConfig objects, after each change. It comes before Run.
 func (p *Pods) Configure(put func([]exec.Executable)) { p.configure = put }
 
 // configured returns what an object says of a function's pods.
@@ -77,7 +76,7 @@ func (p *Pods) configured(reference string) functionconfig.Settings {
 	return p.configs.Pods(reference)
 }
 
-// templateChanged has a changed template take effect.
+// templateChanged puts a changed template into effect.
 func (p *Pods) templateChanged() {
 	p.manager.Changed()
 	if p.configs != nil {

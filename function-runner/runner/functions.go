@@ -13,7 +13,7 @@ import (
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 )
 
-// functions describes what the evaluators know.
+// functions describes the functions that the evaluators know.
 type functions struct {
 	exec *exec.Evaluator
 	// pods is nil where there is no pod evaluator.

@@ -40,7 +40,7 @@ type Telemetry = telemetry.Telemetry
 type Config struct {
 	// Options are the settings.
 	Options options.Options
-	// Functions are functions with executables beside those of the config file.
+	// Functions are further functions with executables, beside those of the config file.
 	Functions []Executable
 	// Environ is what functions may inherit from; they get only what is harmless in it.
 	Environ []string
@@ -60,8 +60,8 @@ type Config struct {
 type Pods interface {
 	evaluation.Evaluator
 	service.Functions
-	// Configure has put called with all functions that have executables because objects of the cluster say so, after each
-	// change, while Run runs. They count before all others.
+	// Configure sets the function that gets all executables of FunctionConfig objects after each change, while Run runs. They
+	// take precedence over all others.
 	Configure(put func(functions []Executable))
 	// Run keeps the pods until ctx ends, and calls ready once calls can be answered. The error is that it cannot.
 	Run(ctx context.Context, ready func()) error

@@ -39,7 +39,7 @@ const (
 	// keepaliveTime and keepaliveTimeout find out that a node has gone, which sends no word of it.
 	keepaliveTime    = 15 * time.Second
 	keepaliveTimeout = 5 * time.Second
-	// idleTime is how long after its last call a pod keeps its connection. To make one anew takes a fraction of a millisecond.
+	// idleTime is how long a pod keeps its connection after its last call. A new one takes a fraction of a millisecond.
 	idleTime = time.Minute
 	// bufferSize holds the frames of a small message. Larger ones are read without it.
 	bufferSize = 4 << 10

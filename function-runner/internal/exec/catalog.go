@@ -10,7 +10,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Executable is a function that has a local executable.
+// Executable is a function with a local executable.
 type Executable struct {
 	// Name is the function's name.
 	Name string

@@ -40,8 +40,7 @@ func New(runner *process.Runner, gate *evaluation.Gate, env []string, prefix str
 	return e
 }
 
-// Evaluate runs the executable of the request's image. The error is an *evaluation.NotFoundError for an image that has
-// none, or has none any more.
+// Evaluate runs the executable of the request's image. The error is an *evaluation.NotFoundError for an image without one.
 func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	f, ref := e.find(req.Image)
 	if f == nil {

@@ -31,7 +31,7 @@ type Config struct {
 	// Served tells whether the cluster has such objects.
 	Served func(ctx context.Context) (bool, error)
 	// What follows is called by one goroutine, and must not wait. Functions gets all functions with executables, PodsChanged is
-	// told that settings of pods have changed, and Warm gets the references that are to have pods and were not before.
+	// told that settings of pods have changed, and Warm gets the references that need pods now and did not before.
 	Functions   func([]exec.Executable)
 	PodsChanged func()
 	Warm        func(references []string)
@@ -72,7 +72,7 @@ func (f *Follower) Pods(ref string) Settings {
 // the start of Run.
 func (f *Follower) Tried() <-chan struct{} { return f.tried }
 
-// Recheck has the objects looked at again soon, because Rules may say something else of them. It does not wait.
+// Recheck looks at the objects again soon, because Rules may have changed. It does not wait.
 func (f *Follower) Recheck() { signal(f.recheck) }
 
 // recheckInterval is how often objects are looked at though nothing tells of a change: executables come and go without.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package functionconfig follows Porch's FunctionConfig objects: which functions have executables, what the pods of functions
-// are like, and which functions are to have pods before the first call. It reports on the objects in their status.
+// are like, and which functions get pods before their first call. It reports on the objects in their status.
 package functionconfig
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 )
 
-// Resource is what the objects are to the API server.
+// Resource identifies FunctionConfig objects to the API server.
 var Resource = schema.GroupVersionResource{Group: "config.porch.kpt.dev", Version: "v1alpha1", Resource: "functionconfigs"}
 
 // Settings are those of a function's pods. What is zero is left to others.

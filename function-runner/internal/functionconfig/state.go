@@ -34,13 +34,13 @@ type state struct {
 	functions []exec.Executable
 	// pods has the settings by the repositories of references.
 	pods map[string]Settings
-	// warm are the references that are to have pods.
+	// warm are the references that need pods, sorted.
 	warm []string
 	// verdicts are on the objects, by name.
 	verdicts map[string]*verdict
 }
 
-// verdict is what is to be told of an object.
+// verdict is what the status of an object reports.
 type verdict struct {
 	object   *unstructured.Unstructured
 	problems []string

@@ -56,7 +56,7 @@ func (v *verdict) text() string {
 	return text
 }
 
-// change returns what is to be changed in the object; nil for nothing.
+// change returns the change that the object needs; nil for none.
 func (v *verdict) change() *change {
 	if v.object.GetDeletionTimestamp() != nil {
 		return v.release()

@@ -157,7 +157,7 @@ const (
 	forbiddenPause = 5 * time.Minute
 	// The pauses after other failures.
 	firstPause, longestPause = time.Second, 2 * time.Minute
-	// steady is how long objects must have been followed for a problem to be a new one.
+	// steady is how long objects must have been followed before the same problem is logged again.
 	steady = time.Minute
 
 	// needed are the permissions in the namespace.

@@ -100,7 +100,7 @@ type Kept struct {
 	written []byte
 }
 
-// interval is how often what is known is written. What a function runner learns in less, it learns anew.
+// interval is how often Kept writes the file. A restart forgets what was learnt since.
 const interval = time.Minute
 
 // NewKept returns a Kept that has read and written nothing yet.

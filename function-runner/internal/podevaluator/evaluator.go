@@ -86,7 +86,7 @@ type call struct {
 	reference, digest string
 	list              []byte
 	clock             *clock
-	// doing says what the call waits for, should its time be over.
+	// doing says what the call is waiting for, for the error at its deadline.
 	doing func() string
 }
 
@@ -105,7 +105,7 @@ func (c *call) evaluate(ctx context.Context) (evaluation.Response, error) {
 	}
 }
 
-// resolve finds out which image it is.
+// resolve finds the digest of the image.
 func (c *call) resolve(ctx context.Context) error {
 	ctx, span := c.config.Tracer.Start(ctx, "resolve")
 	defer span.End()
@@ -168,7 +168,7 @@ func (c *call) acquire(ctx context.Context, p *podmanager.Pool) (*podmanager.Pla
 	return nil, &evaluation.StartError{Image: c.reference, Err: err}
 }
 
-// complete adds to the wrapper server's report what only the function runner knows.
+// complete adds what only the function runner knows to the wrapper server's report.
 func (c *call) complete(report *evaluationv1.Evaluation, pod string) {
 	report.Image, report.Digest, report.Implementation = c.reference, c.digest, pod
 	report.Evaluator = evaluationv1.Evaluator_EVALUATOR_POD

@@ -33,15 +33,14 @@ type Preparer struct {
 	work   sync.WaitGroup
 }
 
-// NewPreparer returns a preparer, which is to be closed. Of ctx, the values are kept.
+// NewPreparer returns a preparer, which the caller closes. It keeps the values of ctx, not its end.
 func NewPreparer(ctx context.Context, e *Evaluator) *Preparer {
 	p := &Preparer{evaluator: e, places: make(chan struct{}, preparing)}
 	p.life, p.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return p
 }
 
-// Prepare has a pod made for an image where there is none. It waits a moment to learn whether that fails at once, and not for
-// the pod.
+// Prepare starts a pod for an image that has none. It waits only long enough to report an immediate failure, not for the pod.
 func (p *Preparer) Prepare(ctx context.Context, name string) *evaluatorv1.PreparedFunction {
 	prepared := &evaluatorv1.PreparedFunction{State: evaluatorv1.PrepareState_PREPARE_STATE_STARTING, Evaluator: evaluationv1.Evaluator_EVALUATOR_POD}
 	reference, err := p.evaluator.config.Reference(name)

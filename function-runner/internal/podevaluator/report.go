@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// clock notes what a call's time is spent on.
+// clock measures where the time of a call goes.
 type clock struct {
 	begin time.Time
 
@@ -72,14 +72,14 @@ func (m *Metrics) retried(ctx context.Context, ref string) {
 	}
 }
 
-// restrictions are what functions say that a restricted pod does not let them do, and what to tell their users.
+// restrictions are the messages of functions that a restricted pod hinders, and the advice for their users.
 var restrictions = []struct{ says, hint string }{
 	{"read-only file system", "function pods have a read-only root file system and may write below /tmp only"},
 	{"permission denied", "function pods do not run as root"},
 	{"operation not permitted", "function pods do not run as root and have no capabilities"},
 }
 
-// explainRestrictions adds to the failure of a function that a restricted pod is too narrow for what to do about it.
+// explainRestrictions adds advice to the failure of a function that needs more than a restricted pod allows.
 func explainRestrictions(report *evaluationv1.Evaluation) {
 	failure := report.GetFailure()
 	switch failure.GetReason() {

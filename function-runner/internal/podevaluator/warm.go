@@ -20,7 +20,7 @@ const warmers = 16
 type Warmer struct {
 	// Evaluator is whose pods.
 	Evaluator *Evaluator
-	// AtStart lists the references of functions that are to have a pod at start, and Always those that are to have their
+	// AtStart lists the references of functions that need a pod at start, and Always those that need their
 	// minimum of pods at all times.
 	AtStart, Always func() []string
 	// Interval is how often the latter are looked after, beside what their pools do themselves.
@@ -35,7 +35,7 @@ type Warmer struct {
 	more   chan struct{}
 }
 
-// Want has functions made ready that have turned up, by their references, as soon as Run runs. It does not wait.
+// Want makes further functions ready, by their references, as soon as Run runs. It does not wait.
 func (w *Warmer) Want(references []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -49,7 +49,7 @@ func meshed(pod *corev1.Pod) bool {
 	})
 }
 
-// connect keeps the connection to a pod that has an address, for as long as there is the pod.
+// connect keeps the connection to a pod that has an address, until the pod has gone.
 func (p *Pool) connect(mem *member) {
 	if mem.disconnect != nil {
 		return
@@ -73,7 +73,7 @@ func (p *Pool) connect(mem *member) {
 	})
 }
 
-// awaitLoss waits until a pod has to show anew that it serves, and tells whether that is because it cannot be reached.
+// awaitLoss makes a pod ready, waits until it must be probed again, and tells whether that is because it cannot be reached.
 func (p *Pool) awaitLoss(ctx context.Context, mem *member, e *endpoint.Endpoint) bool {
 	ctx, probe := context.WithCancel(ctx)
 	defer probe()
@@ -81,7 +81,7 @@ func (p *Pool) awaitLoss(ctx context.Context, mem *member, e *endpoint.Endpoint)
 	return e.Lost(ctx) == nil
 }
 
-// Probe says that the pod of a place did not take a call. It gets no more before it says that it serves.
+// Probe says that the pod of a place did not take a call. The pod gets no calls until its health check succeeds again.
 func (p *Pool) Probe(place *Place) {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
@@ -130,7 +130,7 @@ func (m *Manager) startTimedOut(p *Pool, mem *member) {
 	}
 }
 
-// notReady words that a pod takes too long.
+// notReady returns the error for a pod that takes too long.
 func notReady(pod *corev1.Pod, timeout time.Duration) error {
 	_, problem := podstatus.Of(pod)
 	if problem != nil {

@@ -21,9 +21,9 @@ import (
 // fieldManager is who has set the fields of pods and Services.
 const fieldManager = "krm-function-runner"
 
-// create makes the pod that a pool wants in a slot. Whoever wants it may have gone meanwhile.
+// create makes the pod that a pool wants in a slot. The callers that wanted it may have gone meanwhile.
 func (m *Manager) create(p *Pool, slot int) {
-	// Not the caller's time is over when this is, so that the error must not look as if it were.
+	// This is not the caller's deadline, and the error must not look like one.
 	ctx, cancel := context.WithTimeoutCause(m.life, m.config.ReadyTimeout,
 		fmt.Errorf("the pod ready timeout of %v (--pod-ready-timeout) is over", m.config.ReadyTimeout))
 	defer cancel()
@@ -79,7 +79,7 @@ func (m *Manager) createPod(ctx context.Context, p *Pool, slot int, pod *corev1.
 	return nil
 }
 
-// refused has the next pod made without an image volume, if the API server does not know those.
+// refused turns image volumes off if the API server does not know them.
 func (m *Manager) refused(pod *corev1.Pod, err error) error {
 	if !podtemplate.HasImageVolume(pod) || !injection.RefusedByServer(err) {
 		return err
@@ -89,8 +89,8 @@ func (m *Manager) refused(pod *corev1.Pod, err error) error {
 	return m.withoutImageVolumes(err)
 }
 
-// join has the pool use the pod that holds a name, and sees to its Service: whoever made the pod may have ended before that, or
-// may be this replica, whose request was carried out and not answered.
+// join uses the pod that holds a name already, and makes its Service where it is missing: whoever made the pod may have died in
+// between, or may be this replica, whose request was carried out and not answered.
 func (m *Manager) join(ctx context.Context, p *Pool, slot int, name string, service *corev1.Service) error {
 	pod, err := retried(ctx, func() (*corev1.Pod, error) {
 		return m.config.Client.CoreV1().Pods(m.config.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -115,7 +115,7 @@ func (m *Manager) join(ctx context.Context, p *Pool, slot int, name string, serv
 	return nil
 }
 
-// createService makes the Service of a pod, where it has none. It is the pod's, and goes with it.
+// createService makes the Service of a pod that has none. The pod owns it, so that both are deleted together.
 func (m *Manager) createService(ctx context.Context, p *Pool, pod *corev1.Pod, service *corev1.Service) {
 	service.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}
 	services := m.config.Client.CoreV1().Services(service.Namespace)
@@ -129,7 +129,7 @@ func (m *Manager) createService(ctx context.Context, p *Pool, pod *corev1.Pod, s
 			return existing, nil
 		}
 		if getErr == nil {
-			// That of a pod that had this name before, which is deleted sooner or later.
+			// It belongs to an earlier pod of this name, and is garbage collected sooner or later.
 			_ = services.Delete(ctx, service.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &existing.UID}})
 		}
 		return nil, apierrors.NewTooManyRequests("the Service of an earlier pod is being deleted", 0)
@@ -148,8 +148,7 @@ func owned(service *corev1.Service, pod *corev1.Pod) bool {
 	return false
 }
 
-// retried repeats a request that failed because of the API server, not of what it asked for. When ctx ends, the error has its
-// cause and the last failure.
+// retried repeats a request that failed for a reason that may pass. When ctx ends, the error has its cause and the last failure.
 func retried[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	var last error
 	got, err := backoff.Retry(ctx, func() (T, error) {

@@ -26,11 +26,11 @@ type member struct {
 	ready, served bool
 	// leaving pods get no calls any more.
 	leaving bool
-	// undeleted is why it has to be deleted, once that has been tried in vain.
+	// undeleted is why it must be deleted, after an attempt has failed.
 	undeleted string
 	// lost is when the wrapper server stopped answering.
 	lost time.Time
-	// seen is when this replica first saw it, and addressed when it had an address.
+	// seen is when this replica first saw it, and addressed when it got an address.
 	seen, addressed time.Time
 	// disconnect ends the goroutine that keeps the connection, once there is one; probe has it ask whether a ready pod
 	// still serves.
@@ -77,7 +77,7 @@ func (p *Pool) member(slot int, pod *corev1.Pod) (mem *member, isNew bool) {
 	return mem, true
 }
 
-// forget ends what is done for a pod that has gone.
+// forget ends the work for a pod that has gone.
 func (p *Pool) forget(mem *member) {
 	mem.deadline.Stop()
 	if mem.disconnect != nil {
@@ -88,7 +88,7 @@ func (p *Pool) forget(mem *member) {
 	p.pool.Gone(mem.slot)
 }
 
-// leave has a pod take no more calls.
+// leave stops sending calls to a pod.
 func (p *Pool) leave(mem *member) {
 	if !mem.leaving {
 		mem.leaving = true

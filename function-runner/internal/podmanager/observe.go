@@ -66,7 +66,7 @@ func (m *Manager) observed(object any, with func(*corev1.Pod)) {
 	}
 }
 
-// observe looks at a pod that is there.
+// observe handles the news of a pod that exists.
 func (m *Manager) observe(pod *corev1.Pod) {
 	id, slot, ours := identity(pod)
 	m.mu.Lock()
@@ -105,7 +105,7 @@ func (m *Manager) observe(pod *corev1.Pod) {
 	}
 }
 
-// unplaced adds to why a pod has found no node what it is that nodes must be.
+// unplaced adds the platforms of the image to why a pod has found no node.
 func (p *Pool) unplaced(pod *corev1.Pod, problem *podstatus.Problem) error {
 	err := notStarted(pod, problem)
 	if len(p.platforms) == 0 || !strings.Contains(problem.Message, "affinity") {
@@ -114,7 +114,7 @@ func (p *Pool) unplaced(pod *corev1.Pod, problem *podstatus.Problem) error {
 	return fmt.Errorf("%w: image %s is built for %s, which a node must be", err, p.id.Image, strings.Join(p.platforms, ", "))
 }
 
-// gone looks at a pod that is not there any more.
+// gone handles the news that a pod does not exist any more.
 func (m *Manager) gone(pod *corev1.Pod) {
 	id, slot, ours := identity(pod)
 	m.mu.Lock()
@@ -132,7 +132,7 @@ func (m *Manager) gone(pod *corev1.Pod) {
 	}
 }
 
-// slim leaves of a pod what is looked at here, which is a tenth of it: pods are most of what an idle pool takes.
+// slim keeps what is used of a pod, about a tenth of it: pods are most of the memory of an idle pool.
 func slim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -177,7 +177,7 @@ func only(from map[string]string, keys ...string) map[string]string {
 	return kept
 }
 
-// named keeps of containers what they are called and run.
+// named keeps the names and images of containers.
 func named(containers []corev1.Container) []corev1.Container {
 	kept := make([]corev1.Container, len(containers))
 	for i, c := range containers {
@@ -186,7 +186,7 @@ func named(containers []corev1.Container) []corev1.Container {
 	return kept
 }
 
-// states keeps of containers how they are.
+// states keeps the states of containers.
 func states(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	kept := make([]corev1.ContainerStatus, len(statuses))
 	for i, s := range statuses {

@@ -17,12 +17,10 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
-// requestTimeout is how long the API server may take to delete a pod or to change one. What is not done is found again by
-// the scan.
+// requestTimeout bounds a request that deletes or changes a pod. The scan repeats what failed.
 const requestTimeout = 10 * time.Second
 
-// fail gives up a pod that does not get ready, or runs no more, and deletes it. Its reason is logged once, by the replica that
-// is first.
+// fail gives up a pod that does not get ready or has ended, and deletes it. Only the first replica to do so logs the reason.
 func (m *Manager) fail(ctx context.Context, p *Pool, mem *member, reason string, err error) {
 	m.mu.Lock()
 	if mem.leaving {
@@ -46,7 +44,7 @@ func (m *Manager) fail(ctx context.Context, p *Pool, mem *member, reason string,
 	m.discard(ctx, p, mem, pod, reason)
 }
 
-// discard deletes a pod that was given up. Where that fails, the scan tries again.
+// discard deletes a pod that was given up. If that fails, the scan tries again.
 func (m *Manager) discard(ctx context.Context, p *Pool, mem *member, pod *corev1.Pod, reason string) {
 	done := m.remove(ctx, p, mem, pod.Name, reason, metav1.Preconditions{UID: &pod.UID})
 	m.mu.Lock()
@@ -57,7 +55,7 @@ func (m *Manager) discard(ctx context.Context, p *Pool, mem *member, pod *corev1
 	}
 }
 
-// ReplacedError says that pods did not start as they were and look another way from now on: a call may be made anew.
+// ReplacedError says that pods of one kind did not start, and that pods are made differently from now on: retry the call.
 type ReplacedError struct {
 	// Err is why they did not start.
 	Err error
@@ -68,7 +66,7 @@ func (e *ReplacedError) Error() string { return e.Err.Error() }
 // Unwrap returns why they did not start.
 func (e *ReplacedError) Unwrap() error { return e.Err }
 
-// withoutImageVolumes has pods made without image volumes, after an error that these have caused. The manager's lock is held.
+// withoutImageVolumes turns image volumes off after an error that they caused. The manager's lock is held.
 func (m *Manager) withoutImageVolumes(err error) error {
 	if m.config.Templates.RefuseImageVolumes(err.Error()) {
 		m.epoch++
@@ -98,7 +96,7 @@ func (m *Manager) expire(ctx context.Context, p *Pool, slot int, reason string) 
 	}
 }
 
-// remove deletes a pod and tells whether it is going.
+// remove deletes a pod and tells whether it is deleted or terminating.
 func (m *Manager) remove(ctx context.Context, p *Pool, mem *member, name, reason string, only metav1.Preconditions) bool {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
-// Values is what one function's pods have in particular.
+// Values are what a template needs to know to make the pods of one function.
 type Values struct {
 	// Reference is the image as it was asked for, and Image the one that runs: by digest, so that it is the same one for all
 	// pods of a pool.
@@ -98,8 +98,8 @@ func (v *Values) resources(c *corev1.Container) {
 	}
 }
 
-// user has the function run as the image's own user where that is a number other than root's. Of a name the kubelet cannot
-// tell whether it is root.
+// user runs the function as the image's own user if that is a number other than 0. The kubelet cannot tell whether a name is
+// root.
 func (v *Values) user(context *corev1.PodSecurityContext) {
 	user, group, _ := strings.Cut(v.User, ":")
 	uid, err := strconv.ParseInt(user, 10, 32)
@@ -177,8 +177,7 @@ func (o *ContainerOverrides) apply(c *corev1.Container) {
 	}
 }
 
-// place keeps a pod away from nodes that its image is not built for, where its container would not start. What the template
-// says of nodes holds as well.
+// place keeps a pod away from nodes whose platform its image is not built for. The node affinity of the template holds as well.
 func place(spec *corev1.PodSpec, platforms []string) {
 	systems, architectures := split(platforms)
 	if len(systems) == 0 {

@@ -19,7 +19,7 @@ const (
 	// imageDir is where the wrapper server is in its image.
 	imageDir  = "/home/nonroot/wrapper-server"
 	tmpVolume = "tmp"
-	// nobody is whom functions run as whose image does not say.
+	// nobody is the user of functions whose image names none.
 	nobody = 65534
 )
 
@@ -80,7 +80,7 @@ func functionContainer(env []corev1.EnvVar) corev1.Container {
 	}
 }
 
-// healthProbe asks the wrapper server itself. The function runner does not wait for it: it asks, too.
+// healthProbe asks the wrapper server itself. The function runner does not wait for it, but asks too.
 func healthProbe(period, timeout int32) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler:  corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: Port}},

@@ -73,7 +73,7 @@ func (p *Pool[P]) live() int {
 	return n
 }
 
-// grow makes as many pods starting as are wanted and allowed, in the first free slots, which it returns.
+// grow adds as many starting pods as are wanted and allowed, in the first free slots, which it returns.
 func (p *Pool[P]) grow(wanted int) []int {
 	var slots []int
 	for n := min(wanted, p.config.MaxPods-p.live()); n > 0; n-- {
