@@ -9,12 +9,13 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"io/fs"
 	"os"
 	"path"
-	"slices"
+	"testing/fstest"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -30,58 +31,43 @@ type Files map[string]File
 // empty. Mode is that of a copy; 0 for 0755.
 type File struct {
 	Source, Link string
-	Mode         int64
+	Mode         fs.FileMode
 }
 
 // Layer packs files, sorted by path and without times, so that the same files give the same digest.
 func Layer(files Files) (v1.Layer, error) {
-	var buf bytes.Buffer
-	w := tar.NewWriter(&buf)
-	for _, dir := range parents(files) {
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755}); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := write(w, name, files[name]); err != nil {
+	contents := make(fstest.MapFS)
+	for name, f := range files {
+		file, err := f.content()
+		if err != nil {
 			return nil, fmt.Errorf("layer: %s: %w", name, err)
 		}
+		contents[name] = file
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			if _, given := files[dir]; !given {
+				contents[dir] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}
+			}
+		}
 	}
-	if err := w.Close(); err != nil {
-		return nil, err
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	if err := errors.Join(w.AddFS(contents), w.Close()); err != nil {
+		return nil, fmt.Errorf("layer: %w", err)
 	}
 	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(buf.Bytes())), nil
 	}, tarball.WithCompressionLevel(gzip.BestSpeed), tarball.WithCompressedCaching)
 }
 
-// parents are the directories that files are in, each behind its own parent.
-func parents(files Files) []string {
-	dirs := make(map[string]bool)
-	for name := range files {
-		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			dirs[dir] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(dirs))
-}
-
-func write(w *tar.Writer, name string, f File) error {
-	if f.Link != "" {
-		return w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: f.Link, Mode: 0o777})
-	}
-	if f.Source == "" {
-		return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o1777})
+func (f File) content() (*fstest.MapFile, error) {
+	switch {
+	case f.Link != "":
+		return &fstest.MapFile{Data: []byte(f.Link), Mode: fs.ModeSymlink | 0o777}, nil
+	case f.Source == "":
+		return &fstest.MapFile{Mode: fs.ModeDir | fs.ModeSticky | 0o777}, nil
 	}
 	data, err := os.ReadFile(f.Source)
-	if err != nil {
-		return err
-	}
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: cmp.Or(f.Mode, 0o755), Size: int64(len(data))}); err != nil {
-		return err
-	}
-	_, err = w.Write(data)
-	return err
+	return &fstest.MapFile{Data: data, Mode: cmp.Or(f.Mode, 0o755)}, err
 }
 
 // Image makes an image for Linux on an architecture.

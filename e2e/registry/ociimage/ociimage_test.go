@@ -44,7 +44,7 @@ func TestLayerHasFilesBehindTheirDirectories(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%s %o %s", header.Name, header.Mode, header.Linkname))
 	}
-	want := []string{"usr/ 755 ", "usr/bin/ 755 ", "tmp/ 1777 ", "usr/bin/link 777 program", "usr/bin/program 755 "}
+	want := []string{"tmp/ 1777 ", "usr/ 755 ", "usr/bin/ 755 ", "usr/bin/link 777 program", "usr/bin/program 755 "}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
