@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package evaluation has the vocabulary of evaluating functions: what is asked, what is answered, how it fails, and the
-// behaviour that is added to any evaluator by wrapping it.
+// behaviour that is added to any evaluator by wrapping it. Evaluators are in services/render/runtime, for those who call.
 package evaluation
 
 import (

@@ -1,9 +1,11 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packagerevision makes what a host of package revisions, such as Porch's engine, makes of packages: it applies the
-// task that creates a revision, patches its Kptfile, and replaces its resources. Each of these three moments ends in a
-// render. The host implements Draft, and nothing else.
+// Package packagerevision does for a host of package revisions, such as Porch's engine, what happens to packages in three
+// moments: it applies the task that creates a revision, patches its Kptfile, and replaces its resources. Each ends in a
+// render.
+//
+// To begin, implement [Draft] for the revisions of the host, or take one of package drafts, and call the methods of [Handler].
 package packagerevision
 
 import (
@@ -15,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// Handler makes the three moments. It may be used by several goroutines at once, each with a draft of its own.
+// Handler handles the three moments. Its zero value knows no functions. It may be used by several goroutines at once, each with a draft of its own.
 type Handler struct {
 	// Render says how packages are rendered. It is the topmost package of a draft that is, whatever Topmost says.
 	Render render.Options

@@ -4,6 +4,9 @@
 // Package render runs the pipelines of a package and of the packages below it as `kpt fn render` does. A pipeline runs all
 // mutators, each on what the one before it made, then all validators, each on a copy of the final resources. The first
 // failure ends it. Nothing is written: the caller gets the files that change and decides.
+//
+// To begin, open a tree of files with package packages ([packages.NewMemory], [packages.OpenDir]), choose what evaluates the
+// functions from package runtime, and call [Package]. [Function] evaluates a single function, as `kpt fn eval` does.
 package render
 
 import (

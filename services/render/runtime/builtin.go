@@ -1,8 +1,11 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package runtime has the function runtimes of a task handler: what evaluates the functions of a pipeline from the
-// caller's side. Each is an evaluation.Evaluator; evaluation.Chain puts several in a row.
+// Package runtime has the function runtimes of a render: what evaluates the functions of a pipeline from the caller's side.
+// Each is an evaluation.Evaluator.
+//
+// [Builtin] evaluates functions that are linked into the program, [GRPC] sends them to a function runner, [Exec] runs command
+// lines, and [Multi] asks several of them in order.
 package runtime
 
 import (

@@ -1,0 +1,58 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package packagerevision_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"maps"
+	"slices"
+
+	"github.com/krmfn/krmfn/services/packagerevision"
+	"github.com/krmfn/krmfn/services/packagerevision/drafts"
+	"github.com/krmfn/krmfn/services/packagerevision/packagecontext"
+	"github.com/krmfn/krmfn/services/render/kptfile"
+)
+
+// A host opens a draft for each of the three moments; drafts in memory stand for its own here.
+func ExampleHandler() {
+	ctx := context.Background()
+	// The packages have no functions. Handler.Render says what evaluates those of others.
+	handler := packagerevision.Handler{}
+	revision := packagerevision.Revision{
+		Lifecycle: packagerevision.LifecycleDraft,
+		Context:   packagecontext.Context{Path: "regions/eu/shop", Repository: "blueprints"},
+	}
+
+	// A task creates the revision. Without one, it is an empty package.
+	draft := drafts.NewMemory(nil)
+	if _, err := handler.ApplyTask(ctx, draft, revision, nil); err != nil {
+		log.Fatal(err)
+	}
+	files := draft.Published()
+	fmt.Println("created", slices.Sorted(maps.Keys(files)))
+
+	// The owner of the revision changes what its Kptfile says.
+	draft = drafts.NewMemory(files)
+	labelled := revision
+	labelled.Kptfile = kptfile.Patch{Labels: map[string]string{"team": "shop"}}
+	if _, err := handler.PatchKptfile(ctx, draft, revision, labelled); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("patched", draft.Reasons())
+
+	// Somebody pushes other files.
+	draft = drafts.NewMemory(draft.Published())
+	files = draft.Published()
+	files["service.yaml"] = "apiVersion: v1\nkind: Service\nmetadata:\n  name: shop\n"
+	if _, err := handler.ReplaceResources(ctx, draft, labelled, files); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("replaced", slices.Sorted(maps.Keys(draft.Published())))
+	// Output:
+	// created [Kptfile README.md package-context.yaml]
+	// patched [render]
+	// replaced [Kptfile README.md package-context.yaml service.yaml]
+}
