@@ -58,7 +58,7 @@ func code(result Result, err error) string {
 }
 
 // WithLog writes one line for each render: how large the package was, how it went and how long it took, and nothing of the
-// content, which the texts of errors may have. A package that does not render is not trouble of the server.
+// content, which the texts of errors may have. A package that does not render is not a warning.
 func WithLog(r Renderer, log *slog.Logger) Renderer {
 	return func(ctx context.Context, req Request) (Result, error) {
 		begin := time.Now()

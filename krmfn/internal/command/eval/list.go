@@ -104,13 +104,13 @@ func (c *command) readInput(name string) (nodes []*yaml.RNode, config *yaml.RNod
 	return nodes, reader.FunctionConfig, nil
 }
 
-// checkShape refuses nodes that no one can walk over, or look for annotations in.
+// checkShape refuses nodes with endless anchors, and nodes whose metadata cannot have annotations.
 func checkShape(nodes []*yaml.RNode) error {
 	for i, n := range nodes {
 		if !yamlnode.Finite(n.YNode()) {
 			return fmt.Errorf("resource %d has an anchor that contains itself", i)
 		}
-		// Of a copy, as what has no annotations is to stay so.
+		// A copy gets the annotation, because a node without annotations must remain without.
 		if err := resource.SetAnnotation(n.Copy(), resource.IndexAnnotation, "0"); err != nil {
 			return fmt.Errorf("resource %d: %w", i, err)
 		}

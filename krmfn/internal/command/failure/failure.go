@@ -44,7 +44,7 @@ type codedError struct {
 
 func (e *codedError) Unwrap() error { return e.error }
 
-// Usage says that the command line is wrong. Nil stays nil.
+// Usage says that the command line is wrong. Nil remains nil.
 func Usage(err error) error {
 	if err == nil {
 		return nil

@@ -67,7 +67,7 @@ func Connect(ctx context.Context, p *program.Program, f *Flags) (_ Runtime, disc
 	return embeddedRuntime{runtime.NewGRPC(conn, f.Limits), f.strictVersions}, func() { p.Warn(errors.Join(conn.Close(), own.Close())) }, nil
 }
 
-// embeddedRuntime is the embedded function runner, of which we know why it does not find a function.
+// embeddedRuntime is the embedded function runner. The command knows why that does not find a function.
 type embeddedRuntime struct {
 	Runtime
 	strictVersions bool
