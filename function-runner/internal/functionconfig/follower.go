@@ -95,7 +95,10 @@ func (f *Follower) Run(ctx context.Context) {
 		}
 		f.report(ctx, err, pause)
 		f.done()
-		sleep(ctx, pause)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
 	}
 }
 
@@ -144,14 +147,5 @@ func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
-	}
-}
-
-func sleep(ctx context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }

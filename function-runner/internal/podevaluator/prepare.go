@@ -54,8 +54,6 @@ func (p *Preparer) Prepare(ctx context.Context, name string) *evaluatorv1.Prepar
 		prepared.Message = "many images are being prepared, this one will be with its first call"
 		return prepared
 	}
-	timer := time.NewTimer(glance)
-	defer timer.Stop()
 	select {
 	case result := <-done:
 		switch {
@@ -64,7 +62,7 @@ func (p *Preparer) Prepare(ctx context.Context, name string) *evaluatorv1.Prepar
 		case result.ready:
 			prepared.State = evaluatorv1.PrepareState_PREPARE_STATE_READY
 		}
-	case <-timer.C:
+	case <-time.After(glance):
 	case <-ctx.Done():
 	}
 	if prepared.GetState() == evaluatorv1.PrepareState_PREPARE_STATE_STARTING {

@@ -77,7 +77,7 @@ func (k *Keeper) watch(ctx context.Context, changed chan<- struct{}) {
 			}
 		})
 		if err != nil {
-			sleep(ctx, longestPause)
+			wait(ctx, nil, longestPause)
 		}
 	}
 }
@@ -98,20 +98,18 @@ func (k *Keeper) keep(ctx context.Context, changed <-chan struct{}) {
 			k.problem = ""
 		}
 		k.once.Do(func() { close(k.tried) })
-		k.wait(ctx, changed, pause)
+		// Events that come in quick succession, while the API server refuses, must not make a storm of requests.
+		wait(ctx, nil, min(pause, firstPause))
+		wait(ctx, changed, pause-firstPause)
 	}
 }
 
-// wait returns after a pause, or when the file may have changed. Events that come in quick succession, while the API server
-// refuses, must not make a storm of requests.
-func (k *Keeper) wait(ctx context.Context, changed <-chan struct{}, pause time.Duration) {
-	sleep(ctx, min(pause, firstPause))
-	timer := time.NewTimer(max(0, pause-firstPause))
-	defer timer.Stop()
+// wait returns after a pause, or when the file may have changed.
+func wait(ctx context.Context, changed <-chan struct{}, pause time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-changed:
-	case <-timer.C:
+	case <-time.After(pause):
 	}
 }
 
@@ -121,13 +119,4 @@ func (k *Keeper) failed(ctx context.Context, err error) {
 	}
 	k.problem = err.Error()
 	k.config.Log.ErrorContext(ctx, "the pull secret of the function pods is not up to date, which is tried again", "err", err)
-}
-
-func sleep(ctx context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

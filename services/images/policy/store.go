@@ -32,9 +32,13 @@ func NewStore(file string, log *slog.Logger) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{file: file, log: log}
-	s.policy.Store(policy)
-	s.log.Info("image policy loaded", "file", file, "rules", len(policy.rules), "floating_tags", string(policy.floating))
+	s.put(policy)
 	return s, nil
+}
+
+func (s *Store) put(policy *Policy) {
+	s.policy.Store(policy)
+	s.log.Info("image policy loaded", "file", s.file, "rules", len(policy.rules), "floating_tags", string(policy.floating))
 }
 
 // Policy returns the policy that is in force.
@@ -57,8 +61,7 @@ func (s *Store) Load() bool {
 	if reflect.DeepEqual(policy, s.policy.Load()) {
 		return false
 	}
-	s.policy.Store(policy)
-	s.log.Info("image policy loaded", "file", s.file, "rules", len(policy.rules), "floating_tags", string(policy.floating))
+	s.put(policy)
 	return true
 }
 
