@@ -5,6 +5,12 @@ package kubeconform
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
@@ -66,4 +72,103 @@ func kubeconform(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	}
 	rl.Results = append(rl.Results, c.results...)
 	return len(c.results) == 0, nil
+}
+
+// options is what a functionConfig of kubeconform says.
+type options struct {
+	locations     []string        // of schemas, in the order to ask them in; never empty
+	skipKinds     map[string]bool // kinds, and kinds as apiVersion/kind
+	ignoreMissing bool
+	strict        bool
+}
+
+// bundledSchemas is the location of the schemas that come with the function.
+const bundledSchemas = "default"
+
+// parseOptions reads a functionConfig, which may be missing.
+func parseOptions(config *fn.KubeObject) (options, error) {
+	o := options{locations: []string{bundledSchemas}, skipKinds: map[string]bool{}}
+	if config.IsEmpty() {
+		return o, nil
+	}
+	if config.GetAPIVersion() != "v1" || config.GetKind() != "ConfigMap" {
+		return o, fmt.Errorf("functionConfig is a %s %s: want a v1 ConfigMap", config.GetAPIVersion(), config.GetKind())
+	}
+	var content struct {
+		Data map[string]any `json:"data"`
+	}
+	if err := config.As(&content); err != nil {
+		return o, fmt.Errorf("functionConfig: data is not a map of strings: %w", err)
+	}
+	// Sorted, so that of two mistakes it is always the same that is reported.
+	for _, key := range slices.Sorted(maps.Keys(content.Data)) {
+		if err := o.set(key, content.Data[key]); err != nil {
+			return o, fmt.Errorf("functionConfig: data.%s: %w", key, err)
+		}
+	}
+	return o, nil
+}
+
+// set takes over the value of one key. An empty value is the key's default.
+func (o *options) set(key string, value any) error {
+	var text string
+	switch value := value.(type) {
+	case string:
+		text = value
+	case bool: // "strict: true" without quotes can only mean one thing
+		text = strconv.FormatBool(value)
+	case nil:
+	default:
+		return errors.New("want a string")
+	}
+
+	var err error
+	switch key {
+	case "schema_location":
+		if text != "" {
+			o.locations[0] = text
+		}
+	case "additional_schema_locations":
+		o.locations = append(o.locations, splitList(text)...)
+	case "ignore_missing_schemas":
+		o.ignoreMissing, err = parseSwitch(text)
+	case "skip_kinds":
+		for _, kind := range splitList(text) {
+			o.skipKinds[kind] = true
+		}
+	case "strict":
+		o.strict, err = parseSwitch(text)
+	default:
+		err = fmt.Errorf("unknown key, want one of: %s", strings.Join([]string{
+			"additional_schema_locations", "ignore_missing_schemas", "schema_location", "skip_kinds", "strict",
+		}, ", "))
+	}
+	return err
+}
+
+// skips tells whether the kind is one not to validate.
+func (o *options) skips(apiVersion, kind string) bool {
+	return o.skipKinds[kind] || o.skipKinds[apiVersion+"/"+kind]
+}
+
+// splitList splits a comma-separated list; spaces around its elements and empty elements are left out.
+func splitList(text string) []string {
+	var elements []string
+	for element := range strings.SplitSeq(text, ",") {
+		if element = strings.TrimSpace(element); element != "" {
+			elements = append(elements, element)
+		}
+	}
+	return elements
+}
+
+func parseSwitch(text string) (bool, error) {
+	if text == "" {
+		return false, nil
+	}
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf(`want "true" or "false", got %q`, text)
+	}
+	return on, nil
 }

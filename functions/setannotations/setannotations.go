@@ -5,6 +5,9 @@ package setannotations
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +17,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/functions/internal/identity"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
@@ -123,4 +127,74 @@ func (config *annotationConfig) annotateField(root *yaml.Node, field types.Field
 	filter := fieldspec.Filter{FieldSpec: field, CreateKind: yaml.MappingNode, CreateTag: yaml.NodeTagMap, SetValue: set}
 	_, err = filter.Filter(yaml.NewRNode(root))
 	return found, err
+}
+
+// annotationConfig is what a functionConfig of set-annotations asks for.
+type annotationConfig struct {
+	annotations map[string]string
+	entries     []nodes.Entry // the annotations as they are written
+	fields      []types.FieldSpec
+}
+
+func annotationConfigOf(config *fn.KubeObject) (annotationConfig, error) {
+	var typed struct {
+		Annotations map[string]string `yaml:"annotations"`
+		Fields      []types.FieldSpec `yaml:"additionalAnnotationFields"`
+		FieldSpecs  []types.FieldSpec `yaml:"fieldSpecs"` // the same by its former name
+	}
+	var err error
+	switch kind := config.GetKind(); {
+	case config.GetAPIVersion() == "v1" && kind == "ConfigMap":
+		typed.Annotations, err = functionconfig.Data(config)
+	case config.GetAPIVersion() == fn.KptFunctionAPIVersion && (kind == "SetAnnotations" || kind == "SetAnnotationConfig"):
+		err = function.NodeOf(config).Decode(&typed)
+	default:
+		return annotationConfig{}, errors.New("`functionConfig` must be a `ConfigMap` or `SetAnnotations`")
+	}
+	switch {
+	case err != nil:
+		return annotationConfig{}, fmt.Errorf("failed to unmarshal config: %w", err)
+	case len(typed.Fields) > 0 && len(typed.FieldSpecs) > 0:
+		return annotationConfig{}, errors.New(
+			"`fieldSpecs` has been deprecated, please rename it to `additionalAnnotationFields`")
+	case len(typed.Annotations) == 0:
+		return annotationConfig{}, errors.New("input annotation list cannot be empty")
+	}
+	return annotationConfig{
+		annotations: typed.Annotations,
+		entries:     nodes.Entries(typed.Annotations),
+		fields:      slices.Concat(typed.Fields, typed.FieldSpecs, annotationFields),
+	}, nil
+}
+
+// annotatedField is a field of the resources at one place in one file.
+type annotatedField struct {
+	file fn.File
+	path string
+}
+
+// annotationResults tells in which fields annotations were set, once for all resources that are at the same place.
+func annotationResults(fields []annotatedField, annotations map[string]string) fn.Results {
+	if len(fields) == 0 {
+		return fn.Results{{Message: "no annotations applied"}}
+	}
+	text, err := json.Marshal(annotations)
+	if err != nil {
+		text = fmt.Append(nil, annotations)
+	}
+	told := make(map[annotatedField]bool, len(fields))
+	var results fn.Results
+	for _, field := range fields {
+		if told[field] {
+			continue
+		}
+		told[field] = true
+		results = append(results, &fn.Result{
+			Message: "set annotations: " + string(text),
+			Field:   &fn.Field{Path: field.path},
+			File:    &field.file,
+		})
+	}
+	results.Sort()
+	return results
 }

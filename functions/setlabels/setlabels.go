@@ -7,13 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/render/parallel"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // Function is set-labels.
@@ -97,4 +101,140 @@ func labelsOf(config *fn.KubeObject) (labels map[string]string, given bool, err 
 		return nil, true, fmt.Errorf("unknown FunctionConfig `%v`, expect `SetLabels.%s` or `ConfigMap.v1`",
 			kind, fn.KptFunctionGroup)
 	}
+}
+
+// labelEdit is the labelling of one resource.
+type labelEdit struct {
+	item   *fn.KubeObject
+	root   *yaml.Node
+	labels []nodes.Entry
+	count  int // labels set or looked at so far
+}
+
+// all applies every rule. It stops at the first one that finds a value of the wrong type.
+func (e *labelEdit) all() error {
+	t := typeOf(e.item)
+	for _, rule := range labelRules {
+		if !rule.appliesTo(t) {
+			continue
+		}
+		path := strings.Split(rule.path, ".")
+		if rule.within != "" {
+			within := strings.Split(rule.within, ".")
+			if exists, err := e.exists(within); err != nil || !exists {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			path = append(within, path...)
+		}
+		if err := e.walk(e.root, path, "", rule.create); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exists reports whether the resource has a mapping at a path.
+func (e *labelEdit) exists(path []string) (bool, error) {
+	node, at := e.root, ""
+	for _, step := range path {
+		at += "." + step
+		value, err := e.child(node, step)
+		if err != nil || yamlnode.IsNull(value) {
+			return false, err
+		}
+		if value.Kind != yaml.MappingNode {
+			return false, e.unmatched("map", at)
+		}
+		node = value
+	}
+	return true, nil
+}
+
+// walk goes down a path from a mapping, and labels what is at its end. at is where the mapping is, for errors.
+func (e *labelEdit) walk(mapping *yaml.Node, path []string, at string, create bool) error {
+	if len(path) == 0 {
+		return e.set(mapping, at, create)
+	}
+	name, isList := strings.CutSuffix(path[0], "[]")
+	at += "." + name
+	value, err := e.child(mapping, name)
+	switch {
+	case err != nil:
+		return err
+	case isList:
+		return e.walkList(value, path[1:], at, create)
+	case yamlnode.IsNull(value) && slices.ContainsFunc(path, isListStep):
+		return nil
+	case yamlnode.IsNull(value) && !create:
+		e.count += len(e.labels)
+		return nil
+	case yamlnode.IsNull(value):
+		value = yamlnode.MakeMapping(mapping, nodes.String(name))
+	case value.Kind != yaml.MappingNode:
+		return e.unmatched("string", at+"."+strings.Join(append(path[1:], e.labels[0].Key.Value), "."))
+	}
+	return e.walk(value, path[1:], at, create)
+}
+
+func isListStep(step string) bool { return strings.HasSuffix(step, "[]") }
+
+func (e *labelEdit) walkList(list *yaml.Node, path []string, at string, create bool) error {
+	if yamlnode.IsNull(list) {
+		return nil
+	}
+	if list.Kind != yaml.SequenceNode {
+		return e.unmatched("list", at)
+	}
+	if slices.ContainsFunc(list.Content, yamlnode.IsAlias) {
+		if err := nodes.ExpandAliases(e.root); err != nil {
+			return fmt.Errorf("%s: %w", e.item.ShortString(), err)
+		}
+	}
+	for i, element := range list.Content {
+		if element.Kind != yaml.MappingNode {
+			return e.unmatched("map", fmt.Sprintf("%s[%d]", at, i))
+		}
+		if err := e.walk(element, path, fmt.Sprintf("%s[%d]", at, i), create); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// set gives the labels in a mapping their values.
+func (e *labelEdit) set(mapping *yaml.Node, at string, create bool) error {
+	for _, label := range e.labels {
+		key := label.Key.Value
+		value, err := e.child(mapping, key)
+		switch {
+		case err != nil:
+			return err
+		case value != nil && (value.Kind != yaml.ScalarNode || value.Tag != yaml.NodeTagString):
+			return e.unmatched("string", at+"."+key)
+		case value != nil || create:
+			if err := label.Set(e.root, mapping); err != nil {
+				return err
+			}
+		}
+		e.count++
+	}
+	return nil
+}
+
+// child returns a field's value, or nil, as the resource's own.
+func (e *labelEdit) child(mapping *yaml.Node, name string) (*yaml.Node, error) {
+	value, err := nodes.OwnField(e.root, mapping, name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.item.ShortString(), err)
+	}
+	return value, nil
+}
+
+// unmatched is the SDK's error about a value of the wrong type, which never names the API version.
+func (e *labelEdit) unmatched(expected, at string) error {
+	return fmt.Errorf("Resource(apiVersion=, kind=%s) has unmatched field type %q in fieldpath %s",
+		e.item.GetKind(), expected, at)
 }

@@ -5,12 +5,15 @@ package starlark
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"github.com/qri-io/starlib/util"
+	startime "go.starlark.net/lib/time"
 	"go.starlark.net/starlark"
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -109,4 +112,154 @@ func toDict[K comparable](values map[K]any) (starlark.Value, error) {
 		}
 	}
 	return dict, nil
+}
+
+// maxDepth is how deep the items of a script may be nested, as in the YAML parser. A list can contain itself.
+const maxDepth = 10_000
+
+// itemsFromStarlark makes resources of the items of a list. There may be none.
+func itemsFromStarlark(list *starlark.Dict, limit int) (fn.KubeObjects, error) {
+	found, ok, err := list.Get(starlark.String("items"))
+	if err != nil || !ok {
+		return nil, err
+	}
+	reader := valueReader{left: limit, limit: limit}
+	value, err := reader.read(found, 0)
+	if err != nil {
+		return nil, reader.within("value", err)
+	}
+	values, ok := value.([]any)
+	if !ok {
+		return nil, noList(value)
+	}
+	items := make(fn.KubeObjects, 0, len(values))
+	for _, value := range values {
+		node, err := toNode(value)
+		if err != nil {
+			return nil, err
+		}
+		if kind := node.YNode().Kind; kind != yaml.MappingNode {
+			return nil, fmt.Errorf("failed to extract objects: unhandled node kind %v", kind)
+		}
+		items = append(items, fn.MoveToKubeObject(node))
+	}
+	return items, nil
+}
+
+// noList says what is wrong with items that are no list, in the words of the library that the catalog's function asks
+// for the elements. None is as good as an empty list.
+func noList(value any) error {
+	root, err := toNode(map[string]any{"items": value})
+	if err != nil {
+		return err
+	}
+	items, err := root.Pipe(yaml.Lookup("items"))
+	if err != nil {
+		return err
+	}
+	_, err = items.Elements()
+	return err
+}
+
+// toNode makes YAML of what an encoder takes. It is called for one item at a time: the encoder keeps all that it does.
+func toNode(value any) (*yaml.RNode, error) {
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.Parse(string(text))
+}
+
+// valueReader converts Starlark values to what a YAML encoder takes. A value that is there many times counts as often.
+type valueReader struct {
+	left, limit int   // bytes
+	exceeded    error // which limit was; the way there says nothing more
+}
+
+func (r *valueReader) read(value starlark.Value, depth int) (any, error) {
+	const valueSize = 16
+	if r.left -= valueSize; r.left < 0 {
+		r.exceeded = fmt.Errorf("the items that the script leaves have more than %d MiB, the most they may", r.limit>>20)
+		return nil, r.exceeded
+	}
+	if depth > maxDepth {
+		r.exceeded = fmt.Errorf("the items that the script leaves are nested more than %d deep, or contain themselves", maxDepth)
+		return nil, r.exceeded
+	}
+	switch value := value.(type) {
+	case starlark.NoneType:
+		return nil, nil
+	case starlark.Bool:
+		return bool(value), nil
+	case starlark.Int:
+		var number int
+		err := starlark.AsInt(value, &number)
+		return number, err
+	case starlark.Float:
+		return float64(value), nil
+	case starlark.String:
+		r.left -= len(value)
+		return string(value), nil
+	case startime.Time:
+		return time.Time(value), nil
+	case *starlark.Dict:
+		return r.readDict(value, depth)
+	case *starlark.List, starlark.Tuple:
+		return r.readSequence(value.(starlark.Indexable), depth)
+	case *starlark.Set:
+		return nil, errors.New("sets aren't yet supported")
+	default:
+		return nil, fmt.Errorf("unrecognized starlark type: %s", value.Type())
+	}
+}
+
+func (r *valueReader) readSequence(sequence starlark.Indexable, depth int) (any, error) {
+	elements := make([]any, sequence.Len())
+	for i := range elements {
+		element, err := r.read(sequence.Index(i), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		elements[i] = element
+	}
+	return elements, nil
+}
+
+// readDict makes a map of strings where all keys are strings, as the encoder sorts those in another way.
+func (r *valueReader) readDict(dict *starlark.Dict, depth int) (any, error) {
+	byString, byAny := make(map[string]any, dict.Len()), map[any]any{}
+	for _, entry := range dict.Items() {
+		value, err := r.read(entry[1], depth+1)
+		if err != nil {
+			return nil, r.within("value", err)
+		}
+		if key, ok := entry[0].(starlark.String); ok {
+			r.left -= len(key)
+			byString[string(key)] = value
+			continue
+		}
+		key, err := r.read(entry[0], depth+1)
+		if err != nil {
+			return nil, r.within("key", err)
+		}
+		if _, isTuple := key.([]any); isTuple {
+			return nil, fmt.Errorf("a %s cannot be a key in YAML", entry[0].Type())
+		}
+		byAny[key] = value
+	}
+	if len(byAny) == 0 {
+		return byString, nil
+	}
+	for key, value := range byString {
+		byAny[key] = value
+	}
+	return byAny, nil
+}
+
+// within says where an error is from, as the catalog's function does. For a limit, the way there says nothing more.
+func (r *valueReader) within(part string, err error) error {
+	if r.exceeded != nil {
+		return err
+	}
+	return fmt.Errorf("unmarshaling starlark %s: %w", part, err)
 }

@@ -4,7 +4,10 @@
 package upsertresource
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
@@ -14,6 +17,7 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // Function is upsert-resource.
@@ -95,4 +99,136 @@ func pathForms(items fn.KubeObjects) []string {
 		return []string{fn.PathAnnotation}
 	}
 	return forms
+}
+
+const targetPath = "config.kubernetes.io/target-path"
+
+var functionAnnotations = []string{"config.kubernetes.io/function", "config.k8s.io/function"}
+
+// identifying are the annotations by which kpt finds the comments that a resource had. They are those of what it had in
+// it before.
+var identifying = []string{"internal.config.kubernetes.io/id", "config.k8s.io/id", "internal.kpt.dev/upstream-identifier"}
+
+// upsert is a resource that a functionConfig of upsert-resource has.
+type upsert struct {
+	root       *yaml.Node
+	id         identity
+	targetPath string // "" for any
+}
+
+// upsertsOf returns the resources of a functionConfig, which has no part in them.
+func upsertsOf(config *fn.KubeObject) ([]upsert, error) {
+	roots := []*yaml.Node{function.NodeOf(config)}
+	if config.GetKind() == "List" {
+		items := yamlnode.Field(roots[0], "items")
+		if items != nil && items.Kind == yaml.AliasNode {
+			items = items.Alias
+		}
+		switch {
+		case yamlnode.IsNull(items):
+			return nil, nil
+		case items.Kind != yaml.SequenceNode:
+			return nil, errors.New("items of the functionConfig is not a list")
+		}
+		roots = items.Content
+	}
+	inputs := make([]upsert, 0, len(roots))
+	for i, root := range roots {
+		if yamlnode.Resolve(root).Kind != yaml.MappingNode {
+			return nil, fmt.Errorf("items[%d] of the functionConfig is not a map", i)
+		}
+		input, err := upsertOf(root)
+		if err != nil {
+			return nil, err
+		}
+		inputs = append(inputs, input)
+	}
+	return inputs, nil
+}
+
+// upsertOf copies a resource, which shares nothing with others then.
+func upsertOf(root *yaml.Node) (upsert, error) {
+	own := &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{yamlnode.Copy(root)}}
+	if err := nodes.ExpandAliases(own); err != nil {
+		return upsert{}, err
+	}
+	root = own.Content[0]
+	yamlnode.DropAnchors(root)
+	id, err := identityOf(root)
+	if err != nil {
+		return upsert{}, err
+	}
+	if metadata := yamlnode.Field(root, "metadata"); !yamlnode.IsNull(metadata) {
+		if err := nodes.CheckMapping(metadata, "metadata"); err != nil {
+			return upsert{}, err
+		}
+		if annotations := yamlnode.Field(metadata, "annotations"); !yamlnode.IsNull(annotations) {
+			if err := nodes.CheckMapping(annotations, "annotations"); err != nil {
+				return upsert{}, err
+			}
+		}
+	}
+	return upsert{root: root, id: id, targetPath: nodes.Annotation(root, targetPath)}, nil
+}
+
+// inPlaceOf makes the resource that takes the place of an older form of it, in the same file.
+func (u upsert) inPlaceOf(old *yaml.Node) *fn.KubeObject {
+	annotations := u.annotations()
+	for annotation := range slices.Chunk(nodes.Annotations(old), 2) {
+		if name := annotation[0].Value; origin.IsBookkeeping(name) && !slices.Contains(identifying, name) {
+			annotations = append(annotations, nodes.String(name), nodes.String(nodes.Annotation(old, name)))
+		}
+	}
+	return u.with(annotations)
+}
+
+// added makes the resource that comes to those that there are. forms are the annotations for its file, if it is told one.
+func (u upsert) added(forms []string) *fn.KubeObject {
+	annotations := u.annotations()
+	for _, form := range forms {
+		if u.targetPath != "" {
+			annotations = append(annotations, nodes.String(form), nodes.String(u.targetPath))
+		}
+	}
+	return u.with(annotations)
+}
+
+// annotations returns a copy of those that the resource has of its own, as names and values in turn. Where the
+// functionConfig is a file of the package, it has others that are about that file.
+func (u upsert) annotations() []*yaml.Node {
+	var own []*yaml.Node
+	for annotation := range slices.Chunk(nodes.Annotations(u.root), 2) {
+		name := annotation[0].Value
+		about := origin.IsBookkeeping(name) && name != "internal.kpt.dev/upstream-identifier"
+		if name != targetPath && !about && !slices.Contains(functionAnnotations, name) {
+			own = append(own, yamlnode.Copy(annotation[0]), yamlnode.Copy(annotation[1]))
+		}
+	}
+	return own
+}
+
+// with makes a copy of the resource with other annotations, sorted by their names.
+func (u upsert) with(annotations []*yaml.Node) *fn.KubeObject {
+	root := yamlnode.Copy(u.root)
+	metadata := yamlnode.Field(root, "metadata")
+	if yamlnode.IsNull(metadata) {
+		metadata = yamlnode.MakeMapping(root, nodes.String("metadata"))
+	}
+	made := yamlnode.Field(metadata, "annotations")
+	switch {
+	case len(annotations) == 0:
+		yamlnode.Remove(metadata, "annotations")
+	case yamlnode.IsNull(made):
+		made = yamlnode.MakeMapping(metadata, nodes.String("annotations"))
+		fallthrough
+	default:
+		made.Content = sortedByName(annotations)
+	}
+	return fn.MoveToKubeObject(yaml.NewRNode(root))
+}
+
+func sortedByName(fields []*yaml.Node) []*yaml.Node {
+	pairs := slices.Collect(slices.Chunk(fields, 2))
+	slices.SortStableFunc(pairs, func(a, b []*yaml.Node) int { return cmp.Compare(a[0].Value, b[0].Value) })
+	return slices.Concat(pairs...)
 }
