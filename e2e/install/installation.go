@@ -34,8 +34,8 @@ type Installation struct {
 	tag      string // of krmfn's images
 	progress *progress.Printer
 
-	mu   sync.Mutex
-	ways map[string]string // addresses by name of NodePort Service
+	mu        sync.Mutex
+	addresses map[string]string // by name of NodePort Service
 }
 
 // Open finds the cluster that make cluster has made, and krmfn's images in its registry. Nothing is installed yet. What
@@ -47,9 +47,9 @@ func Open(ctx context.Context, w io.Writer) (*Installation, error) {
 	}
 	c := cluster.Cluster{Kubeconfig: filepath.Join(checkout, "build", "kubeconfig")}
 	i := &Installation{
-		helm:     helm{kubeconfig: c.Kubeconfig, chart: filepath.Join(checkout, "charts", "krmfn")},
-		progress: progress.New(w),
-		ways:     map[string]string{},
+		helm:      helm{kubeconfig: c.Kubeconfig, chart: filepath.Join(checkout, "charts", "krmfn")},
+		progress:  progress.New(w),
+		addresses: map[string]string{},
 	}
 	if i.Client, i.dynamic, err = unthrottled(c.Kubeconfig); err != nil {
 		return nil, err

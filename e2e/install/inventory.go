@@ -74,7 +74,7 @@ func ours(object *unstructured.Unstructured, resource string, namespaced bool) b
 		return strings.Contains(object.GetName(), "krmfn") || object.GetName() == FunctionNamespace
 	}
 	inside := object.GetNamespace() == Namespace || object.GetNamespace() == FunctionNamespace
-	// The ways into the cluster are the tests' own.
+	// NodePort Services are the tests' own.
 	return inside && !slices.Contains(automatic, resource+"/"+object.GetName()) && object.GetLabels()[nodePortLabel] == ""
 }
 

@@ -63,14 +63,14 @@ func (i *Installation) DialPod(ctx context.Context, pod string) (*Client, error)
 func (i *Installation) dial(ctx context.Context, name string, selector map[string]string) (*Client, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.ways[name] == "" {
+	if i.addresses[name] == "" {
 		address, err := i.open(ctx, name, selector)
 		if err != nil {
 			return nil, err
 		}
-		i.ways[name] = address
+		i.addresses[name] = address
 	}
-	return connect(ctx, i.ways[name])
+	return connect(ctx, i.addresses[name])
 }
 
 // open makes a NodePort Service and returns its address.
@@ -97,7 +97,7 @@ func (i *Installation) open(ctx context.Context, name string, selector map[strin
 func (i *Installation) deleteNodePorts(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	clear(i.ways)
+	clear(i.addresses)
 	services := i.Client.CoreV1().Services(Namespace)
 	list, err := services.List(ctx, metav1.ListOptions{LabelSelector: nodePortLabel})
 	if err != nil {

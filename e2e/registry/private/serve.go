@@ -17,22 +17,22 @@ const tokens = "/token"
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests++
-	mood, login := s.mood, s.login
+	fault, login := s.fault, s.login
 	s.mu.Unlock()
-	switch mood {
-	case Hung:
+	switch fault {
+	case Hang:
 		<-r.Context().Done()
 		return
-	case Throttling:
+	case RateLimit:
 		w.Header().Set("Retry-After", strconv.Itoa(int(RetryAfter.Seconds())))
 		refuse(w, http.StatusTooManyRequests, "TOOMANYREQUESTS", "you have reached your limit")
 		return
-	case Broken:
+	case Truncate:
 		// More is announced than sent, upon which the server closes the connection.
 		w.Header().Set("Content-Length", "1000")
 		_, _ = w.Write([]byte("{"))
 		return
-	case Well:
+	case NoFault:
 	}
 	switch {
 	case r.URL.Path == tokens:

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package private is a registry as companies have them: with passwords, certificates of an authority of its own, and
-// bad days.
+// Package private is a registry as companies have them: with passwords and with certificates of an authority of its own. It
+// fails on demand.
 package private
 
 import (
@@ -34,7 +34,7 @@ type Server struct {
 	mu          sync.Mutex
 	certificate tls.Certificate
 	login       Login
-	mood        Mood
+	fault       Fault
 	requests    int
 }
 
@@ -45,21 +45,21 @@ type Login struct {
 	Bearer bool
 }
 
-// Mood is how a registry is today.
-type Mood int
+// Fault is what a registry does wrong.
+type Fault int
 
 const (
-	// Well serves.
-	Well Mood = iota
-	// Hung takes requests and does not answer.
-	Hung
-	// Throttling answers that there were too many requests.
-	Throttling
-	// Broken closes connections in the middle of answers.
-	Broken
+	// NoFault serves.
+	NoFault Fault = iota
+	// Hang takes requests and does not answer.
+	Hang
+	// RateLimit answers that there were too many requests.
+	RateLimit
+	// Truncate closes connections in the middle of answers.
+	Truncate
 )
 
-// RetryAfter is how long a registry in the mood Throttling wants to be left alone.
+// RetryAfter is how long a registry with the fault RateLimit asks its clients to wait.
 const RetryAfter = 3 * time.Second
 
 // Start starts a registry at a free port of an address, with a certificate of an authority. Close ends it.
@@ -75,7 +75,7 @@ func Start(ctx context.Context, host string, authority *Authority, login Login) 
 		Config:   &http.Server{Handler: http.HandlerFunc(s.serve), ErrorLog: quiet, ReadHeaderTimeout: time.Minute},
 		TLS:      &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: s.tls},
 	}
-	if err := s.Certify(authority); err != nil {
+	if err := s.SetAuthority(authority); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	s.http.StartTLS()
@@ -95,9 +95,9 @@ func (s *Server) Close() {
 	s.http.Close()
 }
 
-// Certify has the registry show a certificate of an authority from now on. It ends the connections that there are, which would go
-// on under the one before.
-func (s *Server) Certify(authority *Authority) error {
+// SetAuthority has the registry show a certificate of an authority from now on. It closes all connections, which would go on
+// under the former certificate.
+func (s *Server) SetAuthority(authority *Authority) error {
 	host, _, err := net.SplitHostPort(s.Address)
 	if err != nil {
 		return err
@@ -113,19 +113,19 @@ func (s *Server) Certify(authority *Authority) error {
 	return nil
 }
 
-// Expect changes the password. Tokens of before do not count any more.
-func (s *Server) Expect(login Login) {
+// SetLogin changes the password. Former tokens are refused from now on.
+func (s *Server) SetLogin(login Login) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.login = login
 }
 
-// Be changes the mood, and returns the one before.
-func (s *Server) Be(mood Mood) Mood {
+// SetFault changes the fault, and returns the former one.
+func (s *Server) SetFault(fault Fault) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.mood
-	s.mood = mood
+	before := s.fault
+	s.fault = fault
 	return before
 }
 
@@ -137,7 +137,7 @@ func (s *Server) Requests() int {
 	return s.requests
 }
 
-// Push puts an image there, as NAME:TAG, whatever the mood and without a password. It returns the image's reference and digest.
+// Push puts an image there, as NAME:TAG, whatever the fault, and without a password. It returns the image's reference and digest.
 func (s *Server) Push(ctx context.Context, tagged string, image v1.Image) (reference, digest string, err error) {
 	reference = s.Address + "/" + tagged
 	ref, err := name.NewTag(reference)

@@ -68,19 +68,19 @@ func TestServer(t *testing.T) {
 			if _, err := get(t, reference, "wrong", authority); status(err) != http.StatusUnauthorized {
 				t.Errorf("with a wrong password: %v", err)
 			}
-			s.Expect(private.Login{User: "user", Password: "two", Bearer: bearer})
+			s.SetLogin(private.Login{User: "user", Password: "two", Bearer: bearer})
 			if _, err := get(t, reference, "one", authority); status(err) != http.StatusUnauthorized {
 				t.Errorf("with the password of before: %v", err)
 			}
-			s.Be(private.Throttling)
+			s.SetFault(private.RateLimit)
 			if _, err := get(t, reference, "two", authority); status(err) != http.StatusTooManyRequests {
 				t.Errorf("while it throttles: %v", err)
 			}
-			s.Be(private.Broken)
+			s.SetFault(private.Truncate)
 			if _, err := get(t, reference, "two", authority); err == nil {
 				t.Error("no error while it is broken")
 			}
-			s.Be(private.Well)
+			s.SetFault(private.NoFault)
 			if got, err := get(t, reference, "two", authority); got != digest || err != nil {
 				t.Errorf("get = %q, %v; want %q", got, err, digest)
 			}
@@ -106,7 +106,7 @@ func TestAuthorities(t *testing.T) {
 	if _, err := get(t, reference, "one", second); err == nil || !strings.Contains(err.Error(), "x509") {
 		t.Errorf("trusting another authority: %v", err)
 	}
-	if err := s.Certify(second); err != nil {
+	if err := s.SetAuthority(second); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := get(t, reference, "one", second); err != nil {
@@ -121,7 +121,7 @@ func TestCloseEndsHungRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Be(private.Hung)
+	s.SetFault(private.Hang)
 	ended := make(chan error, 1)
 	go func() {
 		_, err := get(t, s.Address+"/team/fn:v1", "", authority)

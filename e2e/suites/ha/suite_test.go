@@ -3,8 +3,8 @@
 
 //go:build e2e
 
-// Package ha checks that any number of function runners share one pool of pods, and that none of them is missed when it goes
-// in good order.
+// Package ha checks that any number of function runners share one pool of pods, and that no call fails when one of them shuts
+// down gracefully.
 package ha_test
 
 import (

@@ -26,7 +26,7 @@ import (
 var _ = Describe("A registry with passwords and an authority of its own", Label("registry"), func() {
 	DescribeTable("is asked by the function runner and by nodes", func(ctx context.Context, bearer bool) {
 		begin := time.Now()
-		registry.Expect(private.Login{User: user, Password: first, Bearer: bearer})
+		registry.SetLogin(private.Login{User: user, Password: first, Bearer: bearer})
 		image, digest := push(ctx, fmt.Sprintf("team/private:bearer-%t", bearer))
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		pods, err := f.FunctionPods(ctx, image)
@@ -42,8 +42,8 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 
 	It("says at once that a password is wrong, and makes no pod", func(ctx context.Context) {
 		begin := time.Now()
-		registry.Expect(private.Login{User: user, Password: "another"})
-		DeferCleanup(func() { registry.Expect(private.Login{User: user, Password: first}) })
+		registry.SetLogin(private.Login{User: user, Password: "another"})
+		DeferCleanup(func() { registry.SetLogin(private.Login{User: user, Password: first}) })
 		image, _ := push(ctx, "team/refused:v1")
 		watch := f.Watch(ctx)
 		Expect(f.Failure(ctx, image)).To(MatchError(SatisfyAll(ContainSubstring("UNAUTHORIZED"), ContainSubstring("check the image's name and the credentials"))))
@@ -53,9 +53,9 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 
 	It("says which side does not trust its authority", func(ctx context.Context) {
 		other := newAuthority("other authority")
-		Expect(registry.Certify(other)).To(Succeed())
+		Expect(registry.SetAuthority(other)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) {
-			Expect(registry.Certify(authority)).To(Succeed())
+			Expect(registry.SetAuthority(authority)).To(Succeed())
 			trust(ctx, authority)
 			nodesTrust(ctx, authority)
 		})
@@ -80,10 +80,10 @@ var _ = Describe("Under load, without a call that fails", Label("registry"), fun
 		Expect(f.Evaluate(ctx, warm)).To(Succeed())
 		calls := f.Load(ctx, f.Callers(ctx, 4), warm, 20*time.Millisecond)
 		DeferCleanup(func(ctx context.Context) {
-			registry.Expect(private.Login{User: user, Password: first})
+			registry.SetLogin(private.Login{User: user, Password: first})
 			relogin(ctx, first)
 		})
-		registry.Expect(private.Login{User: user, Password: second})
+		registry.SetLogin(private.Login{User: user, Password: second})
 		relogin(ctx, second)
 		cold, _ := push(ctx, "team/cold:password")
 		Eventually(ctx, func() error { return f.Evaluate(ctx, cold) }).WithTimeout(mounted).WithPolling(time.Second).Should(Succeed())
@@ -98,13 +98,13 @@ var _ = Describe("Under load, without a call that fails", Label("registry"), fun
 		Expect(f.Evaluate(ctx, warm)).To(Succeed())
 		calls := f.Load(ctx, f.Callers(ctx, 4), warm, 20*time.Millisecond)
 		DeferCleanup(func(ctx context.Context) {
-			Expect(registry.Certify(authority)).To(Succeed())
+			Expect(registry.SetAuthority(authority)).To(Succeed())
 			trust(ctx, authority)
 			nodesTrust(ctx, authority)
 		})
 		trust(ctx, authority, next)
 		nodesTrust(ctx, next)
-		Expect(registry.Certify(next)).To(Succeed())
+		Expect(registry.SetAuthority(next)).To(Succeed())
 		cold, _ := push(ctx, "team/cold:authority")
 		Eventually(ctx, func() error { return f.Evaluate(ctx, cold) }).WithTimeout(mounted).WithPolling(time.Second).Should(Succeed())
 		fixture.AwaitCalls(ctx, calls, 100)

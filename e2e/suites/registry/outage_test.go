@@ -18,13 +18,13 @@ import (
 	"github.com/krmfn/krmfn/e2e/registry/private"
 )
 
-var _ = Describe("A registry that has a bad day", Label("registry"), func() {
-	DescribeTable("is not missed by functions that are known, and said to callers of others", func(ctx context.Context, mood private.Mood, reason string) {
-		known, _ := push(ctx, fmt.Sprintf("team/known:mood-%d", mood))
-		unknown, _ := push(ctx, fmt.Sprintf("team/unknown:mood-%d", mood))
+var _ = Describe("A registry that fails", Label("registry"), func() {
+	DescribeTable("is not missed by functions that are known, and said to callers of others", func(ctx context.Context, fault private.Fault, reason string) {
+		known, _ := push(ctx, fmt.Sprintf("team/known:fault-%d", fault))
+		unknown, _ := push(ctx, fmt.Sprintf("team/unknown:fault-%d", fault))
 		Expect(f.Evaluate(ctx, known)).To(Succeed())
 		calls := f.Load(ctx, f.Callers(ctx, 2), known, 20*time.Millisecond)
-		registry.Be(mood)
+		registry.SetFault(fault)
 		fixture.AwaitCalls(ctx, calls, 50)
 		// By now the tag is older than anybody would take for granted.
 		time.Sleep(3 * ttl)
@@ -35,17 +35,17 @@ var _ = Describe("A registry that has a bad day", Label("registry"), func() {
 		Expect(f.Evaluate(ctx, known)).To(Succeed())
 		err := callFor(ctx, unknown, 5*time.Second)
 		Expect(err).To(MatchError(ContainSubstring(reason)))
-		registry.Be(private.Well)
+		registry.SetFault(private.NoFault)
 		Eventually(ctx, func() error { return f.Evaluate(ctx, unknown) }).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
 	},
-		Entry("it hangs", private.Hung, "the registry has not answered"),
-		Entry("it breaks connections off", private.Broken, "EOF"),
-		Entry("it throttles", private.Throttling, "limit"),
+		Entry("it hangs", private.Hang, "the registry has not answered"),
+		Entry("it breaks connections off", private.Truncate, "EOF"),
+		Entry("it throttles", private.RateLimit, "limit"),
 	)
 
 	It("is left alone while it throttles", func(ctx context.Context) {
 		unknown, _ := push(ctx, "team/throttled:v1")
-		registry.Be(private.Throttling)
+		registry.SetFault(private.RateLimit)
 		registry.Requests()
 		for range 20 {
 			Expect(callFor(ctx, unknown, time.Second)).To(MatchError(ContainSubstring("limit")))

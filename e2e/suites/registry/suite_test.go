@@ -68,7 +68,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 })
 
 var _ = AfterEach(func(ctx context.Context) {
-	if registry.Be(private.Well) == private.Throttling {
+	if registry.SetFault(private.NoFault) == private.RateLimit {
 		time.Sleep(private.RetryAfter)
 	}
 	f.Clean(ctx)

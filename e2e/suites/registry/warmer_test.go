@@ -30,7 +30,7 @@ var _ = Describe("With the image warmer", Label("registry"), func() {
 		f.Configure(ctx, with)
 		noneSees(ctx, begin, first)
 
-		registry.Be(private.Hung)
+		registry.SetFault(private.Hang)
 		registry.Requests()
 		Expect(f.Restart(ctx)).To(Succeed())
 		Expect(f.Evaluate(ctx, warmed)).To(Succeed())
