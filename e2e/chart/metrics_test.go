@@ -56,15 +56,15 @@ func registeredMetrics(t *testing.T) []metric {
 	return all
 }
 
-// evaluationCodes returns what the label code of evaluations may be: the reasons of failures, and what services/server/telemetry
-// has for those that come to no report.
+// evaluationCodes returns what the label code of evaluations may be: the reasons of failures, and what evaluation.Code has beside
+// them.
 func evaluationCodes(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile(inCheckout(t, "services", "server", "telemetry", "evaluations.go"))
+	text, err := os.ReadFile(inCheckout(t, "services", "evaluation", "errors.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var codes []string
+	codes := []string{"ok"}
 	for _, found := range regexp.MustCompile(`return "(\w+)"`).FindAllStringSubmatch(string(text), -1) {
 		codes = append(codes, found[1])
 	}
