@@ -16,10 +16,16 @@ import (
 	"github.com/krmfn/krmfn/services/server/flags"
 )
 
-// Options are the settings of one run.
+// Options are the settings of one run. Each is the value of a flag, which Flags describes.
 type Options struct {
-	// Sources say which images there are.
-	Sources Sources
+	Sources struct {
+		// Images are references, short names among them: flags and arguments.
+		Images []string
+		// PodCacheConfig is a file as function runners have it, and Kptfiles are directories with packages; empty means none.
+		PodCacheConfig  string
+		Kptfiles        []string
+		FunctionConfigs bool
+	}
 	// DefaultImagePrefix is put before images without a slash, and then Rewrites replace prefixes.
 	DefaultImagePrefix string
 	Rewrites           reference.Rewrites
@@ -29,55 +35,39 @@ type Options struct {
 	IgnoreFailures bool
 	// Namespace is that of the function pods and of FunctionConfig objects.
 	Namespace string
-	// Kubeconfig is a kubeconfig file; empty means the usual places.
+	// Kubeconfig is a file; empty means the usual places.
 	Kubeconfig string
-	Resolve    Resolve
-	Registry   Registry
-	Metadata   Metadata
-	Prepull    Prepull
-	// Output is table or json.
+	Resolve    struct {
+		// Parallel is how many images are asked for at once, and Timeout the most time for one.
+		Parallel int
+		Timeout  time.Duration
+		// Jitter is the most time that passes before the first one; how much is chance.
+		Jitter time.Duration
+	}
+	Registry struct {
+		// Private turns on credentials from AuthPath, a docker config file; nodes pull with the Secret AuthSecret.
+		Private              bool
+		AuthPath, AuthSecret string
+		// TLS turns on the CA certificates in the directory TLSPath.
+		TLS     bool
+		TLSPath string
+	}
+	Metadata struct {
+		// ConfigMap and Namespace name a ConfigMap; without a name there is none. An empty namespace is the pod's own.
+		ConfigMap, Namespace string
+		// File takes the place of the ConfigMap; "-" is standard output.
+		File string
+	}
+	Prepull Prepull
+	// Output is OutputTable or OutputJSON.
 	Output string
 	// DryRun asks and writes nothing.
 	DryRun bool
-	Log    Log
-}
-
-// Sources say which images there are.
-type Sources struct {
-	// Images are references, short names among them.
-	Images []string
-	// PodCacheConfig is a file as function runners have it, and Kptfiles are directories with packages; empty means none.
-	PodCacheConfig string
-	Kptfiles       []string
-	// FunctionConfigs has the FunctionConfig objects of the namespace count.
-	FunctionConfigs bool
-}
-
-// Resolve says how registries are asked.
-type Resolve struct {
-	// Parallel is how many images are asked for at once, and Timeout the most time for one.
-	Parallel int
-	Timeout  time.Duration
-	// Jitter is the most time that passes before the first one; how much is chance.
-	Jitter time.Duration
-}
-
-// Registry is how private registries are used.
-type Registry struct {
-	// Private turns on credentials from AuthPath, a docker config file; nodes pull with the Secret AuthSecret.
-	Private              bool
-	AuthPath, AuthSecret string
-	// TLS turns on the CA certificates in the directory TLSPath.
-	TLS     bool
-	TLSPath string
-}
-
-// Metadata says where metadata goes.
-type Metadata struct {
-	// ConfigMap and Namespace name a ConfigMap; without a name there is none. An empty namespace is the pod's own.
-	ConfigMap, Namespace string
-	// File takes the place of the ConfigMap; "-" is standard output.
-	File string
+	Log    struct {
+		// Level is klog's verbosity, and Format json or text.
+		Level  int
+		Format string
+	}
 }
 
 // Prepull says how nodes are made to pull.
@@ -95,13 +85,6 @@ type Prepull struct {
 	MaxParallel, MaxPerNode int
 	// Timeout is the most time that one pull may take.
 	Timeout time.Duration
-}
-
-// Log is what goes to standard error, and how.
-type Log struct {
-	// Level is klog's verbosity, Format json or text.
-	Level  int
-	Format string
 }
 
 // Flags returns the flags that set o, and sets o to their defaults.

@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 	}
 	want := options.Options{}
 	want.Flags()
-	want.Sources = options.Sources{Images: []string{"r.io/a:v1", "b:v2", "set-labels:v1"}, Kptfiles: []string{"/p", "/q"}}
+	want.Sources.Images, want.Sources.Kptfiles = []string{"r.io/a:v1", "b:v2", "set-labels:v1"}, []string{"/p", "/q"}
 	want.Prepull.Enabled, want.Prepull.WrapperImage, want.Prepull.Timeout = true, "w:v1", time.Minute
 	want.Prepull.Tolerations = []corev1.Toleration{
 		{Key: "a", Operator: corev1.TolerationOpExists},

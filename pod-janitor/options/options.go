@@ -17,30 +17,24 @@ import (
 	"github.com/krmfn/krmfn/services/server/logging"
 )
 
-// Options are the settings of a pod janitor.
+// Options are the settings of a pod janitor. Each is the value of a flag, which Flags describes.
 type Options struct {
 	// Namespace is that of the function pods.
 	Namespace string
 	// SecretName is the name of the pull secret that function runners keep; empty means that none is looked for.
 	SecretName string
-	// Kubeconfig is the file that names the cluster; empty means KUBECONFIG, the cluster that this runs in, or ~/.kube/config.
+	// Kubeconfig is a file; empty means the usual places.
 	Kubeconfig string
-	// DryRun is whether nothing is deleted.
-	DryRun bool
-	// Output is where what was done, or would be, is told.
-	Output report.Output
-	// Rules are how long objects are left alone.
-	Rules sweep.Rules
+	DryRun     bool
+	Output     report.Output
+	Rules      sweep.Rules
 	// QPS is how many deletions are made in a second; MaxDeletions is how many in one sweep.
 	QPS          float64
 	MaxDeletions int
-	// Timeout is how long one sweep may take.
-	Timeout time.Duration
-	// Interval is the pause between sweeps; with 0 there is one sweep.
-	Interval time.Duration
-	// LogLevel is klog's verbosity: 0 errors, 1 warnings, 2 and 3 one line per object, 4 and more debugging.
-	LogLevel int
-	// LogFormat is json or text.
+	// Timeout is how long one sweep may take, and Interval the pause between sweeps; with 0 there is one sweep.
+	Timeout, Interval time.Duration
+	// LogLevel is klog's verbosity, and LogFormat json or text.
+	LogLevel  int
 	LogFormat string
 }
 

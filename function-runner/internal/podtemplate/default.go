@@ -11,16 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 const (
 	toolsVolume = "wrapper-server-tools"
-	// imageDir is where the wrapper server is in its image.
-	imageDir  = "/home/nonroot/wrapper-server"
-	tmpVolume = "tmp"
-	// nobody is the user of functions whose image names none.
-	nobody = 65534
+	tmpVolume   = "tmp"
 )
 
 // tmpSize is the most that a function may write to files.
@@ -37,10 +34,7 @@ func Default(wrapperImage string, method injection.Method, env ...corev1.EnvVar)
 				Volumes:                      []corev1.Volume{{Name: tmpVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &tmpSize}}}},
 				AutomountServiceAccountToken: new(false),
 				EnableServiceLinks:           new(false),
-				SecurityContext: &corev1.PodSecurityContext{
-					RunAsNonRoot: new(true), RunAsUser: new(int64(nobody)), RunAsGroup: new(int64(nobody)), FSGroup: new(int64(nobody)),
-					SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-				},
+				SecurityContext:              functionpod.PodSecurity(),
 			},
 		},
 		Service: corev1.Service{Spec: corev1.ServiceSpec{
@@ -70,7 +64,7 @@ func functionContainer(env []corev1.EnvVar) corev1.Container {
 			return slices.ContainsFunc(env, func(e corev1.EnvVar) bool { return e.Name == t.Name })
 		}), env),
 		VolumeMounts:    []corev1.VolumeMount{{Name: toolsVolume, MountPath: ToolsDir, ReadOnly: true}, {Name: tmpVolume, MountPath: "/tmp"}},
-		SecurityContext: restricted(),
+		SecurityContext: functionpod.ContainerSecurity(),
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m"), corev1.ResourceMemory: resource.MustParse("512Mi")},
 			Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")},
@@ -88,14 +82,6 @@ func healthProbe(period, timeout int32) *corev1.Probe {
 	}
 }
 
-func restricted() *corev1.SecurityContext {
-	return &corev1.SecurityContext{
-		AllowPrivilegeEscalation: new(false),
-		ReadOnlyRootFilesystem:   new(true),
-		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-	}
-}
-
 // inject brings the wrapper server to ToolsDir, and has the function's container start it.
 func (t *Template) inject(wrapperImage string, method injection.Method) {
 	spec, function := &t.Pod.Spec, t.function()
@@ -103,7 +89,7 @@ func (t *Template) inject(wrapperImage string, method injection.Method) {
 		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: toolsVolume, VolumeSource: corev1.VolumeSource{
 			Image: &corev1.ImageVolumeSource{Reference: wrapperImage},
 		}})
-		function.Command = []string{ToolsDir + imageDir + "/wrapper-server"}
+		function.Command = []string{ToolsDir + injection.ImageDir + "/wrapper-server"}
 		return
 	}
 	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: toolsVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
@@ -111,9 +97,9 @@ func (t *Template) inject(wrapperImage string, method injection.Method) {
 		Name:                     "copy-wrapper-server",
 		Image:                    wrapperImage,
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		Command:                  []string{"cp", "-a", imageDir + "/.", ToolsDir},
+		Command:                  []string{"cp", "-a", injection.ImageDir + "/.", ToolsDir},
 		VolumeMounts:             []corev1.VolumeMount{{Name: toolsVolume, MountPath: ToolsDir}},
-		SecurityContext:          restricted(),
+		SecurityContext:          functionpod.ContainerSecurity(),
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
 			Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("64Mi")},

@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // Template is what all function pods have in common. It is not changed.
@@ -33,7 +35,7 @@ const (
 	// Port is where the wrapper server serves.
 	Port = 9446
 	// ToolsDir is where the wrapper server is in the pod.
-	ToolsDir = "/wrapper-server-tools"
+	ToolsDir = injection.ToolsDir
 
 	podKey     = "template"
 	serviceKey = "serviceTemplate"

@@ -19,17 +19,12 @@ import (
 )
 
 const (
-	// wrapperDir is where the wrapper server is in its image, toolsDir where it is copied to, and functionDir where images
-	// are mounted.
-	wrapperDir  = "/home/nonroot/wrapper-server"
-	toolsDir    = "/wrapper-server-tools"
+	// functionDir is where images are mounted.
 	functionDir = "/function"
 	// container is the name of the one that makes the node pull.
 	container = "pull"
 	// volume is what it mounts.
 	volume = "volume"
-	// nobody is whom pods run as.
-	nobody = 65534
 )
 
 // Template is what all pods of a run have in common.
@@ -66,10 +61,7 @@ func (t *Template) Build(name string, pull *Pull, method injection.Method) *core
 			EnableServiceLinks:            new(false),
 			Affinity:                      onNode(pull.Node),
 			Tolerations:                   t.Tolerations,
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: new(true), RunAsUser: new(int64(nobody)), RunAsGroup: new(int64(nobody)), FSGroup: new(int64(nobody)),
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
+			SecurityContext:               functionpod.PodSecurity(),
 		},
 	}
 	for _, secret := range t.PullSecrets {
@@ -88,16 +80,16 @@ func (t *Template) mount(spec *corev1.PodSpec, image string) {
 	spec.Volumes = []corev1.Volume{{Name: volume, VolumeSource: corev1.VolumeSource{
 		Image: &corev1.ImageVolumeSource{Reference: image, PullPolicy: corev1.PullIfNotPresent},
 	}}}
-	spec.Containers = []corev1.Container{newContainer(container, t.WrapperImage, functionDir, true, wrapperDir+"/wrapper-server", "--help")}
+	spec.Containers = []corev1.Container{newContainer(container, t.WrapperImage, functionDir, true, injection.ImageDir+"/wrapper-server", "--help")}
 }
 
 // copy has the image run a copy of the wrapper server.
 func (t *Template) copy(spec *corev1.PodSpec, image string) {
 	spec.Volumes = []corev1.Volume{{Name: volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 	spec.InitContainers = []corev1.Container{
-		newContainer("copy-wrapper-server", t.WrapperImage, toolsDir, false, "cp", "-a", wrapperDir+"/.", toolsDir),
+		newContainer("copy-wrapper-server", t.WrapperImage, injection.ToolsDir, false, "cp", "-a", injection.ImageDir+"/.", injection.ToolsDir),
 	}
-	spec.Containers = []corev1.Container{newContainer(container, image, toolsDir, true, toolsDir+"/wrapper-server", "--help")}
+	spec.Containers = []corev1.Container{newContainer(container, image, injection.ToolsDir, true, injection.ToolsDir+"/wrapper-server", "--help")}
 }
 
 func newContainer(name, image, mountPath string, readOnly bool, command ...string) corev1.Container {
@@ -106,11 +98,7 @@ func newContainer(name, image, mountPath string, readOnly bool, command ...strin
 		ImagePullPolicy:          corev1.PullIfNotPresent,
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		VolumeMounts:             []corev1.VolumeMount{{Name: volume, MountPath: mountPath, ReadOnly: readOnly}},
-		SecurityContext: &corev1.SecurityContext{
-			AllowPrivilegeEscalation: new(false),
-			ReadOnlyRootFilesystem:   new(true),
-			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-		},
+		SecurityContext:          functionpod.ContainerSecurity(),
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")},
 			Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("64Mi")},

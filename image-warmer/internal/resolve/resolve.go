@@ -16,13 +16,6 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// Source is what is asked: a registry.Client. Both methods are called by several goroutines at once, and must end with their
-// context.
-type Source interface {
-	Digest(ctx context.Context, ref string) (string, error)
-	Image(ctx context.Context, ref, digest string) (registry.Image, error)
-}
-
 // Options are how images are asked for.
 type Options struct {
 	// Parallel is how many are asked for at once, at least 1.
@@ -59,7 +52,7 @@ func Pause(ctx context.Context, jitter time.Duration) {
 
 // All asks for images and returns one result for each, in their order. One that fails leaves the others alone; when the
 // context ends, those that are left fail by its cause.
-func All(ctx context.Context, source Source, references []string, o Options) []Result {
+func All(ctx context.Context, source registry.Source, references []string, o Options) []Result {
 	results := make([]Result, len(references))
 	var group errgroup.Group
 	group.SetLimit(o.Parallel)
@@ -73,7 +66,7 @@ func All(ctx context.Context, source Source, references []string, o Options) []R
 	return results
 }
 
-func one(ctx context.Context, source Source, ref string, o Options) Result {
+func one(ctx context.Context, source registry.Source, ref string, o Options) Result {
 	start := time.Now()
 	limited, cancel := context.WithTimeoutCause(ctx, o.Timeout,
 		fmt.Errorf("no answer within %s: check the way to the registry (network, proxy), or raise --resolve-timeout", o.Timeout))
@@ -88,7 +81,7 @@ func one(ctx context.Context, source Source, ref string, o Options) Result {
 	return result
 }
 
-func ask(ctx context.Context, source Source, ref string) (registry.Image, error) {
+func ask(ctx context.Context, source registry.Source, ref string) (registry.Image, error) {
 	if ctx.Err() != nil {
 		return registry.Image{}, context.Cause(ctx)
 	}

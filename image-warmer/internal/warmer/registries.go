@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/image-warmer/internal/resolve"
 	"github.com/krmfn/krmfn/services/images/policy"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
@@ -50,7 +49,7 @@ func (r *run) images(kept []string) {
 
 // permitted is a source of what the policy permits. Function runners would refuse the rest, so that nodes need not have it.
 type permitted struct {
-	resolve.Source
+	registry.Source
 	policy *policy.Policy
 }
 

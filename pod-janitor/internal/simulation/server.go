@@ -109,10 +109,18 @@ func (s *Server) Names() []string {
 	for _, resource := range []string{"pods", "services", "secrets"} {
 		_, items := s.all(resource)
 		for _, o := range items {
-			names = append(names, resource+" "+o.(metav1.Object).GetName())
+			names = append(names, resource+" "+nameOf(o))
 		}
 	}
 	return names
+}
+
+func nameOf(o runtime.Object) string {
+	object, err := meta.Accessor(o)
+	if err != nil {
+		panic(err)
+	}
+	return object.GetName()
 }
 
 // Before has f called before each request is carried out. Its error is the answer.
@@ -216,9 +224,9 @@ func (s *Server) precondition(action clienttesting.Action, r Request) error {
 	if err != nil {
 		return err
 	}
-	object, ok := o.(metav1.Object)
-	if !ok {
-		return fmt.Errorf("a %T", o)
+	object, err := meta.Accessor(o)
+	if err != nil {
+		return err
 	}
 	p := r.Delete.Preconditions
 	if p == nil {

@@ -29,6 +29,13 @@ const (
 	InitContainer Method = "init-container"
 )
 
+const (
+	// ImageDir is where the wrapper server is in its own image.
+	ImageDir = "/home/nonroot/wrapper-server"
+	// ToolsDir is where it, or its image, is in a pod.
+	ToolsDir = "/wrapper-server-tools"
+)
+
 // Methods are the values of a flag.
 var Methods = []Method{Auto, ImageVolume, InitContainer}
 
