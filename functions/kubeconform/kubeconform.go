@@ -57,7 +57,7 @@ func kubeconform(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 		rl.LogResult(fn.ErrorConfigObjectResult(err, rl.FunctionConfig))
 		return false, nil
 	}
-	source, err := newSchemaSource(o)
+	source, err := newSchemaSources(o)
 	if err != nil {
 		rl.LogResult(fn.ErrorConfigObjectResult(err, rl.FunctionConfig))
 		return false, nil

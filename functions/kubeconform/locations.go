@@ -21,43 +21,11 @@ type schemaSource interface {
 	Schema(apiVersion, kind string) (*jsonschema.Schema, error)
 }
 
-// newSchemaSource makes the source of all locations that the options name.
-func newSchemaSource(o options) (schemaSource, error) {
-	var chain schemaChain
-	for _, location := range o.locations {
-		if location == bundledSchemas {
-			chain = append(chain, schemas.Kubernetes(o.strict))
-			continue
-		}
-		source, err := newSchemaLocation(location, o.strict)
-		if err != nil {
-			return nil, err
-		}
-		chain = append(chain, source)
-	}
-	return &schemaCache{source: chain, answers: map[string]schemaAnswer{}}, nil
-}
-
-// schemaChain asks sources in turn, for the first that has a schema. One that fails does not keep the next from being
-// asked: its error is returned only when no other has the schema.
-type schemaChain []schemaSource
-
-func (chain schemaChain) Schema(apiVersion, kind string) (*jsonschema.Schema, error) {
-	var failures []error
-	for _, source := range chain {
-		schema, err := source.Schema(apiVersion, kind)
-		if err == nil && schema != nil {
-			return schema, nil
-		}
-		failures = append(failures, err)
-	}
-	return nil, errors.Join(failures...)
-}
-
-// schemaCache asks a source once per kind, also when the answer was an error: it may have come from a server that does
-// not answer, and took its time.
-type schemaCache struct {
-	source  schemaSource
+// schemaSources asks sources in turn, for the first that has a schema. One that fails does not keep the next from being
+// asked: its error is returned only when no other has the schema. They are asked once per kind, also when the answer was an
+// error: it may have come from a server that does not answer, and took its time.
+type schemaSources struct {
+	sources []schemaSource
 	answers map[string]schemaAnswer // by apiVersion/kind
 }
 
@@ -66,14 +34,43 @@ type schemaAnswer struct {
 	err    error
 }
 
-func (c *schemaCache) Schema(apiVersion, kind string) (*jsonschema.Schema, error) {
+// newSchemaSources makes the sources of all locations that the options name.
+func newSchemaSources(o options) (*schemaSources, error) {
+	s := &schemaSources{answers: map[string]schemaAnswer{}}
+	for _, location := range o.locations {
+		if location == bundledSchemas {
+			s.sources = append(s.sources, schemas.Kubernetes(o.strict))
+			continue
+		}
+		source, err := newSchemaLocation(location, o.strict)
+		if err != nil {
+			return nil, err
+		}
+		s.sources = append(s.sources, source)
+	}
+	return s, nil
+}
+
+func (s *schemaSources) Schema(apiVersion, kind string) (*jsonschema.Schema, error) {
 	id := apiVersion + "/" + kind
-	answer, ok := c.answers[id]
+	answer, ok := s.answers[id]
 	if !ok {
-		answer.schema, answer.err = c.source.Schema(apiVersion, kind)
-		c.answers[id] = answer
+		answer.schema, answer.err = s.ask(apiVersion, kind)
+		s.answers[id] = answer
 	}
 	return answer.schema, answer.err
+}
+
+func (s *schemaSources) ask(apiVersion, kind string) (*jsonschema.Schema, error) {
+	var failures []error
+	for _, source := range s.sources {
+		schema, err := source.Schema(apiVersion, kind)
+		if err == nil && schema != nil {
+			return schema, nil
+		}
+		failures = append(failures, err)
+	}
+	return nil, errors.Join(failures...)
 }
 
 // schemaLocation is the schemas at a path or URL template, in the syntax of github.com/yannh/kubeconform.

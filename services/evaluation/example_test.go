@@ -18,7 +18,7 @@ import (
 // An evaluator runs one function once over one ResourceList. A function that fails is an answer, not an error.
 func ExampleEvaluator() {
 	named := function.Function{
-		Name: "check-names", Version: "v1.0.0", Tags: []string{"v1.0.0"}, Summary: "wants short names",
+		Name: "check-names", Version: "v1.0.0", Summary: "wants short names",
 		Process: func(_ context.Context, list *fn.ResourceList) (bool, error) {
 			for _, item := range list.Items {
 				if len(item.GetName()) > 10 {

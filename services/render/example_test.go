@@ -20,7 +20,7 @@ import (
 
 // setTeam is a function in Go. The curated functions are in github.com/krmfn/krmfn/functions.
 var setTeam = function.Function{
-	Name: "set-team", Version: "v1.0.0", Tags: []string{"v1.0.0"}, Summary: "labels resources with a team",
+	Name: "set-team", Version: "v1.0.0", Summary: "labels resources with a team",
 	Process: func(_ context.Context, list *fn.ResourceList) (bool, error) {
 		for _, item := range list.Items {
 			if item.GetKind() != "Kptfile" {

@@ -6,6 +6,7 @@ package functiontest
 
 import (
 	"context"
+	_ "embed"
 	"strings"
 	"testing"
 
@@ -135,74 +136,6 @@ func evaluatedItems(t *testing.T, f function.Function, items, config string) str
 }
 
 // Package is a package of which every resource is as Kubernetes has it.
-const Package = `
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: web
-  creationTimestamp: null
-  annotations:
-    internal.config.kubernetes.io/path: web/deployment.yaml
-    internal.config.kubernetes.io/index: '0'
-spec:
-  replicas: null
-  selector: {matchLabels: {app: web}}
-  strategy: {rollingUpdate: {maxSurge: 25%, maxUnavailable: 1}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      nodeSelector: null
-      containers:
-      - name: web
-        image: nginx:1.29
-        args: null
-        ports: [{containerPort: 80}]
-        readinessProbe: {httpGet: {port: http}}
-        resources:
-          requests: {cpu: 0.5, memory: 64Mi}
-          limits: {cpu: 1, memory: 1e9}
-status: {}
----
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec:
-  selector: {app: web}
-  ports:
-  - {port: 80, targetPort: 8080}
-  - {port: 81, targetPort: http}
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: frogs.example.com}
-spec:
-  group: example.com
-  names: {kind: Frog, plural: frogs}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, additionalProperties: {type: string}, x-kubernetes-preserve-unknown-fields: true}
-          list: {type: array, items: {anyOf: [{type: integer}, {type: string}], x-kubernetes-int-or-string: true}}
----
-apiVersion: apiregistration.k8s.io/v1
-kind: APIService
-metadata: {name: v1.example.com}
-spec: {group: example.com, version: v1, groupPriorityMinimum: 100, versionPriority: 10}
----
-apiVersion: apps/v1
-kind: StatefulSet
-metadata: {name: db}
-spec:
-  serviceName: db
-  selector: {matchLabels: {app: db}}
-  template: {spec: {containers: [{name: db}]}}
-  volumeClaimTemplates:
-  - metadata: {name: data}
-    spec: {resources: {requests: {storage: 1Gi}}}
-`
+//
+//go:embed package.yaml
+var Package string

@@ -9,6 +9,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,18 +56,13 @@ func run(ctx context.Context, f function.Function, req evaluation.Request) (eval
 	if ctx.Err() != nil {
 		return evaluation.Response{}, context.Cause(ctx)
 	}
-	report := &evaluationv1.Evaluation{
-		Image:          req.Image,
-		Evaluator:      evaluationv1.Evaluator_EVALUATOR_BUILTIN,
-		Implementation: f.Name + " " + f.Version,
-		Timings:        &evaluationv1.Timings{Execute: durationpb.New(time.Since(begin))},
+	report := newReport(req.Image, f, begin)
+	var resultsErr error
+	if len(output) > 0 || err == nil {
+		report.Results, resultsErr = resourcelist.Results(output)
 	}
-	if err != nil {
-		return failed(report, output, err), nil
-	}
-	if report.Results, err = resourcelist.Results(output); err != nil {
-		report.ExitCode = 1
-		return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID, err.Error()), nil
+	if failure := failed(report, err, resultsErr); failure.Report != nil {
+		return failure, nil
 	}
 	if req.MaxOutput > 0 && int64(len(output)) > req.MaxOutput {
 		report.ExitCode = 1
@@ -76,18 +72,28 @@ func run(ctx context.Context, f function.Function, req evaluation.Request) (eval
 	return evaluation.Response{ResourceList: output, Report: report}, nil
 }
 
-// failed reports a failure with the results that the function has left.
-func failed(report *evaluationv1.Evaluation, output []byte, err error) evaluation.Response {
-	report.ExitCode = 1
+func newReport(image string, f function.Function, begin time.Time) *evaluationv1.Evaluation {
+	return &evaluationv1.Evaluation{
+		Image:          image,
+		Evaluator:      evaluationv1.Evaluator_EVALUATOR_BUILTIN,
+		Implementation: f.Name + " " + f.Version,
+		Timings:        &evaluationv1.Timings{Execute: durationpb.New(time.Since(begin))},
+	}
+}
+
+// failed reports a failure of the function, or else that its results cannot be read. Without either it returns nothing.
+func failed(report *evaluationv1.Evaluation, err, resultsErr error) evaluation.Response {
 	reason := evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE
-	if errors.As(err, new(*function.PanicError)) {
+	switch {
+	case errors.As(err, new(*function.PanicError)):
 		reason = evaluationv1.FailureReason_FAILURE_REASON_PANIC
+	case err == nil && resultsErr == nil:
+		return evaluation.Response{}
+	case err == nil:
+		reason = evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID
 	}
-	if len(output) > 0 {
-		// The function's error is the one to tell; results that cannot be read have nothing to add.
-		report.Results, _ = resourcelist.Results(output)
-	}
-	return evaluation.Failed(report, reason, err.Error())
+	report.ExitCode = 1
+	return evaluation.Failed(report, reason, cmp.Or(err, resultsErr).Error())
 }
 
 func (b Builtin) lookup(ref string) (function.Function, error) {

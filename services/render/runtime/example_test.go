@@ -31,7 +31,7 @@ func ExampleMulti() {
 	defer conn.Close() //nolint:errcheck // All calls have ended.
 
 	noop := function.Function{
-		Name: "noop", Version: "v1.0.0", Tags: []string{"v1.0.0"}, Summary: "changes nothing",
+		Name: "noop", Version: "v1.0.0", Summary: "changes nothing",
 		Process: func(context.Context, *fn.ResourceList) (bool, error) { return true, nil },
 	}
 	evaluator := runtime.Multi{

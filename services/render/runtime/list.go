@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
-	"google.golang.org/protobuf/types/known/durationpb"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
@@ -31,23 +30,13 @@ func (b Builtin) EvaluateList(ctx context.Context, image string, list *fn.Resour
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	report := &evaluationv1.Evaluation{
-		Image:          image,
-		Evaluator:      evaluationv1.Evaluator_EVALUATOR_BUILTIN,
-		Implementation: f.Name + " " + f.Version,
-		Timings:        &evaluationv1.Timings{Execute: durationpb.New(time.Since(begin))},
+	report := newReport(image, f, begin)
+	var resultsErr error
+	if !errors.As(err, new(*function.PanicError)) {
+		report.Results, resultsErr = resultsOf(list)
 	}
-	if errors.As(err, new(*function.PanicError)) {
-		return failed(report, nil, err).Report, nil
-	}
-	results, printErr := resultsOf(list)
-	if err != nil {
-		report.Results = results
-		return failed(report, nil, err).Report, nil
-	}
-	if report.Results = results; printErr != nil {
-		report.ExitCode = 1
-		return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID, printErr.Error()).Report, nil
+	if failure := failed(report, err, resultsErr); failure.Report != nil {
+		return failure.Report, nil
 	}
 	if !f.Unshared {
 		unshare(list.Items)
