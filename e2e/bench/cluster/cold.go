@@ -22,14 +22,6 @@ import (
 // The wrapper server comes into pods in these ways, by the names that the chart has for them.
 const imageVolume, initContainer = "image-volume", "init-container"
 
-func (b *bench) measureImageVolume(ctx context.Context) error {
-	return b.measureStarts(ctx, imageVolume, .9)
-}
-
-func (b *bench) measureInitContainer(ctx context.Context) error {
-	return b.measureStarts(ctx, initContainer, 1.8)
-}
-
 // measureStarts has cold calls take turns with the pods that they make, made without a function runner, and with plain pods
 // of the function's image, which have no wrapper server. most is the aim in seconds.
 func (b *bench) measureStarts(ctx context.Context, injection string, most float64) error {

@@ -85,8 +85,8 @@ func run(ctx context.Context, o options) (err error) {
 		{"warm calls at constant rates", b.measureLatency},
 		{"warm calls by so many callers", b.measureThroughput},
 		{"memory of a wrapper server", b.measureWrapper},
-		{"cold calls and pods, image volume", b.measureImageVolume},
-		{"cold calls and pods, init container", b.measureInitContainer},
+		{"cold calls and pods, image volume", func(ctx context.Context) error { return b.measureStarts(ctx, imageVolume, .9) }},
+		{"cold calls and pods, init container", func(ctx context.Context) error { return b.measureStarts(ctx, initContainer, 1.8) }},
 		{"memory of idle pools", b.measurePools},
 		{"calls that fail", b.measureDisruptions},
 	} {

@@ -104,8 +104,12 @@ func (b *bench) memoryWith(ctx context.Context, dir string, pools int) (has memo
 	if err := awaitLines(ctx, log, "function pod ready", pools); err != nil {
 		return memory{}, err
 	}
-	if err := restAWhile(ctx, pools); err != nil {
-		return memory{}, err
+	if pools > 0 {
+		select {
+		case <-ctx.Done():
+			return memory{}, context.Cause(ctx)
+		case <-time.After(unused):
+		}
 	}
 	if has, err = aliveIn(ctx, runner.Addr, log); err != nil {
 		return memory{}, err
@@ -116,19 +120,6 @@ func (b *bench) memoryWith(ctx context.Context, dir string, pools int) (has memo
 	}
 	has.resident, err = residentIn(string(status))
 	return has, err
-}
-
-// restAWhile waits until pools are idle, where there are any.
-func restAWhile(ctx context.Context, pools int) error {
-	if pools == 0 {
-		return nil
-	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(unused):
-		return nil
-	}
 }
 
 // awaitLines waits until a log has so many lines with a text.

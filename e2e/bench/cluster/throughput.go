@@ -21,10 +21,17 @@ func (b *bench) measureThroughput(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	bare, sums, err := b.throughput(ctx, warm)
+	calls := b.calls(b.turn / 2)
+	all := []turn{{load.Closed{Calls: calls, Callers: runtime.NumCPU()}, b.function.bare}}
+	for _, count := range callers {
+		all = append(all, turn{load.Closed{Calls: calls, Callers: count}, warm})
+	}
+	sums, err := b.turns(ctx, all)
 	if err != nil {
 		return err
 	}
+	bare := sums[0]
+	sums = sums[1:]
 	best := 0
 	for i, sum := range sums {
 		if sum.Throughput() > sums[best].Throughput() {
@@ -42,33 +49,6 @@ func (b *bench) measureThroughput(ctx context.Context) (err error) {
 	b.noteLost("throughput of bare processes", bare)
 	b.note("The limit of throughput is that of bare processes, %d at once. The aim is for the most that any number of callers reach.", runtime.NumCPU())
 	return nil
-}
-
-// throughput returns the sums of the bare processes' turns, and of those of each number of callers.
-func (b *bench) throughput(ctx context.Context, warm load.Call) (bare *load.Result, sums []*load.Result, err error) {
-	bare, sums = load.New(), make([]*load.Result, len(callers))
-	for i := range sums {
-		sums[i] = load.New()
-	}
-	calls := b.calls(b.turn / 2)
-	for range b.rounds {
-		result, err := load.Closed{Calls: calls, Callers: runtime.NumCPU()}.Run(ctx, b.function.bare)
-		if err != nil {
-			return nil, nil, err
-		}
-		bare.Add(result)
-		for i, count := range callers {
-			result, err := load.Closed{Calls: calls, Callers: count}.Run(ctx, warm)
-			if err != nil {
-				return nil, nil, err
-			}
-			sums[i].Add(result)
-		}
-	}
-	if bare.Succeeded() == 0 {
-		return nil, nil, fmt.Errorf("no bare process succeeded: %v", bare.Failed)
-	}
-	return bare, sums, nil
 }
 
 // counted is a number of things in words.

@@ -86,13 +86,12 @@ func (b *bench) measureLatency(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	for group, rate := range rates {
-		results, err := b.turns(ctx, []load.Call{b.function.bare, warm}, func(ctx context.Context, call load.Call) (*load.Result, error) {
-			return load.Open{Calls: b.calls(b.turn), Rate: rate, MaxInFlight: maxInFlight}.Run(ctx, call)
-		})
+		atRate := load.Open{Calls: b.calls(b.turn), Rate: rate, MaxInFlight: maxInFlight}
+		sums, err := b.turns(ctx, []turn{{atRate, b.function.bare}, {atRate, warm}})
 		if err != nil {
 			return err
 		}
-		bare, warm := results[0], results[1]
+		bare, warm := sums[0], sums[1]
 		b.addLatency(group == 0, fmt.Sprintf("warm call, %v/s", rate), warm, bare)
 		b.latencies = append(b.latencies,
 			report.Latencies{Name: fmt.Sprintf("bare process, %v/s", rate), Microseconds: bare.Latency, Group: group, Limit: true},
@@ -101,15 +100,23 @@ func (b *bench) measureLatency(ctx context.Context) (err error) {
 	return nil
 }
 
-// turns has each call loaded in each round, and returns the sums.
-func (b *bench) turns(ctx context.Context, calls []load.Call, run func(context.Context, load.Call) (*load.Result, error)) ([]*load.Result, error) {
-	sums := make([]*load.Result, len(calls))
+// turn is a load and what it calls.
+type turn struct {
+	load interface {
+		Run(ctx context.Context, call load.Call) (*load.Result, error)
+	}
+	call load.Call
+}
+
+// turns has each turn run once in each round, and returns their sums.
+func (b *bench) turns(ctx context.Context, all []turn) ([]*load.Result, error) {
+	sums := make([]*load.Result, len(all))
 	for i := range sums {
 		sums[i] = load.New()
 	}
 	for range b.rounds {
-		for i, call := range calls {
-			result, err := run(ctx, call)
+		for i, one := range all {
+			result, err := one.load.Run(ctx, one.call)
 			if err != nil {
 				return nil, err
 			}

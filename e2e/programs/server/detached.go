@@ -4,7 +4,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -53,7 +55,7 @@ func (d Detached) await(ctx context.Context, ended <-chan error) error {
 		}
 		select {
 		case end := <-ended:
-			return fmt.Errorf("%s ended before it answered (%v): see %s", d.Command[0], end, d.Log)
+			return fmt.Errorf("%s ended before it answered: %w: see %s", d.Command[0], cmp.Or(end, errors.New("exit status 0")), d.Log)
 		case <-ctx.Done():
 			return fmt.Errorf("%s does not answer: %w: see %s", d.Command[0], err, d.Log)
 		case <-poll.C:
