@@ -24,7 +24,7 @@ import (
 )
 
 // pages are the files whose links are checked.
-var pages = []string{"*.md", "docs/*.md", "charts/krmfn/*.md", "functions/*.md", "e2e/*.md", "e2e/*/*.md"}
+var pages = []string{"*.md", "docs/*.md", "charts/krmfn/*.md", "functions/*.md", "functions/*/*.md", "e2e/*.md", "e2e/*/*.md"}
 
 func TestLinks(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package applyreplacements is the function apply-replacements.
 package applyreplacements
 
 import (

@@ -1,6 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package applysetters is the function apply-setters.
 package applysetters
 
 import (

@@ -1,6 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package ensurenamesubstring is the function ensure-name-substring.
 package ensurenamesubstring
 
 import (

@@ -1,6 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package removelocalconfigresources is the function remove-local-config-resources.
 package removelocalconfigresources
 
 import (

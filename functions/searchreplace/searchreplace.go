@@ -1,6 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package searchreplace is the function search-replace.
 package searchreplace
 
 import (

@@ -1,6 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package setannotations is the function set-annotations.
 package setannotations
 
 import (

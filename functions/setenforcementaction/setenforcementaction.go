@@ -1,6 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package setenforcementaction is the function set-enforcement-action.
 package setenforcementaction
 
 import (

@@ -1,6 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package setlabels is the function set-labels.
 package setlabels
 
 import (

@@ -1,6 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package setnamespace is the function set-namespace.
 package setnamespace
 
 import (

@@ -1,6 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package setprojectid is the function set-project-id.
 package setprojectid
 
 import (

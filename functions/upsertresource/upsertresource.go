@@ -1,6 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package upsertresource is the function upsert-resource.
 package upsertresource
 
 import (

@@ -1,6 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package validatecel is the function validate-cel.
 package validatecel
 
 import (
@@ -34,29 +35,8 @@ var Function = function.Function{
 	Process: validateCEL,
 }
 
-// validateCEL validates the items of a list by expressions in the Common Expression Language. It changes no item.
-//
-// The forms, and what expressions can say, are those of Kubernetes' ValidatingAdmissionPolicy. Expressions see
-//
-//   - object: the resource;
-//   - resources: all of the list, in its order;
-//   - variables.NAME: the value of a variable, which is another expression. It may use the variables before it.
-//
-// They have CEL's standard library, its optional types, and its extensions for strings, lists, sets and math. An
-// expression that is not true of a resource is a result with the message: that of messageExpression, unless it fails or is
-// no single line of text; or message; or else one that has the expression. fieldPath, such as .spec.replicas, is the field
-// of the result. A rule with a target is about the resources of which all that it says is so, and the expressions of
-// matchConditions must be true of a resource, or nothing is asked of it.
-//
-// An expression that does not compile is an error result with its place in the functionConfig, before any is evaluated,
-// and so is any other mistake there, such as an unknown field. An expression that cannot be evaluated, such as one that
-// looks at a field which is not there, is an error result of whatever severity the rule is. The function fails when there
-// is any error result.
-//
-// As in kubeconform, what no API server gets to see (local configuration, Kptfiles, functionConfigs) is not validated; but
-// a rule of which the target has a kind is about all resources of that kind.
-//
-// What an expression may cost is bounded as it is in Kubernetes.
+// validateCEL validates the items of a list by expressions in the Common Expression Language, and changes none. README.md says
+// what it takes.
 func validateCEL(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	config, err := celConfigOf(rl.FunctionConfig)
 	if err != nil {
