@@ -33,14 +33,15 @@ func TestProgramOutsideOfTheRepositoryRenders(t *testing.T) {
 		t.Fatal(err)
 	}
 	proxy, dir := t.TempDir(), t.TempDir()
-	goMod, goSum := "module example.org/outside\n\ngo 1.26.0\n", ""
+	goMod := []string{"module example.org/outside", "go 1.26.0"}
+	var goSum []string
 	for _, name := range slices.Sorted(maps.Keys(v.Modules)) {
-		goMod += fmt.Sprintf("\nrequire %s %s\n", modules.Path(name), v.Modules[name])
-		goSum += read(t, filepath.Join(root, name, "go.sum"))
+		goMod = append(goMod, "require "+modules.Path(name)+" "+v.Modules[name])
+		goSum = append(goSum, read(t, filepath.Join(root, name, "go.sum")))
 		serve(t, proxy, name, v.Modules[name])
 	}
-	write(t, filepath.Join(dir, "go.mod"), goMod)
-	write(t, filepath.Join(dir, "go.sum"), goSum) // so that no checksum database is asked
+	write(t, filepath.Join(dir, "go.mod"), strings.Join(goMod, "\n"))
+	write(t, filepath.Join(dir, "go.sum"), strings.Join(goSum, "")) // so that no checksum database is asked
 	write(t, filepath.Join(dir, "main.go"), read(t, "testdata/outside/main.go"))
 
 	cmd := exec.CommandContext(t.Context(), "go", "run", ".")
