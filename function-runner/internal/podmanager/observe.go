@@ -88,12 +88,12 @@ func (m *Manager) observe(pod *corev1.Pod) {
 		p.leave(mem)
 		return
 	}
-	verdict, problem := podstatus.Of(pod)
+	state, problem := podstatus.Of(pod)
 	switch {
 	case mem.leaving:
-	case verdict == podstatus.Hopeless, verdict == podstatus.Restarting && !mem.served:
+	case state == podstatus.Failed, state == podstatus.Restarting && !mem.served:
 		m.spawn(func() { m.fail(m.life, p, mem, problem.Reason, notStarted(pod, problem)) })
-	case verdict == podstatus.Doubtful:
+	case state == podstatus.Unschedulable:
 		p.pool.Problem(slot, p.unplaced(pod, problem))
 	default:
 		if !mem.ready {

@@ -40,7 +40,7 @@ type tracker struct {
 
 // observe returns what is known of the pod now.
 func (t *tracker) observe(pod *corev1.Pod) state {
-	verdict, problem := podstatus.Of(pod)
+	status, problem := podstatus.Of(pod)
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded:
 		return state{done: true}
@@ -48,14 +48,14 @@ func (t *tracker) observe(pod *corev1.Pod) state {
 		return state{done: true, err: problem}
 	case pod.DeletionTimestamp != nil:
 		return state{done: true, err: errDeleted}
-	case verdict == podstatus.Hopeless && problem.PullFailed():
+	case status == podstatus.Failed && problem.PullFailed():
 		if problem.Reason != t.reason {
 			t.failed++
 		}
 		if t.pulling = problem; t.failed >= maxPulls {
 			return state{done: true, err: problem}
 		}
-	case verdict == podstatus.Hopeless && problem.Reason != backOff:
+	case status == podstatus.Failed && problem.Reason != backOff:
 		return state{done: true, err: problem}
 	}
 	t.reason = ""
@@ -63,7 +63,7 @@ func (t *tracker) observe(pod *corev1.Pod) state {
 		t.reason = problem.Reason
 	}
 	now := state{pulling: t.pulling, progress: progress(pod)}
-	if verdict == podstatus.Doubtful {
+	if status == podstatus.Unschedulable {
 		now.unschedulable = problem
 	}
 	return now

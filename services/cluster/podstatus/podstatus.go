@@ -14,18 +14,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Verdict is what is to be expected of a pod that is not ready.
-type Verdict int
+// State is what to expect of a pod that is not ready.
+type State int
 
 const (
-	// Coming pods are on their way.
-	Coming Verdict = iota
-	// Doubtful pods may never get ready as things are, but somebody else may change that: an autoscaler adds a node.
-	Doubtful
-	// Restarting pods have a container that ended and is started anew. One that never ran well will not do so now.
+	// Pending pods get ready as far as their status tells.
+	Pending State = iota
+	// Unschedulable pods do not get ready as things are, but an autoscaler may add a node.
+	Unschedulable
+	// Restarting pods have a container that ended and starts anew. One that never ran well will not do so now.
 	Restarting
-	// Hopeless pods do not get ready, and may be deleted.
-	Hopeless
+	// Failed pods do not get ready, and may be deleted.
+	Failed
 )
 
 // Problem is why a pod does not get ready.
@@ -56,58 +56,58 @@ func (p *Problem) PullFailed() bool {
 	return slices.Contains([]string{"ErrImagePull", "RegistryUnavailable", "ImageInspectError", "SignatureValidationFailed"}, p.Reason)
 }
 
-// hopeless are the reasons of waiting containers that do not go away by themselves soon.
-var hopeless = []string{
+// lasting are the reasons of waiting containers that do not go away by themselves soon.
+var lasting = []string{
 	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable",
 	"SignatureValidationFailed",
 	"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError", "PreStartHookError", "PostStartHookError",
 	"CrashLoopBackOff",
 }
 
-// Of returns what is to be expected of a pod, and why; nil for a pod that is coming.
-func Of(pod *corev1.Pod) (Verdict, *Problem) {
+// Of returns the state of a pod, and why unless it is Pending.
+func Of(pod *corev1.Pod) (State, *Problem) {
 	status := &pod.Status
 	if status.Phase == corev1.PodFailed || status.Phase == corev1.PodSucceeded {
-		if reason, message, ok := exited(status); ok && status.Reason == "" {
-			return Hopeless, &Problem{reason, message}
+		if problem := exited(status); problem != nil && status.Reason == "" {
+			return Failed, problem
 		}
-		return Hopeless, &Problem{cmp.Or(status.Reason, string(status.Phase)), status.Message}
+		return Failed, &Problem{cmp.Or(status.Reason, string(status.Phase)), status.Message}
 	}
 	for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
 		waiting := c.State.Waiting
-		if waiting == nil || !slices.Contains(hopeless, waiting.Reason) {
+		if waiting == nil || !slices.Contains(lasting, waiting.Reason) {
 			continue
 		}
 		// Of a container that cannot be kept running, the reason is in how it ended.
 		if ended := c.LastTerminationState.Terminated; ended != nil && waiting.Reason == "CrashLoopBackOff" {
-			return Hopeless, &Problem{waiting.Reason, termination(c.Name, ended)}
+			return Failed, &Problem{waiting.Reason, termination(c.Name, ended)}
 		}
-		return Hopeless, &Problem{waiting.Reason, waiting.Message}
+		return Failed, &Problem{waiting.Reason, waiting.Message}
 	}
-	if reason, message, ok := exited(status); ok {
-		return Restarting, &Problem{reason, message}
+	if problem := exited(status); problem != nil {
+		return Restarting, problem
 	}
 	for _, c := range status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return Doubtful, &Problem{c.Reason, c.Message}
+			return Unschedulable, &Problem{c.Reason, c.Message}
 		}
 	}
-	return Coming, nil
+	return Pending, nil
 }
 
-// exited tells of a container that has ended though it should not, or an init container that failed.
-func exited(status *corev1.PodStatus) (reason, message string, ok bool) {
+// exited returns the problem of a container that has ended though it should not, or of an init container that failed.
+func exited(status *corev1.PodStatus) *Problem {
 	for _, c := range status.InitContainerStatuses {
 		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
-			return t.Reason, termination(c.Name, t), true
+			return &Problem{t.Reason, termination(c.Name, t)}
 		}
 	}
 	for _, c := range status.ContainerStatuses {
 		if t := c.State.Terminated; t != nil {
-			return t.Reason, termination(c.Name, t), true
+			return &Problem{t.Reason, termination(c.Name, t)}
 		}
 	}
-	return "", "", false
+	return nil
 }
 
 func termination(container string, t *corev1.ContainerStateTerminated) string {

@@ -27,9 +27,9 @@ func TestOf(t *testing.T) {
 	crash := waiting("function", "CrashLoopBackOff", "back-off 10s")
 	crash.LastTerminationState = ended(2, "Error", "flag provided but not defined")
 	for name, tc := range map[string]struct {
-		status  corev1.PodStatus
-		verdict podstatus.Verdict
-		want    string
+		status corev1.PodStatus
+		state  podstatus.State
+		want   string
 	}{
 		"new":      {},
 		"creating": {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("function", "ContainerCreating", "")}}},
@@ -41,53 +41,53 @@ func TestOf(t *testing.T) {
 			{Name: "copy", State: ended(0, "Completed", "")},
 		}}},
 		"no image": {
-			status:  corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("function", "ErrImagePull", "manifest\nunknown")}},
-			verdict: podstatus.Hopeless, want: "ErrImagePull: manifest unknown",
+			status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("function", "ErrImagePull", "manifest\nunknown")}},
+			state:  podstatus.Failed, want: "ErrImagePull: manifest unknown",
 		},
 		"wrapper's image": {
-			status:  corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{waiting("copy", "ImagePullBackOff", "x")}},
-			verdict: podstatus.Hopeless, want: "ImagePullBackOff: x",
+			status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{waiting("copy", "ImagePullBackOff", "x")}},
+			state:  podstatus.Failed, want: "ImagePullBackOff: x",
 		},
 		"crash loop": {
-			status:  corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{crash}},
-			verdict: podstatus.Hopeless, want: "CrashLoopBackOff: container function ended with exit code 2: flag provided but not defined",
+			status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{crash}},
+			state:  podstatus.Failed, want: "CrashLoopBackOff: container function ended with exit code 2: flag provided but not defined",
 		},
 		"exits": {
 			status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
 				{Name: "function", State: ended(1, "Error", "")},
 			}},
-			verdict: podstatus.Restarting, want: "Error: container function ended with exit code 1",
+			state: podstatus.Restarting, want: "Error: container function ended with exit code 1",
 		},
 		"the copier fails": {
 			status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{
 				{Name: "copy", State: ended(1, "Error", "no space")},
 			}},
-			verdict: podstatus.Restarting, want: "Error: container copy ended with exit code 1: no space",
+			state: podstatus.Restarting, want: "Error: container copy ended with exit code 1: no space",
 		},
 		"evicted": {
-			status:  corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "The node was low on resource"},
-			verdict: podstatus.Hopeless, want: "Evicted: The node was low on resource",
+			status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "The node was low on resource"},
+			state:  podstatus.Failed, want: "Evicted: The node was low on resource",
 		},
 		"succeeded": {
-			status:  corev1.PodStatus{Phase: corev1.PodSucceeded},
-			verdict: podstatus.Hopeless, want: "Succeeded",
+			status: corev1.PodStatus{Phase: corev1.PodSucceeded},
+			state:  podstatus.Failed, want: "Succeeded",
 		},
 		"unschedulable": {
 			status: corev1.PodStatus{Conditions: []corev1.PodCondition{
 				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/2 nodes are available"},
 			}},
-			verdict: podstatus.Doubtful, want: "Unschedulable: 0/2 nodes are available",
+			state: podstatus.Unschedulable, want: "Unschedulable: 0/2 nodes are available",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			verdict, problem := podstatus.Of(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: tc.status})
+			state, problem := podstatus.Of(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: tc.status})
 			text := ""
 			if problem != nil {
 				text = problem.Error()
 			}
-			if verdict != tc.verdict || text != tc.want {
-				t.Errorf("got %v %q, want %v %q", verdict, text, tc.verdict, tc.want)
+			if state != tc.state || text != tc.want {
+				t.Errorf("got %v %q, want %v %q", state, text, tc.state, tc.want)
 			}
 		})
 	}
