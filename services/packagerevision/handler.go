@@ -11,7 +11,10 @@ package packagerevision
 import (
 	"context"
 	"fmt"
+	"path"
+	"time"
 
+	"github.com/krmfn/krmfn/services/packagerevision/packagecontext"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
@@ -44,4 +47,59 @@ func (h *Handler) render(ctx context.Context, files map[string]string) (map[stri
 		return source.Files(), &report, err
 	}
 	return source.Files(), nil, err
+}
+
+// rollbackTime is how long giving up a draft may take, after the request that wanted it may have ended.
+const rollbackTime = 30 * time.Second
+
+// ApplyTask creates a revision: it makes the task's change in an empty draft, adds what the revision's owner wants the
+// Kptfile to say, renders, and closes the draft. A clone whose repository is for deployments gets its package context first.
+// An empty task list makes an empty package; one of more than one task is an error.
+//
+// An error of any kind discards the draft, so that nothing half made is left; it is the render's own where the package
+// does not render. The report is nil where the render was not reached, or found no package.
+func (h *Handler) ApplyTask(ctx context.Context, draft Draft, revision Revision, tasks []Task) (*renderstatus.Report, error) {
+	report, err := h.applyTask(ctx, draft, revision, tasks)
+	if err == nil {
+		return report, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
+	defer cancel()
+	if derr := draft.Discard(ctx); derr != nil {
+		err = fmt.Errorf("%w (and the draft could not be discarded: %w)", err, derr)
+	}
+	return report, err
+}
+
+func (h *Handler) applyTask(ctx context.Context, draft Draft, revision Revision, tasks []Task) (*renderstatus.Report, error) {
+	task, err := soleTask(tasks, path.Base(revision.Context.Path))
+	if err != nil {
+		return nil, err
+	}
+	files, err := draft.Files(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the draft: %w", err)
+	}
+	if files, err = task.Mutation(ctx, files); err != nil {
+		return nil, fmt.Errorf("apply the %s task: %w", task.Type, err)
+	}
+	if task.Type == TaskClone && revision.Context.Deployment {
+		if files, err = packagecontext.Generate(files, revision.Context); err != nil {
+			return nil, fmt.Errorf("failed to generate deployment context: %w", err)
+		}
+	}
+	if err := patchKptfile(files, revision.Kptfile, revision.Kptfile.Merge); err != nil {
+		return nil, err
+	}
+	files, report, err := h.render(ctx, files)
+	if err != nil {
+		return report, err
+	}
+	if err := draft.Update(ctx, files, task.Type); err != nil {
+		return report, fmt.Errorf("update the draft: %w", err)
+	}
+	if err := draft.Close(ctx); err != nil {
+		return report, &PushError{Push: err}
+	}
+	return report, nil
 }

@@ -4,10 +4,14 @@
 package render
 
 import (
+	"slices"
+	"strconv"
+
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
@@ -65,4 +69,44 @@ func itemsNode(items []*yaml.RNode) *yaml.Node {
 		n.Content = append(n.Content, r.YNode())
 	}
 	return n
+}
+
+// ids returns the annotations by which the output's resource for one of those selected is known again.
+func (in *input) ids(i int) []resource.KeyValue {
+	var ids []resource.KeyValue
+	if in.withSelectionIDs {
+		ids = append(ids, resource.KeyValue{Key: resource.SelectionIDAnnotation, Value: strconv.Itoa(in.numbers[i])})
+	}
+	if in.withMigrationIDs {
+		ids = append(ids, resource.KeyValue{Key: resource.MigrationIDAnnotation, Value: strconv.Itoa(i)})
+	}
+	id := strconv.Itoa(i + 1)
+	return append(ids, resource.KeyValue{Key: resource.IDAnnotation, Value: id}, resource.KeyValue{Key: resource.FormerIDAnnotation, Value: id})
+}
+
+// ownConfig returns a copy of the functionConfig. Where it is a resource of the package, it has the ids of that.
+func (in *input) ownConfig() (*yaml.RNode, error) {
+	own := yaml.NewRNode(yamlnode.Copy(in.config.YNode()))
+	if i := slices.Index(in.selected, in.config); i >= 0 {
+		return own, resource.SetAnnotations(own, in.ids(i)...)
+	}
+	if number := slices.Index(in.all, in.config); number >= 0 && in.withSelectionIDs {
+		return own, resource.SetAnnotation(own, resource.SelectionIDAnnotation, strconv.Itoa(number))
+	}
+	return own, nil
+}
+
+func clearIDs(r *yaml.RNode) {
+	resource.ClearAnnotations(r, resource.IDAnnotation, resource.FormerIDAnnotation, resource.MigrationIDAnnotation,
+		resource.SelectionIDAnnotation)
+}
+
+// origin returns the resource that an output's resource was before, by the ids that it still has; nil for a new one.
+func (in *input) origin(r *yaml.RNode) *yaml.RNode {
+	for _, key := range []string{resource.IDAnnotation, resource.FormerIDAnnotation} {
+		if n, err := strconv.Atoi(resource.Annotation(r, key)); err == nil && n > 0 && n <= len(in.selected) {
+			return in.selected[n-1]
+		}
+	}
+	return nil
 }

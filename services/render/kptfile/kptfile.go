@@ -69,3 +69,74 @@ func checkType(head yaml.TypeMeta) error {
 	}
 	return &TypeError{Type: fmt.Sprintf("%s, Kind=%s", head.APIVersion, head.Kind)}
 }
+
+// ReadError says that a Kptfile could not be read.
+type ReadError struct {
+	// Dir is the directory of the package.
+	Dir string
+	// Err is the cause.
+	Err error
+}
+
+func (e *ReadError) Error() string {
+	return fmt.Sprintf("error reading Kptfile at %q: %v", e.Dir, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// ErrMissing is the cause of a *ReadError where a directory has no Kptfile.
+var ErrMissing = errors.New("no Kptfile in this directory")
+
+// VersionError says that a Kptfile is of a version that kpt has given up.
+type VersionError struct {
+	// Version is "v1alpha1" or "v1alpha2".
+	Version string
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("old resource version %q found in Kptfile", e.Version)
+}
+
+// TypeError says that a file of the name Kptfile holds something else.
+type TypeError struct {
+	// Type is what it holds: "apiVersion, Kind=kind".
+	Type string
+}
+
+func (e *TypeError) Error() string {
+	return fmt.Sprintf("unknown resource type %q found in Kptfile", e.Type)
+}
+
+// Explain words an error of this package for people, in kpt's words and with what to do about it. It may have several
+// lines. ok is false for other errors, which speak for themselves.
+func Explain(err error) (text string, ok bool) {
+	if invalid, ok := errors.AsType[*kptfilev1.ValidateError](err); ok {
+		return invalid.Error(), true
+	}
+	var read *ReadError
+	if !errors.As(err, &read) {
+		return "", false
+	}
+	var version *VersionError
+	var unknown *TypeError
+	switch {
+	case errors.Is(read.Err, ErrMissing):
+		return fmt.Sprintf("Error: No Kptfile found at %q.", read.Dir), true
+	case errors.As(read.Err, &version):
+		return fmt.Sprintf("Error: Kptfile at %q has an old version (%q) of the Kptfile schema.\n%s",
+			read.Dir, version.Version, migration(version.Version)), true
+	case errors.As(read.Err, &unknown):
+		return fmt.Sprintf("Error: Kptfile at %q has an unknown resource type (%q).", read.Dir, unknown.Type), true
+	default:
+		return fmt.Sprintf("Error: Kptfile at %q can't be read.\n\nDetails:\n%v", read.Dir, read.Err), true
+	}
+}
+
+func migration(version string) string {
+	if version == "v1alpha1" {
+		return "Please update the package to the latest format by following https://kpt.dev/installation/migration."
+	}
+	return `Please run "kpt fn eval <PKG_PATH> -i ghcr.io/kptdev/krm-functions-catalog/fix:latest ` +
+		`--include-meta-resources" to upgrade the package and retry.`
+}

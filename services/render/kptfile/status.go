@@ -4,13 +4,17 @@
 package kptfile
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 
+	fnresultv1 "github.com/kptdev/kpt/api/fnresult/v1"
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/render/yamlnode"
+	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
 // SetRendered writes the status of a render to a Kptfile: the condition takes the place of those of its type, behind the
@@ -61,4 +65,61 @@ func setCondition(status *yaml.RNode, condition kptfilev1.Condition) error {
 		return nil
 	}
 	return status.PipeE(yaml.SetField("conditions", yaml.NewRNode(list)))
+}
+
+// encoded returns a value as it is in a Kptfile. A node's own Encode cannot read back what it makes of text of several lines
+// that begins with a space.
+func encoded(value any) (*yaml.Node, error) {
+	var text bytes.Buffer
+	err := yaml.NewEncoder(&text).Encode(value)
+	var n yaml.Node
+	if err == nil {
+		err = yaml.Unmarshal(text.Bytes(), &n)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode for the Kptfile: %w", err)
+	}
+	return n.Content[0], nil
+}
+
+// encodedStatus returns a status whose results are printed already. Functions may have a result for each field of each
+// resource, and to print, read and print again all of them takes a quarter of a render. encoded does the same for a Kptfile
+// that has flow style, where a list has no lines of its own, or aliases.
+func encodedStatus(s *kptfilev1.RenderStatus) (*yaml.Node, error) {
+	head := *s
+	head.MutationSteps, head.ValidationSteps = withoutResults(s.MutationSteps), withoutResults(s.ValidationSteps)
+	n, err := encoded(head)
+	if err != nil {
+		return nil, err
+	}
+	for field, steps := range map[string][]kptfilev1.PipelineStepResult{"mutationSteps": s.MutationSteps, "validationSteps": s.ValidationSteps} {
+		for i := range steps {
+			step := yamlnode.Field(n, field).Content[i]
+			if err := errors.Join(addResults(step, "results", steps[i].Results), addResults(step, "errorResults", steps[i].ErrorResults)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return n, nil
+}
+
+func withoutResults(steps []kptfilev1.PipelineStepResult) []kptfilev1.PipelineStepResult {
+	steps = slices.Clone(steps)
+	for i := range steps {
+		steps[i].Results, steps[i].ErrorResults = nil, nil
+	}
+	return steps
+}
+
+// addResults adds a field, in the order in which a step has them.
+func addResults(step *yaml.Node, field string, results []fnresultv1.ResultItem) error {
+	if len(results) == 0 {
+		return nil
+	}
+	items, err := yamlprint.Items(results)
+	if err != nil {
+		return fmt.Errorf("encode results for the Kptfile: %w", err)
+	}
+	step.Content = append(step.Content, yaml.NewStringRNode(field).YNode(), items)
+	return nil
 }

@@ -6,8 +6,16 @@
 package resource
 
 import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/services/render/parallel"
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
@@ -31,4 +39,90 @@ func Label(r *yaml.RNode, key string) (value string, ok bool) {
 
 func text(r *yaml.RNode, path ...string) string {
 	return yamlnode.Text(yamlnode.Lookup(r.YNode(), path...))
+}
+
+// CheckKRM tells why a resource is no KRM resource: it must have apiVersion, kind and metadata.name. Files of kustomize,
+// known by file name or type, need none of it. The texts are kpt's.
+func CheckKRM(r *yaml.RNode) error {
+	if isKustomization(r) {
+		return nil
+	}
+	apiVersion, kind, name := APIVersion(r), Kind(r), Name(r)
+	meta := yamlnode.Lookup(r.YNode(), yaml.MetadataField)
+	switch {
+	case apiVersion == "" && kind == "" && (meta == nil || len(meta.Content) == 0):
+		return errors.New("resource must have `apiVersion`, `kind`, and `name`")
+	case apiVersion == "":
+		return errors.New("resource must have `apiVersion`")
+	case kind == "":
+		return errors.New("resource must have `kind`")
+	case name == "":
+		return errors.New("resource must have `metadata.name`")
+	}
+	return nil
+}
+
+// CheckAllKRM is CheckKRM for many; the error names the path of the first that is none.
+func CheckAllKRM(resources []*yaml.RNode) error {
+	return parallel.Each(len(resources), func(i int) error {
+		if err := CheckKRM(resources[i]); err != nil {
+			return fmt.Errorf("%s: %w", Path(resources[i]), err)
+		}
+		return nil
+	})
+}
+
+func isKustomization(r *yaml.RNode) bool {
+	if slices.Contains(kptfilev1.RecognizedKustomizationFileNames(), path.Base(Path(r))) {
+		return true
+	}
+	apiVersion := APIVersion(r)
+	return strings.HasPrefix(apiVersion, "kustomize.config.k8s.io") || (apiVersion == "" && Kind(r) == "Kustomization")
+}
+
+// Path returns the file that a resource belongs to, relative to its package; "" when it has no annotation that says so.
+func Path(r *yaml.RNode) string { return either(r, PathAnnotation, FormerPathAnnotation) }
+
+// Index returns the place of a resource in its file as its annotation has it; "" when it has none.
+func Index(r *yaml.RNode) string { return either(r, IndexAnnotation, FormerIndexAnnotation) }
+
+func either(r *yaml.RNode, key, former string) string {
+	if value, ok := LookupAnnotation(r, key); ok {
+		return value
+	}
+	return Annotation(r, former)
+}
+
+// SetDefaultPath gives a resource that has no path the one that kpt gives it: [namespace/]kind_name.yaml.
+func SetDefaultPath(r *yaml.RNode) error {
+	if Path(r) != "" {
+		return nil
+	}
+	p := path.Join(Namespace(r), fmt.Sprintf("%s_%s.yaml", strings.ToLower(Kind(r)), Name(r)))
+	if err := SetAnnotation(r, PathAnnotation, p); err != nil {
+		return err
+	}
+	return SetAnnotation(r, FormerPathAnnotation, p)
+}
+
+// Reconcile makes path and index agree in both of their forms after a function may have changed either. path and index
+// are the values before; empty for resources that are new. It is an error when both forms changed, each to something else.
+func Reconcile(r *yaml.RNode, path, index string) error {
+	if err := reconcile(r, "path", PathAnnotation, FormerPathAnnotation, path); err != nil {
+		return err
+	}
+	return reconcile(r, "index", IndexAnnotation, FormerIndexAnnotation, index)
+}
+
+func reconcile(r *yaml.RNode, word, key, formerKey, before string) error {
+	value, former := Annotation(r, key), Annotation(r, formerKey)
+	switch {
+	case value == former:
+		return nil
+	case value == "", value == before && former != "":
+		return SetAnnotation(r, key, former)
+	case former == "", former == before:
+		return SetAnnotation(r, formerKey, value)
+	}
+	return fmt.Errorf("resource input to function has mismatched legacy and internal %s annotations", word)
 }

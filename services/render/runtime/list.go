@@ -6,7 +6,10 @@ package runtime
 import (
 	"context"
 	"errors"
+	"math"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -14,6 +17,7 @@ import (
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/resourcelist"
 	"github.com/krmfn/krmfn/services/render/parallel"
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
@@ -71,4 +75,56 @@ func (m Multi) EvaluateList(ctx context.Context, image string, list *fn.Resource
 		}
 	}
 	return nil, &evaluation.NotFoundError{Image: image}
+}
+
+// resultsOf returns the results of a list as they are read from the list's output. Most are text and nothing else, which
+// printing and parsing would only trim, at more than the cost of the function.
+func resultsOf(list *fn.ResourceList) ([]*evaluationv1.Result, error) {
+	var results []*evaluationv1.Result
+	for _, r := range list.Results {
+		result, ok := textResult(r)
+		if !ok {
+			output, err := (&fn.ResourceList{Results: list.Results}).ToYAML()
+			if err != nil {
+				return nil, err
+			}
+			return resourcelist.Results(output)
+		}
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+// textResult returns a result; ok is false where it is not plainly text.
+func textResult(r *fn.Result) (result *evaluationv1.Result, ok bool) {
+	if r == nil {
+		return nil, false
+	}
+	ok = true
+	text := func(s string) string {
+		ok = ok && utf8.ValidString(s)
+		return strings.TrimSpace(s)
+	}
+	value := func(v any) string {
+		if v == nil {
+			return ""
+		}
+		s, isText := v.(string)
+		ok = ok && isText
+		return text(s)
+	}
+	result = &evaluationv1.Result{Message: text(r.Message), Severity: text(string(r.Severity))}
+	if ref := r.ResourceRef; ref != nil {
+		result.ResourceRef = &evaluationv1.ResourceRef{
+			ApiVersion: text(ref.APIVersion), Kind: text(ref.Kind), Name: text(ref.Name), Namespace: text(ref.Namespace),
+		}
+	}
+	if f := r.Field; f != nil {
+		result.Field = &evaluationv1.Field{Path: text(f.Path), CurrentValue: value(f.CurrentValue), ProposedValue: value(f.ProposedValue)}
+	}
+	if f := r.File; f != nil {
+		ok = ok && f.Index >= 0 && f.Index <= math.MaxInt32
+		result.File = &evaluationv1.File{Path: text(f.Path), Index: int32(f.Index)} //nolint:gosec // in range where it counts
+	}
+	return result, ok && len(r.Tags) == 0
 }
