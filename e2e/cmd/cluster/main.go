@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"text/tabwriter"
 
@@ -102,30 +103,23 @@ curated function, from the commands that make build writes, as REGISTRY/NAME
 under the function's own tags.`,
 		Args: cobra.NoArgs,
 	}
-	layouts := cmd.Flags().String("images", "", "directory of image layouts; none are pushed if empty")
-	bin := cmd.Flags().String("functions", "", "directory of the functions' commands; none are pushed if empty")
+	layouts := cmd.Flags().String("images", "build/images", "directory of image layouts")
+	bin := cmd.Flags().String("functions", "bin", "directory of the functions' commands")
 	cmd.RunE = run(func(cmd *cobra.Command, c cluster.Cluster) error {
 		address, err := c.RegistryAddress(cmd.Context())
 		if err != nil {
 			return err
 		}
-		var pushed []publish.Image
-		if *layouts != "" {
-			images, err := publish.Layouts(cmd.Context(), *layouts, address+"/krmfn")
-			if err != nil {
-				return err
-			}
-			pushed = append(pushed, images...)
+		images, err := publish.Layouts(cmd.Context(), *layouts, address+"/krmfn")
+		if err != nil {
+			return err
 		}
-		if *bin != "" {
-			images, err := publish.Functions(cmd.Context(), *bin, address)
-			if err != nil {
-				return err
-			}
-			pushed = append(pushed, images...)
+		functions, err := publish.Functions(cmd.Context(), *bin, address)
+		if err != nil {
+			return err
 		}
 		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		for _, image := range pushed {
+		for _, image := range slices.Concat(images, functions) {
 			fmt.Fprintf(table, "%s\t%s\n", image.Reference, image.Digest)
 		}
 		return table.Flush()
