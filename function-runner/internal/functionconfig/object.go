@@ -113,36 +113,25 @@ func (s section) problem(name, text string) {
 	*s.problems = append(*s.problems, s.path+"."+name+" "+text)
 }
 
-func (s section) section(name string) (section, bool) {
-	value := s.fields[name]
-	if value == nil {
-		return section{}, false
+// field returns a field of a type, which kind names.
+func field[T any](s section, name, kind string) T {
+	value, ok := s.fields[name].(T)
+	if !ok && s.fields[name] != nil {
+		s.problem(name, "is no "+kind)
 	}
-	fields, ok := value.(map[string]any)
-	if !ok {
-		s.problem(name, "is no object")
-	}
-	return section{s.path + "." + name, fields, s.problems}, ok
+	return value
 }
 
-func (s section) text(name string) string {
-	value := s.fields[name]
-	text, ok := value.(string)
-	if value != nil && !ok {
-		s.problem(name, "is no string")
-	}
-	return text
+func (s section) section(name string) (section, bool) {
+	fields := field[map[string]any](s, name, "object")
+	return section{s.path + "." + name, fields, s.problems}, fields != nil
 }
+
+func (s section) text(name string) string { return field[string](s, name, "string") }
 
 func (s section) texts(name string) []string {
-	value := s.fields[name]
-	list, ok := value.([]any)
-	if value != nil && !ok {
-		s.problem(name, "is no list")
-		return nil
-	}
 	var texts []string
-	for _, item := range list {
+	for _, item := range field[[]any](s, name, "list") {
 		text, ok := item.(string)
 		if !ok {
 			s.problem(name, "has an item that is no string")

@@ -57,9 +57,9 @@ func identity(pod *corev1.Pod) (id podname.Identity, slot int, ours bool) {
 	return id, slot, ours
 }
 
-// member returns what is known of a pod, anew if it is another one than was in its slot before; nil where later news of the slot
-// are known, for the answer to a request may be overtaken by the watch.
-func (p *Pool) member(slot int, pod *corev1.Pod) (mem *member, isNew bool) {
+// updateMember records the news of a pod and returns its member, a new one if the pod is another than the one that was in its
+// slot before. It returns nil for old news: the watch may overtake the answer to a request.
+func (p *Pool) updateMember(slot int, pod *corev1.Pod) (mem *member, isNew bool) {
 	if mem := p.members[slot]; mem != nil {
 		if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, mem.pod.ResourceVersion); err == nil && order < 0 {
 			return nil, false

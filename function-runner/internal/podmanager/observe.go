@@ -76,7 +76,7 @@ func (m *Manager) observe(pod *corev1.Pod) {
 		return
 	}
 	p := m.ensurePool(id)
-	mem, isNew := p.member(slot, pod)
+	mem, isNew := p.updateMember(slot, pod)
 	if mem == nil {
 		return
 	}

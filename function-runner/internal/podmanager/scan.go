@@ -6,6 +6,8 @@ package podmanager
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -43,10 +45,8 @@ func (m *Manager) scanUntil(ctx context.Context) {
 // scan deletes the pods that nobody needs, writes the last uses of the others, makes those that are missing, and forgets pools
 // without pods.
 func (m *Manager) scan(ctx context.Context) {
-	functions := m.all()
-	requests := make([]func(), 0, len(functions)+1)
-	requests = append(requests, func() { m.removeForeign(ctx) })
-	for _, p := range functions {
+	requests := []func(){func() { m.removeForeign(ctx) }}
+	for _, p := range m.all() {
 		// What expires is not patched, which would be the change that keeps it.
 		requests = append(requests, m.expiries(ctx, p)...)
 		requests = append(requests, m.patches(ctx, p)...)
@@ -69,11 +69,7 @@ func (m *Manager) scan(ctx context.Context) {
 func (m *Manager) all() []*Pool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	all := make([]*Pool, 0, len(m.pools))
-	for _, p := range m.pools {
-		all = append(all, p)
-	}
-	return all
+	return slices.Collect(maps.Values(m.pools))
 }
 
 // patches returns the requests that tell the other replicas, and the pod janitor, of a pool's uses. A pod that is kept though
