@@ -51,7 +51,8 @@ func All(dirs []string, v versions.Versions) ([]Program, error) {
 const releaseVariable = "github.com/krmfn/krmfn/services/server/version.release="
 
 // command splits a command line of the form [NAME=VALUE...] go build FLAG..., with -ldflags and -tags among the flags, into
-// environment and arguments, and puts the program's version and tag into them.
+// environment and arguments, and puts the program's version and tag into them. It replaces the version that is there, instead
+// of adding another: the flags are part of the build ID, and so of the program's bytes.
 func (p Program) command(line []string) (environ, args []string, err error) {
 	first := slices.IndexFunc(line, func(word string) bool { return !strings.Contains(word, "=") })
 	if first < 0 {
