@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // A list that is printed in parts is the same as one printed as a whole.
@@ -86,4 +88,51 @@ func item(t *rapid.T) string {
 		fmt.Fprintf(&b, "field%d: %s\n", i, value)
 	}
 	return b.String()
+}
+
+func TestReconcile(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, internal, former, before, want string }{
+		{"nothing changed", "a", "a", "a", "a"},
+		{"new form changed", "b", "a", "a", "b"},
+		{"former form changed", "a", "b", "a", "b"},
+		{"both changed alike", "b", "b", "a", "b"},
+		{"new form only", "b", "", "", "b"},
+		{"former form only", "", "b", "", "b"},
+		{"new form removed", "", "a", "a", "a"},
+		{"former form removed", "a", "", "a", "a"},
+		{"new resource that disagrees", "a", "b", "", "mismatched"},
+		{"both changed", "b", "c", "a", "mismatched"},
+		{"neither", "", "", "a", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := yaml.MustParse("kind: A\n")
+			for key, value := range map[string]string{resource.PathAnnotation: tc.internal, resource.FormerPathAnnotation: tc.former} {
+				if value == "" {
+					continue
+				}
+				if err := resource.SetAnnotation(r, key, value); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := "mismatched"
+			if err := reconcilePlace(r, tc.before, ""); err == nil {
+				got = resource.Annotation(r, resource.FormerPathAnnotation)
+			} else if err.Error() != "resource input to function has mismatched legacy and internal path annotations" {
+				t.Error(err)
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCheckAllKRM(t *testing.T) {
+	t.Parallel()
+	bad := yaml.MustParse("kind: A\nmetadata:\n  annotations:\n    config.kubernetes.io/path: a.yaml\n")
+	if err := checkAllKRM([]*yaml.RNode{bad}); err == nil || err.Error() != "a.yaml: resource must have `apiVersion`" {
+		t.Errorf("checkAllKRM: %v", err)
+	}
 }

@@ -27,7 +27,7 @@ func (p *pipeline) accept(in *input, output []*yaml.RNode, validator bool) ([]*y
 	if err := parallel.Each(len(output), func(i int) error { return p.place(in, output[i]) }); err != nil {
 		return nil, err
 	}
-	if err := resource.CheckAllKRM(output); err != nil {
+	if err := checkAllKRM(output); err != nil {
 		return nil, fmt.Errorf("output resource list must contain only KRM resources: %w", err)
 	}
 	state := output
@@ -64,7 +64,7 @@ func (p *pipeline) place(in *input, r *yaml.RNode) error {
 		before.path, before.index = resource.Path(origin), resource.Index(origin)
 		resource.Restore(origin, r)
 	}
-	if err := resource.Reconcile(r, before.path, before.index); err != nil {
+	if err := reconcilePlace(r, before.path, before.index); err != nil {
 		return err
 	}
 	if err := resource.SetDefaultPath(r); err != nil {
@@ -74,6 +74,38 @@ func (p *pipeline) place(in *input, r *yaml.RNode) error {
 		return resource.SetAnnotation(r, resource.PackageAnnotation, p.node.location)
 	}
 	return nil
+}
+
+// reconcilePlace makes path and index agree in both of their forms after a function may have changed either. path and index
+// are the values before; empty for resources that are new. It is an error when both forms changed, each to something else.
+func reconcilePlace(r *yaml.RNode, path, index string) error {
+	if err := reconcile(r, "path", resource.PathAnnotation, resource.FormerPathAnnotation, path); err != nil {
+		return err
+	}
+	return reconcile(r, "index", resource.IndexAnnotation, resource.FormerIndexAnnotation, index)
+}
+
+func reconcile(r *yaml.RNode, word, key, formerKey, before string) error {
+	value, former := resource.Annotation(r, key), resource.Annotation(r, formerKey)
+	switch {
+	case value == former:
+		return nil
+	case value == "", value == before && former != "":
+		return resource.SetAnnotation(r, key, former)
+	case former == "", former == before:
+		return resource.SetAnnotation(r, formerKey, value)
+	}
+	return fmt.Errorf("resource input to function has mismatched legacy and internal %s annotations", word)
+}
+
+// checkAllKRM is resource.CheckKRM for many; the error names the path of the first that is none.
+func checkAllKRM(resources []*yaml.RNode) error {
+	return parallel.Each(len(resources), func(i int) error {
+		if err := resource.CheckKRM(resources[i]); err != nil {
+			return fmt.Errorf("%s: %w", resource.Path(resources[i]), err)
+		}
+		return nil
+	})
 }
 
 // checkPlaces makes sure that resources are inside of their packages and that no two have the same place.

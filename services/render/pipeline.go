@@ -140,7 +140,7 @@ func (s *step) resolve(names *images, options Options) error {
 type checker interface{ Check(command string) error }
 
 func (p *pipeline) checkInput(resources []*yaml.RNode) error {
-	if err := resource.CheckAllKRM(resources); err != nil {
+	if err := checkAllKRM(resources); err != nil {
 		return fmt.Errorf("input resource list must contain only KRM resources: %w", err)
 	}
 	return nil

@@ -4,14 +4,11 @@
 package render
 
 import (
-	"errors"
 	"strings"
 
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/kptfile"
-	"github.com/krmfn/krmfn/services/render/renderstatus"
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
@@ -38,54 +35,6 @@ func (r *Result) output(root *node, out outcome, options Options) (err error) {
 		return nil
 	}
 	return &Error{Op: opPackage, Package: root.location, Err: &SaveError{Err: err, Render: out.err}}
-}
-
-// handled is what kpt's condition says of a function that failed by its exit code; its own words are in the steps.
-const handled = "already handled error"
-
-// writeStatus writes how the render went to the root Kptfile of the output, as kpt does. A Kptfile that functions have made
-// unreadable, or deleted, goes without.
-func (r *Result) writeStatus(root *node, out outcome) {
-	output, err := r.Tree.EditKptfile(r.Output, root.pkg, func(kf *yaml.RNode) error {
-		return kptfile.SetRendered(kf, condition(root, out.err), renderstatus.ForKptfile(out.functions))
-	})
-	if err == nil {
-		r.Output = output
-	}
-}
-
-// condition returns the condition that tells how a render went.
-func condition(root *node, err error) kptfilev1.Condition {
-	if err == nil {
-		return kptfilev1.NewRenderedCondition(kptfilev1.ConditionTrue, kptfilev1.ReasonRenderSuccess, "")
-	}
-	return kptfilev1.NewRenderedCondition(kptfilev1.ConditionFalse, kptfilev1.ReasonRenderFailed, conditionMessage(root.location, err))
-}
-
-// conditionMessage words an error with the root package's path as a dot, so that it is the same wherever the package is.
-func conditionMessage(root string, err error) string {
-	w := wording{
-		location: func(location string) string {
-			if location == root {
-				return "."
-			}
-			return "./" + strings.TrimPrefix(strings.TrimPrefix(location, root), "/")
-		},
-		cause: func(err error) string {
-			if failed, ok := errors.AsType[*FunctionError](err); ok && renderstatus.Exited(failed.Report.GetFailure().GetReason()) {
-				return handled
-			}
-			// Every path begins with the root directory's: replacing that would take the slashes out of everything.
-			if root == "/" {
-				return err.Error()
-			}
-			return strings.ReplaceAll(err.Error(), root, ".")
-		},
-	}
-	if level, ok := errors.AsType[*Error](err); ok {
-		return level.text("", "", w)
-	}
-	return w.cause(err)
 }
 
 // blueprintAnnotation is where Config Connector looks for the tools that had a hand in a resource.

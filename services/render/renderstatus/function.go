@@ -71,17 +71,6 @@ func (f *Function) Title() string {
 // or the function has failed by itself.
 func (f *Function) Listed() bool { return f.Ran && !f.Rejected }
 
-// Exited tells whether what ended the function is its exit code, which then says all that is to be said.
-func Exited(reason evaluationv1.FailureReason) bool {
-	switch reason {
-	case evaluationv1.FailureReason_FAILURE_REASON_UNSPECIFIED, evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE,
-		evaluationv1.FailureReason_FAILURE_REASON_SIGNAL:
-		return true
-	default:
-		return false
-	}
-}
-
 // SetReport fills in what an evaluation reports. The function counts as run. A failure without an exit code of its own
 // gets exit code 1, as kpt has it.
 func (f *Function) SetReport(report *evaluationv1.Evaluation) {

@@ -15,7 +15,6 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/parallel"
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
@@ -62,16 +61,6 @@ func CheckKRM(r *yaml.RNode) error {
 	return nil
 }
 
-// CheckAllKRM is CheckKRM for many; the error names the path of the first that is none.
-func CheckAllKRM(resources []*yaml.RNode) error {
-	return parallel.Each(len(resources), func(i int) error {
-		if err := CheckKRM(resources[i]); err != nil {
-			return fmt.Errorf("%s: %w", Path(resources[i]), err)
-		}
-		return nil
-	})
-}
-
 func isKustomization(r *yaml.RNode) bool {
 	if slices.Contains(kptfilev1.RecognizedKustomizationFileNames(), path.Base(Path(r))) {
 		return true
@@ -103,26 +92,4 @@ func SetDefaultPath(r *yaml.RNode) error {
 		return err
 	}
 	return SetAnnotation(r, FormerPathAnnotation, p)
-}
-
-// Reconcile makes path and index agree in both of their forms after a function may have changed either. path and index
-// are the values before; empty for resources that are new. It is an error when both forms changed, each to something else.
-func Reconcile(r *yaml.RNode, path, index string) error {
-	if err := reconcile(r, "path", PathAnnotation, FormerPathAnnotation, path); err != nil {
-		return err
-	}
-	return reconcile(r, "index", IndexAnnotation, FormerIndexAnnotation, index)
-}
-
-func reconcile(r *yaml.RNode, word, key, formerKey, before string) error {
-	value, former := Annotation(r, key), Annotation(r, formerKey)
-	switch {
-	case value == former:
-		return nil
-	case value == "", value == before && former != "":
-		return SetAnnotation(r, key, former)
-	case former == "", former == before:
-		return SetAnnotation(r, formerKey, value)
-	}
-	return fmt.Errorf("resource input to function has mismatched legacy and internal %s annotations", word)
 }

@@ -101,49 +101,6 @@ func TestCheckKRM(t *testing.T) {
 			t.Errorf("CheckKRM(%q) = %q, want %q", in, got, want)
 		}
 	}
-	bad := yaml.MustParse("kind: A\nmetadata:\n" + path + "a.yaml\n")
-	if err := resource.CheckAllKRM([]*yaml.RNode{bad}); err == nil || err.Error() != "a.yaml: resource must have `apiVersion`" {
-		t.Errorf("CheckAllKRM: %v", err)
-	}
-}
-
-func TestReconcile(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct{ name, internal, former, before, want string }{
-		{"nothing changed", "a", "a", "a", "a"},
-		{"new form changed", "b", "a", "a", "b"},
-		{"former form changed", "a", "b", "a", "b"},
-		{"both changed alike", "b", "b", "a", "b"},
-		{"new form only", "b", "", "", "b"},
-		{"former form only", "", "b", "", "b"},
-		{"new form removed", "", "a", "a", "a"},
-		{"former form removed", "a", "", "a", "a"},
-		{"new resource that disagrees", "a", "b", "", "mismatched"},
-		{"both changed", "b", "c", "a", "mismatched"},
-		{"neither", "", "", "a", ""},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			r := yaml.MustParse("kind: A\n")
-			for key, value := range map[string]string{resource.PathAnnotation: tc.internal, resource.FormerPathAnnotation: tc.former} {
-				if value == "" {
-					continue
-				}
-				if err := resource.SetAnnotation(r, key, value); err != nil {
-					t.Fatal(err)
-				}
-			}
-			got := "mismatched"
-			if err := resource.Reconcile(r, tc.before, ""); err == nil {
-				got = resource.Annotation(r, resource.FormerPathAnnotation)
-			} else if err.Error() != "resource input to function has mismatched legacy and internal path annotations" {
-				t.Error(err)
-			}
-			if got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-		})
-	}
 }
 
 func TestSetDefaultPath(t *testing.T) {

@@ -1,0 +1,130 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"sigs.k8s.io/kustomize/kyaml/fn/framework"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/render/kptfile"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
+)
+
+// handled is what kpt's condition says of a function that failed by its exit code; its own words are in the steps.
+const handled = "already handled error"
+
+// writeStatus writes how the render went to the root Kptfile of the output, as kpt does. A Kptfile that functions have made
+// unreadable, or deleted, goes without.
+func (r *Result) writeStatus(root *node, out outcome) {
+	output, err := r.Tree.EditKptfile(r.Output, root.pkg, func(kf *yaml.RNode) error {
+		return kptfile.SetRendered(kf, condition(root, out.err), kptfileStatus(out.functions))
+	})
+	if err == nil {
+		r.Output = output
+	}
+}
+
+// condition returns the condition that tells how a render went.
+func condition(root *node, err error) kptfilev1.Condition {
+	if err == nil {
+		return kptfilev1.NewRenderedCondition(kptfilev1.ConditionTrue, kptfilev1.ReasonRenderSuccess, "")
+	}
+	return kptfilev1.NewRenderedCondition(kptfilev1.ConditionFalse, kptfilev1.ReasonRenderFailed, conditionMessage(root.location, err))
+}
+
+// conditionMessage words an error with the root package's path as a dot, so that it is the same wherever the package is.
+func conditionMessage(root string, err error) string {
+	w := wording{
+		location: func(location string) string {
+			if location == root {
+				return "."
+			}
+			return "./" + strings.TrimPrefix(strings.TrimPrefix(location, root), "/")
+		},
+		cause: func(err error) string {
+			if failed, ok := errors.AsType[*FunctionError](err); ok && exited(failed.Report.GetFailure().GetReason()) {
+				return handled
+			}
+			// Every path begins with the root directory's: replacing that would take the slashes out of everything.
+			if root == "/" {
+				return err.Error()
+			}
+			return strings.ReplaceAll(err.Error(), root, ".")
+		},
+	}
+	if level, ok := errors.AsType[*Error](err); ok {
+		return level.text("", "", w)
+	}
+	return w.cause(err)
+}
+
+// kptfileStatus returns the status.renderStatus that kpt writes to the root Kptfile after functions have run; nil when none
+// was come to. The steps of all packages are in one list, in the order in which they ran.
+func kptfileStatus(functions []renderstatus.Function) *kptfilev1.RenderStatus {
+	if len(functions) == 0 {
+		return nil
+	}
+	status := &kptfilev1.RenderStatus{}
+	for i := range functions {
+		s := stepResult(&functions[i])
+		if functions[i].Validator {
+			status.ValidationSteps = append(status.ValidationSteps, s)
+		} else {
+			status.MutationSteps = append(status.MutationSteps, s)
+		}
+	}
+	status.ErrorSummary = strings.Join(append(summaries(status.MutationSteps), summaries(status.ValidationSteps)...), "\n")
+	return status
+}
+
+func stepResult(f *renderstatus.Function) kptfilev1.PipelineStepResult {
+	s := kptfilev1.PipelineStepResult{
+		Name: f.Name, Image: f.Image, ExecPath: f.Exec, Stderr: f.Stderr, ExitCode: f.ExitCode, Results: f.Results,
+	}
+	if f.Error != "" && (!f.Ran || f.Rejected || !told(f.Reason)) {
+		s.ExecutionError, s.ExitCode = f.Error, 1
+	}
+	for _, r := range f.Results {
+		if r.Severity == framework.Error {
+			s.ErrorResults = append(s.ErrorResults, r)
+		}
+	}
+	return s
+}
+
+// told tells whether kpt leaves it at the exit code, which it also does of programs that could not be started.
+func told(reason evaluationv1.FailureReason) bool {
+	return exited(reason) || reason == evaluationv1.FailureReason_FAILURE_REASON_START
+}
+
+func summaries(steps []kptfilev1.PipelineStepResult) []string {
+	var lines []string
+	for i := range steps {
+		s := &steps[i]
+		name := cmp.Or(s.Name, s.Image, s.ExecPath)
+		switch {
+		case s.ExecutionError != "":
+			lines = append(lines, name+": "+s.ExecutionError)
+		case s.ExitCode != 0:
+			lines = append(lines, fmt.Sprintf("%s: exit code %d", name, s.ExitCode))
+		}
+	}
+	return lines
+}
+
+// exited tells whether what ended the function is its exit code, which then says all that is to be said.
+func exited(reason evaluationv1.FailureReason) bool {
+	return slices.Contains([]evaluationv1.FailureReason{
+		evaluationv1.FailureReason_FAILURE_REASON_UNSPECIFIED, evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE,
+		evaluationv1.FailureReason_FAILURE_REASON_SIGNAL,
+	}, reason)
+}
