@@ -17,6 +17,9 @@ import (
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 
+	// What the program links: the go command keeps the result of a test until what the test itself links has changed.
+	_ "github.com/krmfn/krmfn/functions/setlabels"
+	_ "github.com/krmfn/krmfn/services/render/runtime"
 	"github.com/krmfn/krmfn/tools/release/internal/modules"
 	"github.com/krmfn/krmfn/tools/release/internal/versions"
 )
