@@ -21,42 +21,40 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const exitCode = 3
+// errGaveUp ends the command with code 3; other errors end it with code 1.
+var errGaveUp = errors.New("gave up")
 
 func main() {
-	code, err := run(os.Args[1:])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "hostile:", err)
+	err := run(os.Args[1:])
+	if err == nil {
+		return
 	}
-	os.Exit(code)
+	fmt.Fprintln(os.Stderr, "hostile:", err)
+	if errors.Is(err, errGaveUp) {
+		os.Exit(3)
+	}
+	os.Exit(1)
 }
 
-func run(args []string) (int, error) {
+func run(args []string) error {
 	if len(args) == 0 {
-		return 1, errors.New("want: echo, exit, writes-root, or stall")
+		return errors.New("want: echo, exit, writes-root, or stall")
 	}
 	switch args[0] {
 	case "echo":
-		return failing(echo())
+		return echo()
 	case "exit":
 		fmt.Print("kind: ResourceList\nresults:\n- {message: the port is taken, severity: error}\n")
-		return exitCode, errors.New("gave up")
+		return errGaveUp
 	case "writes-root":
-		return failing(os.WriteFile("/written", nil, 0o600))
+		return os.WriteFile("/written", nil, 0o600)
 	case "stall":
 		end := make(chan os.Signal, 1)
 		signal.Notify(end, syscall.SIGTERM)
 		<-end
-		return 0, nil
+		return nil
 	}
-	return 1, fmt.Errorf("%s is no mode", args[0])
-}
-
-func failing(err error) (int, error) {
-	if err != nil {
-		return 1, err
-	}
-	return 0, nil
+	return fmt.Errorf("%s is no mode", args[0])
 }
 
 func echo() error {
