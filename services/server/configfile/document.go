@@ -121,7 +121,7 @@ func (d Document) Decode(into any) ([]Problem, error) {
 	}
 	content, err := json.Marshal(value)
 	if err != nil {
-		return nil, Problem{d.Line(), "a name in a mapping is not a string: put it in quotes"}
+		return nil, Problem{d.Line(), "every name in a mapping must be a string, and every number finite: put others in quotes"}
 	}
 	unknown, err := strict.UnmarshalStrict(content, into)
 	if err != nil {

@@ -41,7 +41,7 @@ func TestDecode(t *testing.T) {
 		"no mapping":        {text: "- name: n\n", err: "line 1: this is not a mapping"},
 		"no mapping within": {text: "items:\n- more: 1\n", err: "line 2: items[0].more is not a mapping"},
 		"a field twice":     {text: "name: a\nname: b\n", err: `line 2: mapping key "name" already defined at line 1`},
-		"a name, no string": {text: "items:\n- more: {1: 1}\n", err: "line 1: a name in a mapping is not a string: put it in quotes"},
+		"a name, no string": {text: "items:\n- more: {1: 1}\n", err: "line 1: every name in a mapping must be a string, and every number finite: put others in quotes"},
 		"in itself":         {text: "items: &a [*a]\n", err: "line 1: anchor 'a' value contains itself"},
 		"no YAML":           {text: "name: [\n", err: "line 1: did not find expected node content"},
 	} {
