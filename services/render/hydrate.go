@@ -34,13 +34,6 @@ type outcome struct {
 	err error
 }
 
-// add puts the outcome of a package below to that of its parent.
-func (o *outcome) add(sub outcome) {
-	o.resources = append(o.resources, sub.resources...)
-	o.functions = append(o.functions, sub.functions...)
-	o.read = append(o.read, sub.read...)
-}
-
 // depthFirst renders a package after all packages below it: its functions see its own resources, and then what became of
 // theirs.
 func (h *hydration) depthFirst(ctx context.Context, n *node, emit emitter) outcome {
@@ -77,7 +70,9 @@ func (h *hydration) below(ctx context.Context, n *node, emit emitter) (outcome, 
 		return h.depthFirst(ctx, sub, emit)
 	})
 	for i, sub := range outcomes {
-		out.add(sub)
+		out.resources = append(out.resources, sub.resources...)
+		out.functions = append(out.functions, sub.functions...)
+		out.read = append(out.read, sub.read...)
 		if sub.err != nil {
 			return out, &Error{Op: opPackage, Package: n.subs[i].location, Err: sub.err}
 		}

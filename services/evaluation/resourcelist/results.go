@@ -4,6 +4,7 @@
 package resourcelist
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -53,8 +54,8 @@ func readRef(n *yaml.Node) *evaluationv1.ResourceRef {
 	return &evaluationv1.ResourceRef{
 		ApiVersion: text(yamlnode.Lookup(n, "apiVersion")),
 		Kind:       text(yamlnode.Lookup(n, "kind")),
-		Name:       first(text(yamlnode.Lookup(n, "name")), text(yamlnode.Lookup(metadata, "name"))),
-		Namespace:  first(text(yamlnode.Lookup(n, "namespace")), text(yamlnode.Lookup(metadata, "namespace"))),
+		Name:       cmp.Or(text(yamlnode.Lookup(n, "name")), text(yamlnode.Lookup(metadata, "name"))),
+		Namespace:  cmp.Or(text(yamlnode.Lookup(n, "namespace")), text(yamlnode.Lookup(metadata, "namespace"))),
 	}
 }
 
@@ -65,7 +66,7 @@ func readField(n *yaml.Node) *evaluationv1.Field {
 	return &evaluationv1.Field{
 		Path:          text(yamlnode.Lookup(n, "path")),
 		CurrentValue:  text(yamlnode.Lookup(n, "currentValue")),
-		ProposedValue: first(text(yamlnode.Lookup(n, "proposedValue")), text(yamlnode.Lookup(n, "suggestedValue"))),
+		ProposedValue: cmp.Or(text(yamlnode.Lookup(n, "proposedValue")), text(yamlnode.Lookup(n, "suggestedValue"))),
 	}
 }
 
@@ -89,15 +90,6 @@ func readTags(n *yaml.Node) map[string]string {
 		tags[n.Content[i].Value] = text(yamlnode.Resolve(n.Content[i+1]))
 	}
 	return tags
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // text returns a node as text: a scalar as it stands, without the space around it; a list or mapping as YAML in one line.

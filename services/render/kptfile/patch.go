@@ -29,38 +29,24 @@ func (p Patch) IsZero() bool {
 }
 
 // Merge adds what the patch has to a Kptfile, of labels and annotations with the patch's values. Nothing is removed.
-func (p Patch) Merge(kf *yaml.RNode) error {
-	for _, m := range p.maps() {
-		if len(m.values) == 0 {
-			continue
-		}
-		if err := setStrings(kf, m.field, m.values, false); err != nil {
-			return err
-		}
-	}
-	return p.lists(kf, false)
-}
+func (p Patch) Merge(kf *yaml.RNode) error { return p.apply(kf, false) }
 
 // Replace makes a Kptfile say what the patch has, and nothing else where the patch has something.
-func (p Patch) Replace(kf *yaml.RNode) error {
-	for _, m := range p.maps() {
-		if m.values == nil {
+func (p Patch) Replace(kf *yaml.RNode) error { return p.apply(kf, true) }
+
+func (p Patch) apply(kf *yaml.RNode, replace bool) error {
+	for _, m := range []struct {
+		field  string
+		values map[string]string
+	}{{yaml.LabelsField, p.Labels}, {yaml.AnnotationsField, p.Annotations}} {
+		if m.values == nil || len(m.values) == 0 && !replace {
 			continue
 		}
-		if err := setStrings(kf, m.field, m.values, true); err != nil {
+		if err := setStrings(kf, m.field, m.values, replace); err != nil {
 			return err
 		}
 	}
-	return p.lists(kf, true)
-}
-
-type stringsField struct {
-	field  string
-	values map[string]string
-}
-
-func (p Patch) maps() []stringsField {
-	return []stringsField{{yaml.LabelsField, p.Labels}, {yaml.AnnotationsField, p.Annotations}}
+	return p.lists(kf, replace)
 }
 
 // setStrings changes a map of metadata. Entries that stay keep their place and comments.

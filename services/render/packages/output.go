@@ -61,7 +61,7 @@ func (t *Tree) Output(resources []*yaml.RNode, read ...*Package) (Output, error)
 		if err := t.checkTarget(file.Path, groups, before); err != nil {
 			return err
 		}
-		if file.Content, err = encode(groups[file.Path]); err != nil {
+		if file.Content, err = PrintFile(groups[file.Path]); err != nil {
 			return fmt.Errorf("print %s: %w", file.Path, err)
 		}
 		return nil
@@ -187,5 +187,5 @@ func editKptfile(p *Package, content []byte, edit func(kf *yaml.RNode) error) ([
 	if err := edit(documents[0]); err != nil {
 		return nil, err
 	}
-	return encode(documents)
+	return PrintFile(documents)
 }

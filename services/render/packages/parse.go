@@ -78,7 +78,8 @@ func hidesText(content []byte) bool {
 }
 
 // readPlain reads the documents of a file as kio.ByteReader does, in half of the time, where all of them are plainly
-// resources, as most are. Otherwise ok is false, and the reader is to read them, and to say what is wrong with them.
+// resources, as most are. Otherwise ok is false, and read is to read them, and to say what is wrong with them. FuzzPlain
+// holds the two equal.
 func readPlain(content []byte, file, location string) (resources []*yaml.RNode, ok bool) {
 	text := string(content)
 	if strings.Contains(text, "\r") {

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -30,7 +31,8 @@ var internalAnnotations = []string{
 // WriteDocuments prints resources as YAML documents, without the annotations of their place; one that belongs to a JSON
 // file, alone, as JSON.
 //
-// It writes what kio.ByteWriter writes, which copies all that it is given and is left only what is not plain.
+// kio.ByteWriter writes the same in twice the time, because it copies all that it is given: it is left what is not plain.
+// TestDocumentsAreKyamls holds the two equal.
 func WriteDocuments(w io.Writer, resources []*yaml.RNode) error {
 	documents := make([]*yaml.Node, 0, len(resources))
 	for _, r := range resources {
@@ -104,8 +106,9 @@ func replace(mapping *yaml.Node, key string, value func(*yaml.Node) *yaml.Node) 
 	return &own
 }
 
-// encode prints the resources of one file, by their index. Resources without one come last.
-func encode(resources []*yaml.RNode) ([]byte, error) {
+// PrintFile prints the resources of one file, in the order of their index annotations, those without one last. Annotations
+// that say where a resource is are left out.
+func PrintFile(resources []*yaml.RNode) ([]byte, error) {
 	resources, err := byIndex(resources)
 	if err != nil {
 		return nil, err
@@ -122,12 +125,11 @@ func byIndex(resources []*yaml.RNode) ([]*yaml.RNode, error) {
 		index int
 		r     *yaml.RNode
 	}
-	sorted := make([]indexed, 0, len(resources))
-	var last []*yaml.RNode
-	for _, r := range resources {
+	sorted := make([]indexed, len(resources))
+	for i, r := range resources {
+		sorted[i] = indexed{math.MaxInt, r}
 		text := resource.Index(r)
 		if text == "" {
-			last = append(last, r)
 			continue
 		}
 		index, err := strconv.Atoi(text)
@@ -135,14 +137,14 @@ func byIndex(resources []*yaml.RNode) ([]*yaml.RNode, error) {
 			return nil, fmt.Errorf("config.kubernetes.io/index %q of %s %q is not a number",
 				text, resource.Kind(r), resource.Name(r))
 		}
-		sorted = append(sorted, indexed{index, r})
+		sorted[i].index = index
 	}
 	slices.SortStableFunc(sorted, func(a, b indexed) int { return cmp.Compare(a.index, b.index) })
-	out := make([]*yaml.RNode, 0, len(resources))
-	for _, s := range sorted {
-		out = append(out, s.r)
+	out := make([]*yaml.RNode, len(sorted))
+	for i, s := range sorted {
+		out[i] = s.r
 	}
-	return append(out, last...), nil
+	return out, nil
 }
 
 // WriteResourceList prints resources as one ResourceList, in which the annotations of path, index and indentation stay.
@@ -157,10 +159,10 @@ func (t *Tree) WriteResourceList(w io.Writer, resources []*yaml.RNode) error {
 		r = r.Copy()
 		resource.ClearAnnotations(r, resource.PackageAnnotation, resource.IDAnnotation, resource.FormerIDAnnotation,
 			resource.MigrationIDAnnotation, resource.SelectionIDAnnotation)
-		for _, key := range []string{resource.PathAnnotation, resource.FormerPathAnnotation} {
-			if err := resource.SetAnnotation(r, key, file); err != nil {
-				return err
-			}
+		err = resource.SetAnnotations(r, resource.KeyValue{Key: resource.PathAnnotation, Value: file},
+			resource.KeyValue{Key: resource.FormerPathAnnotation, Value: file})
+		if err != nil {
+			return err
 		}
 		placed = append(placed, r)
 	}
@@ -181,7 +183,3 @@ func ParseFile(path string, content []byte) ([]*yaml.RNode, error) {
 	}
 	return resources, nil
 }
-
-// PrintFile prints the resources of one file, in the order of their index annotations, those without one last. Annotations
-// that say where a resource is are left out.
-func PrintFile(resources []*yaml.RNode) ([]byte, error) { return encode(resources) }

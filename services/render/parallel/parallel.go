@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package parallel does many small things at once.
+//
+// It is not golang.org/x/sync/errgroup because that returns the error that comes first, which changes from run to run, and a
+// panic in one of its goroutines ends the program, where a function that panics is a failure of its call only.
 package parallel
 
 import (

@@ -88,8 +88,5 @@ func SetDefaultPath(r *yaml.RNode) error {
 		return nil
 	}
 	p := path.Join(Namespace(r), fmt.Sprintf("%s_%s.yaml", strings.ToLower(Kind(r)), Name(r)))
-	if err := SetAnnotation(r, PathAnnotation, p); err != nil {
-		return err
-	}
-	return SetAnnotation(r, FormerPathAnnotation, p)
+	return SetAnnotations(r, KeyValue{PathAnnotation, p}, KeyValue{FormerPathAnnotation, p})
 }
