@@ -45,15 +45,14 @@ func TestRuntimes(t *testing.T) {
 	}
 }
 
-func TestLimits(t *testing.T) {
+func TestBusy(t *testing.T) {
 	t.Parallel()
 	runner, address, _ := startRunner(t)
-	handler := client(t, func(o *options.Options) {
-		o.FunctionRunner, o.Limits.MaxConcurrent, o.Limits.MaxQueued, o.Limits.MaxRenderTime = address, 1, 0, 200*time.Millisecond
-	})
+	handler := client(t, func(o *options.Options) { o.FunctionRunner, o.Limits.MaxConcurrent, o.Limits.MaxQueued = address, 1, 0 })
+	ctx, cancel := context.WithCancel(t.Context())
 	first := make(chan error, 1)
 	go func() {
-		_, err := handler.Render(context.WithoutCancel(t.Context()), request("Kptfile", hanging, "a.yaml", cm))
+		_, err := handler.Render(ctx, request("Kptfile", hanging, "a.yaml", cm))
 		first <- err
 	}()
 	<-runner.hanging
@@ -61,7 +60,16 @@ func TestLimits(t *testing.T) {
 	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "1 renders run and 0 wait already, try again later") {
 		t.Errorf("one too many: %v", err)
 	}
-	if err := <-first; status.Code(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), "the maximum render time of 200ms is over, see --max-render-time") {
+	cancel()
+	<-first
+}
+
+func TestMaximumTime(t *testing.T) {
+	t.Parallel()
+	_, address, _ := startRunner(t)
+	handler := client(t, func(o *options.Options) { o.FunctionRunner, o.Limits.MaxRenderTime = address, 200*time.Millisecond })
+	_, err := handler.Render(t.Context(), request("Kptfile", hanging, "a.yaml", cm))
+	if status.Code(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), "the maximum render time of 200ms is over, see --max-render-time") {
 		t.Errorf("a long render: %v", err)
 	}
 }
