@@ -182,8 +182,11 @@ func parseFilePattern(pattern string) (filePattern, error) {
 	return filePattern(pattern), nil
 }
 
-// matches reports whether a slash-separated path is one of the pattern's.
+// matches reports whether a slash-separated path is one of the pattern's. No path, where none is known, is one of "**/*" too.
 func (p filePattern) matches(file string) bool {
+	if file == "" && doublestar.MatchUnvalidated(string(p), "/") {
+		return true
+	}
 	matched, err := doublestar.Match(string(p), file)
 	return matched && err == nil
 }

@@ -64,6 +64,9 @@ func TestFilePattern(t *testing.T) {
 		{"{a,b}/{c,d}", "b/c", true},
 		{"{a,b}/{c,d}", "b/e", false},
 		{"**", "", true},
+		{"**/*", "", true},
+		{"**/*.yaml", "", false},
+		{"{**,[a-z]}/*", "", true},
 		{"*.yaml", "", false},
 	} {
 		pattern, err := parseFilePattern(test.pattern)
