@@ -12,15 +12,13 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/yamlnode"
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
 // printList prints a list as the SDK does, to the byte. Items that sort alike stay in their order.
 func printList(rl *fn.ResourceList) ([]byte, error) {
 	SortItems(rl.Items)
-	// A comment at the foot of an item is printed before what follows it, so that must not be cut off.
-	if len(rl.Items) == 0 || slices.ContainsFunc(rl.Items, hasFootComment) {
+	if len(rl.Items) == 0 {
 		return rl.ToYAML()
 	}
 	items := &yaml.Node{Kind: yaml.SequenceNode}
@@ -39,10 +37,6 @@ func printList(rl *fn.ResourceList) ([]byte, error) {
 }
 
 const listHead = "apiVersion: " + kio.ResourceListAPIVersion + "\nkind: " + kio.ResourceListKind + "\n"
-
-func hasFootComment(item *fn.KubeObject) bool {
-	return yamlnode.Contains(NodeOf(item), func(n *yaml.Node) bool { return n.FootComment != "" })
-}
 
 // SortItems sorts items as the SDK does when it prints them: by apiVersion, kind, namespace and name. The SDK's own sort joins
 // the four for each comparison anew.
