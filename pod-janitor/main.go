@@ -11,8 +11,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/krmfn/krmfn/pod-janitor/internal/cluster"
-	"github.com/krmfn/krmfn/pod-janitor/internal/report"
 	"github.com/krmfn/krmfn/pod-janitor/janitor"
 	"github.com/krmfn/krmfn/pod-janitor/options"
 	"github.com/krmfn/krmfn/services/server/daemon"
@@ -49,17 +47,13 @@ func run(ctx context.Context, o options.Options, log *slog.Logger) error {
 			log.Warn("the metrics are lost", "err", err)
 		}
 	}()
-	metrics, err := report.NewMetrics(exporters.Metrics)
+	metrics, err := janitor.NewMetrics(exporters.Metrics)
 	if err != nil {
 		return err
 	}
-	functions, err := cluster.Connect(cluster.Config{
-		Namespace: o.Namespace, SecretName: o.SecretName, QPS: o.QPS, Self: cluster.SelfFromEnvironment(),
-	}, o.Kubeconfig)
-	if err != nil {
+	config := janitor.Config{Options: o, Self: janitor.SelfFromEnvironment(), Metrics: metrics, Out: os.Stdout, Log: log}
+	if err := config.Connect(); err != nil {
 		return err
 	}
-	return janitor.New(janitor.Config{
-		Options: o, Cluster: functions, Metrics: metrics, Out: os.Stdout, Log: log,
-	}).Run(ctx)
+	return janitor.New(config).Run(ctx)
 }

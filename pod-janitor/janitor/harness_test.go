@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package janitor_test
+package janitor
 
 import (
 	"bytes"
@@ -19,17 +19,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/krmfn/krmfn/pod-janitor/internal/cluster"
-	"github.com/krmfn/krmfn/pod-janitor/internal/report"
-	"github.com/krmfn/krmfn/pod-janitor/internal/simulation"
-	"github.com/krmfn/krmfn/pod-janitor/janitor"
 	"github.com/krmfn/krmfn/pod-janitor/options"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func meta(name string, age time.Duration) metav1.ObjectMeta {
+func labelled(name string, age time.Duration) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: name, CreationTimestamp: metav1.NewTime(time.Now().Add(-age)),
 		Labels: map[string]string{functionpod.ImageLabel: name, functionpod.PoolLabel: "p", functionpod.SlotLabel: "1"},
@@ -37,7 +33,7 @@ func meta(name string, age time.Duration) metav1.ObjectMeta {
 }
 
 func pod(name string, age time.Duration) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: meta(name, age), Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+	return &corev1.Pod{ObjectMeta: labelled(name, age), Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 }
 
 // foreign is a pod of Porch's function runner, which has failed long ago.
@@ -49,13 +45,13 @@ func foreign(name string) *corev1.Pod {
 
 // service is that of the pod that has a name, there or not.
 func service(name, owner string, age time.Duration) *corev1.Service {
-	s := &corev1.Service{ObjectMeta: meta(name, age)}
+	s := &corev1.Service{ObjectMeta: labelled(name, age)}
 	s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID("uid-" + owner)}}
 	return s
 }
 
 func pullSecret(renewed time.Duration) *corev1.Secret {
-	s := &corev1.Secret{ObjectMeta: meta("auth-secret", 72*time.Hour)}
+	s := &corev1.Secret{ObjectMeta: labelled("auth-secret", 72*time.Hour)}
 	s.Labels = map[string]string{functionpod.PullSecretLabel: functionpod.Keeper}
 	s.Annotations = map[string]string{functionpod.LastUseAnnotation: time.Now().Add(-renewed).UTC().Format(time.RFC3339)}
 	return s
@@ -71,28 +67,25 @@ func many(n int) []metav1.Object {
 }
 
 type harness struct {
-	*janitor.Janitor
-	server   *simulation.Server
+	*Janitor
+	server   *server
 	out, log bytes.Buffer
 }
 
 func newHarness(t *testing.T, args string, objects ...metav1.Object) *harness {
 	t.Helper()
-	o, err := options.Parse(strings.Fields("--output=json --namespace=" + simulation.Namespace + " " + args))
+	o, err := options.Parse(strings.Fields("--output=json --namespace=" + testNamespace + " " + args))
 	if err != nil {
 		t.Fatal(err)
 	}
-	metrics, err := report.NewMetrics(noop.NewMeterProvider())
+	metrics, err := NewMetrics(noop.NewMeterProvider())
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &harness{server: simulation.New(objects...)}
-	h.Janitor = janitor.New(janitor.Config{
-		Options: o, Metrics: metrics, Out: &h.out, Log: slog.New(slog.NewTextHandler(&h.log, nil)),
-		Cluster: cluster.New(cluster.Config{
-			Client: h.server.Client, Metadata: h.server.Metadata, Namespace: o.Namespace, SecretName: o.SecretName, QPS: o.QPS,
-			Self: cluster.Self{Name: "janitor-1", Namespace: "porch-system"},
-		}),
+	h := &harness{server: newServer(objects...)}
+	h.Janitor = New(Config{
+		Options: o, Client: h.server.Client, Metadata: h.server.Metadata, Self: Self{Name: "janitor-1", Namespace: "porch-system"},
+		Metrics: metrics, Out: &h.out, Log: slog.New(slog.NewTextHandler(&h.log, nil)),
 	})
 	return h
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package janitor_test
+package janitor
 
 import (
 	"context"
@@ -17,8 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/krmfn/krmfn/pod-janitor/internal/simulation"
 )
 
 // everything is one object of each sort: those that go, and those that stay.
@@ -73,7 +71,7 @@ func TestSlowList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttls = time.Hour + 5*time.Minute
 		h := newHarness(t, "", pod("a", ttls-30*time.Second))
-		h.server.Before(func(r simulation.Request) error {
+		h.server.Before(func(r request) error {
 			if r.Verb == "list" {
 				time.Sleep(time.Minute)
 			}
@@ -110,17 +108,17 @@ func TestDryRun(t *testing.T) {
 // Without a whole list nothing is deleted.
 func TestListErrors(t *testing.T) {
 	t.Parallel()
-	for _, request := range []string{"get secrets auth-secret", "list services", "list pods", "continue pods"} {
+	for _, asked := range []string{"get secrets auth-secret", "list services", "list pods", "continue pods"} {
 		h := newHarness(t, "", append(everything(), many(500)...)...)
-		h.server.Before(func(r simulation.Request) error {
-			if r.String() == request {
+		h.server.Before(func(r request) error {
+			if r.String() == asked {
 				return apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "", errors.New("no"))
 			}
 			return nil
 		})
 		err := h.Run(t.Context())
 		if n, notes := h.deletions(); err == nil || !apierrors.IsForbidden(err) || n != 0 || notes != nil || h.out.Len() != 0 {
-			t.Errorf("%s: %v, %d deletions, Events %q", request, err, n, notes)
+			t.Errorf("%s: %v, %d deletions, Events %q", asked, err, n, notes)
 		}
 	}
 }
@@ -130,7 +128,7 @@ func TestFailedDeletions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, "", many(6)...)
-		h.server.Before(func(r simulation.Request) error {
+		h.server.Before(func(r request) error {
 			x := schema.GroupResource{Resource: "pods"}
 			switch r.String() {
 			case "delete pods pod-0000", "delete pods pod-0003":
@@ -163,7 +161,7 @@ func TestNoFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, "", many(3)...)
-		h.server.Before(func(r simulation.Request) error {
+		h.server.Before(func(r request) error {
 			if r.Verb == "create" {
 				return errors.New("no events")
 			}
@@ -214,7 +212,7 @@ func TestTimeout(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				h := newHarness(t, "--timeout=1m --qps=5", many(400)...)
-				h.server.Before(func(r simulation.Request) error {
+				h.server.Before(func(r request) error {
 					if r.Verb == "delete" {
 						time.Sleep(tc.each)
 					}
@@ -244,7 +242,7 @@ func TestEnd(t *testing.T) {
 		h := newHarness(t, "", many(10)...)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		h.server.Before(func(r simulation.Request) error {
+		h.server.Before(func(r request) error {
 			if r.Name == "pod-0002" {
 				cancel()
 			}
@@ -269,7 +267,7 @@ func TestInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, "--interval=1m", many(1)...)
 		lists := 0
-		h.server.Before(func(r simulation.Request) error {
+		h.server.Before(func(r request) error {
 			if r.String() != "list pods" {
 				return nil
 			}
@@ -296,13 +294,13 @@ func TestInterval(t *testing.T) {
 // The end of a janitor that sweeps again and again is no failure, whatever it is at.
 func TestIntervalEnds(t *testing.T) {
 	t.Parallel()
-	for _, request := range []string{"list services", "list pods", "delete pods pod-0001"} {
+	for _, asked := range []string{"list services", "list pods", "delete pods pod-0001"} {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHarness(t, "--interval=1m", many(3)...)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			h.server.Before(func(r simulation.Request) error {
-				if r.String() != request {
+			h.server.Before(func(r request) error {
+				if r.String() != asked {
 					return nil
 				}
 				cancel()
@@ -312,7 +310,7 @@ func TestIntervalEnds(t *testing.T) {
 				return nil
 			})
 			if err := h.Run(ctx); err != nil || strings.Contains(h.log.String(), "the sweep failed") {
-				t.Errorf("%s: %v, %s", request, err, h.log.String())
+				t.Errorf("%s: %v, %s", asked, err, h.log.String())
 			}
 		})
 	}

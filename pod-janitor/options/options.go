@@ -11,10 +11,19 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/krmfn/krmfn/pod-janitor/internal/report"
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
 	"github.com/krmfn/krmfn/services/server/flags"
 	"github.com/krmfn/krmfn/services/server/logging"
+)
+
+// Output is where the report of a sweep goes.
+type Output string
+
+// The outputs.
+const (
+	Log   Output = "log"
+	Table Output = "table"
+	JSON  Output = "json"
 )
 
 // Options are the settings of a pod janitor. Each is the value of a flag, which Flags describes.
@@ -26,7 +35,7 @@ type Options struct {
 	// Kubeconfig is a file; empty means the usual places.
 	Kubeconfig string
 	DryRun     bool
-	Output     report.Output
+	Output     Output
 	Rules      sweep.Rules
 	// QPS is how many deletions are made in a second; MaxDeletions is how many in one sweep.
 	QPS          float64
@@ -36,13 +45,6 @@ type Options struct {
 	// LogLevel is klog's verbosity, and LogFormat json or text.
 	LogLevel  int
 	LogFormat string
-}
-
-// Default returns the settings that hold where no flag is given.
-func Default() Options {
-	var o Options
-	o.Flags()
-	return o
 }
 
 // Flags returns the flags that set o, and sets o to their defaults.
@@ -80,9 +82,9 @@ func Parse(args []string) (Options, error) {
 		return Options{}, err
 	}
 	if o.Output == "" {
-		o.Output = report.Log
+		o.Output = Log
 		if o.DryRun {
-			o.Output = report.Table
+			o.Output = Table
 		}
 	}
 	return o, o.validate(flags.Args())
@@ -100,7 +102,7 @@ func (o *Options) rules() []flags.Rule {
 	return []flags.Rule{
 		flags.That(len(validation.IsDNS1123Label(o.Namespace)) == 0, "namespace", o.Namespace, "the name of a namespace"),
 		flags.That(o.SecretName == "" || len(validation.IsDNS1123Subdomain(o.SecretName)) == 0, "registry-auth-secret-name", o.SecretName, "the name of a Secret, or nothing"),
-		flags.That(o.Output == report.Log || o.Output == report.Table || o.Output == report.JSON, "output", o.Output, "log, table or json"),
+		flags.That(o.Output == Log || o.Output == Table || o.Output == JSON, "output", o.Output, "log, table or json"),
 		flags.That(r.Grace > 0, "grace", r.Grace, positive),
 		flags.That(r.PodTTL > 0, "pod-ttl", r.PodTTL, positive),
 		flags.That(r.WarmerTTL > 0, "warmer-ttl", r.WarmerTTL, positive),

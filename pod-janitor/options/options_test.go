@@ -10,21 +10,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/krmfn/krmfn/pod-janitor/internal/report"
 	"github.com/krmfn/krmfn/pod-janitor/options"
 )
 
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for args, change := range map[string]func(*options.Options){
-		"":                             func(o *options.Options) { o.Output = report.Log },
-		"--dry-run":                    func(o *options.Options) { o.DryRun, o.Output = true, report.Table },
-		"--dry-run --output=log":       func(o *options.Options) { o.DryRun, o.Output = true, report.Log },
-		"--output=json --grace=1m":     func(o *options.Options) { o.Output, o.Rules.Grace = report.JSON, time.Minute },
-		"--qps 0.5 --interval 10s":     func(o *options.Options) { o.Output, o.QPS, o.Interval = report.Log, .5, 10*time.Second },
-		"--registry-auth-secret-name=": func(o *options.Options) { o.Output, o.SecretName = report.Log, "" },
+		"":                             func(o *options.Options) { o.Output = options.Log },
+		"--dry-run":                    func(o *options.Options) { o.DryRun, o.Output = true, options.Table },
+		"--dry-run --output=log":       func(o *options.Options) { o.DryRun, o.Output = true, options.Log },
+		"--output=json --grace=1m":     func(o *options.Options) { o.Output, o.Rules.Grace = options.JSON, time.Minute },
+		"--qps 0.5 --interval 10s":     func(o *options.Options) { o.Output, o.QPS, o.Interval = options.Log, .5, 10*time.Second },
+		"--registry-auth-secret-name=": func(o *options.Options) { o.Output, o.SecretName = options.Log, "" },
 	} {
-		want := options.Default()
+		var want options.Options
+		want.Flags()
 		change(&want)
 		got, err := options.Parse(strings.Fields(args))
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {

@@ -80,20 +80,20 @@ const (
 
 // Decision is what becomes of one object: nothing where the reason is empty.
 type Decision struct {
-	Kind Kind
-	Name string
+	Kind Kind   `json:"kind"`
+	Name string `json:"name"`
 	// UID and ResourceVersion are the object's as it was looked at: one that has changed since is another case.
-	UID             types.UID
-	ResourceVersion string
+	UID             types.UID `json:"uid"`
+	ResourceVersion string    `json:"-"`
 	// Image is the function's, as it was asked for; empty where the object does not say.
-	Image string
+	Image string `json:"image,omitempty"`
 	// Delete is whether the object goes; else it is only told of.
-	Delete bool
-	Reason Reason
+	Delete bool   `json:"-"`
+	Reason Reason `json:"reason"`
 	// Detail says more of the reason, in a few words.
-	Detail string
-	// Since is since when nobody has used the object, as far as that is known.
-	Since time.Time
+	Detail string `json:"detail,omitempty"`
+	// Since is since when nobody has used the object, as far as that is known, in UTC and whole seconds.
+	Since time.Time `json:"idleSince"`
 }
 
 // Result is what a sweep has decided.
@@ -119,6 +119,7 @@ func Decide(objects Objects, rules Rules, now time.Time) Result {
 		}
 		if d.Reason != "" {
 			d.Kind, d.Name, d.UID, d.ResourceVersion = kind, object.GetName(), object.GetUID(), object.GetResourceVersion()
+			d.Since = d.Since.UTC().Truncate(time.Second)
 			result.Decisions = append(result.Decisions, d)
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package cluster
+package janitor
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,17 +22,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/krmfn/krmfn/pod-janitor/internal/simulation"
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
+	"github.com/krmfn/krmfn/pod-janitor/options"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func newCluster(objects ...metav1.Object) (*Cluster, *simulation.Server) {
-	server := simulation.New(objects...)
+func newCluster(objects ...metav1.Object) (*Janitor, *server) {
+	server := newServer(objects...)
 	return New(Config{
-		Client: server.Client, Metadata: server.Metadata, Namespace: simulation.Namespace, SecretName: "auth-secret", QPS: 5,
+		Options: options.Options{Namespace: testNamespace, SecretName: "auth-secret", QPS: 5}, Client: server.Client, Metadata: server.Metadata,
 		Self: Self{Name: "janitor-1", Namespace: "porch-system", UID: "u"},
 	}), server
 }
@@ -50,7 +47,7 @@ func pods(n int) []metav1.Object {
 	return all
 }
 
-func words(requests []simulation.Request) []string {
+func words(requests []request) []string {
 	all := make([]string, 0, len(requests))
 	for _, r := range requests {
 		all = append(all, r.String())
@@ -64,7 +61,7 @@ func TestList(t *testing.T) {
 	foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "auth-secret"}, Data: map[string][]byte{"k": []byte("v")}}
 	c, server := newCluster(append(pods(1001), &corev1.Service{ObjectMeta: named("s")}, foreign, secret)...)
-	objects, err := c.List(t.Context())
+	objects, err := c.list(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,12 +88,12 @@ func TestList(t *testing.T) {
 func TestListWithoutSecret(t *testing.T) {
 	t.Parallel()
 	c, server := newCluster()
-	if objects, err := c.List(t.Context()); err != nil || objects.Secret != nil {
+	if objects, err := c.list(t.Context()); err != nil || objects.Secret != nil {
 		t.Errorf("a Secret that is not there: %v, %v", objects.Secret, err)
 	}
 	server.Requests()
-	c.config.SecretName = ""
-	if _, err := c.List(t.Context()); err != nil || words(server.Requests())[0] != "list services" {
+	c.Options.SecretName = ""
+	if _, err := c.list(t.Context()); err != nil || words(server.Requests())[0] != "list services" {
 		t.Errorf("nobody asked for a Secret: %v", err)
 	}
 }
@@ -107,14 +104,14 @@ func TestExpiredPages(t *testing.T) {
 	for times, want := range map[int]string{1: "", 2: "the provided continue parameter is too old"} {
 		c, server := newCluster(pods(1200)...)
 		left := times
-		server.Before(func(r simulation.Request) error {
+		server.Before(func(r request) error {
 			if r.Resource != "pods" || len(r.List.Continue) == 0 && r.List.Limit > 0 || left == 0 {
 				return nil
 			}
 			left--
 			return apierrors.NewResourceExpired("the provided continue parameter is too old")
 		})
-		objects, err := c.List(t.Context())
+		objects, err := c.list(t.Context())
 		if want == "" && (err != nil || len(objects.Pods) != 1200) {
 			t.Errorf("expired once: %d pods, %v", len(objects.Pods), err)
 		}
@@ -124,9 +121,9 @@ func TestExpiredPages(t *testing.T) {
 	}
 }
 
-func TestListErrors(t *testing.T) {
+func TestNoPartOfAList(t *testing.T) {
 	t.Parallel()
-	for request, want := range map[string]string{
+	for asked, want := range map[string]string{
 		"get secrets auth-secret": "get Secret fns/auth-secret (--registry-auth-secret-name): ",
 		"list services":           "list the Services of namespace fns: ",
 		"list pods":               "list the pods of namespace fns: ",
@@ -137,35 +134,35 @@ func TestListErrors(t *testing.T) {
 			errors.New("connection refused"),
 		} {
 			c, server := newCluster(append(pods(501), &corev1.Service{ObjectMeta: named("s")})...)
-			server.Before(func(r simulation.Request) error {
-				if r.String() == request {
+			server.Before(func(r request) error {
+				if r.String() == asked {
 					return answer
 				}
 				return nil
 			})
-			objects, err := c.List(t.Context())
+			objects, err := c.list(t.Context())
 			if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, answer) {
-				t.Errorf("%s: %v, want %s%v", request, err, want, answer)
+				t.Errorf("%s: %v, want %s%v", asked, err, want, answer)
 			}
 			if objects.Pods != nil || objects.Services != nil || objects.Secret != nil {
-				t.Errorf("%s: a part of the list is there", request)
+				t.Errorf("%s: a part of the list is there", asked)
 			}
 		}
 	}
 }
 
 // A list that takes longer than there is time has no part that is good enough.
-func TestSlowList(t *testing.T) {
+func TestListInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, server := newCluster(pods(1200)...)
-		server.Before(func(simulation.Request) error {
+		server.Before(func(request) error {
 			time.Sleep(time.Minute)
 			return nil
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute+time.Second)
 		defer cancel()
-		if objects, err := c.List(ctx); !errors.Is(err, context.DeadlineExceeded) || objects.Pods != nil {
+		if objects, err := c.list(ctx); !errors.Is(err, context.DeadlineExceeded) || objects.Pods != nil {
 			t.Errorf("%d pods, %v", len(objects.Pods), err)
 		}
 	})
@@ -176,18 +173,18 @@ func TestDelete(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "a", errors.New("no"))
 	for _, kind := range []sweep.Kind{sweep.Pod, sweep.Service, sweep.Secret} {
 		for name, tc := range map[string]struct {
-			meanwhile func(*simulation.Server, metav1.Object, *sweep.Decision)
+			meanwhile func(*server, metav1.Object, *sweep.Decision)
 			answer    error
-			want      Outcome
+			want      Action
 			stays     bool
 		}{
 			"as it was":        {want: Deleted},
-			"used meanwhile":   {meanwhile: func(s *simulation.Server, o metav1.Object, _ *sweep.Decision) { s.Put(o) }, want: Changed, stays: true},
-			"another one":      {meanwhile: func(_ *simulation.Server, _ metav1.Object, d *sweep.Decision) { d.UID = "uid-before" }, want: Changed, stays: true},
+			"used meanwhile":   {meanwhile: func(s *server, o metav1.Object, _ *sweep.Decision) { s.Put(o) }, want: Used, stays: true},
+			"another one":      {meanwhile: func(_ *server, _ metav1.Object, d *sweep.Decision) { d.UID = "uid-before" }, want: Used, stays: true},
 			"gone":             {answer: apierrors.NewNotFound(schema.GroupResource{Resource: "x"}, "a"), want: Gone, stays: true},
-			"forbidden":        {answer: forbidden, stays: true},
-			"cannot be asked":  {answer: errors.New("connection refused"), stays: true},
-			"too many at once": {answer: apierrors.NewTooManyRequests("later", 1), stays: true},
+			"forbidden":        {answer: forbidden, want: Failed, stays: true},
+			"cannot be asked":  {answer: errors.New("connection refused"), want: Failed, stays: true},
+			"too many at once": {answer: apierrors.NewTooManyRequests("later", 1), want: Failed, stays: true},
 		} {
 			object := map[sweep.Kind]metav1.Object{
 				sweep.Pod: &corev1.Pod{ObjectMeta: named("a")}, sweep.Service: &corev1.Service{ObjectMeta: named("a")},
@@ -198,10 +195,10 @@ func TestDelete(t *testing.T) {
 			if tc.meanwhile != nil {
 				tc.meanwhile(server, object, &d)
 			}
-			server.Before(func(simulation.Request) error { return tc.answer })
-			got, err := c.Delete(t.Context(), d)
-			failed := tc.answer != nil && tc.want == Deleted
-			if failed != (err != nil) || failed && !errors.Is(err, tc.answer) || !failed && got != tc.want {
+			server.Before(func(request) error { return tc.answer })
+			got, err := c.delete(t.Context(), d)
+			failed := tc.want == Failed
+			if failed != (err != nil) || failed && !errors.Is(err, tc.answer) || got != tc.want {
 				t.Errorf("%s %s: %v, %v", kind, name, got, err)
 			}
 			if stays := len(server.Names()) == 1; stays != tc.stays {
@@ -214,7 +211,7 @@ func TestDelete(t *testing.T) {
 		}
 	}
 	c, _ := newCluster()
-	if _, err := c.Delete(t.Context(), sweep.Decision{Kind: "Node", Name: "a"}); err == nil {
+	if _, err := c.delete(t.Context(), sweep.Decision{Kind: "Node", Name: "a"}); err == nil {
 		t.Error("a Node was deleted")
 	}
 }
@@ -227,7 +224,7 @@ func TestRate(t *testing.T) {
 		begin := time.Now()
 		var took []time.Duration
 		for range 6 {
-			if err := c.Wait(t.Context()); err != nil {
+			if err := c.limiter.Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			took = append(took, time.Since(begin).Round(time.Millisecond))
@@ -238,7 +235,7 @@ func TestRate(t *testing.T) {
 		}
 		short, cancel := context.WithTimeout(t.Context(), fifth/2)
 		defer cancel()
-		if err := c.Wait(short); err == nil || time.Since(begin) > 5*fifth {
+		if err := c.limiter.Wait(short); err == nil || time.Since(begin) > 5*fifth {
 			t.Errorf("a deletion that must wait for longer than there is time: %v after %v", err, time.Since(begin))
 		}
 	})
@@ -276,7 +273,7 @@ func TestTell(t *testing.T) {
 	c, server := newCluster()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := c.Tell(ctx, strings.Repeat("x", 5000)); err != nil {
+	if err := c.tell(ctx, strings.Repeat("x", 5000)); err != nil {
 		t.Fatal(err)
 	}
 	event, ok := server.Requests()[0].Created.(*eventsv1.Event)
@@ -293,14 +290,14 @@ func TestTell(t *testing.T) {
 			t.Errorf("%+v", event)
 		}
 	}
-	server.Before(func(simulation.Request) error { return errors.New("no") })
-	if err := c.Tell(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "pod porch-system/janitor-1") {
+	server.Before(func(request) error { return errors.New("no") })
+	if err := c.tell(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "pod porch-system/janitor-1") {
 		t.Error(err)
 	}
 	server.Requests()
 	for _, self := range []Self{{}, {Name: "a"}, {Namespace: "b"}} {
-		c.config.Self = self
-		if err := c.Tell(t.Context(), "x"); err != nil || len(server.Requests()) != 0 {
+		c.Self = self
+		if err := c.tell(t.Context(), "x"); err != nil || len(server.Requests()) != 0 {
 			t.Errorf("%+v: %v", self, err)
 		}
 	}
@@ -318,7 +315,8 @@ func TestSelf(t *testing.T) {
 func TestConnect(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config")
-	if _, err := Connect(Config{}, file); err == nil || !strings.Contains(err.Error(), file) {
+	c := Config{Options: options.Options{Kubeconfig: file}}
+	if err := c.Connect(); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("without the file: %v", err)
 	}
 	if err := clientcmd.WriteToFile(clientcmdapi.Config{
@@ -327,8 +325,7 @@ func TestConnect(t *testing.T) {
 	}, file); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Connect(Config{Namespace: "fns"}, file)
-	if err != nil || c.config.Client == nil || c.config.Metadata == nil || c.config.Namespace != "fns" {
+	if err := c.Connect(); err != nil || c.Client == nil || c.Metadata == nil {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package report_test
+package janitor
 
 import (
 	"bytes"
@@ -20,35 +20,35 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/krmfn/krmfn/pod-janitor/internal/report"
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
+	"github.com/krmfn/krmfn/pod-janitor/options"
 )
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-func example() *report.Report {
-	row := func(kind sweep.Kind, name, image string, reason sweep.Reason, detail string, action report.Action, err error) report.Row {
+func example() *Report {
+	row := func(kind sweep.Kind, name, image string, reason sweep.Reason, detail string, action Action, problem string) Row {
 		d := sweep.Decision{Kind: kind, Name: name, UID: "u", Image: image, Reason: reason, Detail: detail, Since: noon.Add(-time.Hour)}
-		return report.Row{Decision: d, Action: action, Err: err}
+		return Row{Decision: d, Action: action, Error: problem}
 	}
-	return &report.Report{
+	return &Report{
 		Namespace: "fns", Seen: map[sweep.Kind]int{sweep.Pod: 9, sweep.Service: 2, sweep.Secret: 1}, Kept: 5,
-		Begin: noon, Took: 1500 * time.Millisecond,
-		Rows: []report.Row{
-			row(sweep.Pod, "a", "r.io/fn:v1", sweep.Expired, "may be idle for 40m0s", report.Deleted, nil),
-			row(sweep.Pod, "b", "r.io/fn:v1", sweep.Failed, "", report.Used, nil),
-			row(sweep.Pod, "c", "r.io/\x1b[31m\n", sweep.Expired, "", report.Gone, nil),
-			row(sweep.Pod, "d", "", sweep.Expired, "", report.Failed, errors.New("forbidden")),
-			row(sweep.Pod, "e", strings.Repeat("é", 100), sweep.Stuck, "", report.Left, nil),
-			row(sweep.Pod, "f", "", sweep.Uncertain, "", report.Left, nil),
-			row(sweep.Pod, "g", "", sweep.Failed, "", report.Deleted, nil),
-			row(sweep.Service, "h", "", sweep.Orphaned, "has no pod", report.Deleted, nil),
-			row(sweep.Secret, "i", "", sweep.Unused, "", report.Waiting, nil),
+		Begin: noon, took: 1500 * time.Millisecond,
+		Rows: []Row{
+			row(sweep.Pod, "a", "r.io/fn:v1", sweep.Expired, "may be idle for 40m0s", Deleted, ""),
+			row(sweep.Pod, "b", "r.io/fn:v1", sweep.Failed, "", Used, ""),
+			row(sweep.Pod, "c", "r.io/\x1b[31m\n", sweep.Expired, "", Gone, ""),
+			row(sweep.Pod, "d", "", sweep.Expired, "", Failed, "forbidden"),
+			row(sweep.Pod, "e", strings.Repeat("é", 100), sweep.Stuck, "", Left, ""),
+			row(sweep.Pod, "f", "", sweep.Uncertain, "", Left, ""),
+			row(sweep.Pod, "g", "", sweep.Failed, "", Deleted, ""),
+			row(sweep.Service, "h", "", sweep.Orphaned, "has no pod", Deleted, ""),
+			row(sweep.Secret, "i", "", sweep.Unused, "", Waiting, ""),
 		},
 	}
 }
 
-func write(t *testing.T, r *report.Report, output report.Output) (out, log string) {
+func write(t *testing.T, r *Report, output options.Output) (out, log string) {
 	t.Helper()
 	var w, l bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&l, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -57,7 +57,7 @@ func write(t *testing.T, r *report.Report, output report.Output) (out, log strin
 		}
 		return a
 	}}))
-	if err := r.Write(t.Context(), &w, output, logger); err != nil {
+	if err := r.write(t.Context(), &w, output, logger); err != nil {
 		t.Fatal(err)
 	}
 	return w.String(), l.String()
@@ -71,7 +71,7 @@ const (
 
 func TestTable(t *testing.T) {
 	t.Parallel()
-	out, log := write(t, example(), report.Table)
+	out, log := write(t, example(), options.Table)
 	want := []string{
 		"KIND NAME IMAGE REASON IDLE SINCE ACTION",
 		"Pod a r.io/fn:v1 expired: may be idle for 40m0s 2026-05-04T11:00:00Z deleted",
@@ -94,14 +94,14 @@ func TestTable(t *testing.T) {
 	if diff := cmp.Diff(failure+summary, log); diff != "" {
 		t.Error(diff)
 	}
-	if out, _ := write(t, &report.Report{}, report.Table); out != "nothing to delete\n" {
+	if out, _ := write(t, &Report{}, options.Table); out != "nothing to delete\n" {
 		t.Errorf("an empty table: %q", out)
 	}
 }
 
 func TestJSON(t *testing.T) {
 	t.Parallel()
-	out, log := write(t, example(), report.JSON)
+	out, log := write(t, example(), options.JSON)
 	if strings.Count(out, "\n") != 1 || log != failure+summary {
 		t.Errorf("more than a line: %s\n%s", out, log)
 	}
@@ -128,7 +128,7 @@ func TestJSON(t *testing.T) {
 	if diff := cmp.Diff(want, []map[string]string{got.Objects[0], got.Objects[3]}); diff != "" {
 		t.Error(diff)
 	}
-	if out, _ := write(t, &report.Report{}, report.JSON); !strings.Contains(out, `"objects":[]`) {
+	if out, _ := write(t, &Report{}, options.JSON); !strings.Contains(out, `"objects":[]`) {
 		t.Errorf("nothing to tell of is no list: %s", out)
 	}
 }
@@ -137,8 +137,8 @@ func TestLog(t *testing.T) {
 	t.Parallel()
 	r := example()
 	r.DryRun = true
-	r.Rows[0].Action = report.WouldDelete
-	out, log := write(t, r, report.Log)
+	r.Rows[0].Action = WouldDelete
+	out, log := write(t, r, options.Log)
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	want := `level=INFO msg=swept action="would delete" kind=Pod name=a image=r.io/fn:v1 reason=expired detail="may be idle for 40m0s" idle_since=2026-05-04T11:00:00Z`
 	if out != "" || len(lines) != len(r.Rows)+1 || lines[0] != want || !strings.Contains(lines[9], "dry_run=true") || !strings.Contains(lines[9], "would_delete=1") {
@@ -156,10 +156,10 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 // Where the standard output is gone the summary is in the log all the same.
 func TestWriteError(t *testing.T) {
 	t.Parallel()
-	for _, output := range []report.Output{report.Table, report.JSON} {
-		for _, r := range []*report.Report{example(), {}} {
+	for _, output := range []options.Output{options.Table, options.JSON} {
+		for _, r := range []*Report{example(), {}} {
 			var log bytes.Buffer
-			err := r.Write(t.Context(), full{}, output, slog.New(slog.NewTextHandler(&log, nil)))
+			err := r.write(t.Context(), full{}, output, slog.New(slog.NewTextHandler(&log, nil)))
 			if err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(log.String(), "sweep done") {
 				t.Errorf("%s: %v, %s", output, err, log.String())
 			}
@@ -170,7 +170,7 @@ func TestWriteError(t *testing.T) {
 func TestNote(t *testing.T) {
 	t.Parallel()
 	want := "deleted 2 Pods (expired 1, failed 1), 1 Service (orphaned 1) in namespace fns"
-	if got := example().Note(); got != want {
+	if got := example().note(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -178,15 +178,15 @@ func TestNote(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	reader := sdkmetric.NewManualReader()
-	m, err := report.NewMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	m, err := NewMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Done(t.Context(), example())
+	m.done(t.Context(), example())
 	second := example()
 	second.Kept = 3
-	m.Done(t.Context(), second)
-	m.Failed(t.Context())
+	m.done(t.Context(), second)
+	m.failed(t.Context())
 	want := []string{
 		"krm_janitor_deleted kind=Pod,reason=expired 2", "krm_janitor_deleted kind=Pod,reason=failed 2",
 		"krm_janitor_deleted kind=Service,reason=orphaned 2", "krm_janitor_errors  3", "krm_janitor_kept  3",

@@ -1,9 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulation is an API server for tests: client-go's fake one, with what that lacks and a sweep relies on, pages and
-// preconditions.
-package simulation
+package janitor
 
 import (
 	"errors"
@@ -23,25 +21,25 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Namespace is that of all objects.
-const Namespace = "fns"
+// testNamespace is that of all objects.
+const testNamespace = "fns"
 
 // kinds are those of the resources that there are.
 var kinds = map[string]string{"pods": "Pod", "services": "Service", "secrets": "Secret"}
 
-// Server answers clients. It may be used by several goroutines.
-type Server struct {
+// server is an API server: client-go's fake one, with what that lacks and a sweep relies on, pages and preconditions. It may be used by several goroutines.
+type server struct {
 	Client   *fake.Clientset
 	Metadata *metadatafake.FakeMetadataClient
 
 	mu       sync.Mutex
-	before   func(Request) error
-	requests []Request
+	before   func(request) error
+	requests []request
 	version  int
 }
 
-// Request is what was asked for.
-type Request struct {
+// request is what was asked for.
+type request struct {
 	Verb, Resource, Name string
 	// List is that of a list, Delete that of a deletion, and Created what is to be made.
 	List    metav1.ListOptions
@@ -50,7 +48,7 @@ type Request struct {
 }
 
 // String returns "delete pods a"; pages after the first are "continue pods".
-func (r Request) String() string {
+func (r request) String() string {
 	verb := r.Verb
 	if r.List.Continue != "" {
 		verb = "continue"
@@ -58,9 +56,9 @@ func (r Request) String() string {
 	return strings.TrimSpace(verb + " " + r.Resource + " " + r.Name)
 }
 
-// New returns a server that has pods, Services and Secrets. Each gets a UID and a resource version.
-func New(objects ...metav1.Object) *Server {
-	s := &Server{Client: fake.NewClientset(), version: 100}
+// newServer returns a server that has pods, Services and Secrets. Each gets a UID and a resource version.
+func newServer(objects ...metav1.Object) *server {
+	s := &server{Client: fake.NewClientset(), version: 100}
 	scheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		panic(err)
@@ -75,17 +73,17 @@ func New(objects ...metav1.Object) *Server {
 }
 
 // Put makes an object, or puts a new version of it in its place.
-func (s *Server) Put(object metav1.Object) {
+func (s *server) Put(object metav1.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
-	object.SetNamespace(Namespace)
+	object.SetNamespace(testNamespace)
 	object.SetResourceVersion(strconv.Itoa(s.version))
 	if object.GetUID() == "" {
 		object.SetUID(types.UID("uid-" + object.GetName()))
 	}
 	copied, resource := copyOf(object)
-	_ = s.Client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource(resource), Namespace, object.GetName()) // if it is there
+	_ = s.Client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource(resource), testNamespace, object.GetName()) // if it is there
 	if err := s.Client.Tracker().Add(copied); err != nil {
 		panic(err)
 	}
@@ -104,7 +102,7 @@ func copyOf(object metav1.Object) (o runtime.Object, resource string) {
 }
 
 // Names returns the pods, Services and Secrets that there are: "pods a".
-func (s *Server) Names() []string {
+func (s *server) Names() []string {
 	var names []string
 	for _, resource := range []string{"pods", "services", "secrets"} {
 		_, items := s.all(resource)
@@ -124,14 +122,14 @@ func nameOf(o runtime.Object) string {
 }
 
 // Before has f called before each request is carried out. Its error is the answer.
-func (s *Server) Before(f func(Request) error) {
+func (s *server) Before(f func(request) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = f
 }
 
 // Requests returns what was asked for since the last call.
-func (s *Server) Requests() []Request {
+func (s *server) Requests() []request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	requests := s.requests
@@ -139,8 +137,8 @@ func (s *Server) Requests() []Request {
 	return requests
 }
 
-func (s *Server) react(action clienttesting.Action) (bool, runtime.Object, error) {
-	r := Request{Verb: action.GetVerb(), Resource: action.GetResource().Resource}
+func (s *server) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	r := request{Verb: action.GetVerb(), Resource: action.GetResource().Resource}
 	switch a := action.(type) {
 	case clienttesting.CreateActionImpl:
 		r.Created = a.Object
@@ -176,7 +174,7 @@ func (s *Server) react(action clienttesting.Action) (bool, runtime.Object, error
 }
 
 // page returns the part of a list that was asked for; the token of the next one is where that begins.
-func (s *Server) page(r Request) (runtime.Object, error) {
+func (s *server) page(r request) (runtime.Object, error) {
 	list, items := s.all(r.Resource)
 	begin, _ := strconv.Atoi(r.List.Continue) // "" is the beginning
 	end := len(items)
@@ -193,9 +191,9 @@ func (s *Server) page(r Request) (runtime.Object, error) {
 }
 
 // all returns the objects of a resource, by name.
-func (s *Server) all(resource string) (list runtime.Object, items []runtime.Object) {
+func (s *server) all(resource string) (list runtime.Object, items []runtime.Object) {
 	version := corev1.SchemeGroupVersion
-	list, err := s.Client.Tracker().List(version.WithResource(resource), version.WithKind(kinds[resource]), Namespace)
+	list, err := s.Client.Tracker().List(version.WithResource(resource), version.WithKind(kinds[resource]), testNamespace)
 	if err == nil {
 		items, err = meta.ExtractList(list)
 	}
@@ -206,7 +204,7 @@ func (s *Server) all(resource string) (list runtime.Object, items []runtime.Obje
 }
 
 // get returns the metadata of an object, which is all that anybody asks for.
-func (s *Server) get(action clienttesting.Action, name string) (runtime.Object, error) {
+func (s *server) get(action clienttesting.Action, name string) (runtime.Object, error) {
 	o, err := s.Client.Tracker().Get(action.GetResource(), action.GetNamespace(), name)
 	if err != nil {
 		return nil, err
@@ -219,7 +217,7 @@ func (s *Server) get(action clienttesting.Action, name string) (runtime.Object, 
 }
 
 // precondition refuses to delete another object than the one that is meant, as API servers do.
-func (s *Server) precondition(action clienttesting.Action, r Request) error {
+func (s *server) precondition(action clienttesting.Action, r request) error {
 	o, err := s.Client.Tracker().Get(action.GetResource(), action.GetNamespace(), r.Name)
 	if err != nil {
 		return err

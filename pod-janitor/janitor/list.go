@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package cluster
+package janitor
 
 import (
 	"context"
@@ -21,39 +21,39 @@ import (
 // pageSize is how many objects the API server is asked for at once.
 const pageSize = 500
 
-// List returns all that a sweep decides on, or an error: there is no list with holes, by which the Service of a pod that is not
+// list returns all that a sweep decides on, or an error: there is no list with holes, by which the Service of a pod that is not
 // in it would look forgotten.
-func (c *Cluster) List(ctx context.Context) (sweep.Objects, error) {
+func (j *Janitor) list(ctx context.Context) (sweep.Objects, error) {
 	var objects sweep.Objects
 	var err error
 	// The order matters: whatever these are of must be among the pods, which are listed last.
-	if objects.Secret, err = c.secret(ctx); err != nil {
+	if objects.Secret, err = j.secret(ctx); err != nil {
 		return sweep.Objects{}, err
 	}
-	core := c.config.Client.CoreV1()
-	objects.Services, err = list[*corev1.Service](ctx, functionpod.PoolLabel+","+functionpod.SlotLabel,
+	core := j.Client.CoreV1()
+	objects.Services, err = pages[*corev1.Service](ctx, functionpod.PoolLabel+","+functionpod.SlotLabel,
 		func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return core.Services(c.config.Namespace).List(ctx, options)
+			return core.Services(j.Options.Namespace).List(ctx, options)
 		})
 	if err != nil {
-		return sweep.Objects{}, fmt.Errorf("list the Services of namespace %s: %w", c.config.Namespace, err)
+		return sweep.Objects{}, fmt.Errorf("list the Services of namespace %s: %w", j.Options.Namespace, err)
 	}
-	objects.Pods, err = list[*corev1.Pod](ctx, "",
+	objects.Pods, err = pages[*corev1.Pod](ctx, "",
 		func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return core.Pods(c.config.Namespace).List(ctx, options)
+			return core.Pods(j.Options.Namespace).List(ctx, options)
 		})
 	if err != nil {
-		return sweep.Objects{}, fmt.Errorf("list the pods of namespace %s: %w", c.config.Namespace, err)
+		return sweep.Objects{}, fmt.Errorf("list the pods of namespace %s: %w", j.Options.Namespace, err)
 	}
 	return objects, nil
 }
 
-// list returns all objects that have a label. Its pages are of one resource version, the latest at the first of them. When that is
+// pages returns all objects that have a label. Its pages are of one resource version, the latest at the first of them. When that is
 // too old before the last page, everything is asked for once more, and at once.
-func list[T runtime.Object](ctx context.Context, selector string, page pager.ListPageFunc) ([]T, error) {
-	pages := pager.New(page)
-	pages.PageSize = pageSize
-	found, _, err := pages.List(ctx, metav1.ListOptions{LabelSelector: selector})
+func pages[T runtime.Object](ctx context.Context, selector string, page pager.ListPageFunc) ([]T, error) {
+	p := pager.New(page)
+	p.PageSize = pageSize
+	found, _, err := p.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, err
 	}
@@ -70,17 +70,17 @@ func list[T runtime.Object](ctx context.Context, selector string, page pager.Lis
 }
 
 // secret returns the pull secret, or nil where there is none.
-func (c *Cluster) secret(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-	if c.config.SecretName == "" {
+func (j *Janitor) secret(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	if j.Options.SecretName == "" {
 		return nil, nil //nolint:nilnil // there is none to look for
 	}
 	resource := corev1.SchemeGroupVersion.WithResource("secrets")
-	secret, err := c.config.Metadata.Resource(resource).Namespace(c.config.Namespace).Get(ctx, c.config.SecretName, metav1.GetOptions{})
+	secret, err := j.Metadata.Resource(resource).Namespace(j.Options.Namespace).Get(ctx, j.Options.SecretName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // see above
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get Secret %s/%s (--registry-auth-secret-name): %w", c.config.Namespace, c.config.SecretName, err)
+		return nil, fmt.Errorf("get Secret %s/%s (--registry-auth-secret-name): %w", j.Options.Namespace, j.Options.SecretName, err)
 	}
 	return secret, nil
 }

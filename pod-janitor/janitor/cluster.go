@@ -1,0 +1,127 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package janitor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+
+	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
+	"github.com/krmfn/krmfn/services/cluster/connect"
+)
+
+// requestTimeout is how long the API server may take for what is carried out though the janitor was told to end.
+const requestTimeout = 10 * time.Second
+
+// Connect sets the clients for the cluster that --kubeconfig names; see connect.Config.
+func (c *Config) Connect() error {
+	config, err := connect.Config(c.Options.Kubeconfig, "pod-janitor")
+	if err != nil {
+		return fmt.Errorf("find the cluster (give --kubeconfig): %w", err)
+	}
+	// Deletions have a limit of their own, and there are few other requests.
+	config.QPS = -1
+	if c.Client, err = kubernetes.NewForConfig(config); err == nil {
+		c.Metadata, err = metadata.NewForConfig(config)
+	}
+	if err != nil {
+		return fmt.Errorf("make a client of the cluster: %w", err)
+	}
+	return nil
+}
+
+// delete deletes an object if it still is as it was listed. It is not cut short when ctx is cancelled, only when its deadline has
+// come: nobody would know what became of the object.
+func (j *Janitor) delete(ctx context.Context, d sweep.Decision) (Action, error) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	var err error
+	options := metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &d.UID, ResourceVersion: &d.ResourceVersion},
+		PropagationPolicy: new(metav1.DeletePropagationBackground),
+	}
+	core := j.Client.CoreV1()
+	switch d.Kind {
+	case sweep.Pod:
+		err = core.Pods(j.Options.Namespace).Delete(ctx, d.Name, options)
+	case sweep.Service:
+		err = core.Services(j.Options.Namespace).Delete(ctx, d.Name, options)
+	case sweep.Secret:
+		err = core.Secrets(j.Options.Namespace).Delete(ctx, d.Name, options)
+	default:
+		err = fmt.Errorf("objects of kind %q are not known", d.Kind)
+	}
+	switch {
+	case err == nil:
+		return Deleted, nil
+	case apierrors.IsConflict(err):
+		return Used, nil
+	case apierrors.IsNotFound(err):
+		return Gone, nil
+	}
+	return Failed, fmt.Errorf("delete %s %s/%s: %w", d.Kind, j.Options.Namespace, d.Name, err)
+}
+
+// detached returns a context that does not end when ctx is cancelled, but in time.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline := time.Now().Add(requestTimeout)
+	if last, ok := ctx.Deadline(); ok && last.Before(deadline) {
+		deadline = last
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), deadline)
+}
+
+const (
+	// controller is who the events are from.
+	controller = "krmfn.dev/pod-janitor"
+	// maxNote is the most bytes of what an Event says.
+	maxNote = 1024
+)
+
+// Self is the pod that this runs in, as far as it is known.
+type Self struct {
+	// Name and Namespace are empty where this runs in no pod, or in one that does not say which.
+	Name, Namespace string
+	// UID may be empty. Then the event is no part of what kubectl describe shows of the pod.
+	UID string
+}
+
+// SelfFromEnvironment returns the pod that this runs in as POD_NAME, POD_NAMESPACE and POD_UID say, by the downward API.
+func SelfFromEnvironment() Self {
+	return Self{Name: os.Getenv("POD_NAME"), Namespace: os.Getenv("POD_NAMESPACE"), UID: os.Getenv("POD_UID")}
+}
+
+// tell makes an Event on the pod that this runs in, if that is known. The note is cut to 1024 bytes, the most that it can have.
+// It is made though ctx is cancelled.
+func (j *Janitor) tell(ctx context.Context, note string) error {
+	self := j.Self
+	if self.Name == "" || self.Namespace == "" {
+		return nil
+	}
+	// What there is to tell has been done, whether time is over or not.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer cancel()
+	event := &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "pod-janitor-", Namespace: self.Namespace},
+		EventTime:  metav1.NewMicroTime(time.Now()),
+		Type:       corev1.EventTypeNormal, Reason: "FunctionPodsDeleted", Action: "Sweep",
+		Note:                note[:min(len(note), maxNote)],
+		ReportingController: controller, ReportingInstance: self.Name,
+		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Name: self.Name, Namespace: self.Namespace, UID: types.UID(self.UID)},
+	}
+	if _, err := j.Client.EventsV1().Events(self.Namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("make an Event on pod %s/%s: %w", self.Namespace, self.Name, err)
+	}
+	return nil
+}
