@@ -12,6 +12,8 @@ import (
 	"net"
 
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
@@ -75,15 +77,12 @@ func (h *Handler) renderer(evaluator evaluation.Evaluator) (rendering.Renderer, 
 	r := rendering.New(render.Options{
 		Evaluator: evaluator, ImagePrefix: o.DefaultImagePrefix, Tags: h.tags(), Parallel: o.Limits.MaxParallelPackages,
 	})
-	r = rendering.WithGate(r, evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued))
-	r = rendering.WithMaximumTime(r, o.Limits.MaxRenderTime)
+	r = rendering.Limited(r, evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued), o.Limits.MaxRenderTime)
+	var metrics metric.MeterProvider = noop.NewMeterProvider()
 	if h.measures() {
-		var err error
-		if r, err = rendering.WithMetrics(r, h.config.Telemetry.Metrics); err != nil {
-			return nil, fmt.Errorf("make the metrics: %w", err)
-		}
+		metrics = h.config.Telemetry.Metrics
 	}
-	return rendering.WithLog(r, h.config.Log), nil
+	return rendering.Observed(r, metrics, h.config.Log)
 }
 
 func (h *Handler) measures() bool { return h.config.Telemetry != nil && h.config.Telemetry.Active }

@@ -27,7 +27,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // start serves a task handler on a port of its own until the test ends or stop is called, which returns what Serve does.
 func start(t *testing.T, set func(*options.Options)) (conn *grpc.ClientConn, stop func() error) {
 	t.Helper()
-	o := options.Default()
+	o, err := options.Parse(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	o.ShutdownDelay = 0
 	if set != nil {
 		set(&o)

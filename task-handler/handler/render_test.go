@@ -16,6 +16,7 @@ import (
 	"github.com/krmfn/krmfn/functions"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
+	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/services/render/runtime"
@@ -97,7 +98,7 @@ func porchJSON(t *testing.T, files []string) any {
 		t.Fatal(err)
 	}
 	result, _ := render.Package(t.Context(), source, render.Options{
-		Evaluator: runtime.Builtin{Functions: functions.All()}, ImagePrefix: options.Default().DefaultImagePrefix, Topmost: true,
+		Evaluator: runtime.Builtin{Functions: functions.All()}, ImagePrefix: reference.CatalogPrefix, Topmost: true,
 	})
 	content, err := json.Marshal(result.Report.RenderStatus)
 	if err != nil {

@@ -61,13 +61,6 @@ type Limits struct {
 	MaxParallelPackages int
 }
 
-// Default returns the settings that hold where no flag is given.
-func Default() Options {
-	var o Options
-	o.Flags()
-	return o
-}
-
 // Flags returns the flags that set o, and sets o to their defaults.
 func (o *Options) Flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("task-handler", pflag.ContinueOnError)

@@ -14,7 +14,10 @@ import (
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	want := options.Default()
+	want, err := options.Parse(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want.FunctionRunner, want.Limits.MaxMessageSize = "runner:9445", 1<<20
 	for _, args := range [][]string{
 		{"--function-runner=runner:9445", "--max-request-body-size=1048576"},

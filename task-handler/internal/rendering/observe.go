@@ -6,6 +6,7 @@ package rendering
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -18,28 +19,39 @@ import (
 // boundaries of the duration histogram, in seconds: from a package of a few resources to the longest render.
 var boundaries = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 600}
 
-// WithMetrics counts renders and measures how long they take:
+// Observed counts renders, measures how long they take, and logs each:
 //
 //   - krm_render_requests (code): renders that ended; code is ok, failed, or why there was no verdict
 //   - krm_render_duration (code), seconds, waiting included
 //   - krm_render_running: renders that have begun, or wait, and not ended
-func WithMetrics(r Renderer, provider metric.MeterProvider) (Renderer, error) {
+func Observed(r Renderer, provider metric.MeterProvider, log *slog.Logger) (Renderer, error) {
 	meter := provider.Meter("github.com/krmfn/krmfn/task-handler")
 	requests, err1 := meter.Int64Counter("krm_render_requests", metric.WithDescription("Renders that ended."))
 	durations, err2 := meter.Float64Histogram("krm_render_duration", metric.WithUnit("s"),
 		metric.WithDescription("How long renders take."), metric.WithExplicitBucketBoundaries(boundaries...))
 	running, err3 := meter.Int64UpDownCounter("krm_render_running", metric.WithDescription("Renders that have begun and not ended."))
 	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make the metrics: %w", err)
 	}
 	return func(ctx context.Context, req Request) (Result, error) {
 		begin := time.Now()
 		running.Add(ctx, 1)
 		defer running.Add(ctx, -1)
 		result, err := r(ctx, req)
-		labels := metric.WithAttributes(attribute.String("code", code(result, err)))
+		took, code := time.Since(begin), code(result, err)
+		labels := metric.WithAttributes(attribute.String("code", code))
 		requests.Add(ctx, 1, labels)
-		durations.Record(ctx, time.Since(begin).Seconds(), labels)
+		durations.Record(ctx, took.Seconds(), labels)
+		level := slog.LevelInfo
+		attrs := []slog.Attr{slog.Int("files", len(req.Files)), slog.Duration("duration", took), slog.String("code", code)}
+		// A package that does not render is not a warning. The errors in its report may have its content, and are not logged.
+		if err != nil {
+			level, attrs = slog.LevelWarn, append(attrs, slog.String("err", err.Error()))
+		} else {
+			attrs = append(attrs, slog.String("input_hash", result.InputHash), slog.Int("changes", len(result.Changes)),
+				slog.Int("functions", len(result.Report.Functions)))
+		}
+		log.LogAttrs(ctx, level, "rendered", attrs...)
 		return result, err
 	}, nil
 }
@@ -55,25 +67,4 @@ func code(result Result, err error) string {
 		return "failed"
 	}
 	return evaluation.Code(evaluation.Response{}, err)
-}
-
-// WithLog writes one line for each render: how large the package was, how it went and how long it took, and nothing of the
-// content, which the texts of errors may have. A package that does not render is not a warning.
-func WithLog(r Renderer, log *slog.Logger) Renderer {
-	return func(ctx context.Context, req Request) (Result, error) {
-		begin := time.Now()
-		result, err := r(ctx, req)
-		level := slog.LevelInfo
-		attrs := []slog.Attr{
-			slog.Int("files", len(req.Files)), slog.Duration("duration", time.Since(begin)), slog.String("code", code(result, err)),
-		}
-		if err != nil {
-			level, attrs = slog.LevelWarn, append(attrs, slog.String("err", err.Error()))
-		} else {
-			attrs = append(attrs, slog.String("input_hash", result.InputHash), slog.Int("changes", len(result.Changes)),
-				slog.Int("functions", len(result.Report.Functions)))
-		}
-		log.LogAttrs(ctx, level, "rendered", attrs...)
-		return result, err
-	}
 }

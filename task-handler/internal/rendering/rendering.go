@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rendering renders the packages of requests, and has the behaviour that is added to that by wrapping it: limits,
-// metrics, the log line.
+// Package rendering renders the packages of requests, within limits, and tells metrics and the log how it went.
 package rendering
 
 import (
@@ -12,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/sumdb/dirhash"
 
@@ -51,9 +51,33 @@ type Renderer func(ctx context.Context, req Request) (Result, error)
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
-
-// Unwrap returns what is wrong.
 func (e *InputError) Unwrap() error { return e.Err }
+
+// TimeoutError says that a render took longer than it may, waiting included.
+type TimeoutError struct {
+	// Limit is how long it may take.
+	Limit time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("the maximum render time of %v is over, see --max-render-time", e.Limit)
+}
+
+// Limited sends renders through a gate, which bounds how many run and wait, and ends those that take longer than limit with
+// a *TimeoutError. The caller's own deadline still holds where it is shorter.
+func Limited(r Renderer, gate *evaluation.Gate, limit time.Duration) Renderer {
+	cause := &TimeoutError{Limit: limit}
+	return func(ctx context.Context, req Request) (Result, error) {
+		ctx, cancel := context.WithTimeoutCause(ctx, limit, cause)
+		defer cancel()
+		leave, _, err := gate.Enter(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+		defer leave()
+		return r(ctx, req)
+	}
+}
 
 // New returns what renders, with the options that all requests have in common.
 func New(options render.Options) Renderer {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -46,7 +47,7 @@ func TestMetrics(t *testing.T) {
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 	want := map[string]int64{}
 	for name, r := range outcomes {
-		counted, err := rendering.WithMetrics(r, provider)
+		counted, err := rendering.Observed(r, provider, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +82,11 @@ func TestLog(t *testing.T) {
 	for name, r := range outcomes {
 		var out bytes.Buffer
 		log := slog.New(slog.NewTextHandler(&out, nil))
-		_, _ = rendering.WithLog(r, log)(t.Context(), rendering.Request{Files: []packages.File{{Path: "a", Content: []byte("secret")}}})
+		logged, err := rendering.Observed(r, noop.NewMeterProvider(), log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = logged(t.Context(), rendering.Request{Files: []packages.File{{Path: "a", Content: []byte("secret")}}})
 		line := out.String()
 		if strings.Count(line, "\n") != 1 || !strings.Contains(line, "code="+name) || !strings.Contains(line, "files=1") || strings.Contains(line, "secret") {
 			t.Errorf("%s: %s", name, line)
