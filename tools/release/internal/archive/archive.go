@@ -7,18 +7,20 @@ package archive
 
 import (
 	"archive/tar"
+	"cmp"
 	"compress/gzip"
 	"fmt"
 	"io"
-	"io/fs"
 	"time"
 )
 
-// File is a regular file.
+// File is a regular file, or what Type says.
 type File struct {
-	Name string // with slashes
-	Mode fs.FileMode
+	Name string // with slashes, one at the end of a directory's
+	Mode int64  // as in tar
 	Data []byte
+	Type byte   // as in tar; zero for a regular file
+	Link string // what a link points to
 }
 
 // Tar writes files in their order, all of one time and of nobody in particular.
@@ -26,7 +28,7 @@ func Tar(w io.Writer, at time.Time, files []File) error {
 	t := tar.NewWriter(w)
 	for _, f := range files {
 		header := &tar.Header{
-			Typeflag: tar.TypeReg, Name: f.Name, Mode: int64(f.Mode.Perm()), Size: int64(len(f.Data)),
+			Typeflag: cmp.Or(f.Type, tar.TypeReg), Name: f.Name, Mode: f.Mode, Linkname: f.Link, Size: int64(len(f.Data)),
 			ModTime: at.UTC().Truncate(time.Second), Format: tar.FormatPAX,
 		}
 		if err := t.WriteHeader(header); err != nil {

@@ -49,7 +49,7 @@ func TestWhatIsPackedIsRead(t *testing.T) {
 		if !header.ModTime.Equal(time.Unix(7, 0)) || header.Uid != 0 || header.Uname != "" {
 			t.Errorf("%s is of %s and user %d %q, want second 7 and nobody", header.Name, header.ModTime, header.Uid, header.Uname)
 		}
-		got = append(got, archive.File{Name: header.Name, Mode: header.FileInfo().Mode(), Data: data})
+		got = append(got, archive.File{Name: header.Name, Mode: header.Mode, Data: data})
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

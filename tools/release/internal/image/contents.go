@@ -5,7 +5,6 @@ package image
 
 import (
 	"os"
-	"path"
 	"path/filepath"
 
 	"github.com/krmfn/krmfn/functions"
@@ -14,6 +13,12 @@ import (
 
 // user is the one that the images of Porch run as, so that pod security settings made for them fit.
 const user = "10001:10001"
+
+// home is the directory of that user, and homeDir the same as a working directory.
+const (
+	home    = "home/nonroot/"
+	homeDir = "/home/nonroot"
+)
 
 // authorities is where programs look for the certificates to trust.
 const authorities = "etc/ssl/certs/ca-certificates.crt"
@@ -36,10 +41,10 @@ func (s Sources) Images() ([]Image, error) {
 	}
 	return []Image{
 		runner, s.wrapperServer(), s.taskHandler(),
-		s.command("krmfn", "Renders packages and evaluates KRM functions from the command line"),
-		s.command("functions", "Has the curated KRM functions in one program: functions NAME"),
-		s.job("pod-janitor", "Deletes function pods that no function runner needs any more"),
-		s.job("image-warmer", "Makes the images of functions known and present before they are needed"),
+		s.program("krmfn", "Renders packages and evaluates KRM functions from the command line", "usr/local/bin/", "/"),
+		s.program("functions", "Has the curated KRM functions in one program: functions NAME", "usr/local/bin/", "/"),
+		s.program("pod-janitor", "Deletes function pods that no function runner needs any more", home, homeDir),
+		s.program("image-warmer", "Makes the images of functions known and present before they are needed", home, homeDir),
 	}, nil
 }
 
@@ -49,7 +54,7 @@ func (s Sources) functionRunner() (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	const home, complete, light = "home/nonroot/", "functions", "functions-light"
+	const complete, light = "functions", "functions-light"
 	programs := files{
 		home + "functions/" + complete: executable(s.binary(complete)),
 		home + "functions/" + light:    executable(s.binary(light)),
@@ -76,14 +81,14 @@ func (s Sources) functionRunner() (Image, error) {
 		},
 		entrypoint: []string{"/" + home + "server", "--config=/" + home + "config.yaml", "--functions=/" + home + "functions"},
 		ports:      []string{"9445/tcp"},
-		dir:        "/" + path.Clean(home),
+		dir:        homeDir,
 	}, nil
 }
 
 // wrapperServer is copied into function pods, by its own cp or as an image volume, from either of two directories:
 // pod templates name the one or, if they are older, the other.
 func (s Sources) wrapperServer() Image {
-	const dir, olderDir = "home/nonroot/wrapper-server/", "wrapper-server/"
+	const dir, olderDir = home + "wrapper-server/", "wrapper-server/"
 	return Image{
 		Name:  "wrapper-server",
 		title: "Serves one KRM function over gRPC from inside its pod",
@@ -103,7 +108,6 @@ func (s Sources) wrapperServer() Image {
 
 // taskHandler has what a probe calls beside the server.
 func (s Sources) taskHandler() Image {
-	const home = "home/nonroot/"
 	return Image{
 		Name:  "task-handler",
 		title: "Renders kpt packages over gRPC",
@@ -113,31 +117,18 @@ func (s Sources) taskHandler() Image {
 		}},
 		entrypoint: []string{"/" + home + "server"},
 		ports:      []string{"9447/tcp"},
-		dir:        "/" + path.Clean(home),
+		dir:        homeDir,
 	}
 }
 
-// command is for people: its arguments say what to do.
-func (s Sources) command(name, title string) Image {
-	const bin = "usr/local/bin/"
+// program has the program of its own name, in a directory, and nothing beside it.
+func (s Sources) program(name, title, in, dir string) Image {
 	return Image{
 		Name:       name,
 		title:      title,
-		layers:     []files{s.base(), {bin + name: executable(s.binary(name))}},
-		entrypoint: []string{"/" + bin + name},
-		dir:        "/",
-	}
-}
-
-// job runs to its end, has no ports, and nothing beside the program of its own name.
-func (s Sources) job(name, title string) Image {
-	const home = "home/nonroot/"
-	return Image{
-		Name:       name,
-		title:      title,
-		layers:     []files{s.base(), {home + name: executable(s.binary(name))}},
-		entrypoint: []string{"/" + home + name},
-		dir:        "/" + path.Clean(home),
+		layers:     []files{s.base(), {in + name: executable(s.binary(name))}},
+		entrypoint: []string{"/" + in + name},
+		dir:        dir,
 	}
 }
 

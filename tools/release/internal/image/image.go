@@ -115,7 +115,7 @@ func (i Image) Programs() map[string]string {
 	programs := make(map[string]string)
 	for _, layer := range i.layers {
 		for name, f := range layer {
-			if f.source != "" && f.header.Mode&0o111 != 0 {
+			if f.source != "" && f.Mode&0o111 != 0 {
 				programs["/"+name] = f.source
 			}
 		}

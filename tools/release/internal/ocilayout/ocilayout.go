@@ -5,9 +5,11 @@
 package ocilayout
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"time"
@@ -16,7 +18,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
-	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -61,12 +62,8 @@ func Fill(dir, tag string, idx v1.ImageIndex, referrers []Referrer) error {
 		return err
 	}
 	for _, r := range referrers {
-		img, err := attach(r, *subject)
-		if err != nil {
+		if err := attach(path, r, *subject); err != nil {
 			return fmt.Errorf("%s: %w", r.Title, err)
-		}
-		if err := path.AppendImage(img, layout.WithAnnotations(r.Annotations)); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -95,47 +92,42 @@ type Referrer struct {
 	Annotations map[string]string
 }
 
-// attachment is a manifest that has a subject and one layer. Its type is the media type of that layer.
-type attachment struct {
-	layer    v1.Layer
-	manifest []byte
-}
-
-// attach makes the manifest of a file that refers to a subject, whose own digest does not change by that. The config of a
-// manifest that needs none is that of the OCI image specification.
-func attach(r Referrer, subject v1.Descriptor) (v1.Image, error) {
-	layer := static.NewLayer(r.Data, types.MediaType(r.MediaType))
-	desc, err := partial.Descriptor(layer)
+// attach writes a file, and the manifest by which it refers to a subject, whose own digest does not change by that. The config
+// of a manifest that needs none is that of the OCI image specification.
+func attach(path layout.Path, r Referrer, subject v1.Descriptor) error {
+	config, err := writeBlob(path, ocispec.MediaTypeEmptyJSON, ocispec.DescriptorEmptyJSON.Data)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	desc.Annotations = map[string]string{ocispec.AnnotationTitle: r.Title}
-	config, err := partial.Descriptor(static.NewLayer(ocispec.DescriptorEmptyJSON.Data, ocispec.MediaTypeEmptyJSON))
+	file, err := writeBlob(path, types.MediaType(r.MediaType), r.Data)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	manifest, err := json.Marshal(v1.Manifest{
+	file.Annotations = map[string]string{ocispec.AnnotationTitle: r.Title}
+	data, err := json.Marshal(v1.Manifest{
 		SchemaVersion: 2,
 		MediaType:     types.OCIManifestSchema1,
 		ArtifactType:  r.MediaType,
-		Config:        *config,
-		Layers:        []v1.Descriptor{*desc},
+		Config:        config,
+		Layers:        []v1.Descriptor{file},
 		Subject:       &v1.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size},
 		Annotations:   r.Annotations,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return partial.CompressedToImage(&attachment{layer: layer, manifest: manifest})
+	manifest, err := writeBlob(path, types.OCIManifestSchema1, data)
+	if err != nil {
+		return err
+	}
+	manifest.ArtifactType, manifest.Annotations = r.MediaType, r.Annotations
+	return path.AppendDescriptor(manifest)
 }
 
-func (a *attachment) RawConfigFile() ([]byte, error)      { return ocispec.DescriptorEmptyJSON.Data, nil }
-func (a *attachment) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
-func (a *attachment) RawManifest() ([]byte, error)        { return a.manifest, nil }
-
-func (a *attachment) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
-	if digest, err := a.layer.Digest(); err != nil || digest != h {
-		return nil, fmt.Errorf("no layer %s", h)
+func writeBlob(path layout.Path, kind types.MediaType, data []byte) (v1.Descriptor, error) {
+	digest, size, err := v1.SHA256(bytes.NewReader(data))
+	if err != nil {
+		return v1.Descriptor{}, err
 	}
-	return a.layer, nil
+	return v1.Descriptor{MediaType: kind, Digest: digest, Size: size}, path.WriteBlob(digest, io.NopCloser(bytes.NewReader(data)))
 }
