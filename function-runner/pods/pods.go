@@ -76,7 +76,6 @@ type Pods struct {
 	manager    *podmanager.Manager
 	evaluator  *podevaluator.Evaluator
 	warmer     *podevaluator.Warmer
-	prepared   *podevaluator.Preparer
 }
 
 // New returns a pod evaluator that does nothing before Run. Errors say what in the configuration is wrong, or that the API
@@ -144,11 +143,10 @@ func (p *Pods) assemble(ctx context.Context, clientset kubernetes.Interface) err
 		MaxTime: func(reference string) time.Duration { return p.settings.For(reference).MaxEvaluationTime.Duration },
 		Tracer:  p.config.Telemetry.Traces.Tracer("github.com/krmfn/krmfn/function-runner"),
 	})
-	p.warmer = &podevaluator.Warmer{
-		Evaluator: p.evaluator, AtStart: p.atStart, Interval: o.Pod.ScanInterval, Log: p.config.Log,
+	p.warmer = podevaluator.NewWarmer(ctx, p.evaluator, podevaluator.WarmUp{
+		AtStart: p.atStart, Interval: o.Pod.ScanInterval, Log: p.config.Log,
 		Always: func() []string { return p.settings.All(func(s podcacheconfig.Settings) bool { return s.MinPods > 0 }) },
-	}
-	p.prepared = podevaluator.NewPreparer(ctx, p.evaluator)
+	})
 	p.background = append(p.background, p.warmer.Run, p.watchSettings,
 		func(ctx context.Context) { p.templates.Watch(ctx, p.templateChanged) })
 	return nil
@@ -175,7 +173,7 @@ func (p *Pods) atStart() []string {
 func (p *Pods) Run(ctx context.Context, ready func()) error {
 	defer p.trust.CloseIdleConnections()
 	defer p.images.Close()
-	defer p.prepared.Close()
+	defer p.warmer.Close()
 	var group sync.WaitGroup
 	defer group.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -224,7 +222,7 @@ func (p *Pods) Evaluate(ctx context.Context, req evaluation.Request) (evaluation
 
 // Prepare starts a pod for an image that has none, and does not wait for it.
 func (p *Pods) Prepare(ctx context.Context, name string) *evaluatorv1.PreparedFunction {
-	return p.prepared.Prepare(ctx, name)
+	return p.warmer.Prepare(ctx, name)
 }
 
 // List lists the functions that have pods.

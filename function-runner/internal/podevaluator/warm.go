@@ -11,31 +11,66 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
+	"github.com/krmfn/krmfn/services/server/logging"
 )
 
-// warmers is how many functions are made ready at once.
-const warmers = 16
+const (
+	// warmers is how many functions are warmed up at once.
+	warmers = 16
+	// preparing is how many images are prepared at once. The calls themselves make the others ready.
+	preparing = 64
+	// prepareTimeout is how long a registry may take.
+	prepareTimeout = 30 * time.Second
+	// glance is how long Prepare waits to see whether an image can be had at all.
+	glance = 50 * time.Millisecond
+)
 
-// Warmer makes pods ahead of need, beside the calls.
-type Warmer struct {
-	// Evaluator is whose pods.
-	Evaluator *Evaluator
-	// AtStart lists the references of functions that need a pod at start, and Always those that need their
-	// minimum of pods at all times.
+// WarmUp says which functions need pods ahead of calls, by their references.
+type WarmUp struct {
+	// AtStart lists those that need a pod at start, and Always those that need their minimum of pods at all times.
 	AtStart, Always func() []string
 	// Interval is how often the latter are looked after, beside what their pools do themselves.
 	Interval time.Duration
 	Log      *slog.Logger
-
-	// mu guards what follows: what was logged of each reference, those that are wanted since Run has looked last, and who is told
-	// of them, once there is one.
-	mu     sync.Mutex
-	failed map[string]string
-	wanted []string
-	more   chan struct{}
 }
 
-// Want makes further functions ready, by their references, as soon as Run runs. It does not wait.
+// Warmer makes pods ahead of need, beside the calls. Its methods may be used by any number of goroutines at once.
+type Warmer struct {
+	evaluator *Evaluator
+	warmUp    WarmUp
+	// more tells Run of references that are wanted.
+	more chan struct{}
+	// preparations go on after those who asked for them, until life ends.
+	preparations errgroup.Group
+	life         context.Context //nolint:containedctx // see above
+	stop         context.CancelFunc
+
+	// mu guards what follows, and that no preparation begins after life has ended.
+	mu     sync.Mutex
+	logged map[string]logging.Once
+	wanted []string
+}
+
+// NewWarmer returns a warmer, which the caller closes. It keeps the values of ctx, not its end.
+func NewWarmer(ctx context.Context, e *Evaluator, warmUp WarmUp) *Warmer {
+	w := &Warmer{evaluator: e, warmUp: warmUp, more: make(chan struct{}, 1), logged: map[string]logging.Once{}}
+	w.life, w.stop = context.WithCancel(context.WithoutCancel(ctx))
+	w.preparations.SetLimit(preparing)
+	return w
+}
+
+// Close ends the preparations and waits for them.
+func (w *Warmer) Close() {
+	w.mu.Lock()
+	w.stop()
+	w.mu.Unlock()
+	_ = w.preparations.Wait() // none has an error
+}
+
+// Want warms up further functions, by their references, as soon as Run runs. It does not wait.
 func (w *Warmer) Want(references []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,31 +92,22 @@ func (w *Warmer) take() []string {
 	return wanted
 }
 
-// listen returns who is told of references that are wanted from now on.
-func (w *Warmer) listen() <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.more = make(chan struct{}, 1)
-	return w.more
-}
-
-// Run makes pods until ctx ends. It returns when nothing of it is going on any more.
+// Run warms functions up until ctx ends, and returns when nothing of that is going on any more.
 func (w *Warmer) Run(ctx context.Context) {
 	select {
-	case <-w.Evaluator.config.Pods.Synced():
+	case <-w.evaluator.config.Pods.Synced():
 	case <-ctx.Done():
 		return
 	}
-	w.warm(ctx, w.AtStart())
-	more := w.listen()
-	ticker := time.NewTicker(w.Interval)
+	w.warm(ctx, w.warmUp.AtStart())
+	ticker := time.NewTicker(w.warmUp.Interval)
 	defer ticker.Stop()
 	for {
-		w.warm(ctx, w.Always())
+		w.warm(ctx, w.warmUp.Always())
 		w.warm(ctx, w.take())
 		select {
 		case <-ticker.C:
-		case <-more:
+		case <-w.more:
 		case <-ctx.Done():
 			return
 		}
@@ -93,7 +119,7 @@ func (w *Warmer) warm(ctx context.Context, references []string) {
 	group.SetLimit(warmers)
 	for _, reference := range references {
 		group.Go(func() error {
-			_, err := w.Evaluator.warm(ctx, reference)
+			_, err := w.evaluator.warm(ctx, reference)
 			w.report(reference, err)
 			return nil
 		})
@@ -105,17 +131,61 @@ func (w *Warmer) warm(ctx context.Context, references []string) {
 func (w *Warmer) report(reference string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err == nil {
-		delete(w.failed, reference)
-		return
+	logged := w.logged[reference]
+	if logged.New(err) {
+		w.warmUp.Log.Warn("function not warmed up", "image", reference, "err", err)
 	}
-	if w.failed == nil {
-		w.failed = map[string]string{}
+	w.logged[reference] = logged
+}
+
+// Prepare starts a pod for an image that has none. It waits only long enough to report an immediate failure, not for the pod.
+func (w *Warmer) Prepare(ctx context.Context, name string) *evaluatorv1.PreparedFunction {
+	prepared := &evaluatorv1.PreparedFunction{State: evaluatorv1.PrepareState_PREPARE_STATE_STARTING, Evaluator: evaluationv1.Evaluator_EVALUATOR_POD}
+	failed := func(err error) *evaluatorv1.PreparedFunction {
+		prepared.State, prepared.Message = evaluatorv1.PrepareState_PREPARE_STATE_FAILED, err.Error()
+		return prepared
 	}
-	if text := err.Error(); w.failed[reference] != text {
-		w.failed[reference] = text
-		w.Log.Warn("function not warmed up", "image", reference, "err", err)
+	reference, err := w.evaluator.config.Reference(name)
+	if err != nil {
+		return failed(err)
 	}
+	prepared.ResolvedImage, prepared.Message = reference, "its function pod is being made"
+	ended := make(chan preparation, 1)
+	if !w.begin(reference, ended) { //nolint:contextcheck // it goes on after who asked for it
+		prepared.Message = "many images are being prepared, this one will be with its first call"
+		return prepared
+	}
+	select {
+	case p := <-ended:
+		if p.err != nil {
+			return failed(p.err)
+		}
+		if p.ready {
+			prepared.State, prepared.Message = evaluatorv1.PrepareState_PREPARE_STATE_READY, ""
+		}
+	case <-time.After(glance):
+	case <-ctx.Done():
+	}
+	return prepared
+}
+
+// preparation is how one has ended.
+type preparation struct {
+	ready bool
+	err   error
+}
+
+// begin tells whether it has begun to prepare an image: too many may be being prepared already.
+func (w *Warmer) begin(reference string, ended chan<- preparation) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.life.Err() == nil && w.preparations.TryGo(func() error {
+		ctx, cancel := context.WithTimeout(w.life, prepareTimeout)
+		defer cancel()
+		ready, err := w.evaluator.warm(ctx, reference)
+		ended <- preparation{ready, err}
+		return nil
+	})
 }
 
 // warm makes a pod of a function by its resolved reference, where there is none, and tells whether one is ready. It does not

@@ -28,7 +28,7 @@ func TestPrepare(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		r := start(t, c)
-		p := podevaluator.NewPreparer(t.Context(), r.Evaluator)
+		p := podevaluator.NewWarmer(t.Context(), r.Evaluator, podevaluator.WarmUp{})
 		prepare := func(image string, want evaluatorv1.PrepareState) {
 			t.Helper()
 			if got := p.Prepare(t.Context(), image); got.GetState() != want {
@@ -66,11 +66,11 @@ func TestWarmUp(t *testing.T) {
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		r := start(t, c)
 		log := &strings.Builder{}
-		w := &podevaluator.Warmer{
-			Evaluator: r.Evaluator, Interval: time.Minute, Log: slog.New(slog.NewTextHandler(log, nil)),
+		w := podevaluator.NewWarmer(t.Context(), r.Evaluator, podevaluator.WarmUp{
+			Interval: time.Minute, Log: slog.New(slog.NewTextHandler(log, nil)),
 			AtStart: func() []string { return []string{"r.io/a", "r.io/b", "r.io/c"} },
 			Always:  func() []string { return []string{"r.io/fn:v1"} },
-		}
+		})
 		// Nobody waits for it before it runs.
 		w.Want([]string{"r.io/c"})
 		slow := make(chan struct{})
@@ -107,6 +107,7 @@ func TestWarmUp(t *testing.T) {
 			t.Errorf("the problem was logged %d times", n)
 		}
 		cancel()
+		w.Close()
 		<-done
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logging makes the loggers of all binaries alike.
+// Package logging makes the loggers of all binaries alike, and has them say what is new.
 package logging
 
 import (
@@ -36,6 +36,20 @@ func level(verbosity int) slog.Level {
 	default:
 		return slog.LevelDebug
 	}
+}
+
+// Once has each problem of one thing logged once, until there is another one. The zero value has seen none. It is for one
+// goroutine at a time.
+type Once struct{ last string }
+
+// New tells whether err, which may be nil for no problem, is to be logged: it is another one than at the last call.
+func (o *Once) New(err error) bool {
+	before := o.last
+	o.last = ""
+	if err != nil {
+		o.last = err.Error()
+	}
+	return err != nil && o.last != before
 }
 
 // readable writes durations as "1.5s"; JSON would have them as a number whose unit nobody can guess.
