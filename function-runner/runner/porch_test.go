@@ -28,7 +28,8 @@ func TestPorchContract(t *testing.T) {
 	t.Parallel()
 	f := start(t, nil)
 	tests := map[string]struct {
-		image   string
+		image string
+		// Callers are answered a twentieth of the timeout before it, at most 100 ms: on a busy machine all of that is needed.
 		timeout time.Duration
 		code    codes.Code
 		message string
@@ -53,8 +54,8 @@ func TestPorchContract(t *testing.T) {
 		"no output":               {image: "silent:v1", code: codes.Internal, message: `failed to parse the output of function "silent:v1" with stderr '': the output is empty`, reason: evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID},
 		"output over the limit":   {image: "large:v1", code: codes.ResourceExhausted, message: `Failed to execute function "large:v1": output of 200000 bytes is larger than the limit of 100000 bytes ()`, reason: evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_TOO_LARGE},
 		"output without end":      {image: "flood:v1", code: codes.ResourceExhausted, message: `Failed to execute function "flood:v1": output of `, reason: evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_TOO_LARGE},
-		"hangs":                   {image: "hang:v1", timeout: 200 * time.Millisecond, code: codes.DeadlineExceeded, reason: evaluationv1.FailureReason_FAILURE_REASON_DEADLINE},
-		"hangs with its children": {image: "fork-and-hang:v1", timeout: 200 * time.Millisecond, code: codes.DeadlineExceeded, reason: evaluationv1.FailureReason_FAILURE_REASON_DEADLINE},
+		"hangs":                   {image: "hang:v1", timeout: 2 * time.Second, code: codes.DeadlineExceeded, reason: evaluationv1.FailureReason_FAILURE_REASON_DEADLINE},
+		"hangs with its children": {image: "fork-and-hang:v1", timeout: 2 * time.Second, code: codes.DeadlineExceeded, reason: evaluationv1.FailureReason_FAILURE_REASON_DEADLINE},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
