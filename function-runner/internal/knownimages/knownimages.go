@@ -18,6 +18,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/metadata"
 	"github.com/krmfn/krmfn/services/images/registry"
 	"github.com/krmfn/krmfn/services/server/configfile"
+	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 // Cache has the images; see registry.Cache.
@@ -29,10 +30,9 @@ type Cache interface {
 // file has the format of package imagemetadata, and may be there or not. Functions that it would name can still be asked for, so
 // that problem with it is logged and no more.
 type file struct {
-	name string
-	log  *slog.Logger
-	// problem is what was logged last.
-	problem string
+	name   string
+	log    *slog.Logger
+	logged logging.Once
 }
 
 // read returns the file's images, and its content; nil where there is no such file, or it is not understood.
@@ -45,20 +45,13 @@ func (f *file) read() ([]registry.Image, []byte) {
 	if err == nil {
 		images, err = metadata.Parse(content)
 	}
+	if f.logged.New(err) {
+		f.log.Warn("the file of known images cannot be used", "file", f.name, "err", err)
+	}
 	if err != nil {
-		f.failed("the file of known images cannot be used", err)
 		return nil, nil
 	}
-	f.problem = ""
 	return images, content
-}
-
-// failed logs an error, once until there is another one.
-func (f *file) failed(what string, err error) {
-	if f.problem != err.Error() {
-		f.problem = err.Error()
-		f.log.Warn(what, "file", f.name, "err", err)
-	}
 }
 
 // Warmed makes known what is in the image warmer's file. Its methods are called one after another.
@@ -125,8 +118,8 @@ func (k *Kept) Run(ctx context.Context) {
 		case <-ticker.C:
 		case <-ctx.Done():
 		}
-		if err := k.write(); err != nil {
-			k.file.failed("the images that are known cannot be kept over a restart", err)
+		if err := k.write(); k.file.logged.New(err) {
+			k.file.log.Warn("the images that are known cannot be kept over a restart", "file", k.file.name, "err", err)
 		}
 	}
 }

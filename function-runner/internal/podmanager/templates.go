@@ -16,6 +16,7 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 // reload is how often the ConfigMap of the template is read.
@@ -38,8 +39,7 @@ type TemplateSource struct {
 type TemplateLoader struct {
 	source  TemplateSource
 	current atomic.Pointer[podtemplate.Template]
-	// problem is the last that was logged.
-	problem string
+	logged  logging.Once
 }
 
 // LoadTemplate returns a loader that has loaded the template. Errors name what is wrong in the ConfigMap.
@@ -108,14 +108,9 @@ func (l *TemplateLoader) Watch(ctx context.Context, changed func()) {
 // refresh reads the ConfigMap and tells whether that has changed the template.
 func (l *TemplateLoader) refresh(ctx context.Context) bool {
 	template, err := l.fetch(ctx)
-	problem := ""
-	if err != nil {
-		problem = err.Error()
-	}
-	if problem != l.problem && err != nil && ctx.Err() == nil {
+	if l.logged.New(err) && ctx.Err() == nil {
 		l.source.Log.Error("the function pod template is not used, the one before it stays in force", "err", err)
 	}
-	l.problem = problem
 	if err != nil || !l.put(template) {
 		return false
 	}

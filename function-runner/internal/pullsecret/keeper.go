@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/krmfn/krmfn/services/server/configfile"
+	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 // Config is what a Keeper needs. All of it must be set.
@@ -36,10 +37,10 @@ type Keeper struct {
 	tried  chan struct{}
 	once   sync.Once
 
-	// What follows is Run's alone: the content that the Secret has, since when, and the problem that was logged last.
+	// What follows is Run's alone: the content that the Secret has, and since when.
 	written []byte
 	checked time.Time
-	problem string
+	logged  logging.Once
 }
 
 const (
@@ -90,12 +91,14 @@ func (k *Keeper) keep(ctx context.Context, changed <-chan struct{}) {
 	pauses.Reset()
 	for ctx.Err() == nil {
 		pause := recheck
-		if err := k.attempt(ctx); err != nil {
+		err := k.attempt(ctx)
+		if err != nil {
 			pause = pauses.NextBackOff()
-			k.failed(ctx, err)
 		} else {
 			pauses.Reset()
-			k.problem = ""
+		}
+		if k.logged.New(err) && ctx.Err() == nil {
+			k.config.Log.ErrorContext(ctx, "the pull secret of the function pods is not up to date, which is tried again", "err", err)
 		}
 		k.once.Do(func() { close(k.tried) })
 		// Events that come in quick succession, while the API server refuses, must not make a storm of requests.
@@ -111,12 +114,4 @@ func wait(ctx context.Context, changed <-chan struct{}, pause time.Duration) {
 	case <-changed:
 	case <-time.After(pause):
 	}
-}
-
-func (k *Keeper) failed(ctx context.Context, err error) {
-	if ctx.Err() != nil || err.Error() == k.problem {
-		return
-	}
-	k.problem = err.Error()
-	k.config.Log.ErrorContext(ctx, "the pull secret of the function pods is not up to date, which is tried again", "err", err)
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/krmfn/krmfn/services/server/configfile"
+	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 // Store has the policy that is in force. It may be used by any number of goroutines at once.
@@ -20,8 +21,8 @@ type Store struct {
 	policy atomic.Pointer[Policy]
 
 	mu sync.Mutex
-	// problem is the latest that was logged, so that a recheck does not repeat it.
-	problem string
+	// logged keeps a recheck from repeating a problem.
+	logged logging.Once
 }
 
 // NewStore returns the policy of a file. A file that is missing or wrong is an error: nothing would be enforced, and nobody
@@ -50,15 +51,10 @@ func (s *Store) Load() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	policy, err := readFile(s.file)
-	if err != nil {
-		if s.problem != err.Error() {
-			s.problem = err.Error()
-			s.log.Error("the image policy cannot be loaded, the one before stays in force", "file", s.file, "err", err)
-		}
-		return false
+	if s.logged.New(err) {
+		s.log.Error("the image policy cannot be loaded, the one before stays in force", "file", s.file, "err", err)
 	}
-	s.problem = ""
-	if reflect.DeepEqual(policy, s.policy.Load()) {
+	if err != nil || reflect.DeepEqual(policy, s.policy.Load()) {
 		return false
 	}
 	s.put(policy)
