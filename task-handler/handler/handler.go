@@ -20,6 +20,7 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/services/images/tags"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/server/grpcserver"
 	"github.com/krmfn/krmfn/services/server/telemetry"
@@ -46,7 +47,9 @@ type Handler struct {
 	runner *grpc.ClientConn
 	// registries are asked for the tags of images.
 	registries *registry.Client
-	server     *grpcserver.Server
+	// listed are the tags that they have.
+	listed *tags.Cache
+	server *grpcserver.Server
 }
 
 // New returns a task handler. Errors say what in the configuration is wrong. The function runner need not be there yet.
@@ -56,7 +59,7 @@ func New(ctx context.Context, c Config) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	renderer, err := h.renderer(evaluator)
+	renderer, err := h.renderer(ctx, evaluator)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +75,10 @@ func New(ctx context.Context, c Config) (*Handler, error) {
 }
 
 // renderer returns what renders, with what is added to every render.
-func (h *Handler) renderer(evaluator evaluation.Evaluator) (rendering.Renderer, error) {
+func (h *Handler) renderer(ctx context.Context, evaluator evaluation.Evaluator) (rendering.Renderer, error) {
 	o := h.config.Options
 	r := rendering.New(render.Options{
-		Evaluator: evaluator, ImagePrefix: o.DefaultImagePrefix, Tags: h.tags(), Parallel: o.Limits.MaxParallelPackages,
+		Evaluator: evaluator, ImagePrefix: o.DefaultImagePrefix, Tags: h.tags(ctx), Parallel: o.Limits.MaxParallelPackages,
 	})
 	r = rendering.Limited(r, evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued), o.Limits.MaxRenderTime)
 	var metrics metric.MeterProvider = noop.NewMeterProvider()
@@ -124,6 +127,7 @@ func (h *Handler) Serve(ctx context.Context, listener net.Listener) error {
 	})
 	group.Go(func() error { h.watchHealth(watched); return nil })
 	err := group.Wait()
+	h.listed.Close()
 	h.registries.Close()
 	if h.runner != nil {
 		_ = h.runner.Close()

@@ -52,13 +52,13 @@ func (h *Handler) dialOptions() []grpc.DialOption {
 
 // tags returns what lists the tags of images, with the credentials of Docker's configuration. The functions in the process
 // stand in for a registry that cannot be asked.
-func (h *Handler) tags() render.TagLister {
+func (h *Handler) tags(ctx context.Context) render.TagLister {
 	h.registries = registry.NewClient(registry.Options{Timeout: maxListTime})
-	cache := tags.NewCache(h.registries, tags.CacheOptions{Log: h.config.Log})
+	h.listed = tags.NewCache(context.WithoutCancel(ctx), h.registries, h.config.Log)
 	if o := h.config.Options; o.Builtin {
-		return tags.WithBuiltin(cache, functions.All().Tags, o.DefaultImagePrefix)
+		return tags.WithBuiltin(h.listed, functions.All().Tags, o.DefaultImagePrefix)
 	}
-	return cache
+	return h.listed
 }
 
 // watchHealth tells clients whether renders can succeed: always with functions in the process, otherwise while the function

@@ -13,6 +13,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/krmfn/krmfn/services/images/flight"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
@@ -46,8 +47,8 @@ type Cache struct {
 	start   time.Time
 	tags    *lru.Cache[string, *tag]
 	images  *lru.Cache[pinned, Image]
-	digests *flights[string, string]
-	configs *flights[pinned, Image]
+	digests *flight.Group[string, string]
+	configs *flight.Group[pinned, Image]
 	// loaded is what Load has made known.
 	loaded known
 
@@ -85,15 +86,15 @@ func NewCache(ctx context.Context, source Source, options CacheOptions) *Cache {
 		options: options, source: source, start: time.Now().Add(-1),
 		tags: newLRU[string, *tag](options.Size), images: newLRU[pinned, Image](options.Size),
 	}
-	c.digests = newFlights(ctx, options.Size, options.FailureTTL, c.askDigest)
-	c.configs = newFlights(ctx, options.Size, options.FailureTTL, c.askImage)
+	c.digests = flight.NewGroup(ctx, options.Size, options.FailureTTL, c.askDigest)
+	c.configs = flight.NewGroup(ctx, options.Size, options.FailureTTL, c.askImage)
 	return c
 }
 
 // Close ends what is being asked and waits for it. What is known can still be looked up.
 func (c *Cache) Close() {
-	c.digests.close()
-	c.configs.close()
+	c.digests.Close()
+	c.configs.Close()
 }
 
 // Seed makes a tag's digest known that was learnt elsewhere, from a pod that runs it for instance, where nothing is known
@@ -129,7 +130,7 @@ func (c *Cache) Resolve(ctx context.Context, ref string) (string, error) {
 func (c *Cache) resolve(ctx context.Context, ref string) (string, result, error) {
 	known, ok := c.known(ref)
 	if !ok {
-		digest, err := c.digests.do(ctx, ref)
+		digest, err := c.digests.Do(ctx, ref)
 		return digest, miss, err
 	}
 	now := c.now()
@@ -144,7 +145,7 @@ func (c *Cache) resolve(ctx context.Context, ref string) (string, result, error)
 		return c.refresh(ctx, ref, known)
 	}
 	if !outage || now-failed >= min(refreshPause, c.options.TTL/2) {
-		c.digests.begin(ref)
+		c.digests.Begin(ref)
 	}
 	return known.digest, stale, nil
 }
@@ -164,14 +165,14 @@ func (c *Cache) known(ref string) (*tag, bool) {
 
 // refresh waits for the registry's word, but not for long.
 func (c *Cache) refresh(ctx context.Context, ref string, known *tag) (string, result, error) {
-	asking := c.digests.begin(ref)
+	asking := c.digests.Begin(ref)
 	patience := time.NewTimer(c.options.Patience)
 	defer patience.Stop()
 	select {
-	case <-asking.done:
+	case <-asking.Done:
 		var gone *NotFoundError
-		if asking.err == nil || errors.As(asking.err, &gone) {
-			return asking.value, miss, asking.err
+		if asking.Err == nil || errors.As(asking.Err, &gone) {
+			return asking.Value, miss, asking.Err
 		}
 	case <-patience.C:
 		known.failed.Store(int64(c.now()))
@@ -193,7 +194,7 @@ func (c *Cache) Image(ctx context.Context, ref, digest string) (Image, error) {
 	}
 	if !ok {
 		how = miss
-		found, err = c.configs.do(ctx, key)
+		found, err = c.configs.Do(ctx, key)
 	}
 	c.imageLookups.add(how, err)
 	if err != nil {

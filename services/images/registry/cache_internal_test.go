@@ -11,12 +11,12 @@ func TestQuestionAfterItsAnswer(t *testing.T) {
 	c := NewCache(t.Context(), nil, CacheOptions{})
 	defer c.Close()
 	c.tags.Add("fn:v1", &tag{digest: "sha256:one", asked: c.now()})
-	if got, err := c.digests.do(t.Context(), "fn:v1"); got != "sha256:one" || err != nil {
+	if got, err := c.digests.Do(t.Context(), "fn:v1"); got != "sha256:one" || err != nil {
 		t.Errorf("digest: %q, %v", got, err)
 	}
 	key := pinned{"fn", "sha256:one"}
 	c.images.Add(key, Image{Digest: key.digest})
-	if got, err := c.configs.do(t.Context(), key); got.Digest != key.digest || err != nil {
+	if got, err := c.configs.Do(t.Context(), key); got.Digest != key.digest || err != nil {
 		t.Errorf("image: %+v, %v", got, err)
 	}
 }

@@ -5,13 +5,16 @@
 package tags
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/krmfn/krmfn/services/images/flight"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Source lists all tags of a repository, which has its registry in front; a registry.Client does. It is called by several
@@ -20,162 +23,130 @@ type Source interface {
 	Tags(ctx context.Context, repository string) ([]string, error)
 }
 
-// CacheOptions are a Cache's. Zero values mean the defaults.
-type CacheOptions struct {
-	// TTL is how long a list is taken for granted. Default 5 minutes.
-	TTL time.Duration
-	// Size is the most repositories that are kept; those unused for longest go first. Default 256, also for less than 1.
-	Size int
-	// MaxTags is the most tags that are kept of all repositories together. A list that is longer is kept alone. Default
-	// 100,000, also for less than 1.
-	MaxTags int
-	// Log gets one line for each outage of a registry in which an old list is served. Default: none.
-	Log *slog.Logger
-}
-
 const (
+	// ttl is how long a list is taken for granted.
+	ttl = 5 * time.Minute
 	// patience is how long a caller waits for a new list where there is an old one.
 	patience = 2 * time.Second
 	// retryPause is how long a failure is the answer: the old list, or the error where there is none.
 	retryPause = 10 * time.Second
+	// maxRepositories is the most repositories that are kept; those unused for longest go first.
+	maxRepositories = 256
+	// maxTags is the most tags that are kept of all repositories together. A list that is longer is kept alone.
+	maxTags = 100_000
 )
 
 // Cache is a Source that remembers what another has said, and asks it for one repository once at a time. Where that fails,
-// the old list is served, however old. It has no goroutines: who asks first asks for all who wait. It may be used by any
-// number of goroutines at once.
+// the old list is served, however old. It may be used by any number of goroutines at once.
 type Cache struct {
-	options CacheOptions
 	source  Source
+	log     *slog.Logger
+	maxTags int
+	asking  *flight.Group[string, []string]
 
 	mu    sync.Mutex
 	known *lru.Cache[string, *list]
 	// tags is how many tags the lists have together.
 	tags int
-	// asking are the repositories that are being asked for; each channel is closed when that is over.
-	asking map[string]chan struct{}
 }
 
 // list is what is known of a repository.
 type list struct {
-	tags []string
-	// asked is when the tags came; zero means never.
+	tags  []string
 	asked time.Time
-	// err is why asking for them has failed since then, and failed is when.
-	err    error
-	failed time.Time
+	// warned says that the outage has been logged.
+	warned bool
 }
 
-// NewCache returns an empty cache.
-func NewCache(source Source, options CacheOptions) *Cache {
-	options.TTL = cmp.Or(options.TTL, 5*time.Minute)
-	if options.Size <= 0 {
-		options.Size = 256
-	}
-	if options.MaxTags <= 0 {
-		options.MaxTags = 100_000
-	}
-	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
-	c := &Cache{options: options, source: source, asking: map[string]chan struct{}{}}
+func (l *list) fresh() bool { return time.Since(l.asked) < ttl }
+
+// NewCache returns an empty cache. What it asks ends with the context or with Close, whichever is first. The log gets one
+// line for each outage of a registry in which an old list is served.
+func NewCache(ctx context.Context, source Source, log *slog.Logger) *Cache {
+	return newCache(ctx, source, log, maxRepositories, maxTags)
+}
+
+func newCache(ctx context.Context, source Source, log *slog.Logger, maxRepositories, maxTags int) *Cache {
+	c := &Cache{source: source, log: log, maxTags: maxTags}
+	c.asking = flight.NewGroup(ctx, maxRepositories, retryPause, c.ask)
 	var err error
-	c.known, err = lru.NewWithEvict(options.Size, func(_ string, l *list) { c.tags -= len(l.tags) })
+	c.known, err = lru.NewWithEvict(maxRepositories, func(_ string, l *list) { c.tags -= len(l.tags) })
 	if err != nil {
 		panic(err) // only for a size below 1
 	}
 	return c
 }
 
+// Close ends what is being asked and waits for it.
+func (c *Cache) Close() { c.asking.Close() }
+
 // Tags returns the tags of a repository, as known or as the source says. They must not be changed. Errors are the source's,
 // and the context's cause. A failure is the answer for ten seconds.
 func (c *Cache) Tags(ctx context.Context, repository string) ([]string, error) {
-	for {
-		known, asking, mine := c.begin(repository)
-		if asking == nil {
-			return known.answer()
-		}
-		if mine {
-			return c.ask(ctx, repository, known, asking)
-		}
-		select {
-		case <-asking:
-			// Known by now, unless the caller who asked has left.
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// begin returns what is known. The channel is nil where that is the answer; mine tells that it is the caller who asks, and
-// nobody else before the channel is closed.
-func (c *Cache) begin(repository string) (known *list, asking chan struct{}, mine bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	known, ok := c.known.Get(repository)
-	if !ok {
-		known = &list{}
+	if ok && known.fresh() {
+		return known.tags, nil
 	}
-	if known.holds(c.options.TTL) {
-		return known, nil, false
+	tags, err := c.asking.Do(ctx, repository)
+	if err != nil && ok && ctx.Err() == nil {
+		return known.tags, nil
 	}
-	if asking, ok := c.asking[repository]; ok {
-		return known, asking, false
-	}
-	asking = make(chan struct{})
-	c.asking[repository] = asking
-	return known, asking, true
+	return tags, err
 }
 
-func (c *Cache) ask(ctx context.Context, repository string, known *list, asking chan struct{}) ([]string, error) {
-	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.asking, repository)
-		close(asking)
-	}()
-	bounded, cancel := ctx, func() {}
-	if !known.asked.IsZero() {
+// ask asks for a repository's tags and keeps the answer.
+func (c *Cache) ask(ctx context.Context, repository string) ([]string, error) {
+	known, ok := c.known.Peek(repository)
+	bounded := ctx
+	if ok {
+		// The last flight may have landed after the caller looked and before this one began.
+		if known.fresh() {
+			return known.tags, nil
+		}
+		var cancel context.CancelFunc
 		bounded, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
 	}
-	defer cancel()
 	tags, err := c.source.Tags(bounded, repository)
-	if err != nil && ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	if err == nil {
+		c.keep(repository, tags)
+		return tags, nil
 	}
-	fresh := &list{tags: tags, asked: time.Now()}
-	if err != nil {
-		if !known.asked.IsZero() && known.err == nil {
-			c.options.Log.WarnContext(ctx, "the tags of an image cannot be listed, those known before are used", "repository", repository, "err", err)
-		}
-		fresh = &list{tags: tags, err: err, failed: time.Now()}
-		if !known.asked.IsZero() {
-			fresh.tags, fresh.asked = known.tags, known.asked
-		}
+	if ok && !known.warned && ctx.Err() == nil {
+		known.warned = true
+		c.log.WarnContext(ctx, "the tags of an image cannot be listed, those known before are used", "repository", repository, "err", err)
 	}
-	c.keep(repository, fresh)
-	return fresh.answer()
+	return tags, err
 }
 
-func (c *Cache) keep(repository string, fresh *list) {
+func (c *Cache) keep(repository string, tags []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known.Remove(repository)
-	c.known.Add(repository, fresh)
-	for c.tags += len(fresh.tags); c.tags > c.options.MaxTags && c.known.Len() > 1; {
+	c.known.Add(repository, &list{tags: tags, asked: time.Now()})
+	for c.tags += len(tags); c.tags > c.maxTags && c.known.Len() > 1; {
 		c.known.RemoveOldest()
 	}
 }
 
-// holds tells whether a list is the answer without asking.
-func (l *list) holds(ttl time.Duration) bool {
-	if !l.asked.IsZero() && time.Since(l.asked) < ttl {
-		return true
-	}
-	return l.err != nil && time.Since(l.failed) < min(retryPause, ttl)
+// WithBuiltin returns a source for where functions are evaluated in process: when the other one fails, the function's own tags
+// come beside the error. So a constraint that they satisfy needs no registry. own returns the tags of the function of a name in
+// the catalog, nil where there is none. prefix is one more prefix under which the catalog's functions are known; may be empty.
+func WithBuiltin(source Source, own func(name string) []string, prefix string) Source {
+	return withBuiltin{source, own, prefix}
 }
 
-// answer is the list, or why there is none.
-func (l *list) answer() ([]string, error) {
-	if !l.asked.IsZero() {
-		return l.tags, nil
+type withBuiltin struct {
+	source Source
+	own    func(name string) []string
+	prefix string
+}
+
+// Tags lists the tags of a repository.
+func (w withBuiltin) Tags(ctx context.Context, repository string) ([]string, error) {
+	tags, err := w.source.Tags(ctx, repository)
+	if err == nil {
+		return tags, nil
 	}
-	return l.tags, l.err
+	return append(slices.Clip(tags), w.own(reference.CatalogName(repository, w.prefix))...), err
 }

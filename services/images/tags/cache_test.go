@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package tags_test
+package tags
 
 import (
 	"bytes"
@@ -17,8 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-
-	"github.com/krmfn/krmfn/services/images/tags"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -64,7 +62,8 @@ func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		s := &source{}
-		c := tags.NewCache(s, tags.CacheOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		c := NewCache(t.Context(), s, slog.New(slog.NewTextHandler(&log, nil)))
+		defer c.Close()
 		down := errors.New("down")
 		check := func(what string, err error, asked int, takes time.Duration, want ...string) {
 			t.Helper()
@@ -107,7 +106,8 @@ func TestCacheAsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &source{}
 		s.set(10*time.Second, nil, "v1")
-		c := tags.NewCache(s, tags.CacheOptions{})
+		c := NewCache(t.Context(), s, slog.New(slog.DiscardHandler))
+		defer c.Close()
 		gone := errors.New("gone")
 		leaving, leave := context.WithCancelCause(t.Context())
 		var wg sync.WaitGroup
@@ -137,8 +137,7 @@ func TestCacheAsksOnce(t *testing.T) {
 		}
 		leave(gone)
 		wg.Wait()
-		// Once more after the one who asked had left.
-		if n := s.count(); n > 3 {
+		if n := s.count(); n != 1 {
 			t.Errorf("asked %d times", n)
 		}
 	})
@@ -147,17 +146,18 @@ func TestCacheAsksOnce(t *testing.T) {
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		options tags.CacheOptions
-		kept    int
+		repositories, tags int
+		kept               int
 	}{
-		"repositories":     {tags.CacheOptions{Size: 3}, 3},
-		"tags":             {tags.CacheOptions{MaxTags: 8}, 4},
-		"tags of a lonely": {tags.CacheOptions{MaxTags: 1}, 1},
+		"repositories":     {repositories: 3, tags: maxTags, kept: 3},
+		"tags":             {repositories: maxRepositories, tags: 8, kept: 4},
+		"tags of a lonely": {repositories: maxRepositories, tags: 1, kept: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &source{tags: []string{"v1", "v2"}}
-			c := tags.NewCache(s, tc.options)
+			c := newCache(t.Context(), s, slog.New(slog.DiscardHandler), tc.repositories, tc.tags)
+			defer c.Close()
 			const all = 10
 			for round := range 2 {
 				for i := range all {
@@ -195,7 +195,7 @@ func TestWithBuiltin(t *testing.T) {
 		"no curated function": {"r.io/fn/other", down, []string{"v9"}},
 	} {
 		s := &source{tags: []string{"v9"}, err: tc.err}
-		got, err := tags.WithBuiltin(s, own, "r.io/fn").Tags(t.Context(), tc.repository)
+		got, err := WithBuiltin(s, own, "r.io/fn").Tags(t.Context(), tc.repository)
 		if diff := cmp.Diff(tc.want, got); diff != "" || !errors.Is(err, tc.err) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
