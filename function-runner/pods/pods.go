@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
-	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -132,7 +130,7 @@ func (p *Pods) assemble(ctx context.Context, clientset kubernetes.Interface) err
 	p.manager = podmanager.New(ctx, podmanager.Config{
 		Client: clientset, Namespace: o.Pod.Namespace, Images: p.images, Templates: p.templates, Limits: p.limits,
 		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL, TagTTL: o.Images.TTL,
-		Endpoint:      endpoint.Options{MaxMessageSize: o.Limits.MaxMessageSize, Dial: p.instrumented()},
+		Endpoint:      endpoint.Options{MaxMessageSize: o.Limits.MaxMessageSize, Dial: p.config.Telemetry.DialOptions()},
 		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), PullSecrets: p.pullSecrets(), Metrics: podMetrics, Log: p.config.Log,
 	})
 	if err := errors.Join(p.manager.Observe(meter), p.images.Observe(meter)); err != nil {
@@ -147,18 +145,13 @@ func (p *Pods) assemble(ctx context.Context, clientset kubernetes.Interface) err
 		AtStart: p.atStart, Interval: o.Pod.ScanInterval, Log: p.config.Log,
 		Always: func() []string { return p.settings.All(func(s podcacheconfig.Settings) bool { return s.MinPods > 0 }) },
 	})
-	p.background = append(p.background, p.warmer.Run, p.watchSettings,
-		func(ctx context.Context) { p.templates.Watch(ctx, p.templateChanged) })
+	p.background = append(p.background, p.warmer.Run, func(ctx context.Context) { p.templates.Watch(ctx, p.templateChanged) })
+	p.reload("pod settings", o.Pod.CacheConfig, func() {
+		if p.settings.Load() {
+			p.manager.Changed()
+		}
+	})
 	return nil
-}
-
-func (p *Pods) instrumented() []grpc.DialOption {
-	t := p.config.Telemetry
-	if !t.Active {
-		return nil
-	}
-	return []grpc.DialOption{grpc.WithStatsHandler(otelgrpc.NewClientHandler(
-		otelgrpc.WithMeterProvider(t.Metrics), otelgrpc.WithTracerProvider(t.Traces), otelgrpc.WithPropagators(t.Propagator)))}
 }
 
 func (p *Pods) atStart() []string {
@@ -204,15 +197,13 @@ func (p *Pods) tellReady(ctx context.Context, ready func()) {
 	ready()
 }
 
-func (p *Pods) watchSettings(ctx context.Context) {
-	err := configfile.Watch(ctx, p.config.Options.Pod.CacheConfig, p.config.Log, func() {
-		if p.settings.Load() {
-			p.manager.Changed()
+// reload has a file loaded, in the background, when it may have changed.
+func (p *Pods) reload(what, file string, load func()) {
+	p.background = append(p.background, func(ctx context.Context) {
+		if err := configfile.Watch(ctx, file, p.config.Log, load); err != nil {
+			p.config.Log.Warn("changes of the "+what+" take effect at the next start only", "file", file, "err", err)
 		}
 	})
-	if err != nil {
-		p.config.Log.Warn("changes of the pod settings take effect at the next start only", "err", err)
-	}
 }
 
 // Evaluate runs a function in one of its pods; see podevaluator.Evaluator.

@@ -12,9 +12,7 @@ import (
 	"net"
 	"sync/atomic"
 
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
 	"github.com/krmfn/krmfn/function-runner/internal/service"
@@ -156,16 +154,12 @@ func (r *Runner) newServer(ctx context.Context) (*grpcserver.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t := r.config.Telemetry; t != nil && t.Active {
-		serverOptions = append(serverOptions, grpc.StatsHandler(otelgrpc.NewServerHandler(
-			otelgrpc.WithMeterProvider(t.Metrics), otelgrpc.WithTracerProvider(t.Traces), otelgrpc.WithPropagators(t.Propagator))))
-	}
 	return grpcserver.New(ctx, grpcserver.Options{
 		MaxMessageSize: r.config.Options.Limits.MaxMessageSize,
 		Drain:          r.config.Options.DrainTimeout,
 		Linger:         r.config.Options.ShutdownDelay,
 		Logger:         r.config.Log,
-		Server:         serverOptions,
+		Server:         append(serverOptions, r.config.Telemetry.ServerOptions()...),
 	}), nil
 }
 

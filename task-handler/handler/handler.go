@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net"
 
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 	"golang.org/x/sync/errgroup"
@@ -95,22 +94,13 @@ func (h *Handler) newServer(ctx context.Context) (*grpcserver.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.measures() {
-		serverOptions = append(serverOptions, grpc.StatsHandler(otelgrpc.NewServerHandler(instruments(h.config.Telemetry)...)))
-	}
 	return grpcserver.New(ctx, grpcserver.Options{
 		MaxMessageSize: h.config.Options.Limits.MaxMessageSize,
 		Drain:          h.config.Options.DrainTimeout,
 		Linger:         h.config.Options.ShutdownDelay,
 		Logger:         h.config.Log,
-		Server:         serverOptions,
+		Server:         append(serverOptions, h.config.Telemetry.ServerOptions()...),
 	}), nil
-}
-
-func instruments(t *telemetry.Telemetry) []otelgrpc.Option {
-	return []otelgrpc.Option{
-		otelgrpc.WithMeterProvider(t.Metrics), otelgrpc.WithTracerProvider(t.Traces), otelgrpc.WithPropagators(t.Propagator),
-	}
 }
 
 // Serve answers calls on the listener until ctx ends, and then finishes running calls within the drain time. It returns

@@ -7,8 +7,6 @@ import (
 	"context"
 	"time"
 
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/krmfn/krmfn/functions"
@@ -35,19 +33,12 @@ func (h *Handler) evaluator() (evaluation.Evaluator, error) {
 	if o.FunctionRunner != "" {
 		limits := runtime.Limits{MaxMessageSize: o.Limits.MaxMessageSize, MaxListSize: o.Limits.MaxListSize}
 		var err error
-		if h.runner, err = runtime.Dial(o.FunctionRunner, limits, h.dialOptions()...); err != nil {
+		if h.runner, err = runtime.Dial(o.FunctionRunner, limits, h.config.Telemetry.DialOptions()...); err != nil {
 			return nil, err
 		}
 		runtimes = append(runtimes, runtime.NewGRPC(h.runner, limits))
 	}
 	return runtimes, nil
-}
-
-func (h *Handler) dialOptions() []grpc.DialOption {
-	if !h.measures() {
-		return nil
-	}
-	return []grpc.DialOption{grpc.WithStatsHandler(otelgrpc.NewClientHandler(instruments(h.config.Telemetry)...))}
 }
 
 // tags returns what lists the tags of images, with the credentials of Docker's configuration. The functions in the process

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"go.opentelemetry.io/contrib/instrumentation/runtime"
 	"go.opentelemetry.io/otel/metric"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
@@ -23,6 +24,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 	"go.opentelemetry.io/otel/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/grpc"
 )
 
 // flush is how long exporters may take at shutdown to get rid of what they hold.
@@ -93,6 +95,26 @@ func (t *Telemetry) traces(ctx context.Context, res *resource.Resource) error {
 }
 
 var errNone = errors.New("no exporter is asked for")
+
+// ServerOptions has a gRPC server measure its calls. There are none where nothing is exported; t may be nil.
+func (t *Telemetry) ServerOptions() []grpc.ServerOption {
+	if t == nil || !t.Active {
+		return nil
+	}
+	return []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(t.instruments()...))}
+}
+
+// DialOptions does for clients what ServerOptions does for servers.
+func (t *Telemetry) DialOptions() []grpc.DialOption {
+	if t == nil || !t.Active {
+		return nil
+	}
+	return []grpc.DialOption{grpc.WithStatsHandler(otelgrpc.NewClientHandler(t.instruments()...))}
+}
+
+func (t *Telemetry) instruments() []otelgrpc.Option {
+	return []otelgrpc.Option{otelgrpc.WithMeterProvider(t.Metrics), otelgrpc.WithTracerProvider(t.Traces), otelgrpc.WithPropagators(t.Propagator)}
+}
 
 // Shutdown exports what is left, within a few seconds, even when ctx has ended.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
