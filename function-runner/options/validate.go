@@ -6,9 +6,10 @@ package options
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/krmfn/krmfn/services/server/flags"
 )
@@ -17,12 +18,6 @@ import (
 const (
 	FunctionConfigsAuto = "auto"
 	FunctionConfigsOff  = "off"
-)
-
-// dnsLabel is what Kubernetes allows as the name of a namespace; dnsName of a ConfigMap or Secret.
-var (
-	dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	dnsName  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 )
 
 // validate names every flag that is wrong.
@@ -56,10 +51,10 @@ func (o *Options) rules() []flags.Rule {
 		flags.That(l.MaxQueued >= 0, "max-queued-evaluations", l.MaxQueued, "0 or more"),
 		flags.That(o.DrainTimeout > 0, "drain-timeout", o.DrainTimeout, positive),
 		flags.That(o.ShutdownDelay >= 0, "shutdown-delay", o.ShutdownDelay, "0 or more"),
-		flags.That(dnsLabel.MatchString(p.Namespace), "pod-namespace", p.Namespace, "the name of a namespace"),
+		flags.That(validation.IsDNS1123Label(p.Namespace) == nil, "pod-namespace", p.Namespace, "the name of a namespace"),
 		flags.That(p.TTL > 0, "pod-ttl", p.TTL, positive),
 		flags.That(p.ScanInterval > 0, "scan-interval", p.ScanInterval, positive),
-		flags.That(p.Template == "" || dnsName.MatchString(p.Template), "function-pod-template", p.Template, "the name of a ConfigMap"),
+		flags.That(p.Template == "" || validation.IsDNS1123Subdomain(p.Template) == nil, "function-pod-template", p.Template, "the name of a ConfigMap"),
 		flags.That(p.MaxWaitlist > 0, "max-waitlist-length", p.MaxWaitlist, positive),
 		flags.That(p.MaxPods > 0, "max-parallel-pods-per-function", p.MaxPods, positive),
 		flags.That(p.MaxPerPod > 0, "max-concurrent-evaluations-per-pod", p.MaxPerPod, positive),
@@ -69,7 +64,7 @@ func (o *Options) rules() []flags.Rule {
 		oneOf("pod-frontend", p.Frontend, "auto", "service", "pod-ip"),
 		oneOf("wrapper-injection", p.Injection, "auto", "image-volume", "init-container"),
 		flags.That(o.Images.TTL > 0, "image-ttl", o.Images.TTL, positive),
-		flags.That(dnsName.MatchString(r.AuthSecret), "registry-auth-secret-name", r.AuthSecret, "the name of a Secret"),
+		flags.That(validation.IsDNS1123Subdomain(r.AuthSecret) == nil, "registry-auth-secret-name", r.AuthSecret, "the name of a Secret"),
 	}
 }
 

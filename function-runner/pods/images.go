@@ -4,8 +4,6 @@
 package pods
 
 import (
-	"context"
-
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/krmfn/krmfn/function-runner/internal/knownimages"
@@ -13,7 +11,6 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pullsecret"
 	"github.com/krmfn/krmfn/services/images/policy"
 	"github.com/krmfn/krmfn/services/images/registry"
-	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // know loads the known images from files.
@@ -28,7 +25,7 @@ func (p *Pods) know() {
 	if o.Warmed != "" {
 		warmed := knownimages.NewWarmed(o.Warmed, p.images, p.config.Log, before...)
 		warmed.Load()
-		p.background = append(p.background, warmed.Run)
+		p.reload("image metadata", o.Warmed, warmed.Load)
 	}
 }
 
@@ -43,11 +40,7 @@ func (p *Pods) permit() error {
 	if err != nil {
 		return err
 	}
-	p.background = append(p.background, func(ctx context.Context) {
-		if err := configfile.Watch(ctx, file, p.config.Log, func() { policy.Load() }); err != nil {
-			p.config.Log.Warn("changes of the image policy take effect at the next start only", "err", err)
-		}
-	})
+	p.reload("image policy", file, func() { policy.Load() })
 	p.resolver, err = permission.NewResolver(p.images, policy.Policy, p.config.Log)
 	return err
 }

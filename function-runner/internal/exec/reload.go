@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/krmfn/krmfn/services/server/configfile"
+	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 // Config says where functions with executables are configured.
@@ -24,9 +25,9 @@ type Config struct {
 type Loader struct {
 	config    Config
 	evaluator *Evaluator
-	// problems and failure are the latest that were logged, so that a recheck does not repeat them.
+	// problems and failed keep a recheck from repeating what was logged.
 	problems []configfile.Problem
-	failure  string
+	failed   logging.Once
 }
 
 // NewLoader returns a loader that logs what it finds where the evaluator logs.
@@ -69,13 +70,7 @@ func (l *Loader) Watch(ctx context.Context) error {
 }
 
 func (l *Loader) reload() {
-	err := l.Load()
-	failure := ""
-	if err != nil {
-		failure = err.Error()
-	}
-	if failure != l.failure && err != nil {
+	if err := l.Load(); l.failed.New(err) {
 		l.evaluator.log.Error("the changed config file is not used, the one before it stays in force", "err", err)
 	}
-	l.failure = failure
 }

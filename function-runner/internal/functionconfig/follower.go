@@ -20,6 +20,7 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
 	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 // Config is what a follower needs. All of it must be set.
@@ -47,9 +48,9 @@ type Follower struct {
 	tried   chan struct{}
 	once    sync.Once
 
-	// What follows is Run's alone: the problem that was logged last, whether it was logged since that objects are followed and
-	// since when they are, and what was logged of objects, by name.
-	problem   string
+	// What follows is Run's alone: why objects were not followed, whether it was logged since that they are, and since when they
+	// are, and what was logged of objects, by name.
+	logged    logging.Once
 	announced bool
 	since     time.Time
 	problems  map[string]string

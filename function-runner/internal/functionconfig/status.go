@@ -6,6 +6,7 @@ package functionconfig
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 const (
@@ -124,9 +127,9 @@ type writer struct {
 	limiter flowcontrol.RateLimiter
 	wanted  chan struct{}
 
-	// What follows is run's alone: what was said last of objects, and which problem was logged last.
-	said    map[types.UID]saying
-	problem string
+	// What follows is run's alone: what was said last of objects, and which problem was logged.
+	said   map[types.UID]saying
+	logged logging.Once
 }
 
 type saying struct {
@@ -184,21 +187,23 @@ func (w *writer) write(ctx context.Context, name string) {
 		Patch(inTime, name, types.MergePatchType, c.patch, metav1.PatchOptions{FieldManager: fieldManager}, c.subresource...)
 	switch {
 	case err == nil:
-		w.said[uid], w.problem = saying{c.content, time.Now()}, ""
+		w.said[uid], w.logged = saying{c.content, time.Now()}, logging.Once{}
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		// A later version of it is on its way here.
 	case apierrors.IsForbidden(err):
 		w.said[uid] = saying{c.content, time.Now()}
-		w.failed(ctx, "the status and the finalizers of FunctionConfig objects are not written, which takes permissions", "forbidden", "needed", needed, "err", err)
+		w.failed(ctx, "the status and the finalizers of FunctionConfig objects are not written, which takes permissions", errForbidden, "needed", needed, "err", err)
 	default:
-		w.failed(ctx, "a FunctionConfig object cannot be written", err.Error(), "name", name, "err", err)
+		w.failed(ctx, "a FunctionConfig object cannot be written", err, "name", name, "err", err)
 	}
 }
 
-// failed logs a problem, unless it is the one that was logged last.
-func (w *writer) failed(ctx context.Context, message, problem string, args ...any) {
-	if ctx.Err() == nil && problem != w.problem {
-		w.problem = problem
+// errForbidden stands for all refusals, which name different objects.
+var errForbidden = errors.New("forbidden")
+
+// failed logs a problem, once.
+func (w *writer) failed(ctx context.Context, message string, problem error, args ...any) {
+	if ctx.Err() == nil && w.logged.New(problem) {
 		w.f.config.Log.WarnContext(ctx, message, append(args, "namespace", w.f.config.Namespace)...)
 	}
 }

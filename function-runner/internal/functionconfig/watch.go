@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 const (
@@ -40,9 +42,8 @@ func (f *Follower) follow(ctx context.Context, synced func()) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	informer := dynamicinformer.NewFilteredDynamicInformer(f.config.Client, Resource, f.config.Namespace, 0, cache.Indexers{}, nil).Informer()
-	changed := make(chan struct{}, 1)
 	handled, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { signal(changed) }, UpdateFunc: func(any, any) { signal(changed) }, DeleteFunc: func(any) { signal(changed) },
+		AddFunc: func(any) { f.Recheck() }, UpdateFunc: func(any, any) { f.Recheck() }, DeleteFunc: func(any) { f.Recheck() },
 	})
 	if err == nil {
 		err = errors.Join(informer.SetTransform(slim), informer.SetWatchErrorHandlerWithContext(f.watchFailed(giveUp)))
@@ -58,12 +59,12 @@ func (f *Follower) follow(ctx context.Context, synced func()) error {
 	f.announce(ctx, len(informer.GetStore().ListKeys()))
 	w := newWriter(f)
 	group.Go(func() { w.run(ctx) })
-	f.keep(ctx, changed, informer.GetStore(), w)
+	f.keep(ctx, informer.GetStore(), w)
 	return context.Cause(ctx)
 }
 
 // keep puts in force what is in the store, whenever it may have changed, until ctx ends.
-func (f *Follower) keep(ctx context.Context, changed <-chan struct{}, store cache.Store, w *writer) {
+func (f *Follower) keep(ctx context.Context, store cache.Store, w *writer) {
 	ticker := time.NewTicker(recheckInterval)
 	defer ticker.Stop()
 	for {
@@ -73,7 +74,6 @@ func (f *Follower) keep(ctx context.Context, changed <-chan struct{}, store cach
 		select {
 		case <-ctx.Done():
 			return
-		case <-changed:
 		case <-f.recheck:
 		case <-ticker.C:
 		}
@@ -117,14 +117,13 @@ func awaitSync(ctx context.Context, handled cache.ResourceEventHandlerRegistrati
 // watchFailed returns a handler that gives up where trying again at short intervals is in vain, and logs each new kind of other
 // problem once.
 func (f *Follower) watchFailed(giveUp context.CancelCauseFunc) cache.WatchErrorHandlerWithContext {
-	last := ""
+	var logged logging.Once
 	return func(ctx context.Context, _ *cache.Reflector, err error) {
-		switch text := err.Error(); {
+		switch {
 		case ctx.Err() != nil, apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 			giveUp(err)
-		case text != last:
-			last = text
+		case logged.New(err):
 			f.config.Log.WarnContext(ctx, "FunctionConfig objects cannot be watched, what is known of them stays in force", "namespace", f.config.Namespace, "err", err)
 		}
 	}
@@ -177,13 +176,13 @@ func (f *Follower) announce(ctx context.Context, objects int) {
 func (f *Follower) report(ctx context.Context, reason error, pause time.Duration) {
 	// Objects that may be listed and not watched are followed for a moment, each time.
 	if !f.since.IsZero() && time.Since(f.since) > steady {
-		f.problem = ""
+		f.logged = logging.Once{}
 	}
 	f.since = time.Time{}
-	if ctx.Err() != nil || reason.Error() == f.problem {
+	if ctx.Err() != nil || !f.logged.New(reason) {
 		return
 	}
-	f.problem, f.announced = reason.Error(), false
+	f.announced = false
 	log := f.config.Log.With("namespace", f.config.Namespace, "again", pause.Round(time.Second))
 	switch {
 	case errors.Is(reason, errNotServed):

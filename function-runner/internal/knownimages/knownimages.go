@@ -79,13 +79,6 @@ func (w *Warmed) Load() {
 	w.file.log.Info("image metadata loaded", "file", w.file.name, "images", len(images))
 }
 
-// Run follows the file until ctx ends.
-func (w *Warmed) Run(ctx context.Context) {
-	if err := configfile.Watch(ctx, w.file.name, w.file.log, w.Load); err != nil {
-		w.file.log.Warn("changes of the image metadata take effect at the next start only", "file", w.file.name, "err", err)
-	}
-}
-
 // Kept keeps in a file what registries have said, for the next start. Its methods are called one after another.
 type Kept struct {
 	file    file

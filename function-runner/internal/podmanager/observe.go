@@ -16,6 +16,7 @@ import (
 
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/cluster/podstatus"
+	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 // watch follows the function pods and looks after them until ctx ends.
@@ -48,10 +49,9 @@ func (m *Manager) watch(ctx context.Context) error {
 
 // watchFailed returns a handler that logs each new kind of problem with the watch once.
 func (m *Manager) watchFailed() cache.WatchErrorHandlerWithContext {
-	last := ""
+	var logged logging.Once
 	return func(ctx context.Context, _ *cache.Reflector, err error) {
-		if text := err.Error(); text != last && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
-			last = text
+		if ctx.Err() == nil && !errors.Is(err, context.Canceled) && logged.New(err) {
 			m.config.Log.Warn("the function pods cannot be watched, what is known of them is kept", "namespace", m.config.Namespace, "err", err)
 		}
 	}
