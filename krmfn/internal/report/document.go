@@ -39,9 +39,9 @@ type ChangedFile struct {
 
 // The kinds of a change.
 const (
-	Added    = "added"
-	Modified = "modified"
-	Deleted  = "deleted"
+	added    = "added"
+	modified = "modified"
+	deleted  = "deleted"
 )
 
 // NewDocument returns the document of a render. With diffs, each changed file has one.
@@ -63,11 +63,11 @@ func NewDocument(r renderstatus.Report, changes []packages.Change, diffs bool) D
 func kindOf(c packages.Change) string {
 	switch {
 	case c.Before == nil:
-		return Added
+		return added
 	case c.After == nil:
-		return Deleted
+		return deleted
 	default:
-		return Modified
+		return modified
 	}
 }
 

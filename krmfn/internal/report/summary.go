@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,11 +23,11 @@ func Summary(out terminal.Stream, functions []renderstatus.Function) {
 		return
 	}
 	heading := []string{"FUNCTION", "RAN BY", "TIME", "RESULTS"}
-	several := severalPackages(functions)
+	several := slices.ContainsFunc(functions, func(f renderstatus.Function) bool { return f.Package != functions[0].Package })
 	if several {
 		heading = append([]string{"PACKAGE"}, heading...)
 	}
-	table := NewTable(heading...)
+	rows := make([][]Cell, 0, len(functions))
 	for i := range functions {
 		f := &functions[i]
 		took := "-"
@@ -41,38 +42,38 @@ func Summary(out terminal.Stream, functions []renderstatus.Function) {
 			dir.Fit = terminal.FitMiddle
 			row = append([]Cell{dir}, row...)
 		}
-		table.Add(row...)
+		rows = append(rows, row)
 	}
-	table.Write(out)
-}
-
-// severalPackages tells whether functions are of more than one package.
-func severalPackages(functions []renderstatus.Function) bool {
-	return slices.ContainsFunc(functions, func(f renderstatus.Function) bool { return f.Package != functions[0].Package })
+	WriteTable(out, heading, rows)
 }
 
 // ranBy names the evaluator and what it ran. A runner that speaks only Porch's contract tells neither.
 func ranBy(f *renderstatus.Function) string {
-	if text := strings.TrimSpace(f.Evaluator + " " + f.Implementation); text != "" {
-		return text
-	}
-	return "-"
+	return cmp.Or(strings.TrimSpace(f.Evaluator+" "+f.Implementation), "-")
 }
 
 // outcome counts the results of a function by severity, in the colour of the worst.
 func outcome(style terminal.Style, f *renderstatus.Function) Cell {
-	var errors, warnings, infos int
+	var errors, warnings int
 	for _, r := range f.Results {
 		switch r.Severity {
 		case "error":
 			errors++
 		case "warning":
 			warnings++
-		default:
-			infos++
 		}
 	}
-	cell := Cell{Text: counts(errors, warnings, infos)}
+	var parts []string
+	if errors > 0 {
+		parts = append(parts, terminal.Count(errors, "error"))
+	}
+	if warnings > 0 {
+		parts = append(parts, terminal.Count(warnings, "warning"))
+	}
+	if infos := len(f.Results) - errors - warnings; infos > 0 {
+		parts = append(parts, fmt.Sprintf("%d info", infos))
+	}
+	cell := Cell{Text: strings.Join(parts, ", ")}
 	switch {
 	case f.Error != "":
 		cell.Text, cell.Paint = strings.TrimSuffix("failed: "+cell.Text, ": "), style.Red
@@ -82,20 +83,6 @@ func outcome(style terminal.Style, f *renderstatus.Function) Cell {
 		cell.Paint = style.Yellow
 	}
 	return cell
-}
-
-func counts(errors, warnings, infos int) string {
-	var parts []string
-	if errors > 0 {
-		parts = append(parts, terminal.Count(errors, "error"))
-	}
-	if warnings > 0 {
-		parts = append(parts, terminal.Count(warnings, "warning"))
-	}
-	if infos > 0 {
-		parts = append(parts, fmt.Sprintf("%d info", infos))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // Changes words what happens to the files of a package: "9 files changed: 7 modified, 1 added, 1 deleted".
@@ -108,7 +95,7 @@ func Changes(changes []packages.Change) string {
 		n[kindOf(c)]++
 	}
 	var parts []string
-	for _, kind := range []string{Modified, Added, Deleted} {
+	for _, kind := range []string{modified, added, deleted} {
 		if n[kind] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n[kind], kind))
 		}

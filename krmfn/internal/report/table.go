@@ -11,12 +11,6 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
 )
 
-// Table has a heading and rows of as many cells.
-type Table struct {
-	heading []string
-	rows    [][]Cell
-}
-
 // Cell is a text and how it is coloured.
 type Cell struct {
 	// Text has no control characters.
@@ -30,23 +24,18 @@ type Cell struct {
 // Text returns a cell without colours. Control characters in the text are made harmless.
 func Text(text string) Cell { return Cell{Text: terminal.Safe(text)} }
 
-// NewTable returns a table without rows.
-func NewTable(heading ...string) *Table { return &Table{heading: heading} }
-
-// Add adds a row.
-func (t *Table) Add(cells ...Cell) { t.rows = append(t.rows, cells) }
-
 // gap is between columns.
 const gap = "   "
 
-// Write writes the table with its columns aligned, and on a terminal as wide as that at most, if cells can be cut so far.
-func (t *Table) Write(out terminal.Stream) {
-	heading := make([]Cell, len(t.heading))
-	for i, text := range t.heading {
-		heading[i] = Cell{Text: text, Paint: out.Style.Dim}
+// WriteTable writes rows below a heading of as many columns, aligned, and on a terminal as wide as that at most, if cells can be
+// cut so far.
+func WriteTable(out terminal.Stream, heading []string, rows [][]Cell) {
+	first := make([]Cell, len(heading))
+	for i, text := range heading {
+		first[i] = Cell{Text: text, Paint: out.Style.Dim}
 	}
-	rows := append([][]Cell{heading}, t.rows...)
-	widths, least := make([]int, len(t.heading)), make([]int, len(t.heading))
+	rows = append([][]Cell{first}, rows...)
+	widths, least := make([]int, len(heading)), make([]int, len(heading))
 	for _, row := range rows {
 		for i, cell := range row {
 			widths[i] = max(widths[i], cell.columns())

@@ -117,7 +117,7 @@ func write(out terminal.Stream, list []function) {
 	if !alike {
 		heading = append(heading, "IMAGES")
 	}
-	table := report.NewTable(heading...)
+	rows := make([][]report.Cell, 0, len(list))
 	for _, f := range list {
 		name := report.Text(f.Name)
 		name.Paint = out.Style.Bold
@@ -125,9 +125,9 @@ func write(out terminal.Stream, list []function) {
 		if !alike {
 			row = append(row, report.Text(strings.Join(f.Images, ", ")+tagNote(f)))
 		}
-		table.Add(row...)
+		rows = append(rows, row)
 	}
-	table.Write(out)
+	report.WriteTable(out, heading, rows)
 	if alike && len(patterns) > 0 {
 		fmt.Fprintf(out, "\nImages%s:\n", tagNote(list[0]))
 		for _, p := range patterns {
