@@ -6,6 +6,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/shlex"
 
@@ -23,6 +24,8 @@ type Exec struct {
 	Env []string
 	// Dir is the working directory; empty means the caller's own.
 	Dir string
+	// MaxTime is the most time that one command line may take; 0 means no limit but the caller's.
+	MaxTime time.Duration
 }
 
 // Check tells what is wrong with a command line, without running it.
@@ -37,13 +40,16 @@ func (e Exec) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.
 	if err != nil {
 		return evaluation.Response{}, err
 	}
-	function := process.Function{
+	var evaluator evaluation.Evaluator = &process.Function{
 		Runner:         e.Runner,
 		Command:        process.Command{Argv: argv, Env: e.Env, Dir: e.Dir},
 		Evaluator:      evaluationv1.Evaluator_EVALUATOR_EXEC,
 		Implementation: argv[0],
 	}
-	return function.Evaluate(ctx, req)
+	if e.MaxTime > 0 {
+		evaluator = evaluation.WithMaximumTime(evaluator, e.MaxTime)
+	}
+	return evaluator.Evaluate(ctx, req)
 }
 
 func split(command string) ([]string, error) {

@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		return errors.New("there is no such fuzz target")
 	}
 	if *list {
-		return printMatrix(w, targets)
+		return json.NewEncoder(w).Encode(map[string][]target{"include": targets})
 	}
 	return fuzz(ctx, *root, *budget, targets, w)
 }
@@ -106,15 +106,6 @@ func find(root string, modules []string, matching *regexp.Regexp) ([]target, err
 func isModule(root, dir string) bool {
 	_, err := os.Stat(filepath.Join(root, dir, "go.mod"))
 	return err == nil
-}
-
-func printMatrix(w io.Writer, targets []target) error {
-	data, err := json.Marshal(map[string][]target{"include": targets})
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", data)
-	return err
 }
 
 // fuzz runs targets and prints a table of their inputs.

@@ -146,13 +146,5 @@ func (f *Flags) Tags() (_ render.TagLister, done func()) {
 // bytes.
 func (f *Flags) CommandLines(p *program.Program) (_ evaluation.Evaluator, done func()) {
 	processes := process.NewRunner(process.Limits{Stdout: f.Limits.MaxListSize}, "")
-	return commandLines{runtime.Exec{Runner: processes, Env: p.Environ}}, processes.Close
-}
-
-// commandLines are command lines with the time that each may take. They keep the method Check.
-type commandLines struct{ runtime.Exec }
-
-// Evaluate runs a command line.
-func (l commandLines) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
-	return evaluation.WithMaximumTime(l.Exec, maxExecTime).Evaluate(ctx, req)
+	return runtime.Exec{Runner: processes, Env: p.Environ, MaxTime: maxExecTime}, processes.Close
 }

@@ -9,14 +9,16 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
-	"os"
 	"regexp"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spdx/tools-golang/spdx/v2/common"
 	"github.com/spdx/tools-golang/spdx/v2/v2_3"
+	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
+
+	"github.com/krmfn/krmfn/tools/release/internal/programs"
 )
 
 // Module is a Go module, or Go's standard library.
@@ -35,14 +37,13 @@ func readProgram(path, file, revision string) (*v2_3.Package, []Module, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", file, err)
 	}
-	data, err := os.ReadFile(file)
+	sum, err := programs.Sum(file)
 	if err != nil {
 		return nil, nil, err
 	}
-	sum := sha256.Sum256(data)
 	p := newPackage("Program"+identifier(path), info.Path, revision)
 	p.PackageFileName = path
-	p.PackageChecksums = []common.Checksum{{Algorithm: common.SHA256, Value: hex.EncodeToString(sum[:])}}
+	p.PackageChecksums = []common.Checksum{{Algorithm: common.SHA256, Value: sum}}
 	p.PackageLicenseDeclared = "Apache-2.0"
 	p.PrimaryPackagePurpose = "APPLICATION"
 	p.PackageSourceInfo = "built by " + info.GoVersion
@@ -53,17 +54,13 @@ func modules(info *debug.BuildInfo) []Module {
 	found := make([]Module, 0, 2+len(info.Deps))
 	found = append(found, Module{Path: standardLibrary, Version: strings.TrimPrefix(info.GoVersion, "go")}, Module{Path: info.Main.Path})
 	for _, m := range info.Deps {
-		if m.Replace != nil && !isLocal(m.Replace.Path) {
+		// The modules of this repository are replaced by directories.
+		if m.Replace != nil && !modfile.IsDirectoryPath(m.Replace.Path) {
 			m = m.Replace
 		}
 		found = append(found, Module{Path: m.Path, Version: m.Version, Sum: m.Sum})
 	}
 	return found
-}
-
-// isLocal tells whether a module is replaced by a directory, as the modules of this repository are.
-func isLocal(path string) bool {
-	return strings.HasPrefix(path, "./") || strings.HasPrefix(path, "../")
 }
 
 // spdx describes the module. Those of this repository have the commit for a version.
@@ -106,12 +103,9 @@ func identifier(text string) string {
 
 // archive is where the module's source can be had.
 func archive(m Module) string {
-	path, err := module.EscapePath(m.Path)
-	if err != nil {
-		return unknown
-	}
-	version, err := module.EscapeVersion(m.Version)
-	if err != nil {
+	path, err1 := module.EscapePath(m.Path)
+	version, err2 := module.EscapeVersion(m.Version)
+	if err1 != nil || err2 != nil {
 		return unknown
 	}
 	return "https://proxy.golang.org/" + path + "/@v/" + version + ".zip"
