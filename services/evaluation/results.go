@@ -4,6 +4,8 @@
 package evaluation
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
@@ -21,11 +23,7 @@ func ResultsText(results []*evaluationv1.Result) string {
 
 // ResultText words one result. See ResultsText.
 func ResultText(r *evaluationv1.Result) string {
-	severity := r.GetSeverity()
-	if severity == "" {
-		severity = "info"
-	}
-	text := "[" + severity + "]"
+	text := "[" + cmp.Or(r.GetSeverity(), "info") + "]"
 	if subject := Subject(r); subject != "" {
 		text += " " + subject
 	}
@@ -36,26 +34,12 @@ func ResultText(r *evaluationv1.Result) string {
 func Subject(r *evaluationv1.Result) string {
 	var parts []string
 	if ref := r.GetResourceRef(); ref != nil {
-		var names []string
-		for _, name := range []string{ref.GetApiVersion(), ref.GetKind(), ref.GetNamespace(), ref.GetName()} {
-			if name != "" {
-				names = append(names, name)
-			}
-		}
+		names := []string{ref.GetApiVersion(), ref.GetKind(), ref.GetNamespace(), ref.GetName()}
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 		parts = append(parts, strings.Join(names, "/"))
 	}
 	if path := r.GetField().GetPath(); path != "" {
 		parts = append(parts, path)
 	}
 	return strings.Join(parts, " ")
-}
-
-// HasErrors tells whether any result has the severity "error".
-func HasErrors(results []*evaluationv1.Result) bool {
-	for _, r := range results {
-		if r.GetSeverity() == "error" {
-			return true
-		}
-	}
-	return false
 }

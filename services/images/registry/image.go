@@ -92,11 +92,10 @@ func parse(ref string) (name.Reference, error) {
 
 // givenDigest returns the digest that a reference names by itself, or "". It stands on the path of each call.
 func givenDigest(ref string) (string, error) {
-	_, after, ok := strings.Cut(ref, "@")
+	_, digest, ok := strings.Cut(ref, "@")
 	if !ok {
 		return "", nil
 	}
-	digest := after
 	if _, err := v1.NewHash(digest); err != nil {
 		return "", fmt.Errorf("digest of function image reference %q is invalid: %w", ref, err)
 	}
