@@ -32,7 +32,7 @@ type TrustOptions struct {
 
 // Trust is a transport, as of NewTransport, with certificate authorities of its own. Files that change hold for connections
 // made a second later; one that has no certificates changes nothing, one that is removed is trusted no more. Errors for a
-// certificate are *CertificateError.
+// certificate name its issuer and say what to do.
 //
 // What it trusts holds all that the default transport does, so that there is nothing to fall back to. It may be used by any
 // number of goroutines at once.
@@ -143,47 +143,27 @@ func (f authorityFiles) pool(dir string) *x509.CertPool {
 	return pool
 }
 
-// CertificateError says that the certificate of a server is not trusted, and by whom: nodes, which pull the images, trust
-// others, so that whoever looks there finds nothing.
-type CertificateError struct {
-	// Owner is who does not trust it.
-	Owner string
-	// Host is the server, with its port where the request has one.
-	Host string
-	// Issuer is who issued the certificate, or the last one in its chain.
-	Issuer string
-	// Reason says what is wrong, and what to do, one line.
-	Reason string
-	// Err is the error of the connection.
-	Err error
-}
-
-func (e *CertificateError) Error() string {
-	return fmt.Sprintf("%s, not a node, refuses the certificate of %s: %s", e.Owner, e.Host, e.Reason)
-}
-
-// Unwrap returns the error of the connection.
-func (e *CertificateError) Unwrap() error { return e.Err }
-
-// explain says of a certificate's error what to do; others it returns as they are.
+// explain says of a certificate's error what to do, and who does not trust it: nodes, which pull the images, trust others, so
+// that whoever looks there finds nothing. Other errors it returns as they are.
 func (t *Trust) explain(server *url.URL, err error) error {
 	failed, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	if !ok || len(failed.UnverifiedCertificates) == 0 {
 		return err
 	}
 	chain := failed.UnverifiedCertificates
-	e := &CertificateError{Owner: t.options.Owner, Host: server.Host, Issuer: shorten(chain[len(chain)-1].Issuer.String()), Err: err}
+	issuer := shorten(chain[len(chain)-1].Issuer.String())
+	var reason string
 	switch cause := failed.Err.(type) { //nolint:errorlint // crypto/x509 returns them bare
 	case x509.UnknownAuthorityError:
-		e.Reason = fmt.Sprintf("it does not trust the issuer %q: %s", e.Issuer, t.advice(server))
+		reason = fmt.Sprintf("it does not trust the issuer %q: %s", issuer, t.advice(server))
 	case x509.HostnameError:
-		e.Reason = fmt.Sprintf("it is for other names (issuer %q): check the registry's name and its certificate", e.Issuer)
+		reason = fmt.Sprintf("it is for other names (issuer %q): check the registry's name and its certificate", issuer)
 	case x509.CertificateInvalidError:
-		e.Reason = fmt.Sprintf("%s (issuer %q): renew the certificate, or set the clock", shorten(cause.Error()), e.Issuer)
+		reason = fmt.Sprintf("%s (issuer %q): renew the certificate, or set the clock", shorten(cause.Error()), issuer)
 	default:
-		e.Reason = fmt.Sprintf("%s (issuer %q)", shorten(failed.Err.Error()), e.Issuer)
+		reason = fmt.Sprintf("%s (issuer %q)", shorten(failed.Err.Error()), issuer)
 	}
-	return e
+	return &failure{fmt.Sprintf("%s, not a node, refuses the certificate of %s: %s", t.options.Owner, server.Host, reason), err}
 }
 
 func (t *Trust) advice(server *url.URL) string {
