@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/services/images/metadata"
 )
 
@@ -40,14 +41,6 @@ const (
 	writeTimeout = 30 * time.Second
 )
 
-// ForeignError says that there is a ConfigMap of this name which the image warmer has not made.
-type ForeignError struct{ Namespace, Name string }
-
-func (e *ForeignError) Error() string {
-	return fmt.Sprintf("ConfigMap %s in namespace %s is not the image warmer's, and stays as it is: name another one with --metadata-configmap, or give it the label %s=true",
-		e.Name, e.Namespace, metadata.Label)
-}
-
 // ConfigMap is where metadata is published in a cluster.
 type ConfigMap struct {
 	Client          kubernetes.Interface
@@ -57,14 +50,14 @@ type ConfigMap struct {
 	Log    *slog.Logger
 }
 
-// Publish writes the metadata, unless it is there already, or nothing was resolved. Errors: *ForeignError; the metadata is too
-// large; those of the API server.
-func (c *ConfigMap) Publish(ctx context.Context, m Metadata) (Outcome, error) {
+// Publish writes the metadata, unless it is there already, or nothing was resolved. A ConfigMap that the image warmer has not
+// made, and that nobody has made for its sake, stays as it is.
+func (c *ConfigMap) Publish(ctx context.Context, m Metadata) (report.Metadata, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	var outcome Outcome
+	var outcome report.Metadata
 	again := func(err error) bool {
-		return ctx.Err() == nil && (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) && outcome.Action == Updated)
+		return ctx.Err() == nil && (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) && outcome.Action == report.Updated)
 	}
 	err := retry.OnError(wait.Backoff{Steps: attempts, Duration: pause}, again, func() (err error) {
 		outcome, err = c.once(ctx, &m)
@@ -73,66 +66,46 @@ func (c *ConfigMap) Publish(ctx context.Context, m Metadata) (Outcome, error) {
 	return outcome, err
 }
 
-func (c *ConfigMap) once(ctx context.Context, m *Metadata) (Outcome, error) {
-	found, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Get(ctx, c.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return c.create(ctx, m)
+// once writes only what nobody else has changed since it was read: an update has the resource version.
+func (c *ConfigMap) once(ctx context.Context, m *Metadata) (report.Metadata, error) {
+	client := c.Client.CoreV1().ConfigMaps(c.Namespace)
+	object, err := client.Get(ctx, c.Name, metav1.GetOptions{})
+	action, verb := report.Updated, "update"
+	switch {
+	case apierrors.IsNotFound(err):
+		action, verb = report.Created, "create"
+		object = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: c.Namespace, Labels: Labels()}}
+	case err != nil:
+		return report.Metadata{}, fmt.Errorf("read ConfigMap %s in namespace %s: %w", c.Name, c.Namespace, err)
+	case object.Labels[ManagedByLabel] != Manager && object.Labels[metadata.Label] != "true":
+		return report.Metadata{}, fmt.Errorf("ConfigMap %s in namespace %s is not the image warmer's, and stays as it is: name another one with --metadata-configmap, or give it the label %s=true",
+			c.Name, c.Namespace, metadata.Label)
 	}
-	if err != nil {
-		return Outcome{}, fmt.Errorf("read ConfigMap %s in namespace %s: %w", c.Name, c.Namespace, err)
-	}
-	if !ours(found) {
-		return Outcome{}, &ForeignError{c.Namespace, c.Name}
-	}
-	text, outcome, problem, err := m.content([]byte(found.Data[metadata.Key]))
+	text, outcome, problem, err := m.content([]byte(object.Data[metadata.Key]))
+	outcome.Target = "ConfigMap " + c.Namespace + "/" + c.Name
 	if problem != nil {
 		c.Log.WarnContext(ctx, "what is in the ConfigMap is replaced, as it is not understood", "configmap", c.Name, "namespace", c.Namespace, "err", problem)
 	}
 	if err != nil || outcome.Action != "" {
 		return outcome, err
 	}
-	outcome.Action = Updated
-	return outcome, c.update(ctx, found, text)
-}
-
-// ours tells whether a ConfigMap may be written: the image warmer has made it, or somebody else for its sake.
-func ours(found *corev1.ConfigMap) bool {
-	return found.Labels[ManagedByLabel] == Manager || found.Labels[metadata.Label] == "true"
-}
-
-func (c *ConfigMap) create(ctx context.Context, m *Metadata) (Outcome, error) {
-	text, outcome, _, err := m.content(nil)
-	if err != nil || outcome.Action != "" {
-		return outcome, err
-	}
-	outcome.Action = Created
+	outcome.Action = action
 	if c.DryRun {
 		return outcome, nil
 	}
-	_, err = c.Client.CoreV1().ConfigMaps(c.Namespace).Create(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: c.Namespace, Labels: Labels()},
-		Data:       map[string]string{metadata.Key: string(text)},
-	}, metav1.CreateOptions{})
+	if object.Data == nil {
+		object.Data = map[string]string{}
+	}
+	object.Data[metadata.Key] = string(text)
+	// A key can be in one of the two only.
+	delete(object.BinaryData, metadata.Key)
+	if action == report.Created {
+		_, err = client.Create(ctx, object, metav1.CreateOptions{})
+	} else {
+		_, err = client.Update(ctx, object, metav1.UpdateOptions{})
+	}
 	if err != nil {
-		return outcome, fmt.Errorf("create ConfigMap %s in namespace %s: %w", c.Name, c.Namespace, err)
+		return outcome, fmt.Errorf("%s ConfigMap %s in namespace %s: %w", verb, c.Name, c.Namespace, err)
 	}
 	return outcome, nil
-}
-
-// update writes only what nobody else has changed since it was read: found has the resource version.
-func (c *ConfigMap) update(ctx context.Context, found *corev1.ConfigMap, text []byte) error {
-	if c.DryRun {
-		return nil
-	}
-	found = found.DeepCopy()
-	if found.Data == nil {
-		found.Data = map[string]string{}
-	}
-	found.Data[metadata.Key] = string(text)
-	// A key can be in one of the two only.
-	delete(found.BinaryData, metadata.Key)
-	if _, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Update(ctx, found, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("update ConfigMap %s in namespace %s: %w", c.Name, c.Namespace, err)
-	}
-	return nil
 }

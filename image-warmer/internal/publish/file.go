@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/services/images/metadata"
 	"github.com/krmfn/krmfn/services/server/configfile"
 )
@@ -31,31 +32,31 @@ type File struct {
 }
 
 // Publish writes the metadata, unless it is there already, or nothing was resolved. A file is exchanged as a whole.
-func (f *File) Publish(ctx context.Context, m Metadata) (Outcome, error) {
-	var before []byte
+func (f *File) Publish(ctx context.Context, m Metadata) (report.Metadata, error) {
+	target, action, before := "standard output", report.Created, []byte(nil)
 	if f.Name != StandardOutput {
 		var err error
 		if before, err = readBefore(f.Name); err != nil {
-			return Outcome{}, fmt.Errorf("read --metadata-file, which is to be written: %w", err)
+			return report.Metadata{}, fmt.Errorf("read --metadata-file, which is to be written: %w", err)
+		}
+		if target = f.Name; before != nil {
+			action = report.Updated
 		}
 	}
 	text, outcome, problem, err := m.content(before)
+	outcome.Target = target
 	if problem != nil {
 		f.Log.WarnContext(ctx, "what is in the file is replaced, as it is not understood", "file", f.Name, "err", problem)
 	}
 	if err != nil || outcome.Action != "" {
 		return outcome, err
 	}
-	outcome.Action = Created
-	if before != nil {
-		outcome.Action = Updated
-	}
-	if f.DryRun {
-		return outcome, nil
-	}
-	if f.Name == StandardOutput {
+	outcome.Action = action
+	switch {
+	case f.DryRun:
+	case f.Name == StandardOutput:
 		_, err = f.Stdout.Write(text)
-	} else {
+	default:
 		err = replace(f.Name, text)
 	}
 	if err != nil {

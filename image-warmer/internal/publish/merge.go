@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/services/images/metadata"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
@@ -23,32 +24,10 @@ type Metadata struct {
 	Complete bool
 }
 
-// Outcome is what has become of the metadata.
-type Outcome struct {
-	// Action is one of the constants below.
-	Action Action
-	// Kept are the references that have the metadata of an earlier run, sorted.
-	Kept []string
-	// Dropped are the references that were there and are listed no more, sorted.
-	Dropped []string
-}
-
-// Action is what was done, or would be.
-type Action string
-
-// The actions.
-const (
-	Created   Action = "created"
-	Updated   Action = "updated"
-	Unchanged Action = "unchanged"
-	// Nothing was resolved, so that there is nothing to write.
-	Nothing Action = "nothing"
-)
-
 // merge returns what is to be written where before was. Where nothing is resolved it is what was there.
-func (m *Metadata) merge(before []registry.Image) ([]registry.Image, Outcome) {
+func (m *Metadata) merge(before []registry.Image) ([]registry.Image, report.Metadata) {
 	all := slices.Clone(m.Resolved)
-	var outcome Outcome
+	var outcome report.Metadata
 	for _, old := range before {
 		switch {
 		case slices.ContainsFunc(m.Resolved, func(i registry.Image) bool { return i.Reference == old.Reference }):
@@ -64,24 +43,25 @@ func (m *Metadata) merge(before []registry.Image) ([]registry.Image, Outcome) {
 	return all, outcome
 }
 
-// content returns the text that is to take the place of another one, which may be empty. problem says that the other one is
+// content returns the text that is to take the place of another one, which may be empty, unless the outcome has an action:
+// then there is nothing to write. problem says that the other one is
 // not understood, so that nothing of it is kept.
-func (m *Metadata) content(before []byte) (text []byte, outcome Outcome, problem, err error) {
+func (m *Metadata) content(before []byte) (text []byte, outcome report.Metadata, problem, err error) {
 	var known []registry.Image
 	if len(before) > 0 {
 		known, problem = metadata.Parse(before)
 	}
 	all, outcome := m.merge(known)
 	if len(m.Resolved) == 0 {
-		outcome.Action = Nothing
+		outcome.Action = report.Nothing
 		return nil, outcome, problem, nil
 	}
 	text, err = metadata.Format(all)
 	if err != nil {
-		return nil, Outcome{}, problem, fmt.Errorf("metadata of images: %w", err)
+		return nil, report.Metadata{}, problem, fmt.Errorf("metadata of images: %w", err)
 	}
 	if string(text) == string(before) {
-		outcome.Action = Unchanged
+		outcome.Action = report.Unchanged
 	}
 	return text, outcome, problem, nil
 }

@@ -22,6 +22,7 @@ import (
 	kubetesting "k8s.io/client-go/testing"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/publish"
+	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/services/images/metadata"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
@@ -69,36 +70,36 @@ func TestConfigMap(t *testing.T) {
 		name     string
 		before   *corev1.ConfigMap
 		metadata publish.Metadata
-		want     publish.Outcome
+		want     report.Metadata
 		text     string
 		logged   string
 	}{
-		{"new", nil, all(a, b), publish.Outcome{Action: publish.Created}, format(t, a, b), ""},
-		{"the same", configMap(format(t, a, b)), all(b, a), publish.Outcome{Action: publish.Unchanged}, format(t, a, b), ""},
-		{"moved", configMap(format(t, a, b)), all(moved, b), publish.Outcome{Action: publish.Updated}, format(t, moved, b), ""},
+		{"new", nil, all(a, b), report.Metadata{Action: report.Created}, format(t, a, b), ""},
+		{"the same", configMap(format(t, a, b)), all(b, a), report.Metadata{Action: report.Unchanged}, format(t, a, b), ""},
+		{"moved", configMap(format(t, a, b)), all(moved, b), report.Metadata{Action: report.Updated}, format(t, moved, b), ""},
 		{
 			"a registry is down", configMap(format(t, a, b)), all(moved),
-			publish.Outcome{Action: publish.Updated, Kept: []string{"b"}},
+			report.Metadata{Action: report.Updated, Kept: []string{"b"}},
 			format(t, moved, b), "",
 		},
 		{
 			"listed no more", configMap(format(t, a, gone)), all(a, b),
-			publish.Outcome{Action: publish.Updated, Dropped: []string{"gone"}},
+			report.Metadata{Action: report.Updated, Dropped: []string{"gone"}},
 			format(t, a, b), "",
 		},
 		{
 			"perhaps listed", configMap(format(t, a, gone)), incomplete,
-			publish.Outcome{Action: publish.Updated, Kept: []string{"gone"}},
+			report.Metadata{Action: report.Updated, Kept: []string{"gone"}},
 			format(t, moved, gone), "",
 		},
 		{
 			"nothing resolved", configMap(format(t, a, gone)), all(),
-			publish.Outcome{Action: publish.Nothing, Kept: []string{"a", "gone"}},
+			report.Metadata{Action: report.Nothing, Kept: []string{"a", "gone"}},
 			format(t, a, gone), "",
 		},
-		{"nothing at all", nil, all(), publish.Outcome{Action: publish.Nothing}, "", ""},
-		{"prepared by others", configMap(""), all(a), publish.Outcome{Action: publish.Updated}, format(t, a), ""},
-		{"not understood", configMap("images: 7"), all(a), publish.Outcome{Action: publish.Updated}, format(t, a), "not understood"},
+		{"nothing at all", nil, all(), report.Metadata{Action: report.Nothing}, "", ""},
+		{"prepared by others", configMap(""), all(a), report.Metadata{Action: report.Updated}, format(t, a), ""},
+		{"not understood", configMap("images: 7"), all(a), report.Metadata{Action: report.Updated}, format(t, a), "not understood"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -110,6 +111,7 @@ func TestConfigMap(t *testing.T) {
 			c := &publish.ConfigMap{Client: client, Namespace: "ns", Name: "metadata", DryRun: true, Log: slog.New(slog.NewTextHandler(&log, nil))}
 			for _, c.DryRun = range []bool{true, false} {
 				got, err := c.Publish(t.Context(), tc.metadata)
+				tc.want.Target = "ConfigMap ns/metadata"
 				if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 					t.Errorf("dry run %v: %v (-want +got):\n%s", c.DryRun, err, diff)
 				}
@@ -117,7 +119,7 @@ func TestConfigMap(t *testing.T) {
 					t.Errorf("a dry run has written %d times", n)
 				}
 			}
-			if (tc.want.Action == publish.Unchanged || tc.want.Action == publish.Nothing) && writes(client) > 0 {
+			if (tc.want.Action == report.Unchanged || tc.want.Action == report.Nothing) && writes(client) > 0 {
 				t.Error("there was a write")
 			}
 			if !strings.Contains(log.String(), tc.logged) || tc.logged == "" && log.Len() > 0 {
@@ -144,7 +146,7 @@ func TestForeign(t *testing.T) {
 	client := fake.NewClientset(theirs)
 	c := &publish.ConfigMap{Client: client, Namespace: "ns", Name: "metadata", Log: slog.New(slog.DiscardHandler)}
 	_, err := c.Publish(t.Context(), all(image("a", "1")))
-	if _, ok := errors.AsType[*publish.ForeignError](err); !ok || writes(client) > 0 {
+	if err == nil || !strings.Contains(err.Error(), "is not the image warmer's") || writes(client) > 0 {
 		t.Errorf("%v, %d writes", err, writes(client))
 	}
 }
@@ -156,7 +158,7 @@ func TestMadeForIt(t *testing.T) {
 	charts.Labels = map[string]string{publish.ManagedByLabel: "Helm", metadata.Label: "true"}
 	client := fake.NewClientset(charts.DeepCopy())
 	c := &publish.ConfigMap{Client: client, Namespace: "ns", Name: "metadata", Log: slog.New(slog.DiscardHandler)}
-	if got, err := c.Publish(t.Context(), all(image("a", "1"))); err != nil || got.Action != publish.Updated {
+	if got, err := c.Publish(t.Context(), all(image("a", "1"))); err != nil || got.Action != report.Updated {
 		t.Errorf("Publish = %+v, %v", got, err)
 	}
 	found, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), "metadata", metav1.GetOptions{})
@@ -216,7 +218,7 @@ func TestConflict(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || got.Action != publish.Updated || cmp.Diff([]string{"b"}, got.Kept) != "" {
+			if err != nil || got.Action != report.Updated || cmp.Diff([]string{"b"}, got.Kept) != "" {
 				t.Errorf("%+v, %v", got, err)
 			}
 			found, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), "metadata", metav1.GetOptions{})
@@ -233,9 +235,12 @@ func TestFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "metadata.yaml")
 	var stdout, log bytes.Buffer
 	f := &publish.File{Name: name, Stdout: &stdout, Log: slog.New(slog.NewTextHandler(&log, nil))}
-	check := func(m publish.Metadata, want publish.Outcome, text string) {
+	check := func(m publish.Metadata, want report.Metadata, text string) {
 		t.Helper()
 		got, err := f.Publish(t.Context(), m)
+		if want.Target = f.Name; f.Name == publish.StandardOutput {
+			want.Target = "standard output"
+		}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
@@ -245,20 +250,20 @@ func TestFile(t *testing.T) {
 		}
 	}
 	f.DryRun = true
-	check(all(a), publish.Outcome{Action: publish.Created}, "")
+	check(all(a), report.Metadata{Action: report.Created}, "")
 	f.DryRun = false
-	check(all(a), publish.Outcome{Action: publish.Created}, format(t, a))
-	check(all(a), publish.Outcome{Action: publish.Unchanged}, format(t, a))
-	check(all(b), publish.Outcome{Action: publish.Updated, Kept: []string{"a"}}, format(t, a, b))
+	check(all(a), report.Metadata{Action: report.Created}, format(t, a))
+	check(all(a), report.Metadata{Action: report.Unchanged}, format(t, a))
+	check(all(b), report.Metadata{Action: report.Updated, Kept: []string{"a"}}, format(t, a, b))
 	if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check(all(b), publish.Outcome{Action: publish.Updated}, format(t, b))
+	check(all(b), report.Metadata{Action: report.Updated}, format(t, b))
 	if !strings.Contains(log.String(), "not understood") {
 		t.Errorf("logged %q", log.String())
 	}
 	f.Name = publish.StandardOutput
-	check(all(a), publish.Outcome{Action: publish.Created}, format(t, b))
+	check(all(a), report.Metadata{Action: report.Created}, format(t, b))
 	if stdout.String() != format(t, a) {
 		t.Errorf("standard output has:\n%s", &stdout)
 	}

@@ -67,12 +67,21 @@ const (
 type Metadata struct {
 	// Target is where it is: "ConfigMap NAMESPACE/NAME", or a file.
 	Target string `json:"target"`
-	// Action is created, updated, unchanged, or nothing where no image was resolved.
+	// Action is one of the constants below.
 	Action string `json:"action"`
-	// Kept and Dropped are the references that an earlier run has written.
+	// Kept and Dropped are the references that an earlier run has written, those that are still there and those that are not; sorted.
 	Kept    []string `json:"kept,omitempty"`
 	Dropped []string `json:"dropped,omitempty"`
 }
+
+// What was done with the metadata, or would be.
+const (
+	Created   = "created"
+	Updated   = "updated"
+	Unchanged = "unchanged"
+	// Nothing was resolved, so that there is nothing to write.
+	Nothing = "nothing"
+)
 
 // Failure is one reason why the run has not done all that it should.
 type Failure struct {

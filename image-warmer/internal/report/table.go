@@ -87,9 +87,9 @@ func (r *Report) lines(text *bytes.Buffer) {
 func (r *Report) metadata(text *bytes.Buffer) {
 	m := r.Metadata
 	switch {
-	case m.Action == "nothing":
+	case m.Action == Nothing:
 		fmt.Fprintf(text, "metadata: no image was resolved, so that nothing is written to %s", m.Target)
-	case r.DryRun && m.Action != "unchanged":
+	case r.DryRun && m.Action != Unchanged:
 		fmt.Fprintf(text, "metadata: %s would be %s", m.Target, m.Action)
 	default:
 		fmt.Fprintf(text, "metadata: %s %s", m.Target, m.Action)

@@ -12,7 +12,6 @@ import (
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/services/cluster/injection"
-	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // prepull has nodes pull what was resolved.
@@ -26,13 +25,7 @@ func (r *run) prepull(ctx context.Context) {
 	if len(nodes) == 0 {
 		r.report.Notes = append(r.report.Notes, fmt.Sprintf("no node has the labels of --node-selector %q: nothing is pulled", o.NodeSelector))
 	}
-	var resolved []registry.Image
-	for _, result := range r.results {
-		if result.Err == nil {
-			resolved = append(resolved, result.Image)
-		}
-	}
-	plan := prepull.NewPlan(nodes, resolved, o.Tolerations)
+	plan := prepull.NewPlan(nodes, r.resolved, o.Tolerations)
 	for _, skip := range plan.Skips {
 		result := report.Node{Node: skip.Node, Result: report.Skipped, Reason: skip.Reason}
 		if skip.Present {

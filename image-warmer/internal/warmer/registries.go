@@ -5,7 +5,12 @@ package warmer
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/services/images/policy"
@@ -32,18 +37,77 @@ func (r *run) registries() (_ *registry.Client, done func()) {
 	}
 }
 
+// result is what a registry says of one image, or why it does not.
+type result struct {
+	reference string
+	// image is zero where err is not nil.
+	image registry.Image
+	err   error
+	took  time.Duration
+}
+
 // images reports what registries have said. kept are the references that have metadata all the same.
-func (r *run) images(kept []string) {
-	for _, result := range r.results {
-		image := report.Image{Image: result.Reference, Digest: result.Image.Digest, Metadata: report.Resolved, Seconds: result.Took.Seconds()}
-		if result.Err != nil {
+func (r *run) images(results []result, kept []string) {
+	for _, one := range results {
+		image := report.Image{Image: one.reference, Digest: one.image.Digest, Metadata: report.Resolved, Seconds: one.took.Seconds()}
+		if one.err != nil {
 			image.Metadata = report.Failed
-			if slices.Contains(kept, result.Reference) {
+			if slices.Contains(kept, one.reference) {
 				image.Metadata = report.Kept
 			}
-			r.report.Fail(result.Reference, "", result.Err)
+			r.report.Fail(one.reference, "", one.err)
 		}
 		r.report.Images = append(r.report.Images, image)
+	}
+}
+
+// resolve asks for images and returns one result for each, in their order. One that fails leaves the others alone; when the
+// context ends, those that are left fail by its cause.
+func (r *run) resolve(ctx context.Context, source registry.Source, references []string) []result {
+	results := make([]result, len(references))
+	var group errgroup.Group
+	group.SetLimit(r.Options.Resolve.Parallel)
+	for i, ref := range references {
+		group.Go(func() error {
+			results[i] = r.ask(ctx, source, ref)
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return results
+}
+
+func (r *run) ask(ctx context.Context, source registry.Source, ref string) result {
+	start, timeout := time.Now(), r.Options.Resolve.Timeout
+	limited, cancel := context.WithTimeoutCause(ctx, timeout,
+		fmt.Errorf("no answer within %s: check the way to the registry (network, proxy), or raise --resolve-timeout", timeout))
+	defer cancel()
+	one := result{reference: ref, err: context.Cause(limited)}
+	digest := ""
+	if one.err == nil {
+		digest, one.err = source.Digest(limited, ref)
+	}
+	if one.err == nil {
+		one.image, one.err = source.Image(limited, ref, digest)
+	}
+	one.took = time.Since(start)
+	if one.err != nil {
+		r.Log.WarnContext(ctx, "image cannot be resolved", "image", ref, "err", one.err)
+	} else {
+		r.Log.InfoContext(ctx, "image resolved", "image", ref, "digest", digest, "took", one.took)
+	}
+	return one
+}
+
+// pause waits for a part of jitter, by chance, or until the context ends, so that not all who start at the same time ask at the
+// same time.
+func pause(ctx context.Context, jitter time.Duration) {
+	if jitter <= 0 {
+		return
+	}
+	select {
+	case <-time.After(rand.N(jitter)): //nolint:gosec // nobody gains by knowing when registries are asked
+	case <-ctx.Done():
 	}
 }
 

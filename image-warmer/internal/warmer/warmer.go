@@ -19,7 +19,6 @@ import (
 	"github.com/krmfn/krmfn/image-warmer/internal/images"
 	"github.com/krmfn/krmfn/image-warmer/internal/publish"
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/image-warmer/internal/resolve"
 	"github.com/krmfn/krmfn/image-warmer/options"
 	"github.com/krmfn/krmfn/services/images/policy"
 	"github.com/krmfn/krmfn/services/images/registry"
@@ -54,13 +53,15 @@ func Run(ctx context.Context, c Config) *report.Report {
 	r := &run{Config: c}
 	client, done := r.registries()
 	defer done()
-	resolve.Pause(ctx, c.Options.Resolve.Jitter)
+	pause(ctx, c.Options.Resolve.Jitter)
 	found := r.collect(ctx, client)
-	r.results = resolve.All(ctx, permitted{client, c.Policy}, found.References, resolve.Options{
-		Parallel: c.Options.Resolve.Parallel, Timeout: c.Options.Resolve.Timeout, Log: c.Log,
-	})
-	kept := r.publish(ctx, found)
-	r.images(kept)
+	results := r.resolve(ctx, permitted{client, c.Policy}, found.References)
+	for _, one := range results {
+		if one.err == nil {
+			r.resolved = append(r.resolved, one.image)
+		}
+	}
+	r.images(results, r.publish(ctx, found))
 	if c.Options.Prepull.Enabled {
 		r.prepull(ctx)
 	}
@@ -70,8 +71,8 @@ func Run(ctx context.Context, c Config) *report.Report {
 
 type run struct {
 	Config
-	results []resolve.Result
-	report  report.Report
+	resolved []registry.Image
+	report   report.Report
 }
 
 func (r *run) collect(ctx context.Context, client *registry.Client) images.Found {
@@ -93,37 +94,21 @@ func (r *run) collect(ctx context.Context, client *registry.Client) images.Found
 
 // publish writes the metadata and returns the references whose metadata is of an earlier run.
 func (r *run) publish(ctx context.Context, found images.Found) []string {
-	metadata := publish.Metadata{Listed: found.References, Complete: found.Complete}
-	for _, result := range r.results {
-		if result.Err == nil {
-			metadata.Resolved = append(metadata.Resolved, result.Image)
-		}
-	}
 	o := &r.Options
-	var (
-		target  string
-		outcome publish.Outcome
-		err     error
-	)
+	write := (&publish.File{Name: o.Metadata.File, Stdout: r.Stdout, DryRun: o.DryRun, Log: r.Log}).Publish
 	switch {
-	case o.Metadata.File != "":
-		if target = o.Metadata.File; target == publish.StandardOutput {
-			target = "standard output"
-		}
-		outcome, err = (&publish.File{Name: o.Metadata.File, Stdout: r.Stdout, DryRun: o.DryRun, Log: r.Log}).Publish(ctx, metadata)
 	case o.Publishes():
-		namespace := cmp.Or(o.Metadata.Namespace, r.OwnNamespace)
-		target = "ConfigMap " + namespace + "/" + o.Metadata.ConfigMap
-		outcome, err = (&publish.ConfigMap{
-			Client: r.Kubernetes, Namespace: namespace, Name: o.Metadata.ConfigMap, DryRun: o.DryRun, Log: r.Log,
-		}).Publish(ctx, metadata)
-	default:
+		write = (&publish.ConfigMap{
+			Client: r.Kubernetes, Namespace: cmp.Or(o.Metadata.Namespace, r.OwnNamespace), Name: o.Metadata.ConfigMap, DryRun: o.DryRun, Log: r.Log,
+		}).Publish
+	case o.Metadata.File == "":
 		return nil
 	}
+	outcome, err := write(ctx, publish.Metadata{Resolved: r.resolved, Listed: found.References, Complete: found.Complete})
 	if err != nil {
 		r.report.Fail("", "", err)
 		return nil
 	}
-	r.report.Metadata = &report.Metadata{Target: target, Action: string(outcome.Action), Kept: outcome.Kept, Dropped: outcome.Dropped}
+	r.report.Metadata = &outcome
 	return outcome.Kept
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resolve_test
+package warmer
 
 import (
 	"context"
@@ -21,15 +21,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"go.uber.org/goleak"
 
-	"github.com/krmfn/krmfn/image-warmer/internal/resolve"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var discard = slog.New(slog.DiscardHandler)
+func resolve(ctx context.Context, source registry.Source, references []string, parallel int, timeout time.Duration) []result {
+	r := run{Config: Config{Log: slog.New(slog.DiscardHandler)}}
+	r.Options.Resolve.Parallel, r.Options.Resolve.Timeout = parallel, timeout
+	return r.resolve(ctx, source, references)
+}
 
 // newRegistry returns the host of a registry with good:v1, in which hung:v1 never has an answer.
 func newRegistry(t *testing.T) string {
@@ -65,15 +65,15 @@ func TestAll(t *testing.T) {
 	host := newRegistry(t)
 	client := registry.NewClient(registry.Options{})
 	defer client.Close()
-	results := resolve.All(t.Context(), client, []string{host + "/bad:v1", host + "/good:v1", host + "/hung:v1"},
-		resolve.Options{Parallel: 2, Timeout: 2 * time.Second, Log: discard})
-	if _, ok := errors.AsType[*registry.NotFoundError](results[0].Err); !ok {
-		t.Errorf("bad: %v", results[0].Err)
+	results := resolve(t.Context(), client, []string{host + "/bad:v1", host + "/good:v1", host + "/hung:v1"},
+		2, 2*time.Second)
+	if _, ok := errors.AsType[*registry.NotFoundError](results[0].err); !ok {
+		t.Errorf("bad: %v", results[0].err)
 	}
-	if good := results[1]; good.Err != nil || good.Image.Command[0] != "/fn" || good.Image.Reference != host+"/good:v1" {
+	if good := results[1]; good.err != nil || good.image.Command[0] != "/fn" || good.image.Reference != host+"/good:v1" {
 		t.Errorf("good: %+v", good)
 	}
-	if err := results[2].Err; err == nil || !strings.Contains(err.Error(), "raise --resolve-timeout") {
+	if err := results[2].err; err == nil || !strings.Contains(err.Error(), "raise --resolve-timeout") {
 		t.Errorf("hung: %v", err)
 	}
 }
@@ -118,7 +118,7 @@ func TestBounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		source, start := &slow{}, time.Now()
-		resolve.All(t.Context(), source, make([]string, 10), resolve.Options{Parallel: 3, Timeout: time.Minute, Log: discard})
+		resolve(t.Context(), source, make([]string, 10), 3, time.Minute)
 		if source.most != 3 || time.Since(start) != 4*time.Second {
 			t.Errorf("%d at once, in %v", source.most, time.Since(start))
 		}
@@ -132,15 +132,15 @@ func TestCancel(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 500*time.Millisecond, errors.New("told to end"))
 		defer cancel()
 		source, start := &slow{}, time.Now()
-		for _, r := range resolve.All(ctx, source, []string{"a", "b"}, resolve.Options{Parallel: 1, Timeout: time.Minute, Log: discard}) {
-			if r.Err == nil || r.Err.Error() != "told to end" {
-				t.Errorf("%s: %v", r.Reference, r.Err)
+		for _, r := range resolve(ctx, source, []string{"a", "b"}, 1, time.Minute) {
+			if r.err == nil || r.err.Error() != "told to end" {
+				t.Errorf("%s: %v", r.reference, r.err)
 			}
 		}
 		if source.asked != 1 || time.Since(start) != 500*time.Millisecond {
 			t.Errorf("asked %d times in %v", source.asked, time.Since(start))
 		}
-		resolve.Pause(ctx, time.Hour)
+		pause(ctx, time.Hour)
 		if time.Since(start) != 500*time.Millisecond {
 			t.Errorf("the pause goes on after the end, for %v", time.Since(start))
 		}
@@ -153,7 +153,7 @@ func TestPause(t *testing.T) {
 		pauses := map[time.Duration]bool{}
 		for range 20 {
 			start := time.Now()
-			resolve.Pause(t.Context(), time.Minute)
+			pause(t.Context(), time.Minute)
 			pauses[time.Since(start)] = true
 			if time.Since(start) >= time.Minute {
 				t.Errorf("it took %v", time.Since(start))
@@ -163,7 +163,7 @@ func TestPause(t *testing.T) {
 			t.Errorf("pauses are always the same: %v", pauses)
 		}
 		start := time.Now()
-		if resolve.Pause(t.Context(), 0); time.Since(start) != 0 {
+		if pause(t.Context(), 0); time.Since(start) != 0 {
 			t.Errorf("without jitter it took %v", time.Since(start))
 		}
 	})
