@@ -18,14 +18,7 @@ import (
 
 // Options are the settings of one run. Each is the value of a flag, which Flags describes.
 type Options struct {
-	Sources struct {
-		// Images are references, short names among them: flags and arguments.
-		Images []string
-		// PodCacheConfig is a file as function runners have it, and Kptfiles are directories with packages; empty means none.
-		PodCacheConfig  string
-		Kptfiles        []string
-		FunctionConfigs bool
-	}
+	Sources Sources
 	// DefaultImagePrefix is put before images without a slash, and then Rewrites replace prefixes.
 	DefaultImagePrefix string
 	Rewrites           reference.Rewrites
@@ -58,7 +51,11 @@ type Options struct {
 		// File takes the place of the ConfigMap; "-" is standard output.
 		File string
 	}
-	Prepull Prepull
+	// Prepull says whether and how nodes are made to pull, with the Secret of private registries besides its PullSecrets.
+	Prepull struct {
+		Enabled bool
+		Pulls
+	}
 	// Output is OutputTable or OutputJSON.
 	Output string
 	// DryRun asks and writes nothing.
@@ -70,20 +67,31 @@ type Options struct {
 	}
 }
 
-// Prepull says how nodes are made to pull.
-type Prepull struct {
-	Enabled bool
-	// WrapperImage is the image of the wrapper server, and Injection how it is brought together with an image.
+// Sources are where images are named; those that are empty do not count.
+type Sources struct {
+	// Images are references, short names among them.
+	Images []string
+	// PodCacheConfig is a file as function runners have it, and Kptfiles are directories with packages.
+	PodCacheConfig string
+	Kptfiles       []string
+	// FunctionConfigs has the FunctionConfig objects of a namespace count.
+	FunctionConfigs bool
+}
+
+// Pulls say how nodes are made to pull.
+type Pulls struct {
+	// WrapperImage is the image of the wrapper server, and Injection how it is brought together with an image. With
+	// injection.Auto the cluster is asked, and where image volumes do not work all the same, init containers take their place.
 	WrapperImage string
 	Injection    injection.Method
-	// NodeSelector and Tolerations choose the nodes.
+	// NodeSelector and Tolerations choose the nodes; an empty selector chooses all.
 	NodeSelector string
 	Tolerations  []corev1.Toleration
-	// PullSecrets are names of Secrets in the namespace, beside that of private registries.
+	// PullSecrets are names of Secrets in the namespace.
 	PullSecrets []string
-	// MaxParallel is how many pulls run at once, and MaxPerNode how many on one node.
+	// MaxParallel is how many pulls run at once, and MaxPerNode how many on one node; both at least 1.
 	MaxParallel, MaxPerNode int
-	// Timeout is the most time that one pull may take.
+	// Timeout is the most time that one pull may take. The kubelet ends a pod then whose maker has gone.
 	Timeout time.Duration
 }
 
@@ -134,7 +142,7 @@ func (o *Options) prepullFlags(f *pflag.FlagSet) {
 	f.StringVar(&p.WrapperImage, "wrapper-image", "", "image of the wrapper server; empty means that of the environment variable "+wrapperImageVariable)
 	f.StringVar((*string)(&p.Injection), "injection", string(injection.Auto), "how nodes are made to pull: image-volume, where nothing of the image is run, init-container, where the wrapper server is copied into it, or auto by what the cluster can do")
 	f.StringVar(&p.NodeSelector, "node-selector", "", "labels of the nodes that pull, as kubectl has it; empty means all")
-	f.Var((*tolerations)(&p.Tolerations), "toleration", "taint that does not keep nodes from pulling, key[=value][:effect]; may be repeated")
+	f.Var(&tolerations{all: &p.Tolerations}, "toleration", "taint that does not keep nodes from pulling, key[=value][:effect]; may be repeated")
 	f.StringArrayVar(&p.PullSecrets, "image-pull-secret", nil, "Secret in --namespace that nodes pull with; may be repeated")
 	f.IntVar(&p.MaxParallel, "max-parallel-pulls", 4, "how many pulls run at once")
 	f.IntVar(&p.MaxPerNode, "max-parallel-pulls-per-node", 1, "how many pulls run on one node at once; a kubelet does one after another unless it is told otherwise")

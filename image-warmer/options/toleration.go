@@ -11,8 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// tolerations is the value of --toleration.
-type tolerations []corev1.Toleration
+// tolerations is the value of --toleration: all of them, and their texts.
+type tolerations struct {
+	all   *[]corev1.Toleration
+	texts []string
+}
 
 // Set adds one toleration: key[=value][:effect]. Without a value any is tolerated, without an effect all are.
 func (t *tolerations) Set(text string) error {
@@ -35,7 +38,7 @@ func (t *tolerations) Set(text string) error {
 			return fmt.Errorf("effect %q is none of NoSchedule, NoExecute and PreferNoSchedule", effect)
 		}
 	}
-	*t = append(*t, one)
+	*t.all, t.texts = append(*t.all, one), append(t.texts, text)
 	return nil
 }
 
@@ -43,17 +46,4 @@ func (t *tolerations) Set(text string) error {
 func (t *tolerations) Type() string { return "toleration" }
 
 // String has the tolerations as they are given, separated by commas.
-func (t *tolerations) String() string {
-	all := make([]string, 0, len(*t))
-	for _, one := range *t {
-		text := one.Key
-		if one.Operator == corev1.TolerationOpEqual {
-			text += "=" + one.Value
-		}
-		if one.Effect != "" {
-			text += ":" + string(one.Effect)
-		}
-		all = append(all, text)
-	}
-	return strings.Join(all, ",")
-}
+func (t *tolerations) String() string { return strings.Join(t.texts, ",") }

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 )
 
 // functionConfigResource is where Porch keeps what it knows of functions.
@@ -35,17 +34,17 @@ type functionConfig struct {
 	} `json:"spec"`
 }
 
-// functionConfigs takes the functions of a namespace's objects that run in pods.
-func (f *finder) functionConfigs(ctx context.Context, client dynamic.Interface, namespace string) {
+// functionConfigs takes the functions of the namespace's objects that run in pods.
+func (f *finder) functionConfigs(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	list, err := client.Resource(functionConfigResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	list, err := f.Cluster.Resource(functionConfigResource).Namespace(f.Namespace).List(ctx, metav1.ListOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		f.note("the cluster has no FunctionConfig objects (%s): Porch is not there, or of another version", functionConfigResource.GroupVersion())
 		return
 	case err != nil:
-		f.unread("FunctionConfig objects", fmt.Errorf("list FunctionConfig objects in namespace %s: %w", namespace, err))
+		f.unread("FunctionConfig objects", fmt.Errorf("list FunctionConfig objects in namespace %s: %w", f.Namespace, err))
 		return
 	}
 	for i := range list.Items {
@@ -74,7 +73,7 @@ func (f *finder) functionConfig(name string, object *functionConfig) {
 	}
 	for _, prefix := range prefixes {
 		repository := spec.Image
-		if prefix = strings.TrimRight(cmp.Or(prefix, f.prefix), "/"); prefix != "" {
+		if prefix = strings.TrimRight(cmp.Or(prefix, f.Prefix), "/"); prefix != "" {
 			repository = prefix + "/" + repository
 		}
 		for _, tag := range spec.PodExecutor.Tags {

@@ -14,23 +14,25 @@ import (
 
 	"k8s.io/client-go/dynamic"
 
+	"github.com/krmfn/krmfn/image-warmer/internal/report"
+	"github.com/krmfn/krmfn/image-warmer/options"
+	"github.com/krmfn/krmfn/services/cluster/podcacheconfig"
 	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
-// Config says where images are named.
+// Config is what Collect needs.
 type Config struct {
-	// Images are references, PodCacheConfig a file, and Kptfiles directories; those that are empty do not count.
-	Images         []string
-	PodCacheConfig string
-	Kptfiles       []string
-	// FunctionConfigs has the FunctionConfig objects in Namespace; nil means that they do not count.
-	FunctionConfigs dynamic.Interface
-	Namespace       string
+	options.Sources
+
+	// Cluster has the FunctionConfig objects, in Namespace; it is not used without them.
+	Cluster   dynamic.Interface
+	Namespace string
 	// Prefix is put before images without a slash, and then Rewrites replace prefixes.
 	Prefix   string
 	Rewrites reference.Rewrites
-	// Tags lists the tags of images, for the version constraints of Kptfiles: of Parallel repositories at once, within Timeout
-	// for each. Where it is nil, version constraints are failures.
+	// Tags lists the tags of images, for the version constraints of Kptfiles: of Parallel repositories at once, at least 1,
+	// within Timeout for each.
 	Tags     TagLister
 	Parallel int
 	Timeout  time.Duration
@@ -42,19 +44,12 @@ type TagLister interface {
 	Tags(ctx context.Context, repository string) ([]string, error)
 }
 
-// Failure is an image that cannot be warmed, or a place that may name images and cannot be read.
-type Failure struct {
-	// Image is the reference, or the place, as it was given.
-	Image string
-	Err   error
-}
-
 // Found is what there is.
 type Found struct {
 	// References are sorted, and as function runners pull them; each is there once.
 	References []string
-	// Failures are what does not count.
-	Failures []Failure
+	// Failures are the images that cannot be warmed, and the places that may name images and cannot be read.
+	Failures []report.Failure
 	// Complete says that every place was read: what is not among the references is named nowhere.
 	Complete bool
 	// Notes are for people.
@@ -64,8 +59,7 @@ type Found struct {
 // Collect returns the images that are named. What goes wrong with one of them, or in one place, leaves the others alone.
 func Collect(ctx context.Context, c Config) Found {
 	f := &finder{
-		prefix: c.Prefix, rewrites: c.Rewrites, references: map[string]bool{}, constraints: map[string][]reference.Constraint{},
-		found: Found{Complete: true},
+		Config: c, references: map[string]bool{}, constraints: map[string][]reference.Constraint{}, found: Found{Complete: true},
 	}
 	for _, name := range c.Images {
 		f.add(name)
@@ -76,17 +70,16 @@ func Collect(ctx context.Context, c Config) Found {
 	for _, dir := range c.Kptfiles {
 		f.kptfiles(dir)
 	}
-	if c.FunctionConfigs != nil {
-		f.functionConfigs(ctx, c.FunctionConfigs, c.Namespace)
+	if c.FunctionConfigs {
+		f.functionConfigs(ctx)
 	}
-	f.resolveConstraints(ctx, c)
+	f.resolveConstraints(ctx)
 	f.found.References = slices.Sorted(maps.Keys(f.references))
 	return f.found
 }
 
 type finder struct {
-	prefix     string
-	rewrites   reference.Rewrites
+	Config
 	references map[string]bool
 	// constraints are by repository.
 	constraints map[string][]reference.Constraint
@@ -95,7 +88,7 @@ type finder struct {
 
 // add takes an image as it is named in calls.
 func (f *finder) add(name string) {
-	ref, err := reference.Resolve(name, f.prefix)
+	ref, err := reference.Resolve(name, f.Prefix)
 	if err == nil {
 		err = reference.Validate(ref)
 	}
@@ -108,15 +101,12 @@ func (f *finder) resolved(name, ref string, err error) {
 		f.fail(name, err)
 		return
 	}
-	f.references[f.rewrites.Apply(ref)] = true
+	f.references[f.Rewrites.Apply(ref)] = true
 }
 
 // fail notes that an image cannot be warmed. A place may name it a hundred times.
 func (f *finder) fail(name string, err error) {
-	failure := Failure{name, err}
-	if !slices.ContainsFunc(f.found.Failures, func(before Failure) bool {
-		return before.Image == name && before.Err.Error() == err.Error()
-	}) {
+	if failure := (report.Failure{Image: name, Reason: err.Error()}); !slices.Contains(f.found.Failures, failure) {
 		f.found.Failures = append(f.found.Failures, failure)
 	}
 }
@@ -129,4 +119,36 @@ func (f *finder) unread(place string, err error) {
 
 func (f *finder) note(format string, args ...any) {
 	f.found.Notes = append(f.found.Notes, fmt.Sprintf(format, args...))
+}
+
+// maxFile is the most bytes of a file that names images.
+const maxFile = 4 << 20
+
+// podCacheConfig takes the functions with settings of their own.
+func (f *finder) podCacheConfig(file string) {
+	text, err := readFile(file)
+	if err != nil {
+		f.unread(file, fmt.Errorf("read --pod-cache-config: %w", err))
+		return
+	}
+	names, nameless, err := podcacheconfig.Images(text)
+	if err != nil {
+		f.unread(file, fmt.Errorf("--pod-cache-config is not understood: %w", err))
+		return
+	}
+	if nameless > 0 {
+		f.note("%s: %d entries have no name, which must be the image of a function", file, nameless)
+	}
+	for _, name := range names {
+		f.add(name)
+	}
+}
+
+// readFile reads a file that is not larger than maxFile.
+func readFile(name string) ([]byte, error) {
+	text, err := configfile.Read(name, maxFile)
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s has more than %d bytes: is this the right file?", name, maxFile)
+	}
+	return text, err
 }

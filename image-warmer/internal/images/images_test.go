@@ -21,6 +21,7 @@ import (
 	kubetesting "k8s.io/client-go/testing"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/images"
+	"github.com/krmfn/krmfn/image-warmer/options"
 )
 
 func write(t *testing.T, name, text string) string {
@@ -41,7 +42,7 @@ func kptfile(pipeline string) string {
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	found := images.Collect(t.Context(), images.Config{
-		Images: []string{"set-labels:v1", "r.io/b:v1", "r.io/b:v1", "a", "BAD:v1", "b c", ""}, Prefix: "p.io/fn/",
+		Sources: options.Sources{Images: []string{"set-labels:v1", "r.io/b:v1", "r.io/b:v1", "a", "BAD:v1", "b c", ""}}, Prefix: "p.io/fn/",
 	})
 	want(t, found, true, []string{"p.io/fn/a", "p.io/fn/set-labels:v1", "r.io/b:v1"}, map[string]string{
 		"BAD:v1": "invalid", "b c": "no part of a reference", "": "image is empty",
@@ -61,8 +62,8 @@ func want(t *testing.T, found images.Found, complete bool, references []string, 
 		t.Errorf("failures are %v, want %v", found.Failures, failures)
 	}
 	for _, f := range found.Failures {
-		if text, ok := failures[f.Image]; !ok || !strings.Contains(f.Err.Error(), text) {
-			t.Errorf("%q failed: %v, want %q", f.Image, f.Err, text)
+		if text, ok := failures[f.Image]; !ok || !strings.Contains(f.Reason, text) {
+			t.Errorf("%q failed: %s, want %q", f.Image, f.Reason, text)
 		}
 	}
 }
@@ -89,7 +90,7 @@ func TestPodCacheConfig(t *testing.T) {
 			if !tc.complete {
 				failures[file] = "--pod-cache-config is not understood"
 			}
-			found := images.Collect(t.Context(), images.Config{PodCacheConfig: file, Prefix: "p.io"})
+			found := images.Collect(t.Context(), images.Config{Sources: options.Sources{PodCacheConfig: file}, Prefix: "p.io"})
 			want(t, found, tc.complete, tc.references, failures)
 			if len(found.Notes) != tc.notes {
 				t.Errorf("notes are %q", found.Notes)
@@ -97,7 +98,7 @@ func TestPodCacheConfig(t *testing.T) {
 		})
 	}
 	file := filepath.Join(dir, "none")
-	want(t, images.Collect(t.Context(), images.Config{PodCacheConfig: file}), false, nil, map[string]string{file: "no such file"})
+	want(t, images.Collect(t.Context(), images.Config{Sources: options.Sources{PodCacheConfig: file}}), false, nil, map[string]string{file: "no such file"})
 }
 
 func TestKptfiles(t *testing.T) {
@@ -108,7 +109,7 @@ func TestKptfiles(t *testing.T) {
 	broken := write(t, filepath.Join(dir, "broken", "Kptfile"), kptfile("  nonsense: []\n"))
 	write(t, filepath.Join(dir, ".git", "Kptfile"), "not one")
 	write(t, filepath.Join(dir, "none", "deployment.yaml"), "image: c")
-	found := images.Collect(t.Context(), images.Config{Kptfiles: []string{dir, filepath.Join(dir, "none")}, Prefix: "p.io"})
+	found := images.Collect(t.Context(), images.Config{Sources: options.Sources{Kptfiles: []string{dir, filepath.Join(dir, "none")}}, Prefix: "p.io"})
 	want(t, found, false, []string{"p.io/a:v3", "p.io/set-labels:v1", "r.io/check:latest"}, map[string]string{
 		broken: "nonsense",
 	})
@@ -116,7 +117,7 @@ func TestKptfiles(t *testing.T) {
 		t.Errorf("notes are %q", found.Notes)
 	}
 	missing := filepath.Join(dir, "missing")
-	want(t, images.Collect(t.Context(), images.Config{Kptfiles: []string{missing}}), false, nil, map[string]string{missing: "no such file"})
+	want(t, images.Collect(t.Context(), images.Config{Sources: options.Sources{Kptfiles: []string{missing}}}), false, nil, map[string]string{missing: "no such file"})
 }
 
 // lister has the tags of repositories; one without any cannot be asked.
@@ -136,7 +137,7 @@ func TestConstraints(t *testing.T) {
 	write(t, filepath.Join(dir, "Kptfile"), kptfile("  mutators:\n"+
 		"  - {image: a, tag: ~1.2}\n  - {image: a, tag: '>=1'}\n  - {image: a, tag: ~1.2}\n  - {image: a, tag: '>7'}\n"))
 	c := images.Config{
-		Kptfiles: []string{dir}, Prefix: "p.io", Parallel: 2, Timeout: time.Minute,
+		Sources: options.Sources{Kptfiles: []string{dir}}, Prefix: "p.io", Parallel: 2, Timeout: time.Minute,
 		Tags: lister{"p.io/a": {"v1.2.0", "v1.2.4", "v2.0.1", "latest"}},
 	}
 	want(t, images.Collect(t.Context(), c), true, []string{"p.io/a:v1.2.4", "p.io/a:v2.0.1"}, map[string]string{"p.io/a:>7": "highest version"})
@@ -149,8 +150,6 @@ func TestConstraints(t *testing.T) {
 	// What the tags are is not known: it may be what was known before.
 	c.Tags, c.Images = lister{}, nil
 	want(t, images.Collect(t.Context(), c), false, nil, map[string]string{"p.io/a": "no way to p.io/a"})
-	c.Tags = nil
-	want(t, images.Collect(t.Context(), c), false, nil, map[string]string{"p.io/a": "no registry is asked"})
 }
 
 func functionConfig(name string, spec map[string]any) *unstructured.Unstructured {
@@ -172,7 +171,7 @@ func TestFunctionConfigs(t *testing.T) {
 	tags := func(all ...any) map[string]any { return map[string]any{"tags": all} }
 	elsewhere := functionConfig("elsewhere", map[string]any{"image": "x", "podExecutor": tags("v1")})
 	elsewhere.SetNamespace("other")
-	found := images.Collect(t.Context(), images.Config{Prefix: "p.io/", Namespace: "fns", FunctionConfigs: client(
+	found := images.Collect(t.Context(), images.Config{Sources: options.Sources{FunctionConfigs: true}, Prefix: "p.io/", Namespace: "fns", Cluster: client(
 		functionConfig("both", map[string]any{"image": "a", "prefixes": []any{"", "r.io/x/"}, "podExecutor": tags("v1", "v2")}),
 		functionConfig("default", map[string]any{"image": "b", "podExecutor": tags("v1")}),
 		functionConfig("binary", map[string]any{"image": "c", "binaryExecutor": tags("v1")}),
@@ -202,7 +201,7 @@ func TestFunctionConfigErrors(t *testing.T) {
 	} {
 		c := client()
 		c.PrependReactor("list", "functionconfigs", func(kubetesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
-		found := images.Collect(t.Context(), images.Config{FunctionConfigs: c, Namespace: "fns"})
+		found := images.Collect(t.Context(), images.Config{Sources: options.Sources{FunctionConfigs: true}, Cluster: c, Namespace: "fns"})
 		if found.Complete != tc.complete || len(found.Notes) != tc.notes || (len(found.Failures) == 0) != tc.complete {
 			t.Errorf("%v: %+v", tc.err, found)
 		}

@@ -5,7 +5,6 @@ package images
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -69,22 +68,19 @@ func (f *finder) kptfile(path string) {
 }
 
 func (f *finder) function(function *kptfilev1.Function) {
-	if c, ok := reference.FunctionConstraint(function.Image, function.Tag, f.prefix); ok {
+	if c, ok := reference.FunctionConstraint(function.Image, function.Tag, f.Prefix); ok {
 		if known := f.constraints[c.Repository]; !slices.Contains(known, c) {
 			f.constraints[c.Repository] = append(known, c)
 		}
 		return
 	}
-	ref, err := reference.ForFunction(function.Image, function.Tag, f.prefix)
+	ref, err := reference.ForFunction(function.Image, function.Tag, f.Prefix)
 	f.resolved(function.Image, ref, err)
 }
 
-// errNoTags says that constraints cannot be resolved.
-var errNoTags = errors.New("its tag is a version constraint, and no registry is asked for the tags: give an exact tag")
-
 // resolveConstraints adds the images that version constraints mean, each repository being asked for once. It is asked for under
 // the name that the Kptfile has, as a render does, whatever the rewrites say.
-func (f *finder) resolveConstraints(ctx context.Context, c Config) {
+func (f *finder) resolveConstraints(ctx context.Context) {
 	repositories := slices.Sorted(maps.Keys(f.constraints))
 	type listing struct {
 		tags []string
@@ -92,16 +88,12 @@ func (f *finder) resolveConstraints(ctx context.Context, c Config) {
 	}
 	listings := make([]listing, len(repositories))
 	var group errgroup.Group
-	group.SetLimit(max(1, c.Parallel))
+	group.SetLimit(f.Parallel)
 	for i, repository := range repositories {
 		group.Go(func() error {
-			if c.Tags == nil {
-				listings[i].err = errNoTags
-				return nil
-			}
-			ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+			ctx, cancel := context.WithTimeout(ctx, f.Timeout)
 			defer cancel()
-			listings[i].tags, listings[i].err = c.Tags.Tags(ctx, repository)
+			listings[i].tags, listings[i].err = f.Tags.Tags(ctx, repository)
 			return nil
 		})
 	}

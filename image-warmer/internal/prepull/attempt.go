@@ -25,18 +25,18 @@ func (p *Puller) attempt(ctx context.Context, pull *Pull, method injection.Metho
 	if ctx.Err() != nil {
 		return errCanceled
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.config.Template.Timeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, p.Timeout, errTimeout)
 	defer cancel()
-	name := podName(p.config.Template.Run, int(p.pods.Add(1)))
+	name := fmt.Sprintf("image-warmer-%s-%d", p.Run, p.pods.Add(1))
 	followed := p.watcher.follow(name)
 	defer p.watcher.forget(name)
-	pods := p.config.Client.CoreV1().Pods(p.config.Template.Namespace)
-	made, err := pods.Create(ctx, p.config.Template.Build(name, pull, method), metav1.CreateOptions{})
+	pods := p.Client.CoreV1().Pods(p.Namespace)
+	made, err := pods.Create(ctx, p.Pod(name, pull, method), metav1.CreateOptions{})
 	if err != nil {
 		if ctx.Err() != nil {
 			return p.over(ctx, &state{progress: "is not made, as the API server does not answer"})
 		}
-		return fmt.Errorf("make a pod in namespace %s: %w", p.config.Template.Namespace, err)
+		return fmt.Errorf("make a pod in namespace %s: %w", p.Namespace, err)
 	}
 	defer p.remove(ctx, made)
 	return p.await(ctx, followed)
@@ -73,7 +73,7 @@ func (p *Puller) over(ctx context.Context, now *state) error {
 	if !errors.Is(context.Cause(ctx), errTimeout) {
 		return errCanceled
 	}
-	timeout := p.config.Template.Timeout
+	timeout := p.Timeout
 	switch {
 	case now.pulling != nil:
 		return fmt.Errorf("not pulled within %s: %w", timeout, now.pulling)

@@ -16,10 +16,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+	discovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	kubetesting "k8s.io/client-go/testing"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
+	"github.com/krmfn/krmfn/image-warmer/options"
 	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
@@ -61,6 +64,7 @@ type cluster struct {
 
 func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	c := &cluster{Clientset: fake.NewClientset(objects...), running: map[string]*corev1.Pod{}}
+	c.Discovery().(*discovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: "v1.36.0"}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() { cancel(); c.kubelets.Wait() })
 	c.PrependReactor("create", "pods", func(action kubetesting.Action) (bool, runtime.Object, error) {
@@ -136,11 +140,11 @@ func (c *cluster) left() []string {
 
 func (c *cluster) puller(change func(*prepull.Config)) *prepull.Puller {
 	config := prepull.Config{
-		Client: c, MaxParallel: 4, MaxPerNode: 1, Injection: injection.ImageVolume, Fallback: true, Log: slog.New(slog.DiscardHandler),
-		Template: prepull.Template{Namespace: "fns", Run: "r1", WrapperImage: "wrapper:v1", Timeout: 10 * time.Minute},
+		Pulls:  options.Pulls{Injection: injection.Auto, WrapperImage: "wrapper:v1", Timeout: 10 * time.Minute, MaxParallel: 4, MaxPerNode: 1},
+		Client: c, Namespace: "fns", Run: "r1", Log: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
 		change(&config)
 	}
-	return prepull.New(config)
+	return prepull.New(context.Background(), config)
 }

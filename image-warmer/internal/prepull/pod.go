@@ -4,10 +4,8 @@
 package prepull
 
 import (
-	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,27 +25,15 @@ const (
 	volume = "volume"
 )
 
-// Template is what all pods of a run have in common.
-type Template struct {
-	Namespace string
-	// Run is the value of functionpod.WarmerLabel.
-	Run          string
-	WrapperImage string
-	Tolerations  []corev1.Toleration
-	PullSecrets  []string
-	// Timeout is when the kubelet ends a pod whose maker has gone.
-	Timeout time.Duration
-}
-
-// Build returns the pod by which a node pulls. It ends by itself, without having done anything: the wrapper server prints its
+// Pod returns the pod by which a node pulls. It ends by itself, without having done anything: the wrapper server prints its
 // flags. An image volume is mounted beside the wrapper server, so that nothing of the image runs; otherwise the image runs a copy
 // of the wrapper server.
-func (t *Template) Build(name string, pull *Pull, method injection.Method) *corev1.Pod {
+func (c *Config) Pod(name string, pull *Pull, method injection.Method) *corev1.Pod {
 	labels := publish.Labels()
-	labels[functionpod.WarmerLabel] = t.Run
+	labels[functionpod.WarmerLabel] = c.Run
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: t.Namespace, Labels: labels,
+			Name: name, Namespace: c.Namespace, Labels: labels,
 			Annotations: map[string]string{
 				functionpod.ReferenceAnnotation:                  strings.Join(pull.References, ","),
 				"cluster-autoscaler.kubernetes.io/safe-to-evict": "true",
@@ -55,41 +41,31 @@ func (t *Template) Build(name string, pull *Pull, method injection.Method) *core
 		},
 		Spec: corev1.PodSpec{
 			RestartPolicy:                 corev1.RestartPolicyNever,
-			ActiveDeadlineSeconds:         new(int64(math.Ceil(t.Timeout.Seconds()))),
+			ActiveDeadlineSeconds:         new(int64(math.Ceil(c.Timeout.Seconds()))),
 			TerminationGracePeriodSeconds: new(int64(1)),
 			AutomountServiceAccountToken:  new(false),
 			EnableServiceLinks:            new(false),
 			Affinity:                      onNode(pull.Node),
-			Tolerations:                   t.Tolerations,
+			Tolerations:                   c.Tolerations,
 			SecurityContext:               functionpod.PodSecurity(),
 		},
 	}
-	for _, secret := range t.PullSecrets {
+	for _, secret := range c.PullSecrets {
 		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret})
 	}
 	if method == injection.ImageVolume {
-		t.mount(&pod.Spec, pull.Image)
-	} else {
-		t.copy(&pod.Spec, pull.Image)
+		pod.Spec.Volumes = []corev1.Volume{{Name: volume, VolumeSource: corev1.VolumeSource{
+			Image: &corev1.ImageVolumeSource{Reference: pull.Image, PullPolicy: corev1.PullIfNotPresent},
+		}}}
+		pod.Spec.Containers = []corev1.Container{newContainer(container, c.WrapperImage, functionDir, true, injection.ImageDir+"/wrapper-server", "--help")}
+		return pod
 	}
+	pod.Spec.Volumes = []corev1.Volume{{Name: volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	pod.Spec.InitContainers = []corev1.Container{
+		newContainer("copy-wrapper-server", c.WrapperImage, injection.ToolsDir, false, "cp", "-a", injection.ImageDir+"/.", injection.ToolsDir),
+	}
+	pod.Spec.Containers = []corev1.Container{newContainer(container, pull.Image, injection.ToolsDir, true, injection.ToolsDir+"/wrapper-server", "--help")}
 	return pod
-}
-
-// mount has the image mounted beside the wrapper server.
-func (t *Template) mount(spec *corev1.PodSpec, image string) {
-	spec.Volumes = []corev1.Volume{{Name: volume, VolumeSource: corev1.VolumeSource{
-		Image: &corev1.ImageVolumeSource{Reference: image, PullPolicy: corev1.PullIfNotPresent},
-	}}}
-	spec.Containers = []corev1.Container{newContainer(container, t.WrapperImage, functionDir, true, injection.ImageDir+"/wrapper-server", "--help")}
-}
-
-// copy has the image run a copy of the wrapper server.
-func (t *Template) copy(spec *corev1.PodSpec, image string) {
-	spec.Volumes = []corev1.Volume{{Name: volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
-	spec.InitContainers = []corev1.Container{
-		newContainer("copy-wrapper-server", t.WrapperImage, injection.ToolsDir, false, "cp", "-a", injection.ImageDir+"/.", injection.ToolsDir),
-	}
-	spec.Containers = []corev1.Container{newContainer(container, image, injection.ToolsDir, true, injection.ToolsDir+"/wrapper-server", "--help")}
 }
 
 func newContainer(name, image, mountPath string, readOnly bool, command ...string) corev1.Container {
@@ -114,6 +90,3 @@ func onNode(node string) *corev1.Affinity {
 		}}},
 	}}
 }
-
-// podName is the name of a run's pod. Each has a number of its own.
-func podName(run string, number int) string { return fmt.Sprintf("image-warmer-%s-%d", run, number) }

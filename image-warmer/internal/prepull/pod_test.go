@@ -12,21 +12,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
+	"github.com/krmfn/krmfn/image-warmer/options"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // What is asked of every pod: that it goes to its node by way of the scheduler, is admitted where Pod Security is restricted,
 // ends by itself, and is found again.
-func TestBuild(t *testing.T) {
+func TestPod(t *testing.T) {
 	t.Parallel()
-	template := prepull.Template{
-		Namespace: "fns", Run: "r1", WrapperImage: "wrapper:v1", Timeout: 1500 * time.Millisecond, PullSecrets: []string{"s1", "s2"},
+	template := prepull.Config{Namespace: "fns", Run: "r1", Pulls: options.Pulls{
+		WrapperImage: "wrapper:v1", Timeout: 1500 * time.Millisecond, PullSecrets: []string{"s1", "s2"},
 		Tolerations: []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}},
-	}
+	}}
 	pull := prepull.Pull{Node: "n1", Image: "r.io/a@" + digest("1"), References: []string{"r.io/a:v1", "r.io/a:v1.0"}}
 	for _, method := range []injection.Method{injection.InitContainer, injection.ImageVolume} {
-		pod := template.Build("p", &pull, method)
+		pod := template.Pod("p", &pull, method)
 		spec := &pod.Spec
 		if pod.Name != "p" || pod.Namespace != "fns" || nodeOf(pod) != "n1" || spec.NodeName != "" {
 			t.Errorf("%s/%s on %q", pod.Namespace, pod.Name, spec.NodeName)
@@ -63,16 +64,16 @@ func TestBuild(t *testing.T) {
 // Where images can be mounted, nothing of the function's image is run.
 func TestInjection(t *testing.T) {
 	t.Parallel()
-	template := prepull.Template{WrapperImage: "wrapper:v1", Timeout: time.Minute}
+	template := prepull.Config{Pulls: options.Pulls{WrapperImage: "wrapper:v1", Timeout: time.Minute}}
 	pull := prepull.Pull{Node: "n1", Image: "r.io/a@" + digest("1")}
-	by := template.Build("p", &pull, injection.ImageVolume).Spec
+	by := template.Pod("p", &pull, injection.ImageVolume).Spec
 	if len(by.InitContainers) > 0 || by.Containers[0].Image != "wrapper:v1" || by.Volumes[0].Image.Reference != pull.Image {
 		t.Errorf("by image volume: %+v", by)
 	}
 	if diff := cmp.Diff([]string{"/home/nonroot/wrapper-server/wrapper-server", "--help"}, by.Containers[0].Command); diff != "" {
 		t.Error(diff)
 	}
-	by = template.Build("p", &pull, injection.InitContainer).Spec
+	by = template.Pod("p", &pull, injection.InitContainer).Spec
 	if len(by.InitContainers) != 1 || by.InitContainers[0].Image != "wrapper:v1" || by.Containers[0].Image != pull.Image || by.Volumes[0].EmptyDir == nil {
 		t.Errorf("by init container: %+v", by)
 	}

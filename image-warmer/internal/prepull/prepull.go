@@ -13,21 +13,20 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/krmfn/krmfn/image-warmer/options"
 	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
 
 // Config is what a Puller needs.
 type Config struct {
-	Client   kubernetes.Interface
-	Template Template
-	// Injection is how nodes are made to pull. Where Fallback is set and image volumes do not work, init containers take
-	// their place.
-	Injection injection.Method
-	Fallback  bool
-	// MaxParallel is how many pulls run at once, and MaxPerNode how many on one node; both at least 1.
-	MaxParallel, MaxPerNode int
-	Log                     *slog.Logger
+	options.Pulls
+
+	Client    kubernetes.Interface
+	Namespace string
+	// Run is the value of functionpod.WarmerLabel.
+	Run string
+	Log *slog.Logger
 }
 
 // Outcome is what has become of a pull.
@@ -39,29 +38,39 @@ type Outcome struct {
 	Took time.Duration
 }
 
-// Puller makes pulls. Run may be called once.
+// Puller makes pulls. PullAll may be called once.
 type Puller struct {
-	config  Config
-	watcher *watcher
-	pods    atomic.Int64
+	Config
+	// fallback says that init containers take the place of image volumes where these do not work.
+	fallback bool
+	watcher  *watcher
+	pods     atomic.Int64
 	// refused says that image volumes do not work here.
 	refused atomic.Bool
 }
 
-// New returns a Puller.
-func New(config Config) *Puller { return &Puller{config: config} }
+// New returns a Puller. It asks the cluster whether it knows image volumes, where that is left to it.
+func New(ctx context.Context, c Config) *Puller {
+	p := &Puller{Config: c, fallback: c.Injection == injection.Auto}
+	if p.fallback {
+		var err error
+		if p.Injection, err = injection.Detect(c.Client.Discovery()); err != nil {
+			p.Log.WarnContext(ctx, "what the cluster can do is not known, so that nodes pull by init containers", "err", err)
+		}
+	}
+	return p
+}
 
-// Run makes pulls and returns what has become of each. When the context ends, those that are left fail. In any case the pods
+// PullAll makes pulls and returns what has become of each. When the context ends, those that are left fail. In any case the pods
 // are deleted when it returns, which is at most 20 seconds after the end of the context.
 //
 // The error says that pods cannot be watched, so that none was made.
-func (p *Puller) Run(ctx context.Context, pulls []Pull) ([]Outcome, error) {
+func (p *Puller) PullAll(ctx context.Context, pulls []Pull) ([]Outcome, error) {
 	if len(pulls) == 0 {
 		return nil, nil
 	}
-	t := &p.config.Template
 	var err error
-	if p.watcher, err = watch(ctx, p.config.Client, t.Namespace, t.Run); err != nil {
+	if p.watcher, err = watch(ctx, p.Client, p.Namespace, p.Run); err != nil {
 		return nil, err
 	}
 	defer p.watcher.close()
@@ -76,8 +85,8 @@ func (p *Puller) all(ctx context.Context, pulls []Pull) []Outcome {
 	ended := make(chan Outcome)
 	outcomes := make([]Outcome, 0, len(pulls))
 	for len(waiting)+running > 0 {
-		for running < p.config.MaxParallel {
-			next := slices.IndexFunc(waiting, func(pull Pull) bool { return onNode[pull.Node] < p.config.MaxPerNode })
+		for running < p.MaxParallel {
+			next := slices.IndexFunc(waiting, func(pull Pull) bool { return onNode[pull.Node] < p.MaxPerNode })
 			if next < 0 {
 				break
 			}
@@ -98,23 +107,23 @@ func (p *Puller) all(ctx context.Context, pulls []Pull) []Outcome {
 // one makes a pull, and once more where image volumes turn out not to work.
 func (p *Puller) one(ctx context.Context, pull Pull) Outcome {
 	start := time.Now()
-	method := p.config.Injection
+	method := p.Injection
 	if p.refused.Load() {
 		method = injection.InitContainer
 	}
 	err := p.attempt(ctx, &pull, method)
-	if method == injection.ImageVolume && p.config.Fallback && refuses(err) {
+	if method == injection.ImageVolume && p.fallback && refuses(err) {
 		if p.refused.CompareAndSwap(false, true) {
-			p.config.Log.WarnContext(ctx, "image volumes do not work here, nodes pull by init containers from now on: say so with --injection=init-container",
+			p.Log.WarnContext(ctx, "image volumes do not work here, nodes pull by init containers from now on: say so with --injection=init-container",
 				"node", pull.Node, "err", err)
 		}
 		err = p.attempt(ctx, &pull, injection.InitContainer)
 	}
 	outcome := Outcome{Pull: pull, Err: err, Took: time.Since(start)}
 	if err != nil {
-		p.config.Log.WarnContext(ctx, "image was not pulled", "image", pull.Image, "node", pull.Node, "took", outcome.Took, "err", err)
+		p.Log.WarnContext(ctx, "image was not pulled", "image", pull.Image, "node", pull.Node, "took", outcome.Took, "err", err)
 	} else {
-		p.config.Log.InfoContext(ctx, "image was pulled", "image", pull.Image, "node", pull.Node, "took", outcome.Took)
+		p.Log.InfoContext(ctx, "image was pulled", "image", pull.Image, "node", pull.Node, "took", outcome.Took)
 	}
 	return outcome
 }

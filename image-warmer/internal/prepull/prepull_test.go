@@ -25,6 +25,7 @@ import (
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
 	"github.com/krmfn/krmfn/image-warmer/internal/publish"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -78,7 +79,7 @@ func TestRun(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCluster(t)
 				c.play = tc.play
-				outcomes, err := c.puller(nil).Run(t.Context(), pulls(1, "n1"))
+				outcomes, err := c.puller(nil).PullAll(t.Context(), pulls(1, "n1"))
 				if err != nil || len(outcomes) != 1 {
 					t.Fatal(outcomes, err)
 				}
@@ -110,8 +111,8 @@ func TestBounds(t *testing.T) {
 		}
 		start := time.Now()
 		outcomes, err := c.puller(func(p *prepull.Config) {
-			p.MaxParallel, p.MaxPerNode, p.Template.Timeout = 3, 2, time.Minute
-		}).Run(t.Context(), pulls(4, "n1", "n2", "n3"))
+			p.MaxParallel, p.MaxPerNode, p.Timeout = 3, 2, time.Minute
+		}).PullAll(t.Context(), pulls(4, "n1", "n2", "n3"))
 		if err != nil || len(outcomes) != 12 || c.most != 3 || c.mostOnNode != 2 {
 			t.Errorf("%d outcomes, %d at once, %d on a node, %v", len(outcomes), c.most, c.mostOnNode, err)
 		}
@@ -136,7 +137,7 @@ func TestCancel(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()
-		outcomes, err := c.puller(nil).Run(ctx, pulls(3, "n1", "n2"))
+		outcomes, err := c.puller(nil).PullAll(ctx, pulls(3, "n1", "n2"))
 		if err != nil || len(outcomes) != 6 || len(c.made) != 2 || len(c.left()) > 0 || time.Since(start) != time.Minute {
 			t.Errorf("%d outcomes of %d pods, left %v, after %v, %v", len(outcomes), len(c.made), c.left(), time.Since(start), err)
 		}
@@ -187,7 +188,11 @@ func TestFallback(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCluster(t)
 				tc.refuse(c)
-				outcomes, err := c.puller(func(p *prepull.Config) { p.Fallback = tc.fallback }).Run(t.Context(), pulls(2, "n1"))
+				outcomes, err := c.puller(func(p *prepull.Config) {
+					if !tc.fallback {
+						p.Injection = injection.ImageVolume
+					}
+				}).PullAll(t.Context(), pulls(2, "n1"))
 				if err != nil || len(c.made) != tc.pods {
 					t.Errorf("%d pods, %v", len(c.made), err)
 				}
@@ -215,7 +220,7 @@ func TestLostAnswer(t *testing.T) {
 			c.add(pod)
 			return errors.New("connection reset")
 		}
-		outcomes, err := c.puller(nil).Run(t.Context(), pulls(1, "n1"))
+		outcomes, err := c.puller(nil).PullAll(t.Context(), pulls(1, "n1"))
 		if err != nil || len(outcomes) != 1 || !strings.Contains(outcomes[0].Err.Error(), "make a pod in namespace fns: connection reset") {
 			t.Errorf("%v, %v", outcomes, err)
 		}
@@ -238,7 +243,7 @@ func TestDeleted(t *testing.T) {
 			}
 			return nil
 		}
-		outcomes, err := c.puller(nil).Run(t.Context(), pulls(1, "n1"))
+		outcomes, err := c.puller(nil).PullAll(t.Context(), pulls(1, "n1"))
 		if err != nil || outcomes[0].Err == nil || outcomes[0].Took != time.Second || !strings.HasPrefix(outcomes[0].Err.Error(), "Deleted") {
 			t.Errorf("%+v, %v", outcomes, err)
 		}
@@ -252,7 +257,7 @@ func TestCannotWatch(t *testing.T) {
 		c.PrependReactor("list", "pods", func(kubetesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
 		})
-		if _, err := c.puller(nil).Run(t.Context(), pulls(1, "n1")); err == nil || !strings.Contains(err.Error(), "cannot be watched") || len(c.made) > 0 {
+		if _, err := c.puller(nil).PullAll(t.Context(), pulls(1, "n1")); err == nil || !strings.Contains(err.Error(), "cannot be watched") || len(c.made) > 0 {
 			t.Errorf("%v, %d pods", err, len(c.made))
 		}
 	})

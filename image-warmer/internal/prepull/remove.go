@@ -28,12 +28,12 @@ func (p *Puller) remove(ctx context.Context, pod *corev1.Pod) {
 }
 
 func (p *Puller) delete(ctx context.Context, pod *corev1.Pod) {
-	err := p.config.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+	err := p.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &pod.UID},
 	})
 	// A conflict is another pod of that name.
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		p.config.Log.WarnContext(ctx, "a pod is left behind, and deleted by a later run", "pod", pod.Name, "namespace", pod.Namespace, "err", err)
+		p.Log.WarnContext(ctx, "a pod is left behind, and deleted by a later run", "pod", pod.Name, "namespace", pod.Namespace, "err", err)
 	}
 }
 
@@ -41,16 +41,9 @@ func (p *Puller) delete(ctx context.Context, pod *corev1.Pod) {
 func (p *Puller) sweep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
-	t := &p.config.Template
-	left, err := p.config.Client.CoreV1().Pods(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: functionpod.WarmerLabel + "=" + t.Run})
+	_, err := p.removeAll(ctx, functionpod.WarmerLabel+"="+p.Run, 0)
 	if err != nil {
-		p.config.Log.WarnContext(ctx, "pods may be left behind, and are deleted by a later run", "run", t.Run, "namespace", t.Namespace, "err", err)
-		return
-	}
-	for i := range left.Items {
-		if left.Items[i].DeletionTimestamp == nil {
-			p.delete(ctx, &left.Items[i])
-		}
+		p.Log.WarnContext(ctx, "pods may be left behind, and are deleted by a later run", "run", p.Run, "namespace", p.Namespace, "err", err)
 	}
 }
 
@@ -59,21 +52,25 @@ func (p *Puller) sweep(ctx context.Context) {
 func (p *Puller) RemoveLeftovers(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*removeTimeout)
 	defer cancel()
-	t := &p.config.Template
-	found, err := p.config.Client.CoreV1().Pods(t.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: functionpod.WarmerLabel + "," + publish.ManagedByLabel + "=" + publish.Manager,
-	})
+	removed, err := p.removeAll(ctx, functionpod.WarmerLabel+"!="+p.Run+","+functionpod.WarmerLabel+","+publish.ManagedByLabel+"="+publish.Manager, p.Timeout)
 	if err != nil {
-		return 0, fmt.Errorf("list pods of earlier runs in namespace %s: %w", t.Namespace, err)
+		return 0, fmt.Errorf("list pods of earlier runs in namespace %s: %w", p.Namespace, err)
+	}
+	return removed, nil
+}
+
+// removeAll deletes the pods that a label selector chooses and that are older than a time, and returns how many there were.
+func (p *Puller) removeAll(ctx context.Context, selector string, older time.Duration) (int, error) {
+	found, err := p.Client.CoreV1().Pods(p.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return 0, err
 	}
 	removed := 0
 	for i := range found.Items {
-		pod := &found.Items[i]
-		if pod.Labels[functionpod.WarmerLabel] == t.Run || pod.DeletionTimestamp != nil || time.Since(pod.CreationTimestamp.Time) <= t.Timeout {
-			continue
+		if pod := &found.Items[i]; pod.DeletionTimestamp == nil && (older == 0 || time.Since(pod.CreationTimestamp.Time) > older) {
+			p.delete(ctx, pod)
+			removed++
 		}
-		p.delete(ctx, pod)
-		removed++
 	}
 	return removed, nil
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // prepull has nodes pull what was resolved.
@@ -46,7 +45,11 @@ func (r *run) prepull(ctx context.Context) {
 }
 
 func (r *run) pull(ctx context.Context, pulls []prepull.Pull) {
-	puller := r.puller(ctx)
+	config := prepull.Config{Pulls: r.Options.Prepull.Pulls, Client: r.Kubernetes, Namespace: r.Options.Namespace, Run: r.Run, Log: r.Log}
+	if o := &r.Options.Registry; o.Private && !slices.Contains(config.PullSecrets, o.AuthSecret) {
+		config.PullSecrets = append(slices.Clone(config.PullSecrets), o.AuthSecret)
+	}
+	puller := prepull.New(ctx, config)
 	removed, err := puller.RemoveLeftovers(ctx)
 	if err != nil {
 		r.Log.WarnContext(ctx, "pods of earlier runs may be left", "err", err)
@@ -54,7 +57,7 @@ func (r *run) pull(ctx context.Context, pulls []prepull.Pull) {
 	if removed > 0 {
 		r.Log.InfoContext(ctx, "pods of earlier runs were deleted", "pods", removed)
 	}
-	outcomes, err := puller.Run(ctx, pulls)
+	outcomes, err := puller.PullAll(ctx, pulls)
 	if err != nil {
 		r.report.Fail("", "", err)
 		return
@@ -69,30 +72,6 @@ func (r *run) pull(ctx context.Context, pulls []prepull.Pull) {
 		}
 		r.onNode(outcome.References, result)
 	}
-}
-
-func (r *run) puller(ctx context.Context) *prepull.Puller {
-	o := &r.Options.Prepull
-	secrets := slices.Clone(o.PullSecrets)
-	if r.Options.Registry.Private && !slices.Contains(secrets, r.Options.Registry.AuthSecret) {
-		secrets = append(secrets, r.Options.Registry.AuthSecret)
-	}
-	config := prepull.Config{
-		Client: r.Kubernetes, MaxParallel: o.MaxParallel, MaxPerNode: o.MaxPerNode, Log: r.Log,
-		Template: prepull.Template{
-			Namespace: r.Options.Namespace, Run: r.Run, WrapperImage: o.WrapperImage, Tolerations: o.Tolerations,
-			PullSecrets: secrets, Timeout: o.Timeout,
-		},
-		Injection: o.Injection,
-	}
-	if o.Injection == injection.Auto {
-		var err error
-		if config.Injection, err = injection.Detect(r.Kubernetes.Discovery()); err != nil {
-			r.Log.WarnContext(ctx, "what the cluster can do is not known, so that nodes pull by init containers", "err", err)
-		}
-		config.Fallback = true
-	}
-	return prepull.New(config)
 }
 
 // onNode reports what has become of an image, under all its names, on a node.

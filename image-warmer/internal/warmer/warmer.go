@@ -77,18 +77,11 @@ type run struct {
 
 func (r *run) collect(ctx context.Context, client *registry.Client) images.Found {
 	o := &r.Options
-	c := images.Config{
-		Images: o.Sources.Images, PodCacheConfig: o.Sources.PodCacheConfig, Kptfiles: o.Sources.Kptfiles, Namespace: o.Namespace,
-		Prefix: o.DefaultImagePrefix, Rewrites: o.Rewrites, Tags: client, Parallel: o.Resolve.Parallel, Timeout: o.Resolve.Timeout,
-	}
-	if o.Sources.FunctionConfigs {
-		c.FunctionConfigs = r.Dynamic
-	}
-	found := images.Collect(ctx, c)
-	r.report.DryRun, r.report.Notes = o.DryRun, found.Notes
-	for _, f := range found.Failures {
-		r.report.Fail(f.Image, "", f.Err)
-	}
+	found := images.Collect(ctx, images.Config{
+		Sources: o.Sources, Cluster: r.Dynamic, Namespace: o.Namespace, Prefix: o.DefaultImagePrefix, Rewrites: o.Rewrites,
+		Tags: client, Parallel: o.Resolve.Parallel, Timeout: o.Resolve.Timeout,
+	})
+	r.report = report.Report{DryRun: o.DryRun, Notes: found.Notes, Failures: found.Failures}
 	return found
 }
 
