@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,8 +50,9 @@ type Cache struct {
 	images  *lru.Cache[pinned, Image]
 	digests *flight.Group[string, string]
 	configs *flight.Group[pinned, Image]
-	// loaded is what Load has made known.
-	loaded known
+	// loaded is what Load has made known; loading is held to replace it.
+	loaded  atomic.Pointer[known]
+	loading sync.Mutex
 
 	tagLookups, imageLookups counts
 }
@@ -86,6 +88,7 @@ func NewCache(ctx context.Context, source Source, options CacheOptions) *Cache {
 		options: options, source: source, start: time.Now().Add(-1),
 		tags: newLRU[string, *tag](options.Size), images: newLRU[pinned, Image](options.Size),
 	}
+	c.loaded.Store(&known{})
 	c.digests = flight.NewGroup(ctx, options.Size, options.FailureTTL, c.askDigest)
 	c.configs = flight.NewGroup(ctx, options.Size, options.FailureTTL, c.askImage)
 	return c
@@ -155,7 +158,7 @@ func (c *Cache) known(ref string) (*tag, bool) {
 	if said, ok := c.tags.Get(ref); ok {
 		return said, true
 	}
-	digest, ok := c.loaded.digest(ref)
+	digest, ok := c.loaded.Load().tags[ref]
 	if !ok {
 		return nil, false
 	}
@@ -190,7 +193,7 @@ func (c *Cache) Image(ctx context.Context, ref, digest string) (Image, error) {
 	found, ok := c.images.Get(key)
 	how, err := hit, error(nil)
 	if !ok {
-		found, ok = c.loaded.image(key)
+		found, ok = c.loaded.Load().images[key]
 	}
 	if !ok {
 		how = miss
@@ -235,8 +238,7 @@ func (c *Cache) lost(ctx context.Context, ref string, known *tag, err error) {
 		return
 	}
 	if _, ok := errors.AsType[*NotFoundError](err); ok {
-		c.tags.Remove(ref)
-		c.loaded.forget(ref)
+		c.forget(ref)
 		c.options.Log.WarnContext(ctx, "image tag is gone", "image", ref, "digest", known.digest, "error", err)
 		return
 	}
