@@ -33,13 +33,13 @@ func (o *Options) validate(args []string) error {
 	if o.Registry.TLS && !o.Registry.Private {
 		problems = append(problems, errors.New("--enable-private-registries-tls takes effect only with --enable-private-registries"))
 	}
-	return flags.Check(args, o.rules(), problems...)
+	return flags.Check(args, append(o.rules(), problems...)...)
 }
 
-func (o *Options) rules() []flags.Rule {
+func (o *Options) rules() []error {
 	const positive = flags.Positive
 	l, p, r := o.Limits, o.Pod, o.Registry
-	return []flags.Rule{
+	return []error{
 		flags.That(o.Port >= 0 && o.Port <= 65535, "port", o.Port, "0 to 65535"),
 		flags.That(o.Log.Level >= 0, "log-level", o.Log.Level, "0 or more"),
 		flags.That(o.Log.Format == "json" || o.Log.Format == "text", "log-format", o.Log.Format, "json or text"),
@@ -68,7 +68,7 @@ func (o *Options) rules() []flags.Rule {
 	}
 }
 
-func oneOf(flag, value string, values ...string) flags.Rule {
+func oneOf(flag, value string, values ...string) error {
 	return flags.That(slices.Contains(values, value), flag, value, "one of "+strings.Join(values, ", "))
 }
 

@@ -35,7 +35,7 @@ func (o *Options) validate() error {
 	if o.Prepull.Enabled {
 		problems = append(problems, o.prepullProblems()...)
 	}
-	return flags.Check(nil, o.rules(), problems...)
+	return flags.Check(nil, append(o.rules(), problems...)...)
 }
 
 func (o *Options) prepullProblems() []error {
@@ -57,10 +57,10 @@ func (o *Options) prepullProblems() []error {
 	return problems
 }
 
-func (o *Options) rules() []flags.Rule {
+func (o *Options) rules() []error {
 	const positive = flags.Positive
 	p, m := o.Prepull, o.Metadata
-	return []flags.Rule{
+	return []error{
 		flags.That(reference.ValidatePrefix(o.DefaultImagePrefix) == nil, "default-image-prefix", o.DefaultImagePrefix, "a registry path without a scheme"),
 		flags.That(isLabel(o.Namespace), "namespace", o.Namespace, "the name of a namespace"),
 		flags.That(o.Output == OutputTable || o.Output == OutputJSON, "output", o.Output, "table or json"),

@@ -94,12 +94,12 @@ func Parse(args []string) (Options, error) {
 const leastSecretTTL = 2 * time.Hour
 
 // validate names every flag that is wrong.
-func (o *Options) validate(args []string) error { return flags.Check(args, o.rules()) }
+func (o *Options) validate(args []string) error { return flags.Check(args, o.rules()...) }
 
-func (o *Options) rules() []flags.Rule {
+func (o *Options) rules() []error {
 	const positive = flags.Positive
 	r := o.Rules
-	return []flags.Rule{
+	return []error{
 		flags.That(len(validation.IsDNS1123Label(o.Namespace)) == 0, "namespace", o.Namespace, "the name of a namespace"),
 		flags.That(o.SecretName == "" || len(validation.IsDNS1123Subdomain(o.SecretName)) == 0, "registry-auth-secret-name", o.SecretName, "the name of a Secret, or nothing"),
 		flags.That(o.Output == Log || o.Output == Table || o.Output == JSON, "output", o.Output, "log, table or json"),

@@ -99,13 +99,13 @@ func Parse(args []string) (Options, error) {
 	if o.FunctionRunner == "" && !o.Builtin {
 		nothing = errors.New("nothing is there to evaluate functions: name a --function-runner, or leave --builtin-functions on")
 	}
-	return o, flags.Check(set.Args(), o.rules(), nothing)
+	return o, flags.Check(set.Args(), append(o.rules(), nothing)...)
 }
 
-func (o *Options) rules() []flags.Rule {
+func (o *Options) rules() []error {
 	const positive = flags.Positive
 	l := o.Limits
-	return []flags.Rule{
+	return []error{
 		flags.That(o.Port >= 0 && o.Port <= 65535, "port", o.Port, "0 to 65535"),
 		flags.That(reference.ValidatePrefix(o.DefaultImagePrefix) == nil, "default-image-prefix", o.DefaultImagePrefix, "a registry path without a scheme"),
 		flags.That(o.LogLevel >= 0, "log-level", o.LogLevel, "0 or more"),

@@ -14,44 +14,34 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Positive is what a Rule wants that most flags want.
+// Positive is what most flags should be.
 const Positive = "more than 0"
 
-// Rule is one thing that must hold of a flag.
-type Rule struct {
-	holds bool
-	flag  string
-	value any
-	want  string
+// That returns an error of one line, which says what a flag is set to and what it should be, unless something holds of it. The
+// flag is named without dashes.
+func That(holds bool, flag string, value any, want string) error {
+	if holds {
+		return nil
+	}
+	return fmt.Errorf("--%s is %q, want %s", flag, fmt.Sprint(value), want)
 }
 
-// That returns the rule that something holds of a flag, which is named without dashes, with the value that it is set to.
-// want says what it should be.
-func That(holds bool, flag string, value any, want string) Rule {
-	return Rule{holds: holds, flag: flag, value: value, want: want}
-}
-
-// Check returns one error of one line that names every flag which is wrong, so that one start tells all. more are problems
-// of a command's own, with the others; nil ones do not count. A command takes no arguments but flags.
-func Check(args []string, rules []Rule, more ...error) error {
+// Check returns one error of one line that names every problem, so that one start tells all; nil ones do not count. A command
+// takes no arguments but flags.
+func Check(args []string, problems ...error) error {
 	if len(args) > 0 {
 		return fmt.Errorf("unexpected argument %q", args[0])
 	}
-	var problems []string
-	for _, r := range rules {
-		if !r.holds {
-			problems = append(problems, fmt.Sprintf("--%s is %q, want %s", r.flag, fmt.Sprint(r.value), r.want))
-		}
-	}
-	for _, err := range more {
+	var texts []string
+	for _, err := range problems {
 		if err != nil {
-			problems = append(problems, err.Error())
+			texts = append(texts, err.Error())
 		}
 	}
-	if len(problems) == 0 {
+	if len(texts) == 0 {
 		return nil
 	}
-	return errors.New(strings.Join(problems, "; "))
+	return errors.New(strings.Join(texts, "; "))
 }
 
 // Aliases makes a set accept flags by other names, which are the keys.

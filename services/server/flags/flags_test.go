@@ -17,17 +17,16 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	good, bad := flags.That(true, "a", 1, flags.Positive), flags.That(false, "b", -1, flags.Positive)
 	for _, tc := range []struct {
-		args  []string
-		rules []flags.Rule
-		more  []error
-		want  string
+		args     []string
+		problems []error
+		want     string
 	}{
-		{nil, []flags.Rule{good}, []error{nil}, ""},
-		{nil, []flags.Rule{good, bad}, []error{errors.New("c is odd")}, `--b is "-1", want more than 0; c is odd`},
-		{[]string{"x", "y"}, []flags.Rule{bad}, nil, `unexpected argument "x"`},
+		{nil, []error{good, nil}, ""},
+		{nil, []error{good, bad, errors.New("c is odd")}, `--b is "-1", want more than 0; c is odd`},
+		{[]string{"x", "y"}, []error{bad}, `unexpected argument "x"`},
 	} {
 		got := ""
-		if err := flags.Check(tc.args, tc.rules, tc.more...); err != nil {
+		if err := flags.Check(tc.args, tc.problems...); err != nil {
 			got = err.Error()
 		}
 		if got != tc.want {
