@@ -119,28 +119,21 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 // assemble makes the parts and hands them to each other.
 func (p *Pods) assemble(ctx context.Context, clientset kubernetes.Interface) error {
 	o, meter := p.config.Options, p.config.Telemetry.Metrics.Meter("github.com/krmfn/krmfn/function-runner")
-	podMetrics, err := podmanager.NewMetrics(meter)
-	if err != nil {
-		return fmt.Errorf("make the metrics: %w", err)
-	}
-	callMetrics, err := podevaluator.NewMetrics(meter)
-	if err != nil {
-		return fmt.Errorf("make the metrics: %w", err)
-	}
-	p.manager = podmanager.New(ctx, podmanager.Config{
+	var err1, err2 error
+	p.manager, err1 = podmanager.New(ctx, podmanager.Config{
 		Client: clientset, Namespace: o.Pod.Namespace, Images: p.images, Templates: p.templates, Limits: p.limits,
 		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL, TagTTL: o.Images.TTL,
 		Endpoint:      endpoint.Options{MaxMessageSize: o.Limits.MaxMessageSize, Dial: p.config.Telemetry.DialOptions()},
-		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), PullSecrets: p.pullSecrets(), Metrics: podMetrics, Log: p.config.Log,
+		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), PullSecrets: p.pullSecrets(), Meter: meter, Log: p.config.Log,
 	})
-	if err := errors.Join(p.manager.Observe(meter), p.images.Observe(meter)); err != nil {
-		return fmt.Errorf("make the metrics: %w", err)
-	}
-	p.evaluator = podevaluator.New(podevaluator.Config{
-		Reference: o.Reference, Resolver: p.resolver, Pods: p.manager, Metrics: callMetrics,
+	p.evaluator, err2 = podevaluator.New(podevaluator.Config{
+		Reference: o.Reference, Resolver: p.resolver, Pods: p.manager, Meter: meter,
 		MaxTime: func(reference string) time.Duration { return p.settings.For(reference).MaxEvaluationTime.Duration },
 		Tracer:  p.config.Telemetry.Traces.Tracer("github.com/krmfn/krmfn/function-runner"),
 	})
+	if err := errors.Join(err1, err2, p.images.Observe(meter)); err != nil {
+		return fmt.Errorf("make the metrics: %w", err)
+	}
 	p.warmer = podevaluator.NewWarmer(ctx, p.evaluator, podevaluator.WarmUp{
 		AtStart: p.atStart, Interval: o.Pod.ScanInterval, Log: p.config.Log,
 		Always: func() []string { return p.settings.All(func(s podcacheconfig.Settings) bool { return s.MinPods > 0 }) },

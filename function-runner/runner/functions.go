@@ -42,11 +42,9 @@ func (f *functions) List() []*evaluatorv1.Function {
 	known := f.exec.Functions()
 	list := make([]*evaluatorv1.Function, 0, len(known))
 	for _, fn := range known {
-		images := slices.Clone(fn.Images)
-		slices.Sort(images)
 		list = append(list, &evaluatorv1.Function{
 			Name: fn.Name, Evaluator: evaluationv1.Evaluator_EVALUATOR_EXEC, Implementation: fn.Implementation,
-			Images: images, AnyTag: fn.AnyTag,
+			Images: slices.Sorted(slices.Values(fn.Images)), AnyTag: fn.AnyTag,
 		})
 	}
 	if f.pods != nil {

@@ -42,8 +42,8 @@ func New(runner *process.Runner, gate *evaluation.Gate, env []string, prefix str
 
 // Evaluate runs the executable of the request's image. The error is an *evaluation.NotFoundError for an image without one.
 func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
-	f, ref := e.find(req.Image)
-	if f == nil {
+	f, ref, ok := e.Find(req.Image)
+	if !ok {
 		return evaluation.Response{}, &evaluation.NotFoundError{Image: req.Image}
 	}
 	function := &process.Function{
@@ -67,22 +67,16 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 
 // Find returns the function that evaluates an image, and the reference that the image is resolved to.
 func (e *Evaluator) Find(name string) (f Executable, ref string, ok bool) {
-	found, ref := e.find(name)
-	if found == nil {
-		return Executable{}, ref, false
+	if ref = canonical(name, e.prefix); ref == "" {
+		return f, name, false
 	}
-	return *found, ref, true
+	if found := e.catalog.Load().find(ref); found != nil {
+		return *found, ref, true
+	}
+	return f, ref, false
 }
 
 // Functions lists the functions, sorted by name. The caller must not change what is in them.
 func (e *Evaluator) Functions() []Executable {
 	return slices.SortedStableFunc(slices.Values(e.catalog.Load().functions), func(a, b Executable) int { return cmp.Compare(a.Name, b.Name) })
-}
-
-func (e *Evaluator) find(name string) (*Executable, string) {
-	ref := canonical(name, e.prefix)
-	if ref == "" {
-		return nil, name
-	}
-	return e.catalog.Load().find(ref), ref
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -45,17 +46,21 @@ type Config struct {
 	// MaxTime returns the most time that an evaluation of a function may take, by its resolved reference; 0 for no limit.
 	MaxTime func(reference string) time.Duration
 	Tracer  trace.Tracer
-	// Metrics may be nil.
-	Metrics *Metrics
+	// Meter makes krm_function_retries (image): calls that a pod has not begun with and that were sent again.
+	Meter metric.Meter
 }
 
 // Evaluator evaluates functions in pods. It is an evaluation.Evaluator.
 type Evaluator struct {
-	config Config
+	config  Config
+	retries metric.Int64Counter
 }
 
-// New returns an evaluator.
-func New(c Config) *Evaluator { return &Evaluator{config: c} }
+// New returns an evaluator. The error is that the metrics cannot be made.
+func New(c Config) (*Evaluator, error) {
+	retries, err := c.Meter.Int64Counter("krm_function_retries", metric.WithDescription("Calls that a function pod has not begun with and that were sent again."))
+	return &Evaluator{config: c, retries: retries}, err
+}
 
 // Evaluate runs the function of the request's image in one of its pods. Errors beside those that ctx ends with:
 // *evaluation.StartError, *evaluation.BusyError, *endpoint.LostError.
@@ -101,7 +106,7 @@ func (c *call) evaluate(ctx context.Context) (evaluation.Response, error) {
 		if !again || attempt == maxAttempts || ctx.Err() != nil {
 			return resp, err
 		}
-		c.config.Metrics.retried(ctx, c.reference)
+		c.retried(ctx, c.reference)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace/noop"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
@@ -106,17 +107,23 @@ func start(t *testing.T, c *simulation.Cluster, changes ...func(*pool.Config)) *
 		t.Fatal(err)
 	}
 	r := &runner{t: t, images: &images{}}
-	r.manager = podmanager.New(t.Context(), podmanager.Config{
+	r.manager, err = podmanager.New(t.Context(), podmanager.Config{
 		Client: c.Client, Namespace: simulation.Namespace, Images: r.images, Templates: templates,
 		Limits:   func(string) podmanager.Limits { return limits },
 		Frontend: podmanager.Auto, ReadyTimeout: 2 * time.Minute, ScanInterval: time.Minute, ForeignTTL: time.Hour,
 		Endpoint: endpoint.Options{MaxMessageSize: 1 << 20, Dial: []grpc.DialOption{grpc.WithContextDialer(c.Dial)}},
-		Log:      slog.New(slog.DiscardHandler),
+		Meter:    metricnoop.Meter{}, Log: slog.New(slog.DiscardHandler),
 	})
-	r.Evaluator = podevaluator.New(podevaluator.Config{
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Evaluator, err = podevaluator.New(podevaluator.Config{
 		Reference: func(name string) (string, error) { return reference.Resolve(name, "r.io") }, Resolver: r.images, Pods: r.manager, Tracer: noop.NewTracerProvider().Tracer(""),
-		MaxTime: func(string) time.Duration { return r.maxTime },
+		MaxTime: func(string) time.Duration { return r.maxTime }, Meter: metricnoop.Meter{},
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.manager.Run(ctx) }()

@@ -31,19 +31,8 @@ func (c *clock) spend(phase *time.Duration) func() {
 	return func() { *phase += time.Since(begin) }
 }
 
-// TimeSpentError says that a call's time was over before there was an answer, and how it was spent.
-type TimeSpentError struct {
-	// Err is which limit it was: the cause of the end of the context.
-	Err error
-	// Spent says on what the time was spent, and what the call waited for in the end.
-	Spent string
-}
-
-func (e *TimeSpentError) Error() string { return fmt.Sprintf("%v after %s", e.Err, e.Spent) }
-
-// Unwrap returns the limit.
-func (e *TimeSpentError) Unwrap() error { return e.Err }
-
+// explain adds to the limit on a call's time, the cause of the end of its context, on what the time was spent, and what the call
+// waited for in the end.
 func (c *clock) explain(limit error, doing func() string) error {
 	round := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 	spent := fmt.Sprintf("%v (asking the registry %v, waiting for a pod %v, running the function %v)",
@@ -51,25 +40,13 @@ func (c *clock) explain(limit error, doing func() string) error {
 	if doing != nil {
 		spent += ": " + doing()
 	}
-	return &TimeSpentError{Err: limit, Spent: spent}
+	return fmt.Errorf("%w after %s", limit, spent)
 }
 
-// Metrics measures calls. A nil one measures nothing.
-type Metrics struct{ retries metric.Int64Counter }
-
-// NewMetrics returns the instrument:
-//
-//   - krm_function_retries (image): calls that a pod has not begun with and that were sent again
-func NewMetrics(meter metric.Meter) (*Metrics, error) {
-	retries, err := meter.Int64Counter("krm_function_retries", metric.WithDescription("Calls that a function pod has not begun with and that were sent again."))
-	return &Metrics{retries: retries}, err
-}
-
-func (m *Metrics) retried(ctx context.Context, ref string) {
-	if m != nil {
-		repository, _, _ := reference.Split(ref)
-		m.retries.Add(ctx, 1, metric.WithAttributes(attribute.String("image", repository)))
-	}
+// retried counts a call that is sent again.
+func (e *Evaluator) retried(ctx context.Context, ref string) {
+	repository, _, _ := reference.Split(ref)
+	e.retries.Add(ctx, 1, metric.WithAttributes(attribute.String("image", repository)))
 }
 
 // restrictions are the messages of functions that a restricted pod hinders, and the advice for their users.

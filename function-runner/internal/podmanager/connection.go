@@ -102,7 +102,7 @@ func (m *Manager) becameReady(p *Pool, mem *member, e *endpoint.Endpoint, probe 
 	}
 	if !mem.served {
 		m.config.Log.Info("function pod ready", "pod", mem.pod.Name, "image", p.id.Image, "node", mem.pod.Spec.NodeName, "after", time.Since(mem.seen))
-		m.config.Metrics.started(m.life, p.id.Image, mem)
+		m.metrics.started(m.life, p.id.Image, mem)
 	}
 	mem.deadline.Stop()
 	mem.ready, mem.served, mem.lost, mem.probe = true, true, time.Time{}, probe

@@ -30,7 +30,7 @@ func (m *Manager) create(p *Pool, slot int) {
 	begin := time.Now()
 	pod, service, err := m.build(ctx, p, slot)
 	if err == nil {
-		m.config.Metrics.phase(ctx, p.id.Image, "resolve", time.Since(begin))
+		m.metrics.phase(ctx, p.id.Image, "resolve", time.Since(begin))
 		err = m.createPod(ctx, p, slot, pod, service)
 	}
 	if err != nil && m.life.Err() == nil {
@@ -71,7 +71,7 @@ func (m *Manager) createPod(ctx context.Context, p *Pool, slot int, pod *corev1.
 	if err != nil {
 		return m.refused(pod, fmt.Errorf("function pod %s cannot be made: %w", pod.Name, err))
 	}
-	m.config.Metrics.phase(ctx, p.id.Image, "create", time.Since(begin))
+	m.metrics.phase(ctx, p.id.Image, "create", time.Since(begin))
 	m.config.Log.Info("function pod created", "pod", pod.Name, "image", p.id.Image, "digest", p.id.Digest)
 	// The watch may be late, or not there.
 	m.observe(created) //nolint:contextcheck // pods are made for whoever waits

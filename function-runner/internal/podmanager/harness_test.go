@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/metric/noop"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
@@ -125,12 +126,15 @@ func newReplica(t *testing.T, c *simulation.Cluster, changes ...func(*Config)) *
 		},
 		Frontend: Auto, ReadyTimeout: 2 * time.Minute, ScanInterval: 1000 * time.Hour, ForeignTTL: ttl,
 		Endpoint: endpoint.Options{MaxMessageSize: 1 << 20, Dial: []grpc.DialOption{grpc.WithContextDialer(c.Dial)}},
-		Log:      slog.New(slog.NewTextHandler(r.log, nil)),
+		Meter:    noop.Meter{}, Log: slog.New(slog.NewTextHandler(r.log, nil)),
 	}
 	for _, change := range changes {
 		change(&config)
 	}
-	r.Manager = New(t.Context(), config)
+	var err error
+	if r.Manager, err = New(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 

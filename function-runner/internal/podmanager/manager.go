@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -73,14 +74,14 @@ type Config struct {
 	MaxConcurrent int
 	// PullSecrets are added to those of the template.
 	PullSecrets []string
-	// Metrics may be nil.
-	Metrics *Metrics
-	Log     *slog.Logger
+	Meter       metric.Meter
+	Log         *slog.Logger
 }
 
 // Manager keeps function pods. Its methods may be used by any number of goroutines at once.
 type Manager struct {
-	config Config
+	config  Config
+	metrics metrics
 	// synced is closed when the pods that there are have been looked at.
 	synced chan struct{}
 	// work has the goroutines, which all end after life; ended says that there will be no more.
@@ -101,14 +102,14 @@ type Manager struct {
 	foreign map[string]foreign
 }
 
-// New returns a manager that does nothing before Run. Of ctx, the values are kept.
-func New(ctx context.Context, c Config) *Manager {
+// New returns a manager that does nothing before Run. Of ctx, the values are kept. The error is that the metrics cannot be made.
+func New(ctx context.Context, c Config) (*Manager, error) {
 	m := &Manager{
 		config: c, synced: make(chan struct{}),
 		pools: map[string]*Pool{}, current: map[string]*Pool{}, foreign: map[string]foreign{},
 	}
 	m.life, m.stop = context.WithCancel(context.WithoutCancel(ctx))
-	return m
+	return m, m.measure(c.Meter)
 }
 
 // Run keeps the pods until ctx ends. It then leaves them to others, and returns when no call runs on them any more.

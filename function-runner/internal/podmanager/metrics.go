@@ -18,39 +18,37 @@ import (
 // boundaries of the start phases, in seconds.
 var boundaries = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
 
-// Metrics measures what becomes of pods. A nil one measures nothing.
-type Metrics struct {
+// metrics measures what becomes of pods.
+type metrics struct {
 	phases            metric.Float64Histogram
 	starts, evictions metric.Int64Counter
 }
 
-// NewMetrics returns the instruments:
+// measure makes the instruments. Those that are measured when something happens:
 //
 //   - krm_function_pod_starts (image): function pods that became ready, as one replica saw it: cold starts
 //   - krm_function_pod_start_duration (image, phase), seconds: resolve, create, ip (until the pod has an address), dial (until its
 //     wrapper server answers)
 //   - krm_function_pod_evictions (image, reason): function pods that were deleted
-func NewMetrics(meter metric.Meter) (*Metrics, error) {
-	m := &Metrics{}
-	var err1, err2, err3 error
-	m.phases, err1 = meter.Float64Histogram("krm_function_pod_start_duration", metric.WithUnit("s"),
-		metric.WithDescription("Where the time of starting function pods goes."), metric.WithExplicitBucketBoundaries(boundaries...))
-	m.starts, err2 = meter.Int64Counter("krm_function_pod_starts", metric.WithDescription("Function pods that became ready."))
-	m.evictions, err3 = meter.Int64Counter("krm_function_pod_evictions", metric.WithDescription("Function pods that were deleted."))
-	return m, errors.Join(err1, err2, err3)
-}
-
-// Observe registers what is measured when somebody looks:
+//
+// Those that are measured when somebody looks:
 //
 //   - krm_function_pods (image, state): function pods that are starting, ready, leaving
 //   - krm_function_waiting (image): calls that wait for a place in a pod
-func (m *Manager) Observe(meter metric.Meter) error {
-	pods, err1 := meter.Int64ObservableGauge("krm_function_pods", metric.WithDescription("Function pods by state."))
-	waiting, err2 := meter.Int64ObservableGauge("krm_function_waiting", metric.WithDescription("Calls that wait for a place in a function pod."))
-	if err := errors.Join(err1, err2); err != nil {
+func (m *Manager) measure(meter metric.Meter) error {
+	var errs [5]error
+	m.metrics.phases, errs[0] = meter.Float64Histogram("krm_function_pod_start_duration", metric.WithUnit("s"),
+		metric.WithDescription("Where the time of starting function pods goes."), metric.WithExplicitBucketBoundaries(boundaries...))
+	m.metrics.starts, errs[1] = meter.Int64Counter("krm_function_pod_starts", metric.WithDescription("Function pods that became ready."))
+	m.metrics.evictions, errs[2] = meter.Int64Counter("krm_function_pod_evictions", metric.WithDescription("Function pods that were deleted."))
+	pods, err := meter.Int64ObservableGauge("krm_function_pods", metric.WithDescription("Function pods by state."))
+	errs[3] = err
+	waiting, err := meter.Int64ObservableGauge("krm_function_waiting", metric.WithDescription("Calls that wait for a place in a function pod."))
+	errs[4] = err
+	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
-	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for name, s := range m.sizes() {
 			label := attribute.String("image", name)
 			for state, n := range map[string]int{"starting": s.Starting, "ready": s.Ready, "leaving": s.Leaving} {
@@ -78,26 +76,19 @@ func (m *Manager) sizes() map[string]pool.Stats {
 	return sizes
 }
 
-func (m *Metrics) phase(ctx context.Context, ref, phase string, d time.Duration) {
-	if m != nil {
-		m.phases.Record(ctx, d.Seconds(), metric.WithAttributes(attribute.String("image", repository(ref)), attribute.String("phase", phase)))
-	}
+func (m *metrics) phase(ctx context.Context, ref, phase string, d time.Duration) {
+	m.phases.Record(ctx, d.Seconds(), metric.WithAttributes(attribute.String("image", repository(ref)), attribute.String("phase", phase)))
 }
 
 // started measures a pod that has become ready for the first time.
-func (m *Metrics) started(ctx context.Context, ref string, mem *member) {
-	if m != nil {
-		m.starts.Add(ctx, 1, metric.WithAttributes(attribute.String("image", repository(ref))))
-		m.phase(ctx, ref, "ip", mem.addressed.Sub(mem.seen))
-		m.phase(ctx, ref, "dial", time.Since(mem.addressed))
-	}
+func (m *metrics) started(ctx context.Context, ref string, mem *member) {
+	m.starts.Add(ctx, 1, metric.WithAttributes(attribute.String("image", repository(ref))))
+	m.phase(ctx, ref, "ip", mem.addressed.Sub(mem.seen))
+	m.phase(ctx, ref, "dial", time.Since(mem.addressed))
 }
 
-func (m *Metrics) evicted(ctx context.Context, ref, reason string) {
-	if m != nil {
-		m.evictions.Add(ctx, 1, metric.WithAttributes(
-			attribute.String("image", repository(ref)), attribute.String("reason", reason)))
-	}
+func (m *metrics) evicted(ctx context.Context, ref, reason string) {
+	m.evictions.Add(ctx, 1, metric.WithAttributes(attribute.String("image", repository(ref)), attribute.String("reason", reason)))
 }
 
 func repository(ref string) string {

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
@@ -43,7 +44,10 @@ func (m *Manager) watch(ctx context.Context) error {
 	}
 	close(m.synced)
 	m.config.Log.Info("function pods adopted", "namespace", m.config.Namespace, "pods", len(pods.GetStore().ListKeys()))
-	m.scanUntil(ctx)
+	_ = wait.PollUntilContextCancel(ctx, m.config.ScanInterval, false, func(ctx context.Context) (bool, error) { // it ends with ctx
+		m.scan(ctx)
+		return false, nil
+	})
 	return nil
 }
 

@@ -104,7 +104,7 @@ func (m *Manager) remove(ctx context.Context, p *Pool, mem *member, name, reason
 	switch {
 	case err == nil:
 		m.config.Log.Info("function pod deleted", "pod", name, "image", p.id.Image, "reason", reason)
-		m.config.Metrics.evicted(ctx, p.id.Image, reason)
+		m.metrics.evicted(ctx, p.id.Image, reason)
 		m.mu.Lock()
 		p.leave(mem)
 		m.mu.Unlock()
@@ -165,7 +165,7 @@ func (m *Manager) removeOneForeign(ctx context.Context, name string, pod foreign
 	switch {
 	case err == nil:
 		m.config.Log.Info("function pod deleted", "pod", name, "reason", "foreign")
-		m.config.Metrics.evicted(ctx, "", "foreign")
+		m.metrics.evicted(ctx, "", "foreign")
 	case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
 		m.config.Log.Warn("function pod of another maker not deleted", "pod", name, "err", err)
 	}

@@ -28,20 +28,6 @@ const (
 	scanners = 8
 )
 
-// scanUntil scans at intervals until ctx ends.
-func (m *Manager) scanUntil(ctx context.Context) {
-	ticker := time.NewTicker(m.config.ScanInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			m.scan(ctx)
-		}
-	}
-}
-
 // scan deletes the pods that nobody needs, writes the last uses of the others, makes those that are missing, and forgets pools
 // without pods.
 func (m *Manager) scan(ctx context.Context) {

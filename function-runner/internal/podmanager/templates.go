@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
@@ -91,18 +92,12 @@ func (l *TemplateLoader) Watch(ctx context.Context, changed func()) {
 	if l.source.ConfigMap == "" {
 		return
 	}
-	ticker := time.NewTicker(reload)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			if l.refresh(ctx) {
-				changed()
-			}
+	_ = wait.PollUntilContextCancel(ctx, reload, false, func(ctx context.Context) (bool, error) { // it ends with ctx
+		if l.refresh(ctx) {
+			changed()
 		}
-	}
+		return false, nil
+	})
 }
 
 // refresh reads the ConfigMap and tells whether that has changed the template.

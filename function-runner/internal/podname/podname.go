@@ -69,12 +69,9 @@ func (id Identity) Hash() string {
 // label returns text in the letters of a DNS label.
 func label(text string) string {
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
 		}
 		return '-'
-	}, text)
+	}, strings.ToLower(text))
 }

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
@@ -67,7 +68,7 @@ func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.P
 	if v.Overrides != nil {
 		v.Overrides.apply(pod)
 	}
-	v.resources(container)
+	(&ContainerOverrides{Requests: v.Resources.Requests, Limits: v.Resources.Limits}).apply(container)
 	if t.imageUser && (v.Overrides == nil || v.Overrides.SecurityContext == nil) {
 		v.user(pod.Spec.SecurityContext)
 	}
@@ -89,15 +90,6 @@ func (t *Template) service(v *Values, namespace, name string, slot int) *corev1.
 	return service
 }
 
-func (v *Values) resources(c *corev1.Container) {
-	if v.Resources.Requests != nil {
-		c.Resources.Requests = v.Resources.Requests
-	}
-	if v.Resources.Limits != nil {
-		c.Resources.Limits = v.Resources.Limits
-	}
-}
-
 // user runs the function as the image's own user if that is a number other than 0. The kubelet cannot tell whether a name is
 // root.
 func (v *Values) user(context *corev1.PodSecurityContext) {
@@ -113,12 +105,9 @@ func (v *Values) user(context *corev1.PodSecurityContext) {
 }
 
 func with(before, added map[string]string) map[string]string {
-	all := maps.Clone(added)
-	for key, value := range before {
-		if _, ours := added[key]; !ours {
-			all[key] = value
-		}
-	}
+	all := map[string]string{}
+	maps.Copy(all, before)
+	maps.Copy(all, added)
 	return all
 }
 
@@ -207,14 +196,14 @@ func place(spec *corev1.PodSpec, platforms []string) {
 // split returns the operating systems and the architectures of platforms, as labels of nodes have them. Variants of
 // architectures are in no label: the container runtime sees to them.
 func split(platforms []string) (systems, architectures []string) {
+	s, a := sets.New[string](), sets.New[string]()
 	for _, platform := range platforms {
 		system, rest, _ := strings.Cut(platform, "/")
 		architecture, _, _ := strings.Cut(rest, "/")
 		if system != "" && architecture != "" {
-			systems, architectures = append(systems, system), append(architectures, architecture)
+			s.Insert(system)
+			a.Insert(architecture)
 		}
 	}
-	slices.Sort(systems)
-	slices.Sort(architectures)
-	return slices.Compact(systems), slices.Compact(architectures)
+	return sets.List(s), sets.List(a)
 }
