@@ -54,23 +54,38 @@ const maxSocketPath = 103
 
 // Start starts a runner. It outlives ctx, so that calls end before it does; the caller must Close it. Start returns when
 // the runner listens.
-func Start(ctx context.Context, c Config) (*Runner, error) {
+func Start(ctx context.Context, c Config) (_ *Runner, err error) {
 	dir, err := os.MkdirTemp("", "krmfn-")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the embedded function runner: %w", err)
 	}
 	r := &Runner{dir: dir, served: make(chan error, 1)}
-	if err := r.start(ctx, c); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			r.cancel()
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	list, err := install(dir, c)
+	if err != nil {
+		return nil, err
 	}
+	listener, err := r.listen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	server, err := runner.New(ctx, runner.Config{
+		Options: c.options(), Functions: list, Environ: c.Environ, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start the embedded function runner: %w", err), listener.Close())
+	}
+	go func() { r.served <- server.Serve(ctx, listener) }()
 	return r, nil
 }
 
-func (r *Runner) start(ctx context.Context, c Config) error {
-	list, err := install(r.dir, c)
-	if err != nil {
-		return err
-	}
+func (c Config) options() options.Options {
 	o := options.Default()
 	o.DisableRuntimes = options.RuntimePod
 	o.Exec = options.Exec{}
@@ -79,22 +94,7 @@ func (r *Runner) start(ctx context.Context, c Config) error {
 	o.Limits.MaxListSize = c.MaxListSize
 	// Whoever calls is gone by then.
 	o.DrainTimeout, o.ShutdownDelay = time.Second, 0
-
-	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	listener, err := r.listen(ctx)
-	if err != nil {
-		r.cancel()
-		return err
-	}
-	server, err := runner.New(ctx, runner.Config{
-		Options: o, Functions: list, Environ: c.Environ, Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		r.cancel()
-		return errors.Join(fmt.Errorf("start the embedded function runner: %w", err), listener.Close())
-	}
-	go func() { r.served <- server.Serve(ctx, listener) }()
-	return nil
+	return o
 }
 
 func (r *Runner) listen(ctx context.Context) (net.Listener, error) {

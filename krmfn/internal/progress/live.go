@@ -5,6 +5,8 @@ package progress
 
 import (
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -87,7 +89,7 @@ func (l *live) draw(f *renderstatus.Function) (finish func()) {
 		ticker := time.NewTicker(frame)
 		defer ticker.Stop()
 		for i := 0; ; i++ {
-			head, tail := fmt.Sprintf("  %c ", spinner[i%len(spinner)]), " "+tenths(time.Since(begin))+progress
+			head, tail := fmt.Sprintf("  %c ", spinner[i%len(spinner)]), " "+fmt.Sprintf("%.1fs", time.Since(begin).Seconds())+progress
 			columns := l.out.Width() - 1
 			// The title gives way where there is little room: a clock that goes on shows that the render does.
 			room := max(0, columns-utf8.RuneCountInString(head+tail))
@@ -168,4 +170,43 @@ func (l *live) stderr(f *renderstatus.Function) {
 	}
 }
 
-func tenths(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
+// tree draws packages below each other, whatever the order in which they are rendered, with how many functions each has.
+func tree(style terminal.Style, packages []render.PlannedPackage) string {
+	above := map[string][]render.PlannedPackage{}
+	dirs := map[string]bool{}
+	for _, p := range packages {
+		dirs[p.Package] = true
+	}
+	for _, p := range packages {
+		above[parent(dirs, p.Package)] = append(above[parent(dirs, p.Package)], p)
+	}
+	var b strings.Builder
+	for _, root := range above[""] {
+		branch(&b, style, above, root, "", "")
+	}
+	return b.String()
+}
+
+// parent returns the directory of the nearest package above one; "" where there is none.
+func parent(dirs map[string]bool, dir string) string {
+	for dir != "." && dir != "/" {
+		if dir = path.Dir(dir); dirs[dir] {
+			return dir
+		}
+	}
+	return ""
+}
+
+// branch draws a package and all below it: head is in front of its own line, rest in front of the lines below.
+func branch(b *strings.Builder, style terminal.Style, above map[string][]render.PlannedPackage, p render.PlannedPackage, head, rest string) {
+	b.WriteString(style.Dim(head) + style.Bold(terminal.Safe(path.Base(p.Name))) + "  " + style.Dim(terminal.Count(p.Functions, "function")) + "\n")
+	below := slices.Clone(above[p.Package])
+	slices.SortFunc(below, func(a, b render.PlannedPackage) int { return strings.Compare(a.Package, b.Package) })
+	for i, sub := range below {
+		if i == len(below)-1 {
+			branch(b, style, above, sub, rest+"└─ ", rest+"   ")
+		} else {
+			branch(b, style, above, sub, rest+"├─ ", rest+"│  ")
+		}
+	}
+}

@@ -13,44 +13,34 @@ import (
 // Style colours text, or leaves it as it is.
 type Style struct{ on bool }
 
-// The codes are those of ECMA-48, which every terminal knows; the colours are the terminal's own.
-const (
-	reset  = "\x1b[0m"
-	bold   = "\x1b[1m"
-	dim    = "\x1b[2m"
-	red    = "\x1b[31m"
-	green  = "\x1b[32m"
-	yellow = "\x1b[33m"
-	cyan   = "\x1b[36m"
-)
-
 // ClearLine returns the cursor to the beginning of its line and empties the line.
 const ClearLine = "\r\x1b[K"
 
+// paint colours text by a code of ECMA-48, which every terminal knows; the colours are the terminal's own.
 func (s Style) paint(code, text string) string {
 	if !s.on || text == "" {
 		return text
 	}
-	return code + text + reset
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
 // Bold is for headings.
-func (s Style) Bold(text string) string { return s.paint(bold, text) }
+func (s Style) Bold(text string) string { return s.paint("1", text) }
 
 // Dim is for what matters least.
-func (s Style) Dim(text string) string { return s.paint(dim, text) }
+func (s Style) Dim(text string) string { return s.paint("2", text) }
 
 // Red is for errors, and for what is deleted.
-func (s Style) Red(text string) string { return s.paint(red, text) }
+func (s Style) Red(text string) string { return s.paint("31", text) }
 
 // Green is for success, and for what is added.
-func (s Style) Green(text string) string { return s.paint(green, text) }
+func (s Style) Green(text string) string { return s.paint("32", text) }
 
 // Yellow is for warnings.
-func (s Style) Yellow(text string) string { return s.paint(yellow, text) }
+func (s Style) Yellow(text string) string { return s.paint("33", text) }
 
 // Cyan is for places.
-func (s Style) Cyan(text string) string { return s.paint(cyan, text) }
+func (s Style) Cyan(text string) string { return s.paint("36", text) }
 
 // Severity colours text by the severity of a function's result: error, warning, or anything else.
 func (s Style) Severity(severity, text string) string {

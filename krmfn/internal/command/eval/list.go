@@ -126,14 +126,12 @@ func place(nodes []*yaml.RNode, file string) error {
 	file = filepath.ToSlash(file)
 	var errs []error
 	for i, n := range nodes {
-		for _, a := range [][2]string{
-			{resource.FormerIndexAnnotation, strconv.Itoa(i)},
-			{resource.FormerPathAnnotation, file},
-			{resource.IndexAnnotation, strconv.Itoa(i)},
-			{resource.PathAnnotation, file},
-		} {
-			errs = append(errs, resource.SetAnnotation(n, a[0], a[1]))
-		}
+		index := strconv.Itoa(i)
+		errs = append(errs,
+			resource.SetAnnotation(n, resource.FormerIndexAnnotation, index),
+			resource.SetAnnotation(n, resource.FormerPathAnnotation, file),
+			resource.SetAnnotation(n, resource.IndexAnnotation, index),
+			resource.SetAnnotation(n, resource.PathAnnotation, file))
 	}
 	return errors.Join(errs...)
 }

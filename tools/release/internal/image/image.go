@@ -38,15 +38,12 @@ type Stamp struct {
 }
 
 // Build makes the image for an architecture.
-func (i Image) Build(arch string, stamp Stamp) (v1.Image, error) {
-	img, err := i.build(arch, stamp)
-	if err != nil {
-		return nil, fmt.Errorf("image %s for %s: %w", i.Name, arch, err)
-	}
-	return img, nil
-}
-
-func (i Image) build(arch string, stamp Stamp) (v1.Image, error) {
+func (i Image) Build(arch string, stamp Stamp) (_ v1.Image, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("image %s for %s: %w", i.Name, arch, err)
+		}
+	}()
 	layers := make([]mutate.Addendum, len(i.layers))
 	for n, f := range i.layers {
 		layer, err := f.layer()
