@@ -21,6 +21,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -70,9 +71,7 @@ func run(ctx context.Context, command []string, in io.Reader, out io.Writer) err
 }
 
 // generate runs a plugin once.
-func generate(
-	ctx context.Context, command []string, req *pluginpb.CodeGeneratorRequest,
-) (*pluginpb.CodeGeneratorResponse, error) {
+func generate(ctx context.Context, command []string, req *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorResponse, error) {
 	data, err := proto.Marshal(req)
 	if err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
@@ -95,16 +94,13 @@ func generate(
 // another Go package, so that a generator qualifies the messages by itself. It returns the name of the original for
 // each new file.
 func splitServices(req *pluginpb.CodeGeneratorRequest) (map[string]string, error) {
-	generate := make(map[string]bool, len(req.GetFileToGenerate()))
-	for _, name := range req.GetFileToGenerate() {
-		generate[name] = true
-	}
+	wanted := req.GetFileToGenerate()
 	originals := make(map[string]string)
 	var files []*descriptorpb.FileDescriptorProto
 	req.FileToGenerate = nil
 	for _, file := range req.GetProtoFile() {
 		files = append(files, file)
-		if !generate[file.GetName()] || len(file.GetService()) == 0 {
+		if !slices.Contains(wanted, file.GetName()) || len(file.GetService()) == 0 {
 			continue
 		}
 		services, err := serviceFile(file)

@@ -64,12 +64,9 @@ func (m *maker) compare(ctx context.Context) (err error) {
 }
 
 func same(first, second string) error {
-	a, err := programs.Sum(first)
-	if err != nil {
-		return err
-	}
-	b, err := programs.Sum(second)
-	if err != nil {
+	a, err1 := programs.Sum(first)
+	b, err2 := programs.Sum(second)
+	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	if a != b {
