@@ -61,7 +61,7 @@ func (p *Policy) Refused(reference string) error {
 	}
 	if p.floating == floatingRefuse && image.floats() {
 		return &RefusedError{reference, fmt.Sprintf(
-			"its tag %q can move, which the image policy refuses: name a full version, such as v1.2.3, or a digest", image.tagOrDefault())}
+			"its tag %q can move, which the image policy refuses: name a full version, such as v1.2.3, or a digest", image.tag)}
 	}
 	return p.decide(image, image.digest)
 }
@@ -97,7 +97,7 @@ func (p *Policy) Warning(reference string) string {
 	if err != nil || !image.floats() {
 		return ""
 	}
-	return fmt.Sprintf("image %q has the tag %q, which can move: name a full version, such as v1.2.3, or a digest", reference, image.tagOrDefault())
+	return fmt.Sprintf("image %q has the tag %q, which can move: name a full version, such as v1.2.3, or a digest", reference, image.tag)
 }
 
 // unknown is the digest that no rule has.

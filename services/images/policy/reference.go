@@ -17,7 +17,7 @@ import (
 type parsed struct {
 	// reference is what was given; repository has its registry, and all elements of its path.
 	reference, repository string
-	// tag and digest are empty where there is none.
+	// tag and digest are empty where there is none. Without either, the tag is the default one.
 	tag, digest string
 }
 
@@ -28,20 +28,13 @@ func parse(ref string) (parsed, error) {
 		return parsed{}, &RefusedError{ref, "it is no valid reference: want REGISTRY/PATH:TAG, or @DIGEST, with the path in small letters"}
 	}
 	p := parsed{reference: ref, repository: named.Name()}
-	if tagged, ok := named.(distribution.Tagged); ok {
+	if tagged, ok := distribution.TagNameOnly(named).(distribution.Tagged); ok {
 		p.tag = tagged.Tag()
 	}
 	if digested, ok := named.(distribution.Digested); ok {
 		p.digest = digested.Digest().String()
 	}
 	return p, nil
-}
-
-func (p *parsed) tagOrDefault() string {
-	if p.tag == "" {
-		return reference.DefaultTag
-	}
-	return p.tag
 }
 
 // floats tells whether the reference may mean another image tomorrow: it has no digest, and no full version.
