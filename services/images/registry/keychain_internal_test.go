@@ -197,8 +197,8 @@ func FuzzDockerConfig(f *testing.F) {
 		}
 		for _, value := range found {
 			if !slices.ContainsFunc(one.entries, func(e entry[authn.AuthConfig]) bool {
-				return e.value == value && slices.ContainsFunc(w.hosts, func(host []string) bool {
-					return e.place.has(host, w) && len(e.place.host) == len(host) && e.place.port == w.port
+				return e.value == value && slices.ContainsFunc(w.hosts, func(host string) bool {
+					return e.place.has(host, w) && strings.Count(e.place.host, "/") == strings.Count(host, "/") && e.place.port == w.port
 				})
 			}) {
 				t.Errorf("credentials for %s are of no entry that matches", ref)

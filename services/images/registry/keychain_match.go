@@ -22,7 +22,8 @@ import (
 
 // place is a key of a docker config: a registry, or a part of it.
 type place struct {
-	host []string
+	// host is a pattern of a hostPath.
+	host string
 	port string
 	path string
 	// version says that the key ends with /v1 or /v2, without the slash that the kubelet wants.
@@ -48,15 +49,16 @@ func parsePlace(key string) (place, error) {
 	if p.path == "/" {
 		p.path = ""
 	}
-	p.host = strings.Split(parsed.Hostname(), ".")
-	for _, part := range p.host {
-		if _, err := path.Match(part, ""); err != nil {
-			return place{}, errors.New("no registry's name")
-		}
+	p.host = hostPath(parsed.Hostname())
+	if _, err := path.Match(p.host, ""); err != nil {
+		return place{}, errors.New("no registry's name")
 	}
 	p.key = parsed.Host + p.path
 	return p, nil
 }
+
+// hostPath returns a host's name as a path, so that a wildcard of path.Match stays within one part of it.
+func hostPath(host string) string { return strings.ReplaceAll(host, ".", "/") }
 
 func parseAddress(key string) (*url.URL, error) {
 	if !strings.HasPrefix(key, "https://") && !strings.HasPrefix(key, "http://") {
@@ -75,8 +77,8 @@ func parseAddress(key string) (*url.URL, error) {
 type wanted struct {
 	// registry is its registry as the registry's client has it.
 	registry string
-	// hosts are the registry's names, the most usual first.
-	hosts [][]string
+	// hosts are the hostPaths of the registry's names, the most usual first.
+	hosts []string
 	port  string
 	path  string
 }
@@ -92,7 +94,7 @@ func newWanted(target authn.Resource) (wanted, bool) {
 		names = hub
 	}
 	for _, name := range names {
-		w.hosts = append(w.hosts, strings.Split(name, "."))
+		w.hosts = append(w.hosts, hostPath(name))
 	}
 	return w, true
 }
@@ -133,11 +135,9 @@ func matching[T comparable](entries []entry[T], w wanted) []T {
 // less than any of a name. It is the kubelet's order.
 func (p place) compare(q place) int { return cmp.Compare(q.key, p.key) }
 
-func (p place) has(host []string, w wanted) bool {
-	return p.port == w.port && strings.HasPrefix(w.path, p.path) && slices.EqualFunc(p.host, host, func(pattern, part string) bool {
-		matched, err := path.Match(pattern, part)
-		return matched && err == nil
-	})
+func (p place) has(host string, w wanted) bool {
+	matched, err := path.Match(p.host, host)
+	return err == nil && matched && p.port == w.port && strings.HasPrefix(w.path, p.path)
 }
 
 // whole tells whether the place's path, which the path begins with, ends where a name of the path does.

@@ -5,10 +5,7 @@ package registry
 
 import (
 	"context"
-	"encoding/base64"
-	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -35,8 +32,6 @@ const (
 	maxSecrets = 16
 	// minSecret is the fewest bytes of what is taken for one: shorter ones are parts of words.
 	minSecret = 4
-	// maxForm is the most bytes of a request's body that are looked into.
-	maxForm = 64 << 10
 )
 
 // note notes what a request sends.
@@ -44,10 +39,9 @@ func (s *secrets) note(request *http.Request) {
 	// It comes after the scheme.
 	if _, value, ok := strings.Cut(request.Header.Get("Authorization"), " "); ok {
 		s.add(value)
-		if decoded, err := base64.StdEncoding.DecodeString(value); err == nil {
-			_, password, _ := strings.Cut(string(decoded), ":")
-			s.add(password)
-		}
+	}
+	if _, password, ok := request.BasicAuth(); ok {
+		s.add(password)
 	}
 	if request.GetBody == nil {
 		return
@@ -57,14 +51,9 @@ func (s *secrets) note(request *http.Request) {
 		return
 	}
 	defer body.Close()
-	content, err := io.ReadAll(io.LimitReader(body, maxForm))
-	if err != nil {
-		return
-	}
-	if form, err := url.ParseQuery(string(content)); err == nil {
-		s.add(form.Get("refresh_token"))
-		s.add(form.Get("password"))
-	}
+	form := &http.Request{Method: http.MethodPost, Header: request.Header, Body: body}
+	s.add(form.PostFormValue("refresh_token"))
+	s.add(form.PostFormValue("password"))
 }
 
 func (s *secrets) add(value string) {
