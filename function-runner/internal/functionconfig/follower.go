@@ -46,7 +46,8 @@ type Follower struct {
 	state   atomic.Pointer[state]
 	recheck chan struct{}
 	tried   chan struct{}
-	once    sync.Once
+	// done closes tried.
+	done func()
 
 	// What follows is Run's alone: why objects were not followed, whether it was logged since that they are, and since when they
 	// are, and what was logged of objects, by name.
@@ -59,6 +60,7 @@ type Follower struct {
 // New returns a follower that knows of no object before Run.
 func New(c Config) *Follower {
 	f := &Follower{config: c, recheck: make(chan struct{}, 1), tried: make(chan struct{})}
+	f.done = sync.OnceFunc(func() { close(f.tried) })
 	f.state.Store(newState(&f.config.Rules, nil))
 	return f
 }
@@ -102,8 +104,6 @@ func (f *Follower) Run(ctx context.Context) {
 		}
 	}
 }
-
-func (f *Follower) done() { f.once.Do(func() { close(f.tried) }) }
 
 // apply puts in force what objects say.
 func (f *Follower) apply(objects []*unstructured.Unstructured) {

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,12 +48,9 @@ func (v *verdict) text() string {
 	if len(v.problems) == 0 {
 		return ""
 	}
-	text := strings.ReplaceAll(reporter+strings.Join(v.problems, "; "), "\n", " ")
+	text := strings.ToValidUTF8(strings.ReplaceAll(reporter+strings.Join(v.problems, "; "), "\n", " "), "?")
 	if len(text) > maxError {
 		text = strings.ToValidUTF8(text[:maxError-len("…")], "") + "…"
-	}
-	if !utf8.ValidString(text) {
-		text = strings.ToValidUTF8(text, "?")
 	}
 	return text
 }
@@ -81,7 +77,7 @@ func (v *verdict) change() *change {
 		return nil
 	}
 	content := fmt.Sprint(v.object.GetGeneration(), " ", wanted)
-	return &change{patch: v.patch(map[string]any{"status": status}), subresource: []string{"status"}, content: content}
+	return &change{patch: v.patch(map[string]any{}, map[string]any{"status": status}), subresource: []string{"status"}, content: content}
 }
 
 // release takes the finalizer off an object that is being deleted.
@@ -91,17 +87,11 @@ func (v *verdict) release() *change {
 	if len(left) == len(finalizers) {
 		return nil
 	}
-	metadata := map[string]any{"finalizers": left}
-	return &change{patch: v.patch(map[string]any{"metadata": metadata}), content: Finalizer}
+	return &change{patch: v.patch(map[string]any{"finalizers": left}, map[string]any{}), content: Finalizer}
 }
 
-func (v *verdict) patch(fields map[string]any) []byte {
-	metadata, ok := fields["metadata"].(map[string]any)
-	if !ok {
-		metadata = map[string]any{}
-		fields["metadata"] = metadata
-	}
-	metadata["resourceVersion"] = v.object.GetResourceVersion()
+func (v *verdict) patch(metadata, fields map[string]any) []byte {
+	metadata["resourceVersion"], fields["metadata"] = v.object.GetResourceVersion(), metadata
 	text, err := json.Marshal(fields)
 	if err != nil {
 		panic(err) // of values that can always be marshalled

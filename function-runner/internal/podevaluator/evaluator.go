@@ -29,20 +29,12 @@ type Resolver interface {
 	Resolve(ctx context.Context, reference string) (digest string, err error)
 }
 
-// Pods has the pools of function pods.
-type Pods interface {
-	// Pool returns the pool of an image, whose use is ended with Done.
-	Pool(reference, digest string) *podmanager.Pool
-	// Synced is closed when the pods that there are have been looked at.
-	Synced() <-chan struct{}
-}
-
 // Config is what an evaluator needs.
 type Config struct {
 	// Reference returns what is pulled for an image that calls name.
 	Reference func(image string) (string, error)
 	Resolver  Resolver
-	Pods      Pods
+	Pods      *podmanager.Manager
 	// MaxTime returns the most time that an evaluation of a function may take, by its resolved reference; 0 for no limit.
 	MaxTime func(reference string) time.Duration
 	Tracer  trace.Tracer

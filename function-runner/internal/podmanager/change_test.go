@@ -25,8 +25,7 @@ func (r *replica) edit(wrapper string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	loader, _ := r.config.Templates.(*TemplateLoader)
-	loader.put(template)
+	r.config.Templates.put(template)
 	r.Changed()
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -140,12 +141,7 @@ func (m *Manager) createService(ctx context.Context, p *Pool, pod *corev1.Pod, s
 }
 
 func owned(service *corev1.Service, pod *corev1.Pod) bool {
-	for _, owner := range service.OwnerReferences {
-		if owner.UID == pod.UID {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(service.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == pod.UID })
 }
 
 // retried repeats a request that failed for a reason that may pass. When ctx ends, the error has its cause and the last failure.

@@ -6,6 +6,10 @@ package podmanager
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
 	"testing"
 	"time"
 
@@ -13,13 +17,14 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 )
 
 // Run ends when the calls on its connections have ended, and nothing begins after it. The pods have addresses of this machine and
 // are reached without help.
 func TestRunEnds(t *testing.T) {
 	t.Parallel()
-	c := simulation.NewOnSockets(t)
+	c := simulation.NewOn(t, sockets{})
 	r := newReplica(t, c, func(config *Config) {
 		config.Endpoint = endpoint.Options{MaxMessageSize: 1 << 20, Dial: []grpc.DialOption{}}
 	})
@@ -64,4 +69,25 @@ func TestRunEnds(t *testing.T) {
 	}
 	// The pod is left to others.
 	wantPods(t, c, pod)
+}
+
+// sockets are this machine's network, where each address in 127.0.0.0/8 is its own.
+type sockets struct{}
+
+// Address returns one that no other test is likely to have at the time.
+func (sockets) Address() string {
+	n := rand.N(1 << 24) //nolint:gosec // no secret
+	return fmt.Sprintf("127.%d.%d.%d", 1+n>>16%250, n>>8&0xff, 1+n&0x7f)
+}
+
+func (sockets) Listen(ip string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort(ip, strconv.Itoa(podtemplate.Port))) //nolint:forbidigo // no caller
+	if err != nil {
+		return nil, errors.Join(err, errors.New("another test may have it"))
+	}
+	return l, nil
+}
+
+func (sockets) Dial(ctx context.Context, address string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", address)
 }

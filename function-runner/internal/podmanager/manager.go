@@ -36,14 +36,6 @@ type Images interface {
 	Seed(reference, digest string)
 }
 
-// Templates says what pods look like.
-type Templates interface {
-	// Current returns the template in force.
-	Current() *podtemplate.Template
-	// RefuseImageVolumes says that a node cannot mount images. It returns whether that changes the template.
-	RefuseImageVolumes(reason string) bool
-}
-
 // Limits are those of one function's pods.
 type Limits struct {
 	pool.Config
@@ -58,7 +50,8 @@ type Config struct {
 	Client    kubernetes.Interface
 	Namespace string
 	Images    Images
-	Templates Templates
+	// Templates says what pods look like.
+	Templates *TemplateLoader
 	// Limits returns the limits of a function, by its resolved reference.
 	Limits func(reference string) Limits
 	// Frontend says how pods are reached.

@@ -72,7 +72,8 @@ func (s *TemplateSource) method() injection.Method {
 // Current returns the template in force.
 func (l *TemplateLoader) Current() *podtemplate.Template { return l.current.Load() }
 
-// RefuseImageVolumes has pods get the wrapper server by an init container from now on, unless image volumes were asked for.
+// RefuseImageVolumes has pods get the wrapper server by an init container from now on, unless image volumes were asked for, and
+// tells whether that changes the template.
 func (l *TemplateLoader) RefuseImageVolumes(reason string) bool {
 	if l.source.ConfigMap != "" || l.source.Injection != injection.Auto {
 		return false

@@ -117,14 +117,9 @@ func overdue(found *corev1.Secret) bool {
 
 // mark says on a Secret whose it is, and that it is kept.
 func mark(secret *corev1.Secret) {
-	if secret.Labels == nil {
-		secret.Labels = map[string]string{}
-	}
-	if secret.Annotations == nil {
-		secret.Annotations = map[string]string{}
-	}
-	secret.Labels[managedBy], secret.Labels[functionpod.PullSecretLabel] = manager, functionpod.Keeper
-	secret.Annotations[functionpod.LastUseAnnotation] = time.Now().UTC().Format(time.RFC3339)
+	metav1.SetMetaDataLabel(&secret.ObjectMeta, managedBy, manager)
+	metav1.SetMetaDataLabel(&secret.ObjectMeta, functionpod.PullSecretLabel, functionpod.Keeper)
+	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, functionpod.LastUseAnnotation, time.Now().UTC().Format(time.RFC3339))
 }
 
 func (k *Keeper) secret(content []byte) *corev1.Secret {

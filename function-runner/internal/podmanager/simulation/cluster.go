@@ -42,7 +42,7 @@ type Cluster struct {
 	Client *fake.Clientset
 
 	t       testing.TB
-	network network
+	network Network
 	// work has the goroutines of kubelet and pods.
 	work sync.WaitGroup
 
@@ -69,16 +69,11 @@ type object interface {
 // New returns a cluster in memory. Its pods are reached with Dial.
 func New(t testing.TB) *Cluster {
 	t.Helper()
-	return newCluster(t, &memory{listeners: map[string]*listener{}})
+	return NewOn(t, &memory{listeners: map[string]*listener{}})
 }
 
-// NewOnSockets returns a cluster whose pods have addresses of this machine, where their wrapper servers listen on their port.
-func NewOnSockets(t testing.TB) *Cluster {
-	t.Helper()
-	return newCluster(t, &sockets{})
-}
-
-func newCluster(t testing.TB, n network) *Cluster {
+// NewOn returns a cluster on another network.
+func NewOn(t testing.TB, n Network) *Cluster {
 	t.Helper()
 	c := &Cluster{
 		t: t, Client: fake.NewClientset(), network: n, wrappers: map[string]*Wrapper{},

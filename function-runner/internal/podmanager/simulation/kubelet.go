@@ -35,7 +35,7 @@ func (c *Cluster) Change(name string, change func(*corev1.Pod)) {
 
 // Run gives a pod a node and an address, starts its wrapper server and says that it is ready.
 func (c *Cluster) Run(name string) {
-	w := newWrapper(c.network.address())
+	w := newWrapper(c.network.Address())
 	c.mu.Lock()
 	pod := c.objects[pods][name]
 	if pod == nil || pod.GetDeletionTimestamp() != nil || c.wrappers[name] != nil {
@@ -117,7 +117,7 @@ func (w *Wrapper) Start(c *Cluster) {
 	if w.server != nil {
 		return
 	}
-	l, err := c.network.listen(w.IP)
+	l, err := c.network.Listen(w.IP)
 	if err != nil {
 		c.t.Errorf("listen on %s: %v", w.IP, err)
 		return
