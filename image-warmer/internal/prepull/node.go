@@ -5,6 +5,7 @@ package prepull
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,14 +47,14 @@ type candidate struct {
 	name string
 	// platform is what it runs, as "linux/amd64"; empty where it does not say.
 	platform string
-	// reason says why it does not pull; empty where it does.
-	reason string
+	// unfit says why it does not pull; nil where it does.
+	unfit error
 	// has are images by digest. A kubelet tells of fifty only, so that others may be there, too.
 	has map[string]bool
 }
 
 func newCandidate(node *corev1.Node, tolerations []corev1.Toleration) candidate {
-	c := candidate{name: node.Name, reason: unfit(node, tolerations), has: map[string]bool{}}
+	c := candidate{name: node.Name, unfit: unfit(node, tolerations), has: map[string]bool{}}
 	if info := node.Status.NodeInfo; info.OperatingSystem != "" && info.Architecture != "" {
 		c.platform = info.OperatingSystem + "/" + info.Architecture
 	}
@@ -75,24 +76,24 @@ func (c *candidate) runs(platforms []string) bool {
 	})
 }
 
-// unfit returns why a node does not pull, or "". The taints that go with a condition say less than the condition does.
-func unfit(node *corev1.Node, tolerations []corev1.Toleration) string {
+// unfit returns why a node does not pull, or nil. The taints that go with a condition say less than the condition does.
+func unfit(node *corev1.Node, tolerations []corev1.Toleration) error {
 	switch {
 	case node.DeletionTimestamp != nil:
-		return "the node is being deleted"
+		return errors.New("the node is being deleted")
 	case !hasCondition(node, corev1.NodeReady):
-		return "the node is not ready"
+		return errors.New("the node is not ready")
 	case node.Spec.Unschedulable:
-		return "the node is cordoned"
+		return errors.New("the node is cordoned")
 	case hasCondition(node, corev1.NodeDiskPressure):
-		return "the node is short of disk space (DiskPressure)"
+		return errors.New("the node is short of disk space (DiskPressure)")
 	}
 	for i := range node.Spec.Taints {
 		if taint := &node.Spec.Taints[i]; !tolerated(taint, tolerations) {
-			return fmt.Sprintf("the node has the taint %s: give --toleration", taint.ToString())
+			return fmt.Errorf("the node has the taint %s: give --toleration", taint.ToString())
 		}
 	}
-	return ""
+	return nil
 }
 
 func hasCondition(node *corev1.Node, kind corev1.NodeConditionType) bool {

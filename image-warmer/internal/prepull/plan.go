@@ -6,12 +6,15 @@
 package prepull
 
 import (
+	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
@@ -23,18 +26,21 @@ type Pull struct {
 	References []string
 }
 
-// Skip is a pull that is not made.
-type Skip struct {
+// Outcome is what has become of a pull.
+type Outcome struct {
 	Pull
-	// Present says that the node has the image. Otherwise Reason says why the node does not get it.
-	Present bool
-	Reason  string
+	// Result is report.Pulled, Present, Skipped or Failed, and Err why it was skipped or has failed.
+	Result string
+	Err    error
+	// Took is how long it took; 0 where it was not made.
+	Took time.Duration
 }
 
 // Plan is what is to be done. Pulls are in the order in which they are best made: one image on all nodes before the next.
 type Plan struct {
 	Pulls []Pull
-	Skips []Skip
+	// Skips are the pulls that are not made: the node has the image, or must not get it.
+	Skips []Outcome
 }
 
 // NewPlan plans which nodes are to pull which images.
@@ -50,11 +56,11 @@ func NewPlan(nodes []corev1.Node, images []registry.Image, tolerations []corev1.
 			pull := Pull{Node: node.name, Image: group.pinned, References: group.references}
 			switch {
 			case node.has[group.pinned]:
-				plan.Skips = append(plan.Skips, Skip{Pull: pull, Present: true})
+				plan.Skips = append(plan.Skips, Outcome{Pull: pull, Result: report.Present})
 			case !node.runs(group.platforms):
-				plan.Skips = append(plan.Skips, Skip{Pull: pull, Reason: "function pods of this image do not run on " + node.platform})
-			case node.reason != "":
-				plan.Skips = append(plan.Skips, Skip{Pull: pull, Reason: node.reason})
+				plan.Skips = append(plan.Skips, Outcome{Pull: pull, Result: report.Skipped, Err: errors.New("function pods of this image do not run on " + node.platform)})
+			case node.unfit != nil:
+				plan.Skips = append(plan.Skips, Outcome{Pull: pull, Result: report.Skipped, Err: node.unfit})
 			default:
 				plan.Pulls = append(plan.Pulls, pull)
 			}

@@ -4,6 +4,7 @@
 package prepull_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
+	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
@@ -108,7 +110,7 @@ func TestPlanNodes(t *testing.T) {
 				return
 			}
 			skip := plan.Skips[0]
-			if skip.Present != (tc.want == present) || !skip.Present && !strings.Contains(skip.Reason, tc.want) {
+			if (skip.Result == report.Present) != (tc.want == present) || skip.Result == report.Skipped && !strings.Contains(skip.Err.Error(), tc.want) {
 				t.Errorf("%+v, want %s", skip, tc.want)
 			}
 		})
@@ -125,12 +127,12 @@ func TestPlanOrder(t *testing.T) {
 	xs, ys := []string{"r.io/x:v1"}, []string{"r.io/y:v1", "r.io/y:latest"}
 	want := prepull.Plan{
 		Pulls: []prepull.Pull{{"a", x, xs}, {"b", x, xs}, {"a", y, ys}, {"b", y, ys}},
-		Skips: []prepull.Skip{
-			{Pull: prepull.Pull{Node: "c", Image: x, References: xs}, Reason: "the node is cordoned"},
-			{Pull: prepull.Pull{Node: "c", Image: y, References: ys}, Reason: "the node is cordoned"},
+		Skips: []prepull.Outcome{
+			{Pull: prepull.Pull{Node: "c", Image: x, References: xs}, Result: report.Skipped, Err: errors.New("the node is cordoned")},
+			{Pull: prepull.Pull{Node: "c", Image: y, References: ys}, Result: report.Skipped, Err: errors.New("the node is cordoned")},
 		},
 	}
-	if diff := cmp.Diff(want, plan); diff != "" {
+	if diff := cmp.Diff(want, plan, cmp.Comparer(func(a, b error) bool { return a.Error() == b.Error() })); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/image-warmer/options"
 	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/cluster/podstatus"
@@ -27,15 +28,6 @@ type Config struct {
 	// Run is the value of functionpod.WarmerLabel.
 	Run string
 	Log *slog.Logger
-}
-
-// Outcome is what has become of a pull.
-type Outcome struct {
-	Pull
-	// Err is nil where the node has the image.
-	Err error
-	// Took is how long it took.
-	Took time.Duration
 }
 
 // Puller makes pulls. PullAll may be called once.
@@ -119,8 +111,9 @@ func (p *Puller) one(ctx context.Context, pull Pull) Outcome {
 		}
 		err = p.attempt(ctx, &pull, injection.InitContainer)
 	}
-	outcome := Outcome{Pull: pull, Err: err, Took: time.Since(start)}
+	outcome := Outcome{Pull: pull, Result: report.Pulled, Err: err, Took: time.Since(start)}
 	if err != nil {
+		outcome.Result = report.Failed
 		p.Log.WarnContext(ctx, "image was not pulled", "image", pull.Image, "node", pull.Node, "took", outcome.Took, "err", err)
 	} else {
 		p.Log.InfoContext(ctx, "image was pulled", "image", pull.Image, "node", pull.Node, "took", outcome.Took)

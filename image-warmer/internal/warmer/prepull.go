@@ -26,15 +26,11 @@ func (r *run) prepull(ctx context.Context) {
 	}
 	plan := prepull.NewPlan(nodes, r.resolved, o.Tolerations)
 	for _, skip := range plan.Skips {
-		result := report.Node{Node: skip.Node, Result: report.Skipped, Reason: skip.Reason}
-		if skip.Present {
-			result.Result = report.Present
-		}
-		r.onNode(skip.References, result)
+		r.onNode(skip)
 	}
 	if r.Options.DryRun {
 		for _, pull := range plan.Pulls {
-			r.onNode(pull.References, report.Node{Node: pull.Node, Result: report.Pulled})
+			r.onNode(prepull.Outcome{Pull: pull, Result: report.Pulled})
 		}
 	} else {
 		r.pull(ctx, plan.Pulls)
@@ -63,28 +59,29 @@ func (r *run) pull(ctx context.Context, pulls []prepull.Pull) {
 		return
 	}
 	for _, outcome := range outcomes {
-		result := report.Node{Node: outcome.Node, Result: report.Pulled, Seconds: outcome.Took.Seconds()}
-		if outcome.Err != nil {
-			result.Result, result.Reason = report.Failed, outcome.Err.Error()
-			for _, reference := range outcome.References {
-				r.report.Fail(reference, outcome.Node, outcome.Err)
-			}
-		}
-		r.onNode(outcome.References, result)
+		r.onNode(outcome)
 	}
 }
 
 // onNode reports what has become of an image, under all its names, on a node.
-func (r *run) onNode(references []string, result report.Node) {
+func (r *run) onNode(o prepull.Outcome) {
+	node := report.Node{Node: o.Node, Result: o.Result, Seconds: o.Took.Seconds()}
+	if o.Err != nil {
+		node.Reason = o.Err.Error()
+	}
 	for i := range r.report.Images {
 		image := &r.report.Images[i]
-		if slices.Contains(references, image.Image) {
-			longest := 0.0
-			for _, n := range image.Nodes {
-				longest = max(longest, n.Seconds)
-			}
-			image.Seconds += max(0, result.Seconds-longest)
-			image.Nodes = append(image.Nodes, result)
+		if !slices.Contains(o.References, image.Image) {
+			continue
 		}
+		if o.Result == report.Failed {
+			r.report.Fail(image.Image, o.Node, o.Err)
+		}
+		longest := 0.0
+		for _, n := range image.Nodes {
+			longest = max(longest, n.Seconds)
+		}
+		image.Seconds += max(0, node.Seconds-longest)
+		image.Nodes = append(image.Nodes, node)
 	}
 }
