@@ -17,22 +17,21 @@ import (
 
 // pod decides on a pod of a function runner or of the image warmer.
 func (s *sweeper) pod(pod *corev1.Pod) Decision {
-	d := s.leaving(pod)
+	var d Decision
 	switch {
-	case d.Reason != "":
+	case s.stuck(pod, &d):
 	case s.rules.All:
 		d = all(pod)
+	case s.ended(pod, &d):
+	case isFunction(pod):
+		d = s.functionPod(pod)
 	default:
-		if d = s.ended(pod); d.Reason != "" {
-			break
-		}
-		if isFunction(pod) {
-			d = s.functionPod(pod)
-		} else {
-			d = s.warmerPod(pod)
-		}
+		d = s.warmerPod(pod)
 	}
-	d.Image = imageOf(pod)
+	d.Image = pod.Annotations[functionpod.ReferenceAnnotation]
+	if d.Image == "" && len(pod.Spec.Containers) > 0 {
+		d.Image = pod.Spec.Containers[0].Image
+	}
 	return d
 }
 
@@ -48,7 +47,8 @@ func (s *sweeper) functionPod(pod *corev1.Pod) Decision {
 		return uncertain(err, last)
 	case s.young(pod):
 		return Decision{}
-	case s.expired(last, ttl):
+	// Twice its time to live: a function runner that lives would have deleted the pod, or noted that it keeps it.
+	case s.lasted(last, plus(plus(ttl, ttl), s.rules.Grace)):
 		return Decision{Delete: true, Reason: Expired, Detail: fmt.Sprintf("may be idle for %v", ttl), Since: last}
 	}
 	next := s.successor(pod)
@@ -72,59 +72,42 @@ func (s *sweeper) warmerPod(pod *corev1.Pod) Decision {
 	return Decision{Delete: true, Reason: Expired, Detail: fmt.Sprintf("may take %v", s.rules.WarmerTTL), Since: made}
 }
 
-// leaving tells of a pod that should have ended. To delete it once more would do nothing, and to force it might leave its
+// stuck tells of a pod that should have ended, if it is one. To delete it once more would do nothing, and to force it might leave its
 // processes running. The time of the deletion is when the pod is to have ended: what it was granted for that is in it.
-func (s *sweeper) leaving(pod *corev1.Pod) Decision {
+func (s *sweeper) stuck(pod *corev1.Pod, d *Decision) bool {
 	if pod.DeletionTimestamp == nil || !s.lasted(pod.DeletionTimestamp.Time, s.rules.Grace) {
-		return Decision{}
+		return false
 	}
-	detail := "on node " + pod.Spec.NodeName
+	*d = Decision{Reason: Stuck, Detail: "on node " + pod.Spec.NodeName, Since: pod.DeletionTimestamp.Time}
 	switch {
 	case len(pod.Finalizers) > 0:
-		detail = fmt.Sprintf("has finalizers: %q", pod.Finalizers)
+		d.Detail = fmt.Sprintf("has finalizers: %q", pod.Finalizers)
 	case pod.Spec.NodeName == "":
-		detail = "on no node"
+		d.Detail = "on no node"
 	}
-	return Decision{Reason: Stuck, Detail: detail, Since: pod.DeletionTimestamp.Time}
+	return true
 }
 
-// ended decides on a pod that runs no more.
-func (s *sweeper) ended(pod *corev1.Pod) Decision {
-	var reason Reason
-	switch pod.Status.Phase {
-	case corev1.PodFailed:
-		reason = Failed
-	case corev1.PodSucceeded:
-		reason = Finished
-	default:
-		return Decision{}
-	}
+// ended decides on a pod that runs no more, if it is one.
+func (s *sweeper) ended(pod *corev1.Pod, d *Decision) bool {
+	reason := map[corev1.PodPhase]Reason{corev1.PodFailed: Failed, corev1.PodSucceeded: Finished}[pod.Status.Phase]
 	since := finishedAt(pod)
-	if s.young(pod) || !s.lasted(since, s.rules.Grace) {
-		return Decision{}
+	if reason == "" || s.young(pod) || !s.lasted(since, s.rules.Grace) {
+		return false
 	}
-	return Decision{Delete: true, Reason: reason, Detail: pod.Status.Reason, Since: since}
+	*d = Decision{Delete: true, Reason: reason, Detail: pod.Status.Reason, Since: since}
+	return true
 }
 
 // finishedAt returns when the last container of a pod ended; of one that had none, when the pod was made.
 func finishedAt(pod *corev1.Pod) time.Time {
 	last := pod.CreationTimestamp.Time
-	for _, statuses := range [][]corev1.ContainerStatus{
-		pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses,
-	} {
-		for _, status := range statuses {
-			if t := status.State.Terminated; t != nil && t.FinishedAt.After(last) {
-				last = t.FinishedAt.Time
-			}
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses) {
+		if t := status.State.Terminated; t != nil && t.FinishedAt.After(last) {
+			last = t.FinishedAt.Time
 		}
 	}
 	return last
-}
-
-// expired tells whether a pod has been idle for longer than twice its time to live: a function runner that lives would have
-// deleted it, or noted that it keeps it.
-func (s *sweeper) expired(last time.Time, ttl time.Duration) bool {
-	return s.lasted(last, plus(plus(ttl, ttl), s.rules.Grace))
 }
 
 // plus adds durations. A sum that is too large for one stays the largest, where it would turn negative, and all pods be old.
@@ -133,17 +116,6 @@ func plus(a, b time.Duration) time.Duration {
 		return sum
 	}
 	return 1<<63 - 1
-}
-
-// imageOf returns the image of a pod as it was asked for, or as it runs.
-func imageOf(pod *corev1.Pod) string {
-	if reference := pod.Annotations[functionpod.ReferenceAnnotation]; reference != "" {
-		return reference
-	}
-	if len(pod.Spec.Containers) > 0 {
-		return pod.Spec.Containers[0].Image
-	}
-	return ""
 }
 
 // successors returns the youngest ready pods of each function: that of one pool, and that of another.
