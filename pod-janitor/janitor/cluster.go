@@ -12,13 +12,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
 	"github.com/krmfn/krmfn/services/cluster/connect"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 // requestTimeout is how long the API server may take for what is carried out though the janitor was told to end.
@@ -39,6 +43,63 @@ func (c *Config) Connect() error {
 		return fmt.Errorf("make a client of the cluster: %w", err)
 	}
 	return nil
+}
+
+// pageSize is how many objects the API server is asked for at once.
+const pageSize = 500
+
+// list returns all that a sweep decides on, or an error: there is no list with holes, by which the Service of a pod that is not
+// in it would look forgotten.
+func (j *Janitor) list(ctx context.Context) (sweep.Objects, error) {
+	var objects sweep.Objects
+	var err error
+	namespace, core := j.Options.Namespace, j.Client.CoreV1()
+	// The order matters: whatever these are of must be among the pods, which are listed last.
+	if name := j.Options.SecretName; name != "" {
+		secret, err := j.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case err == nil:
+			objects.Secret = secret
+		case !apierrors.IsNotFound(err):
+			return sweep.Objects{}, fmt.Errorf("get Secret %s/%s (--registry-auth-secret-name): %w", namespace, name, err)
+		}
+	}
+	objects.Services, err = pages[*corev1.Service](ctx, functionpod.PoolLabel+","+functionpod.SlotLabel,
+		func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return core.Services(namespace).List(ctx, options)
+		})
+	if err != nil {
+		return sweep.Objects{}, fmt.Errorf("list the Services of namespace %s: %w", namespace, err)
+	}
+	objects.Pods, err = pages[*corev1.Pod](ctx, "",
+		func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return core.Pods(namespace).List(ctx, options)
+		})
+	if err != nil {
+		return sweep.Objects{}, fmt.Errorf("list the pods of namespace %s: %w", namespace, err)
+	}
+	return objects, nil
+}
+
+// pages returns all objects that have a label. The pages are of one resource version, the latest at the first of them. When that is
+// too old before the last page, everything is asked for once more, and at once.
+func pages[T runtime.Object](ctx context.Context, selector string, page pager.ListPageFunc) ([]T, error) {
+	p := pager.New(page)
+	p.PageSize = pageSize
+	found, _, err := p.List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, err
+	}
+	var all []T
+	err = meta.EachListItem(found, func(o runtime.Object) error {
+		object, ok := o.(T)
+		if !ok {
+			return fmt.Errorf("the list has a %T, want %T", o, object)
+		}
+		all = append(all, object)
+		return nil
+	})
+	return all, err
 }
 
 // delete deletes an object if it still is as it was listed. It is not cut short when ctx is cancelled, only when its deadline has
