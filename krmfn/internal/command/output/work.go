@@ -5,7 +5,7 @@ package output
 
 import (
 	"bytes"
-	"strings"
+	"path"
 
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
@@ -17,7 +17,8 @@ type Work struct {
 	// Err is why it failed; nil when it succeeded.
 	Err error
 
-	// planned and begun are the packages of a render; an evaluation has none.
+	// planned are the packages of a render, and begun the directories of those that it came to, with all above them; an
+	// evaluation has none.
 	planned []render.PlannedPackage
 	begun   map[string]bool
 }
@@ -33,7 +34,9 @@ func (w *Work) Observe(e render.Event) {
 	case *render.Started:
 		w.planned, w.begun = e.Packages, map[string]bool{}
 	case *render.PackageStarted:
-		w.begun[e.Package] = true
+		for dir := e.Package; dir != "." && dir != "/"; dir = path.Dir(dir) {
+			w.begun[dir] = true
+		}
 	}
 }
 
@@ -58,20 +61,11 @@ func (w *Work) packages() int {
 	}
 	n := 0
 	for _, p := range w.planned {
-		if p.Depth == 0 || w.begun[p.Package] || w.begunBelow(p.Package) {
+		if p.Depth == 0 || w.begun[p.Package] {
 			n++
 		}
 	}
 	return n
-}
-
-func (w *Work) begunBelow(dir string) bool {
-	for begun := range w.begun {
-		if strings.HasPrefix(begun, dir+"/") {
-			return true
-		}
-	}
-	return false
 }
 
 // list returns the resources as one ResourceList; "" if the work failed before there were any.
