@@ -118,7 +118,7 @@ func problem(e entry, format string, args ...any) configfile.Problem {
 func problemsError(file string, problems []configfile.Problem) error {
 	texts := make([]string, len(problems))
 	for i, p := range problems {
-		texts[i] = p.String()
+		texts[i] = p.Error()
 	}
 	return fmt.Errorf("config file %s: %s", file, strings.Join(texts, "; "))
 }

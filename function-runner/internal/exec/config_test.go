@@ -96,7 +96,7 @@ func TestLoadFunctions(t *testing.T) {
 			}
 			var got []string
 			for _, p := range problems {
-				got = append(got, strings.ReplaceAll(p.String(), dir, "DIR"))
+				got = append(got, strings.ReplaceAll(p.Error(), dir, "DIR"))
 			}
 			if diff := cmp.Diff(tc.problems, got); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)

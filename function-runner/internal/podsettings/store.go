@@ -56,7 +56,7 @@ func (s *Store) Load() bool {
 	settings, problems, err := s.read()
 	messages := make([]string, 0, len(problems)+1)
 	for _, p := range problems {
-		messages = append(messages, p.String())
+		messages = append(messages, p.Error())
 	}
 	if err != nil {
 		messages = append(messages, err.Error())

@@ -85,7 +85,7 @@ func TestParse(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("settings (-want +got):\n%s", diff)
 			}
-			if !slices.EqualFunc(tc.problems, problems, func(want string, p configfile.Problem) bool { return strings.HasPrefix(p.String(), want) }) {
+			if !slices.EqualFunc(tc.problems, problems, func(want string, p configfile.Problem) bool { return strings.HasPrefix(p.Error(), want) }) {
 				t.Errorf("problems are %v, want %v", problems, tc.problems)
 			}
 		})

@@ -41,14 +41,10 @@ func environment(env []string, scratch, mark string) []string {
 }
 
 func filter(environ []string, keep func(key string) bool) []string {
-	kept := make([]string, 0, len(environ))
-	for _, kv := range environ {
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		key, _, _ := strings.Cut(kv, "=")
-		if key != "TMPDIR" && keep(key) {
-			kept = append(kept, kv)
-		}
-	}
-	return kept
+		return key == "TMPDIR" || !keep(key)
+	})
 }
 
 // lookPath finds a program in the PATH of an environment, which need not be our own.

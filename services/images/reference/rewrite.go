@@ -52,14 +52,11 @@ func (r *Rewrites) Set(value string) error {
 
 // String returns the rules as Set takes them, those with the longest FROM first.
 func (r *Rewrites) String() string {
-	var text strings.Builder
+	rules := make([]string, len(r.rules))
 	for i, rule := range r.rules {
-		if i > 0 {
-			text.WriteByte(',')
-		}
-		text.WriteString(rule.from + "=" + rule.to)
+		rules[i] = rule.from + "=" + rule.to
 	}
-	return text.String()
+	return strings.Join(rules, ",")
 }
 
 // Type returns what stands for the value in the help.

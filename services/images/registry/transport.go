@@ -49,18 +49,16 @@ func withLimit(ctx context.Context, bytes int64) context.Context {
 // manifests of 100 MB, and configs of any size.
 type bounded struct{ http.RoundTripper }
 
-type readCloser struct {
-	io.Reader
-	io.Closer
-}
-
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := b.RoundTripper.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
 	if response.StatusCode >= http.StatusBadRequest {
-		response.Body = readCloser{io.LimitReader(response.Body, maxErrorBody), response.Body}
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, maxErrorBody), response.Body}
 		return response, nil
 	}
 	limit, ok := request.Context().Value(limitKey{}).(int64)

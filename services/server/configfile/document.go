@@ -30,10 +30,7 @@ type Problem struct {
 	Text string
 }
 
-func (p Problem) String() string { return fmt.Sprintf("line %d: %s", p.Line, p.Text) }
-
-// Error is String.
-func (p Problem) Error() string { return p.String() }
+func (p Problem) Error() string { return fmt.Sprintf("line %d: %s", p.Line, p.Text) }
 
 // Read returns the content of a file. Of one with more than limit bytes it returns limit+1, for the caller to refuse.
 func Read(name string, limit int64) ([]byte, error) {

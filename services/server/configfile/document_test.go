@@ -54,7 +54,7 @@ func TestDecode(t *testing.T) {
 			}
 			var got []string
 			for _, p := range problems {
-				got = append(got, p.String())
+				got = append(got, p.Error())
 			}
 			if diff := cmp.Diff(tc.problems, got); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
