@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -166,6 +167,12 @@ func TestExec(t *testing.T) {
 	}
 	resp, err = e.Evaluate(t.Context(), evaluation.Request{Image: "no-such-program", ResourceList: []byte(list)})
 	if err != nil || resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_START {
+		t.Errorf("got %v, %v", resp.Report, err)
+	}
+	limited := e
+	limited.MaxTime = time.Second / 2
+	resp, err = limited.Evaluate(t.Context(), evaluation.Request{Image: "sleep 60", ResourceList: []byte(list)})
+	if err != nil || resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_DEADLINE {
 		t.Errorf("got %v, %v", resp.Report, err)
 	}
 	for _, command := range []string{"", "  ", "'open", "# comment"} {
