@@ -137,6 +137,7 @@ func serveUntilDrained(ctx context.Context, s *grpcserver.Server, listener net.L
 	stop()
 	return err
 }
+
 // sharedMemory is in every container, and everybody may write to it. It counts as memory of the pod.
 const sharedMemory = "/dev/shm"
 
