@@ -61,7 +61,9 @@ func TestBusy(t *testing.T) {
 		t.Errorf("one too many: %v", err)
 	}
 	cancel()
-	<-first
+	if err := <-first; status.Code(err) != codes.Canceled {
+		t.Errorf("the first: %v", err)
+	}
 }
 
 func TestMaximumTime(t *testing.T) {

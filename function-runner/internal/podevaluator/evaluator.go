@@ -123,7 +123,7 @@ func (c *call) resolve(ctx context.Context) error {
 
 // attempt sends the call to one pod.
 func (c *call) attempt(ctx context.Context) (evaluation.Response, error) {
-	p := c.config.Pods.Pool(c.reference, c.digest)
+	p := c.config.Pods.Pool(c.reference, c.digest) //nolint:contextcheck // pods outlive the calls that want them
 	defer p.Done()
 	place, err := c.acquire(ctx, p)
 	if err != nil {

@@ -200,7 +200,7 @@ func (e *Evaluator) warm(ctx context.Context, reference string) (ready bool, err
 	if err != nil {
 		return false, err
 	}
-	p := e.config.Pods.Pool(reference, digest)
+	p := e.config.Pods.Pool(reference, digest) //nolint:contextcheck // pods outlive the calls that want them
 	defer p.Done()
 	p.Warm()
 	return p.Stats().Ready > 0, nil

@@ -76,12 +76,12 @@ type sockets struct{}
 
 // Address returns one that no other test is likely to have at the time.
 func (sockets) Address() string {
-	n := rand.N(1 << 24) //nolint:gosec // no secret
+	n := rand.N(1 << 24)
 	return fmt.Sprintf("127.%d.%d.%d", 1+n>>16%250, n>>8&0xff, 1+n&0x7f)
 }
 
 func (sockets) Listen(ip string) (net.Listener, error) {
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort(ip, strconv.Itoa(podtemplate.Port))) //nolint:forbidigo // no caller
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort(ip, strconv.Itoa(podtemplate.Port)))
 	if err != nil {
 		return nil, errors.Join(err, errors.New("another test may have it"))
 	}

@@ -31,8 +31,10 @@ const (
 // scan deletes the pods that nobody needs, writes the last uses of the others, makes those that are missing, and forgets pools
 // without pods.
 func (m *Manager) scan(ctx context.Context) {
-	requests := []func(){func() { m.removeForeign(ctx) }}
-	for _, p := range m.all() {
+	pools := m.all()
+	requests := make([]func(), 0, len(pools)+1)
+	requests = append(requests, func() { m.removeForeign(ctx) })
+	for _, p := range pools {
 		// What expires is not patched, which would be the change that keeps it.
 		requests = append(requests, m.expiries(ctx, p)...)
 		requests = append(requests, m.patches(ctx, p)...)

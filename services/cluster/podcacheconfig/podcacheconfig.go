@@ -107,8 +107,7 @@ func (p *parser) settingsOf(e entry) {
 	var s Settings
 	unknown, err := e.value.Decode(&s)
 	p.problems = append(p.problems, unknown...)
-	var problem configfile.Problem
-	if errors.As(err, &problem) {
+	if problem, ok := errors.AsType[configfile.Problem](err); ok {
 		p.problems = append(p.problems, problem)
 		return
 	}

@@ -67,8 +67,7 @@ func Parse(text []byte) (Document, error) {
 // problem returns an error of a library in one line. Those of package yaml name their line.
 func problem(err error, line int) Problem {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	var several *yaml.TypeError
-	if errors.As(err, &several) {
+	if several, ok := errors.AsType[*yaml.TypeError](err); ok {
 		text = strings.Join(several.Errors, "; ")
 	}
 	where, what, _ := strings.Cut(text, ": ")

@@ -124,7 +124,7 @@ func place(nodes []*yaml.RNode, file string) error {
 		file = filepath.Base(file)
 	}
 	file = filepath.ToSlash(file)
-	var errs []error
+	errs := make([]error, 0, 4*len(nodes))
 	for i, n := range nodes {
 		index := strconv.Itoa(i)
 		errs = append(errs,
