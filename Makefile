@@ -38,6 +38,9 @@ TESTED := {{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}
 TIDIED := $(MODULES) tools/lint tools/workflows
 MODULE_FILES := go.work go.work.sum $(foreach m,$(TIDIED),$(m)/go.mod $(m)/go.sum)
 
+# The packages that go.work joins.
+WORKSPACE := $(patsubst %,./%/...,$(filter-out tools%,$(MODULES)))
+
 # The source of the validation rules that proto/ imports: the release that matches the Go module in proto/go.mod.
 PROTOVALIDATE := github.com/bufbuild/protovalidate@v1.2.2
 
@@ -108,8 +111,8 @@ $(MODULES:%=lint/%): lint/%:
 lint-workspace: # all modules at once, as each has a part in the others' versions
 	@mkdir -p build && cat $(MODULE_FILES) >build/modules.txt
 	$(MAKE) --no-print-directory tidy
+	GOWORK= go build -o /dev/null $(WORKSPACE)
 	@cat $(MODULE_FILES) | diff build/modules.txt - # if they differ, the files are up to date now
-	GOWORK= go build -o /dev/null $(patsubst %,./%/...,$(filter-out tools%,$(MODULES)))
 	GOOS=darwin CGO_ENABLED=0 go -C krmfn build -o /dev/null . # the command is for other machines, too
 
 lint-chart:
@@ -176,7 +179,8 @@ tidy: ## Bring the go.mod files up to date, with one version of everything they 
 	@for m in $(TIDIED); do go -C $$m mod tidy || exit 1; done
 	@GOWORK= go work sync # needs complete go.mod files, and leaves more in go.sum files than they need
 	@for m in $(TIDIED); do go -C $$m mod tidy || exit 1; done
-	@GOWORK= go list -m all >/dev/null # completes go.work.sum
+	@GOWORK= go list -m all >/dev/null # completes go.work.sum, as does the next
+	@GOWORK= go list -deps -test -tags e2e,cloudkeychains $(WORKSPACE) >/dev/null
 
 clean: ## Delete everything that make has made
 	rm -rf bin build .deps
