@@ -107,7 +107,7 @@ func TestStatusIsLost(t *testing.T) {
 	})
 }
 
-// What is said of an object is not said of a later version, and many objects are written one after another.
+// The status of an object is not written to a later version, and many objects are written one after another.
 func TestConflicts(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {

@@ -95,7 +95,7 @@ type state struct {
 	err  error
 	// unschedulable is why there is no place for the pod, which may change.
 	unschedulable *podstatus.Problem
-	// pulling is the latest trouble with a pull, of which there may be another attempt.
+	// pulling is the latest problem with a pull, which the kubelet may try again.
 	pulling *podstatus.Problem
 	// progress says in a few words how far the pod is.
 	progress string

@@ -52,7 +52,7 @@ var (
 	entryFields = []string{"auth", "username", "password", "email", "serveraddress", "identitytoken", "registrytoken"}
 )
 
-// maxProblems bounds what is said of one file.
+// maxProblems bounds the problems that are reported for one file.
 const maxProblems = 20
 
 // parseDockerConfig reads a docker config file. Problems name single keys that are not understood, and are left out; the
