@@ -104,7 +104,16 @@ func TestGate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		order := make(chan string, 10)
-		e := NewGate(1, 2).Limit(Func(func(_ context.Context, req Request) (Response, error) {
+		gate := NewGate(1, 2)
+		load := func(running, waiting int) {
+			t.Helper()
+			synctest.Wait()
+			if r, w := gate.Load(); r != running || w != waiting {
+				t.Errorf("%d run and %d wait, want %d and %d", r, w, running, waiting)
+			}
+		}
+		load(0, 0)
+		e := gate.Limit(Func(func(_ context.Context, req Request) (Response, error) {
 			order <- req.Image
 			time.Sleep(time.Second) // of the bubble's clock
 			return Response{Report: &evaluationv1.Evaluation{}}, nil
@@ -121,9 +130,9 @@ func TestGate(t *testing.T) {
 		// One that goes away while it waits costs nothing.
 		ctx, cancel := context.WithCancel(t.Context())
 		go call(ctx, "gone")
-		synctest.Wait()
+		load(1, 1)
 		cancel()
-		synctest.Wait()
+		load(1, 0)
 		go call(t.Context(), "second")
 		synctest.Wait()
 		go call(t.Context(), "third")
@@ -131,6 +140,7 @@ func TestGate(t *testing.T) {
 		if _, err := e.Evaluate(t.Context(), Request{}); !errors.As(err, new(*BusyError)) {
 			t.Errorf("got error %v with a full queue, want a BusyError", err)
 		}
+		load(1, 2)
 		for i, want := range []string{"first", "second", "third"} {
 			if got := <-order; got != want {
 				t.Errorf("%s came in place of %s", got, want)
@@ -139,6 +149,7 @@ func TestGate(t *testing.T) {
 				t.Errorf("%s waited %v, want %v", want, got, wait)
 			}
 		}
+		load(0, 0)
 	})
 }
 

@@ -46,6 +46,14 @@ func (g *Gate) Enter(ctx context.Context) (leave func(), waited time.Duration, e
 	}, time.Since(queued), nil
 }
 
+// Load returns how many run and how many wait. It may be called at any time.
+func (g *Gate) Load() (running, waiting int) {
+	// One who finds no room is present for a moment.
+	present := min(int(g.present.Load()), g.running+g.waiting)
+	running = min(present, g.running)
+	return running, present - running
+}
+
 // Limit sends an evaluator's calls through the gate, with the errors of Enter. The time spent waiting is added to the
 // report.
 func (g *Gate) Limit(e Evaluator) Evaluator {
