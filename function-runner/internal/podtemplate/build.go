@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
 // Values are what a template needs to know to make the pods of one function.
@@ -23,6 +24,8 @@ type Values struct {
 	// Reference is the image as it was asked for, and Image the one that runs: by digest, so that it is the same one for all
 	// pods of a pool.
 	Reference, Image string
+	// Digest is the digest that the reference stood for when the pool was made.
+	Digest string
 	// Command is the image's entrypoint and command.
 	Command []string
 	// User is the image's own user, as its configuration has it: a number, a name, with or without a group; "" for none.
@@ -41,7 +44,7 @@ type Values struct {
 	Overrides *Overrides
 	// Resources take the place of the template's and of the overrides', where they are set.
 	Resources corev1.ResourceRequirements
-	// PullSecrets are added to those of the template.
+	// PullSecrets are added to those of the template, unless it names them.
 	PullSecrets []string
 }
 
@@ -55,7 +58,8 @@ func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.P
 	pod.Name, pod.Namespace = name, namespace
 	pod.Labels = with(pod.Labels, map[string]string{functionpod.ImageLabel: name, functionpod.PoolLabel: v.Pool, functionpod.SlotLabel: strconv.Itoa(slot)})
 	pod.Annotations = with(pod.Annotations, map[string]string{
-		functionpod.TemplateAnnotation: t.VersionFor(v), functionpod.ReferenceAnnotation: v.Reference, functionpod.TTLAnnotation: v.TTL.String(),
+		functionpod.TemplateAnnotation: t.VersionFor(v), functionpod.TTLAnnotation: v.TTL.String(),
+		functionpod.ReferenceAnnotation: v.Reference, functionpod.DigestAnnotation: v.Digest,
 	})
 	container := FunctionOf(pod)
 	container.Image = v.Image
@@ -69,11 +73,14 @@ func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.P
 		v.Overrides.apply(pod)
 	}
 	(&ContainerOverrides{Requests: v.Resources.Requests, Limits: v.Resources.Limits}).apply(container)
+	container.Env = append(slices.DeleteFunc(container.Env, isIdentity), v.identity()...)
 	if t.imageUser && (v.Overrides == nil || v.Overrides.SecurityContext == nil) {
 		v.user(pod.Spec.SecurityContext)
 	}
 	for _, secret := range v.PullSecrets {
-		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret})
+		if ref := (corev1.LocalObjectReference{Name: secret}); !slices.Contains(pod.Spec.ImagePullSecrets, ref) {
+			pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, ref)
+		}
 	}
 	place(&pod.Spec, v.Platforms)
 	return pod, t.service(v, namespace, name, slot), nil
@@ -88,6 +95,19 @@ func (t *Template) service(v *Values, namespace, name string, slot int) *corev1.
 	})
 	service.Spec.Selector = with(service.Spec.Selector, map[string]string{functionpod.ImageLabel: name})
 	return service
+}
+
+// identity returns the variables by which the wrapper server knows which pod of which function it is in. It refuses requests
+// that are meant for another.
+func (v *Values) identity() []corev1.EnvVar {
+	return []corev1.EnvVar{
+		{Name: wrapperapi.PodUIDVariable, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}}},
+		{Name: wrapperapi.FunctionVariable, Value: wrapperapi.FunctionName(v.Reference, v.Digest)},
+	}
+}
+
+func isIdentity(v corev1.EnvVar) bool {
+	return v.Name == wrapperapi.PodUIDVariable || v.Name == wrapperapi.FunctionVariable
 }
 
 // user runs the function as the image's own user if that is a number other than 0. The kubelet cannot tell whether a name is

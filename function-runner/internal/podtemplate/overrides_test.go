@@ -4,6 +4,7 @@
 package podtemplate_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,6 +28,7 @@ func TestOverrides(t *testing.T) {
 	}
 	before, _ := build(t, template, function())
 	env := []corev1.EnvVar{{Name: "A", Value: "1"}}
+	forged := append(slices.Clone(env), corev1.EnvVar{Name: "KRMFN_POD_UID", Value: "forged"})
 	from := []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}}}}
 	for name, tc := range map[string]struct {
 		overrides podtemplate.Overrides
@@ -39,11 +41,11 @@ func TestOverrides(t *testing.T) {
 			func(pod *corev1.Pod) { pod.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: new(int64(5))} },
 		},
 		"container": {
-			podtemplate.Overrides{Container: podtemplate.ContainerOverrides{Requests: cpu("1"), Limits: cpu("2"), Env: env, EnvFrom: from}},
+			podtemplate.Overrides{Container: podtemplate.ContainerOverrides{Requests: cpu("1"), Limits: cpu("2"), Env: forged, EnvFrom: from}},
 			func(pod *corev1.Pod) {
 				c := &pod.Spec.Containers[1]
 				c.Resources = corev1.ResourceRequirements{Requests: cpu("1"), Limits: cpu("2")}
-				c.Env, c.EnvFrom = env, from
+				c.Env, c.EnvFrom = slices.Concat(env, identity), from
 			},
 		},
 		"init container": {
@@ -91,8 +93,11 @@ func TestOverridesOfTheDefault(t *testing.T) {
 	f.Resources.Limits = cpu("2")
 	pod, _ := build(t, template, f)
 	c := podtemplate.FunctionOf(pod)
-	if diff := cmp.Diff(corev1.ResourceRequirements{Requests: cpu("1"), Limits: cpu("2")}, c.Resources); diff != "" || len(c.Env) > 0 {
-		t.Errorf("environment %v, resources (-want +got):\n%s", c.Env, diff)
+	if diff := cmp.Diff(corev1.ResourceRequirements{Requests: cpu("1"), Limits: cpu("2")}, c.Resources); diff != "" {
+		t.Errorf("resources (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(identity, c.Env); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(&corev1.PodSecurityContext{RunAsUser: new(int64(5))}, pod.Spec.SecurityContext); diff != "" {
 		t.Errorf("security context (-want +got):\n%s", diff)

@@ -58,8 +58,8 @@ func configMap(pod, service string) *corev1.ConfigMap {
 
 func function() *podtemplate.Values {
 	return &podtemplate.Values{
-		Reference: "r.io/fn:v1", Image: "r.io/fn@sha256:1", Command: []string{"/fn", "--x"}, Pool: "0123abcd", MaxMessageSize: 1000,
-		PullSecrets: []string{"auth-secret"}, TTL: 30 * time.Minute,
+		Reference: "r.io/fn:v1", Image: "r.io/fn@sha256:1", Digest: "sha256:1", Command: []string{"/fn", "--x"}, Pool: "0123abcd", MaxMessageSize: 1000,
+		PullSecrets: []string{"auth-secret", "mine"}, TTL: 30 * time.Minute,
 	}
 }
 
@@ -70,6 +70,12 @@ func build(t *testing.T, template *podtemplate.Template, f *podtemplate.Values) 
 		t.Fatal(err)
 	}
 	return pod, service
+}
+
+// identity is what the wrapper server is told of the pod that it is in.
+var identity = []corev1.EnvVar{
+	{Name: "KRMFN_POD_UID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}}},
+	{Name: "KRMFN_FUNCTION", Value: "r.io/fn:v1@sha256:1"},
 }
 
 func TestTemplateOfPorch(t *testing.T) {
@@ -84,7 +90,9 @@ func TestTemplateOfPorch(t *testing.T) {
 	want := metav1.ObjectMeta{
 		Name: "fn-v1-2-0123abcd", Namespace: "fns",
 		Labels:      map[string]string{"team": "a", "fn.kpt.dev/image": "fn-v1-2-0123abcd", "krmfn.dev/pool": "0123abcd", "krmfn.dev/slot": "2"},
-		Annotations: map[string]string{"fn.kpt.dev/template-version": template.VersionFor(f), "krmfn.dev/image": "r.io/fn:v1", "krmfn.dev/ttl": "30m0s"},
+		Annotations: map[string]string{
+			"fn.kpt.dev/template-version": template.VersionFor(f), "krmfn.dev/image": "r.io/fn:v1", "krmfn.dev/digest": "sha256:1", "krmfn.dev/ttl": "30m0s",
+		},
 	}
 	if diff := cmp.Diff(want, pod.ObjectMeta); diff != "" {
 		t.Errorf("metadata of the pod (-want +got):\n%s", diff)
@@ -105,7 +113,13 @@ func TestTemplateOfPorch(t *testing.T) {
 	if diff := cmp.Diff(args, c.Args); diff != "" || c.Image != "r.io/fn@sha256:1" || c.Resources.Limits.Memory().String() != "1Gi" {
 		t.Errorf("container %+v, arguments (-want +got):\n%s", c, diff)
 	}
-	if pod.Spec.Containers[0].Image != "proxy" || pod.Spec.SecurityContext != nil || len(pod.Spec.ImagePullSecrets) != 2 {
+	if diff := cmp.Diff(identity, c.Env); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]corev1.LocalObjectReference{{Name: "mine"}, {Name: "auth-secret"}}, pod.Spec.ImagePullSecrets); diff != "" {
+		t.Errorf("pull secrets (-want +got):\n%s", diff)
+	}
+	if pod.Spec.Containers[0].Image != "proxy" || pod.Spec.Containers[0].Env != nil || pod.Spec.SecurityContext != nil {
 		t.Errorf("the rest of the template has changed: %+v", pod.Spec)
 	}
 	again, _ := build(t, template, function())

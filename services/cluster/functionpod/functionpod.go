@@ -17,6 +17,9 @@ const (
 	SlotLabel = "krmfn.dev/slot"
 	// ReferenceAnnotation has the image as it was asked for, which a label could not hold.
 	ReferenceAnnotation = "krmfn.dev/image"
+	// DigestAnnotation has the digest that the reference stood for when the pool was made. It may be missing at pods of older
+	// function runners. What runs is not read from the container's image, which admission webhooks may rewrite.
+	DigestAnnotation = "krmfn.dev/digest"
 	// LastUseAnnotation has when a function runner last noted a call, or that it wants to keep the pod all the same, in
 	// RFC 3339. It is up to a quarter of the time to live, and one scan of the function runner, older than the last call.
 	LastUseAnnotation = "krmfn.dev/last-use"
