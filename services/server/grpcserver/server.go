@@ -42,6 +42,9 @@ type Options struct {
 	// Linger is how long new calls are still answered in a shutdown, before the drain: until the clients, or the Service before
 	// this, have learnt that there is one. 0 refuses them at once.
 	Linger time.Duration
+	// KeepConnections is for a server that clients reach directly. Others ask their clients to connect anew every five minutes,
+	// so that the Service before them spreads them over all replicas.
+	KeepConnections bool
 	// Logger gets one line for each panic and for the steps of a shutdown.
 	Logger *slog.Logger
 	// Server has further options of the server. Interceptors must be chained ones.
@@ -68,11 +71,15 @@ func New(ctx context.Context, o Options) *Server {
 		s.log.Error("a call panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		return status.Error(codes.Internal, "the server panicked, see its log")
 	})
+	var age keepalive.ServerParameters
+	if !o.KeepConnections {
+		age.MaxConnectionAge = connectionAge
+	}
 	s.Server = grpc.NewServer(append([]grpc.ServerOption{
 		grpc.MaxRecvMsgSize(o.MaxMessageSize),
 		grpc.MaxSendMsgSize(o.MaxMessageSize),
 		grpc.WaitForHandlers(true),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: connectionAge}),
+		grpc.KeepaliveParams(age),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval, PermitWithoutStream: true}),
 		// Workers keep their grown stacks from call to call, which saves a fifth of what a call costs. When all are busy, a
 		// call gets a goroutine of its own.

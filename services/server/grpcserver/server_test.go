@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
@@ -63,13 +64,14 @@ type harness struct {
 	served chan error
 }
 
-func start(t *testing.T) *harness { return startLingering(t, 0) }
+func start(t *testing.T) *harness { return startWith(t, Options{}) }
 
-func startLingering(t *testing.T, linger time.Duration) *harness {
+func startWith(t *testing.T, o Options) *harness {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	h := &harness{stub: &stub{entered: make(chan struct{}), release: make(chan struct{})}, stop: cancel, served: make(chan error, 1)}
-	h.server = New(ctx, Options{MaxMessageSize: 1000, Drain: time.Minute, Linger: linger, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	o.MaxMessageSize, o.Drain, o.Logger = 1000, time.Minute, slog.New(slog.NewTextHandler(io.Discard, nil))
+	h.server = New(ctx, o)
 	evaluatorgrpc.RegisterFunctionEvaluatorServer(h.server, h.stub)
 	listener := bufconn.Listen(1 << 16)
 	go func() { h.served <- h.server.Serve(ctx, listener) }()
@@ -224,7 +226,7 @@ func TestShutdownIsBounded(t *testing.T) {
 func TestShutdownLingers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := startLingering(t, 3*time.Second)
+		h := startWith(t, Options{Linger: 3 * time.Second})
 		h.server.SetServing(true)
 		if err := h.call(t, ""); err != nil {
 			t.Fatal(err)
@@ -244,4 +246,22 @@ func TestShutdownLingers(t *testing.T) {
 			t.Errorf("the shutdown took %v", took)
 		}
 	})
+}
+
+// Clients connect anew from time to time, so that a Service spreads them, unless there is nobody to spread them over.
+func TestAgeOfConnections(t *testing.T) {
+	t.Parallel()
+	for keep, want := range map[bool]connectivity.State{false: connectivity.Idle, true: connectivity.Ready} {
+		synctest.Test(t, func(t *testing.T) {
+			h := startWith(t, Options{KeepConnections: keep})
+			if err := h.call(t, ""); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * connectionAge) // of the bubble's clock
+			if got := h.conn.GetState(); got != want {
+				t.Errorf("with KeepConnections %v the connection is %v, want %v", keep, got, want)
+			}
+			h.end(t)
+		})
+	}
 }
