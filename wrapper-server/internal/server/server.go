@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"google.golang.org/grpc"
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
@@ -25,7 +24,6 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/porch"
 	"github.com/krmfn/krmfn/services/evaluation/process"
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 	"github.com/krmfn/krmfn/services/server/grpcserver"
 	"github.com/krmfn/krmfn/services/server/logging"
 	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
@@ -72,34 +70,27 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 	})
 	exports := telemetry.New(environ, log)
 	draining := drain.New(ctx)
+	gate := evaluation.NewGate(o.maxConcurrent, waitingPerRunning*o.maxConcurrent)
+	front := newFront(environ, gate)
 	s := grpcserver.New(ctx, grpcserver.Options{
-		MaxMessageSize: o.maxMessageSize, Drain: min(goodbye, o.drain), Logger: log, Server: exports.ServerOptions(),
+		MaxMessageSize: o.maxMessageSize, Drain: min(goodbye, o.drain), KeepConnections: true, Logger: log,
+		Server: append(exports.ServerOptions(), front.options()...),
 	})
-	register(s, exports, draining.Guard(newEvaluator(o, environ, runner)), log)
+	register(s, exports, draining.Guard(gate.Limit(front.announced(newFunction(o, environ, runner)))), log)
 	besides.Go(func() { exports.Run(beside) })
 	s.SetServing(true)
 	log.Info("serving", "address", listener.Addr().String(), "command", o.command[0])
 	return serveUntilDrained(ctx, s, listener, draining, o.drain, log)
 }
 
-// newEvaluator returns what runs the function.
-func newEvaluator(o options, environ []string, runner *process.Runner) evaluation.Evaluator {
-	function := &process.Function{
+// newFunction returns what runs the function.
+func newFunction(o options, environ []string, runner *process.Runner) *process.Function {
+	return &process.Function{
 		Runner:         runner,
 		Command:        process.Command{Argv: o.command, Env: process.ImageEnvironment(environ)},
 		Evaluator:      evaluationv1.Evaluator_EVALUATOR_POD,
 		Implementation: o.command[0],
 	}
-	return evaluation.NewGate(o.maxConcurrent, waitingPerRunning*o.maxConcurrent).Limit(announced(function))
-}
-
-// announced has the caller told at once that its call runs: one that breaks before is sent to another pod.
-func announced(e evaluation.Evaluator) evaluation.Evaluator {
-	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
-		// It fails only outside of a call.
-		_ = grpc.SendHeader(ctx, wrapperapi.Begun())
-		return e.Evaluate(ctx, req)
-	})
 }
 
 // register puts both services on the server, with what is told of evaluations: metrics, a line in the log, a span. The frozen

@@ -8,13 +8,11 @@ import (
 	"context"
 	"io"
 	"strings"
-	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -92,40 +90,16 @@ func TestNoPlaceLeft(t *testing.T) {
 			ended <- e
 		}()
 	}
-	if e := <-ended; status.Code(e.err) != codes.Unavailable || !wrapperapi.Refused(e.trailer) {
+	e := <-ended
+	if status.Code(e.err) != codes.Unavailable || !wrapperapi.Refused(e.trailer) {
 		t.Errorf("got error %v and trailer %v, want a refusal", e.err, e.trailer)
 	}
+	wantLoad(t, e.trailer, wrapperapi.Load{Running: 1, Waiting: waitingPerRunning})
 	cancel()
 	for range calls - 1 {
 		if e := <-ended; status.Code(e.err) != codes.Canceled || wrapperapi.Refused(e.trailer) {
 			t.Errorf("a canceled call ends in %v and trailer %v, want %v", e.err, e.trailer, codes.Canceled)
 		}
-	}
-}
-
-// The caller knows whether its call runs, or waits for others: one that waits is sent to another pod if this one goes.
-func TestCallsThatRunAreAnnounced(t *testing.T) {
-	t.Parallel()
-	pipe := fifo(t)
-	conn, _ := start(t, "echo >"+pipe+"; exec sleep 1000", "--max-concurrent-evaluations=1")
-	client := wrapperv1grpc.NewFunctionServiceClient(conn)
-	ctx, cancel := context.WithCancel(t.Context())
-	headers := make([]metadata.MD, 2)
-	var calls sync.WaitGroup
-	for i := range headers {
-		calls.Go(func() {
-			_, _ = client.Evaluate(ctx, &wrapperv1.EvaluateRequest{}, grpc.Header(&headers[i]))
-		})
-	}
-	drained(t, pipe)
-	// An answer on the same connection comes after what was sent before it.
-	if _, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{}); err != nil {
-		t.Error(err)
-	}
-	cancel()
-	calls.Wait()
-	if wrapperapi.HasBegun(headers[0]) == wrapperapi.HasBegun(headers[1]) {
-		t.Errorf("of two calls one runs, their headers are %v", headers)
 	}
 }
 

@@ -1,0 +1,88 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+)
+
+// front stands before all services, health too. It refuses requests that are meant for another pod or another function, and
+// tells with each other answer how many evaluations run and wait here.
+type front struct {
+	self wrapperapi.Target
+	gate *evaluation.Gate
+}
+
+// newFront reads from the environment which pod of which function this is. Without it, requests for any are taken.
+func newFront(environ []string, gate *evaluation.Gate) *front {
+	f := &front{gate: gate}
+	for _, kv := range environ {
+		switch key, value, _ := strings.Cut(kv, "="); key {
+		case wrapperapi.PodUIDVariable:
+			f.self.PodUID = value
+		case wrapperapi.FunctionVariable:
+			f.self.Function = value
+		}
+	}
+	return f
+}
+
+func (f *front) options() []grpc.ServerOption {
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(f.unary), grpc.ChainStreamInterceptor(f.stream)}
+}
+
+func (f *front) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	// A trailer cannot be set outside of a call only.
+	if err := f.misdirected(ctx); err != nil {
+		_ = grpc.SetTrailer(ctx, wrapperapi.Misdirection())
+		return nil, err
+	}
+	resp, err := handler(ctx, req)
+	_ = grpc.SetTrailer(ctx, f.load())
+	return resp, err
+}
+
+func (f *front) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if err := f.misdirected(ss.Context()); err != nil {
+		ss.SetTrailer(wrapperapi.Misdirection())
+		return err
+	}
+	err := handler(srv, ss)
+	ss.SetTrailer(f.load())
+	return err
+}
+
+// misdirected returns the error of a request that is meant for another pod or another function.
+func (f *front) misdirected(ctx context.Context) error {
+	md, _ := metadata.FromIncomingContext(ctx)
+	meant := wrapperapi.TargetOf(md)
+	if f.self.Matches(meant) {
+		return nil
+	}
+	return status.Errorf(codes.Unavailable, "this is pod %s of function %s, and the request is for pod %s of function %s, whose address this is no more",
+		f.self.PodUID, f.self.Function, meant.PodUID, meant.Function)
+}
+
+func (f *front) load() metadata.MD {
+	running, waiting := f.gate.Load()
+	return wrapperapi.Load{Running: running, Waiting: waiting}.Metadata()
+}
+
+// announced has the caller told at once that its call runs: one that breaks before is sent to another pod.
+func (f *front) announced(e evaluation.Evaluator) evaluation.Evaluator {
+	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+		// It fails only outside of a call.
+		_ = grpc.SendHeader(ctx, metadata.Join(wrapperapi.Begun(), f.load()))
+		return e.Evaluate(ctx, req)
+	})
+}

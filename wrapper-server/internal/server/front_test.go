@@ -1,0 +1,149 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
+	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
+	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+)
+
+func wantLoad(t *testing.T, md metadata.MD, want wrapperapi.Load) {
+	t.Helper()
+	if got, ok := wrapperapi.LoadOf(md); !ok || got != want {
+		t.Errorf("got load %+v (%v), want %+v", got, ok, want)
+	}
+}
+
+// requests are those that name their target: both services' and health's.
+func requests(conn *grpc.ClientConn) map[string]func(context.Context, *metadata.MD) error {
+	return map[string]func(context.Context, *metadata.MD) error{
+		"Porch's contract": func(ctx context.Context, trailer *metadata.MD) error {
+			_, err := evaluatorgrpc.NewFunctionEvaluatorClient(conn).EvaluateFunction(ctx,
+				&evaluator.EvaluateFunctionRequest{ResourceList: []byte(list)}, grpc.Trailer(trailer))
+			return err
+		},
+		"the function service": func(ctx context.Context, trailer *metadata.MD) error {
+			_, err := wrapperv1grpc.NewFunctionServiceClient(conn).Evaluate(ctx, &wrapperv1.EvaluateRequest{ResourceList: []byte(list)}, grpc.Trailer(trailer))
+			return err
+		},
+		"health": func(ctx context.Context, trailer *metadata.MD) error {
+			_, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.Trailer(trailer))
+			return err
+		},
+		"a health watch": func(ctx context.Context, trailer *metadata.MD) error {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			watch, err := grpc_health_v1.NewHealthClient(conn).Watch(ctx, &grpc_health_v1.HealthCheckRequest{})
+			if err != nil {
+				return err
+			}
+			if _, err = watch.Recv(); err != nil {
+				*trailer = watch.Trailer()
+				return err
+			}
+			*trailer = wrapperapi.Load{}.Metadata() // which it has at its end only
+			return nil
+		},
+	}
+}
+
+// Addresses of pods are used again: what is meant for another is refused before anything of the function runs.
+func TestTarget(t *testing.T) {
+	t.Parallel()
+	const own = "r.io/fn:v1@sha256:a"
+	h := run(t, []string{"KRMFN_POD_UID=uid-1", "KRMFN_FUNCTION=" + own}, io.Discard, `test -z "$KRMFN_POD_UID$KRMFN_FUNCTION" && cat`)
+	t.Cleanup(func() { h.end(t) })
+	for name, call := range requests(h.conn) {
+		for _, meant := range []wrapperapi.Target{
+			{PodUID: "uid-2", Function: own}, {PodUID: "uid-1", Function: "r.io/other@sha256:b"}, {PodUID: "uid-2"}, {Function: "r.io/fn:v1@sha256:b"},
+		} {
+			var trailer metadata.MD
+			err := call(metadata.AppendToOutgoingContext(t.Context(), meant.Metadata()...), &trailer)
+			if status.Code(err) != codes.Unavailable || !wrapperapi.Misdirected(trailer) || !wrapperapi.Refused(trailer) {
+				t.Errorf("%s, meant for %+v: got error %v and trailer %v, want a misdirection", name, meant, err, trailer)
+				continue
+			}
+			for _, part := range []string{"uid-1", own, meant.PodUID, meant.Function} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%s, meant for %+v: error %v does not name %s", name, meant, err, part)
+				}
+			}
+			if load, ok := wrapperapi.LoadOf(trailer); ok {
+				t.Errorf("%s: the load of another pod is reported: %+v", name, load)
+			}
+		}
+		for _, meant := range []wrapperapi.Target{{PodUID: "uid-1", Function: own}, {}} {
+			var trailer metadata.MD
+			if err := call(metadata.AppendToOutgoingContext(t.Context(), meant.Metadata()...), &trailer); err != nil {
+				t.Errorf("%s, meant for %+v: got error %v", name, meant, err)
+			}
+			wantLoad(t, trailer, wrapperapi.Load{})
+		}
+		if err := call(t.Context(), new(metadata.MD)); err != nil {
+			t.Errorf("%s, meant for any: got error %v", name, err)
+		}
+	}
+}
+
+// A wrapper server that is told nothing takes what is meant for any pod.
+func TestNoTarget(t *testing.T) {
+	t.Parallel()
+	conn, _ := start(t, "cat")
+	for name, call := range requests(conn) {
+		meant := wrapperapi.Target{PodUID: "uid", Function: "fn"}
+		if err := call(metadata.AppendToOutgoingContext(t.Context(), meant.Metadata()...), new(metadata.MD)); err != nil {
+			t.Errorf("%s: got error %v", name, err)
+		}
+	}
+}
+
+// The caller knows whether its call runs, or waits for others: one that waits is sent to another pod if this one goes.
+func TestCallsThatRunAreAnnounced(t *testing.T) {
+	t.Parallel()
+	pipe := fifo(t)
+	conn, _ := start(t, "echo >"+pipe+"; exec sleep 1000", "--max-concurrent-evaluations=1")
+	client := wrapperv1grpc.NewFunctionServiceClient(conn)
+	ctx, cancel := context.WithCancel(t.Context())
+	headers := make([]metadata.MD, 2)
+	var calls sync.WaitGroup
+	for i := range headers {
+		calls.Go(func() {
+			_, _ = client.Evaluate(ctx, &wrapperv1.EvaluateRequest{}, grpc.Header(&headers[i]))
+		})
+	}
+	drained(t, pipe)
+	// An answer on the same connection comes after what was sent before it.
+	var trailer metadata.MD
+	if _, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.Trailer(&trailer)); err != nil {
+		t.Error(err)
+	}
+	if load, ok := wrapperapi.LoadOf(trailer); !ok || load.Running != 1 {
+		t.Errorf("beside a call that runs, health reports %+v", load)
+	}
+	cancel()
+	calls.Wait()
+	if wrapperapi.HasBegun(headers[0]) == wrapperapi.HasBegun(headers[1]) {
+		t.Errorf("of two calls one runs, their headers are %v", headers)
+	}
+	for _, header := range headers {
+		if load, ok := wrapperapi.LoadOf(header); wrapperapi.HasBegun(header) && (!ok || load.Running != 1) {
+			t.Errorf("the call that runs is announced with %v", header)
+		}
+	}
+}
