@@ -78,11 +78,11 @@ func start(t *testing.T, change func(*options.Options)) *fixture {
 	o.DisableRuntimes, o.DefaultImagePrefix = "pod", "r.io"
 	o.Exec = options.Exec{Config: filepath.Join(dir, "config.yaml"), Functions: dir, Strict: true}
 	o.Limits.MaxMessageSize = 100_000
-	if change != nil {
-		change(&o)
-	}
 	if err := os.WriteFile(o.Exec.Config, []byte(config.String()), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if change != nil {
+		change(&o)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := New(ctx, Config{

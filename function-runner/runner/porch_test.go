@@ -15,8 +15,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/server/grpcserver"
 )
 
 func (f *fixture) call(ctx context.Context, image, list string) (*evaluator.EvaluateFunctionResponse, error) {
@@ -169,21 +172,31 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-func TestHealthIsTruthful(t *testing.T) {
+// A missing runtime is no reason for a restart, nor for calls.
+func TestHealth(t *testing.T) {
 	t.Parallel()
+	const yes, no = grpc_health_v1.HealthCheckResponse_SERVING, grpc_health_v1.HealthCheckResponse_NOT_SERVING
+	type health = grpc_health_v1.HealthCheckResponse_ServingStatus
 	for name, tc := range map[string]struct {
-		disable string
-		want    grpc_health_v1.HealthCheckResponse_ServingStatus
+		change           func(*options.Options)
+		ready, anonymous health
 	}{
-		"with functions": {disable: "pod", want: grpc_health_v1.HealthCheckResponse_SERVING},
-		"without":        {disable: "exec,pod", want: grpc_health_v1.HealthCheckResponse_NOT_SERVING},
+		"with functions":     {func(o *options.Options) { o.DisableRuntimes = "pod" }, yes, yes},
+		"without a runtime":  {func(o *options.Options) { o.DisableRuntimes = "exec,pod" }, no, yes},
+		"without a function": {func(o *options.Options) { o.DisableRuntimes, o.Exec.Config = "pod", "" }, no, yes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := start(t, func(o *options.Options) { o.DisableRuntimes = tc.disable })
-			got, err := grpc_health_v1.NewHealthClient(f.conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
-			if err != nil || got.GetStatus() != tc.want {
-				t.Errorf("got %v (%v), want %v", got.GetStatus(), err, tc.want)
+			f := start(t, tc.change)
+			for service, want := range map[string]health{
+				grpcserver.Liveness: yes, grpcserver.Readiness: tc.ready, "": tc.anonymous,
+				evaluatorgrpc.FunctionEvaluator_ServiceDesc.ServiceName:          tc.ready,
+				evaluatorv1grpc.FunctionEvaluatorService_ServiceDesc.ServiceName: tc.ready,
+			} {
+				got, err := grpc_health_v1.NewHealthClient(f.conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service})
+				if err != nil || got.GetStatus() != want {
+					t.Errorf("health of %q is %v (%v), want %v", service, got.GetStatus(), err, want)
+				}
 			}
 		})
 	}

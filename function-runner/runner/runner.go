@@ -164,7 +164,7 @@ func (r *Runner) newServer(ctx context.Context) (*grpcserver.Server, error) {
 }
 
 // updateHealth tells clients whether any call can succeed. Without a function it cannot; with a pod evaluator it can once that
-// knows its pods.
+// knows its pods, which is all that a start takes time for.
 func (r *Runner) updateHealth() {
 	if r.server == nil {
 		return
@@ -173,6 +173,7 @@ func (r *Runner) updateHealth() {
 		r.server.SetServing(r.podsReady.Load())
 		return
 	}
+	r.server.SetStarted()
 	r.server.SetServing(r.config.Options.Enabled(options.RuntimeExec) && len(r.exec.Functions()) > 0)
 }
 

@@ -70,6 +70,7 @@ func New(ctx context.Context, c Config) (*Handler, error) {
 	taskhandlerv1grpc.RegisterTaskHandlerServiceServer(h.server, &service.TaskHandler{
 		Renderer: renderer, MaxPackageSize: limits.MaxPackageSize, MaxFiles: limits.MaxPackageFiles, MaxMessageSize: limits.MaxMessageSize,
 	})
+	h.server.SetServing(false)
 	return h, nil
 }
 

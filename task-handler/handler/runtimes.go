@@ -53,7 +53,7 @@ func (h *Handler) tags(ctx context.Context) render.TagLister {
 }
 
 // watchHealth tells clients whether renders can succeed: always with functions in the process, otherwise while the function
-// runner can be reached. It returns when ctx ends.
+// runner can be reached. Whether the task handler is alive does not depend on that. It returns when ctx ends.
 func (h *Handler) watchHealth(ctx context.Context) {
 	if h.config.Options.Builtin {
 		h.server.SetServing(true)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/server/grpcserver"
 	"github.com/krmfn/krmfn/task-handler/options"
 )
 
@@ -144,6 +145,16 @@ func TestHealthOfRunner(t *testing.T) {
 	waitHealth(t, health, grpc_health_v1.HealthCheckResponse_SERVING)
 	stopRunner()
 	waitHealth(t, health, grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	for service, want := range map[string]grpc_health_v1.HealthCheckResponse_ServingStatus{
+		grpcserver.Liveness: grpc_health_v1.HealthCheckResponse_SERVING, grpcserver.Readiness: grpc_health_v1.HealthCheckResponse_NOT_SERVING,
+		// A restart of the task handler does not bring the function runner back.
+		"": grpc_health_v1.HealthCheckResponse_SERVING,
+	} {
+		got, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service})
+		if err != nil || got.GetStatus() != want {
+			t.Errorf("health of %q is %v (%v), want %v", service, got.GetStatus(), err, want)
+		}
+	}
 }
 
 func waitHealth(t *testing.T, watch grpc_health_v1.Health_WatchClient, want grpc_health_v1.HealthCheckResponse_ServingStatus) {

@@ -13,6 +13,7 @@ import (
 	"net"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
@@ -54,16 +55,20 @@ type Options struct {
 // Server is a gRPC server. Services are registered on it before Serve.
 type Server struct {
 	*grpc.Server
-	health *health.Server
 	log    *slog.Logger
 	drain  time.Duration
 	linger time.Duration
+
+	// mu is held while health changes, so that nothing is SERVING again once leaving is true.
+	mu      sync.Mutex
+	health  *health.Server
+	leaving bool
 	// draining ends when a shutdown begins.
 	draining   context.Context //nolint:containedctx // the life of the server, not of a call
 	beginDrain context.CancelFunc
 }
 
-// New returns a server whose health is NOT_SERVING until SetServing. Values of ctx are kept, its end is not heeded.
+// New returns a server that is alive, and not ready until SetServing. Values of ctx are kept, its end is not heeded.
 func New(ctx context.Context, o Options) *Server {
 	s := &Server{health: health.NewServer(), log: o.Logger, drain: o.Drain, linger: o.Linger}
 	s.draining, s.beginDrain = context.WithCancel(context.WithoutCancel(ctx))
@@ -89,27 +94,17 @@ func New(ctx context.Context, o Options) *Server {
 	}, o.Server...)...)
 	grpc_health_v1.RegisterHealthServer(s.Server, s.health)
 	reflection.Register(s.Server)
-	s.SetServing(false)
+	s.set(true, Liveness)
+	s.set(false, Readiness, "")
 	return s
 }
 
-// SetServing tells clients whether calls can succeed, for the server as a whole and for each service registered by then.
-// After the beginning of a shutdown it has no effect.
-func (s *Server) SetServing(serving bool) {
-	state := grpc_health_v1.HealthCheckResponse_NOT_SERVING
-	if serving {
-		state = grpc_health_v1.HealthCheckResponse_SERVING
-	}
-	s.health.SetServingStatus("", state)
-	for name := range s.GetServiceInfo() {
-		s.health.SetServingStatus(name, state)
-	}
-}
-
-// Serve answers calls until ctx ends. Then health turns NOT_SERVING at once; once the linger time is over new calls are
-// refused as Unavailable, and running ones have the drain time to finish. It returns nil after a shutdown, however it went, and the listener's error
+// Serve answers calls until ctx ends. Then it leaves at once; once the linger time is over new calls are refused as Unavailable,
+// and running ones have the drain time to finish. It returns nil after a shutdown, however it went, and the listener's error
 // when it cannot serve at all.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	started := time.AfterFunc(startTime, s.SetStarted)
+	defer started.Stop()
 	stopped := make(chan struct{})
 	done := make(chan struct{})
 	go func() {
@@ -131,9 +126,10 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 
 func (s *Server) shutdown() {
 	s.log.Info("shutting down", "new_calls_for", s.linger, "drain_within", s.drain)
-	s.health.Shutdown()
+	s.Leave()
 	s.beginDrain()
 	time.Sleep(s.linger)
+	s.health.Shutdown()
 	hardStop := time.AfterFunc(s.drain, func() {
 		s.log.Warn("the drain time is over, running calls are cut off", "drain", s.drain)
 		s.Stop()

@@ -73,6 +73,7 @@ func startWith(t *testing.T, o Options) *harness {
 	o.MaxMessageSize, o.Drain, o.Logger = 1000, time.Minute, slog.New(slog.NewTextHandler(io.Discard, nil))
 	h.server = New(ctx, o)
 	evaluatorgrpc.RegisterFunctionEvaluatorServer(h.server, h.stub)
+	h.server.SetServing(false)
 	listener := bufconn.Listen(1 << 16)
 	go func() { h.served <- h.server.Serve(ctx, listener) }()
 	var err error
@@ -125,23 +126,57 @@ func TestMessageLimitStatesBothSizes(t *testing.T) {
 	}
 }
 
+// status returns what the server says of its health.
+func (h *harness) status(t *testing.T, service string) grpc_health_v1.HealthCheckResponse_ServingStatus {
+	t.Helper()
+	resp, err := h.health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service})
+	if err != nil {
+		t.Errorf("health of %q: %v", service, err)
+	}
+	return resp.GetStatus()
+}
+
+const (
+	serving    = grpc_health_v1.HealthCheckResponse_SERVING
+	notServing = grpc_health_v1.HealthCheckResponse_NOT_SERVING
+)
+
+// A probe for liveness, one for readiness, and the one of Porch's documentation, which names no service and takes the place of
+// both, each see what they can live with.
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	defer h.end(t)
-	check := func(want grpc_health_v1.HealthCheckResponse_ServingStatus) {
-		t.Helper()
-		for _, service := range []string{"", evaluatorgrpc.FunctionEvaluator_ServiceDesc.ServiceName} {
-			got, err := h.health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service})
-			if err != nil || got.GetStatus() != want {
-				t.Errorf("health of %q is %v (%v), want %v", service, got.GetStatus(), err, want)
-			}
-		}
+	type health = grpc_health_v1.HealthCheckResponse_ServingStatus
+	for name, tc := range map[string]struct {
+		do                     func(*Server)
+		live, ready, anonymous health
+	}{
+		"starting":            {func(*Server) {}, serving, notServing, notServing},
+		"nothing to start":    {func(s *Server) { s.SetStarted() }, serving, notServing, serving},
+		"not ready in time":   {func(*Server) { time.Sleep(startTime + time.Second) }, serving, notServing, serving},
+		"not so much later":   {func(*Server) { time.Sleep(startTime - time.Second) }, serving, notServing, notServing},
+		"ready":               {func(s *Server) { s.SetServing(true) }, serving, serving, serving},
+		"ready, and no more":  {func(s *Server) { s.SetServing(true); s.SetServing(false) }, serving, notServing, serving},
+		"ready again":         {func(s *Server) { s.SetServing(true); s.SetServing(false); s.SetServing(true) }, serving, serving, serving},
+		"leaving":             {func(s *Server) { s.SetServing(true); s.Leave() }, serving, notServing, notServing},
+		"leaving for good":    {func(s *Server) { s.Leave(); s.SetServing(true); s.SetStarted() }, serving, notServing, notServing},
+		"leaving, much later": {func(s *Server) { s.Leave(); time.Sleep(2 * startTime) }, serving, notServing, notServing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := start(t)
+				defer h.end(t)
+				tc.do(h.server)
+				for service, want := range map[string]health{
+					Liveness: tc.live, Readiness: tc.ready, evaluatorgrpc.FunctionEvaluator_ServiceDesc.ServiceName: tc.ready, "": tc.anonymous,
+				} {
+					if got := h.status(t, service); got != want {
+						t.Errorf("health of %q is %v, want %v", service, got, want)
+					}
+				}
+			})
+		})
 	}
-	h.server.SetServing(false)
-	check(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
-	h.server.SetServing(true)
-	check(grpc_health_v1.HealthCheckResponse_SERVING)
 }
 
 func TestReflection(t *testing.T) {
@@ -190,18 +225,29 @@ func TestShutdownFinishesCalls(t *testing.T) {
 	h.end(t)
 }
 
-// A watch of a server that never served must not hold up its shutdown.
-func TestShutdownEndsWatchOfUnhealthyServer(t *testing.T) {
+// A watch must not hold up the shutdown, neither of what never served nor of what serves to the end.
+func TestShutdownEndsWatches(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	watch, err := h.health.Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
-	if err != nil {
-		t.Fatal(err)
+	for _, service := range []string{"", Readiness, Liveness} {
+		t.Run(service, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := startLingering(t, 3*time.Second)
+				watch, err := h.health.Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := watch.Recv(); err != nil {
+					t.Fatal(err)
+				}
+				begin := time.Now()
+				h.end(t)
+				if took := time.Since(begin); took != 3*time.Second {
+					t.Errorf("the shutdown took %v, want no more than it lingers", took)
+				}
+			})
+		})
 	}
-	if _, err := watch.Recv(); err != nil {
-		t.Fatal(err)
-	}
-	h.end(t)
 }
 
 func TestShutdownIsBounded(t *testing.T) {
@@ -234,9 +280,11 @@ func TestShutdownLingers(t *testing.T) {
 		begin := time.Now()
 		h.stop()
 		time.Sleep(2 * time.Second) // of the bubble's clock
-		resp, err := h.health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
-		if err != nil || resp.GetStatus() != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
-			t.Errorf("health is %v (%v)", resp.GetStatus(), err)
+		h.server.SetServing(true)
+		for service, want := range map[string]grpc_health_v1.HealthCheckResponse_ServingStatus{"": notServing, Readiness: notServing, Liveness: serving} {
+			if got := h.status(t, service); got != want {
+				t.Errorf("health of %q is %v, want %v", service, got, want)
+			}
 		}
 		if err := h.call(t, ""); err != nil {
 			t.Errorf("a new call ends in %v", err)

@@ -117,7 +117,7 @@ func serveUntilDrained(ctx context.Context, s *grpcserver.Server, listener net.L
 			return
 		case <-ctx.Done():
 		}
-		s.SetServing(false)
+		s.Leave()
 		log.Info("shutting down, new evaluations are refused", "within", limit)
 		if !draining.Wait(limit - min(goodbye, limit)) {
 			log.Warn("the time for running evaluations is over", "drain", limit)
