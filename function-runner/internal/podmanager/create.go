@@ -28,6 +28,13 @@ func (m *Manager) create(p *Pool, slot int) {
 	ctx, cancel := context.WithTimeoutCause(m.life, m.config.ReadyTimeout,
 		fmt.Errorf("the pod ready timeout of %v (--pod-ready-timeout) is over", m.config.ReadyTimeout))
 	defer cancel()
+	m.mu.RLock()
+	held := p.members[slot] != nil
+	m.mu.RUnlock()
+	if held {
+		// It was given up and is wanted back: the answer to its deletion says what becomes of it.
+		return
+	}
 	begin := time.Now()
 	pod, service, err := m.build(ctx, p, slot)
 	if err == nil {

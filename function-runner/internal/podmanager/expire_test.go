@@ -227,6 +227,12 @@ func TestFailedPodIsDeletedLater(t *testing.T) {
 		if n := r.log.count("function pod failed"); n != 1 {
 			t.Errorf("the failure was logged %d times", n)
 		}
+		// The failure is remembered for as long as the pool backs off.
+		r.rescan()
+		if len(r.pools) != 1 {
+			t.Errorf("%d pools are known, want the one that backs off", len(r.pools))
+		}
+		time.Sleep(2 * time.Second)
 		r.rescan()
 		if len(r.pools)+len(r.current) > 0 {
 			t.Errorf("%d pools are still known", len(r.pools))

@@ -63,6 +63,9 @@ type ReplacedError struct {
 
 func (e *ReplacedError) Error() string { return e.Err.Error() }
 
+// Retry tells the pool that the next pod need not fail as well.
+func (e *ReplacedError) Retry() bool { return true }
+
 // Unwrap returns why they did not start.
 func (e *ReplacedError) Unwrap() error { return e.Err }
 

@@ -110,10 +110,14 @@ func (m *Manager) expiries(ctx context.Context, p *Pool) []func() {
 		reason = "replaced"
 	}
 	m.mu.RUnlock()
-	expired := p.pool.Expire(func(slot int) time.Time { return uses[slot] })
+	expired := p.pool.Idle(func(slot int) time.Time { return uses[slot] })
 	requests := make([]func(), 0, len(expired))
-	for _, slot := range expired {
-		requests = append(requests, func() { m.expire(ctx, p, slot, reason) })
+	for _, idle := range expired {
+		requests = append(requests, func() {
+			if p.pool.GiveUp(idle.Slot) {
+				m.expire(ctx, p, idle.Slot, reason)
+			}
+		})
 	}
 	return requests
 }
@@ -148,7 +152,7 @@ func (m *Manager) forgetUnused() {
 		if len(p.members) > 0 || p.users.Load() > 0 {
 			continue
 		}
-		if s := p.pool.Stats(); s.Starting+s.Ready+s.Leaving+s.Running+s.Waiting > 0 {
+		if s := p.pool.Stats(); s.BackingOff || s.Starting+s.Ready+s.Unreachable+s.Leaving+s.Running+s.Waiting > 0 {
 			continue
 		}
 		delete(m.pools, hash)

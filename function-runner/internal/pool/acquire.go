@@ -44,30 +44,26 @@ type answer[P any] struct {
 }
 
 // Acquire returns a place as soon as there is one, in the order of calls, and wants another pod where those that there are
-// have enough to do. Errors: *FullError, the error of the last pod that failed to start or the problem of those that are
-// starting, and the context's cause. A call that leaves costs the others nothing.
+// have enough to do. Errors: *FullError, *BackoffError, the error of the last pod that failed to start or the problem of those
+// that are starting, and the context's cause. A call that leaves costs the others nothing.
 func (p *Pool[P]) Acquire(ctx context.Context) (*Place[P], error) {
 	// A caller who has gone must not want a pod.
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	p.mu.Lock()
-	slots := p.grow(p.wanted())
-	place := p.take()
-	if place != nil {
-		p.mu.Unlock()
-		p.startAll(slots)
+	p.grow(p.wanted())
+	if place := p.take(); place != nil {
+		p.unlock()
 		return place, nil
 	}
 	if err := p.refusal(); err != nil {
-		p.mu.Unlock()
-		p.startAll(slots)
+		p.unlock()
 		return nil, err
 	}
 	w := &waiter[P]{answer: make(chan answer[P], 1), came: time.Now()}
 	element := p.waiting.PushBack(w)
-	p.mu.Unlock()
-	p.startAll(slots)
+	p.unlock()
 	select {
 	case a := <-w.answer:
 		return a.place, a.err
@@ -89,7 +85,7 @@ func (p *Pool[P]) Acquire(ctx context.Context) (*Place[P], error) {
 
 // refusal returns why a call may not wait, or nil.
 func (p *Pool[P]) refusal() error {
-	if err := p.stuck(); err != nil {
+	if err := p.hopeless(); err != nil {
 		return err
 	}
 	if n := p.waiting.Len(); n >= p.config.MaxWaiting {

@@ -4,135 +4,115 @@
 package pool
 
 import (
-	"slices"
+	"math"
 	"time"
 )
 
-// take returns a place: in the first pod that has less to do than makes another pod wanted, so that those behind it fall
-// idle and expire; or else in the one with the least to do. It is nil where all are full.
+// halfLife is how long it takes until half of a reported load is thought to have ended.
+const halfLife = time.Second
+
+// take returns a place in the best pod; nil where all have as many calls from here as may be. A wait ends with a call or a pod
+// from here, so that what others do only decides which pod is best.
 func (p *Pool[P]) take() *Place[P] {
-	var chosen *pod[P]
+	m := p.firstFree()
+	if m == nil {
+		m = p.leastLoaded()
+	}
+	if m == nil {
+		return nil
+	}
+	m.running++
+	return &Place[P]{Endpoint: m.endpoint, Slot: m.slot, pool: p, pod: m}
+}
+
+// firstFree returns the first pod that has less to do than makes another pod wanted, so that those behind it fall idle.
+func (p *Pool[P]) firstFree() *pod[P] {
+	limit := min(p.config.Waitlist, p.config.PerPod)
 	for _, m := range p.pods {
+		if m.state == ready && m.load() < limit {
+			return m
+		}
+	}
+	return nil
+}
+
+// leastLoaded returns the pod with the least to do of those that have a place.
+func (p *Pool[P]) leastLoaded() *pod[P] {
+	var least *pod[P]
+	lowest := math.MaxInt
+	for i := range p.pods {
+		m := p.pods[(i+p.rotation)%len(p.pods)]
 		if m.state != ready || m.running >= p.config.PerPod {
 			continue
 		}
-		if m.running < p.config.Waitlist {
-			chosen = m
-			break
-		}
-		if chosen == nil || m.running < chosen.running {
-			chosen = m
+		if load := m.load(); load < lowest {
+			least, lowest = m, load
 		}
 	}
-	if chosen == nil {
-		return nil
+	return least
+}
+
+// Report says how many calls run and wait in the pod, of all callers and this one included, as its wrapper server tells: when it
+// takes a call, and without that call when the call ends or is refused, so that 1 is to be added then. What is not from here is
+// taken into account when pods are chosen and wanted, for a few seconds. It may be called any number of times, and at any moment.
+func (place *Place[P]) Report(load int) {
+	p, m := place.pool, place.pod
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.others, m.reported = float64(max(0, load-m.running)), time.Now()
+}
+
+// load returns how many calls a pod has, as far as is known: those from here, and those of others, fewer by and by since nothing
+// was heard of them.
+func (m *pod[P]) load() int {
+	if m.others == 0 {
+		return m.running
 	}
-	chosen.running++
-	return &Place[P]{Endpoint: chosen.endpoint, Slot: chosen.slot, pool: p, pod: chosen}
+	others := m.others * math.Exp2(-float64(time.Since(m.reported))/float64(halfLife))
+	if others < 0.5 {
+		m.others = 0
+		return m.running
+	}
+	return m.running + int(math.Round(others))
 }
 
 // wanted returns how many more pods a call that comes now wants: one, if all ready pods have enough to do, and so will those
-// that are starting, with the calls that wait for them.
+// that are starting, with the calls that wait for them. One that was given up comes back sooner than those.
 func (p *Pool[P]) wanted() int {
-	startingPods := 0
+	coming, back := 0, false
 	for _, m := range p.pods {
 		switch {
-		case m.state == ready && m.running < p.config.Waitlist:
+		case m.state == ready && m.load() < p.config.Waitlist:
 			return 0
 		case m.state == starting:
-			startingPods++
+			coming++
+		case m.state == givenUp:
+			back = true
 		}
 	}
-	if p.waiting.Len() < startingPods*p.config.Waitlist {
+	if !back && p.waiting.Len() < coming*p.config.Waitlist {
 		return 0
 	}
 	return 1
 }
 
 // missing returns how many more pods there should be, whoever calls.
-func (p *Pool[P]) missing() int {
-	return max(p.config.MinPods-p.live(), p.waitedFor())
-}
+func (p *Pool[P]) missing() int { return max(p.config.MinPods-p.live(), p.waitedFor()) }
 
-// waitedFor returns 1 if calls wait and no pod will ever take them, else 0.
+// waitedFor returns how many more pods the calls that wait need, beside those that are starting.
 func (p *Pool[P]) waitedFor() int {
-	if p.waiting.Len() > 0 && p.live() == 0 {
-		return 1
-	}
-	return 0
+	return (p.waiting.Len()+p.config.Waitlist-1)/p.config.Waitlist - p.count(starting)
 }
 
 // live returns how many pods count towards the maximum.
-func (p *Pool[P]) live() int {
+func (p *Pool[P]) live() int { return p.count(starting) + p.count(ready) }
+
+func (p *Pool[P]) count(s state) int {
 	n := 0
 	for _, m := range p.pods {
-		if m.state != leaving {
+		if m.state == s {
 			n++
 		}
 	}
 	return n
-}
-
-// grow adds as many starting pods as are wanted and allowed, in the first free slots, which it returns.
-func (p *Pool[P]) grow(wanted int) []int {
-	var slots []int
-	for n := min(wanted, p.config.MaxPods-p.live()); n > 0; n-- {
-		slots = append(slots, p.add(p.freeSlot()).slot)
-	}
-	return slots
-}
-
-// freeSlot returns the first slot that no pod holds, nor has held until a moment ago.
-func (p *Pool[P]) freeSlot() int {
-	for slot, since := range p.freed {
-		if time.Since(since) > cooling {
-			delete(p.freed, slot)
-		}
-	}
-	for slot := 1; ; slot++ {
-		_, cools := p.freed[slot]
-		if _, held := p.search(slot); !held && !cools {
-			return slot
-		}
-	}
-}
-
-// stuck returns the problem of the last pod, where there are pods, and all are starting and have one.
-func (p *Pool[P]) stuck() error {
-	var problem error
-	for _, m := range p.pods {
-		switch {
-		case m.state == leaving:
-		case m.state == starting && m.problem != nil:
-			problem = m.problem
-		default:
-			return nil
-		}
-	}
-	return problem
-}
-
-// find returns the pod in a slot; nil where there is none.
-func (p *Pool[P]) find(slot int) *pod[P] {
-	if i, ok := p.search(slot); ok {
-		return p.pods[i]
-	}
-	return nil
-}
-
-func (p *Pool[P]) add(slot int) *pod[P] {
-	i, _ := p.search(slot)
-	m := &pod[P]{slot: slot}
-	p.pods = slices.Insert(p.pods, i, m)
-	return m
-}
-
-func (p *Pool[P]) remove(slot int) {
-	if i, ok := p.search(slot); ok {
-		p.pods = slices.Delete(p.pods, i, i+1)
-	}
-}
-
-func (p *Pool[P]) search(slot int) (int, bool) {
-	return slices.BinarySearchFunc(p.pods, slot, func(m *pod[P], slot int) int { return m.slot - slot })
 }

@@ -46,7 +46,7 @@ func TestMachine(t *testing.T) {
 			rt.Repeat(map[string]func(*rapid.T){
 				"call": m.arrive, "cancel": m.leave, "release": m.release, "ready": m.becomeReady,
 				"notMade": m.notMade, "fail": m.fail, "problem": m.problem,
-				"die": m.die, "terminate": m.terminate, "expire": m.expire, "adopt": m.adopt, "doubt": m.doubt, "": m.check,
+				"die": m.die, "terminate": m.terminate, "give up": m.giveUp, "adopt": m.adopt, "doubt": m.doubt, "": m.check,
 			})
 			m.finish(rt)
 		})
@@ -156,13 +156,17 @@ func (m *machine) terminate(rt *rapid.T) {
 	synctest.Wait()
 }
 
-func (m *machine) expire(rt *rapid.T) {
+// giveUp gives up what is idle.
+func (m *machine) giveUp(rt *rapid.T) {
 	time.Sleep(time.Duration(rapid.IntRange(0, 90).Draw(rt, "seconds")) * time.Second)
-	for _, slot := range m.Expire(func(int) time.Time { return time.Time{} }) {
+	for _, slot := range idle(m.Idle(never)) {
 		if m.pods[slot] != "ready" || slices.ContainsFunc(m.running, func(c *call) bool { return c.place.Slot == slot }) {
-			rt.Fatalf("slot %d expires: it is %s, calls run in %v", slot, m.pods[slot], slots(m.running...))
+			rt.Fatalf("slot %d is idle: it is %s, calls run in %v", slot, m.pods[slot], slots(m.running...))
 		}
-		m.pods[slot] = "leaving"
+		if m.GiveUp(slot) {
+			m.pods[slot] = "leaving"
+			m.Leaving(slot)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ package pool
 
 import (
 	"container/list"
+	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -17,7 +18,7 @@ type Config struct {
 	MaxPods, MinPods int
 	// Waitlist is how many calls all pods must have before another pod is made.
 	Waitlist int
-	// PerPod is how many calls a pod runs at once.
+	// PerPod is how many calls a pod gets from here at once.
 	PerPod int
 	// MaxWaiting is how many calls may wait for a place.
 	MaxWaiting int
@@ -29,37 +30,46 @@ type Config struct {
 //
 // A pool may be used by any number of goroutines at once.
 type Pool[P any] struct {
-	start func(slot int)
+	want func(slot int)
+	// rotation is where the search among equally loaded pods begins, so that not all replicas take the same.
+	rotation int
 
-	// mu guards what follows. Nothing is locked and nothing waited for while it is held; start is called without it.
+	// mu guards what follows. Nothing is locked and nothing waited for while it is held. Who changes anything ends with unlock.
 	mu     sync.Mutex
 	config Config
 	// pods are sorted by slot.
 	pods []*pod[P]
-	// waiting has the *waiter[P] of the calls without a place, in the order in which they came. While there are any, no pod
-	// has a place free.
+	// waiting has the *waiter[P] of the calls without a place, in the order in which they came. While there are any, no ready
+	// pod has a place free, and a pod is starting or ready.
 	waiting *list.List
-	// freed has the slots whose pods have gone lately.
-	freed map[int]time.Time
+	// blocked has the slots that get no pod, and until when.
+	blocked map[int]time.Time
+	// failure is why pods do not start, if so.
+	failure failure
+	// asked are the slots that want a pod when the lock is released.
+	asked []int
 }
-
-// cooling is how long a slot stays empty after its pod has gone. Another replica may see that later, and take the next slot
-// instead, which would make one pod too many.
-const cooling = 5 * time.Second
 
 type pod[P any] struct {
 	slot     int
 	state    state
 	endpoint P
-	// running is how many calls have a place.
+	// running is how many calls from here have a place.
 	running int
-	// used is when a call last gave its place back, or the pod became ready; called the former only.
-	used, called time.Time
-	// ready is when the pod became ready.
-	ready time.Time
-	// problem is why a starting pod may never become ready, and failed says that it does not.
+	// others is how many calls of others it had when a report last came; see load.
+	others   float64
+	reported time.Time
+	// came is when the pod was wanted or first heard of, and ready when it last became ready.
+	came, ready time.Time
+	// used is when a call last gave its place back, or the pod became ready; called the former only; named is when Idle or
+	// Spare last named it.
+	used, called, named time.Time
+	// served says that it has been ready, and failed that it never was nor will be.
+	served, failed bool
+	// problem is why a starting pod may never become ready.
 	problem error
-	failed  bool
+	// recalled says that a starting pod was given up and is wanted back.
+	recalled bool
 }
 
 type state int
@@ -67,83 +77,57 @@ type state int
 const (
 	// starting pods count towards the maximum and run nothing yet.
 	starting state = iota
-	// ready pods take calls.
+	// ready pods take calls, and count.
 	ready
+	// unreachable pods take none and do not count, but may become ready again.
+	unreachable
+	// givenUp pods are about to be deleted. They take none and do not count, unless they are wanted back first.
+	givenUp
 	// leaving pods finish their calls and take none. They hold their slots, and do not count.
 	leaving
 )
 
-// New returns a pool without pods. start is told which slot wants a pod; it must not wait, nor call the pool before it
-// returns.
-func New[P any](config Config, start func(slot int)) *Pool[P] {
-	return &Pool[P]{start: start, config: config, waiting: list.New(), freed: map[int]time.Time{}}
+// New returns a pool without pods. want is told which slot wants a pod: a new one, or the one there that was given up, whose
+// deletion is then to be called off. It must not wait, nor call the pool before it returns. Each want is answered: by Ready or
+// Keep, or by what became of the pod instead.
+func New[P any](config Config, want func(slot int)) *Pool[P] {
+	return &Pool[P]{
+		want: want, rotation: rand.IntN(1 << 16), //nolint:gosec // chance, not a secret
+		config: config, waiting: list.New(), blocked: map[int]time.Time{},
+	}
+}
+
+// unlock ends a change, and then wants the pods that it asked for.
+func (p *Pool[P]) unlock() {
+	slots := p.asked
+	p.asked = nil
+	p.mu.Unlock()
+	for _, slot := range slots {
+		p.want(slot)
+	}
 }
 
 // SetConfig changes the limits. Calls that run or wait are not ended by lower ones.
 func (p *Pool[P]) SetConfig(config Config) {
 	p.mu.Lock()
+	defer p.unlock()
 	p.config = config
 	p.dispatch()
-	slots := p.grow(p.missing())
-	p.mu.Unlock()
-	p.startAll(slots)
+	p.settle(p.missing())
 }
 
-// Stats are the sizes of a pool at one moment.
-type Stats struct {
-	// Starting, Ready and Leaving are numbers of pods.
-	Starting, Ready, Leaving int
-	// Running and Waiting are numbers of calls.
-	Running, Waiting int
-}
-
-// Stats returns the sizes.
-func (p *Pool[P]) Stats() Stats {
+// Fill wants the pods that are missing to the minimum.
+func (p *Pool[P]) Fill() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := Stats{Waiting: p.waiting.Len()}
-	for _, m := range p.pods {
-		s.Running += m.running
-		switch m.state {
-		case starting:
-			s.Starting++
-		case ready:
-			s.Ready++
-		case leaving:
-			s.Leaving++
-		}
-	}
-	return s
+	defer p.unlock()
+	p.grow(p.missing())
 }
 
-// Use is how a ready pod is used.
-type Use struct {
-	// Slot is the pod's, and Running how many calls it runs.
-	Slot, Running int
-	// Last is when a call last ended, now while any runs, and zero before the first.
-	Last time.Time
-}
-
-// Uses returns how the ready pods are used, by slot.
-func (p *Pool[P]) Uses() []Use {
+// Warm wants a pod where there is none.
+func (p *Pool[P]) Warm() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	var uses []Use
-	for _, m := range p.pods {
-		if m.state != ready {
-			continue
-		}
-		use := Use{Slot: m.slot, Running: m.running, Last: m.called}
-		if m.running > 0 {
-			use.Last = time.Now()
-		}
-		uses = append(uses, use)
-	}
-	return uses
-}
-
-func (p *Pool[P]) startAll(slots []int) {
-	for _, slot := range slots {
-		p.start(slot)
+	defer p.unlock()
+	if p.live() == 0 {
+		p.grow(1)
 	}
 }

@@ -6,6 +6,7 @@ package pool_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -132,8 +133,14 @@ func TestFirstAvailable(t *testing.T) {
 		for range 10 {
 			calls = append(calls, h.call())
 		}
-		// Up to the waitlist in order, then the least loaded, then the queue.
-		wantSlots(t, []int{1, 1, 2, 2, 3, 3, 1, 2, 3, 0}, calls...)
+		// Up to the waitlist in order, then the least loaded, beginning anywhere, then the queue.
+		wantSlots(t, []int{1, 1, 2, 2, 3, 3}, calls[:6]...)
+		rest := slots(calls[6:9]...)
+		slices.Sort(rest)
+		if diff := cmp.Diff([]int{1, 2, 3}, rest); diff != "" {
+			t.Errorf("slots of three more calls, sorted (-want +got):\n%s", diff)
+		}
+		wantSlots(t, []int{0}, calls[9])
 		calls[3].place.Release()
 		synctest.Wait()
 		wantSlots(t, []int{2}, calls[9])
@@ -200,7 +207,8 @@ func TestStartFails(t *testing.T) {
 			t.Errorf("got %v, %v", first.err, second.err)
 		}
 		h.wantStarted(1, 2)
-		// The next call tries anew.
+		// After a pause the next call tries anew.
+		time.Sleep(2 * time.Second)
 		h.call()
 		h.wantStarted(1, 2, 1)
 	})
@@ -214,9 +222,10 @@ func TestFailedPodHoldsItsSlot(t *testing.T) {
 		h.call()
 		h.Failed(1, errors.New("exits"))
 		synctest.Wait()
-		if diff := cmp.Diff(pool.Stats{Leaving: 1}, h.Stats()); diff != "" {
+		if diff := cmp.Diff(pool.Stats{Leaving: 1, BackingOff: true}, h.Stats()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
+		time.Sleep(2 * time.Second)
 		h.call()
 		h.wantStarted(1, 2)
 	})
@@ -336,45 +345,78 @@ func TestSuspect(t *testing.T) {
 	})
 }
 
-func TestExpire(t *testing.T) {
+// never says that others have not used a pod.
+func never(int) time.Time { return time.Time{} }
+
+// idle returns the slots of idle pods.
+func idle(pods []pool.Idle) []int {
+	var out []int
+	for _, i := range pods {
+		out = append(out, i.Slot)
+	}
+	return out
+}
+
+func wantIdle(t *testing.T, want []int, got []pool.Idle) {
+	t.Helper()
+	if diff := cmp.Diff(want, idle(got)); diff != "" {
+		t.Errorf("idle pods (-want +got):\n%s", diff)
+	}
+}
+
+// What is idle is told, the last slots first, and changes by nothing but GiveUp.
+func TestIdle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := config()
 		c.MaxPods, c.MinPods = 4, 1
 		h := newHarness(t, c)
-		never := func(int) time.Time { return time.Time{} }
 		h.Fill()
 		h.wantStarted(1)
 		for slot := range 4 {
 			h.ready(slot + 1)
 		}
-		if got := h.Expire(never); got != nil {
-			t.Errorf("pods %v expire at once", got)
-		}
+		begin := time.Now()
+		wantIdle(t, nil, h.Idle(never))
 		busy := []*call{h.call(), h.call()}
 		time.Sleep(2 * time.Minute)
+		noted := time.Now().Add(-time.Second)
 		others := func(slot int) time.Time {
 			if slot == 3 {
-				return time.Now()
+				return noted
 			}
 			return time.Time{}
 		}
-		if diff := cmp.Diff([]int{4}, h.Expire(others)); diff != "" {
-			t.Errorf("expired (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]pool.Idle{{Slot: 4, Since: begin}}, h.Idle(others)); diff != "" {
+			t.Errorf("idle for longer than the TTL (-want +got):\n%s", diff)
 		}
+		if diff := cmp.Diff([]pool.Idle{{Slot: 4, Since: begin}, {Slot: 3, Since: noted}}, h.Spare(others)); diff != "" {
+			t.Errorf("idle (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(pool.Stats{Ready: 4, Running: 2}, h.Stats()); diff != "" {
+			t.Errorf("after a look (-want +got):\n%s", diff)
+		}
+		if !h.GiveUp(4) || h.GiveUp(4) || h.GiveUp(1) {
+			t.Error("given up is not just what is idle")
+		}
+		wantIdle(t, nil, h.Idle(others))
 		h.Keep(4)
-		if got := h.Expire(others); got != nil {
-			t.Errorf("pods %v expire that somebody has used", got)
-		}
+		wantIdle(t, nil, h.Idle(others))
 		for _, c := range busy {
 			c.place.Release()
 		}
 		time.Sleep(2 * time.Minute)
-		if diff := cmp.Diff([]int{4, 3, 2}, h.Expire(never)); diff != "" {
-			t.Errorf("expired (-want +got):\n%s", diff)
+		wantIdle(t, []int{4, 3, 2}, h.Idle(never))
+		for _, slot := range []int{4, 3, 2} {
+			if !h.GiveUp(slot) {
+				t.Errorf("slot %d is not given up", slot)
+			}
 		}
 		if diff := cmp.Diff(pool.Stats{Ready: 1, Leaving: 3}, h.Stats()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
+		}
+		for _, slot := range []int{4, 3, 2} {
+			h.Leaving(slot)
 		}
 		// The minimum is kept whatever happens.
 		h.Gone(1)
@@ -417,7 +459,7 @@ func TestCallerHasGone(t *testing.T) {
 	}
 }
 
-// A pod that has failed is not replaced for the minimum's sake before somebody looks, but for calls that wait it is.
+// A pod that has failed is not replaced for the minimum's sake before somebody looks, but one that was well is at once.
 func TestMinimumOfFailedPods(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -426,16 +468,20 @@ func TestMinimumOfFailedPods(t *testing.T) {
 		h := newHarness(t, c)
 		h.Fill()
 		h.Failed(1, errors.New("exits"))
+		// Neither within the pause nor after it.
+		h.Leaving(1)
+		h.Fill()
+		time.Sleep(2 * time.Second)
 		h.Gone(1)
 		h.wantStarted(1)
 		h.Fill()
 		h.wantStarted(1, 2)
 		h.Failed(2, errors.New("exits"))
+		time.Sleep(3 * time.Second)
 		h.call()
 		h.wantStarted(1, 2, 3)
 		h.ready(3)
 		h.Gone(2)
-		// One that was well is replaced at once.
 		h.Gone(3)
 		h.wantStarted(1, 2, 3, 4)
 	})

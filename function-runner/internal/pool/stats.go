@@ -1,0 +1,64 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import "time"
+
+// Stats are the sizes of a pool at one moment.
+type Stats struct {
+	// Starting, Ready, Unreachable and Leaving are numbers of pods. Those that were given up are Leaving, and Starting when they
+	// are wanted back.
+	Starting, Ready, Unreachable, Leaving int
+	// Running and Waiting are numbers of calls from here.
+	Running, Waiting int
+	// BackingOff says that pods have failed and that none may be wanted yet.
+	BackingOff bool
+}
+
+// Stats returns the sizes.
+func (p *Pool[P]) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := Stats{Waiting: p.waiting.Len(), BackingOff: p.failure.lasts()}
+	for _, m := range p.pods {
+		s.Running += m.running
+		switch m.state {
+		case starting:
+			s.Starting++
+		case ready:
+			s.Ready++
+		case unreachable:
+			s.Unreachable++
+		case givenUp, leaving:
+			s.Leaving++
+		}
+	}
+	return s
+}
+
+// Use is how a ready pod is used from here.
+type Use struct {
+	// Slot is the pod's, and Running how many calls it runs.
+	Slot, Running int
+	// Last is when a call last ended, now while any runs, and zero before the first.
+	Last time.Time
+}
+
+// Uses returns how the ready pods are used, by slot.
+func (p *Pool[P]) Uses() []Use {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var uses []Use
+	for _, m := range p.pods {
+		if m.state != ready {
+			continue
+		}
+		use := Use{Slot: m.slot, Running: m.running, Last: m.called}
+		if m.running > 0 {
+			use.Last = time.Now()
+		}
+		uses = append(uses, use)
+	}
+	return uses
+}
