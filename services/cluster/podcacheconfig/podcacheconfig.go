@@ -77,8 +77,9 @@ func Images(text []byte) (images []string, nameless int, err error) {
 	return images, nameless, err
 }
 
-// Parse returns the settings in a file. An entry that makes no sense is left out and a problem, and so is an unknown field; text
-// of any other shape is an error with its line.
+// Parse returns the settings in a file. A field whose value makes no sense is left to the flags and is a problem, and so is an
+// unknown field; an entry without a name, or with that of another, is left out and a problem. Text of any other shape is an error
+// with its line.
 func Parse(text []byte) ([]Settings, []configfile.Problem, error) {
 	all, older, err := entries(text)
 	p := &parser{seen: map[string]bool{}}
@@ -105,8 +106,8 @@ func (p *parser) problem(line int, format string, args ...any) {
 // settingsOf reads an item of the list.
 func (p *parser) settingsOf(e entry) {
 	var s Settings
-	unknown, err := e.value.Decode(&s)
-	p.problems = append(p.problems, unknown...)
+	problems, err := configfile.DecodeFields(e.value, &s)
+	p.problems = append(p.problems, problems...)
 	if problem, ok := errors.AsType[configfile.Problem](err); ok {
 		p.problems = append(p.problems, problem)
 		return

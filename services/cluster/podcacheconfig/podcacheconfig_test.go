@@ -68,11 +68,32 @@ func TestParse(t *testing.T) {
 			},
 		},
 		{
-			"entries that make no sense", "- name: a\n- name: a\n  timeToLive: 1m\n- timeToLive: 1m\n- text\n- name: b\n  timeToLive: soon\n",
+			"entries that make no sense", "- name: a\n- name: a\n  timeToLive: 1m\n- timeToLive: 1m\n- text\n",
 			[]podcacheconfig.Settings{{Image: "a"}},
 			[]string{
 				"line 2: a has an entry already, which counts", "line 4: the entry has no name: it must be the image of a function",
-				"line 5: this is not a mapping", "line 6: time: invalid duration",
+				"line 5: this is not a mapping",
+			},
+		},
+		{
+			"values of another type", `
+- name: a
+  timeToLive: soon
+  maxWaitlistLength: 3
+- maxWaitlistLength: many
+  minWarmPods: 1
+  name: b
+- name: c
+  minWarmPods: 1
+  resources:
+    limits: {memory: 1Gi}
+    requests: {cpu: [1]}
+- name: [d]
+`,
+			[]podcacheconfig.Settings{{Image: "a", Waitlist: 3}, {Image: "b", MinPods: 1}, {Image: "c", MinPods: 1}},
+			[]string{
+				`line 3: timeToLive: time: invalid duration "soon"`, "line 5: maxWaitlistLength is not a number of type int",
+				"line 10: resources: ", "line 13: name is not a string", "line 13: the entry has no name",
 			},
 		},
 	} {

@@ -108,6 +108,34 @@ func (d Document) Fields() (fields iter.Seq2[string, Document], isMapping bool) 
 	}, isMapping
 }
 
+// DecodeFields decodes a mapping as Decode does, but a field that does not fit is a problem, and the others are set. The error is a
+// Problem: the document is no mapping at all.
+func DecodeFields[T any](d Document, into *T) ([]Problem, error) {
+	whole := *into
+	problems, err := d.Decode(&whole)
+	if err == nil {
+		*into = whole
+		return problems, nil
+	}
+	node := target(d.node)
+	if node.Kind != yaml.MappingNode || node.Decode(new(any)) != nil {
+		return nil, err
+	}
+	for i := 1; i < len(node.Content); i += 2 {
+		name, field, next := node.Content[i-1], *node, *into
+		field.Line, field.Content = name.Line, node.Content[i-1:i+1]
+		unknown, err := Document{node: &field}.Decode(&next)
+		if misfit, ok := errors.AsType[Problem](err); ok {
+			if !strings.HasPrefix(misfit.Text, name.Value) {
+				misfit.Text = name.Value + ": " + misfit.Text
+			}
+			unknown, next = []Problem{misfit}, *into
+		}
+		problems, *into = append(problems, unknown...), next
+	}
+	return problems, nil
+}
+
 // Decode sets into, a pointer, to what the document says, as Kubernetes decodes JSON. Fields that into does not have are problems,
 // sorted by line; the others are set. The error is a Problem: the document does not fit into's type.
 func (d Document) Decode(into any) ([]Problem, error) {

@@ -66,6 +66,43 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// A field that does not fit costs no other.
+func TestDecodeFields(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		text, name string
+		items      int
+		problems   []string
+		err        string
+	}{
+		"all fit":           {text: "name: n\nx: 1\nitems: [{}]\n", name: "n", items: 1, problems: []string{`line 2: unknown field "x"`}},
+		"one does not":      {text: "items: [{}, {on: 1}]\nx: 1\nname: n\n", name: "n", problems: []string{"line 1: items[1].on is not true or false", `line 2: unknown field "x"`}},
+		"behind an alias":   {text: "items: &a\n- count: 1\nname: *a\n", items: 1, problems: []string{"line 1: name is not a string"}},
+		"a field twice":     {text: "name: a\nname: b\n", err: `line 2: mapping key "name" already defined at line 1`},
+		"no mapping at all": {text: "- name: n\n", err: "line 1: this is not a mapping"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			doc, err := configfile.Parse([]byte(tc.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var into list
+			problems, err := configfile.DecodeFields(doc, &into)
+			var got []string
+			for _, p := range problems {
+				got = append(got, p.Error())
+			}
+			if diff := cmp.Diff(tc.problems, got); diff != "" || into.Name != tc.name || len(into.Items) != tc.items {
+				t.Errorf("got %+v; problems (-want +got):\n%s", into, diff)
+			}
+			if (err == nil) != (tc.err == "") || err != nil && err.Error() != tc.err {
+				t.Errorf("got error %v, want %q", err, tc.err)
+			}
+		})
+	}
+}
+
 func TestEmpty(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{"": true, "# nothing\n": true, "---\n": true, "~": true, "[]": false, "{}": false, "a": false} {

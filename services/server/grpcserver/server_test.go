@@ -232,7 +232,7 @@ func TestShutdownEndsWatches(t *testing.T) {
 		t.Run(service, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				h := startLingering(t, 3*time.Second)
+				h := startWith(t, Options{Linger: 3 * time.Second})
 				watch, err := h.health.Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service})
 				if err != nil {
 					t.Fatal(err)
