@@ -77,20 +77,9 @@ func (m *pod[P]) load() int {
 }
 
 // wanted returns how many more pods a call that comes now wants: one, if all ready pods have enough to do, and so will those
-// that are starting, with the calls that wait for them. One that was given up comes back sooner than those.
+// that are starting, with the calls that wait. One that was given up comes back sooner than those.
 func (p *Pool[P]) wanted() int {
-	coming, back := 0, false
-	for _, m := range p.pods {
-		switch {
-		case m.state == ready && m.load() < p.config.Waitlist:
-			return 0
-		case m.state == starting:
-			coming++
-		case m.state == givenUp:
-			back = true
-		}
-	}
-	if !back && p.waiting.Len() < coming*p.config.Waitlist {
+	if p.firstFree() != nil || p.count(givenUp) == 0 && p.waiting.Len() < p.room() {
 		return 0
 	}
 	return 1
@@ -99,9 +88,20 @@ func (p *Pool[P]) wanted() int {
 // missing returns how many more pods there should be, whoever calls.
 func (p *Pool[P]) missing() int { return max(p.config.MinPods-p.live(), p.waitedFor()) }
 
-// waitedFor returns how many more pods the calls that wait need, beside those that are starting.
+// waitedFor returns how many more pods the calls need that wait.
 func (p *Pool[P]) waitedFor() int {
-	return (p.waiting.Len()+p.config.Waitlist-1)/p.config.Waitlist - p.count(starting)
+	return (p.waiting.Len() - p.room() + p.config.Waitlist - 1) / p.config.Waitlist
+}
+
+// room returns how many more calls the pods that are ready and starting get before others are wanted.
+func (p *Pool[P]) room() int {
+	room := p.count(starting) * p.config.Waitlist
+	for _, m := range p.pods {
+		if m.state == ready {
+			room += max(0, p.config.Waitlist-m.load())
+		}
+	}
+	return room
 }
 
 // live returns how many pods count towards the maximum.

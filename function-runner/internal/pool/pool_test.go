@@ -188,49 +188,6 @@ func TestWaitersInOrder(t *testing.T) {
 	})
 }
 
-// The last pod that fails to start tells all that wait; while another is starting they go on waiting.
-func TestStartFails(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		h := newHarness(t, config())
-		first, second := h.call(), h.call()
-		h.wantStarted(1, 2)
-		h.NotMade(1, errors.New("quota"))
-		synctest.Wait()
-		if first.done || second.done {
-			t.Error("nobody waits for the other pod")
-		}
-		pull := errors.New("no such image")
-		h.Failed(2, pull)
-		synctest.Wait()
-		if !errors.Is(first.err, pull) || !errors.Is(second.err, pull) {
-			t.Errorf("got %v, %v", first.err, second.err)
-		}
-		h.wantStarted(1, 2)
-		// After a pause the next call tries anew.
-		time.Sleep(2 * time.Second)
-		h.call()
-		h.wantStarted(1, 2, 1)
-	})
-}
-
-// A pod that has failed holds its slot until it is gone.
-func TestFailedPodHoldsItsSlot(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		h := newHarness(t, config())
-		h.call()
-		h.Failed(1, errors.New("exits"))
-		synctest.Wait()
-		if diff := cmp.Diff(pool.Stats{Leaving: 1, BackingOff: true}, h.Stats()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		time.Sleep(2 * time.Second)
-		h.call()
-		h.wantStarted(1, 2)
-	})
-}
-
 // Calls do not wait for pods that may all never become ready; for one that is not they do.
 func TestTrouble(t *testing.T) {
 	t.Parallel()
@@ -303,34 +260,6 @@ func TestUses(t *testing.T) {
 	})
 }
 
-// A pod that dies is replaced for the calls that wait, and a dying one holds its slot without counting.
-func TestPodsDie(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := config()
-		c.MaxPods, c.PerPod = 1, 1
-		h := newHarness(t, c)
-		h.ready(1)
-		running, waiting := h.call(), h.call()
-		h.Leaving(1)
-		h.wantStarted(2)
-		h.ready(2)
-		wantSlots(t, []int{1, 2}, running, waiting)
-		h.Gone(1)
-		running.place.Release()
-		another := h.call()
-		h.Gone(2)
-		// Other replicas may not know yet that the first slot is free.
-		h.wantStarted(2, 3)
-		h.ready(3)
-		wantSlots(t, []int{3}, another)
-		time.Sleep(time.Minute)
-		h.Gone(3)
-		h.call()
-		h.wantStarted(2, 3, 1)
-	})
-}
-
 // A pod that is in doubt takes no new calls until it is ready again.
 func TestSuspect(t *testing.T) {
 	t.Parallel()
@@ -342,85 +271,6 @@ func TestSuspect(t *testing.T) {
 		wantSlots(t, []int{2, 2}, h.call(), h.call())
 		h.ready(1)
 		wantSlots(t, []int{1}, h.call())
-	})
-}
-
-// never says that others have not used a pod.
-func never(int) time.Time { return time.Time{} }
-
-// idle returns the slots of idle pods.
-func idle(pods []pool.Idle) []int {
-	var out []int
-	for _, i := range pods {
-		out = append(out, i.Slot)
-	}
-	return out
-}
-
-func wantIdle(t *testing.T, want []int, got []pool.Idle) {
-	t.Helper()
-	if diff := cmp.Diff(want, idle(got)); diff != "" {
-		t.Errorf("idle pods (-want +got):\n%s", diff)
-	}
-}
-
-// What is idle is told, the last slots first, and changes by nothing but GiveUp.
-func TestIdle(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := config()
-		c.MaxPods, c.MinPods = 4, 1
-		h := newHarness(t, c)
-		h.Fill()
-		h.wantStarted(1)
-		for slot := range 4 {
-			h.ready(slot + 1)
-		}
-		begin := time.Now()
-		wantIdle(t, nil, h.Idle(never))
-		busy := []*call{h.call(), h.call()}
-		time.Sleep(2 * time.Minute)
-		noted := time.Now().Add(-time.Second)
-		others := func(slot int) time.Time {
-			if slot == 3 {
-				return noted
-			}
-			return time.Time{}
-		}
-		if diff := cmp.Diff([]pool.Idle{{Slot: 4, Since: begin}}, h.Idle(others)); diff != "" {
-			t.Errorf("idle for longer than the TTL (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]pool.Idle{{Slot: 4, Since: begin}, {Slot: 3, Since: noted}}, h.Spare(others)); diff != "" {
-			t.Errorf("idle (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff(pool.Stats{Ready: 4, Running: 2}, h.Stats()); diff != "" {
-			t.Errorf("after a look (-want +got):\n%s", diff)
-		}
-		if !h.GiveUp(4) || h.GiveUp(4) || h.GiveUp(1) {
-			t.Error("given up is not just what is idle")
-		}
-		wantIdle(t, nil, h.Idle(others))
-		h.Keep(4)
-		wantIdle(t, nil, h.Idle(others))
-		for _, c := range busy {
-			c.place.Release()
-		}
-		time.Sleep(2 * time.Minute)
-		wantIdle(t, []int{4, 3, 2}, h.Idle(never))
-		for _, slot := range []int{4, 3, 2} {
-			if !h.GiveUp(slot) {
-				t.Errorf("slot %d is not given up", slot)
-			}
-		}
-		if diff := cmp.Diff(pool.Stats{Ready: 1, Leaving: 3}, h.Stats()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		for _, slot := range []int{4, 3, 2} {
-			h.Leaving(slot)
-		}
-		// The minimum is kept whatever happens.
-		h.Gone(1)
-		h.wantStarted(1, 5)
 	})
 }
 
@@ -457,32 +307,4 @@ func TestCallerHasGone(t *testing.T) {
 	if _, err := h.Acquire(ctx); !errors.Is(err, context.Canceled) || len(h.started) > 0 {
 		t.Errorf("got %v, started %v", err, h.started)
 	}
-}
-
-// A pod that has failed is not replaced for the minimum's sake before somebody looks, but one that was well is at once.
-func TestMinimumOfFailedPods(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := config()
-		c.MinPods = 1
-		h := newHarness(t, c)
-		h.Fill()
-		h.Failed(1, errors.New("exits"))
-		// Neither within the pause nor after it.
-		h.Leaving(1)
-		h.Fill()
-		time.Sleep(2 * time.Second)
-		h.Gone(1)
-		h.wantStarted(1)
-		h.Fill()
-		h.wantStarted(1, 2)
-		h.Failed(2, errors.New("exits"))
-		time.Sleep(3 * time.Second)
-		h.call()
-		h.wantStarted(1, 2, 3)
-		h.ready(3)
-		h.Gone(2)
-		h.Gone(3)
-		h.wantStarted(1, 2, 3, 4)
-	})
 }

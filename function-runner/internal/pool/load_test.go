@@ -1,0 +1,114 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pool_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// report has the pod in a slot report a load that others make: the harness has no other pod that is ready.
+func (h *harness) report(slot, load int) {
+	h.t.Helper()
+	h.ready(slot)
+	c := h.call()
+	if c.place == nil || c.place.Slot != slot {
+		h.t.Fatalf("the call that reports for slot %d is in %v", slot, slots(c))
+	}
+	// This call is part of what is reported.
+	c.place.Report(load + 1)
+	c.place.Release()
+}
+
+// loaded returns a harness with ready pods that have calls of others, by slot.
+func loaded(h *harness, loads ...int) {
+	h.t.Helper()
+	for i, load := range loads {
+		h.report(i+1, load)
+		h.Starting(i + 1)
+	}
+	for i := range loads {
+		h.ready(i + 1)
+	}
+}
+
+// Calls go where there is the least to do for all replicas together, and want a pod when all have enough.
+func TestLoadOfOthers(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		waitlist, perPod int
+		loads            []int
+		after            time.Duration
+		slots, started   []int
+	}{
+		"none":                            {2, 4, []int{0, 0}, 0, []int{1, 1, 2, 2}, nil},
+		"the first is busy":               {2, 4, []int{2, 0}, 0, []int{2, 2}, nil},
+		"the first has room":              {3, 4, []int{2, 0}, 0, []int{1, 2}, nil},
+		"all have enough to do":           {1, 9, []int{4, 2, 6}, 0, []int{2, 2}, []int{4}},
+		"all full, a place is a place":    {1, 2, []int{8, 11}, 0, []int{1, 1, 2, 2, 0}, []int{3}},
+		"full, whatever the waitlist":     {9, 2, []int{8, 0}, 0, []int{2, 2, 1, 1, 0}, nil},
+		"half of it after a second":       {3, 9, []int{4, 0}, time.Second, []int{1, 2}, nil},
+		"as good as one after three":      {1, 9, []int{4, 0}, 3 * time.Second, []int{2}, nil},
+		"as good as none soon after that": {1, 9, []int{4, 0}, 3100 * time.Millisecond, []int{1, 2}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := config()
+				c.MaxPods, c.Waitlist, c.PerPod = 20, test.waitlist, test.perPod
+				h := newHarness(t, c)
+				loaded(h, test.loads...)
+				time.Sleep(test.after)
+				var got []int
+				for range test.slots {
+					got = append(got, slots(h.call())...)
+				}
+				if diff := cmp.Diff(test.slots, got); diff != "" {
+					t.Errorf("slots of the calls (-want +got):\n%s", diff)
+				}
+				h.wantStarted(test.started...)
+			})
+		})
+	}
+}
+
+// Only what is not from here is taken for the load of others.
+func TestOwnLoad(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := config()
+		c.Waitlist = 3
+		h := newHarness(t, c)
+		h.ready(1)
+		h.ready(2)
+		first, second := h.call(), h.call()
+		first.place.Report(1)
+		second.place.Report(2)
+		wantSlots(t, []int{1, 2}, h.call(), h.call())
+		second.place.Report(9)
+		first.place.Release()
+		second.place.Report(1)
+		wantSlots(t, []int{1}, h.call())
+	})
+}
+
+// Replicas that see the same do not all choose the same pod.
+func TestNoHerd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		chosen := map[int]int{}
+		for range 60 {
+			h := newHarness(t, config())
+			h.Starting(3)
+			loaded(h, 5, 5)
+			chosen[h.call().place.Slot]++
+		}
+		if len(chosen) != 2 {
+			t.Errorf("60 replicas chose %v", chosen)
+		}
+	})
+}
