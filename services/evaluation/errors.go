@@ -66,6 +66,8 @@ func Code(resp Response, err error) string {
 		return "not_found"
 	case errors.As(err, new(*BusyError)):
 		return "busy"
+	case errors.As(err, new(*ExhaustedError)):
+		return "memory"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*TimeoutError)):

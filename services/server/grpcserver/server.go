@@ -24,6 +24,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
+
+	"github.com/krmfn/krmfn/services/evaluation"
 )
 
 const (
@@ -32,6 +34,9 @@ const (
 	connectionAge = 5 * time.Minute
 	// minPingInterval is how often clients may ask for a sign of life.
 	minPingInterval = 10 * time.Second
+	// pingInterval is how long a client may be silent before it is asked for a sign of life, and pingTimeout how long it may take to
+	// give one: the calls of a client that has gone hold memory until then.
+	pingInterval, pingTimeout = 30 * time.Second, 20 * time.Second
 )
 
 // Options are what servers differ in.
@@ -46,6 +51,9 @@ type Options struct {
 	// KeepConnections is for a server that clients reach directly. Others ask their clients to connect anew every five minutes,
 	// so that the Service before them spreads them over all replicas.
 	KeepConnections bool
+	// Budget is shared by the requests of all calls until they are answered; nil admits all calls at once. Streaming methods
+	// take their parts of it by themselves.
+	Budget *evaluation.Budget
 	// Logger gets one line for each panic and for the steps of a shutdown.
 	Logger *slog.Logger
 	// Server has further options of the server. Interceptors must be chained ones.
@@ -63,6 +71,9 @@ type Server struct {
 	mu      sync.Mutex
 	health  *health.Server
 	leaving bool
+	// budget is nil where calls need no admission.
+	budget         *evaluation.Budget
+	maxMessageSize int
 	// draining ends when a shutdown begins.
 	draining   context.Context //nolint:containedctx // the life of the server, not of a call
 	beginDrain context.CancelFunc
@@ -70,21 +81,24 @@ type Server struct {
 
 // New returns a server that is alive, and not ready until SetServing. Values of ctx are kept, its end is not heeded.
 func New(ctx context.Context, o Options) *Server {
-	s := &Server{health: health.NewServer(), log: o.Logger, drain: o.Drain, linger: o.Linger}
+	s := &Server{health: health.NewServer(), log: o.Logger, drain: o.Drain, linger: o.Linger, budget: o.Budget, maxMessageSize: o.MaxMessageSize}
 	s.draining, s.beginDrain = context.WithCancel(context.WithoutCancel(ctx))
 	recovered := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error {
 		s.log.Error("a call panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		return status.Error(codes.Internal, "the server panicked, see its log")
 	})
-	var age keepalive.ServerParameters
+	pings := keepalive.ServerParameters{Time: pingInterval, Timeout: pingTimeout}
 	if !o.KeepConnections {
-		age.MaxConnectionAge = connectionAge
+		pings.MaxConnectionAge = connectionAge
 	}
 	s.Server = grpc.NewServer(append([]grpc.ServerOption{
 		grpc.MaxRecvMsgSize(o.MaxMessageSize),
 		grpc.MaxSendMsgSize(o.MaxMessageSize),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connectionWindow),
+		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.WaitForHandlers(true),
-		grpc.KeepaliveParams(age),
+		grpc.KeepaliveParams(pings),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval, PermitWithoutStream: true}),
 		// Workers keep their grown stacks from call to call, which saves a fifth of what a call costs. When all are busy, a
 		// call gets a goroutine of its own.
