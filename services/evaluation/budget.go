@@ -16,18 +16,21 @@ import (
 // Whoever holds a reservation must not wait for another one of the same budget: two that do wait for each other for ever.
 type Budget struct {
 	total                    int64
-	maxWaiting               int64
+	maxWaiting               int
 	free                     *semaphore.Weighted
 	reserved, asked, waiting atomic.Int64
 }
 
 // NewBudget returns a budget of so many bytes, for which so many calls may wait.
 func NewBudget(total int64, maxWaiting int) *Budget {
-	return &Budget{total: total, maxWaiting: int64(maxWaiting), free: semaphore.NewWeighted(total)}
+	return &Budget{total: total, maxWaiting: maxWaiting, free: semaphore.NewWeighted(total)}
 }
 
 // Total returns the bytes of the budget.
 func (b *Budget) Total() int64 { return b.total }
+
+// MaxWaiting returns how many calls may wait.
+func (b *Budget) MaxWaiting() int { return b.maxWaiting }
 
 // Load returns how many bytes are reserved and how many are waited for. It may be called at any time.
 func (b *Budget) Load() (reserved, waiting int64) { return b.reserved.Load(), b.asked.Load() }
@@ -47,7 +50,7 @@ func (b *Budget) Reserve(ctx context.Context, bytes int64) (*Reservation, error)
 
 func (b *Budget) wait(ctx context.Context, bytes int64) error {
 	defer b.waiting.Add(-1)
-	if b.waiting.Add(1) > b.maxWaiting {
+	if b.waiting.Add(1) > int64(b.maxWaiting) {
 		return &ExhaustedError{Total: b.total, Waiting: b.maxWaiting}
 	}
 	b.asked.Add(bytes)
@@ -82,9 +85,10 @@ func (r *Reservation) Release() { r.Keep(0) }
 // ExhaustedError says that a call needs memory that it cannot have now, or not at all. The call has not succeeded, and others
 // have not been harmed.
 type ExhaustedError struct {
-	// Total is the bytes of the budget, and Waiting how many calls may wait for a part of it; 0 for a call that has used all
-	// that it had.
-	Total, Waiting int64
+	// Total is the bytes of the budget.
+	Total int64
+	// Waiting is how many calls may wait for a part of it; 0 where the call has used up all that there is.
+	Waiting int
 }
 
 func (e *ExhaustedError) Error() string {

@@ -16,59 +16,86 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// What a call makes the server hold before it is admitted is bounded for each connection: streamWindow bytes of each of
-// maxStreams calls, and the headers. The number of connections has no bound; neither has the time that an admitted client takes to
-// send its request or to read the answer, except by the client's own deadline and its pings.
+// What calls make the server hold before they are admitted is bounded for each connection: streamWindow bytes of each of
+// maxStreams calls, and the headers. These have no bound: the number of connections, and the time that an admitted client takes to
+// send its request or to read the answer. Only the client's deadline ends that, or its silence when it is pinged.
 const (
-	// streamWindow is how much of a request clients may send before it is read. It is the least that gRPC knows. A message that is
-	// read has a window of its own length, so that it comes in one piece.
+	// streamWindow is how much of a request clients may send before it is read, the least that gRPC knows. A longer message gets a
+	// window of its own length as soon as it is read, so that it comes in one piece.
 	streamWindow = 64 << 10
 	// connectionWindow is how much may be under way in one connection.
 	connectionWindow = 4 << 20
 	// maxStreams is how many calls of one connection may be there at once. Clients wait with further ones.
 	maxStreams = 2000
-	// callOverhead is about what a call costs beside its messages: goroutines, headers, and the window.
+	// callOverhead is about what a call costs beside its messages: goroutines, headers and the window.
 	callOverhead = 32 << 10
 )
 
-// RegisterService registers a service. With a budget, its unary methods are handled as streams: clients see no difference, and a
-// call can wait, or be refused, before its request is read. Otherwise gRPC reads requests first, however many there are.
+// admission lets calls in by the bytes of their requests. The size of a request is known only when it has been read, so that few
+// are read at once, and those that have been read wait for their part of the budget before the next ones are.
+type admission struct {
+	budget  *evaluation.Budget
+	reading *evaluation.Gate
+}
+
+// newAdmission has requests read that take up half as much as the budget besides, but at least one.
+func newAdmission(o Options) *admission {
+	if o.Budget == nil {
+		return nil
+	}
+	readers := max(o.Budget.Total()/2/int64(o.MaxMessageSize), 1)
+	return &admission{o.Budget, evaluation.NewGate(int(readers), o.Budget.MaxWaiting())}
+}
+
+// RegisterService registers a service. With a budget, the calls of its unary methods wait, or are refused, before their requests are
+// read.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
-	if s.budget != nil {
+	if s.admission != nil {
 		own := *desc
-		own.Methods, own.Streams = nil, slices.Clone(desc.Streams)
-		for _, m := range desc.Methods {
-			own.Streams = append(own.Streams, grpc.StreamDesc{StreamName: m.MethodName, Handler: s.admitted(m)})
+		own.Methods = slices.Clone(desc.Methods)
+		for i, m := range own.Methods {
+			own.Methods[i].Handler = s.admission.admitted(m.Handler)
 		}
 		desc = &own
 	}
 	s.Server.RegisterService(desc, impl)
 }
 
-// admitted handles calls of a unary method: each reserves as much as a request may be, reads its own, and keeps what it really is
-// until the answer is sent.
-func (s *Server) admitted(m grpc.MethodDesc) grpc.StreamHandler {
-	return func(impl any, stream grpc.ServerStream) error {
-		reservation, err := s.budget.Reserve(stream.Context(), int64(s.maxMessageSize)+callOverhead)
-		if err != nil {
-			return AdmissionStatus(err)
-		}
-		defer reservation.Release()
-		read := func(request any) error {
-			if err := stream.RecvMsg(request); err != nil {
-				return err
-			}
-			if message, ok := request.(proto.Message); ok {
-				reservation.Keep(int64(proto.Size(message)) + callOverhead)
-			}
-			return nil
-		}
-		response, err := m.Handler(impl, stream.Context(), read, nil)
-		if err != nil {
-			return err
-		}
-		return stream.SendMsg(response)
+// admitted handles the calls of a unary method. The handler reads the request by calling decode.
+func (a *admission) admitted(handle grpc.MethodHandler) grpc.MethodHandler {
+	return func(impl any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+		return handle(impl, ctx, func(request any) error { return a.read(ctx, request, decode) }, interceptor)
 	}
+}
+
+// read reads a request and reserves what it takes until the call has been answered, which ends ctx.
+func (a *admission) read(ctx context.Context, request any, decode func(any) error) error {
+	leave, _, err := a.reading.Enter(ctx)
+	if err != nil {
+		return a.status(err)
+	}
+	defer leave()
+	if err := decode(request); err != nil {
+		return err
+	}
+	size := int64(callOverhead)
+	if message, ok := request.(proto.Message); ok {
+		size += int64(proto.Size(message))
+	}
+	reservation, err := a.budget.Reserve(ctx, size)
+	if err != nil {
+		return a.status(err)
+	}
+	context.AfterFunc(ctx, reservation.Release)
+	return nil
+}
+
+func (a *admission) status(err error) error {
+	var busy *evaluation.BusyError
+	if errors.As(err, &busy) {
+		err = &evaluation.ExhaustedError{Total: a.budget.Total(), Waiting: busy.Waiting}
+	}
+	return AdmissionStatus(err)
 }
 
 // AdmissionStatus returns the status error for an error of a budget.
@@ -77,7 +104,7 @@ func AdmissionStatus(err error) error {
 	case errors.As(err, new(*evaluation.ExhaustedError)):
 		return status.Error(codes.ResourceExhausted, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
-		return status.Error(codes.DeadlineExceeded, "the call ended while it waited for memory: "+err.Error())
+		return status.Errorf(codes.DeadlineExceeded, "the call ended while it waited for memory: %v", err)
 	}
-	return status.Error(codes.Canceled, "the call ended while it waited for memory: "+err.Error())
+	return status.Errorf(codes.Canceled, "the call ended while it waited for memory: %v", err)
 }

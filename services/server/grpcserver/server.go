@@ -71,9 +71,8 @@ type Server struct {
 	mu      sync.Mutex
 	health  *health.Server
 	leaving bool
-	// budget is nil where calls need no admission.
-	budget         *evaluation.Budget
-	maxMessageSize int
+	// admission is nil where calls need none.
+	admission *admission
 	// draining ends when a shutdown begins.
 	draining   context.Context //nolint:containedctx // the life of the server, not of a call
 	beginDrain context.CancelFunc
@@ -81,7 +80,7 @@ type Server struct {
 
 // New returns a server that is alive, and not ready until SetServing. Values of ctx are kept, its end is not heeded.
 func New(ctx context.Context, o Options) *Server {
-	s := &Server{health: health.NewServer(), log: o.Logger, drain: o.Drain, linger: o.Linger, budget: o.Budget, maxMessageSize: o.MaxMessageSize}
+	s := &Server{health: health.NewServer(), log: o.Logger, drain: o.Drain, linger: o.Linger, admission: newAdmission(o)}
 	s.draining, s.beginDrain = context.WithCancel(context.WithoutCancel(ctx))
 	recovered := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error {
 		s.log.Error("a call panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))

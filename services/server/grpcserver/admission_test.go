@@ -1,0 +1,100 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package grpcserver
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
+	"github.com/krmfn/krmfn/services/evaluation"
+)
+
+// Calls beyond the budget wait, few of them with their requests read, and those beyond the waiting are refused.
+func TestAdmission(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const size = callOverhead + 6                     // of a request that has only an image of four letters
+		const running, read, unread = 2, size / 1000, 200 // half of the budget is for messages of 1000 bytes at most
+		budget := evaluation.NewBudget(2*size, unread)
+		h := startWith(t, Options{Budget: budget})
+		defer h.end(t)
+		errs := make(chan error, running+read+unread)
+		call := func(ctx context.Context) {
+			_, err := h.client.EvaluateFunction(ctx, &evaluator.EvaluateFunctionRequest{Image: "wait"})
+			errs <- err
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		for range running {
+			go call(t.Context())
+			<-h.entered
+		}
+		for range read + unread {
+			go call(ctx)
+		}
+		synctest.Wait()
+		if reserved, waiting := budget.Load(); reserved != running*size || waiting != read*size {
+			t.Errorf("%d calls run and %d have been read, want %d and %d", reserved/size, waiting/size, running, read)
+		}
+		err := h.call(t, "wait")
+		if text := status.Convert(err).Message(); status.Code(err) != codes.ResourceExhausted || !strings.Contains(text, "200 calls wait already") {
+			t.Errorf("one more gets %v", err)
+		}
+		cancel()
+		for range read + unread {
+			if err := <-errs; status.Code(err) != codes.Canceled {
+				t.Errorf("one that gives up gets %v", err)
+			}
+		}
+		synctest.Wait()
+		close(h.release)
+		for range running {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+		if reserved, waiting := budget.Load(); reserved != 0 || waiting != 0 {
+			t.Errorf("%d bytes stay reserved and %d waited for", reserved, waiting)
+		}
+	})
+}
+
+// With a budget, unary calls are what they are without one.
+func TestAdmittedCallsAreUnary(t *testing.T) {
+	t.Parallel()
+	h := startWith(t, Options{Budget: evaluation.NewBudget(1, 10)})
+	defer h.end(t)
+	if err := h.call(t, ""); err != nil {
+		t.Error(err)
+	}
+	if err := h.call(t, "panic"); status.Code(err) != codes.Internal {
+		t.Errorf("a panic ends in %v", err)
+	}
+	if err := h.call(t, strings.Repeat("x", 2000)); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("a large request ends in %v", err)
+	}
+	twice, err := h.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, evaluatorgrpc.FunctionEvaluator_EvaluateFunction_FullMethodName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := twice.SendMsg(&evaluator.EvaluateFunctionRequest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := twice.RecvMsg(new(evaluator.EvaluateFunctionResponse)); status.Code(err) != codes.Internal {
+		t.Errorf("two requests in one call end in %v", err)
+	}
+	if err := h.call(t, ""); err != nil {
+		t.Errorf("the next call ends in %v", err)
+	}
+}
