@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
@@ -36,8 +37,9 @@ func (m *Manager) scan(ctx context.Context) {
 	requests = append(requests, func() { m.removeForeign(ctx) })
 	for _, p := range pools {
 		// What expires is not patched, which would be the change that keeps it.
-		requests = append(requests, m.expiries(ctx, p)...)
-		requests = append(requests, m.patches(ctx, p)...)
+		expiries, expired := m.expiries(ctx, p)
+		requests = append(requests, expiries...)
+		requests = append(requests, m.patches(ctx, p, expired)...)
 		requests = append(requests, m.removals(ctx, p)...)
 		p.pool.Fill()
 	}
@@ -62,14 +64,14 @@ func (m *Manager) all() []*Pool {
 
 // patches returns the requests that tell the other replicas, and the pod janitor, of a pool's uses. A pod that is kept though
 // nobody has used it is noted as used: nobody is to take it for one that is forgotten.
-func (m *Manager) patches(ctx context.Context, p *Pool) []func() {
+func (m *Manager) patches(ctx context.Context, p *Pool, expired []pool.Idle) []func() {
 	ttl := m.config.Limits(p.id.Image).TTL
 	interval := ttl / patchesPerTTL
 	var requests []func()
 	for _, use := range p.pool.Uses() {
 		m.mu.Lock()
 		mem := p.members[use.Slot]
-		if mem == nil || mem.leaving {
+		if mem == nil || mem.leaving || slices.ContainsFunc(expired, func(i pool.Idle) bool { return i.Slot == use.Slot }) {
 			m.mu.Unlock()
 			continue
 		}
@@ -98,8 +100,8 @@ func (m *Manager) patchLastUse(ctx context.Context, p *Pool, pod string, last ti
 	}
 }
 
-// expiries returns the requests that delete what has been idle for longer than it may.
-func (m *Manager) expiries(ctx context.Context, p *Pool) []func() {
+// expiries returns the requests that delete what has been idle for longer than it may, and what that is.
+func (m *Manager) expiries(ctx context.Context, p *Pool) ([]func(), []pool.Idle) {
 	m.mu.RLock()
 	uses := make(map[int]time.Time, len(p.members))
 	for slot, mem := range p.members {
@@ -119,7 +121,7 @@ func (m *Manager) expiries(ctx context.Context, p *Pool) []func() {
 			}
 		})
 	}
-	return requests
+	return requests, expired
 }
 
 // removals returns the requests that delete the pods which nobody can reach, and those that could not be deleted before.
