@@ -88,8 +88,10 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster for the function pods (give --kubeconfig, or --disable-runtimes=pod to do without): %w", err)
 	}
-	clientset, err := kubernetes.NewForConfig(cluster)
-	if err != nil {
+	// Each has a limit of requests of its own: callers do not wait for upkeep.
+	clientset, err1 := kubernetes.NewForConfig(cluster)
+	upkeep, err2 := kubernetes.NewForConfig(cluster)
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
 	p := &Pods{config: c, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
@@ -107,7 +109,7 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 		err = p.follow(cluster, clientset)
 	}
 	if err == nil {
-		err = p.assemble(ctx, clientset)
+		err = p.assemble(ctx, clientset, upkeep)
 	}
 	if err != nil {
 		p.images.Close()
@@ -117,11 +119,11 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 }
 
 // assemble makes the parts and hands them to each other.
-func (p *Pods) assemble(ctx context.Context, clientset kubernetes.Interface) error {
+func (p *Pods) assemble(ctx context.Context, clientset, upkeep kubernetes.Interface) error {
 	o, meter := p.config.Options, p.config.Telemetry.Metrics.Meter("github.com/krmfn/krmfn/function-runner")
 	var err1, err2 error
 	p.manager, err1 = podmanager.New(ctx, podmanager.Config{
-		Client: clientset, Namespace: o.Pod.Namespace, Images: p.images, Templates: p.templates, Limits: p.limits,
+		Client: clientset, Upkeep: upkeep, Namespace: o.Pod.Namespace, Images: p.images, Templates: p.templates, Limits: p.limits,
 		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL, TagTTL: o.Images.TTL,
 		Endpoint:      endpoint.Options{MaxMessageSize: o.Limits.MaxMessageSize, Dial: p.config.Telemetry.DialOptions()},
 		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), PullSecrets: p.pullSecrets(), Meter: meter, Log: p.config.Log,

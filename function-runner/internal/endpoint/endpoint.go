@@ -7,6 +7,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -23,8 +23,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
-	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
-	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
@@ -36,7 +34,8 @@ var reconnect = grpc.ConnectParams{
 }
 
 const (
-	// keepaliveTime and keepaliveTimeout find out that a node has gone, which sends no word of it.
+	// keepaliveTime and keepaliveTimeout find out that a node of an idle pod has gone, which sends no word of it. Of a busy one,
+	// the watchdog finds out sooner.
 	keepaliveTime    = 15 * time.Second
 	keepaliveTimeout = 5 * time.Second
 	// idleTime is how long a pod keeps its connection after its last call. A new one takes a fraction of a millisecond.
@@ -47,6 +46,8 @@ const (
 	healthPause = 20 * time.Millisecond
 	// healthTimeout is how long an answer may take.
 	healthTimeout = 2 * time.Second
+	// redialAfter is how long a server may answer with errors before the connection is made anew: it may lead to another.
+	redialAfter = 2 * time.Second
 )
 
 // Options are the same for all endpoints.
@@ -62,6 +63,7 @@ type Endpoint struct {
 	// Pod is the pod's name.
 	Pod string
 
+	target wrapperapi.Target
 	conn   *grpc.ClientConn
 	client wrapperv1grpc.FunctionServiceClient
 	health grpc_health_v1.HealthClient
@@ -69,12 +71,15 @@ type Endpoint struct {
 	calls  sync.RWMutex
 	closed bool
 	// used is when a call, or a question for its health, last began, in nanoseconds since the epoch.
-	used atomic.Int64
+	used     atomic.Int64
+	watchdog watchdog
 }
 
-// Dial returns the connection to a pod's wrapper server at a gRPC target, which it begins to make. The caller closes it.
-func Dial(pod, target string, o Options) (*Endpoint, error) {
-	conn, err := grpc.NewClient(target, append([]grpc.DialOption{
+// Dial returns the connection to a pod's wrapper server at an address, a gRPC target, which is made when it is first used. All
+// requests name the pod and the function that they are meant for. The caller closes the connection.
+func Dial(pod, address string, target wrapperapi.Target, o Options) (*Endpoint, error) {
+	e := &Endpoint{Pod: pod, target: target}
+	conn, err := grpc.NewClient(address, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(reconnect),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
@@ -85,22 +90,34 @@ func Dial(pod, target string, o Options) (*Endpoint, error) {
 		grpc.WithDisableServiceConfig(),
 		// Of many connections, few are busy.
 		grpc.WithReadBufferSize(bufferSize),
+		grpc.WithStatsHandler(begins{}),
 	}, o.Dial...)...)
 	if err != nil {
-		return nil, fmt.Errorf("connect to function pod %s at %s: %w", pod, target, err)
+		return nil, fmt.Errorf("connect to function pod %s at %s: %w", pod, address, err)
 	}
-	conn.Connect()
-	return &Endpoint{
-		Pod: pod, conn: conn,
-		client: wrapperv1grpc.NewFunctionServiceClient(conn), health: grpc_health_v1.NewHealthClient(conn),
-	}, nil
+	e.conn, e.client, e.health = conn, wrapperv1grpc.NewFunctionServiceClient(conn), grpc_health_v1.NewHealthClient(conn)
+	e.watchdog.init(e)
+	return e, nil
 }
 
-// Ready returns when the wrapper server says that it serves. The error is that ctx has ended.
+// ErrWrongPeer says that a server answers which is not the wrapper server of the pod: close the endpoint and dial again.
+var ErrWrongPeer = errors.New("another server answers at the address of the function pod")
+
+// Ready returns when the wrapper server says that it serves. Errors: ErrWrongPeer, and ctx's cause.
 func (e *Endpoint) Ready(ctx context.Context) error {
+	var wrong time.Time
 	for ctx.Err() == nil {
-		if e.serves(ctx) {
+		err := e.ask(ctx)
+		switch {
+		case err == nil:
+			e.watchdog.forgive()
 			return nil
+		case !isWrong(err):
+			wrong = time.Time{}
+		case wrong.IsZero():
+			wrong = time.Now()
+		case time.Since(wrong) > redialAfter:
+			return ErrWrongPeer
 		}
 		select {
 		case <-ctx.Done():
@@ -110,33 +127,42 @@ func (e *Endpoint) Ready(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (e *Endpoint) serves(ctx context.Context) bool {
+// errNotServing is the answer of a wrapper server that drains.
+var errNotServing = errors.New("its wrapper server says that it does not serve")
+
+// ask returns nil if the wrapper server says that it serves.
+func (e *Endpoint) ask(ctx context.Context) error {
 	e.used.Store(time.Now().UnixNano())
 	e.conn.Connect()
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	resp, err := e.health.Check(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true))
-	return err == nil && resp.GetStatus() == grpc_health_v1.HealthCheckResponse_SERVING
+	var trailer metadata.MD
+	resp, err := e.health.Check(e.directed(ctx), &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true), grpc.Trailer(&trailer))
+	switch {
+	case err == nil && resp.GetStatus() == grpc_health_v1.HealthCheckResponse_SERVING:
+		e.watchdog.heard()
+		return nil
+	case err == nil:
+		e.watchdog.heard()
+		return errNotServing
+	case wrapperapi.Misdirected(trailer):
+		return fmt.Errorf("%w: %s", ErrWrongPeer, status.Convert(err).Message())
+	}
+	return err
 }
 
-// Lost returns when the wrapper server cannot be reached any more. A connection that ends is made again first: servers
-// ask for that from time to time. That of a pod without calls rests until the next one, which finds out. The error is that
-// ctx has ended.
-func (e *Endpoint) Lost(ctx context.Context) error {
-	for {
-		state := e.conn.GetState()
-		switch state {
-		case connectivity.TransientFailure, connectivity.Shutdown:
-			return nil
-		case connectivity.Idle:
-			if time.Since(time.Unix(0, e.used.Load())) < idleTime {
-				e.conn.Connect()
-			}
-		}
-		if !e.conn.WaitForStateChange(ctx, state) {
-			return context.Cause(ctx)
-		}
+// isWrong tells whether a server has answered, and not as a wrapper server does.
+func isWrong(err error) bool {
+	switch status.Code(err) {
+	case codes.Unimplemented, codes.NotFound, codes.Internal, codes.Unknown, codes.PermissionDenied, codes.Unauthenticated:
+		return !errors.Is(err, errNotServing)
 	}
+	return errors.Is(err, ErrWrongPeer)
+}
+
+// directed returns a context whose requests name the pod and the function that they are meant for.
+func (e *Endpoint) directed(ctx context.Context) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, e.target.Metadata()...)
 }
 
 // Close waits for the calls that run, and closes the connection. New calls are not run.
@@ -144,61 +170,6 @@ func (e *Endpoint) Close() error {
 	e.calls.Lock()
 	defer e.calls.Unlock()
 	e.closed = true
+	e.watchdog.close()
 	return e.conn.Close()
-}
-
-// NotRunError says that the pod has not begun with a call, which may be sent to another.
-type NotRunError struct {
-	// Pod is the pod's name, Message why.
-	Pod, Message string
-}
-
-func (e *NotRunError) Error() string {
-	return fmt.Sprintf("function pod %s does not take the call: %s", e.Pod, e.Message)
-}
-
-// GRPCStatus has callers told that they may try again.
-func (e *NotRunError) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
-
-// LostError says that the connection ended while the pod ran a call. What came of it is not known.
-type LostError struct {
-	// Pod is the pod's name, Message what is known.
-	Pod, Message string
-}
-
-func (e *LostError) Error() string {
-	return fmt.Sprintf("function pod %s went away while it ran the function: %s", e.Pod, e.Message)
-}
-
-// GRPCStatus has callers told that they may try again, if the function may run twice.
-func (e *LostError) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
-
-// Evaluate sends a call to the pod. Errors: *NotRunError, *LostError, ctx's cause, and whatever other status the wrapper
-// server answers with.
-func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte) (evaluation.Response, error) {
-	// A pod that is being left has the lock asked for by Close.
-	if !e.calls.TryRLock() {
-		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: "it is being left"}
-	}
-	defer e.calls.RUnlock()
-	if e.closed {
-		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: "it has been left"}
-	}
-	e.used.Store(time.Now().UnixNano())
-	var header, trailer metadata.MD
-	resp, err := e.client.Evaluate(ctx, &wrapperv1.EvaluateRequest{ResourceList: list, Image: image}, grpc.Header(&header), grpc.Trailer(&trailer))
-	if err == nil {
-		return evaluation.Response{ResourceList: resp.GetResourceList(), Report: resp.GetEvaluation()}, nil
-	}
-	if ctx.Err() != nil {
-		return evaluation.Response{}, context.Cause(ctx)
-	}
-	st := status.Convert(err)
-	switch {
-	case wrapperapi.Refused(trailer) || st.Code() == codes.Unavailable && !wrapperapi.HasBegun(header):
-		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: st.Message()}
-	case st.Code() == codes.Unavailable || st.Code() == codes.Canceled:
-		return evaluation.Response{}, &LostError{Pod: e.Pod, Message: st.Message()}
-	}
-	return evaluation.Response{}, fmt.Errorf("function pod %s: %w", e.Pod, err)
 }

@@ -95,9 +95,14 @@ func (s *server) again(t *testing.T) {
 	s.serve(l)
 }
 
+// mine is what the server is that the tests mean.
+var mine = wrapperapi.Target{PodUID: "1", Function: "fn"}
+
+func ignore(wrapperapi.Load) {}
+
 func dial(t *testing.T, address string) *endpoint.Endpoint {
 	t.Helper()
-	e, err := endpoint.Dial("pod", "passthrough:///"+address, endpoint.Options{MaxMessageSize: 1000})
+	e, err := endpoint.Dial("pod", "passthrough:///"+address, mine, endpoint.Options{MaxMessageSize: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,17 +136,17 @@ func TestReadyAndLost(t *testing.T) {
 	if err := <-ready; err != nil {
 		t.Fatal(err)
 	}
-	lost := make(chan error, 1)
+	lost := make(chan *endpoint.Loss, 1)
 	go func() { lost <- e.Lost(ctx) }()
 	s.stop()
-	if err := <-lost; err != nil {
-		t.Fatal(err)
+	if loss := <-lost; loss == nil || loss.Certain {
+		t.Fatalf("got %+v, want a suspicion", loss)
 	}
 	s.again(t)
 	if err := e.Ready(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if resp, err := e.Evaluate(ctx, "image", []byte("list")); err != nil || string(resp.ResourceList) != "list" {
+	if resp, err := e.Evaluate(ctx, "image", []byte("list"), ignore); err != nil || string(resp.ResourceList) != "list" {
 		t.Errorf("got %q and error %v", resp.ResourceList, err)
 	}
 }
@@ -156,18 +161,17 @@ func TestReconnectIsNoLoss(t *testing.T) {
 	if err := e.Ready(ctx); err != nil {
 		t.Fatal(err)
 	}
-	watching, cancel := context.WithCancelCause(ctx)
-	lost := make(chan error, 1)
+	watching, cancel := context.WithCancel(ctx)
+	lost := make(chan *endpoint.Loss, 1)
 	go func() { lost <- e.Lost(watching) }()
 	for range 5 {
 		if err := e.Ready(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
-	done := errors.New("done")
-	cancel(done)
-	if err := <-lost; !errors.Is(err, done) {
-		t.Errorf("got %v, want the context's cause", err)
+	cancel()
+	if loss := <-lost; loss != nil {
+		t.Errorf("got %v, want nothing", loss)
 	}
 }
 
@@ -205,7 +209,7 @@ func TestErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := dial(t, newServer(t, tc.handle).address)
-			_, err := e.Evaluate(within(t), "image", []byte(tc.list))
+			_, err := e.Evaluate(within(t), "image", []byte(tc.list), ignore)
 			if got := errors.As(err, new(*endpoint.NotRunError)); got != tc.notRun {
 				t.Errorf("not run: %v, error %v", got, err)
 			}
@@ -221,7 +225,7 @@ func TestErrors(t *testing.T) {
 		t.Parallel()
 		s := newServer(t, nil)
 		s.stop()
-		if _, err := dial(t, s.address).Evaluate(within(t), "image", nil); !errors.As(err, new(*endpoint.NotRunError)) {
+		if _, err := dial(t, s.address).Evaluate(within(t), "image", nil, ignore); !errors.As(err, new(*endpoint.NotRunError)) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -233,7 +237,7 @@ func TestErrors(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		if _, err := dial(t, s.address).Evaluate(ctx, "image", nil); !errors.Is(err, cause) {
+		if _, err := dial(t, s.address).Evaluate(ctx, "image", nil, ignore); !errors.Is(err, cause) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -261,7 +265,7 @@ func TestConnectionBreaks(t *testing.T) {
 				_ = e.Ready(within(t))
 				s.stop()
 			}()
-			_, err := e.Evaluate(within(t), "image", nil)
+			_, err := e.Evaluate(within(t), "image", nil, ignore)
 			if lost, notRun := errors.As(err, new(*endpoint.LostError)), errors.As(err, new(*endpoint.NotRunError)); lost != begins || notRun == begins {
 				t.Errorf("got %v", err)
 			}
@@ -285,7 +289,7 @@ func TestClose(t *testing.T) {
 	e := dial(t, s.address)
 	call := make(chan error, 1)
 	go func() {
-		_, err := e.Evaluate(within(t), "image", nil)
+		_, err := e.Evaluate(within(t), "image", nil, ignore)
 		call <- err
 	}()
 	<-running
@@ -298,7 +302,7 @@ func TestClose(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}
-	if _, err := e.Evaluate(within(t), "image", nil); !errors.As(err, new(*endpoint.NotRunError)) {
+	if _, err := e.Evaluate(within(t), "image", nil, ignore); !errors.As(err, new(*endpoint.NotRunError)) {
 		t.Errorf("a call after it: %v", err)
 	}
 	if s.calls != 1 {

@@ -7,6 +7,7 @@ package podevaluator
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -18,11 +19,15 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// maxAttempts is how often a call is sent that no pod has begun with. Each time the pod that refused it gets no more calls before
-// it has shown that it serves, so that the next attempt goes elsewhere, or waits.
-const maxAttempts = 5
+// pauses are those before the second and the later attempts to send a call that no pod has begun with, which the caller's deadline
+// ends, too. A pod that refused a call for another reason than lack of room gets no more calls before it has shown that it
+// serves, so that the next attempt goes elsewhere, or waits.
+var pauses = []time.Duration{
+	time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond,
+}
 
 // Resolver tells which digest a reference names now. A known one costs no request.
 type Resolver interface {
@@ -91,14 +96,23 @@ func (c *call) evaluate(ctx context.Context) (evaluation.Response, error) {
 	if err := c.resolve(ctx); err != nil {
 		return evaluation.Response{}, err
 	}
-	for attempt := 1; ; attempt++ {
+	for attempt := 0; ; attempt++ {
 		resp, err := c.attempt(ctx)
-		var replaced *podmanager.ReplacedError
-		again := errors.As(err, new(*endpoint.NotRunError)) || errors.As(err, &replaced)
-		if !again || attempt == maxAttempts || ctx.Err() != nil {
+		again := errors.As(err, new(*endpoint.NotRunError)) || errors.As(err, new(*podmanager.ReplacedError))
+		if !again || attempt == len(pauses) || !pause(ctx, pauses[attempt]) {
 			return resp, err
 		}
 		c.retried(ctx, c.reference)
+	}
+}
+
+// pause waits for a time, give or take a quarter, and tells whether ctx has not ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d*3/4 + rand.N(d/2)): //nolint:gosec // G404: not a secret
+		return true
 	}
 }
 
@@ -132,9 +146,10 @@ func (c *call) attempt(ctx context.Context) (evaluation.Response, error) {
 	defer place.Release()
 	defer c.clock.spend(&c.clock.executing)()
 	c.doing = func() string { return "function pod " + place.Endpoint.Pod + " runs the function" }
-	resp, err := place.Endpoint.Evaluate(ctx, c.reference, c.list)
-	if errors.As(err, new(*endpoint.NotRunError)) {
-		p.Probe(place)
+	resp, err := place.Endpoint.Evaluate(ctx, c.reference, c.list, func(l wrapperapi.Load) { place.Report(l.Running + l.Waiting) })
+	var notRun *endpoint.NotRunError
+	if errors.As(err, &notRun) && !notRun.Busy {
+		place.Endpoint.Suspect(err)
 	}
 	if resp.Report != nil {
 		c.complete(resp.Report, place.Endpoint.Pod)

@@ -15,7 +15,6 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace/noop"
 	"go.uber.org/goleak"
-	"google.golang.org/grpc"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/podevaluator"
@@ -111,7 +110,7 @@ func start(t *testing.T, c *simulation.Cluster, changes ...func(*pool.Config)) *
 		Client: c.Client, Namespace: simulation.Namespace, Images: r.images, Templates: templates,
 		Limits:   func(string) podmanager.Limits { return limits },
 		Frontend: podmanager.Auto, ReadyTimeout: 2 * time.Minute, ScanInterval: time.Minute, ForeignTTL: time.Hour,
-		Endpoint: endpoint.Options{MaxMessageSize: 1 << 20, Dial: []grpc.DialOption{grpc.WithContextDialer(c.Dial)}},
+		Endpoint: endpoint.Options{MaxMessageSize: 1 << 20, Dial: c.DialOptions()},
 		Meter:    metricnoop.Meter{}, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

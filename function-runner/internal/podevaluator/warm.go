@@ -12,14 +12,15 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 const (
-	// warmers is how many functions are warmed up at once.
-	warmers = 16
+	// warmers is how many functions are looked up at once to be warmed up.
+	warmers = 64
 	// preparing is how many images are prepared at once. The calls themselves make the others ready.
 	preparing = 64
 	// prepareTimeout is how long a registry may take.
@@ -119,7 +120,11 @@ func (w *Warmer) warm(ctx context.Context, references []string) {
 	group.SetLimit(warmers)
 	for _, reference := range references {
 		group.Go(func() error {
-			_, err := w.evaluator.warm(ctx, reference)
+			p, err := w.evaluator.pool(ctx, reference)
+			if err == nil {
+				p.WarmSoon(ctx)
+				p.Done()
+			}
 			w.report(reference, err)
 			return nil
 		})
@@ -182,26 +187,28 @@ func (w *Warmer) begin(reference string, ended chan<- preparation) bool {
 	return w.life.Err() == nil && w.preparations.TryGo(func() error {
 		ctx, cancel := context.WithTimeout(w.life, prepareTimeout)
 		defer cancel()
-		ready, err := w.evaluator.warm(ctx, reference)
+		p, err := w.evaluator.pool(ctx, reference)
+		ready := false
+		if err == nil {
+			defer p.Done()
+			p.Warm()
+			ready = p.Stats().Ready > 0
+		}
 		ended <- preparation{ready, err}
 		return nil
 	})
 }
 
-// warm makes a pod of a function by its resolved reference, where there is none, and tells whether one is ready. It does not
-// wait for it.
-func (e *Evaluator) warm(ctx context.Context, reference string) (ready bool, err error) {
+// pool returns the pool of a function by its resolved reference. The caller ends the use of it with Done.
+func (e *Evaluator) pool(ctx context.Context, reference string) (*podmanager.Pool, error) {
 	select {
 	case <-e.config.Pods.Synced():
 	case <-ctx.Done():
-		return false, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	digest, err := e.config.Resolver.Resolve(ctx, reference)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	p := e.config.Pods.Pool(reference, digest) //nolint:contextcheck // pods outlive the calls that want them
-	defer p.Done()
-	p.Warm()
-	return p.Stats().Ready > 0, nil
+	return e.config.Pods.Pool(reference, digest), nil //nolint:contextcheck // pods outlive the calls that want them
 }

@@ -25,7 +25,7 @@ func made(t *testing.T, c *simulation.Cluster, reference, digest string, slot in
 	t.Helper()
 	earlier := newReplica(t, c, changes...)
 	f := earlier.Pool(reference, digest)
-	earlier.create(f, slot)
+	earlier.provide(f, slot)
 	earlier.end()
 	return f.id.Of(slot)
 }

@@ -4,6 +4,7 @@
 package podmanager
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
@@ -187,8 +189,8 @@ func made2(first string) string {
 	return first[:len(first)-len("1-01234567")] + "2" + first[len(first)-len("-01234567"):]
 }
 
-// A connection that is lost is found again, and the pod takes calls again.
-func TestLostAndFound(t *testing.T) {
+// A connection that breaks and is found again within a moment makes no other pod.
+func TestConnectionBreaks(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		r := start(t, c)
@@ -198,10 +200,7 @@ func TestLostAndFound(t *testing.T) {
 		synctest.Wait()
 		wantStats(t, r, digest("a"), pool.Stats{Starting: 1})
 		call := r.begin(fn, digest("a"))
-		time.Sleep(time.Minute)
-		// The kubelet holds it for ready: the problem may be on this side.
-		r.rescan()
-		wantPods(t, c, pod)
+		time.Sleep(suspicion / 2)
 		w.Start(c)
 		if got := <-call; got != (answer{pod: pod}) {
 			t.Errorf("got %v", got)
@@ -210,54 +209,104 @@ func TestLostAndFound(t *testing.T) {
 	})
 }
 
-// A pod that neither this replica nor the kubelet reaches is given up, and those who wait get another.
-func TestUnreachable(t *testing.T) {
+// A pod that this replica does not reach, while the kubelet holds it for ready, is replaced within seconds, and used again when it
+// is back.
+func TestUnreachableIsReplaced(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		r := start(t, c)
 		pod := r.mustCall(digest("a"))
-		c.Wrapper(pod).Kill()
-		c.Ready(pod, corev1.ConditionFalse)
-		c.Hold(true)
-		synctest.Wait()
-		r.rescan()
-		wantPods(t, c, pod)
-		call := r.begin(fn, digest("a"))
-		time.Sleep(unreachable + time.Second)
-		r.rescan()
-		if got := <-call; got.err != nil || got.pod == pod {
-			t.Errorf("got %v, want another pod", got)
+		w := c.Wrapper(pod)
+		w.Kill()
+		begin := time.Now()
+		got := <-r.begin(fn, digest("a"))
+		if waited := time.Since(begin); got.err != nil || got.pod == pod || waited > 5*time.Second {
+			t.Errorf("got %v after %v, want another pod within 5 s", got, waited)
 		}
-		if n := r.log.count("reason=unreachable"); n != 2 {
-			t.Errorf("the reason was logged %d times, want with the failure and the deletion", n)
+		wantStats(t, r, digest("a"), pool.Stats{Ready: 1, Unreachable: 1})
+		wantPods(t, c, pod, got.pod)
+		w.Start(c)
+		time.Sleep(time.Second)
+		wantStats(t, r, digest("a"), pool.Stats{Ready: 2})
+		if again := r.mustCall(digest("a")); again != pod {
+			t.Errorf("pod %s has run the call, want %s again", again, pod)
 		}
 	})
 }
 
-// A pod in probe gets no calls before it says that it serves.
-func TestDoubt(t *testing.T) {
+// A pod that stays unreachable is deleted, in time for whoever wants its slot.
+func TestUnreachableIsDeleted(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		kubelet corev1.ConditionStatus
+		within  time.Duration
+	}{
+		"though the kubelet holds it for ready":     {corev1.ConditionTrue, 2*time.Minute + 2*time.Second},
+		"and the kubelet holds it for unready, too": {corev1.ConditionFalse, unreachable + 2*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, c *simulation.Cluster) {
+				r := start(t, c)
+				pod := r.mustCall(digest("a"))
+				c.Wrapper(pod).Kill()
+				c.Ready(pod, tc.kubelet)
+				other := r.mustCall(digest("a"))
+				time.Sleep(tc.within)
+				synctest.Wait()
+				wantPods(t, c, other)
+				if n := r.log.count("reason=unreachable"); n != 1 {
+					t.Errorf("the reason was logged %d times, want with the deletion", n)
+				}
+			})
+		})
+	}
+}
+
+// A pod that hangs, as on a node that is paused, is found out by the calls that it does not begin with: they go elsewhere within
+// 5 seconds. Those that it has begun with end soon after.
+func TestHangingPod(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		r.limit(func(l *Limits) { l.MaxPods = 2 })
+		pod := r.mustCall(digest("a"))
+		running, letGo := block()
+		c.Wrapper(pod).Handle(running)
+		begun := r.begin(fn, digest("a"))
+		c.Wrapper(pod).Hang(true)
+		begin := time.Now()
+		got := <-r.begin(fn, digest("a"))
+		if waited := time.Since(begin); got.err != nil || got.pod == pod || waited > 5*time.Second {
+			t.Errorf("got %v after %v, want another pod within 5 s", got, waited)
+		}
+		if got := <-begun; !errors.As(got.err, new(*endpoint.LostError)) {
+			t.Errorf("got %v, want that the pod was lost", got)
+		}
+		if waited := time.Since(begin); waited > 10*time.Second {
+			t.Errorf("a call that the pod had begun with waited for %v", waited)
+		}
+		letGo()
+		c.Wrapper(pod).Hang(false)
+	})
+}
+
+// A pod that says that it does not serve gets no calls, and is replaced; it takes calls again when it serves.
+func TestNotServing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		r := start(t, c)
 		pod := r.mustCall(digest("a"))
 		c.Wrapper(pod).Refuse(true, false)
-		f := r.Pool(fn, digest("a"))
-		defer f.Done()
-		place, err := f.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		begin := time.Now()
+		other := r.mustCall(digest("a"))
+		if waited := time.Since(begin); other == pod || waited > 5*time.Second {
+			t.Errorf("pod %s after %v, want another within 5 s", other, waited)
 		}
-		f.Probe(place)
-		f.Probe(place)
-		place.Release()
-		synctest.Wait()
-		wantStats(t, r, digest("a"), pool.Stats{Starting: 1})
-		call := r.begin(fn, digest("a"))
-		time.Sleep(time.Minute)
-		wantStats(t, r, digest("a"), pool.Stats{Starting: 1, Waiting: 1})
 		c.Wrapper(pod).Refuse(false, true)
-		if got := <-call; got != (answer{pod: pod}) {
-			t.Errorf("got %v", got)
+		time.Sleep(time.Second)
+		if got := r.mustCall(digest("a")); got != pod {
+			t.Errorf("pod %s has run the call, want %s again", got, pod)
 		}
 	})
 }

@@ -5,6 +5,7 @@ package podmanager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -14,8 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
-	"github.com/krmfn/krmfn/services/cluster/podstatus"
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
 // Frontend says how function pods are reached.
@@ -37,7 +39,7 @@ var sidecars = []string{"istio-proxy", "linkerd-proxy", "kuma-sidecar", "consul-
 // target returns the gRPC target of a pod that has an address.
 func (f Frontend) target(pod *corev1.Pod) string {
 	port := strconv.Itoa(podtemplate.Port)
-	if f == ByService || f == Auto && meshed(pod) {
+	if f.byService(pod) {
 		return fmt.Sprintf("dns:///%s.%s.svc:%s", pod.Name, pod.Namespace, port)
 	}
 	return "passthrough:///" + net.JoinHostPort(pod.Status.PodIP, port)
@@ -49,92 +51,94 @@ func meshed(pod *corev1.Pod) bool {
 	})
 }
 
-// connect keeps the connection to a pod that has an address, until the pod has gone.
-func (p *Pool) connect(mem *member) {
+// byService tells whether a pod is reached by its Service.
+func (f Frontend) byService(pod *corev1.Pod) bool { return f == ByService || f == Auto && meshed(pod) }
+
+// healAfter is how long a pod may not answer at its Service before that is made anew, where somebody has deleted it.
+const healAfter = 2 * time.Second
+
+// connect keeps the connection to a pod that has an address, until the pod has gone or has another address. One that the kubelet
+// holds for ready when it is first seen is connected to by its first call. The manager's lock is held.
+func (p *Pool) connect(mem *member, assumed bool) {
 	if mem.disconnect != nil {
 		return
 	}
 	mem.addressed = time.Now()
 	var ctx context.Context
 	ctx, mem.disconnect = context.WithCancel(p.m.life)
-	pod, target := mem.pod.Name, p.m.config.Frontend.target(mem.pod)
+	pod := mem.object
 	p.m.spawn(func() {
-		e, err := endpoint.Dial(pod, target, p.m.config.Endpoint)
-		if err != nil {
-			p.m.fail(ctx, p, mem, "unreachable", err)
-			return
-		}
-		defer e.Close() //nolint:errcheck // nothing is lost with it
-		for e.Ready(ctx) == nil {
-			if p.awaitLoss(ctx, mem, e) {
-				p.m.becameLost(p, mem)
+		for ctx.Err() == nil {
+			if p.converse(ctx, mem, pod, assumed) {
+				return
 			}
+			assumed = false
 		}
 	})
 }
 
-// awaitLoss makes a pod ready, waits until it must be probed again, and tells whether that is because it cannot be reached.
-func (p *Pool) awaitLoss(ctx context.Context, mem *member, e *endpoint.Endpoint) bool {
-	ctx, probe := context.WithCancel(ctx)
-	defer probe()
-	p.m.becameReady(p, mem, e, probe)
-	return e.Lost(ctx) == nil
+// converse keeps one connection, until it leads to another server or ctx ends, which it tells.
+func (p *Pool) converse(ctx context.Context, mem *member, pod *corev1.Pod, assumed bool) (ended bool) {
+	target := wrapperapi.Target{PodUID: string(pod.UID), Function: wrapperapi.FunctionName(p.id.Image, p.id.Digest)}
+	e, err := endpoint.Dial(pod.Name, p.m.config.Frontend.target(pod), target, p.m.config.Endpoint)
+	if err != nil {
+		p.m.mu.Lock()
+		defer p.m.mu.Unlock()
+		p.broken(mem, "unreachable", err)
+		return true
+	}
+	defer e.Close() //nolint:errcheck // nothing is lost with it
+	for {
+		if !assumed {
+			if err := p.awaitReady(ctx, mem, pod, e); err != nil {
+				return !errors.Is(err, endpoint.ErrWrongPeer)
+			}
+		}
+		assumed = false
+		p.answered(mem, e)
+		loss := e.Lost(ctx)
+		if loss == nil {
+			return true
+		}
+		p.lost(mem, loss)
+	}
 }
 
-// Probe says that the pod of a place did not take a call. The pod gets no calls until its health check succeeds again.
-func (p *Pool) Probe(place *Place) {
+// awaitReady returns when the wrapper server serves. A Service by which it cannot be reached is made again.
+func (p *Pool) awaitReady(ctx context.Context, mem *member, pod *corev1.Pod, e *endpoint.Endpoint) error {
+	if !p.m.config.Frontend.byService(pod) {
+		return e.Ready(ctx)
+	}
+	for pause := healAfter; ; pause = min(2*pause, time.Minute) {
+		patience, cancel := context.WithTimeout(ctx, pause)
+		err := e.Ready(patience)
+		cancel()
+		if err == nil || ctx.Err() != nil || errors.Is(err, endpoint.ErrWrongPeer) {
+			return err
+		}
+		p.m.healService(ctx, mem, pod)
+	}
+}
+
+// answered notes that a pod serves.
+func (p *Pool) answered(mem *member, e *endpoint.Endpoint) {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
-	mem := p.members[place.Slot]
-	if mem == nil || !mem.ready || mem.pod.Name != place.Endpoint.Pod {
-		return
-	}
-	mem.ready = false
-	p.pool.Starting(mem.slot)
-	mem.probe()
-}
-
-func (m *Manager) becameReady(p *Pool, mem *member, e *endpoint.Endpoint, probe context.CancelFunc) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if mem.leaving {
-		return
-	}
-	if !mem.served {
-		m.config.Log.Info("function pod ready", "pod", mem.pod.Name, "image", p.id.Image, "node", mem.pod.Spec.NodeName, "after", time.Since(mem.seen))
-		m.metrics.started(m.life, p.id.Image, mem)
-	}
-	mem.deadline.Stop()
-	mem.ready, mem.served, mem.lost, mem.probe = true, true, time.Time{}, probe
-	p.pool.Ready(mem.slot, e)
-}
-
-func (m *Manager) becameLost(p *Pool, mem *member) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if mem.leaving {
-		return
-	}
-	m.config.Log.Warn("function pod does not answer any more", "pod", mem.pod.Name, "image", p.id.Image)
-	mem.ready, mem.lost = false, time.Now()
-	p.pool.Starting(mem.slot)
-}
-
-// startTimedOut gives up a pod that does not get ready in time.
-func (m *Manager) startTimedOut(p *Pool, mem *member) {
-	m.mu.RLock()
-	ready, pod := mem.ready || mem.leaving, mem.pod
-	m.mu.RUnlock()
-	if !ready {
-		m.fail(m.life, p, mem, "not-ready", notReady(pod, m.config.ReadyTimeout))
+	first := !mem.Served
+	mem.endpoint = e
+	if p.apply(mem, lifecycle.Answered, nil) && first {
+		p.m.config.Log.Info("function pod ready", "pod", mem.name(), "image", p.id.Image, "node", mem.object.Spec.NodeName, "after", time.Since(mem.seen))
+		p.m.metrics.started(p.m.life, p.id.Image, mem)
 	}
 }
 
-// notReady returns the error for a pod that takes too long.
-func notReady(pod *corev1.Pod, timeout time.Duration) error {
-	_, problem := podstatus.Of(pod)
-	if problem != nil {
-		return fmt.Errorf("the pod ready timeout of %v (--pod-ready-timeout) is over: %w", timeout, notStarted(pod, problem))
+// lost notes that a pod must show anew that it serves.
+func (p *Pool) lost(mem *member, loss *endpoint.Loss) {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	if loss.Certain {
+		p.apply(mem, lifecycle.Lost, loss.Reason)
+	} else {
+		p.apply(mem, lifecycle.Suspected, loss.Reason)
 	}
-	return fmt.Errorf("function pod %s is not ready within the pod ready timeout of %v (--pod-ready-timeout): it %s", pod.Name, timeout, podstatus.Progress(pod))
 }

@@ -5,46 +5,83 @@ package podmanager
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"slices"
+	"maps"
+	"strconv"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // fieldManager is who has set the fields of pods and Services.
 const fieldManager = "krm-function-runner"
 
-// create makes the pod that a pool wants in a slot. The callers that wanted it may have gone meanwhile.
-func (m *Manager) create(p *Pool, slot int) {
+// joinAfter is how long the watch may take to show a pod that another replica has made, before the API server is asked for it.
+const joinAfter = time.Second
+
+// want is told that a pool wants a pod in a slot.
+func (m *Manager) want(p *Pool, slot int) {
+	m.spawn(func() { m.provide(p, slot) })
+}
+
+// provide makes the pod that a pool wants in a slot, or takes it back if it is there and being given up. The callers that wanted it
+// may have gone meanwhile.
+func (m *Manager) provide(p *Pool, slot int) {
+	m.mu.Lock()
+	if mem := p.members[slot]; mem != nil {
+		if !p.apply(mem, lifecycle.Kept, nil) {
+			// It was made, or deleted, in the meantime.
+			p.show(mem, "")
+		}
+		m.mu.Unlock()
+		return
+	}
+	mem := p.request(slot)
+	mem.made = true
+	m.mu.Unlock()
 	// This is not the caller's deadline, and the error must not look like one.
 	ctx, cancel := context.WithTimeoutCause(m.life, m.config.ReadyTimeout,
 		fmt.Errorf("the pod ready timeout of %v (--pod-ready-timeout) is over", m.config.ReadyTimeout))
 	defer cancel()
-	m.mu.RLock()
-	held := p.members[slot] != nil
-	m.mu.RUnlock()
-	if held {
-		// It was given up and is wanted back: the answer to its deletion says what becomes of it.
-		return
+	if err := m.create(ctx, mem); err != nil && m.life.Err() == nil {
+		m.config.Log.Warn("function pod not made", "pod", mem.name(), "image", p.id.Image, "err", err)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		p.notMade(mem, err)
 	}
-	begin := time.Now()
-	pod, service, err := m.build(ctx, p, slot)
-	if err == nil {
-		m.metrics.phase(ctx, p.id.Image, "resolve", time.Since(begin))
-		err = m.createPod(ctx, p, slot, pod, service)
+}
+
+// notMade ends the request for a pod, unless another replica has made it. The manager's lock is held.
+func (p *Pool) notMade(mem *member, err error) {
+	if p.members[mem.slot] == mem && mem.State == lifecycle.Requested {
+		delete(p.members, mem.slot)
+		p.pool.NotMade(mem.slot, err)
 	}
-	if err != nil && m.life.Err() == nil {
-		m.config.Log.Warn("function pod not made", "pod", p.id.Of(slot), "image", p.id.Image, "err", err)
-		p.pool.NotMade(slot, err)
+}
+
+func (m *Manager) create(ctx context.Context, mem *member) error {
+	p, begin := mem.pool, time.Now()
+	pod, service, err := m.build(ctx, p, mem.slot)
+	if err != nil {
+		return err
 	}
+	m.metrics.phase(ctx, p.id.Image, "resolve", time.Since(begin))
+	select {
+	case <-mem.exists:
+		// Another replica was faster.
+		return nil
+	default:
+	}
+	return m.createPod(ctx, mem, pod, service)
 }
 
 func (m *Manager) build(ctx context.Context, p *Pool, slot int) (*corev1.Pod, *corev1.Service, error) {
@@ -62,28 +99,42 @@ func (m *Manager) build(ctx context.Context, p *Pool, slot int) (*corev1.Pod, *c
 	p.platforms = image.Platforms
 	m.mu.Unlock()
 	values.Image, values.Command, values.User, values.Platforms = image.Pinned(), image.Command, image.User, image.Platforms
-	values.Pool, values.TTL = p.hash, m.config.Limits(p.id.Image).TTL
+	values.Digest, values.Pool, values.TTL = p.id.Digest, p.hash, m.config.Limits(p.id.Image).TTL
 	return template.Build(&values, m.config.Namespace, p.id.Of(slot), slot)
 }
 
-// createPod creates a pod and its Service, or joins the pod that another replica has made in the meantime. An API server that
-// cannot be reached is asked again until ctx ends.
-func (m *Manager) createPod(ctx context.Context, p *Pool, slot int, pod *corev1.Pod, service *corev1.Service) error {
-	begin := time.Now()
+// createPod creates a pod, and its Service where it is reached by that, or joins the pod that another replica has made in the
+// meantime. An API server that cannot be reached is asked again until ctx ends.
+func (m *Manager) createPod(ctx context.Context, mem *member, pod *corev1.Pod, service *corev1.Service) error {
+	p, begin := mem.pool, time.Now()
 	created, err := retried(ctx, func() (*corev1.Pod, error) {
-		return m.config.Client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager})
+		client, done := p.lane(ctx)
+		defer done()
+		created, err := client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager})
+		if overQuota(err) && m.makeRoom(ctx, mem, requests(pod)) {
+			return nil, apierrors.NewTooManyRequests("room is being made", 0)
+		}
+		return created, err
 	})
-	if apierrors.IsAlreadyExists(err) {
-		return m.join(ctx, p, slot, pod.Name, service)
-	}
-	if err != nil {
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		if err := m.join(ctx, mem, pod.Name); err != nil {
+			return err
+		}
+	case err != nil:
 		return m.refused(pod, fmt.Errorf("function pod %s cannot be made: %w", pod.Name, err))
+	default:
+		m.metrics.phase(ctx, p.id.Image, "create", time.Since(begin))
+		m.config.Log.Info("function pod created", "pod", pod.Name, "image", p.id.Image, "digest", p.id.Digest)
+		// The watch may be late, or not there.
+		m.observe(created) //nolint:contextcheck // pods are made for whoever waits
 	}
-	m.metrics.phase(ctx, p.id.Image, "create", time.Since(begin))
-	m.config.Log.Info("function pod created", "pod", pod.Name, "image", p.id.Image, "digest", p.id.Digest)
-	// The watch may be late, or not there.
-	m.observe(created) //nolint:contextcheck // pods are made for whoever waits
-	m.createService(ctx, p, created, service)
+	m.mu.RLock()
+	made := mem.object
+	m.mu.RUnlock()
+	if made != nil && made.DeletionTimestamp == nil && m.config.Frontend.byService(made) {
+		m.createService(ctx, p, made, service)
+	}
 	return nil
 }
 
@@ -97,85 +148,69 @@ func (m *Manager) refused(pod *corev1.Pod, err error) error {
 	return m.withoutImageVolumes(err)
 }
 
-// join uses the pod that holds a name already, and makes its Service where it is missing: whoever made the pod may have died in
-// between, or may be this replica, whose request was carried out and not answered.
-func (m *Manager) join(ctx context.Context, p *Pool, slot int, name string, service *corev1.Service) error {
-	pod, err := retried(ctx, func() (*corev1.Pod, error) {
-		return m.config.Client.CoreV1().Pods(m.config.Namespace).Get(ctx, name, metav1.GetOptions{})
-	})
+// join uses the pod that holds a name already. The watch shows it, unless somebody has changed its labels: these are restored.
+func (m *Manager) join(ctx context.Context, mem *member, name string) error {
+	select {
+	case <-mem.exists:
+		return nil
+	case <-time.After(joinAfter):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	pods := m.config.Client.CoreV1().Pods(m.config.Namespace)
+	pod, err := retried(ctx, func() (*corev1.Pod, error) { return pods.Get(ctx, name, metav1.GetOptions{}) })
 	switch {
 	case apierrors.IsNotFound(err):
+		m.mu.Lock()
+		defer m.mu.Unlock()
 		// It went just now. Its slot is free, but whoever waits must not wait for it.
-		p.pool.Gone(slot)
+		mem.pool.forget(mem)
 		return nil
 	case err != nil:
 		return fmt.Errorf("function pod %s exists and cannot be looked at: %w", name, err)
 	}
-	if id, _, ours := identity(pod); !ours || id.Hash() != p.hash {
-		p.pool.Leaving(slot)
+	if id, _, ours := identity(pod); !ours || id != mem.pool.id {
+		m.avoid(mem, pod)
 		return nil
 	}
-	m.config.Log.Info("function pod of another replica joined", "pod", name, "image", p.id.Image)
-	m.observe(pod) //nolint:contextcheck // pods are made for whoever waits
-	if pod.DeletionTimestamp == nil {
-		m.createService(ctx, p, pod, service)
+	if err := m.restoreLabels(ctx, mem.pool, mem.slot, pod); err != nil {
+		return err
 	}
+	m.config.Log.Info("function pod of another replica joined", "pod", pod.Name, "image", mem.pool.id.Image)
+	m.observe(pod) //nolint:contextcheck // pods are made for whoever waits
 	return nil
 }
 
-// createService makes the Service of a pod that has none. The pod owns it, so that both are deleted together.
-func (m *Manager) createService(ctx context.Context, p *Pool, pod *corev1.Pod, service *corev1.Service) {
-	service.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}
-	services := m.config.Client.CoreV1().Services(service.Namespace)
-	_, err := retried(ctx, func() (*corev1.Service, error) {
-		created, err := services.Create(ctx, service, metav1.CreateOptions{FieldManager: fieldManager})
-		if !apierrors.IsAlreadyExists(err) {
-			return created, err
-		}
-		existing, getErr := services.Get(ctx, service.Name, metav1.GetOptions{})
-		if getErr == nil && owned(existing, pod) {
-			return existing, nil
-		}
-		if getErr == nil {
-			// It belongs to an earlier pod of this name, and is garbage collected sooner or later.
-			_ = services.Delete(ctx, service.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &existing.UID}})
-		}
-		return nil, apierrors.NewTooManyRequests("the Service of an earlier pod is being deleted", 0)
-	})
+// avoidFor is how long a slot is not used whose name a pod of another maker has.
+const avoidFor = time.Minute
+
+// avoid has a pool use other slots than one whose name a pod of another maker has.
+func (m *Manager) avoid(mem *member, pod *corev1.Pod) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.config.Log.Warn("the name of a function pod is taken by a pod of another maker, or its annotations were changed: delete that pod",
+		"pod", pod.Name, "image", mem.pool.id.Image, "annotations", "krmfn.dev/image, krmfn.dev/digest, fn.kpt.dev/template-version")
+	if mem.pool.members[mem.slot] == mem {
+		delete(mem.pool.members, mem.slot)
+		mem.pool.pool.Avoid(mem.slot, avoidFor)
+	}
+}
+
+// restoreLabels gives a pod of ours the labels back by which it is found.
+func (m *Manager) restoreLabels(ctx context.Context, p *Pool, slot int, pod *corev1.Pod) error {
+	labels := map[string]string{functionpod.ImageLabel: pod.Name, functionpod.PoolLabel: p.hash, functionpod.SlotLabel: strconv.Itoa(slot)}
+	if maps.Equal(labels, only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.SlotLabel)) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "labels": labels}})
+	if err == nil {
+		_, err = retried(ctx, func() (*corev1.Pod, error) {
+			return m.upkeep().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+		})
+	}
 	if err != nil {
-		m.config.Log.Warn("the Service of a function pod cannot be made", "pod", pod.Name, "image", p.id.Image, "err", err)
+		return fmt.Errorf("restore the labels of function pod %s, which somebody has changed: %w", pod.Name, err)
 	}
-}
-
-func owned(service *corev1.Service, pod *corev1.Pod) bool {
-	return slices.ContainsFunc(service.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == pod.UID })
-}
-
-// retried repeats a request that failed for a reason that may pass. When ctx ends, the error has its cause and the last failure.
-func retried[T any](ctx context.Context, request func() (T, error)) (T, error) {
-	var last error
-	got, err := backoff.Retry(ctx, func() (T, error) {
-		got, err := request()
-		if ctx.Err() == nil {
-			last = err
-		}
-		var status apierrors.APIStatus
-		if err != nil && errors.As(err, &status) && !temporary(err) {
-			return got, backoff.Permanent(err)
-		}
-		return got, err
-	}, backoff.WithBackOff(&backoff.ExponentialBackOff{
-		InitialInterval: 50 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 5 * time.Second,
-	}), backoff.WithMaxElapsedTime(0))
-	if err != nil && last != nil && ctx.Err() != nil {
-		err = fmt.Errorf("%w: %w", err, last)
-	}
-	return got, err
-}
-
-// temporary tells whether the same request may succeed later. Of what is created, a conflict is that of two requests which count
-// towards one quota.
-func temporary(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsServerTimeout(err) ||
-		apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err)
+	m.config.Log.Warn("somebody has changed the labels of a function pod, they are restored", "pod", pod.Name, "image", p.id.Image)
+	return nil
 }

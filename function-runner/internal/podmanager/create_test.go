@@ -48,7 +48,7 @@ func TestWarmPathAsksNothing(t *testing.T) {
 func TestReplicasJoin(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
-		a, b := start(t, c), start(t, c)
+		a, b := start(t, c, byService), start(t, c, byService)
 		c.DelayWatches(true)
 		c.Kubelet(func(string) {})
 		first := a.begin(fn, digest("a"))
@@ -85,7 +85,7 @@ func TestTerminatingPodHoldsItsName(t *testing.T) {
 					c.DelayWatches(true)
 					other := newReplica(t, c)
 					c.Kubelet(func(string) {})
-					other.create(other.Pool(fn, digest("a")), 1)
+					other.provide(other.Pool(fn, digest("a")), 1)
 					c.Kubelet(c.Run)
 					defer c.DelayWatches(false)
 					defer other.stopNow()
@@ -282,7 +282,7 @@ func TestAPIServerStaysAway(t *testing.T) {
 func TestAnswerOfCreationLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
-		r := start(t, c)
+		r := start(t, c, byService)
 		c.After(first(1, "create", "pods", errDown))
 		pod := r.mustCall(digest("a"))
 		time.Sleep(time.Minute)
@@ -293,14 +293,52 @@ func TestAnswerOfCreationLost(t *testing.T) {
 	})
 }
 
-// Each pod has a Service that selects it and goes with it. That of an earlier pod of the name gives way.
+func byService(c *Config) { c.Frontend = ByService }
+
+// A pod that is reached by its address has no Service.
+func TestNoService(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		start(t, c).mustCall(digest("a"))
+		if n := c.Requests("", "services"); n > 0 {
+			t.Errorf("%d requests for Services", n)
+		}
+	})
+}
+
+// A Service that somebody deletes is made again when its pod cannot be reached.
+func TestServiceIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c, byService)
+		pod := r.mustCall(digest("a"))
+		if err := c.Client.CoreV1().Services(simulation.Namespace).Delete(t.Context(), pod, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		// The connection has ended, too.
+		w := c.Wrapper(pod)
+		w.Kill()
+		w.Start(c)
+		begin := time.Now()
+		got := r.mustCall(digest("a"))
+		if waited := time.Since(begin); waited > 5*time.Second {
+			t.Errorf("pod %s has run the call after %v, want within 5 s", got, waited)
+		}
+		time.Sleep(5 * time.Second)
+		if again := r.mustCall(digest("a")); again != pod {
+			t.Errorf("pod %s has run the call, want %s again", again, pod)
+		}
+	})
+}
+
+// Each pod that is reached by one has a Service that selects it and goes with it. That of an earlier pod of the name gives way.
 func TestService(t *testing.T) {
 	t.Parallel()
 	for name, earlier := range map[string]bool{"new": false, "after an earlier one": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, c *simulation.Cluster) {
-				r := start(t, c)
+				r := start(t, c, byService)
 				pod := r.poolOf(fn, digest("a")).Of(1)
 				if earlier {
 					c.Put(&corev1.Service{ObjectMeta: metav1.ObjectMeta{

@@ -19,7 +19,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.uber.org/goleak"
-	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
@@ -29,6 +28,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
 	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
@@ -125,7 +125,7 @@ func newReplica(t *testing.T, c *simulation.Cluster, changes ...func(*Config)) *
 			return r.limits
 		},
 		Frontend: Auto, ReadyTimeout: 2 * time.Minute, ScanInterval: 1000 * time.Hour, ForeignTTL: ttl,
-		Endpoint: endpoint.Options{MaxMessageSize: 1 << 20, Dial: []grpc.DialOption{grpc.WithContextDialer(c.Dial)}},
+		Endpoint: endpoint.Options{MaxMessageSize: 1 << 20, Dial: c.DialOptions()},
 		Meter:    noop.Meter{}, Log: slog.New(slog.NewTextHandler(r.log, nil)),
 	}
 	for _, change := range changes {
@@ -181,7 +181,19 @@ func (r *replica) call(digest string) (pod string, err error) {
 	return r.callWithin(r.t.Context(), fn, digest)
 }
 
+// callWithin sends a call again that no pod has begun with, as the pod evaluator does.
 func (r *replica) callWithin(ctx context.Context, reference, digest string) (pod string, err error) {
+	for {
+		pod, err = r.attempt(ctx, reference, digest)
+		var notRun *endpoint.NotRunError
+		if !errors.As(err, &notRun) || ctx.Err() != nil {
+			return pod, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (r *replica) attempt(ctx context.Context, reference, digest string) (pod string, err error) {
 	f := r.Pool(reference, digest) //nolint:contextcheck // pods outlive the calls that want them
 	defer f.Done()
 	place, err := f.Acquire(ctx)
@@ -189,7 +201,11 @@ func (r *replica) callWithin(ctx context.Context, reference, digest string) (pod
 		return "", err
 	}
 	defer place.Release()
-	_, err = place.Endpoint.Evaluate(ctx, reference, []byte("list"))
+	_, err = place.Endpoint.Evaluate(ctx, reference, []byte("list"), func(l wrapperapi.Load) { place.Report(l.Running + l.Waiting) })
+	var notRun *endpoint.NotRunError
+	if errors.As(err, &notRun) && !notRun.Busy {
+		place.Endpoint.Suspect(err)
+	}
 	return place.Endpoint.Pod, err
 }
 

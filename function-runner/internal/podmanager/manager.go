@@ -20,6 +20,7 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
@@ -47,9 +48,10 @@ type Limits struct {
 
 // Config is what a manager needs.
 type Config struct {
-	Client    kubernetes.Interface
-	Namespace string
-	Images    Images
+	// Client is for what callers wait for. Upkeep is for the rest: warm-up, expiry, and the watch; nil for Client, too.
+	Client, Upkeep kubernetes.Interface
+	Namespace      string
+	Images         Images
 	// Templates says what pods look like.
 	Templates *TemplateLoader
 	// Limits returns the limits of a function, by its resolved reference.
@@ -77,6 +79,8 @@ type Manager struct {
 	metrics metrics
 	// synced is closed when the pods that there are have been looked at.
 	synced chan struct{}
+	// warming is taken by requests for pods that no caller waits for.
+	warming chan struct{}
 	// work has the goroutines, which all end after life; ended says that there will be no more.
 	workMu sync.Mutex
 	work   sync.WaitGroup
@@ -89,6 +93,8 @@ type Manager struct {
 	// pools has the pools by their hash; current the one that new calls of a reference go to.
 	pools   map[string]*Pool
 	current map[string]*Pool
+	// byUID has the members of the pools whose pods exist.
+	byUID map[types.UID]*member
 	// epoch counts the changes of templates and settings.
 	epoch int
 	// foreign has the pods of other makers by their names.
@@ -99,7 +105,8 @@ type Manager struct {
 func New(ctx context.Context, c Config) (*Manager, error) {
 	m := &Manager{
 		config: c, synced: make(chan struct{}),
-		pools: map[string]*Pool{}, current: map[string]*Pool{}, foreign: map[string]foreign{},
+		pools: map[string]*Pool{}, current: map[string]*Pool{}, foreign: map[string]foreign{}, byUID: map[types.UID]*member{},
+		warming: make(chan struct{}, warming),
 	}
 	m.life, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return m, m.measure(c.Meter)
@@ -134,11 +141,20 @@ func (m *Manager) Changed() {
 	}
 }
 
-// spawn runs a function whose end Run waits for, unless the manager has ended.
-func (m *Manager) spawn(run func()) {
+// upkeep returns the client for what no caller waits for.
+func (m *Manager) upkeep() kubernetes.Interface {
+	if m.config.Upkeep != nil {
+		return m.config.Upkeep
+	}
+	return m.config.Client
+}
+
+// spawn runs a function whose end Run waits for, and tells whether: not after the manager has ended.
+func (m *Manager) spawn(run func()) bool {
 	m.workMu.Lock()
 	defer m.workMu.Unlock()
 	if !m.ended {
 		m.work.Go(run)
 	}
+	return !m.ended
 }

@@ -5,94 +5,141 @@ package podmanager
 
 import (
 	"context"
-	"strconv"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/function-runner/internal/podname"
-	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
-	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// member is a function pod as this replica sees it.
+// member is a function pod as this replica sees it. The manager's lock guards it.
 type member struct {
+	lifecycle.Pod
+
+	pool *Pool
 	slot int
-	// pod is the latest that is known of it; it is not changed.
-	pod *corev1.Pod
-	// ready says that its wrapper server answers, and served that it ever did.
-	ready, served bool
-	// leaving pods get no calls any more.
-	leaving bool
-	// undeleted is why it must be deleted, after an attempt has failed.
-	undeleted string
-	// lost is when the wrapper server stopped answering.
-	lost time.Time
+	// object is the latest that is known of the pod, which is not changed; nil until the API server has it.
+	object *corev1.Pod
+	// made says that this replica has requested it. exists is closed when the API server has it, whoever made it.
+	made   bool
+	exists chan struct{}
 	// seen is when this replica first saw it, and addressed when it got an address.
 	seen, addressed time.Time
-	// disconnect ends the goroutine that keeps the connection, once there is one; probe has it ask whether a ready pod
-	// still serves.
-	disconnect, probe context.CancelFunc
-	// deadline ends the wait for it to get ready.
-	deadline *time.Timer
+	// endpoint is where it was last ready. disconnect ends the goroutine that keeps the connection, once there is one.
+	endpoint   *endpoint.Endpoint
+	disconnect context.CancelFunc
+	// timer ends what the pod may not be for long; turn counts its states, so that a timer of an earlier one does nothing.
+	timer *time.Timer
+	turn  int
+	// keep ends the delete request of an expiring pod, and deleting says that a failed pod's is on its way.
+	keep     context.CancelFunc
+	deleting bool
 	// patched is when its last use was last written.
 	patched time.Time
+	// room is the room that is being made for it in a full cluster; nil for none.
+	room *room
 }
 
-// identity reads from a pod's labels and annotations which pool and slot it belongs to. A pod that has none of ours, or whose
-// name is not what they say, has another maker.
+// name returns the pod's name.
+func (mem *member) name() string { return mem.pool.id.Of(mem.slot) }
+
+// identity reads which pool and slot a pod belongs to: from its name and from annotations, which are ours alone. Admission may
+// rewrite its image, and people its labels. A pod whose name is not what the annotations say has another maker.
 func identity(pod *corev1.Pod) (id podname.Identity, slot int, ours bool) {
-	container := podtemplate.FunctionOf(pod)
-	if container == nil {
-		return id, 0, false
-	}
-	_, _, digest := reference.Split(container.Image)
 	id = podname.Identity{
-		Image: pod.Annotations[functionpod.ReferenceAnnotation], Digest: digest, Template: pod.Annotations[functionpod.TemplateAnnotation],
+		Image:    pod.Annotations[functionpod.ReferenceAnnotation],
+		Digest:   pod.Annotations[functionpod.DigestAnnotation],
+		Template: pod.Annotations[functionpod.TemplateAnnotation],
 	}
-	slot, err := strconv.Atoi(pod.Labels[functionpod.SlotLabel])
-	ours = err == nil && slot > 0 && id.Hash() == pod.Labels[functionpod.PoolLabel] && id.Of(slot) == pod.Name
-	return id, slot, ours
+	slot = podname.Slot(pod.Name)
+	return id, slot, slot > 0 && id.Digest != "" && id.Of(slot) == pod.Name
 }
 
-// updateMember records the news of a pod and returns its member, a new one if the pod is another than the one that was in its
-// slot before. It returns nil for old news: the watch may overtake the answer to a request.
-func (p *Pool) updateMember(slot int, pod *corev1.Pod) (mem *member, isNew bool) {
-	if mem := p.members[slot]; mem != nil {
-		if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, mem.pod.ResourceVersion); err == nil && order < 0 {
-			return nil, false
+// request adds the member of a pod that is about to be made. The manager's lock is held.
+func (p *Pool) request(slot int) *member {
+	mem := &member{Pod: lifecycle.Pod{State: lifecycle.Requested, Since: time.Now()}, pool: p, slot: slot, seen: time.Now(), exists: make(chan struct{})}
+	p.members[slot] = mem
+	return mem
+}
+
+// update records the news of a pod and returns its member, a new one if the pod is another than the one that was in its slot
+// before. It returns nil for old news: the watch may overtake the answer to a request. The manager's lock is held.
+func (p *Pool) update(slot int, pod *corev1.Pod) *member {
+	mem := p.members[slot]
+	if mem != nil && mem.object != nil {
+		if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, mem.object.ResourceVersion); err == nil && order < 0 {
+			return nil
 		}
-		if mem.pod.UID == pod.UID {
-			mem.pod = pod
-			return mem, false
+		if mem.object.UID == pod.UID {
+			mem.object = pod
+			return mem
 		}
 		// It went and came again between two looks.
 		p.forget(mem)
+		mem = nil
 	}
-	mem = &member{slot: slot, pod: pod, seen: time.Now()}
-	p.members[slot] = mem
-	mem.deadline = time.AfterFunc(p.m.config.ReadyTimeout, func() { p.m.spawn(func() { p.m.startTimedOut(p, mem) }) })
-	return mem, true
+	if mem == nil {
+		mem = p.request(slot)
+	}
+	mem.object = pod
+	p.m.byUID[pod.UID] = mem
+	close(mem.exists)
+	p.apply(mem, lifecycle.Created, nil)
+	return mem
 }
 
-// forget ends the work for a pod that has gone.
+// forget ends the work for a pod that has gone. The manager's lock is held.
 func (p *Pool) forget(mem *member) {
-	mem.deadline.Stop()
+	if p.members[mem.slot] != mem {
+		return
+	}
+	mem.stop()
 	if mem.disconnect != nil {
 		mem.disconnect()
 	}
-	mem.ready, mem.leaving = false, true
+	if mem.object != nil {
+		delete(p.m.byUID, mem.object.UID)
+	}
 	delete(p.members, mem.slot)
 	p.pool.Gone(mem.slot)
 }
 
-// leave stops sending calls to a pod.
-func (p *Pool) leave(mem *member) {
-	if !mem.leaving {
-		mem.leaving = true
-		mem.deadline.Stop()
-		p.pool.Leaving(mem.slot)
+// stop ends what was begun for the pod's state.
+func (mem *member) stop() {
+	mem.turn++
+	if mem.timer != nil {
+		mem.timer.Stop()
+	}
+	if mem.keep != nil {
+		mem.keep()
+		mem.keep = nil
 	}
 }
+
+// after does something when the pod has been in its state for a time. The manager's lock is held, then too.
+func (mem *member) after(d time.Duration, do func()) {
+	m, turn := mem.pool.m, mem.turn
+	if mem.timer != nil {
+		mem.timer.Stop()
+	}
+	mem.timer = time.AfterFunc(d, func() {
+		m.spawn(func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if mem.turn == turn {
+				do()
+			}
+		})
+	})
+}
+
+// known returns the member of a pod that was seen before, whatever its annotations say now. The manager's lock is held.
+func (m *Manager) known(uid types.UID) *member { return m.byUID[uid] }
+
+var errUnready = errors.New("the kubelet holds it for unready")

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/cluster/podstatus"
 	"github.com/krmfn/krmfn/services/server/logging"
@@ -72,67 +72,96 @@ func (m *Manager) observed(object any, with func(*corev1.Pod)) {
 
 // observe handles the news of a pod that exists.
 func (m *Manager) observe(pod *corev1.Pod) {
-	id, slot, ours := identity(pod)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !ours {
-		m.observeForeign(pod)
-		return
-	}
-	p := m.ensurePool(id)
-	mem, isNew := p.updateMember(slot, pod)
+	mem, isNew := m.byUID[pod.UID], false
 	if mem == nil {
-		return
-	}
-	if isNew {
-		p.pool.Starting(slot)
+		id, slot, ours := identity(pod)
+		if !ours {
+			m.observeForeign(pod)
+			return
+		}
+		p := m.ensurePool(id)
+		isNew = p.members[slot] == nil
+		mem = p.update(slot, pod)
 		m.config.Images.Seed(id.Image, id.Digest)
+	} else {
+		before := mem.object
+		if mem = mem.pool.update(mem.slot, pod); mem != nil {
+			mem.pool.changed(mem, before)
+		}
 	}
+	if mem != nil {
+		mem.pool.follow(mem, isNew && podstatus.Ready(pod))
+	}
+}
+
+// changed handles what is news of a pod that was seen before. The manager's lock is held.
+func (p *Pool) changed(mem *member, before *corev1.Pod) {
+	if podstatus.Ready(before) && !podstatus.Ready(mem.object) {
+		switch mem.State {
+		case lifecycle.Ready:
+			mem.endpoint.Suspect(errUnready)
+		case lifecycle.Unreachable:
+			p.limitUnreachable(mem)
+		}
+	}
+	if mem.disconnect != nil && mem.object.Status.PodIP != "" && before.Status.PodIP != mem.object.Status.PodIP {
+		// Its sandbox was made anew.
+		mem.disconnect()
+		mem.disconnect = nil
+	}
+}
+
+// follow does what the status of a pod asks for. The manager's lock is held.
+func (p *Pool) follow(mem *member, assumed bool) {
+	pod := mem.object
 	if pod.DeletionTimestamp != nil {
-		p.leave(mem)
+		p.apply(mem, lifecycle.Deleted, nil)
 		return
 	}
 	state, problem := podstatus.Of(pod)
 	switch {
-	case mem.leaving:
-	case state == podstatus.Failed, state == podstatus.Restarting && !mem.served:
-		m.spawn(func() { m.fail(m.life, p, mem, problem.Reason, notStarted(pod, problem)) })
+	case state == podstatus.Failed, state == podstatus.Restarting && !mem.Served:
+		p.broken(mem, problem.Reason, notStarted(pod, problem))
 	case state == podstatus.Unschedulable:
-		p.pool.Problem(slot, p.unplaced(pod, problem))
+		p.unplaced(mem, problem)
 	default:
-		if !mem.ready {
-			p.pool.Problem(slot, nil)
+		if mem.State == lifecycle.Starting {
+			p.pool.Problem(mem.slot, nil)
 		}
-		if pod.Status.PodIP != "" {
-			p.connect(mem)
+		if pod.Status.PodIP != "" && !mem.In(lifecycle.Leaving, lifecycle.Failed) {
+			p.connect(mem, assumed)
 		}
 	}
 }
 
-// unplaced adds the platforms of the image to why a pod has found no node.
-func (p *Pool) unplaced(pod *corev1.Pod, problem *podstatus.Problem) error {
-	err := notStarted(pod, problem)
-	if len(p.platforms) == 0 || !strings.Contains(problem.Message, "affinity") {
-		return err
-	}
-	return fmt.Errorf("%w: image %s is built for %s, which a node must be", err, p.id.Image, strings.Join(p.platforms, ", "))
-}
-
-// gone handles the news that a pod does not exist any more.
+// gone handles the news that a pod does not exist any more, or has lost the label by which it is watched.
 func (m *Manager) gone(pod *corev1.Pod) {
-	id, slot, ours := identity(pod)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !ours {
+	mem := m.byUID[pod.UID]
+	if mem == nil {
 		delete(m.foreign, pod.Name)
 		return
 	}
-	p := m.pools[id.Hash()]
-	if p == nil {
+	unexpected := !mem.In(lifecycle.Leaving, lifecycle.Failed, lifecycle.Expiring)
+	mem.pool.forget(mem)
+	if unexpected {
+		m.spawn(func() { m.find(mem) })
+	}
+}
+
+// find looks for a pod that was gone of a sudden. One that has only lost its labels gets them back, and is watched again.
+func (m *Manager) find(mem *member) {
+	ctx, cancel := context.WithTimeout(m.life, requestTimeout)
+	defer cancel()
+	pod, err := m.upkeep().CoreV1().Pods(m.config.Namespace).Get(ctx, mem.name(), metav1.GetOptions{})
+	if err != nil || pod.UID != mem.object.UID || pod.DeletionTimestamp != nil {
 		return
 	}
-	if mem := p.members[slot]; mem != nil && mem.pod.UID == pod.UID {
-		p.forget(mem)
+	if err := m.restoreLabels(ctx, mem.pool, mem.slot, pod); err != nil {
+		m.config.Log.Warn("a function pod is not watched any more", "pod", pod.Name, "image", mem.pool.id.Image, "err", err)
 	}
 }
 
@@ -147,7 +176,7 @@ func slim(object any) (any, error) {
 			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
 			Labels: only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.SlotLabel),
-			Annotations: only(pod.Annotations, functionpod.TemplateAnnotation, functionpod.ReferenceAnnotation,
+			Annotations: only(pod.Annotations, functionpod.TemplateAnnotation, functionpod.ReferenceAnnotation, functionpod.DigestAnnotation,
 				functionpod.LastUseAnnotation, functionpod.TTLAnnotation),
 		},
 		Spec: corev1.PodSpec{
@@ -181,11 +210,11 @@ func only(from map[string]string, keys ...string) map[string]string {
 	return kept
 }
 
-// named keeps the names and images of containers.
+// named keeps of containers their names, and what they request of a node.
 func named(containers []corev1.Container) []corev1.Container {
 	kept := make([]corev1.Container, len(containers))
 	for i, c := range containers {
-		kept[i] = corev1.Container{Name: c.Name, Image: c.Image}
+		kept[i] = corev1.Container{Name: c.Name, Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests}}
 	}
 	return kept
 }

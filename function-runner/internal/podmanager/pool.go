@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/function-runner/internal/podname"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
@@ -90,7 +91,7 @@ func (m *Manager) ensurePool(id podname.Identity) *Pool {
 	p := m.pools[hash]
 	if p == nil {
 		p = &Pool{id: id, hash: hash, m: m, members: map[int]*member{}, epoch: -1}
-		p.pool = pool.New[*endpoint.Endpoint](m.poolConfig(p), func(slot int) { m.spawn(func() { m.create(p, slot) }) })
+		p.pool = pool.New[*endpoint.Endpoint](m.poolConfig(p), func(slot int) { m.want(p, slot) })
 		m.pools[hash] = p
 	}
 	return p
@@ -129,9 +130,6 @@ func (m *Manager) retiredTTL(p *Pool) time.Duration {
 // waited for.
 func (p *Pool) Acquire(ctx context.Context) (*Place, error) { return p.pool.Acquire(ctx) }
 
-// Warm makes a pod where there is none.
-func (p *Pool) Warm() { p.pool.Warm() }
-
 // Done ends the use.
 func (p *Pool) Done() { p.users.Add(-1) }
 
@@ -144,8 +142,8 @@ func (p *Pool) Explain() string {
 	defer p.m.mu.RUnlock()
 	var texts []string
 	for _, slot := range slices.Sorted(maps.Keys(p.members)) {
-		if mem := p.members[slot]; !mem.ready {
-			texts = append(texts, fmt.Sprintf("pod %s %s", mem.pod.Name, podstatus.Progress(mem.pod)))
+		if mem := p.members[slot]; mem.State != lifecycle.Ready {
+			texts = append(texts, mem.explain())
 		}
 	}
 	if len(texts) == 0 {
@@ -155,14 +153,28 @@ func (p *Pool) Explain() string {
 	return strings.Join(texts, "; ")
 }
 
+// explain says in a few words how far a pod is. The manager's lock is held.
+func (mem *member) explain() string {
+	switch {
+	case mem.object == nil:
+		return fmt.Sprintf("pod %s is being made", mem.name())
+	case mem.Reason != nil:
+		return fmt.Sprintf("pod %s is %s since %v: %v", mem.name(), mem.State, time.Since(mem.Since).Round(time.Second), mem.Reason)
+	}
+	return fmt.Sprintf("pod %s %s", mem.name(), podstatus.Progress(mem.object))
+}
+
 // References returns the references of the functions that have pods, sorted.
 func (m *Manager) References() []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var references []string
 	for _, p := range m.pools {
-		if len(p.members) > 0 {
-			references = append(references, p.id.Image)
+		for _, mem := range p.members {
+			if mem.object != nil {
+				references = append(references, p.id.Image)
+				break
+			}
 		}
 	}
 	slices.Sort(references)

@@ -5,6 +5,7 @@ package podmanager
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/cluster/injection"
@@ -20,39 +22,28 @@ import (
 // requestTimeout bounds a request that deletes or changes a pod. The scan repeats what failed.
 const requestTimeout = 10 * time.Second
 
-// fail gives up a pod that does not get ready or has ended, and deletes it. Only the first replica to do so logs the reason.
-func (m *Manager) fail(ctx context.Context, p *Pool, mem *member, reason string, err error) {
+// discard deletes a pod that was given up. If that fails, the scan tries again.
+func (m *Manager) discard(ctx context.Context, mem *member, reason string) {
 	m.mu.Lock()
-	if mem.leaving {
+	if mem.State != lifecycle.Failed || mem.deleting {
 		m.mu.Unlock()
 		return
 	}
-	mem.leaving, mem.ready = true, false
-	mem.deadline.Stop()
-	pod := mem.pod
-	if podtemplate.HasImageVolume(pod) && injection.RefusedByNode(reason, err.Error(), podtemplate.ToolsDir) {
-		err = m.withoutImageVolumes(err)
-	}
-	if mem.served {
-		// It ran well once: the calls that wait may have another one.
-		p.pool.Leaving(mem.slot)
-	} else {
-		p.pool.Failed(mem.slot, err)
-	}
+	mem.deleting = true
+	pod := mem.object
 	m.mu.Unlock()
-	m.config.Log.Warn("function pod failed", "pod", pod.Name, "image", p.id.Image, "reason", reason, "err", err)
-	m.discard(ctx, p, mem, pod, reason)
-}
-
-// discard deletes a pod that was given up. If that fails, the scan tries again.
-func (m *Manager) discard(ctx context.Context, p *Pool, mem *member, pod *corev1.Pod, reason string) {
-	done := m.remove(ctx, p, mem, pod.Name, reason, metav1.Preconditions{UID: &pod.UID})
+	_ = m.remove(ctx, mem, reason, metav1.Preconditions{UID: &pod.UID}) // the scan tries again
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	mem.undeleted = ""
-	if !done {
-		mem.undeleted = reason
+	mem.deleting = false
+}
+
+// refusedByNode turns image volumes off after an error that they caused. The manager's lock is held.
+func (m *Manager) refusedByNode(pod *corev1.Pod, reason string, err error) error {
+	if podtemplate.HasImageVolume(pod) && injection.RefusedByNode(reason, err.Error(), podtemplate.ToolsDir) {
+		return m.withoutImageVolumes(err)
 	}
+	return err
 }
 
 // ReplacedError says that pods of one kind did not start, and that pods are made differently from now on: retry the call.
@@ -79,50 +70,62 @@ func (m *Manager) withoutImageVolumes(err error) error {
 	return &ReplacedError{Err: err}
 }
 
-// expire deletes a pod that nobody needs. Whoever has used it since it was last seen has changed its resource version, and
-// keeps it.
-func (m *Manager) expire(ctx context.Context, p *Pool, slot int, reason string) {
-	m.mu.RLock()
+// expire deletes an idle pod, if it still is when it is its turn, and returns whether it is deleted. Whoever has used it since it was
+// last seen has changed its resource version, and keeps it; calls that come before the answer take it back. The error is that
+// the API server cannot be reached.
+func (m *Manager) expire(ctx context.Context, p *Pool, slot int, reason string) (deleted bool, err error) {
+	m.mu.Lock()
 	mem := p.members[slot]
-	if mem == nil {
-		m.mu.RUnlock()
-		return
+	if ctx.Err() != nil || mem == nil || mem.State != lifecycle.Ready || !p.pool.GiveUp(slot) {
+		m.mu.Unlock()
+		return false, nil
 	}
-	pod := mem.pod
-	m.mu.RUnlock()
-	if !m.remove(ctx, p, mem, pod.Name, reason, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if p.members[slot] == mem && !mem.leaving && mem.ready {
-			p.pool.Keep(slot)
-		}
+	p.apply(mem, lifecycle.Expired, nil)
+	ctx, mem.keep = context.WithCancel(ctx)
+	pod := mem.object
+	m.mu.Unlock()
+	err = m.remove(ctx, mem, reason, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	wanted := mem.State == lifecycle.Ready
+	p.apply(mem, lifecycle.Kept, nil)
+	if wanted {
+		return false, nil
 	}
+	return err == nil, lostConnection(err)
 }
 
-// remove deletes a pod and tells whether it is deleted or terminating.
-func (m *Manager) remove(ctx context.Context, p *Pool, mem *member, name, reason string, only metav1.Preconditions) bool {
+// lostConnection returns an error that is not the API server's answer.
+func lostConnection(err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return nil
+	}
+	return err
+}
+
+// remove deletes a pod. Without an error it is deleted, or terminating.
+func (m *Manager) remove(ctx context.Context, mem *member, reason string, only metav1.Preconditions) error {
+	p, name := mem.pool, mem.name()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err := m.config.Client.CoreV1().Pods(m.config.Namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only})
+	err := m.upkeep().CoreV1().Pods(m.config.Namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only})
 	switch {
 	case err == nil:
 		m.config.Log.Info("function pod deleted", "pod", name, "image", p.id.Image, "reason", reason)
 		m.metrics.evicted(ctx, p.id.Image, reason)
 		m.mu.Lock()
-		p.leave(mem)
-		m.mu.Unlock()
-		return true
+		defer m.mu.Unlock()
+		p.apply(mem, lifecycle.Deleted, nil)
 	case apierrors.IsNotFound(err):
 		m.mu.Lock()
-		if p.members[mem.slot] == mem {
-			p.forget(mem)
-		}
-		m.mu.Unlock()
-		return true
-	case !apierrors.IsConflict(err):
+		defer m.mu.Unlock()
+		p.forget(mem)
+		return nil
+	case !apierrors.IsConflict(err) && !errors.Is(ctx.Err(), context.Canceled):
 		m.config.Log.Warn("function pod not deleted", "pod", name, "image", p.id.Image, "reason", reason, "err", err)
 	}
-	return false
+	return err
 }
 
 // foreign is a pod of another maker, and when it was first seen.
@@ -143,7 +146,7 @@ func (m *Manager) observeForeign(pod *corev1.Pod) {
 }
 
 // removeForeign deletes the pods of other makers that have been there for long enough.
-func (m *Manager) removeForeign(ctx context.Context) {
+func (m *Manager) removeForeign(ctx context.Context) error {
 	m.mu.Lock()
 	old := map[string]foreign{}
 	for name, pod := range m.foreign {
@@ -155,16 +158,19 @@ func (m *Manager) removeForeign(ctx context.Context) {
 	}
 	m.mu.Unlock()
 	for name, pod := range old {
-		m.removeOneForeign(ctx, name, pod)
+		if err := m.removeOneForeign(ctx, name, pod); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
-func (m *Manager) removeOneForeign(ctx context.Context, name string, pod foreign) {
+func (m *Manager) removeOneForeign(ctx context.Context, name string, pod foreign) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	// A pod that has come in its place since may be anybody's.
 	only := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.uid}}
-	err := m.config.Client.CoreV1().Pods(m.config.Namespace).Delete(ctx, name, only)
+	err := m.upkeep().CoreV1().Pods(m.config.Namespace).Delete(ctx, name, only)
 	switch {
 	case err == nil:
 		m.config.Log.Info("function pod deleted", "pod", name, "reason", "foreign")
@@ -172,4 +178,5 @@ func (m *Manager) removeOneForeign(ctx context.Context, name string, pod foreign
 	case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
 		m.config.Log.Warn("function pod of another maker not deleted", "pod", name, "err", err)
 	}
+	return lostConnection(err)
 }

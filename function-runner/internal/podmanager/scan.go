@@ -15,14 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
-	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
 
 const (
-	// unreachable is how long a pod may not answer that the kubelet holds for unready, too.
-	unreachable = 10 * time.Second
 	// patchesPerTTL is how often the last use of a busy pod is written while its time to live passes.
 	patchesPerTTL = 4
 	// scanners is how many requests a scan makes at once.
@@ -30,28 +28,30 @@ const (
 )
 
 // scan deletes the pods that nobody needs, writes the last uses of the others, makes those that are missing, and forgets pools
-// without pods.
+// without pods. It ends at the first sign that the API server cannot be reached: what is left is for the next one.
 func (m *Manager) scan(ctx context.Context) {
 	pools := m.all()
-	requests := make([]func(), 0, len(pools)+1)
-	requests = append(requests, func() { m.removeForeign(ctx) })
+	requests := make([]func(context.Context) error, 0, len(pools)+1)
+	requests = append(requests, m.removeForeign)
 	for _, p := range pools {
 		// What expires is not patched, which would be the change that keeps it.
-		expiries, expired := m.expiries(ctx, p)
-		requests = append(requests, expiries...)
-		requests = append(requests, m.patches(ctx, p, expired)...)
-		requests = append(requests, m.removals(ctx, p)...)
+		idle := p.idle()
+		requests = append(requests, m.expiries(p, idle)...)
+		requests = append(requests, m.patches(p, idle)...)
+		requests = append(requests, m.removals(p)...)
 		p.pool.Fill()
 	}
-	var group errgroup.Group
+	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(scanners)
 	for _, request := range requests {
 		group.Go(func() error {
-			request()
-			return nil
+			if ctx.Err() != nil {
+				return nil
+			}
+			return request(ctx)
 		})
 	}
-	_ = group.Wait() // none has an error
+	_ = group.Wait() // it is logged
 	m.forgetUnused()
 }
 
@@ -64,84 +64,93 @@ func (m *Manager) all() []*Pool {
 
 // patches returns the requests that tell the other replicas, and the pod janitor, of a pool's uses. A pod that is kept though
 // nobody has used it is noted as used: nobody is to take it for one that is forgotten.
-func (m *Manager) patches(ctx context.Context, p *Pool, expired []pool.Idle) []func() {
+func (m *Manager) patches(p *Pool, except []pool.Idle) []func(context.Context) error {
 	ttl := m.config.Limits(p.id.Image).TTL
 	interval := ttl / patchesPerTTL
-	var requests []func()
+	var requests []func(context.Context) error
+	m.mu.RLock()
+	defer m.mu.RUnlock()
 	for _, use := range p.pool.Uses() {
-		m.mu.Lock()
 		mem := p.members[use.Slot]
-		if mem == nil || mem.leaving || slices.ContainsFunc(expired, func(i pool.Idle) bool { return i.Slot == use.Slot }) {
-			m.mu.Unlock()
+		if mem == nil || mem.State != lifecycle.Ready || slices.ContainsFunc(except, func(i pool.Idle) bool { return i.Slot == use.Slot }) {
 			continue
 		}
-		noted, last := lastUse(mem.pod), use.Last
-		if kept := time.Since(noted) > notedTTL(mem.pod, ttl); kept && time.Since(mem.patched) > interval {
+		noted, last := lastUse(mem.object), use.Last
+		if kept := time.Since(noted) > notedTTL(mem.object, ttl); kept && time.Since(mem.patched) > interval {
 			last = time.Now()
 		}
 		if last.After(mem.patched) && last.Sub(noted) > interval {
-			mem.patched = time.Now()
-			name := mem.pod.Name
-			requests = append(requests, func() { m.patchLastUse(ctx, p, name, last, ttl) })
+			requests = append(requests, func(ctx context.Context) error { return m.patchLastUse(ctx, mem, last, ttl) })
 		}
-		m.mu.Unlock()
 	}
 	return requests
 }
 
-func (m *Manager) patchLastUse(ctx context.Context, p *Pool, pod string, last time.Time, ttl time.Duration) {
+func (m *Manager) patchLastUse(ctx context.Context, mem *member, last time.Time, ttl time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q,%q:%q}}}`,
 		functionpod.LastUseAnnotation, last.UTC().Format(time.RFC3339), functionpod.TTLAnnotation, ttl)
-	_, err := m.config.Client.CoreV1().Pods(m.config.Namespace).Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
-	if err != nil && ctx.Err() == nil {
-		m.config.Log.Warn("the last use of a function pod cannot be noted", "pod", pod, "image", p.id.Image, "err", err)
+	_, err := m.upkeep().CoreV1().Pods(m.config.Namespace).Patch(ctx, mem.name(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+	if err != nil {
+		if ctx.Err() == nil {
+			m.config.Log.Warn("the last use of a function pod cannot be noted", "pod", mem.name(), "image", mem.pool.id.Image, "err", err)
+		}
+		return lostConnection(err)
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	mem.patched = time.Now()
+	return nil
 }
 
-// expiries returns the requests that delete what has been idle for longer than it may, and what that is.
-func (m *Manager) expiries(ctx context.Context, p *Pool) ([]func(), []pool.Idle) {
+// idle returns the pods that have been idle for longer than they may.
+func (p *Pool) idle() []pool.Idle {
+	p.m.mu.RLock()
+	defer p.m.mu.RUnlock()
+	return p.pool.Idle(p.lastUses())
+}
+
+// expiries returns the requests that delete idle pods.
+func (m *Manager) expiries(p *Pool, idle []pool.Idle) []func(context.Context) error {
 	m.mu.RLock()
-	uses := make(map[int]time.Time, len(p.members))
-	for slot, mem := range p.members {
-		uses[slot] = lastUse(mem.pod)
-	}
 	reason := "idle"
 	if p.retired {
 		reason = "replaced"
 	}
 	m.mu.RUnlock()
-	expired := p.pool.Idle(func(slot int) time.Time { return uses[slot] })
-	requests := make([]func(), 0, len(expired))
-	for _, idle := range expired {
-		requests = append(requests, func() {
-			if p.pool.GiveUp(idle.Slot) {
-				m.expire(ctx, p, idle.Slot, reason)
-			}
+	requests := make([]func(context.Context) error, 0, len(idle))
+	for _, pod := range idle {
+		requests = append(requests, func(ctx context.Context) error {
+			_, err := m.expire(ctx, p, pod.Slot, reason)
+			return err
 		})
 	}
-	return requests, expired
+	return requests
 }
 
-// removals returns the requests that delete the pods which nobody can reach, and those that could not be deleted before.
-func (m *Manager) removals(ctx context.Context, p *Pool) []func() {
+// lastUses returns what tells when any replica has noted a use of the pod in a slot. The manager's lock is held, then too.
+func (p *Pool) lastUses() func(slot int) time.Time {
+	return func(slot int) time.Time {
+		if mem := p.members[slot]; mem != nil && mem.object != nil {
+			return lastUse(mem.object)
+		}
+		return time.Time{}
+	}
+}
+
+// removals returns the requests that delete the pods which were given up and could not be deleted before.
+func (m *Manager) removals(p *Pool) []func(context.Context) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	var requests []func()
+	var requests []func(context.Context) error
 	for _, mem := range p.members {
-		pod := mem.pod
-		if mem.undeleted != "" && pod.DeletionTimestamp == nil {
-			reason := mem.undeleted
-			requests = append(requests, func() { m.discard(ctx, p, mem, pod, reason) })
-			continue
+		if mem.State == lifecycle.Failed && !mem.deleting {
+			requests = append(requests, func(ctx context.Context) error {
+				m.discard(ctx, mem, "failed")
+				return nil
+			})
 		}
-		if mem.leaving || mem.lost.IsZero() || time.Since(mem.lost) < unreachable || podstatus.Ready(pod) {
-			continue
-		}
-		requests = append(requests, func() {
-			m.fail(ctx, p, mem, "unreachable", fmt.Errorf("function pod %s does not answer, and the kubelet holds it for unready", pod.Name))
-		})
 	}
 	return requests
 }

@@ -75,3 +75,16 @@ func label(text string) string {
 		return '-'
 	}, strings.ToLower(text))
 }
+
+// Slot returns the slot in the name of a pod that Of has named; 0 for another name.
+func Slot(name string) int {
+	parts := strings.Split(name, "-")
+	if len(parts) < 3 {
+		return 0
+	}
+	slot, err := strconv.Atoi(parts[len(parts)-2])
+	if err != nil {
+		return 0
+	}
+	return slot
+}

@@ -32,3 +32,12 @@ func LoadOf(md metadata.MD) (Load, bool) {
 	w, err2 := strconv.ParseUint(waiting, 10, 31)
 	return Load{Running: int(r), Waiting: int(w)}, ok && err1 == nil && err2 == nil
 }
+
+// busy is the gRPC trailer of a refusal by a wrapper server that is well and has no room. It has the value "1".
+const busy = "krmfn-busy"
+
+// NoRoom returns the trailer of a call that is refused for lack of room. It is a refusal, too.
+func NoRoom() metadata.MD { return metadata.Pairs(notRun, "1", busy, "1") }
+
+// Busy tells by the trailer of a refusal whether it is for lack of room.
+func Busy(trailer metadata.MD) bool { return first(trailer, busy) == "1" }

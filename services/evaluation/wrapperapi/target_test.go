@@ -59,3 +59,10 @@ func TestLoad(t *testing.T) {
 		}
 	}
 }
+
+func TestNoRoomIsARefusal(t *testing.T) {
+	t.Parallel()
+	if trailer := wrapperapi.NoRoom(); !wrapperapi.Refused(trailer) || !wrapperapi.Busy(trailer) || wrapperapi.Busy(wrapperapi.Refusal()) {
+		t.Error("lack of room is not told from other refusals")
+	}
+}

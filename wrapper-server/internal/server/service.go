@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
@@ -35,10 +36,16 @@ func (s *functionService) Evaluate(ctx context.Context, req *wrapperv1.EvaluateR
 // errorStatus gives a call that was refused before anything ran the code and the trailer by which callers know that they may
 // send it to another pod.
 func errorStatus(ctx context.Context, _ string, err error) error {
-	if errors.Is(err, drain.ErrDraining) || errors.As(err, new(*evaluation.BusyError)) {
-		// It fails only outside of a call.
-		_ = grpc.SetTrailer(ctx, wrapperapi.Refusal())
-		return status.Error(codes.Unavailable, err.Error())
+	var refusal metadata.MD
+	switch {
+	case errors.Is(err, drain.ErrDraining):
+		refusal = wrapperapi.Refusal()
+	case errors.As(err, new(*evaluation.BusyError)):
+		refusal = wrapperapi.NoRoom()
+	default:
+		return status.FromContextError(err).Err()
 	}
-	return status.FromContextError(err).Err()
+	// It fails only outside of a call.
+	_ = grpc.SetTrailer(ctx, refusal)
+	return status.Error(codes.Unavailable, err.Error())
 }

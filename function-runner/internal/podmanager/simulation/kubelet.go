@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 
@@ -35,14 +36,15 @@ func (c *Cluster) Change(name string, change func(*corev1.Pod)) {
 
 // Run gives a pod a node and an address, starts its wrapper server and says that it is ready.
 func (c *Cluster) Run(name string) {
-	w := newWrapper(c.network.Address())
+	w := &Wrapper{IP: c.network.Address()}
 	c.mu.Lock()
-	pod := c.objects[pods][name]
+	pod, _ := c.objects[pods][name].(*corev1.Pod)
 	if pod == nil || pod.GetDeletionTimestamp() != nil || c.wrappers[name] != nil {
 		c.mu.Unlock()
 		return
 	}
 	c.wrappers[name] = w
+	w.Target = target(pod)
 	c.mu.Unlock()
 	w.Start(c)
 	c.Change(name, func(p *corev1.Pod) {
@@ -93,8 +95,9 @@ type Handler func(ctx context.Context, list []byte) (*wrapperv1.EvaluateResponse
 // Wrapper is the wrapper server of a pod. Without a handler its function returns its input.
 type Wrapper struct {
 	wrapperv1grpc.UnimplementedFunctionServiceServer
-	// IP is the pod's address.
-	IP string
+	// IP is the pod's address, and Target is what the pod is.
+	IP     string
+	Target wrapperapi.Target
 
 	mu      sync.Mutex
 	handler Handler
@@ -102,13 +105,16 @@ type Wrapper struct {
 	// drained says that no call may begin any more; running has those that have.
 	drained bool
 	running sync.WaitGroup
-	calls   int
+	// calls is how many have run, and now how many do.
+	calls, now int
 	server  *grpc.Server
 	health  *health.Server
+	network *hanging
 	serving sync.WaitGroup
 }
 
-func newWrapper(ip string) *Wrapper { return &Wrapper{IP: ip} }
+// busy wrapper servers refuse calls.
+const busy = 100
 
 // Start has the server listen; one that does already is left alone.
 func (w *Wrapper) Start(c *Cluster) {
@@ -122,13 +128,14 @@ func (w *Wrapper) Start(c *Cluster) {
 		c.t.Errorf("listen on %s: %v", w.IP, err)
 		return
 	}
-	w.server, w.health = grpc.NewServer(grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
+	w.server, w.health = grpc.NewServer(grpc.UnaryInterceptor(w.direct), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
 		MinTime: time.Second, PermitWithoutStream: true,
 	})), health.NewServer()
 	wrapperv1grpc.RegisterFunctionServiceServer(w.server, w)
 	grpc_health_v1.RegisterHealthServer(w.server, w.health)
-	server := w.server
-	w.serving.Go(func() { _ = server.Serve(l) })
+	server, network := w.server, newHanging(l)
+	w.network = network
+	w.serving.Go(func() { _ = server.Serve(network) })
 }
 
 // Kill ends the server, its connections and the calls that run, without a word.
@@ -138,6 +145,7 @@ func (w *Wrapper) Kill() {
 	w.server = nil
 	w.mu.Unlock()
 	if server != nil {
+		w.network.hang(false)
 		server.Stop()
 	}
 	w.serving.Wait()
@@ -181,22 +189,65 @@ func (w *Wrapper) Calls() int {
 	return w.calls
 }
 
+// target returns what the environment of a pod's function says.
+func target(pod *corev1.Pod) wrapperapi.Target {
+	t := wrapperapi.Target{PodUID: string(pod.UID)}
+	for _, env := range pod.Spec.Containers[0].Env {
+		if env.Name == wrapperapi.FunctionVariable {
+			t.Function = env.Value
+		}
+	}
+	return t
+}
+
+// direct refuses requests that are meant for another pod.
+func (w *Wrapper) direct(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	if !w.Target.Matches(wrapperapi.TargetOf(md)) {
+		_ = grpc.SetTrailer(ctx, wrapperapi.Misdirection())
+		return nil, status.Error(codes.Unavailable, "meant for another pod")
+	}
+	return handle(ctx, req)
+}
+
+// Hang has the server neither answer nor take anything, as on a node that is paused, or go on.
+func (w *Wrapper) Hang(hang bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.network.hang(hang)
+}
+
 // Evaluate runs the function.
 func (w *Wrapper) Evaluate(ctx context.Context, req *wrapperv1.EvaluateRequest) (*wrapperv1.EvaluateResponse, error) {
 	w.mu.Lock()
-	if w.refuses || w.drained {
+	switch {
+	case w.refuses || w.drained:
 		w.mu.Unlock()
 		_ = grpc.SetTrailer(ctx, wrapperapi.Refusal())
 		return nil, status.Error(codes.Unavailable, "draining")
+	case w.now >= busy:
+		w.mu.Unlock()
+		_ = grpc.SetTrailer(ctx, wrapperapi.NoRoom())
+		return nil, status.Error(codes.Unavailable, "busy")
 	}
 	w.calls++
+	w.now++
 	w.running.Add(1)
-	handler := w.handler
+	handler, load := w.handler, wrapperapi.Load{Running: w.now}
 	w.mu.Unlock()
-	defer w.running.Done()
-	_ = grpc.SendHeader(ctx, wrapperapi.Begun())
+	defer w.ended(ctx)
+	_ = grpc.SendHeader(ctx, metadata.Join(wrapperapi.Begun(), load.Metadata()))
 	if handler != nil {
 		return handler(ctx, req.GetResourceList())
 	}
 	return &wrapperv1.EvaluateResponse{ResourceList: req.GetResourceList(), Evaluation: &evaluationv1.Evaluation{}}, nil
+}
+
+// ended ends a call.
+func (w *Wrapper) ended(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now--
+	_ = grpc.SetTrailer(ctx, wrapperapi.Load{Running: w.now}.Metadata())
+	w.running.Done()
 }

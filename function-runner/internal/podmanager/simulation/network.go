@@ -9,9 +9,12 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
@@ -26,10 +29,42 @@ type Network interface {
 	Dial(ctx context.Context, address string) (net.Conn, error)
 }
 
-// Dial connects to a pod; it is for grpc.WithContextDialer.
-func (c *Cluster) Dial(ctx context.Context, address string) (net.Conn, error) {
-	return c.network.Dial(ctx, address)
+// DialOptions has connections to pods and Services made in the cluster.
+func (c *Cluster) DialOptions() []grpc.DialOption {
+	return []grpc.DialOption{grpc.WithContextDialer(c.dial), grpc.WithResolvers(names{})}
 }
+
+// dial connects to the address of a pod, or to the pod of a Service by its name.
+func (c *Cluster) dial(ctx context.Context, address string) (net.Conn, error) {
+	name, isService := strings.CutSuffix(address, "."+Namespace+".svc:"+strconv.Itoa(podtemplate.Port))
+	if !isService {
+		return c.network.Dial(ctx, address)
+	}
+	c.mu.Lock()
+	service, w := c.objects[services][name], c.wrappers[name]
+	c.mu.Unlock()
+	if service == nil || w == nil {
+		return nil, &net.DNSError{Err: "no such host", Name: address, IsNotFound: true}
+	}
+	return c.network.Dial(ctx, net.JoinHostPort(w.IP, strconv.Itoa(podtemplate.Port)))
+}
+
+// names leaves names of Services to dial.
+type names struct{}
+
+// Scheme is the one of targets that are names.
+func (names) Scheme() string { return "dns" }
+
+// Build resolves a name to itself.
+func (names) Build(target resolver.Target, cc resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
+	return names{}, cc.UpdateState(resolver.State{Addresses: []resolver.Address{{Addr: target.Endpoint()}}})
+}
+
+// ResolveNow does nothing.
+func (names) ResolveNow(resolver.ResolveNowOptions) {}
+
+// Close does nothing.
+func (names) Close() {}
 
 // memory is a network without sockets.
 type memory struct {

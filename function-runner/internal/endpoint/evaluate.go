@@ -1,0 +1,101 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+)
+
+// NotRunError says that the pod has not begun with a call, which may be sent to another.
+type NotRunError struct {
+	// Pod is the pod's name, Message why.
+	Pod, Message string
+	// Busy says that the pod is well and has no room for the call.
+	Busy bool
+}
+
+func (e *NotRunError) Error() string {
+	return fmt.Sprintf("function pod %s does not take the call: %s", e.Pod, e.Message)
+}
+
+// GRPCStatus has callers told that they may try again.
+func (e *NotRunError) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
+
+// LostError says that the connection ended while the pod ran a call. What came of it is not known.
+type LostError struct {
+	// Pod is the pod's name, Message what is known.
+	Pod, Message string
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("function pod %s went away while it ran the function: %s", e.Pod, e.Message)
+}
+
+// GRPCStatus has callers told that they may try again, if the function may run twice.
+func (e *LostError) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
+
+// Evaluate sends a call to the pod. report is told what the wrapper server has to do for all its callers together: when the call
+// begins, from another goroutine, and before Evaluate returns. Errors: *NotRunError, *LostError, ctx's cause, and whatever other status the
+// wrapper server answers with.
+func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte, report func(wrapperapi.Load)) (evaluation.Response, error) {
+	// A pod that is being left has the lock asked for by Close.
+	if !e.calls.TryRLock() {
+		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: "it is being left"}
+	}
+	defer e.calls.RUnlock()
+	if e.closed {
+		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: "it has been left"}
+	}
+	e.used.Store(time.Now().UnixNano())
+	f := &flight{report: report}
+	ctx, f.cancel = context.WithCancelCause(ctx)
+	defer f.cancel(nil)
+	e.watchdog.enter(f)
+	defer e.watchdog.leave(f)
+	var trailer metadata.MD
+	resp, err := e.client.Evaluate(f.in(e.directed(ctx)), &wrapperv1.EvaluateRequest{ResourceList: list, Image: image}, grpc.Trailer(&trailer))
+	load, loaded := wrapperapi.LoadOf(trailer)
+	if loaded {
+		e.watchdog.heard()
+		report(load)
+	}
+	if err == nil {
+		e.watchdog.heard()
+		return evaluation.Response{ResourceList: resp.GetResourceList(), Report: resp.GetEvaluation()}, nil
+	}
+	return evaluation.Response{}, e.failure(ctx, f, err, trailer)
+}
+
+// failure says what is known of a call that failed.
+func (e *Endpoint) failure(ctx context.Context, f *flight, err error, trailer metadata.MD) error {
+	st := status.Convert(err)
+	gone := errors.Is(context.Cause(ctx), errGone)
+	switch {
+	case wrapperapi.Refused(trailer):
+		return &NotRunError{Pod: e.Pod, Message: st.Message(), Busy: wrapperapi.Busy(trailer)}
+	case gone && !f.begun.Load():
+		return &NotRunError{Pod: e.Pod, Message: errGone.Error()}
+	case gone:
+		return &LostError{Pod: e.Pod, Message: errGone.Error()}
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case st.Code() == codes.Unavailable && !f.begun.Load():
+		return &NotRunError{Pod: e.Pod, Message: st.Message()}
+	case st.Code() == codes.Unavailable || st.Code() == codes.Canceled:
+		return &LostError{Pod: e.Pod, Message: st.Message()}
+	}
+	return fmt.Errorf("function pod %s: %w", e.Pod, err)
+}

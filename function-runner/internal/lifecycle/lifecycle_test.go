@@ -1,0 +1,86 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "write the table of states into the documentation")
+
+const (
+	document   = "../../../docs/function-pods.md"
+	begin, end = "<!-- states:begin -->\n", "<!-- states:end -->"
+)
+
+// The documentation has the table; "go test ./internal/lifecycle -update" writes it.
+func TestDocumentation(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	documented, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("%s has no place for the table of states", document)
+	}
+	want := "\n" + Markdown() + "\n"
+	if *update {
+		if err := os.WriteFile(document, []byte(before+begin+want+end+after), 0o644); err != nil { //nolint:gosec // G306: a document
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, documented); diff != "" {
+		t.Errorf("the table of states in %s (-want +got):\n%s", document, diff)
+	}
+}
+
+var events = []Event{Created, Answered, Suspected, Lost, Expired, Kept, Deleted, Broken}
+
+// No pair of state and event has two transitions.
+func TestTableIsDeterministic(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, row := range table {
+		for _, from := range row.from {
+			key := string(from) + " " + string(row.event)
+			if seen[key] {
+				t.Errorf("%s is there twice", key)
+			}
+			seen[key] = true
+		}
+	}
+}
+
+// Whatever happens, a pod that is being deleted stays so, and one that was given up takes no calls any more.
+func TestNoWayBack(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := Pod{State: Requested}
+		for range 50 {
+			before := p
+			event := rapid.SampledFrom(events).Draw(t, "event")
+			changed := p.Apply(event, errors.New("reason"))
+			switch {
+			case changed == (p.State == before.State):
+				t.Fatalf("%s of a %s pod: changed %v to %s", event, before.State, changed, p.State)
+			case before.State == Leaving && changed:
+				t.Fatalf("%s brings a leaving pod back to %s", event, p.State)
+			case before.State == Failed && changed && p.State != Leaving:
+				t.Fatalf("%s brings a failed pod back to %s", event, p.State)
+			case p.State == Ready && !p.Served:
+				t.Fatal("a ready pod that has not served")
+			}
+		}
+	})
+}

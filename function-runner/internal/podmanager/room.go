@@ -1,0 +1,187 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
+	"github.com/krmfn/krmfn/services/cluster/podstatus"
+)
+
+const (
+	// roomPause is between two looks for idle pods, where there were not enough.
+	roomPause = 500 * time.Millisecond
+	// roomWait is how long the scheduler may take to use the room that was made.
+	roomWait = 15 * time.Second
+)
+
+// room is what is given up for a pod that finds no place in the cluster: as much as it requests, once.
+type room struct {
+	// need is what it requests, and freed what those that were given up for it did.
+	need, freed corev1.ResourceList
+	// since is when that was as much.
+	since time.Time
+	// problem is what its callers get when no room can be made.
+	problem error
+}
+
+// unplaced handles a pod that finds no node. The manager's lock is held.
+func (p *Pool) unplaced(mem *member, problem *podstatus.Problem) {
+	err := notStarted(mem.object, problem)
+	if len(p.platforms) > 0 && strings.Contains(problem.Message, "affinity") {
+		err = fmt.Errorf("%w: image %s is built for %s, which a node must be", err, p.id.Image, strings.Join(p.platforms, ", "))
+	}
+	switch {
+	case mem.room != nil:
+		mem.room.problem = err
+	case !mem.made || !short(problem.Message):
+		p.pool.Problem(mem.slot, err)
+	default:
+		mem.room = &room{need: requests(mem.object), freed: corev1.ResourceList{}, problem: err}
+		p.m.spawn(func() { p.m.place(mem) })
+	}
+}
+
+// short tells whether the scheduler says that a node lacks what idle pods hold.
+func short(message string) bool {
+	return strings.Contains(message, "Insufficient ") || strings.Contains(message, "Too many pods")
+}
+
+// place makes room for a pod, and has its callers told the scheduler's reason if that is in vain.
+func (m *Manager) place(mem *member) {
+	ctx, cancel := context.WithTimeout(m.life, m.config.ReadyTimeout)
+	defer cancel()
+	for m.waits(mem) && ctx.Err() == nil && m.makeRoom(ctx, mem, nil) {
+		sleep(ctx, roomPause)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if state, _ := podstatus.Of(mem.object); mem.State == lifecycle.Starting && state == podstatus.Unschedulable {
+		mem.pool.pool.Problem(mem.slot, mem.room.problem)
+	}
+}
+
+// waits tells whether a pod still waits for a node.
+func (m *Manager) waits(mem *member) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	state, _ := podstatus.Of(mem.object)
+	return mem.State == lifecycle.Starting && state == podstatus.Unschedulable && m.life.Err() == nil
+}
+
+// free notes what was given up for a pod, and tells whether it is as much as the pod requests.
+func (m *Manager) free(mem *member, freed corev1.ResourceList) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	add(mem.room.freed, freed)
+	enough := covers(mem.room.freed, mem.room.need)
+	if enough && mem.room.since.IsZero() {
+		mem.room.since = time.Now()
+	}
+	return enough
+}
+
+// makeRoom gives up idle pods of other pools for a pod, the least recently used first, until they have requested as much as it
+// does. It tells whether there is hope: the room that was made may still be taken by the pod, or other pods may fall idle.
+func (m *Manager) makeRoom(ctx context.Context, mem *member, need corev1.ResourceList) bool {
+	m.mu.Lock()
+	if mem.room == nil {
+		mem.room = &room{need: need, freed: corev1.ResourceList{}}
+	}
+	spare, others := m.spare(mem.pool)
+	m.mu.Unlock()
+	enough := m.free(mem, nil)
+	for _, idle := range spare {
+		if enough {
+			break
+		}
+		deleted, err := m.expire(ctx, idle.pool, idle.slot, "room")
+		if err != nil {
+			return false
+		}
+		if deleted {
+			enough = m.free(mem, idle.requests)
+		}
+	}
+	if enough {
+		return time.Since(mem.room.since) < roomWait
+	}
+	return others > 0
+}
+
+// idlePod is a pod that may be given up.
+type idlePod struct {
+	*member
+	since    time.Time
+	requests corev1.ResourceList
+}
+
+// spare returns the idle pods of other pools that may be given up, the least recently used first, and how many pods of other pools
+// have a node. The manager's lock is held.
+func (m *Manager) spare(except *Pool) (spare []idlePod, others int) {
+	for _, p := range m.pools {
+		if p == except {
+			continue
+		}
+		for _, mem := range p.members {
+			if mem.object != nil && mem.object.Spec.NodeName != "" {
+				others++
+			}
+		}
+		for _, idle := range p.pool.Spare(p.lastUses()) {
+			if mem := p.members[idle.Slot]; mem != nil && mem.State == lifecycle.Ready {
+				spare = append(spare, idlePod{mem, idle.Since, requests(mem.object)})
+			}
+		}
+	}
+	slices.SortFunc(spare, func(a, b idlePod) int { return a.since.Compare(b.since) })
+	return spare, others
+}
+
+// requests returns what the containers of a pod request of a node: pods count as a resource, too.
+func requests(pod *corev1.Pod) corev1.ResourceList {
+	sum := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}
+	for _, c := range pod.Spec.Containers {
+		add(sum, c.Resources.Requests)
+	}
+	return sum
+}
+
+func add(sum, more corev1.ResourceList) {
+	for name, quantity := range more {
+		total := sum[name]
+		total.Add(quantity)
+		sum[name] = total
+	}
+}
+
+func covers(have, need corev1.ResourceList) bool {
+	for name, quantity := range need {
+		if had := have[name]; had.Cmp(quantity) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// overQuota tells whether a pod was refused because its namespace may have no more.
+func overQuota(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
