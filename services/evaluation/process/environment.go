@@ -31,13 +31,13 @@ func ImageEnvironment(environ []string) []string {
 	})
 }
 
-// environment adds what depends on the run: TMPDIR, HOME where there is none, and the mark of the run.
-func environment(env []string, scratch, mark string) []string {
-	full := append(make([]string, 0, len(env)+3), env...)
+// environment adds what depends on the run: TMPDIR, and HOME where there is none.
+func environment(env []string, scratch string) []string {
+	full := append(make([]string, 0, len(env)+2), env...)
 	if !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "HOME=") }) {
 		full = append(full, "HOME="+scratch)
 	}
-	return append(full, "TMPDIR="+scratch, runVariable+"="+mark)
+	return append(full, "TMPDIR="+scratch)
 }
 
 func filter(environ []string, keep func(key string) bool) []string {

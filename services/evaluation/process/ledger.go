@@ -4,72 +4,63 @@
 package process
 
 import (
-	"fmt"
 	"maps"
-	"os"
+	"math"
 	"os/exec"
 	"slices"
 	"sync"
 )
 
-// runVariable marks the processes of a run. Descendants inherit it, so that one that leaves its process group can still be
-// told to belong to a run, and to have outlived it.
-const runVariable = "KRM_FUNCTION_RUN"
-
-// ledger knows the runs that go on and the processes that were started for them.
+// ledger knows the runs that go on, and the processes that were started for them, their leaders.
 type ledger struct {
-	// starting is held for reading from before a process exists until it is in leaders, so that the reaper, which takes
-	// it for writing, never mistakes a process of ours for an orphan.
+	// starting is held for reading from before a process exists until it is in leaders, so that a sweep, which takes it for
+	// writing, never mistakes a leader for an orphan.
 	starting sync.RWMutex
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// last is the number of the last run that began, from 1.
 	last uint64
-	// leaders are the processes by the marks of their runs.
-	leaders map[string]int
+	// leaders are processes by the numbers of their runs.
+	leaders map[uint64]int
 }
 
-// next returns the mark of a new run. It has this process in it, because a descendant of ours may run functions too.
-func (l *ledger) next() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.last++
-	return fmt.Sprintf("%d.%d", os.Getpid(), l.last)
-}
+// runs are those of all runners, as all children of a process are: one runner's sweeps must know the leaders of another.
+var runs = newLedger()
 
-// start starts the process of a run.
-func (l *ledger) start(mark string, cmd *exec.Cmd) error {
+func newLedger() *ledger { return &ledger{leaders: map[uint64]int{}} }
+
+// start starts the process of a run and returns the run's number.
+func (l *ledger) start(cmd *exec.Cmd) (uint64, error) {
 	l.starting.RLock()
 	defer l.starting.RUnlock()
 	if err := cmd.Start(); err != nil {
-		return err
+		return 0, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.leaders[mark] = cmd.Process.Pid
-	return nil
+	l.last++
+	l.leaders[l.last] = cmd.Process.Pid
+	return l.last, nil
 }
 
 // end strikes out a run whose process has been waited for.
-func (l *ledger) end(mark string) {
+func (l *ledger) end(run uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.leaders, mark)
+	delete(l.leaders, run)
 }
 
-// orphans returns those of the processes that were not started for a run that goes on.
-func (l *ledger) orphans(pids func() []int) []int {
+// others returns those of the processes that are no leaders. All of them that come from a run come from one up to last. The
+// oldest is the first of the runs that go on, and above all others where none does.
+func (l *ledger) others(pids func() []int) (others []int, last, oldest uint64) {
 	l.starting.Lock()
 	defer l.starting.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ours := slices.Collect(maps.Values(l.leaders))
-	return slices.DeleteFunc(pids(), func(pid int) bool { return slices.Contains(ours, pid) })
-}
-
-// over tells whether a mark is of a run that has ended.
-func (l *ledger) over(mark string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, live := l.leaders[mark]
-	return !live
+	oldest = math.MaxUint64
+	for run := range l.leaders {
+		oldest = min(oldest, run)
+	}
+	leaders := slices.Collect(maps.Values(l.leaders))
+	return slices.DeleteFunc(pids(), func(pid int) bool { return slices.Contains(leaders, pid) }), l.last, oldest
 }

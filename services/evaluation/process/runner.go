@@ -28,7 +28,7 @@ type Runner struct {
 // NewRunner returns a runner. Each process gets an empty directory of its own below scratchRoot; an empty scratchRoot
 // means the system's directory for temporary files.
 func NewRunner(limits Limits, scratchRoot string) *Runner {
-	return &Runner{limits: limits.withDefaults(), scratch: newScratch(scratchRoot), ledger: &ledger{leaders: map[string]int{}}}
+	return &Runner{limits: limits.withDefaults(), scratch: newScratch(scratchRoot), ledger: runs}
 }
 
 // Close removes the directories that are kept for the next processes. No process may be running.
@@ -69,7 +69,7 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 
 // started is a running process and our ends of its pipes.
 type started struct {
-	mark                  string
+	run                   uint64
 	cmd                   *exec.Cmd
 	stdin, stdout, stderr *os.File
 	theirs                []*os.File
@@ -81,18 +81,19 @@ func (r *Runner) start(c Command, dir string) (*started, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &started{mark: r.ledger.next()}
+	p := new(started)
 	p.cmd = &exec.Cmd{
 		Path:        path,
 		Args:        c.Argv,
-		Env:         environment(c.Env, dir, p.mark),
+		Env:         environment(c.Env, dir),
 		Dir:         c.Dir,
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+		// A session, which a process group comes with, tells the sweeps what is a function's.
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if err := p.pipes(); err != nil {
 		return nil, err
 	}
-	err = r.ledger.start(p.mark, p.cmd)
+	p.run, err = r.ledger.start(p.cmd)
 	closeAll(p.theirs...)
 	if err != nil {
 		closeAll(p.stdin, p.stdout, p.stderr)
@@ -120,7 +121,7 @@ func (r *Runner) supervise(ctx context.Context, p *started, stdin []byte, limits
 	// with it the last writers of our pipes.
 	p.group.retire()
 	err := p.cmd.Wait()
-	r.ledger.end(p.mark)
+	r.ledger.end(p.run)
 	deadline := time.Now().Add(drainGrace)
 	_ = p.stdin.SetWriteDeadline(time.Now())
 	_ = p.stdout.SetReadDeadline(deadline)

@@ -218,6 +218,7 @@ func TestScratchDirectory(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	runner := NewRunner(Limits{}, t.TempDir())
+	runner.ledger = newLedger()
 	var calls sync.WaitGroup
 	for i := range 20 {
 		calls.Go(func() {
