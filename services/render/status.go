@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
@@ -51,7 +50,7 @@ func conditionMessage(root string, err error) string {
 			return "./" + strings.TrimPrefix(strings.TrimPrefix(location, root), "/")
 		},
 		cause: func(err error) string {
-			if failed, ok := errors.AsType[*FunctionError](err); ok && exited(failed.Report.GetFailure().GetReason()) {
+			if failed, ok := errors.AsType[*FunctionError](err); ok && renderstatus.Exited(failed.Report.GetFailure().GetReason()) {
 				return handled
 			}
 			// Every path begins with the root directory's: replacing that would take the slashes out of everything.
@@ -103,7 +102,7 @@ func stepResult(f *renderstatus.Function) kptfilev1.PipelineStepResult {
 
 // told tells whether kpt leaves it at the exit code, which it also does of programs that could not be started.
 func told(reason evaluationv1.FailureReason) bool {
-	return exited(reason) || reason == evaluationv1.FailureReason_FAILURE_REASON_START
+	return renderstatus.Exited(reason) || reason == evaluationv1.FailureReason_FAILURE_REASON_START
 }
 
 func summaries(steps []kptfilev1.PipelineStepResult) []string {
@@ -119,12 +118,4 @@ func summaries(steps []kptfilev1.PipelineStepResult) []string {
 		}
 	}
 	return lines
-}
-
-// exited tells whether what ended the function is its exit code, which then says all that is to be said.
-func exited(reason evaluationv1.FailureReason) bool {
-	return slices.Contains([]evaluationv1.FailureReason{
-		evaluationv1.FailureReason_FAILURE_REASON_UNSPECIFIED, evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE,
-		evaluationv1.FailureReason_FAILURE_REASON_SIGNAL,
-	}, reason)
 }

@@ -179,6 +179,23 @@ func TestDisplays(t *testing.T) {
 	}
 }
 
+// What is shown as exit code is what the status has, and only where it says why the function failed.
+func TestExitCode(t *testing.T) {
+	t.Parallel()
+	for number, reason := range evaluationv1.FailureReason_name {
+		reported := &evaluationv1.Evaluation{ExitCode: -1, Failure: &evaluationv1.Failure{Reason: evaluationv1.FailureReason(number), Message: "m"}}
+		var f renderstatus.Function
+		f.SetReport(reported)
+		var b bytes.Buffer
+		display := progress.New(terminal.Stream{Writer: &b}, progress.Options{})
+		display(&render.FunctionStarted{Function: f})
+		display(&render.FunctionFinished{Function: f, Err: errors.New("failed"), Report: reported})
+		if shown := strings.Contains(b.String(), "Exit code: -1\n"); shown != (f.ExitCode == -1) || strings.Contains(b.String(), "Exit code: 1\n") {
+			t.Errorf("%s: the status has exit code %d, and the console\n%s", reason, f.ExitCode, b.String())
+		}
+	}
+}
+
 // However narrow the terminal and long the title, the line of a function that runs has its clock.
 func TestNarrowTerminals(t *testing.T) {
 	t.Parallel()

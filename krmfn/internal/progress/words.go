@@ -11,21 +11,14 @@ import (
 	fnresultv1 "github.com/kptdev/kpt/api/fnresult/v1"
 
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
-	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// exited tells whether a function ended with an exit code that says that it failed. One that could not be started has none,
-// and one whose output is of no use has 0.
+// exited tells whether a function ended with an exit code that says that it failed.
 func exited(e *render.FunctionFinished) bool {
-	switch e.Report.GetFailure().GetReason() {
-	case evaluationv1.FailureReason_FAILURE_REASON_START, evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID,
-		evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_TOO_LARGE:
-		return false
-	}
-	return e.Function.Ran && e.Function.ExitCode != 0 && !e.Function.Rejected
+	return e.Function.Ran && e.Function.ExitCode != 0 && !e.Function.Rejected && renderstatus.Exited(e.Report.GetFailure().GetReason())
 }
 
 // severity returns the severity of a result; one that has none is information.

@@ -83,10 +83,10 @@ func (r *Runner) start(c Command, dir string) (*started, error) {
 	}
 	p := new(started)
 	p.cmd = &exec.Cmd{
-		Path:        path,
-		Args:        c.Argv,
-		Env:         environment(c.Env, dir),
-		Dir:         c.Dir,
+		Path: path,
+		Args: c.Argv,
+		Env:  environment(c.Env, dir),
+		Dir:  c.Dir,
 		// A session, which a process group comes with, tells the sweeps what is a function's.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}

@@ -71,8 +71,20 @@ func (f *Function) Title() string {
 // or the function has failed by itself.
 func (f *Function) Listed() bool { return f.Ran && !f.Rejected }
 
-// SetReport fills in what an evaluation reports. The function counts as run. A failure without an exit code of its own
-// gets exit code 1, as kpt has it.
+// Exited tells of a kind of failure whether the exit code says it: the function ended by itself, or by a signal. Other failures
+// have exit code 1 in a status, as kpt has it, and people are told of them in words.
+func Exited(reason evaluationv1.FailureReason) bool {
+	switch reason {
+	case evaluationv1.FailureReason_FAILURE_REASON_UNSPECIFIED, evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE,
+		evaluationv1.FailureReason_FAILURE_REASON_SIGNAL:
+		return true
+	default:
+		return false
+	}
+}
+
+// SetReport fills in what an evaluation reports. The function counts as run. A failure that no exit code says gets exit code 1;
+// see Exited.
 func (f *Function) SetReport(report *evaluationv1.Evaluation) {
 	f.Ran = true
 	f.Stderr = stderr(report)
@@ -90,8 +102,7 @@ func (f *Function) SetReport(report *evaluationv1.Evaluation) {
 		return
 	}
 	f.Reason = failure.GetReason()
-	// A program that could not be started has no exit code of its own.
-	if f.Reason == evaluationv1.FailureReason_FAILURE_REASON_START {
+	if !Exited(f.Reason) {
 		f.ExitCode = 1
 	}
 	f.SetFailure(failure.GetMessage())

@@ -35,7 +35,8 @@ type Result struct {
 	Exec string `json:"exec,omitempty" yaml:"exec,omitempty"`
 	// Stderr is the function's standard error.
 	Stderr string `json:"stderr,omitempty" yaml:"stderr,omitempty"`
-	// ExitCode is the function's exit code: not 0 exactly when it failed, and -1 when it was killed.
+	// ExitCode is the function's exit code: not 0 exactly when it failed, -1 when a signal ended it, and 1 when something else
+	// than its end was the failure.
 	ExitCode int `json:"exitCode" yaml:"exitCode"`
 	// Results are what the function had to say, on success and on failure.
 	Results []fnresultv1.ResultItem `json:"results,omitempty" yaml:"results,omitempty"`

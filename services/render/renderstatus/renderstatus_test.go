@@ -177,9 +177,15 @@ func TestExitCodes(t *testing.T) {
 		report *evaluationv1.Evaluation
 		want   int
 	}{
-		"own code":           {&evaluationv1.Evaluation{ExitCode: 3, Failure: &evaluationv1.Failure{Message: "m"}}, 3},
-		"killed":             {&evaluationv1.Evaluation{ExitCode: -1, Failure: &evaluationv1.Failure{Message: "m"}}, -1},
-		"failed after exit":  {&evaluationv1.Evaluation{Failure: &evaluationv1.Failure{Message: "m"}}, 1},
+		"own code":          {&evaluationv1.Evaluation{ExitCode: 3, Failure: &evaluationv1.Failure{Message: "m"}}, 3},
+		"killed":            {&evaluationv1.Evaluation{ExitCode: -1, Failure: &evaluationv1.Failure{Message: "m"}}, -1},
+		"failed after exit": {&evaluationv1.Evaluation{Failure: &evaluationv1.Failure{Message: "m"}}, 1},
+		"killed in time": {&evaluationv1.Evaluation{ExitCode: -1, Failure: &evaluationv1.Failure{
+			Reason: evaluationv1.FailureReason_FAILURE_REASON_DEADLINE, Message: "m",
+		}}, 1},
+		"killed by a signal": {&evaluationv1.Evaluation{ExitCode: -1, Failure: &evaluationv1.Failure{
+			Reason: evaluationv1.FailureReason_FAILURE_REASON_SIGNAL, Message: "m",
+		}}, -1},
 		"success":            {&evaluationv1.Evaluation{Results: []*evaluationv1.Result{{Severity: "error"}}}, 0},
 		"no report was made": {nil, 0},
 	} {
