@@ -17,8 +17,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 )
 
 const (
@@ -31,6 +33,7 @@ const (
 type Client struct {
 	conn *grpc.ClientConn
 	rpc  evaluatorgrpc.FunctionEvaluatorClient
+	v1   evaluatorv1grpc.FunctionEvaluatorServiceClient
 }
 
 // connect returns a client with a connection: nodes learn of a new Service, and of what is behind it, in their own time.
@@ -48,13 +51,19 @@ func connect(ctx context.Context, address string) (*Client, error) {
 			return nil, errors.Join(fmt.Errorf("reach function runners at %s: %w", address, ctx.Err()), conn.Close())
 		}
 	}
-	return &Client{conn: conn, rpc: evaluatorgrpc.NewFunctionEvaluatorClient(conn)}, nil
+	return &Client{conn: conn, rpc: evaluatorgrpc.NewFunctionEvaluatorClient(conn), v1: evaluatorv1grpc.NewFunctionEvaluatorServiceClient(conn)}, nil
 }
 
 // Evaluate calls a function and returns its output. Errors are gRPC statuses.
 func (c *Client) Evaluate(ctx context.Context, image string, list []byte) ([]byte, error) {
 	resp, err := c.rpc.EvaluateFunction(ctx, &evaluator.EvaluateFunctionRequest{Image: image, ResourceList: list})
 	return resp.GetResourceList(), err
+}
+
+// EvaluateOn runs a function once, as Evaluate does, and returns the name of the pod that ran it.
+func (c *Client) EvaluateOn(ctx context.Context, image string, list []byte) (pod string, err error) {
+	resp, err := c.v1.Evaluate(ctx, &evaluatorv1.EvaluateRequest{Image: image, ResourceList: list})
+	return resp.GetEvaluation().GetImplementation(), err
 }
 
 // Close closes the connection.

@@ -15,6 +15,8 @@ import (
 const (
 	// ImageLabel is on every function pod. Its value is the pod's own name.
 	ImageLabel = "fn.kpt.dev/image"
+	// SlotLabel has which of its function's pods one is.
+	SlotLabel = "krmfn.dev/slot"
 	// PoolLabel is on those that krmfn has made.
 	PoolLabel = "krmfn.dev/pool"
 	// ReferenceAnnotation has the image as callers have it.
@@ -53,6 +55,11 @@ func (i *Installation) DeleteFunctionPods(ctx context.Context) error {
 		left, err := pods.List(ctx, metav1.ListOptions{})
 		return err == nil && len(left.Items) <= leftovers, err
 	})
+}
+
+// Relabel changes a label of a function pod, as kubectl label --overwrite does.
+func (i *Installation) Relabel(ctx context.Context, pod *corev1.Pod, label, value string) error {
+	return i.patchPod(ctx, pod.Namespace, pod.Name, fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, label, value))
 }
 
 func (i *Installation) patchPod(ctx context.Context, namespace, name string, patch []byte) error {

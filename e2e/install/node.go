@@ -17,8 +17,6 @@ import (
 )
 
 const (
-	// controlPlane is the container that the control plane's node is.
-	controlPlane = cluster.Name + "-control-plane"
 	// The kubelet runs the API server as long as its manifest is at the former place.
 	apiServerManifest = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 	apiServerAside    = "/etc/kubernetes/kube-apiserver.yaml"
@@ -26,18 +24,28 @@ const (
 
 // KillContainer ends the first container of a pod with SIGKILL. Nobody but the kubelet of its node hears of it.
 func (i *Installation) KillContainer(ctx context.Context, pod *corev1.Pod) error {
+	return i.signal(ctx, pod, "SIGKILL")
+}
+
+// StopContainer stops the first process of the first container of a pod with SIGSTOP: its connections stay open, and it answers
+// nothing until the kubelet kills it.
+func (i *Installation) StopContainer(ctx context.Context, pod *corev1.Pod) error {
+	return i.signal(ctx, pod, "SIGSTOP")
+}
+
+func (i *Installation) signal(ctx context.Context, pod *corev1.Pod, signal string) error {
 	if len(pod.Status.ContainerStatuses) == 0 {
-		return fmt.Errorf("kill a container of pod %s: it has none yet", pod.Name)
+		return fmt.Errorf("%s for a container of pod %s: it has none yet", signal, pod.Name)
 	}
 	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
 	// The node is a container of the same name.
-	_, err := command.Run(ctx, "docker", "exec", pod.Spec.NodeName, "ctr", "--namespace=k8s.io", "task", "kill", "--signal=SIGKILL", id)
+	_, err := command.Run(ctx, "docker", "exec", pod.Spec.NodeName, "ctr", "--namespace=k8s.io", "task", "kill", "--signal="+signal, id)
 	return err
 }
 
 // StopAPIServer stops the API server, and returns when it does not answer any more.
 func (i *Installation) StopAPIServer(ctx context.Context) error {
-	if _, err := command.Run(ctx, "docker", "exec", controlPlane, "mv", apiServerManifest, apiServerAside); err != nil {
+	if _, err := command.Run(ctx, "docker", "exec", ControlPlane, "mv", apiServerManifest, apiServerAside); err != nil {
 		return err
 	}
 	return i.awaitAPIServer(ctx, false)
@@ -45,7 +53,7 @@ func (i *Installation) StopAPIServer(ctx context.Context) error {
 
 // StartAPIServer starts the API server again, if it is stopped, and returns when it and the nodes are well.
 func (i *Installation) StartAPIServer(ctx context.Context) error {
-	_, err := command.Run(ctx, "docker", "exec", controlPlane, "sh", "-c",
+	_, err := command.Run(ctx, "docker", "exec", ControlPlane, "sh", "-c",
 		fmt.Sprintf("! test -e %[1]s || mv %[1]s %[2]s", apiServerAside, apiServerManifest))
 	if err != nil {
 		return err

@@ -18,15 +18,16 @@ type Caller interface {
 }
 
 // UntilStopped is a load of a number of callers, as many Porch servers would make it: each makes its next call as soon as the
-// one before has ended. It knows of every call that failed, and measures nothing. It may be used concurrently.
+// one before has ended. It knows of every call that failed, and how long the longest took. It may be used concurrently.
 type UntilStopped struct {
 	stop    chan struct{}
 	once    sync.Once
 	callers sync.WaitGroup
 	calls   atomic.Int64
 
-	mu     sync.Mutex
-	errors []error
+	mu      sync.Mutex
+	errors  []error
+	longest time.Duration
 }
 
 // patience is how long a call may take before it counts as failed.
@@ -40,7 +41,9 @@ func Start[C Caller](ctx context.Context, callers []C) *UntilStopped {
 			repeat(ctx, l.stop, 50*time.Millisecond, func(ctx context.Context) error {
 				ctx, cancel := context.WithTimeout(ctx, patience)
 				defer cancel()
+				begin := time.Now()
 				err := caller.Call(ctx)
+				l.took(time.Since(begin))
 				if err == nil {
 					l.calls.Add(1)
 				}
@@ -51,6 +54,19 @@ func Start[C Caller](ctx context.Context, callers []C) *UntilStopped {
 		})
 	}
 	return l
+}
+
+func (l *UntilStopped) took(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.longest = max(l.longest, d)
+}
+
+// Longest returns how long the longest call took of those that have ended, whether it succeeded or not.
+func (l *UntilStopped) Longest() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.longest
 }
 
 // note keeps an error, if it is one, and returns it.

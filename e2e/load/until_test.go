@@ -43,6 +43,9 @@ func TestUntilStopped(t *testing.T) {
 		if got := []int64{l.Calls(), int64(len(errs))}; got[0] != 12 || got[1] != 8 {
 			t.Errorf("%d calls and %d errors, want 12 and 8: %v", got[0], got[1], errs)
 		}
+		if l.Longest() != time.Second {
+			t.Errorf("the longest call took %v, want a second", l.Longest())
+		}
 		for _, c := range callers {
 			if c.calls != 10 || c.closed.Load() != 1 {
 				t.Errorf("the caller made %d calls and was closed %d times, want 10 and 1", c.calls, c.closed.Load())

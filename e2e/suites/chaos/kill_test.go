@@ -53,6 +53,7 @@ var _ = Describe("Under load", Label("chaos"), func() {
 		fixture.AwaitCalls(ctx, calls, 300)
 		errs := calls.Stop()
 		Expect(len(errs)).To(BeNumerically("<=", mostLost), "%v", errs)
+		Expect(calls.Longest()).To(BeNumerically("<", noticing+coldStart))
 		Expect(watch.Most(image)).To(BeNumerically("<=", maxPods))
 	},
 		Entry("deleted", 0, func(ctx context.Context, pod *corev1.Pod) error {
@@ -63,6 +64,60 @@ var _ = Describe("Under load", Label("chaos"), func() {
 		}),
 		Entry("killed by its node", perPod, func(ctx context.Context, pod *corev1.Pod) error { return f.KillContainer(ctx, pod) }),
 	)
+
+	It("all function pods of a function hang, and others take its calls", func(ctx context.Context) {
+		image := warmUp(ctx)
+		pods, err := f.FunctionPods(ctx, image)
+		Expect(err).NotTo(HaveOccurred())
+		calls := f.Load(ctx, f.Callers(ctx, callers), image, work)
+		fixture.AwaitCalls(ctx, calls, 100)
+		for _, pod := range pods {
+			Expect(f.StopContainer(ctx, &pod)).To(Succeed())
+		}
+		fixture.AwaitCalls(ctx, calls, 300)
+		errs := calls.Stop()
+		Expect(len(errs)).To(BeNumerically("<=", callers), "%v", errs)
+		Expect(calls.Longest()).To(BeNumerically("<", noticing+coldStart))
+		Eventually(ctx, f.FunctionPods).WithArguments(ctx, image).WithTimeout(patience).Should(HaveEach(
+			WithTransform(func(pod corev1.Pod) string { return string(pod.UID) }, Not(BeElementOf(string(pods[0].UID), string(pods[1].UID))))))
+	})
+
+	It("the labels of function pods are changed by hand, and no call fails", func(ctx context.Context) {
+		image := warmUp(ctx)
+		pods, err := f.FunctionPods(ctx, image)
+		Expect(err).NotTo(HaveOccurred())
+		calls := f.Load(ctx, f.Callers(ctx, callers), image, work)
+		for i, label := range []string{install.SlotLabel, install.ImageLabel} {
+			fixture.AwaitCalls(ctx, calls, 100)
+			Expect(f.Relabel(ctx, &pods[i], label, "changed")).To(Succeed())
+		}
+		fixture.AwaitCalls(ctx, calls, 300)
+		Expect(calls.Stop()).To(BeEmpty())
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
+	})
+})
+
+var _ = Describe("With Services as frontends", Label("chaos"), func() {
+	It("one that was deleted is made again", func(ctx context.Context) {
+		f.Configure(ctx, map[string]any{"replicas": 2, "pods": map[string]any{
+			"maxParallelPodsPerFunction": 1, "maxWaitlistLength": 1, "frontend": "service",
+		}})
+		image := f.Push(ctx, hostile.Echo)
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
+		pods, err := f.FunctionPods(ctx, image)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(pods).To(HaveLen(1))
+		calls := f.Load(ctx, f.Callers(ctx, callers), image, work)
+		fixture.AwaitCalls(ctx, calls, 100)
+		services := f.Client.CoreV1().Services(install.FunctionNamespace)
+		Expect(services.Delete(ctx, pods[0].Name, metav1.DeleteOptions{})).To(Succeed())
+		// Connections outlive the Service that they were made by. New function runners have none.
+		Expect(f.Restart(ctx)).To(Succeed())
+		fixture.AwaitCalls(ctx, calls, 300)
+		Expect(calls.Stop()).To(BeEmpty())
+		Expect(calls.Longest()).To(BeNumerically("<", noticing+coldStart))
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
+	})
 })
 
 var _ = Describe("Without an API server", Label("chaos"), func() {

@@ -9,6 +9,9 @@ package ha_test
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,10 +21,11 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/install/fixture"
 	"github.com/krmfn/krmfn/e2e/install/hostile"
+	"github.com/krmfn/krmfn/e2e/load"
 )
 
 const (
-	maxPods = 3
+	maxPods = 4
 	// callers are the connections of a load, each with one call at a time of as long as work.
 	callers, work = 12, 20 * time.Millisecond
 	timeToLive    = 10 * time.Second
@@ -66,6 +70,32 @@ var _ = Describe("Under load", Label("ha"), func() {
 		Entry("three", int32(3)),
 	)
 
+	It("function runners that know nothing of each other's calls load all pods alike", func(ctx context.Context) {
+		const replicas, each = 3, 6
+		Expect(f.Scale(ctx, replicas)).To(Succeed())
+		runners, err := f.Runners(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		image := f.Push(ctx, hostile.Echo)
+		shares := &shares{image: image, list: hostile.List(work), calls: map[string]int{}}
+		var all []share
+		for _, runner := range runners {
+			for _, client := range onlyAt(ctx, runner.Name, each) {
+				all = append(all, share{client, shares})
+			}
+		}
+		calls := load.Start(ctx, all)
+		DeferCleanup(func() { calls.Stop() })
+		Eventually(ctx, f.FunctionPods).WithArguments(ctx, image).WithTimeout(time.Minute).Should(HaveLen(maxPods))
+		fixture.AwaitCalls(ctx, calls, 200)
+		shares.reset()
+		fixture.AwaitCalls(ctx, calls, 2000)
+		counts := shares.reset()
+		Expect(calls.Stop()).To(BeEmpty())
+		Expect(counts).To(HaveLen(maxPods))
+		least, most := slices.Min(counts), slices.Max(counts)
+		Expect(most).To(BeNumerically("<=", 2*least), "calls by pod: %v", counts)
+	})
+
 	It("pods that are idle go, and none that only another function runner uses", func(ctx context.Context) {
 		Expect(f.Scale(ctx, 2)).To(Succeed())
 		runners, err := f.Runners(ctx)
@@ -109,4 +139,38 @@ func onlyAt(ctx context.Context, pod string, count int) []*install.Client {
 		clients[i] = client
 	}
 	return clients
+}
+
+// shares counts the calls of a load by the pod that ran them.
+type shares struct {
+	image string
+	list  []byte
+
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+// reset returns the calls of each pod since the last time.
+func (s *shares) reset() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := slices.Collect(maps.Values(s.calls))
+	clear(s.calls)
+	return counts
+}
+
+// share is a caller of such a load.
+type share struct {
+	*install.Client
+	*shares
+}
+
+func (s share) Call(ctx context.Context) error {
+	pod, err := s.EvaluateOn(ctx, s.image, s.list)
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.calls[pod]++
+	}
+	return err
 }

@@ -11,9 +11,6 @@ import (
 	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
 	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
 	"google.golang.org/grpc/codes"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/install/hostile"
@@ -62,27 +59,9 @@ var _ = Describe("Failures come at once and say why, for", Label("smoke"), Order
 	})
 
 	It("a pod that a quota forbids", func(ctx context.Context) {
-		forbidPods(ctx)
+		Expect(f.LimitPods(ctx, 0)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) { Expect(f.UnlimitPods(ctx)).To(Succeed()) })
 		err := f.Failure(ctx, f.Push(ctx, hostile.Echo))
 		Expect(err).To(MatchError(ContainSubstring("exceeded quota")))
 	})
 })
-
-// forbidPods has no pod made in the functions' namespace until the end of the spec.
-func forbidPods(ctx context.Context) {
-	GinkgoHelper()
-	quotas := f.Client.CoreV1().ResourceQuotas(install.FunctionNamespace)
-	_, err := quotas.Create(ctx, &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "no-pods"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
-	}, metav1.CreateOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func(ctx context.Context) {
-		Expect(quotas.Delete(ctx, "no-pods", metav1.DeleteOptions{})).To(Succeed())
-	})
-	Eventually(ctx, func(g Gomega) {
-		quota, err := quotas.Get(ctx, "no-pods", metav1.GetOptions{})
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(quota.Status.Hard).To(HaveKey(corev1.ResourcePods))
-	}).WithTimeout(promptly).Should(Succeed())
-}
