@@ -95,9 +95,9 @@ func (p *Pool[P]) waitedFor() int {
 
 // room returns how many more calls the pods that are ready and starting get before others are wanted.
 func (p *Pool[P]) room() int {
-	room := p.count(starting) * p.config.Waitlist
+	room := 0
 	for _, m := range p.pods {
-		if m.state == ready {
+		if m.state == ready || m.state == starting {
 			room += max(0, p.config.Waitlist-m.load())
 		}
 	}

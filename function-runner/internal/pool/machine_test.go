@@ -91,7 +91,7 @@ func (m *machine) sizes() sizes {
 		switch p.state {
 		case "starting":
 			s.Starting++
-			s.room += m.config.Waitlist
+			s.room += max(0, m.config.Waitlist-m.in(slot))
 			if !p.troubled {
 				s.hopeful++
 			}
