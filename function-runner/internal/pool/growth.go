@@ -80,12 +80,8 @@ func (p *Pool[P]) freeSlot() int {
 	}
 }
 
-// block has a slot get no pod for at least a time.
-func (p *Pool[P]) block(slot int, d time.Duration) {
-	if until := time.Now().Add(d); until.After(p.blocked[slot]) {
-		p.blocked[slot] = until
-	}
-}
+// block has a slot get no pod for a time.
+func (p *Pool[P]) block(slot int, d time.Duration) { p.blocked[slot] = time.Now().Add(d) }
 
 // find returns the pod in a slot; nil where there is none.
 func (p *Pool[P]) find(slot int) *pod[P] {

@@ -196,11 +196,43 @@ func TestKeepOthers(t *testing.T) {
 		h.Starting(1)
 		h.ready(2)
 		h.Leaving(2)
-		for slot := range 3 {
+		// This one was wanted back and has come, but is in doubt since.
+		h.ready(3)
+		h.Spare(never)
+		if !h.GiveUp(3) {
+			t.Fatal("it is not given up")
+		}
+		h.call()
+		h.ready(3)
+		h.Starting(3)
+		for slot := range 4 {
 			h.Keep(slot + 1)
 		}
-		if diff := cmp.Diff(pool.Stats{Starting: 1, Leaving: 1}, h.Stats()); diff != "" {
+		if diff := cmp.Diff(pool.Stats{Starting: 2, Leaving: 1, Running: 1}, h.Stats()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
+	})
+}
+
+// A pod that was given up takes the calls that waited for one that has failed, though it is one too many.
+func TestWantedBackAfterAFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := config()
+		c.MaxPods = 1
+		h := newHarness(t, c)
+		h.ready(1)
+		h.Starting(2)
+		h.Spare(never)
+		if !h.GiveUp(1) {
+			t.Fatal("it is not given up")
+		}
+		waiting := h.call()
+		h.wantStarted()
+		h.Failed(2, errPull)
+		h.wantStarted(1)
+		h.Keep(1)
+		synctest.Wait()
+		wantSlots(t, []int{1}, waiting)
 	})
 }

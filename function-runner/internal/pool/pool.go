@@ -113,7 +113,7 @@ func (p *Pool[P]) SetConfig(config Config) {
 	defer p.unlock()
 	p.config = config
 	p.dispatch()
-	p.settle(p.missing())
+	p.grow(p.missing())
 }
 
 // Fill wants the pods that are missing to the minimum.
