@@ -49,6 +49,8 @@ var allowed = []string{
 	"github.com/krmfn/krmfn/services/server/version",
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi",
 	"github.com/krmfn/krmfn/wrapper-server",
+	"github.com/KimMachineGun/automemlimit/memlimit",
+	"github.com/pbnjay/memory",
 	"github.com/beorn7/perks/quantile",
 	"github.com/cespare/xxhash/v2",
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors",

@@ -14,11 +14,17 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
+
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/wrapper-server/internal/copier"
 	"github.com/krmfn/krmfn/wrapper-server/internal/probe"
 	"github.com/krmfn/krmfn/wrapper-server/internal/server"
 )
+
+// ownShare is the part of the container's memory limit near which the server collects its garbage often. The rest is for the
+// functions.
+const ownShare = 0.25
 
 func main() { os.Exit(run(os.Args)) }
 
@@ -32,6 +38,8 @@ func run(argv []string) int {
 		return probe.Run(ctx, args, os.Stdout, os.Stderr)
 	default:
 		process.YieldProcessors()
+		// It fails where the container has no limit.
+		_, _ = memlimit.Set(memlimit.WithRatio(ownShare))
 		return report("wrapper-server", server.Run(ctx, args, os.Environ(), os.Stderr))
 	}
 }

@@ -9,7 +9,16 @@ import (
 	"io"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/pflag"
+)
+
+const (
+	// perEvaluation is the memory of the container that an evaluation counts for, by default. A function of the catalog takes
+	// 30 MiB for a list of 50 KiB, 92 MiB for one of 1 MiB and 430 MiB for one of 6 MiB.
+	perEvaluation = 128 << 20
+	// mostConcurrent evaluations run at once, by default.
+	mostConcurrent = 8
 )
 
 // options are the flags of the server and the function's command.
@@ -29,9 +38,18 @@ func (o *options) flags() *pflag.FlagSet {
 	flags.IntVar(&o.port, "port", 9446, "port to listen on, on all interfaces")
 	flags.IntVar(&o.maxMessageSize, "max-request-body-size", 6<<20, "most bytes of a request, a response, and a function's output")
 	flags.IntVar(&o.verbosity, "verbosity", 2, "0 logs errors, 1 warnings, 2 and 3 one line per evaluation, 4 and more debugging")
-	flags.IntVar(&o.maxConcurrent, "max-concurrent-evaluations", 8, "how many evaluations run at once; ten times as many may wait")
+	flags.IntVar(&o.maxConcurrent, "max-concurrent-evaluations", concurrency(memlimit.FromCgroup()), "how many evaluations run at once; ten times as many may wait")
 	flags.DurationVar(&o.drain, "drain-timeout", 25*time.Second, "how long running evaluations may take to finish after SIGTERM")
 	return flags
+}
+
+// concurrency returns how many evaluations run at once in a container with a memory limit, in bytes. An error means that it has
+// none.
+func concurrency(limit uint64, err error) int {
+	if err != nil {
+		return mostConcurrent
+	}
+	return int(min(max(limit/perEvaluation, 1), mostConcurrent)) //nolint:gosec // 1 to 8
 }
 
 // parse reads the flags and the command behind "--".
