@@ -159,14 +159,14 @@ func TestWantedBackBesideAStart(t *testing.T) {
 // What is no longer idle, or no longer too many, is not given up.
 func TestGiveUpComesTooLate(t *testing.T) {
 	t.Parallel()
-	for name, meanwhile := range map[string]func(h *harness){
-		"busy":        func(h *harness) { h.call() },
-		"used":        func(h *harness) { h.call().place.Release() },
-		"reported":    func(h *harness) { c := h.call(); c.place.Report(3); c.place.Release() },
-		"unreachable": func(h *harness) { h.Unreachable(1) },
-		"starting":    func(h *harness) { h.Starting(1) },
-		"gone":        func(h *harness) { h.Gone(1) },
-		"minimum": func(h *harness) {
+	for name, meanwhile := range map[string]func(h *harness, before *call){
+		"busy":        func(h *harness, _ *call) { h.call() },
+		"used":        func(h *harness, _ *call) { h.call().place.Release() },
+		"reported":    func(_ *harness, before *call) { before.place.Report(3) },
+		"unreachable": func(h *harness, _ *call) { h.Unreachable(1) },
+		"starting":    func(h *harness, _ *call) { h.Starting(1) },
+		"gone":        func(h *harness, _ *call) { h.Gone(1) },
+		"minimum": func(h *harness, _ *call) {
 			c := config()
 			c.MinPods = 1
 			h.SetConfig(c)
@@ -177,9 +177,11 @@ func TestGiveUpComesTooLate(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHarness(t, config())
 				h.ready(1)
+				before := h.call()
+				before.place.Release()
 				wantIdle(t, []int{1}, h.Spare(never))
 				time.Sleep(time.Millisecond)
-				meanwhile(h)
+				meanwhile(h, before)
 				if h.GiveUp(1) {
 					t.Errorf("it is given up: %+v", h.Stats())
 				}

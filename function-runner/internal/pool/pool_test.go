@@ -310,7 +310,7 @@ func TestCallerHasGone(t *testing.T) {
 }
 
 // A warm call costs its place and nothing else.
-func TestWarmCallAllocates(t *testing.T) {
+func TestWarmCallAllocates(t *testing.T) { //nolint:paralleltest // what others allocate is counted, too
 	c := config()
 	c.MaxPods = 3
 	h := newHarness(t, c)
