@@ -70,7 +70,7 @@ func (m *Manager) withoutImageVolumes(err error) error {
 	return &ReplacedError{Err: err}
 }
 
-// expire deletes an idle pod, if it still is when it is its turn, and returns whether it is deleted. Whoever has used it since it was
+// expire deletes an idle pod, if it still is when it is its turn, and tells whether it did. Whoever has used it since it was
 // last seen has changed its resource version, and keeps it; calls that come before the answer take it back. The error is that
 // the API server cannot be reached.
 func (m *Manager) expire(ctx context.Context, p *Pool, slot int, reason string) (deleted bool, err error) {
@@ -92,7 +92,7 @@ func (m *Manager) expire(ctx context.Context, p *Pool, slot int, reason string) 
 	if wanted {
 		return false, nil
 	}
-	return err == nil, lostConnection(err)
+	return mem.State == lifecycle.Leaving && err == nil, lostConnection(err)
 }
 
 // lostConnection returns an error that is not the API server's answer.

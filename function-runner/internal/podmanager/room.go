@@ -6,6 +6,7 @@ package podmanager
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,16 +22,19 @@ import (
 const (
 	// roomPause is between two looks for idle pods, where there were not enough.
 	roomPause = 500 * time.Millisecond
-	// roomWait is how long the scheduler may take to use the room that was made.
-	roomWait = 15 * time.Second
+	// roomWait is how long the scheduler may take to use the room that was made. Another pod may have taken it: then more is made,
+	// roomPasses times in all.
+	roomWait   = 5 * time.Second
+	roomPasses = 5
 )
 
-// room is what is given up for a pod that finds no place in the cluster: as much as it requests, once.
+// room is what is given up for a pod that finds no place in the cluster: as much as it requests.
 type room struct {
-	// need is what it requests, and freed what those that were given up for it did.
+	// need is what it requests, and freed what those did that were given up for it in this pass.
 	need, freed corev1.ResourceList
-	// since is when that was as much.
-	since time.Time
+	// since is when that was as much, and passes how often it was.
+	since  time.Time
+	passes int
 	// problem is what its callers get when no room can be made.
 	problem error
 }
@@ -79,44 +83,53 @@ func (m *Manager) waits(mem *member) bool {
 	return mem.State == lifecycle.Starting && state == podstatus.Unschedulable && m.life.Err() == nil
 }
 
-// free notes what was given up for a pod, and tells whether it is as much as the pod requests.
-func (m *Manager) free(mem *member, freed corev1.ResourceList) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	add(mem.room.freed, freed)
-	enough := covers(mem.room.freed, mem.room.need)
-	if enough && mem.room.since.IsZero() {
-		mem.room.since = time.Now()
-	}
-	return enough
-}
-
 // makeRoom gives up idle pods of other pools for a pod, the least recently used first, until they have requested as much as it
-// does. It tells whether there is hope: the room that was made may still be taken by the pod, or other pods may fall idle.
+// does; none if all together have not. It tells whether there is hope: the pod may still take the room that was made, or other
+// pods may fall idle.
 func (m *Manager) makeRoom(ctx context.Context, mem *member, need corev1.ResourceList) bool {
 	m.mu.Lock()
 	if mem.room == nil {
 		mem.room = &room{need: need, freed: corev1.ResourceList{}}
 	}
+	r := mem.room
+	if covers(r.freed, r.need) && time.Since(r.since) < roomWait {
+		m.mu.Unlock()
+		return true
+	}
+	if covers(r.freed, r.need) {
+		// Another has taken it.
+		r.freed = corev1.ResourceList{}
+	}
 	spare, others := m.spare(mem.pool)
-	m.mu.Unlock()
-	enough := m.free(mem, nil)
+	sum := maps.Clone(r.freed)
 	for _, idle := range spare {
-		if enough {
-			break
-		}
+		add(sum, idle.requests)
+	}
+	possible := covers(sum, r.need) && r.passes < roomPasses
+	m.mu.Unlock()
+	if !possible {
+		return others > 0 && r.passes < roomPasses
+	}
+	for _, idle := range spare {
 		deleted, err := m.expire(ctx, idle.pool, idle.slot, "room")
-		if err != nil {
-			return false
-		}
-		if deleted {
-			enough = m.free(mem, idle.requests)
+		if err != nil || deleted && m.freed(r, idle.requests) {
+			return err == nil
 		}
 	}
-	if enough {
-		return time.Since(mem.room.since) < roomWait
+	return true
+}
+
+// freed notes what was given up for a pod, and tells whether it is as much as the pod requests.
+func (m *Manager) freed(r *room, requests corev1.ResourceList) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	add(r.freed, requests)
+	if !covers(r.freed, r.need) {
+		return false
 	}
-	return others > 0
+	r.since = time.Now()
+	r.passes++
+	return true
 }
 
 // idlePod is a pod that may be given up.
@@ -126,18 +139,19 @@ type idlePod struct {
 	requests corev1.ResourceList
 }
 
-// spare returns the idle pods of other pools that may be given up, the least recently used first, and how many pods of other pools
-// have a node. The manager's lock is held.
+// spare returns the idle pods of other pools that may be given up, the least recently used first, and how many calls and pods of
+// other pools there are that will end, or fall idle. The manager's lock is held.
 func (m *Manager) spare(except *Pool) (spare []idlePod, others int) {
 	for _, p := range m.pools {
 		if p == except {
 			continue
 		}
 		for _, mem := range p.members {
-			if mem.object != nil && mem.object.Spec.NodeName != "" {
+			if mem.In(lifecycle.Expiring, lifecycle.Leaving) || mem.State == lifecycle.Starting && mem.object.Spec.NodeName != "" {
 				others++
 			}
 		}
+		others += p.pool.Stats().Running
 		for _, idle := range p.pool.Spare(p.lastUses()) {
 			if mem := p.members[idle.Slot]; mem != nil && mem.State == lifecycle.Ready {
 				spare = append(spare, idlePod{mem, idle.Since, requests(mem.object)})

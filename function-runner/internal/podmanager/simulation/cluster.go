@@ -141,6 +141,16 @@ func (c *Cluster) Pods() []*corev1.Pod {
 	return list[*corev1.Pod](c, pods)
 }
 
+// Count returns how many pods there are; Before and After may ask for it.
+func (c *Cluster) Count() int { return len(c.objects[pods]) }
+
+// Gone tells whether there is no pod of a name.
+func (c *Cluster) Gone(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.objects[pods][name] == nil
+}
+
 // Services returns the Services that there are, sorted by name.
 func (c *Cluster) Services() []*corev1.Service {
 	c.mu.Lock()

@@ -107,10 +107,10 @@ type Wrapper struct {
 	running sync.WaitGroup
 	// calls is how many have run, and now how many do.
 	calls, now int
-	server  *grpc.Server
-	health  *health.Server
-	network *hanging
-	serving sync.WaitGroup
+	server     *grpc.Server
+	health     *health.Server
+	network    *hanging
+	serving    sync.WaitGroup
 }
 
 // busy wrapper servers refuse calls.

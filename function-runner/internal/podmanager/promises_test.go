@@ -1,0 +1,337 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
+)
+
+// An API server that swallows requests costs warm calls nothing, however many pods are idle.
+func TestHangingAPIServer(t *testing.T) {
+	t.Parallel()
+	for _, functions := range []int{1, 40, 200} {
+		t.Run(fmt.Sprint(functions), func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, c *simulation.Cluster) {
+				client := c.HangingClient()
+				r := start(t, c, func(config *Config) { config.Client = client })
+				reference := func(i int) string { return fmt.Sprintf("r.io/fn%d:v1", i) }
+				for i := range functions {
+					if _, err := r.callWithin(t.Context(), reference(i), digest("a")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(ttl + time.Second)
+				client.Hang(true)
+				scanned := make(chan struct{})
+				go func() {
+					defer close(scanned)
+					r.scan(t.Context())
+				}()
+				time.Sleep(time.Second)
+				begin := time.Now()
+				for i := range functions {
+					if _, err := r.callWithin(t.Context(), reference(i), digest("a")); err != nil {
+						t.Errorf("call %d: %v", i, err)
+					}
+				}
+				if waited := time.Since(begin); waited > 0 {
+					t.Errorf("%d calls of warm functions waited for %v", functions, waited)
+				}
+				<-scanned
+				if took := time.Since(begin); took > requestTimeout {
+					t.Errorf("the scan went on for %v without an answer", took)
+				}
+				client.Hang(false)
+				if n := len(c.Pods()); n != functions {
+					t.Errorf("%d pods, want all %d", n, functions)
+				}
+			})
+		})
+	}
+}
+
+// A function whose pods fail is not made over and over: its callers get the last reason at once.
+func TestFailureHasAMemory(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		c.Kubelet(func(name string) {
+			time.Sleep(time.Second)
+			c.Waits(name, "CreateContainerError", "no such file")
+		})
+		r := start(t, c)
+		calls, slow := 0, 0
+		for end := time.Now().Add(10 * time.Minute); time.Now().Before(end); calls++ {
+			begin := time.Now()
+			_, err := r.call(digest("a"))
+			if err == nil || !strings.Contains(err.Error(), "no such file") {
+				t.Fatalf("call %d: got %v, want the reason", calls, err)
+			}
+			if time.Since(begin) > 0 {
+				slow++
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if made := c.Requests("create", "pods"); made > 30 || slow > made {
+			t.Errorf("in 10 minutes with one caller %d pods were made, and %d of %d calls waited", made, slow, calls)
+		}
+		c.Kubelet(c.Run)
+		time.Sleep(time.Minute)
+		r.mustCall(digest("a"))
+	})
+}
+
+// A use that could not be noted is noted by the next scan: the other replicas do not delete the pod before its time.
+func TestUseIsNotedLater(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		a, b := start(t, c), start(t, c)
+		pod := a.mustCall(digest("a"))
+		time.Sleep(20 * time.Minute)
+		a.mustCall(digest("a"))
+		c.Before(first(1, "patch", "pods", errDown))
+		a.rescan()
+		for range 15 {
+			time.Sleep(time.Minute)
+			b.rescan()
+			a.rescan()
+		}
+		wantPods(t, c, pod)
+	})
+}
+
+// Whatever people do to the labels and annotations of a pod, calls go on, and the pod is used or forgotten.
+func TestRewrittenPods(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*corev1.Pod){
+		"slot":            func(p *corev1.Pod) { p.Labels[functionpod.SlotLabel] = "7" },
+		"pool":            func(p *corev1.Pod) { p.Labels[functionpod.PoolLabel] = "other" },
+		"image label":     func(p *corev1.Pod) { p.Labels[functionpod.ImageLabel] = "other" },
+		"no labels":       func(p *corev1.Pod) { p.Labels = nil },
+		"reference":       func(p *corev1.Pod) { annotated(p, functionpod.ReferenceAnnotation, "r.io/other") },
+		"digest":          func(p *corev1.Pod) { annotated(p, functionpod.DigestAnnotation, digest("b")) },
+		"no annotations":  func(p *corev1.Pod) { p.Annotations = nil },
+		"nothing is left": func(p *corev1.Pod) { p.Annotations, p.Labels = nil, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, c *simulation.Cluster) {
+				r := start(t, c)
+				pod := r.mustCall(digest("a"))
+				c.Change(pod, change)
+				synctest.Wait()
+				for range 3 {
+					r.mustCall(digest("a"))
+					time.Sleep(10 * time.Second)
+				}
+				_ = c.Client.CoreV1().Pods(simulation.Namespace).Delete(t.Context(), pod, metav1.DeleteOptions{})
+				synctest.Wait()
+				begin := time.Now()
+				r.mustCall(digest("a"))
+				if waited := time.Since(begin); waited > 5*time.Second {
+					t.Errorf("after the pod was deleted, a call waited for %v", waited)
+				}
+				time.Sleep(ttl + avoidFor)
+				r.rescan()
+				time.Sleep(ttl)
+				r.rescan()
+				if len(r.byUID) > 0 {
+					t.Errorf("%d pods are held for ever", len(r.byUID))
+				}
+			})
+		})
+	}
+}
+
+// A pod of another maker that has the name of a function pod takes nothing but the name.
+func TestNameIsTaken(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		name := r.poolOf(fn, digest("a")).Of(1)
+		c.Put(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: simulation.Namespace}})
+		begin := time.Now()
+		if pod := r.mustCall(digest("a")); pod == name {
+			t.Error("a pod of another maker was used")
+		}
+		if waited := time.Since(begin); waited > 5*time.Second {
+			t.Errorf("the call waited for %v", waited)
+		}
+		if r.log.count("taken by a pod of another maker") != 1 {
+			t.Error("it was not told why the name is not used")
+		}
+	})
+}
+
+// Admission may have pods run another reference of their image: they are known by what this function runner wrote.
+func TestAdmissionRewritesImages(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		c.Admit(func(p *corev1.Pod) { p.Spec.Containers[0].Image = "mirror.example.org/fn:v1" })
+		a, b := start(t, c), start(t, c)
+		pod := a.mustCall(digest("a"))
+		if got := b.mustCall(digest("a")); got != pod {
+			t.Errorf("the second replica used pod %s, want %s", got, pod)
+		}
+		wantPods(t, c, pod)
+	})
+}
+
+// The address of a pod that went unseen belongs to the pod of another function: no call is answered by that one.
+func TestAddressIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		pod := r.mustCall(digest("a"))
+		w := c.Wrapper(pod)
+		w.Kill()
+		other := &simulation.Wrapper{IP: w.IP}
+		other.Target.PodUID, other.Target.Function = "other", "r.io/other:v1@"+digest("c")
+		other.Start(c)
+		defer other.Kill()
+		for range 3 {
+			begin := time.Now()
+			if got := r.mustCall(digest("a")); got == pod {
+				t.Errorf("pod %s has answered, whose address is another's", got)
+			}
+			if waited := time.Since(begin); waited > 5*time.Second {
+				t.Errorf("a call waited for %v", waited)
+			}
+			time.Sleep(3 * time.Second)
+		}
+		if n := other.Calls(); n > 0 {
+			t.Errorf("the other function has run %d times", n)
+		}
+	})
+}
+
+// Replicas that know nothing of each other spread their calls by what the pods report.
+func TestReplicasShareLoad(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		const replicas, callers, maxPods = 10, 2, 4
+		c.Kubelet(func(name string) {
+			c.Run(name)
+			c.Wrapper(name).Handle(func(_ context.Context, list []byte) (*response, error) {
+				time.Sleep(100 * time.Millisecond)
+				return &response{ResourceList: list}, nil
+			})
+		})
+		end := time.Now().Add(30 * time.Second)
+		var group errgroup.Group
+		for range replicas {
+			r := start(t, c)
+			r.limit(func(l *Limits) { l.MaxPods, l.Waitlist, l.PerPod = maxPods, 2, 8 })
+			for range callers {
+				group.Go(func() error {
+					for time.Now().Before(end) {
+						if _, err := r.call(digest("a")); err != nil {
+							return err
+						}
+						time.Sleep(time.Millisecond)
+					}
+					return nil
+				})
+			}
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		var calls []int
+		for _, pod := range c.Pods() {
+			calls = append(calls, c.Wrapper(pod.Name).Calls())
+		}
+		if len(calls) != maxPods || slices.Max(calls) > 2*slices.Min(calls) {
+			t.Errorf("%d callers of %d replicas had %v calls run in the pods, want %d pods and a factor of two at most", callers, replicas, calls, maxPods)
+		}
+	})
+}
+
+// Replicas that warm up the same functions at the same time make each pod once.
+func TestNoHerd(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		const replicas, functions = 10, 1000
+		c.Kubelet(func(string) {})
+		var all []*replica
+		for range replicas {
+			all = append(all, start(t, c))
+		}
+		begun := c.Requests("", "")
+		for _, r := range all {
+			for i := range functions {
+				f := r.Pool(fmt.Sprintf("r.io/f%d:v1", i), digest("a"))
+				go func() {
+					defer f.Done()
+					f.WarmSoon(t.Context())
+				}()
+			}
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		pods, requests := len(c.Pods()), c.Requests("", "")-begun
+		if pods != functions || float64(requests) > 1.2*functions {
+			t.Errorf("%d replicas made %d pods by %d requests, want %d by 1.2 each", replicas, pods, requests, functions)
+		}
+	})
+}
+
+// A pod that becomes ready in the moment in which its time is over is either used or given up, not both.
+func TestReadyInTheLastMoment(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		c.Kubelet(func(name string) {
+			time.Sleep(r.config.ReadyTimeout)
+			c.Run(name)
+		})
+		pod, err := r.call(digest("a"))
+		synctest.Wait()
+		c.Kubelet(c.Run)
+		if err == nil {
+			wantPods(t, c, pod)
+			wantStats(t, r, digest("a"), pool.Stats{Ready: 1})
+			return
+		}
+		wantPods(t, c)
+		if len(r.byUID) > 0 {
+			t.Errorf("%d pods are known still", len(r.byUID))
+		}
+	})
+}
+
+// A call that finds an idle pod lost does not depend on who else notices first.
+func TestLossIsNoticedByManyAtOnce(t *testing.T) {
+	t.Parallel()
+	for i := range 20 {
+		bubble(t, func(t *testing.T, c *simulation.Cluster) {
+			r := start(t, c)
+			pod := r.mustCall(digest("a"))
+			// The connection rests.
+			time.Sleep(70 * time.Second)
+			go c.Ready(pod, corev1.ConditionFalse)
+			c.Wrapper(pod).Kill()
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, errors.New("5 seconds"))
+			defer cancel()
+			if got, err := r.callWithin(ctx, fn, digest("a")); err != nil || got == pod {
+				t.Errorf("trial %d: got %s, %v", i, got, err)
+			}
+		})
+	}
+}

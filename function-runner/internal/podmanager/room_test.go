@@ -1,0 +1,189 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
+)
+
+// scheduler has so many pods run; the others wait until one goes.
+func scheduler(t *testing.T, c *simulation.Cluster, places int, message string) {
+	t.Helper()
+	var mu sync.Mutex
+	placed := map[string]bool{}
+	place := func(name string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		there := map[string]bool{}
+		for _, pod := range c.Pods() {
+			there[pod.Name] = placed[pod.Name]
+		}
+		placed = there
+		used := 0
+		for _, is := range placed {
+			if is {
+				used++
+			}
+		}
+		if used < places {
+			placed[name] = true
+		}
+		return placed[name]
+	}
+	c.Kubelet(func(name string) {
+		for !place(name) {
+			c.Change(name, func(p *corev1.Pod) {
+				p.Status.Conditions = []corev1.PodCondition{{
+					Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
+				}}
+			})
+			time.Sleep(100 * time.Millisecond)
+			if c.Gone(name) || t.Context().Err() != nil {
+				return
+			}
+		}
+		c.Run(name)
+	})
+}
+
+const full = "0/1 nodes are available: 1 Insufficient cpu."
+
+func numbered(i int) string { return fmt.Sprintf("r.io/fn%d:v1", i) }
+
+// Idle pods of other functions give way in a full cluster, the least recently used first, and the waiting call goes on.
+func TestFullClusterMakesRoom(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		const places = 10
+		scheduler(t, c, places, full)
+		r := start(t, c)
+		for i := range 3 * places {
+			if _, err := r.callWithin(t.Context(), numbered(i), digest("a")); err != nil {
+				t.Fatalf("function %d: %v", i, err)
+			}
+			time.Sleep(time.Second)
+		}
+		want := make([]string, 0, places)
+		for i := 2 * places; i < 3*places; i++ {
+			want = append(want, r.poolOf(numbered(i), digest("a")).Of(1))
+		}
+		wantPods(t, c, want...)
+		if n := c.Requests("delete", "pods"); n != 2*places {
+			t.Errorf("%d pods were given up for %d", n, 2*places)
+		}
+	})
+}
+
+// Calls of more functions than there is room for are all answered, though they come at once.
+func TestFullClusterServesAll(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		scheduler(t, c, 10, full)
+		a, b := start(t, c), start(t, c)
+		var calls []<-chan answer
+		for i := range 30 {
+			calls = append(calls, []*replica{a, b}[i%2].begin(numbered(i), digest("a")))
+		}
+		begin := time.Now()
+		for i, call := range calls {
+			if got := <-call; got.err != nil {
+				t.Errorf("function %d after %v: %v", i, time.Since(begin), got.err)
+			}
+		}
+	})
+}
+
+// A pod in use is not given up, nor is the minimum of a pool: the caller learns what the scheduler says.
+func TestNothingToGiveUp(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		message string
+		prepare func(r *replica, c *simulation.Cluster)
+	}{
+		"minimum":        {full, func(r *replica, _ *simulation.Cluster) { r.limit(func(l *Limits) { l.MinPods = 1 }) }},
+		"another reason": {"0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.", func(*replica, *simulation.Cluster) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, c *simulation.Cluster) {
+				scheduler(t, c, 1, tc.message)
+				r := start(t, c)
+				tc.prepare(r, c)
+				if _, err := r.callWithin(t.Context(), numbered(1), digest("a")); err != nil {
+					t.Fatal(err)
+				}
+				_, err := r.callWithin(t.Context(), numbered(2), digest("a"))
+				if err == nil || !strings.Contains(err.Error(), tc.message) {
+					t.Errorf("got %v, want the scheduler's reason", err)
+				}
+				if n := c.Requests("delete", "pods"); n > 0 {
+					t.Errorf("%d pods were given up", n)
+				}
+			})
+		})
+	}
+}
+
+// A pod in use is waited for, and given up when it is idle.
+func TestRoomWhenCallsEnd(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		scheduler(t, c, 1, full)
+		r := start(t, c)
+		pod, err := r.callWithin(t.Context(), numbered(1), digest("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		running, letGo := block()
+		c.Wrapper(pod).Handle(running)
+		first, second := r.begin(numbered(1), digest("a")), r.begin(numbered(2), digest("a"))
+		time.Sleep(30 * time.Second)
+		wantPods(t, c, pod, r.poolOf(numbered(2), digest("a")).Of(1))
+		letGo()
+		if got := <-first; got.err != nil {
+			t.Error(got.err)
+		}
+		if got := <-second; got.err != nil {
+			t.Error(got.err)
+		}
+	})
+}
+
+// A quota is made room in as a node is.
+func TestQuotaMakesRoom(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		const places = 3
+		c.Before(func(r simulation.Request) error {
+			if r.Verb == "create" && r.Resource == "pods" && c.Count() >= places {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, r.Name, fmt.Errorf("exceeded quota: functions, requested: pods=1, used: pods=%d, limited: pods=%d", places, places))
+			}
+			return nil
+		})
+		r := start(t, c)
+		for i := range 3 * places {
+			if _, err := r.callWithin(t.Context(), numbered(i), digest("a")); err != nil {
+				t.Fatalf("function %d: %v", i, err)
+			}
+			time.Sleep(time.Second)
+		}
+		if n := len(c.Pods()); n != places {
+			t.Errorf("%d pods, want %d", n, places)
+		}
+		r.limit(func(l *Limits) { l.MinPods = 1 })
+		if _, err := r.callWithin(t.Context(), "r.io/more", digest("a")); err == nil || !strings.Contains(err.Error(), "exceeded quota") {
+			t.Errorf("got %v, want that the quota is exceeded", err)
+		}
+	})
+}
