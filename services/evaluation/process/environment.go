@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -31,11 +32,17 @@ func ImageEnvironment(environ []string) []string {
 	})
 }
 
-// environment adds what depends on the run: TMPDIR, and HOME where there is none.
-func environment(env []string, scratch string) []string {
-	full := append(make([]string, 0, len(env)+2), env...)
-	if !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "HOME=") }) {
+// environment returns the environment of a run: TMPDIR, and what its command's has no value for.
+func (c *Command) environment(scratch string) []string {
+	full := append(make([]string, 0, len(c.Env)+3), c.Env...)
+	has := func(key string) bool {
+		return slices.ContainsFunc(c.Env, func(kv string) bool { return strings.HasPrefix(kv, key+"=") })
+	}
+	if !has("HOME") {
 		full = append(full, "HOME="+scratch)
+	}
+	if c.MemoryLimit > 0 && !has("GOMEMLIMIT") {
+		full = append(full, "GOMEMLIMIT="+strconv.FormatInt(c.MemoryLimit, 10))
 	}
 	return append(full, "TMPDIR="+scratch)
 }

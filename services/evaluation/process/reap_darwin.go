@@ -16,6 +16,9 @@ func (r *Runner) Reap(context.Context) error {
 	return errors.New("orphaned processes are collected on Linux alone")
 }
 
+// limitData does nothing: limits can be set for other processes on Linux alone.
+func limitData(int, int64) {}
+
 // waitUnreaped blocks until the process has ended and leaves it a zombie, so that its number stays taken. Where the kernel does not
 // tell, it returns at once.
 func waitUnreaped(pid int) {

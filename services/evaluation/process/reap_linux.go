@@ -152,6 +152,13 @@ func children(parent string) []int {
 	return pids
 }
 
+// limitData bounds the private memory of a process that has just been started, and of those that it will start. It fails only if
+// the process has ended, or is bound to less.
+func limitData(pid int, limit int64) {
+	bytes := uint64(limit) //nolint:gosec // more than 0
+	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: bytes, Max: bytes}, nil)
+}
+
 // waitUnreaped blocks until the process has ended and leaves it a zombie, so that its number stays taken.
 func waitUnreaped(pid int) {
 	for {

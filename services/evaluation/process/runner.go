@@ -85,7 +85,7 @@ func (r *Runner) start(c Command, dir string) (*started, error) {
 	p.cmd = &exec.Cmd{
 		Path: path,
 		Args: c.Argv,
-		Env:  environment(c.Env, dir),
+		Env:  c.environment(dir),
 		Dir:  c.Dir,
 		// A session, which a process group comes with, tells the sweeps what is a function's.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
@@ -100,6 +100,9 @@ func (r *Runner) start(c Command, dir string) (*started, error) {
 		return nil, err
 	}
 	p.group.leader = p.cmd.Process.Pid
+	if limit := c.dataLimit(); limit > 0 {
+		limitData(p.group.leader, limit)
+	}
 	return p, nil
 }
 
