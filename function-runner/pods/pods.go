@@ -17,6 +17,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
@@ -122,11 +125,18 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 func (p *Pods) assemble(ctx context.Context, clientset, upkeep kubernetes.Interface) error {
 	o, meter := p.config.Options, p.config.Telemetry.Metrics.Meter("github.com/krmfn/krmfn/function-runner")
 	var err1, err2 error
+	events := record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)))
+	p.background = append(p.background, func(ctx context.Context) {
+		events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: upkeep.CoreV1().Events(o.Pod.Namespace)})
+		<-ctx.Done()
+		events.Shutdown()
+	})
 	p.manager, err1 = podmanager.New(ctx, podmanager.Config{
 		Client: clientset, Upkeep: upkeep, Namespace: o.Pod.Namespace, Images: p.images, Templates: p.templates, Limits: p.limits,
 		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL, TagTTL: o.Images.TTL,
 		Endpoint:      endpoint.Options{MaxMessageSize: o.Limits.MaxMessageSize, Dial: p.config.Telemetry.DialOptions()},
-		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), PullSecrets: p.pullSecrets(), Meter: meter, Log: p.config.Log,
+		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), PullSecrets: p.pullSecrets(), Meter: meter,
+		Events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "krmfn-function-runner"}), Log: p.config.Log,
 	})
 	p.evaluator, err2 = podevaluator.New(podevaluator.Config{
 		Reference: o.Reference, Resolver: p.resolver, Pods: p.manager, Meter: meter,

@@ -33,6 +33,9 @@ const (
 	Failed State = "failed"
 )
 
+// States are all of them, in the order of a pod's life.
+var States = []State{Requested, Starting, Ready, Unreachable, Expiring, Leaving, Failed}
+
 // Event is what happens to a function pod.
 type Event string
 

@@ -37,12 +37,25 @@ func (p *Pool) apply(mem *member, event lifecycle.Event, reason error) bool {
 		}
 	case lifecycle.Unreachable:
 		log.Warn("function pod does not answer any more", "err", reason)
+		p.m.event(mem, "Unreachable", reason)
 		p.limitUnreachable(mem)
 	case lifecycle.Failed:
 		log.Warn("function pod failed", "err", reason)
+		if mem.Served {
+			p.m.event(mem, "Failed", reason)
+		} else {
+			p.m.event(mem, "BackOff", fmt.Errorf("back-off making function pods of %s: %w", p.id.Image, reason))
+		}
 	}
 	p.show(mem, event)
 	return true
+}
+
+// event records a Kubernetes event of a pod.
+func (m *Manager) event(mem *member, reason string, err error) {
+	if m.config.Events != nil {
+		m.config.Events.Event(mem.object, corev1.EventTypeWarning, reason, err.Error())
+	}
 }
 
 // show tells the pool of a pod's state. The manager's lock is held.

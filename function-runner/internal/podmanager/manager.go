@@ -20,6 +20,7 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
@@ -46,6 +47,11 @@ type Limits struct {
 	Resources corev1.ResourceRequirements
 }
 
+// Events records Kubernetes events, as record.EventRecorder does.
+type Events interface {
+	Event(object runtime.Object, eventType, reason, message string)
+}
+
 // Config is what a manager needs.
 type Config struct {
 	// Client is for what callers wait for. Upkeep is for the rest: warm-up, expiry, and the watch; nil for Client, too.
@@ -69,8 +75,10 @@ type Config struct {
 	MaxConcurrent int
 	// PullSecrets are added to those of the template.
 	PullSecrets []string
-	Meter       metric.Meter
-	Log         *slog.Logger
+	// Events records what becomes of pods as Kubernetes events; nil for nowhere. It does not wait.
+	Events Events
+	Meter  metric.Meter
+	Log    *slog.Logger
 }
 
 // Manager keeps function pods. Its methods may be used by any number of goroutines at once.

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
@@ -33,10 +33,11 @@ type metrics struct {
 //
 // Those that are measured when somebody looks:
 //
-//   - krm_function_pods (image, state): function pods that are starting, ready, leaving
+//   - krm_function_pods (image, state): function pods by their state, see package lifecycle
 //   - krm_function_waiting (image): calls that wait for a place in a pod
+//   - krm_function_pools_backing_off (image): pools whose pods failed to start and that make no other for a while
 func (m *Manager) measure(meter metric.Meter) error {
-	var errs [5]error
+	var errs [6]error
 	m.metrics.phases, errs[0] = meter.Float64Histogram("krm_function_pod_start_duration", metric.WithUnit("s"),
 		metric.WithDescription("Where the time of starting function pods goes."), metric.WithExplicitBucketBoundaries(boundaries...))
 	m.metrics.starts, errs[1] = meter.Int64Counter("krm_function_pod_starts", metric.WithDescription("Function pods that became ready."))
@@ -45,35 +46,52 @@ func (m *Manager) measure(meter metric.Meter) error {
 	errs[3] = err
 	waiting, err := meter.Int64ObservableGauge("krm_function_waiting", metric.WithDescription("Calls that wait for a place in a function pod."))
 	errs[4] = err
+	backingOff, err := meter.Int64ObservableGauge("krm_function_pools_backing_off",
+		metric.WithDescription("Pools whose function pods failed to start and that make no other for a while."))
+	errs[5] = err
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for name, s := range m.sizes() {
 			label := attribute.String("image", name)
-			for state, n := range map[string]int{"starting": s.Starting, "ready": s.Ready, "leaving": s.Leaving} {
-				o.ObserveInt64(pods, int64(n), metric.WithAttributes(label, attribute.String("state", state)))
+			for _, state := range lifecycle.States {
+				o.ObserveInt64(pods, s.pods[state], metric.WithAttributes(label, attribute.String("state", string(state))))
 			}
-			o.ObserveInt64(waiting, int64(s.Waiting), metric.WithAttributes(label))
+			o.ObserveInt64(waiting, s.waiting, metric.WithAttributes(label))
+			o.ObserveInt64(backingOff, s.backingOff, metric.WithAttributes(label))
 		}
 		return nil
-	}, pods, waiting)
+	}, pods, waiting, backingOff)
 	return err
 }
 
-// sizes returns the sizes of all pools of each repository together.
-func (m *Manager) sizes() map[string]pool.Stats {
-	sizes := map[string]pool.Stats{}
-	for _, p := range m.all() {
-		name, s := repository(p.id.Image), p.pool.Stats()
-		sum := sizes[name]
-		sum.Starting += s.Starting
-		sum.Ready += s.Ready
-		sum.Leaving += s.Leaving
-		sum.Waiting += s.Waiting
-		sizes[name] = sum
+// sizes are those of all pools of one repository together.
+type sizes struct {
+	pods                map[lifecycle.State]int64
+	waiting, backingOff int64
+}
+
+// sizes returns the sizes by repository.
+func (m *Manager) sizes() map[string]*sizes {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	all := map[string]*sizes{}
+	for _, p := range m.pools {
+		name := repository(p.id.Image)
+		if all[name] == nil {
+			all[name] = &sizes{pods: map[lifecycle.State]int64{}}
+		}
+		s := p.pool.Stats()
+		all[name].waiting += int64(s.Waiting)
+		if s.BackingOff {
+			all[name].backingOff++
+		}
+		for _, mem := range p.members {
+			all[name].pods[mem.State]++
+		}
 	}
-	return sizes
+	return all
 }
 
 func (m *metrics) phase(ctx context.Context, ref, phase string, d time.Duration) {

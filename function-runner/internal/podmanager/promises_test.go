@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
@@ -75,7 +76,8 @@ func TestFailureHasAMemory(t *testing.T) {
 			time.Sleep(time.Second)
 			c.Waits(name, "CreateContainerError", "no such file")
 		})
-		r := start(t, c)
+		events := record.NewFakeRecorder(100)
+		r := start(t, c, func(config *Config) { config.Events = events })
 		calls, slow := 0, 0
 		for end := time.Now().Add(10 * time.Minute); time.Now().Before(end); calls++ {
 			begin := time.Now()
@@ -90,6 +92,9 @@ func TestFailureHasAMemory(t *testing.T) {
 		}
 		if made := c.Requests("create", "pods"); made > 30 || slow > made {
 			t.Errorf("in 10 minutes with one caller %d pods were made, and %d of %d calls waited", made, slow, calls)
+		}
+		if event := <-events.Events; !strings.HasPrefix(event, "Warning BackOff back-off making function pods of "+fn) {
+			t.Errorf("got the event %q", event)
 		}
 		c.Kubelet(c.Run)
 		time.Sleep(time.Minute)
