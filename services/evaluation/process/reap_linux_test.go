@@ -21,7 +21,6 @@ import (
 // alone runs a test in a process that does nothing else: sweeps concern a whole process.
 func alone(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
-	t.Parallel()
 	const variable = "KRMFN_TEST_ALONE"
 	if os.Getenv(variable) != "" {
 		test(t)
@@ -50,6 +49,7 @@ const written = "\nwhile [ ! -s \"$1\" ]; do :; done\n"
 
 // Whatever a function does to leave its group, nothing of it is left when nothing runs any more.
 func TestReapCollectsOrphans(t *testing.T) {
+	t.Parallel()
 	alone(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		runner := NewRunner(Limits{}, t.TempDir())
@@ -111,6 +111,7 @@ func (h *held) end(t *testing.T) {
 // A sweep kills nothing of a run that goes on, and what comes from one that is over as soon as those are over too that it may
 // come from, however many run since.
 func TestSweepsSpareWhatRuns(t *testing.T) {
+	t.Parallel()
 	alone(t, func(t *testing.T) {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			t.Fatal(err)
@@ -156,6 +157,7 @@ func TestSweepsSpareWhatRuns(t *testing.T) {
 
 // What others in this process start with os/exec is theirs: it is not killed, and they get its exit status.
 func TestSweepsLeaveChildrenOfOthers(t *testing.T) {
+	t.Parallel()
 	alone(t, func(t *testing.T) {
 		runner, other := NewRunner(Limits{}, t.TempDir()), NewRunner(Limits{}, t.TempDir())
 		ctx, cancel := context.WithCancel(t.Context())

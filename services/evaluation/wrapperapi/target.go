@@ -41,7 +41,9 @@ func FunctionName(reference, digest string) string {
 func (t Target) Metadata() []string { return []string{podUID, t.PodUID, function, t.Function} }
 
 // TargetOf returns the target that a request's metadata names.
-func TargetOf(md metadata.MD) Target { return Target{PodUID: first(md, podUID), Function: first(md, function)} }
+func TargetOf(md metadata.MD) Target {
+	return Target{PodUID: first(md, podUID), Function: first(md, function)}
+}
 
 // Matches tells whether a request that is meant for another target has reached it in t all the same.
 func (t Target) Matches(other Target) bool {

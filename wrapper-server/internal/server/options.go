@@ -49,7 +49,7 @@ func concurrency(limit uint64, err error) int {
 	if err != nil {
 		return mostConcurrent
 	}
-	return int(min(max(limit/perEvaluation, 1), mostConcurrent)) //nolint:gosec // 1 to 8
+	return int(min(max(limit/perEvaluation, 1), mostConcurrent))
 }
 
 // parse reads the flags and the command behind "--".
