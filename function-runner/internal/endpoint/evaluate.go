@@ -47,7 +47,7 @@ func (e *LostError) Error() string {
 // GRPCStatus has callers told that they may try again, if the function may run twice.
 func (e *LostError) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
 
-// Evaluate sends a call to the pod. report is told what the wrapper server has to do for all its callers together: when the call
+// Evaluate sends a call to the pod. report is told what the wrapper server has to do for all its callers together, with this call: when it
 // begins, from another goroutine, and before Evaluate returns. Errors: *NotRunError, *LostError, ctx's cause, and whatever other status the
 // wrapper server answers with.
 func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte, report func(wrapperapi.Load)) (evaluation.Response, error) {
@@ -70,6 +70,8 @@ func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte, repo
 	load, loaded := wrapperapi.LoadOf(trailer)
 	if loaded {
 		e.watchdog.heard()
+		// The wrapper server does not count this call any more, which has its place until it returns.
+		load.Running++
 		report(load)
 	}
 	if err == nil {

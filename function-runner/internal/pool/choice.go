@@ -52,9 +52,9 @@ func (p *Pool[P]) leastLoaded() *pod[P] {
 	return least
 }
 
-// Report says how many calls run and wait in the pod, of all callers and this one included, as its wrapper server tells: when it
-// takes a call, and without that call when the call ends or is refused, so that 1 is to be added then. What is not from here is
-// taken into account when pods are chosen and wanted, for a few seconds. It may be called any number of times, and at any moment.
+// Report says how many calls run and wait in the pod as its wrapper server tells, of all callers and with this one, until it is
+// released. What is not from here is taken into account when pods are chosen and wanted, for a few seconds. It may be called any
+// number of times, and at any moment.
 func (place *Place[P]) Report(load int) {
 	p, m := place.pool, place.pod
 	p.mu.Lock()
