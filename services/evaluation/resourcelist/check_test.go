@@ -150,6 +150,10 @@ func TestScanRecognises(t *testing.T) {
     none: {}
     nothing:
     also: []
+    resources: {limits: {cpu: "1", memory: 1Gi}, requests: {}} # a comment
+    flow: [--port=80, 'a, b', [], -1]
+    ports:
+    - {name: http, port: 80}
     Umlaut: Grüße
 functionConfig:
   kind: ConfigMap
@@ -168,6 +172,7 @@ func FuzzScan(f *testing.F) {
 	for _, seed := range []string{
 		head + "items:\n- kind: A\n  data:\n    k: v\nresults:\n- message: m\n",
 		head + "items:\n  - a: |\n      text\n\n    b: 'x' # c\n", head + "results:\nitems: []\n", "kind: ResourceList\nitems:\n- - a\n",
+		head + "items:\n- a: [b, {c: \"d e\"}]\n  f: {g: [-1, 'h']} # i\nresults: [{message: m}]\n", head + "items:\n- {a: b}\n- [a]\n",
 		head + "items:\n- a: \"x\\n\"\n  b: >-\n   y\n  z: -\n", "items:\n-  a: b\nkind: ResourceList", head + "a: b\n  c\n", head + "a:\n- b\n - c\n",
 	} {
 		f.Add([]byte(seed))

@@ -38,6 +38,9 @@ var plainKey = func() (set [256]bool) {
 	return set
 }()
 
+// maxKey is less than YAML permits for a key that is followed by a colon in its line.
+const maxKey = 1000
+
 // cutKey splits "key: value" and "key:". It returns no key for content that has none, and false where it is not certain.
 func cutKey(content []byte) (key, value []byte, ok bool) {
 	n := 0
@@ -46,6 +49,9 @@ func cutKey(content []byte) (key, value []byte, ok bool) {
 	}
 	if n == 0 || content[0] == '-' || n == len(content) || content[n] != ':' {
 		return nil, nil, !bytes.Contains(content, []byte(": ")) && !bytes.HasSuffix(content, []byte(":"))
+	}
+	if n > maxKey {
+		return nil, nil, false
 	}
 	if rest := content[n+1:]; len(rest) == 0 || rest[0] == ' ' {
 		return content[:n], bytes.TrimLeft(rest, " "), true
@@ -65,8 +71,7 @@ func (s *scanner) scalar(value []byte, ofKey bool) bool {
 	case '|', '>':
 		return s.block(value)
 	case '[', '{':
-		v := string(plain(value))
-		return v == "[]" || v == "{}"
+		return inFlow(plain(value))
 	case '&', '*', '!', '%', '@', '`', ',', ']', '}', '?', ':':
 		return false
 	case '-':

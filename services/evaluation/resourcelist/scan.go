@@ -6,6 +6,7 @@ package resourcelist
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -151,7 +152,7 @@ func (s *scanner) entry(content []byte, start int) bool {
 	switch s.top {
 	case "kind":
 		s.kind = string(plain(value))
-		return s.kind != "" && s.kind[0] != '\'' && s.kind[0] != '"' && s.scalar(value, true) && !s.open
+		return s.kind != "" && !strings.ContainsAny(s.kind[:1], `'"[{|>`) && s.scalar(value, true) && !s.open
 	case "items":
 		return s.scalar(value, true) && (s.open || string(plain(value)) == "[]")
 	case "results":
