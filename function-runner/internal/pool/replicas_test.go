@@ -1,0 +1,98 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pool_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
+)
+
+// wrappers are the wrapper servers of some pods, which count the calls of all replicas.
+type wrappers struct {
+	mu             sync.Mutex
+	running, calls []int
+	// most is how many calls ran in one pod at once, after its first ones.
+	most int
+}
+
+// known is after how many calls all replicas have heard of a pod.
+const known = 40
+
+// begin and end count a call, and return what the pod's wrapper server reports then.
+func (w *wrappers) begin(slot int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls[slot-1]++
+	w.running[slot-1]++
+	if w.calls[slot-1] > known {
+		w.most = max(w.most, w.running[slot-1])
+	}
+	return w.running[slot-1]
+}
+
+func (w *wrappers) end(slot int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running[slot-1]--
+	return w.running[slot-1] + 1
+}
+
+// Replicas that know of each other only by what the pods report spread their calls over all of them.
+func TestReplicasShareLoad(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ replicas, callers, pods, perPod int }{
+		{3, 8, 4, 8}, {10, 2, 4, 8}, {12, 3, 4, 16}, {2, 6, 3, 4}, {20, 1, 4, 8},
+	} {
+		t.Run(fmt.Sprint(test), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := &wrappers{running: make([]int, test.pods), calls: make([]int, test.pods)}
+				var work sync.WaitGroup
+				for r := range test.replicas {
+					p := pool.New[int](pool.Config{MaxPods: test.pods, Waitlist: 1, PerPod: test.perPod, MaxWaiting: 100, TTL: time.Minute}, func(int) {})
+					for slot := range test.pods {
+						p.Ready(slot+1, slot+1)
+					}
+					for c := range test.callers {
+						random := rand.New(rand.NewPCG(uint64(r), uint64(c))) //nolint:gosec // chance, not a secret
+						work.Go(func() { callRepeatedly(t, p, w, random) })
+					}
+				}
+				work.Wait()
+				if fewest, most := slices.Min(w.calls), slices.Max(w.calls); most > 2*fewest {
+					t.Errorf("calls by pod: %v, want none with more than twice as many as another", w.calls)
+				}
+				if even := test.replicas * test.callers / test.pods; w.most > 2*even {
+					t.Errorf("%d calls ran in one pod at once, evenly spread %d", w.most, even)
+				}
+			})
+		})
+	}
+}
+
+// callRepeatedly makes calls of about 50 ms with little in between for some seconds.
+func callRepeatedly(t *testing.T, p *pool.Pool[int], w *wrappers, random *rand.Rand) {
+	t.Helper()
+	pause := func(upTo time.Duration) { time.Sleep(time.Duration(random.Int64N(int64(upTo)))) }
+	for range 100 {
+		pause(20 * time.Millisecond)
+		place, err := p.Acquire(t.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		time.Sleep(100 * time.Microsecond)
+		place.Report(w.begin(place.Slot))
+		pause(100 * time.Millisecond)
+		place.Report(w.end(place.Slot))
+		place.Release()
+	}
+}
