@@ -48,7 +48,8 @@ type Config struct {
 	Telemetry *Telemetry
 	// Processes runs executables; nil for a runner of its own.
 	Processes *process.Runner
-	// ReapOrphans makes the process collect what its functions leave behind. All its children must be the runner's then.
+	// ReapOrphans makes the process collect what its functions leave behind. Children that others start must stay in this
+	// process's session then.
 	ReapOrphans bool
 	// Log gets one line for each evaluation, reload and step of the shutdown.
 	Log *slog.Logger

@@ -11,7 +11,7 @@ import (
 )
 
 // load is the gRPC header of calls that begin, and the trailer of those that end or are refused: how many calls run and how many
-// wait, as "RUNNING/WAITING".
+// wait, as "RUNNING/WAITING". The call itself counts in its header and no more in its trailer.
 const load = "krmfn-load"
 
 // Load is what a wrapper server has to do, for all its callers together.
