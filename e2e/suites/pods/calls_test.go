@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
 	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
 	"google.golang.org/grpc/codes"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/e2e/install"
@@ -31,18 +32,14 @@ var _ = Describe("Calls", Label("smoke"), Ordered, ContinueOnFailure, func() {
 		Expect(onlyPodOf(ctx, image).UID).To(Equal(cold.UID))
 	})
 
-	It("find a pod with the labels of Porch, and a Service that the pod owns", func(ctx context.Context) {
+	It("find a pod with the labels of Porch, and no Service", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		pod := onlyPodOf(ctx, image)
 		Expect(pod.Labels).To(HaveKeyWithValue(install.ImageLabel, pod.Name))
 		Expect(pod.Annotations).To(HaveKey("fn.kpt.dev/template-version"))
-		services := f.Client.CoreV1().Services(install.FunctionNamespace)
-		service, err := services.Get(ctx, pod.Name, metav1.GetOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		Expect(service.Spec.Selector).To(HaveKeyWithValue(install.ImageLabel, pod.Name))
-		Expect(service.Spec.Ports).To(ConsistOf(HaveField("Port", int32(9446))))
-		Expect(service.OwnerReferences).To(ConsistOf(HaveField("UID", pod.UID)))
+		_, err := f.Client.CoreV1().Services(install.FunctionNamespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 	})
 
 	It("that come first, fifty at once, make no more pods than the maximum", func(ctx context.Context) {
