@@ -62,7 +62,7 @@ func TestReplicasShareLoad(t *testing.T) {
 						p.Ready(slot+1, slot+1)
 					}
 					for c := range test.callers {
-						random := rand.New(rand.NewPCG(uint64(r), uint64(c))) //nolint:gosec // chance, not a secret
+						random := rand.New(rand.NewPCG(uint64(r), uint64(c)))
 						work.Go(func() { callRepeatedly(t, p, w, random) })
 					}
 				}
