@@ -76,8 +76,8 @@ type Endpoint struct {
 }
 
 // Dial returns the connection to a pod's wrapper server at an address, a gRPC target, which is made when it is first used. All
-// requests name the pod and the function that they are meant for. The caller closes the connection.
-func Dial(pod, address string, target wrapperapi.Target, o Options) (*Endpoint, error) {
+// requests name the pod and the function that they are meant for. The caller closes the connection; of ctx, the values are kept.
+func Dial(ctx context.Context, pod, address string, target wrapperapi.Target, o Options) (*Endpoint, error) {
 	e := &Endpoint{Pod: pod, target: target}
 	conn, err := grpc.NewClient(address, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -96,7 +96,7 @@ func Dial(pod, address string, target wrapperapi.Target, o Options) (*Endpoint, 
 		return nil, fmt.Errorf("connect to function pod %s at %s: %w", pod, address, err)
 	}
 	e.conn, e.client, e.health = conn, wrapperv1grpc.NewFunctionServiceClient(conn), grpc_health_v1.NewHealthClient(conn)
-	e.watchdog.init(e)
+	e.watchdog.init(ctx, e)
 	return e, nil
 }
 

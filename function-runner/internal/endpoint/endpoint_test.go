@@ -102,7 +102,7 @@ func ignore(wrapperapi.Load) {}
 
 func dial(t *testing.T, address string) *endpoint.Endpoint {
 	t.Helper()
-	e, err := endpoint.Dial("pod", "passthrough:///"+address, mine, endpoint.Options{MaxMessageSize: 1000})
+	e, err := endpoint.Dial(t.Context(), "pod", "passthrough:///"+address, mine, endpoint.Options{MaxMessageSize: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

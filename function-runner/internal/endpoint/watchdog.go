@@ -57,9 +57,9 @@ type watchdog struct {
 	closed bool
 }
 
-func (w *watchdog) init(e *Endpoint) {
+func (w *watchdog) init(ctx context.Context, e *Endpoint) {
 	w.e, w.flights = e, map[*flight]struct{}{}
-	w.life, w.end = context.WithCancel(context.Background())
+	w.life, w.end = context.WithCancel(context.WithoutCancel(ctx))
 }
 
 // close waits for the question under way. There are no flights any more.
@@ -201,11 +201,8 @@ func (e *Endpoint) Lost(ctx context.Context) *Loss {
 		if e.conn.WaitForStateChange(ctx, state) {
 			continue
 		}
-		var loss *Loss
-		if errors.As(context.Cause(ctx), &loss) {
-			return loss
-		}
-		return nil
+		loss, _ := errors.AsType[*Loss](context.Cause(ctx))
+		return loss
 	}
 }
 

@@ -35,7 +35,7 @@ func TestDocumentation(t *testing.T) {
 	}
 	want := "\n" + Markdown() + "\n"
 	if *update {
-		if err := os.WriteFile(document, []byte(before+begin+want+end+after), 0o644); err != nil { //nolint:gosec // G306: a document
+		if err := os.WriteFile(document, []byte(before+begin+want+end+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return

@@ -43,6 +43,29 @@ func withTemplate(t *testing.T, c *simulation.Cluster, wrapper string) func(*Con
 	}
 }
 
+// A function runner that starts connects to none of the pods that are ready, until a call needs one.
+func TestAdoptionMakesNoConnections(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		for i := range 20 {
+			made(t, c, numbered(i), digest("a"), 1)
+		}
+		before := c.Dials()
+		r := start(t, c)
+		time.Sleep(10 * time.Second)
+		if n := c.Dials() - before; n > 0 {
+			t.Errorf("%d connections without a call", n)
+		}
+		begin := time.Now()
+		if _, err := r.callWithin(t.Context(), numbered(7), digest("a")); err != nil || time.Since(begin) > 0 {
+			t.Errorf("a call of a warm function: %v after %v", err, time.Since(begin))
+		}
+		if n := c.Dials() - before; n != 1 {
+			t.Errorf("%d connections for one call", n)
+		}
+	})
+}
+
 // A function runner that starts uses the pods that there are, in whatever state, and makes none.
 func TestAdoption(t *testing.T) {
 	t.Parallel()

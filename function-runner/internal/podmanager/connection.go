@@ -54,8 +54,12 @@ func meshed(pod *corev1.Pod) bool {
 // byService tells whether a pod is reached by its Service.
 func (f Frontend) byService(pod *corev1.Pod) bool { return f == ByService || f == Auto && meshed(pod) }
 
-// healAfter is how long a pod may not answer at its Service before that is made anew, where somebody has deleted it.
-const healAfter = 2 * time.Second
+const (
+	// healAfter is how long a pod may not answer at its Service before that is made anew, where somebody has deleted it. It is twice
+	// as long each time, up to longestPatience.
+	healAfter       = 2 * time.Second
+	longestPatience = time.Minute
+)
 
 // connect keeps the connection to a pod that has an address, until the pod has gone or has another address. One that the kubelet
 // holds for ready when it is first seen is connected to by its first call. The manager's lock is held.
@@ -68,8 +72,8 @@ func (p *Pool) connect(mem *member, assumed bool) {
 	ctx, mem.disconnect = context.WithCancel(p.m.life)
 	pod := mem.object
 	p.m.spawn(func() {
-		for ctx.Err() == nil {
-			if p.converse(ctx, mem, pod, assumed) {
+		for patience := healAfter; ctx.Err() == nil; patience = min(2*patience, longestPatience) {
+			if p.converse(ctx, mem, pod, assumed, patience) {
 				return
 			}
 			assumed = false
@@ -77,10 +81,10 @@ func (p *Pool) connect(mem *member, assumed bool) {
 	})
 }
 
-// converse keeps one connection, until it leads to another server or ctx ends, which it tells.
-func (p *Pool) converse(ctx context.Context, mem *member, pod *corev1.Pod, assumed bool) (ended bool) {
+// converse keeps one connection, until another must be made or ctx ends, which it tells.
+func (p *Pool) converse(ctx context.Context, mem *member, pod *corev1.Pod, assumed bool, patience time.Duration) (ended bool) {
 	target := wrapperapi.Target{PodUID: string(pod.UID), Function: wrapperapi.FunctionName(p.id.Image, p.id.Digest)}
-	e, err := endpoint.Dial(pod.Name, p.m.config.Frontend.target(pod), target, p.m.config.Endpoint)
+	e, err := endpoint.Dial(ctx, pod.Name, p.m.config.Frontend.target(pod), target, p.m.config.Endpoint)
 	if err != nil {
 		p.m.mu.Lock()
 		defer p.m.mu.Unlock()
@@ -90,8 +94,8 @@ func (p *Pool) converse(ctx context.Context, mem *member, pod *corev1.Pod, assum
 	defer e.Close() //nolint:errcheck // nothing is lost with it
 	for {
 		if !assumed {
-			if err := p.awaitReady(ctx, mem, pod, e); err != nil {
-				return !errors.Is(err, endpoint.ErrWrongPeer)
+			if err := p.awaitReady(ctx, mem, pod, e, patience); err != nil {
+				return ctx.Err() != nil
 			}
 		}
 		assumed = false
@@ -104,20 +108,19 @@ func (p *Pool) converse(ctx context.Context, mem *member, pod *corev1.Pod, assum
 	}
 }
 
-// awaitReady returns when the wrapper server serves. A Service by which it cannot be reached is made again.
-func (p *Pool) awaitReady(ctx context.Context, mem *member, pod *corev1.Pod, e *endpoint.Endpoint) error {
+// awaitReady returns when the wrapper server serves. The error is that ctx has ended or that another connection must be made: this
+// one leads to another server, or to a Service that was gone and is made again.
+func (p *Pool) awaitReady(ctx context.Context, mem *member, pod *corev1.Pod, e *endpoint.Endpoint, patience time.Duration) error {
 	if !p.m.config.Frontend.byService(pod) {
 		return e.Ready(ctx)
 	}
-	for pause := healAfter; ; pause = min(2*pause, time.Minute) {
-		patience, cancel := context.WithTimeout(ctx, pause)
-		err := e.Ready(patience)
-		cancel()
-		if err == nil || ctx.Err() != nil || errors.Is(err, endpoint.ErrWrongPeer) {
-			return err
-		}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := e.Ready(waiting)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, endpoint.ErrWrongPeer) {
 		p.m.healService(ctx, mem, pod)
 	}
+	return err
 }
 
 // answered notes that a pod serves.

@@ -157,12 +157,11 @@ func (m *Manager) upkeep() kubernetes.Interface {
 	return m.config.Client
 }
 
-// spawn runs a function whose end Run waits for, and tells whether: not after the manager has ended.
-func (m *Manager) spawn(run func()) bool {
+// spawn runs a function whose end Run waits for, unless the manager has ended.
+func (m *Manager) spawn(run func()) {
 	m.workMu.Lock()
 	defer m.workMu.Unlock()
 	if !m.ended {
 		m.work.Go(run)
 	}
-	return !m.ended
 }

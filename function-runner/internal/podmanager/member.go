@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
@@ -138,8 +137,5 @@ func (mem *member) after(d time.Duration, do func()) {
 		})
 	})
 }
-
-// known returns the member of a pod that was seen before, whatever its annotations say now. The manager's lock is held.
-func (m *Manager) known(uid types.UID) *member { return m.byUID[uid] }
 
 var errUnready = errors.New("the kubelet holds it for unready")

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,7 +28,7 @@ import (
 func TestHangingAPIServer(t *testing.T) {
 	t.Parallel()
 	for _, functions := range []int{1, 40, 200} {
-		t.Run(fmt.Sprint(functions), func(t *testing.T) {
+		t.Run(strconv.Itoa(functions), func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, c *simulation.Cluster) {
 				client := c.HangingClient()

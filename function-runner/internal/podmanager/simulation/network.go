@@ -29,6 +29,17 @@ type Network interface {
 	Dial(ctx context.Context, address string) (net.Conn, error)
 }
 
+// Dials returns how many connections were asked for, in memory.
+func (c *Cluster) Dials() int {
+	m, ok := c.network.(*memory)
+	if !ok {
+		return 0
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.dials
+}
+
 // DialOptions has connections to pods and Services made in the cluster.
 func (c *Cluster) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithContextDialer(c.dial), grpc.WithResolvers(names{})}
@@ -70,6 +81,7 @@ func (names) Close() {}
 type memory struct {
 	mu        sync.Mutex
 	addresses int
+	dials     int
 	listeners map[string]*listener
 }
 
@@ -112,6 +124,7 @@ func (m *memory) Listen(ip string) (net.Listener, error) {
 // Dial is refused where nobody listens.
 func (m *memory) Dial(ctx context.Context, address string) (net.Conn, error) {
 	m.mu.Lock()
+	m.dials++
 	l := m.listeners[address]
 	m.mu.Unlock()
 	if l == nil {
