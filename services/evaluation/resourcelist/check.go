@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -20,15 +21,35 @@ import (
 // Kind is the kind of the one document that a function reads and writes.
 const Kind = "ResourceList"
 
+// maxParsed is the most bytes that are parsed where the scanner is not certain: the parser takes 25 times as much memory. Of longer
+// outputs only the kind and the results are looked at then.
+const maxParsed = 8 << 20
+
+// parsing is held while a document is parsed, so that the memory is taken once.
+var parsing sync.Mutex
+
 // Results checks that a function's output is one YAML document of kind ResourceList whose items, where it has any, are
 // mappings, and returns the results in it. The apiVersion is not looked at. The error says in one line what is wrong.
 func Results(output []byte) ([]*evaluationv1.Result, error) {
+	return resultsOf(output, maxParsed)
+}
+
+func resultsOf(output []byte, maxParsed int) ([]*evaluationv1.Result, error) {
 	if o, ok := scan(output); ok {
 		if o.kind != Kind {
 			return nil, kindError(o.kind)
 		}
 		return o.results(output)
 	}
+	if len(output) > maxParsed {
+		o := skim(output)
+		if o.kind != Kind {
+			return nil, kindError(o.kind)
+		}
+		return o.results(output)
+	}
+	parsing.Lock()
+	defer parsing.Unlock()
 	root, err := parse(output)
 	if err != nil {
 		return nil, err

@@ -114,6 +114,35 @@ items: []
 	}
 }
 
+// Of a long output that the scanner is not certain about, the kind and the results are read all the same.
+func TestResultsOfLongOutput(t *testing.T) {
+	t.Parallel()
+	const folded = "items:\n- a: b\n  c: d\n    e\n"
+	for name, test := range map[string]struct {
+		output  string
+		want    []*evaluationv1.Result
+		wantErr string
+	}{
+		"results at the end":  {head + folded + "results:\n- message: m\n", []*evaluationv1.Result{{Message: "m"}}, ""},
+		"results in between":  {head + "results:\n- message: m\n" + folded, []*evaluationv1.Result{{Message: "m"}}, ""},
+		"no results":          {head + folded, nil, ""},
+		"another kind":        {"kind: List\n" + folded, nil, `the output is of kind "List", want a ResourceList`},
+		"no kind":             {folded, nil, "the output has no kind, want a ResourceList"},
+		"results are no YAML": {head + folded + "results: [\n", nil, "the output's results are not YAML"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := resultsOf([]byte(test.output), 10)
+			if (err == nil) != (test.wantErr == "") || err != nil && !strings.HasPrefix(err.Error(), test.wantErr) {
+				t.Errorf("got error %v, want %q", err, test.wantErr)
+			}
+			if diff := cmp.Diff(test.want, got, protocmp.Transform()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // What printers of functions write must be recognised without the parser, or calls cost a multiple.
 func TestScanRecognises(t *testing.T) {
 	t.Parallel()

@@ -78,6 +78,30 @@ func scan(doc []byte) (outline, bool) {
 	return s.outline, s.top != ""
 }
 
+// skim returns the outline of a document by its lines that begin with a key, whatever is between them.
+func skim(doc []byte) (o outline) {
+	for s := (scanner{doc: doc}); s.next < len(doc); {
+		start := s.next
+		key, value, ok := cutKey(s.line())
+		if !ok || len(key) == 0 {
+			continue
+		}
+		if o.start > 0 && o.end == 0 {
+			o.end = start
+		}
+		switch string(key) {
+		case "kind":
+			o.kind = string(plain(value))
+		case "results":
+			o.start, o.end = start, 0
+		}
+	}
+	if o.start > 0 && o.end == 0 {
+		o.end = len(doc)
+	}
+	return o
+}
+
 // line returns the next line without its end.
 func (s *scanner) line() []byte {
 	rest := s.doc[s.next:]
