@@ -26,8 +26,7 @@ func main() {
 	o, err := options.Parse(os.Args[1:])
 	daemon.Help(name, "Evaluates KRM functions over gRPC.", new(options.Options).Flags(), err)
 	process.YieldProcessors()
-	// Functions that run as executables have the other half of the memory.
-	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.Log.Format, LogLevel: o.Log.Level, HeapShare: .5}
+	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.Log.Format, LogLevel: o.Log.Level, HeapShare: runner.HeapShare}
 	daemon.Run(context.Background(), settings, func(ctx context.Context, in daemon.Surroundings) error {
 		config := runner.Config{Options: o, Environ: os.Environ(), Telemetry: in.Telemetry, ReapOrphans: true, Log: in.Log}
 		config.Processes = runner.NewProcesses(o)

@@ -32,6 +32,8 @@ type Options struct {
 		// MaxMessageSize and MaxListSize are in bytes: of one message in either direction, and of a ResourceList that is streamed.
 		MaxMessageSize int
 		MaxListSize    int64
+		// MaxBytesInFlight is the most bytes of the requests of all calls together; 0 means a share of the memory.
+		MaxBytesInFlight int64
 		// MaxEvaluationTime includes the time that an evaluation waits.
 		MaxEvaluationTime time.Duration
 		// MaxConcurrent is how many evaluations run at once; MaxQueued is how many more may wait.
@@ -107,6 +109,7 @@ func (o *Options) Flags() *pflag.FlagSet {
 
 	f.IntVar(&o.Limits.MaxMessageSize, "max-request-body-size", 6<<20, "most bytes of one gRPC message, in both directions")
 	f.Int64Var(&o.Limits.MaxListSize, "max-resource-list-size", 64<<20, "most bytes of a ResourceList that is streamed in parts")
+	f.Int64Var(&o.Limits.MaxBytesInFlight, "max-bytes-in-flight", 0, "most bytes of the requests of all calls together; further calls wait in order, up to a thousand; 0 means a sixth of the memory that is the function runner's own, which is 40% of its cgroup's limit, or GOMEMLIMIT")
 	f.DurationVar(&o.Limits.MaxEvaluationTime, "max-evaluation-time", 5*time.Minute, "most time that one evaluation may take, waiting included")
 	f.IntVar(&o.Limits.MaxConcurrent, "max-concurrent-evaluations", 4*runtime.GOMAXPROCS(0), "how many executables run at once; four for each processor")
 	f.IntVar(&o.Limits.MaxQueued, "max-queued-evaluations", 100, "how many calls may wait for an executable; the next is refused")

@@ -5,6 +5,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/porch"
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/server/grpcserver"
+	"github.com/krmfn/krmfn/services/server/memory"
 	"github.com/krmfn/krmfn/services/server/telemetry"
 	"github.com/krmfn/krmfn/services/server/validation"
 )
@@ -48,6 +50,8 @@ type Config struct {
 	Telemetry *Telemetry
 	// Processes runs executables; nil for a runner of its own.
 	Processes *process.Runner
+	// Memory is what the runner and its executables may use; zero means shares of the cgroup's limit.
+	Memory memory.Shares
 	// ReapOrphans makes the process collect what its functions leave behind. Children that others start must stay in this
 	// process's session then.
 	ReapOrphans bool
@@ -78,17 +82,35 @@ type Runner struct {
 	exec      *exec.Evaluator
 	loader    *exec.Loader
 	server    *grpcserver.Server
+	// inFlight is shared by the requests of all calls, and executables by the processes that evaluate them.
+	inFlight, executables *evaluation.Budget
 	// pods is nil without a pod evaluator; podsReady says that it answers calls.
 	pods      Pods
 	podsReady atomic.Bool
 }
+
+// HeapShare is the share of the memory limit that a function runner takes for itself. Functions that run as executables need more
+// than the runner: their lists take many times as much memory there.
+const HeapShare = .4
+
+const (
+	// heldPerByte is how many bytes of memory a call may take for each byte of its request: the request, the answer, and the copies
+	// that are made when they are read and written. BenchmarkRunnerMemory in e2e/bench measures it.
+	heldPerByte = 6
+	// maxWaiting is how many calls may wait for their part of the memory. Each costs little until it is read.
+	maxWaiting = 1000
+)
 
 // New returns a runner with its configuration loaded. Errors say what in the configuration is wrong.
 func New(ctx context.Context, c Config) (*Runner, error) {
 	if c.Options.Enabled(options.RuntimePod) && c.Pods == nil {
 		return nil, errors.New("this runner has no pod evaluator, disable it with --disable-runtimes=pod")
 	}
-	r := &Runner{config: c, processes: c.Processes}
+	if c.Memory == (memory.Shares{}) {
+		c.Memory = memory.Divide(HeapShare)
+	}
+	inFlight := cmp.Or(c.Options.Limits.MaxBytesInFlight, c.Memory.Heap/heldPerByte)
+	r := &Runner{config: c, processes: c.Processes, inFlight: evaluation.NewBudget(inFlight, maxWaiting)}
 	if r.processes == nil {
 		r.processes = NewProcesses(c.Options)
 	}
@@ -114,7 +136,7 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 	})
 	evaluatorv1grpc.RegisterFunctionEvaluatorServiceServer(r.server, &service.Evaluator{
 		Evaluator: evaluator, Functions: &functions{exec: r.exec, pods: r.pods},
-		MaxListSize: c.Options.Limits.MaxListSize, MaxMessageSize: c.Options.Limits.MaxMessageSize,
+		Budget: r.inFlight, MaxListSize: c.Options.Limits.MaxListSize, MaxMessageSize: c.Options.Limits.MaxMessageSize,
 	})
 	r.updateHealth()
 	return r, nil
@@ -124,8 +146,12 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 	o := r.config.Options
 	var chain []evaluation.Evaluator
-	gate := evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued)
-	r.exec = exec.New(r.processes, gate, process.RunnerEnvironment(r.config.Environ), o.DefaultImagePrefix, r.config.Log, r.config.Functions...)
+	limits := exec.Limits{
+		Gate:   evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued),
+		Memory: exec.NewMemory(r.config.Memory.Executables, o.Limits.MaxConcurrent),
+	}
+	r.executables = limits.Memory.Budget
+	r.exec = exec.New(r.processes, limits, process.RunnerEnvironment(r.config.Environ), o.DefaultImagePrefix, r.config.Log, r.config.Functions...)
 	if o.Enabled(options.RuntimeExec) {
 		chain = append(chain, r.exec)
 		if o.Exec.Config != "" {
@@ -157,6 +183,7 @@ func (r *Runner) newServer(ctx context.Context) (*grpcserver.Server, error) {
 	}
 	return grpcserver.New(ctx, grpcserver.Options{
 		MaxMessageSize: r.config.Options.Limits.MaxMessageSize,
+		Budget:         r.inFlight,
 		Drain:          r.config.Options.DrainTimeout,
 		Linger:         r.config.Options.ShutdownDelay,
 		Logger:         r.config.Log,

@@ -22,7 +22,7 @@ func TestConfigure(t *testing.T) {
 	builtin := Executable{Name: "builtin", Images: []string{"r.io/x"}, AnyTag: true}
 	given := Executable{Name: "given", Images: []string{"r.io/w:v1"}}
 	var log bytes.Buffer
-	e := New(nil, nil, nil, "r.io", slog.New(slog.NewTextHandler(&log, nil)), builtin, given)
+	e := New(nil, Limits{}, nil, "r.io", slog.New(slog.NewTextHandler(&log, nil)), builtin, given)
 	// changed holds what a change says against what is wanted, and against the images that it has logged.
 	changed := func(what string, got, want bool, images string) {
 		t.Helper()
@@ -72,7 +72,7 @@ func TestLoadBesideObjects(t *testing.T) {
 	file := dir + "/config.yaml"
 	write(t, file, "functions:\n- function: good\n  images: ['r.io/a:v1', 'r.io/b:v1']\n")
 	var log bytes.Buffer
-	e := New(process.NewRunner(process.Limits{}, t.TempDir()), evaluation.NewGate(1, 1), nil, "r.io", slog.New(slog.NewTextHandler(&log, nil)))
+	e := New(process.NewRunner(process.Limits{}, t.TempDir()), Limits{Gate: evaluation.NewGate(1, 1), Memory: NewMemory(1<<30, 1)}, nil, "r.io", slog.New(slog.NewTextHandler(&log, nil)))
 	path, err := FindExecutable(dir, "nested/good")
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 // Evaluator evaluates functions by running their executables. It may be used by any number of goroutines at once.
 type Evaluator struct {
 	runner  *process.Runner
-	gate    *evaluation.Gate
+	limits  Limits
 	env     []string
 	prefix  string
 	log     *slog.Logger
@@ -32,10 +32,10 @@ type Evaluator struct {
 	sources sources
 }
 
-// New returns an evaluator that knows functions. Executables are run by runner, as the gate lets them, with env and nothing
+// New returns an evaluator that knows functions. Executables are run by runner, within limits, with env and nothing
 // else of the environment. Short names are resolved with prefix. What configurations take from each other is logged.
-func New(runner *process.Runner, gate *evaluation.Gate, env []string, prefix string, log *slog.Logger, functions ...Executable) *Evaluator {
-	e := &Evaluator{runner: runner, gate: gate, env: env, prefix: prefix, log: log, sources: sources{given: functions}}
+func New(runner *process.Runner, limits Limits, env []string, prefix string, log *slog.Logger, functions ...Executable) *Evaluator {
+	e := &Evaluator{runner: runner, limits: limits, env: env, prefix: prefix, log: log, sources: sources{given: functions}}
 	e.catalog.Store(newCatalog(functions, prefix))
 	return e
 }
@@ -46,13 +46,13 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 	if !ok {
 		return evaluation.Response{}, &evaluation.NotFoundError{Image: req.Image}
 	}
-	function := &process.Function{
+	function := process.Function{
 		Runner:         e.runner,
 		Command:        process.Command{Argv: []string{f.Path}, Env: e.env},
 		Evaluator:      evaluationv1.Evaluator_EVALUATOR_EXEC,
 		Implementation: f.Implementation,
 	}
-	resp, err := e.gate.Limit(function).Evaluate(ctx, req)
+	resp, err := e.limits.Gate.Limit(e.limits.Memory.Limit(function)).Evaluate(ctx, req)
 	notStarted := resp.Report.GetFailure().GetReason() == evaluationv1.FailureReason_FAILURE_REASON_START
 	if notStarted && usable(f.Path) != nil {
 		// The executable has gone since the config file was read, which makes the entry one without.

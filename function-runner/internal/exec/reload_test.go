@@ -54,7 +54,7 @@ func loader(t *testing.T, strict bool) (l *Loader, e *Evaluator, file string, lo
 	t.Helper()
 	log = &logLines{lines: make(chan string, 100)}
 	file = filepath.Join(t.TempDir(), "config.yaml")
-	e = New(process.NewRunner(process.Limits{}, t.TempDir()), evaluation.NewGate(1, 1), []string{"PATH=/bin:/usr/bin"}, "pre.fix", slog.New(slog.NewTextHandler(log, nil)))
+	e = New(process.NewRunner(process.Limits{}, t.TempDir()), Limits{Gate: evaluation.NewGate(1, 1), Memory: NewMemory(1<<30, 1)}, []string{"PATH=/bin:/usr/bin"}, "pre.fix", slog.New(slog.NewTextHandler(log, nil)))
 	c := Config{File: file, Dir: executables(t), Strict: strict}
 	return NewLoader(e, c), e, file, log
 }
@@ -92,7 +92,7 @@ func TestEvaluate(t *testing.T) {
 func TestAnyTag(t *testing.T) {
 	t.Parallel()
 	f := Executable{Name: "x", Images: []string{"r.io/x"}, AnyTag: true}
-	e := New(nil, nil, nil, "r.io", slog.New(slog.DiscardHandler), f, Executable{Name: "y", Images: []string{"r.io/x:v9"}})
+	e := New(nil, Limits{}, nil, "r.io", slog.New(slog.DiscardHandler), f, Executable{Name: "y", Images: []string{"r.io/x:v9"}})
 	for image, want := range map[string]string{"x": "x", "x:v1": "x", "r.io/x@sha256:ab": "x", "r.io/x:v9": "y", "other.io/x:v1": "", "a b": ""} {
 		if got, _, _ := e.Find(image); got.Name != want {
 			t.Errorf("%s is evaluated by %q, want %q", image, got.Name, want)
@@ -154,7 +154,7 @@ func BenchmarkFind(b *testing.B) {
 	for range 1000 {
 		functions = append(functions, Executable{Name: "f", Images: []string{"r.io/f" + strings.Repeat("x", len(functions)) + ":v1"}})
 	}
-	e := New(nil, nil, nil, "r.io", slog.New(slog.DiscardHandler), functions...)
+	e := New(nil, Limits{}, nil, "r.io", slog.New(slog.DiscardHandler), functions...)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, ok := e.Find("f:v1"); !ok {

@@ -20,6 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/porch"
 	"github.com/krmfn/krmfn/services/images/policy"
+	"github.com/krmfn/krmfn/services/server/grpcserver"
 )
 
 // Functions tells what is known about functions without evaluating them.
@@ -37,6 +38,8 @@ type Evaluator struct {
 	Evaluator evaluation.Evaluator
 	// Functions describes.
 	Functions Functions
+	// Budget is shared by the lists of all calls. Those of streamed ones take their parts here; others have theirs by then.
+	Budget *evaluation.Budget
 	// MaxListSize is the most bytes of a streamed ResourceList, and of the output of one.
 	MaxListSize int64
 	// MaxMessageSize is the most bytes of one message.
@@ -81,7 +84,18 @@ type evaluateStream = grpc.BidiStreamingServer[evaluatorv1.EvaluateStreamRequest
 
 // EvaluateStream evaluates a function over a list that comes in parts.
 func (e *Evaluator) EvaluateStream(stream evaluateStream) error {
-	image, list, err := e.receive(stream)
+	header, err := e.header(stream)
+	if err != nil {
+		return err
+	}
+	image := header.GetImage()
+	// The whole list is admitted before its first chunk is read: streams that took their parts as they came would wait for each other.
+	reservation, err := e.Budget.Reserve(stream.Context(), header.GetSizeBytes()+int64(e.MaxMessageSize))
+	if err != nil {
+		return grpcserver.AdmissionStatus(err)
+	}
+	defer reservation.Release()
+	list, err := receive(stream, header.GetSizeBytes())
 	if err != nil {
 		return err
 	}
@@ -100,41 +114,45 @@ func (e *Evaluator) EvaluateStream(stream evaluateStream) error {
 	return stream.Send(&evaluatorv1.EvaluateStreamResponse{Part: &evaluatorv1.EvaluateStreamResponse_Evaluation{Evaluation: resp.Report}})
 }
 
-// receive returns the image and the list of a request. The memory for the list is taken as it comes, not as it is
-// announced.
-func (e *Evaluator) receive(stream evaluateStream) (image string, list []byte, err error) {
+// header returns the first message of a request.
+func (e *Evaluator) header(stream evaluateStream) (*evaluatorv1.EvaluateStreamHeader, error) {
 	first, err := stream.Recv()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	header := first.GetHeader()
 	if header == nil {
-		return "", nil, status.Error(codes.InvalidArgument, "header: the first message must have it")
+		return nil, status.Error(codes.InvalidArgument, "header: the first message must have it")
 	}
-	size := header.GetSizeBytes()
-	if size > e.MaxListSize {
-		return "", nil, status.Errorf(codes.ResourceExhausted, "the ResourceList is larger than max (%d vs. %d), see --max-resource-list-size",
+	if size := header.GetSizeBytes(); size > e.MaxListSize {
+		return nil, status.Errorf(codes.ResourceExhausted, "the ResourceList is larger than max (%d vs. %d), see --max-resource-list-size",
 			size, e.MaxListSize)
 	}
+	return header, nil
+}
+
+// receive returns the list of a request, which must have the size that is announced. That much memory is admitted.
+func receive(stream evaluateStream, size int64) ([]byte, error) {
+	list := make([]byte, 0, size)
 	for {
 		part, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return "", nil, err
+			return nil, err
 		}
 		if part.GetHeader() != nil {
-			return "", nil, status.Error(codes.InvalidArgument, "header: only the first message may have it")
+			return nil, status.Error(codes.InvalidArgument, "header: only the first message may have it")
 		}
 		if list = append(list, part.GetChunk()...); int64(len(list)) > size {
 			break
 		}
 	}
 	if int64(len(list)) != size {
-		return "", nil, status.Errorf(codes.InvalidArgument, "header.size_bytes: it is %d and %d bytes or more came", size, len(list))
+		return nil, status.Errorf(codes.InvalidArgument, "header.size_bytes: it is %d and %d bytes or more came", size, len(list))
 	}
-	return header.GetImage(), list, nil
+	return list, nil
 }
 
 // FailureStatus returns the status for a function that has failed. The failure of a function pod has the wrapper server's words
@@ -158,7 +176,7 @@ func ErrorStatus(_ context.Context, image string, err error) error {
 	switch {
 	case errors.As(err, new(*evaluation.NotFoundError)):
 		return status.Error(codes.NotFound, err.Error())
-	case errors.As(err, new(*evaluation.BusyError)):
+	case errors.As(err, new(*evaluation.BusyError)), errors.As(err, new(*evaluation.ExhaustedError)):
 		return status.Error(codes.ResourceExhausted, fmt.Sprintf("function %q is not evaluated: %v", image, err))
 	case errors.As(err, &start) && errors.As(err, new(*policy.RefusedError)):
 		return status.Error(codes.PermissionDenied, start.Error())

@@ -23,10 +23,11 @@ type Command struct {
 	// MaxStdout is the most bytes of standard output; 0 means the runner's limit.
 	MaxStdout int64
 	// MemoryLimit is the share of the memory, in bytes, that the process should get along with; 0 means no limit. A program in Go
-	// gets it as GOMEMLIMIT, unless Env has that, and collects its garbage often when it comes near it. On Linux no process of
-	// the command can have more than twice as much and 128 MiB; then the system refuses it memory. A program in Go ends with
-	// exit code 2 and "runtime: out of memory".
+	// gets it as GOMEMLIMIT, unless Env has that, and collects its garbage often when it comes near it.
 	MemoryLimit int64
+	// MaxData is the most bytes of private memory that each process of the command can map on Linux; 0 means twice MemoryLimit and
+	// 128 MiB. Beyond that the system refuses it memory. A program in Go ends with exit code 2 and "runtime: out of memory".
+	MaxData int64
 }
 
 // mappedUnused is for what runtimes map and do not use: 60 MiB in Go, 10 MiB in Node.js, up to 500 MiB in Java, which does not
@@ -36,8 +37,8 @@ const mappedUnused = 128 << 20
 // dataLimit returns the most bytes of private memory that each process can map, RLIMIT_DATA; 0 means no limit. RLIMIT_AS counts
 // address space, of which these runtimes reserve far more than they use.
 func (c *Command) dataLimit() int64 {
-	if c.MemoryLimit <= 0 {
-		return 0
+	if c.MaxData > 0 || c.MemoryLimit <= 0 {
+		return c.MaxData
 	}
 	return 2*c.MemoryLimit + mappedUnused
 }

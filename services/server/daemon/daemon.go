@@ -12,14 +12,13 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strconv"
 	"syscall"
 
-	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/pflag"
 
 	"github.com/krmfn/krmfn/services/server/logging"
+	"github.com/krmfn/krmfn/services/server/memory"
 	"github.com/krmfn/krmfn/services/server/telemetry"
 	"github.com/krmfn/krmfn/services/server/version"
 )
@@ -73,7 +72,7 @@ func run(ctx context.Context, s Settings, serve func(ctx context.Context, in Sur
 	context.AfterFunc(ctx, stop)
 	log := logging.New(os.Stderr, s.LogFormat, s.LogLevel)
 	slog.SetDefault(log)
-	limitHeap(s.HeapShare)
+	memory.LimitHeap(s.HeapShare, os.Getenv)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+strconv.Itoa(s.Port))
 	if err != nil {
 		return fmt.Errorf("listen on --port: %w", err)
@@ -84,18 +83,4 @@ func run(ctx context.Context, s Settings, serve func(ctx context.Context, in Sur
 	}
 	defer func() { err = errors.Join(err, exporters.Shutdown(ctx)) }()
 	return serve(ctx, Surroundings{Listener: listener, Telemetry: exporters, Log: log})
-}
-
-// collectorPercent lets the heap grow to five times what is alive before the garbage collector runs. Between calls next to nothing
-// is alive, and with Go's default the collector would run every few calls.
-const collectorPercent = 400
-
-// limitHeap has the garbage collector run seldom while there is memory, and often near a share of the container's memory limit.
-// GOGC and GOMEMLIMIT in the environment take precedence.
-func limitHeap(share float64) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(collectorPercent)
-	}
-	// It fails where the container, or the machine, has no limit.
-	_, _ = memlimit.Set(memlimit.WithRatio(share))
 }

@@ -1,0 +1,78 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"context"
+	"regexp"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/process"
+)
+
+const (
+	// leastMemory is what each executable may have at least: a program of Go or Python with a small list.
+	leastMemory = 64 << 20
+	// memoryPerByte is how many bytes of memory an executable may need for each byte of its list. BenchmarkProcessMemory in e2e/bench
+	// measures it: set-labels needs 30 where it collects its garbage often, and 60 where it does not; apply-replacements 70.
+	memoryPerByte = 72
+	// mappedUnused is what a program of Go maps and does not use.
+	mappedUnused = 64 << 20
+)
+
+// Limits are what executables share.
+type Limits struct {
+	// Gate bounds how many run at once, and how many calls wait.
+	Gate *evaluation.Gate
+	// Memory bounds what they have together.
+	Memory Memory
+}
+
+// Memory is that of all executables together. Each has its limit, and the limits of those that run at once add up to no more than
+// the budget.
+type Memory struct {
+	// Budget is shared by the executables that run. As many calls may wait for it as the Gate lets in.
+	Budget *evaluation.Budget
+	// fair is the part of each where as many run as the Gate lets in.
+	fair int64
+}
+
+// NewMemory returns the memory, in bytes, of so many executables at once. Each may have its fair part, and more where its list is
+// large.
+func NewMemory(total int64, executables int) Memory {
+	total = max(total, leastMemory)
+	return Memory{Budget: evaluation.NewBudget(total, executables), fair: max(total/int64(executables), leastMemory)}
+}
+
+// Limit runs a program once there is memory for it. One that needs more than it may have ends in an *evaluation.ExhaustedError.
+func (m Memory) Limit(f process.Function) evaluation.Evaluator {
+	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+		reservation, err := m.Budget.Reserve(ctx, max(m.fair, leastMemory+memoryPerByte*int64(len(req.ResourceList))))
+		if err != nil {
+			return evaluation.Response{}, err
+		}
+		defer reservation.Release()
+		limited := f
+		// What a collector keeps itself comes on top of its limit.
+		limited.Command.MemoryLimit = reservation.Bytes() / 10 * 9
+		limited.Command.MaxData = reservation.Bytes() + mappedUnused
+		resp, err := limited.Evaluate(ctx, req)
+		if err == nil && outOfMemory(resp.Report) {
+			return evaluation.Response{}, &evaluation.ExhaustedError{Total: reservation.Bytes()}
+		}
+		return resp, err
+	})
+}
+
+// refused is what programs say of memory that the system refuses them: those of Go, C, GNU, Rust, C++, Python, Node.js and Java.
+var refused = regexp.MustCompile(`(?i)out of memory|cannot allocate|memory exhausted|memory allocation of|bad_alloc|MemoryError|OutOfMemoryError`)
+
+func outOfMemory(report *evaluationv1.Evaluation) bool {
+	switch report.GetFailure().GetReason() {
+	case evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, evaluationv1.FailureReason_FAILURE_REASON_SIGNAL:
+		return len(report.GetResults()) == 0 && refused.Match(report.GetStderr())
+	}
+	return false
+}

@@ -1,0 +1,87 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/process"
+)
+
+const empty = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
+
+func evaluate(t *testing.T, m Memory, script, list string) (evaluation.Response, error) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	runner := process.NewRunner(process.Limits{}, t.TempDir())
+	defer runner.Close()
+	f := process.Function{Runner: runner, Command: process.Command{Argv: []string{program}, Env: []string{"PATH=/bin:/usr/bin"}}}
+	return m.Limit(f).Evaluate(t.Context(), evaluation.Request{ResourceList: []byte(list)})
+}
+
+// An executable is told nine tenths of its part, which grows with its list up to all that there is.
+func TestMemoryOfExecutable(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	for name, test := range map[string]struct {
+		total       int64
+		executables int
+		list        int
+		want        int64
+	}{
+		"a small list has a fair part":  {1000 * mib, 4, 1, 250 * mib},
+		"or the least that makes sense": {100 * mib, 4, 0, 64 * mib},
+		"a large list has more":         {1000 * mib, 4, 6 * mib, (64 + 72*6) * mib},
+		"a larger one has all":          {1000 * mib, 4, 64 * mib, 1000 * mib},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := NewMemory(test.total, test.executables)
+			resp, err := evaluate(t, m, "echo kind: ResourceList; echo limit: $GOMEMLIMIT", strings.Repeat(" ", test.list))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff("kind: ResourceList\nlimit: "+strconv.FormatInt(test.want/10*9, 10)+"\n", string(resp.ResourceList)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if reserved, waiting := m.Budget.Load(); reserved != 0 || waiting != 0 {
+				t.Errorf("%d bytes stay reserved, and %d waited for", reserved, waiting)
+			}
+		})
+	}
+}
+
+func TestExecutableOutOfMemory(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		script string
+		want   error
+	}{
+		"refused by the system":      {"dd if=/dev/zero of=/dev/null bs=400M count=1 && cat", &evaluation.ExhaustedError{Total: leastMemory}},
+		"a program of Go":            {"echo 'fatal error: runtime: out of memory' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
+		"a program of C++":           {"echo 'what():  std::bad_alloc' >&2; kill -ABRT $$", &evaluation.ExhaustedError{Total: leastMemory}},
+		"fails for another reason":   {"echo 'not good' >&2; exit 2", nil},
+		"fails with results":         {"cat; printf 'results:\n- message: x\n'; echo out of memory >&2; exit 1", nil},
+		"succeeds, and complains":    {"cat; echo out of memory >&2", nil},
+		"has an output that is none": {"echo out of memory >&2", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := evaluate(t, NewMemory(0, 1), test.script, empty)
+			if diff := cmp.Diff(test.want, err); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
