@@ -13,14 +13,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const (
-	// perEvaluation is the memory of the container that an evaluation counts for, by default. A function of the catalog takes
-	// 30 MiB for a list of 50 KiB, 92 MiB for one of 1 MiB and 430 MiB for one of 6 MiB.
-	perEvaluation = 128 << 20
-	// mostConcurrent evaluations run at once, by default.
-	mostConcurrent = 8
-)
-
 // options are the flags of the server and the function's command.
 type options struct {
 	port           int
@@ -41,15 +33,6 @@ func (o *options) flags() *pflag.FlagSet {
 	flags.IntVar(&o.maxConcurrent, "max-concurrent-evaluations", concurrency(memlimit.FromCgroup()), "how many evaluations run at once; ten times as many may wait")
 	flags.DurationVar(&o.drain, "drain-timeout", 25*time.Second, "how long running evaluations may take to finish after SIGTERM")
 	return flags
-}
-
-// concurrency returns how many evaluations run at once in a container with a memory limit, in bytes. An error means that it has
-// none.
-func concurrency(limit uint64, err error) int {
-	if err != nil {
-		return mostConcurrent
-	}
-	return int(min(max(limit/perEvaluation, 1), mostConcurrent))
 }
 
 // parse reads the flags and the command behind "--".

@@ -71,13 +71,14 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 	exports := telemetry.New(environ, log)
 	draining := drain.New(ctx)
 	gate := evaluation.NewGate(o.maxConcurrent, waitingPerRunning*o.maxConcurrent)
-	front := newFront(environ, gate)
+	front, memory := newFront(environ, gate), newMemory(gate)
 	s := grpcserver.New(ctx, grpcserver.Options{
 		MaxMessageSize: o.maxMessageSize, Drain: min(goodbye, o.drain), KeepConnections: true, Logger: log,
 		Server: append(exports.ServerOptions(), front.options()...),
 	})
-	register(s, exports, draining.Guard(gate.Limit(front.announced(newFunction(o, environ, runner)))), log)
+	register(s, exports, draining.Guard(gate.Limit(memory.noted(front.announced(newFunction(o, environ, runner))))), log)
 	besides.Go(func() { exports.Run(beside) })
+	besides.Go(func() { memory.run(beside) })
 	s.SetServing(true)
 	log.Info("serving", "address", listener.Addr().String(), "command", o.command[0])
 	return serveUntilDrained(ctx, s, listener, draining, o.drain, log)

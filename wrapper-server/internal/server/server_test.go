@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/KimMachineGun/automemlimit/memlimit"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -121,19 +120,6 @@ func TestProbe(t *testing.T) {
 		if got := probe.Run(t.Context(), tc.args, io.Discard, io.Discard); got != tc.want {
 			t.Errorf("probe %v exits with %d, want %d", tc.args, got, tc.want)
 		}
-	}
-}
-
-// What runs at once fits into the memory of the container.
-func TestConcurrency(t *testing.T) {
-	t.Parallel()
-	for limit, want := range map[uint64]int{0: 1, 64 << 20: 1, 256<<20 - 1: 1, 256 << 20: 2, 1 << 30: 8, 64 << 30: 8} {
-		if got := concurrency(limit, nil); got != want {
-			t.Errorf("with %d bytes of memory %d evaluations run at once, want %d", limit, got, want)
-		}
-	}
-	if got := concurrency(0, memlimit.ErrNoLimit); got != 8 {
-		t.Errorf("without a limit %d evaluations run at once, want 8", got)
 	}
 }
 
