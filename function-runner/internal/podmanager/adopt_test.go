@@ -50,6 +50,7 @@ func TestAdoptionMakesNoConnections(t *testing.T) {
 		for i := range 20 {
 			made(t, c, numbered(i), digest("a"), 1)
 		}
+		synctest.Wait()
 		before := c.Dials()
 		r := start(t, c)
 		time.Sleep(10 * time.Second)

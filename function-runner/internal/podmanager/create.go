@@ -106,13 +106,17 @@ func (m *Manager) build(ctx context.Context, p *Pool, slot int) (*corev1.Pod, *c
 // createPod creates a pod, and its Service where it is reached by that, or joins the pod that another replica has made in the
 // meantime. An API server that cannot be reached is asked again until ctx ends.
 func (m *Manager) createPod(ctx context.Context, mem *member, pod *corev1.Pod, service *corev1.Service) error {
-	p, begin := mem.pool, time.Now()
+	p, begin, looked := mem.pool, time.Now(), false
 	created, err := retried(ctx, func() (*corev1.Pod, error) {
 		client, done := p.lane(ctx)
 		defer done()
 		created, err := client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager})
-		if overQuota(err) && m.makeRoom(ctx, mem, requests(pod)) {
-			return nil, apierrors.NewTooManyRequests("room is being made", 0)
+		if overQuota(err) {
+			// What others have just made is not known before the watch shows it.
+			hope := m.makeRoom(ctx, mem, requests(pod)) || !looked
+			if looked = true; hope {
+				return nil, apierrors.NewTooManyRequests("room is being made", 0)
+			}
 		}
 		return created, err
 	})

@@ -36,7 +36,7 @@ type member struct {
 	// timer ends what the pod may not be for long; turn counts its states, so that a timer of an earlier one does nothing.
 	timer *time.Timer
 	turn  int
-	// keep ends the delete request of an expiring pod, and deleting says that a failed pod's is on its way.
+	// keep ends the delete request of an expiring pod that a call has taken back, and deleting says that a failed pod's is on its way.
 	keep     context.CancelFunc
 	deleting bool
 	// patched is when its last use was last written.
@@ -115,10 +115,10 @@ func (mem *member) stop() {
 	if mem.timer != nil {
 		mem.timer.Stop()
 	}
-	if mem.keep != nil {
+	if mem.keep != nil && mem.State == lifecycle.Ready {
 		mem.keep()
-		mem.keep = nil
 	}
+	mem.keep = nil
 }
 
 // after does something when the pod has been in its state for a time. The manager's lock is held, then too.

@@ -81,18 +81,22 @@ func (m *Manager) expire(ctx context.Context, p *Pool, slot int, reason string) 
 		return false, nil
 	}
 	p.apply(mem, lifecycle.Expired, nil)
-	ctx, mem.keep = context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	mem.keep = cancel
 	pod := mem.object
 	m.mu.Unlock()
 	err = m.remove(ctx, mem, reason, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	wanted := mem.State == lifecycle.Ready
-	p.apply(mem, lifecycle.Kept, nil)
-	if wanted {
-		return false, nil
+	switch {
+	case mem.State == lifecycle.Leaving, p.members[slot] != mem:
+		return true, nil
+	case p.apply(mem, lifecycle.Kept, nil):
+		return false, lostConnection(err)
 	}
-	return mem.State == lifecycle.Leaving && err == nil, lostConnection(err)
+	// A call has taken it back.
+	return false, nil
 }
 
 // lostConnection returns an error that is not the API server's answer.

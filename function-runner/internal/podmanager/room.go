@@ -147,7 +147,7 @@ func (m *Manager) spare(except *Pool) (spare []idlePod, others int) {
 			continue
 		}
 		for _, mem := range p.members {
-			if mem.In(lifecycle.Expiring, lifecycle.Leaving) || mem.State == lifecycle.Starting && mem.object.Spec.NodeName != "" {
+			if mem.In(lifecycle.Expiring, lifecycle.Leaving) || mem.promising() {
 				others++
 			}
 		}
@@ -160,6 +160,19 @@ func (m *Manager) spare(except *Pool) (spare []idlePod, others int) {
 	}
 	slices.SortFunc(spare, func(a, b idlePod) int { return a.since.Compare(b.since) })
 	return spare, others
+}
+
+// promising tells whether a pod that is not ready yet may be, and fall idle: it does not wait for room itself. The manager's lock is
+// held.
+func (mem *member) promising() bool {
+	switch mem.State {
+	case lifecycle.Requested:
+		return mem.room == nil
+	case lifecycle.Starting:
+		state, _ := podstatus.Of(mem.object)
+		return state == podstatus.Pending
+	}
+	return false
 }
 
 // requests returns what the containers of a pod request of a node: pods count as a resource, too.

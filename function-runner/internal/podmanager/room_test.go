@@ -85,22 +85,50 @@ func TestFullClusterMakesRoom(t *testing.T) {
 	})
 }
 
-// Calls of more functions than there is room for are all answered, though they come at once.
+// Calls of more functions than there is room for are all answered, though they come at once, whatever limits the pods, and
+// whether the watch or the answer to a delete request is faster.
 func TestFullClusterServesAll(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, c *simulation.Cluster) {
-		scheduler(t, c, 10, full)
-		a, b := start(t, c), start(t, c)
-		var calls []<-chan answer
-		for i := range 30 {
-			calls = append(calls, []*replica{a, b}[i%2].begin(numbered(i), digest("a")))
+	const places = 10
+	for name, limit := range map[string]func(*testing.T, *simulation.Cluster){
+		"nodes": func(t *testing.T, c *simulation.Cluster) { scheduler(t, c, places, full) },
+		"quota": func(_ *testing.T, c *simulation.Cluster) { quota(c, places) },
+	} {
+		for _, late := range []time.Duration{0, 100 * time.Millisecond} {
+			t.Run(fmt.Sprintf("%s, answers after %v", name, late), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T, c *simulation.Cluster) {
+					limit(t, c)
+					client := c.HangingClient()
+					client.AnswerDeletes(late)
+					slow := func(config *Config) { config.Client = client }
+					a, b := start(t, c, slow), start(t, c, slow)
+					var calls []<-chan answer
+					for i := range 3 * places {
+						calls = append(calls, []*replica{a, b}[i%2].begin(numbered(i), digest("a")))
+					}
+					begin := time.Now()
+					for i, call := range calls {
+						if got := <-call; got.err != nil {
+							t.Errorf("function %d after %v: %v", i, time.Since(begin), got.err)
+						}
+					}
+					if noted := a.log.count("reason=room") + b.log.count("reason=room"); noted < 2*places {
+						t.Errorf("%d pods were noted as given up, want %d at least", noted, 2*places)
+					}
+				})
+			})
 		}
-		begin := time.Now()
-		for i, call := range calls {
-			if got := <-call; got.err != nil {
-				t.Errorf("function %d after %v: %v", i, time.Since(begin), got.err)
-			}
+	}
+}
+
+// quota lets so many pods be there.
+func quota(c *simulation.Cluster, places int) {
+	c.Before(func(r simulation.Request) error {
+		if r.Verb == "create" && r.Resource == "pods" && c.Count() >= places {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, r.Name, fmt.Errorf("exceeded quota: functions, requested: pods=1, used: pods=%d, limited: pods=%d", places, places))
 		}
+		return nil
 	})
 }
 
@@ -165,12 +193,7 @@ func TestQuotaMakesRoom(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		const places = 3
-		c.Before(func(r simulation.Request) error {
-			if r.Verb == "create" && r.Resource == "pods" && c.Count() >= places {
-				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, r.Name, fmt.Errorf("exceeded quota: functions, requested: pods=1, used: pods=%d, limited: pods=%d", places, places))
-			}
-			return nil
-		})
+		quota(c, places)
 		r := start(t, c)
 		for i := range 3 * places {
 			if _, err := r.callWithin(t.Context(), numbered(i), digest("a")); err != nil {

@@ -6,6 +6,7 @@ package simulation
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,10 +20,14 @@ type HangingClient struct {
 	kubernetes.Interface
 
 	hangs atomic.Bool
+	late  atomic.Int64
 }
 
 // HangingClient returns a client whose API server does not hang yet.
 func (c *Cluster) HangingClient() *HangingClient { return &HangingClient{Interface: c.Client} }
+
+// AnswerDeletes has the answers to delete requests come so late that the watch shows first what has become of them.
+func (c *HangingClient) AnswerDeletes(late time.Duration) { c.late.Store(int64(late)) }
 
 // Hang has the API server hang, or answer again.
 func (c *HangingClient) Hang(hang bool) { c.hangs.Store(hang) }
@@ -74,7 +79,13 @@ func (p hangingPods) Delete(ctx context.Context, name string, o metav1.DeleteOpt
 	if err := p.answered(ctx); err != nil {
 		return err
 	}
-	return p.PodInterface.Delete(ctx, name, o)
+	err := p.PodInterface.Delete(ctx, name, o)
+	select {
+	case <-time.After(time.Duration(p.client.late.Load())):
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Patch changes a pod.
