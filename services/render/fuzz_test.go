@@ -4,6 +4,7 @@
 package render_test
 
 import (
+	"errors"
 	"io/fs"
 	"strings"
 	"testing"
@@ -55,7 +56,10 @@ func FuzzOutput(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = tree.Read(".")
+		pkg, err := tree.Load(".")
+		if err == nil {
+			err = errors.Join(tree.Validate(pkg), tree.ReadResources(pkg))
+		}
 		if err != nil && !strings.Contains(err.Error(), "Kptfile") {
 			t.Errorf("%v in %v", err, source.Files())
 		}

@@ -37,7 +37,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := tree.Read(".")
+		p, err := read(tree, ".")
 		if err != nil {
 			return
 		}
@@ -113,7 +113,7 @@ func printed(t *rapid.T, content string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := tree.Read(".")
+	p, err := read(tree, ".")
 	if err != nil {
 		t.Fatalf("%v in:\n%s", err, content)
 	}

@@ -17,34 +17,22 @@ import (
 // only, not for the packages below.
 const ignoreFile = ".krmignore"
 
-// Ignore is what a package's own file says is not to be read. The zero value ignores nothing.
-type Ignore struct {
+// ignore is what a package's own file says is not to be read. The zero value ignores nothing.
+type ignore struct {
 	dir     string
 	matcher gitignore.IgnoreMatcher
 }
 
-// ReadIgnore reads what the package in a directory of a tree ignores. Without a file of its own it ignores nothing.
-func ReadIgnore(source Source, dir string) (Ignore, error) {
+// readIgnore reads what the package in a directory of a tree ignores. Without a file of its own it ignores nothing.
+func readIgnore(source Source, dir string) (ignore, error) {
 	content, err := source.ReadFile(path.Join(dir, ignoreFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Ignore{}, nil
+		return ignore{}, nil
 	case err != nil:
-		return Ignore{}, fmt.Errorf("read %s of package %s: %w", ignoreFile, dir, err)
+		return ignore{}, fmt.Errorf("read %s of package %s: %w", ignoreFile, dir, err)
 	}
-	return Ignore{dir: dir, matcher: gitignore.NewGitIgnoreFromReader(".", patterns(content))}, nil
-}
-
-func readIgnores(source Source, dirs []string) (map[string]Ignore, error) {
-	ignores := make(map[string]Ignore, len(dirs))
-	for _, dir := range dirs {
-		ignore, err := ReadIgnore(source, dir)
-		if err != nil {
-			return nil, err
-		}
-		ignores[dir] = ignore
-	}
-	return ignores, nil
+	return ignore{dir: dir, matcher: gitignore.NewGitIgnoreFromReader(".", patterns(content))}, nil
 }
 
 // patterns leaves out lines that have nothing but marks, which name no file and which the matcher would panic on.
@@ -60,16 +48,16 @@ func patterns(content []byte) *strings.Reader {
 }
 
 // matchFile tells whether a file of the package is ignored, itself or with a directory above it.
-func (i Ignore) matchFile(p string) bool {
+func (i ignore) matchFile(p string) bool {
 	if i.matcher == nil {
 		return false
 	}
-	return i.matcher.Match(relative(i.dir, p), false) || path.Dir(p) != i.dir && i.MatchDir(path.Dir(p))
+	return i.matcher.Match(relative(i.dir, p), false) || path.Dir(p) != i.dir && i.matchDir(path.Dir(p))
 }
 
-// MatchDir tells whether a directory below the package's own is ignored, itself or with one above it. It is a path of the
+// matchDir tells whether a directory below the package's own is ignored, itself or with one above it. It is a path of the
 // tree.
-func (i Ignore) MatchDir(dir string) bool {
+func (i ignore) matchDir(dir string) bool {
 	if i.matcher == nil {
 		return false
 	}

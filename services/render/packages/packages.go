@@ -27,7 +27,7 @@ type Package struct {
 	Dir string
 	// Location is the absolute path of the directory, with slashes. Its resources are annotated with it.
 	Location string
-	// Kptfile is what the package's Kptfile said when it was read.
+	// Kptfile is what the package's Kptfile said when it was read; nil where it was not, see ReadAll.
 	Kptfile *kptfilev1.KptFile
 	// Resources are all resources of the package, the Kptfile among them, in the order of its files.
 	Resources []*yaml.RNode
@@ -42,10 +42,14 @@ type Package struct {
 // own.
 type Tree struct {
 	source Source
+	// flat is whether the root counts as a package, with a Kptfile or without.
+	flat bool
 	// dirs are the directories of all packages, in walk order.
 	dirs []string
 	// subpackages are the packages directly below each one, in byte order.
 	subpackages map[string][]string
+	// ignored has what each package's own file says is not to be read.
+	ignored map[string]ignore
 	// files has the paths of each package's resource files, in walk order.
 	files map[string][]string
 	// paths are all files of the tree, and true for its directories.
@@ -53,14 +57,17 @@ type Tree struct {
 }
 
 // Open finds the packages of a tree: the directories with a Kptfile. Every file belongs to the nearest package above it.
-func Open(source Source) (*Tree, error) {
+func Open(source Source) (*Tree, error) { return open(source, false) }
+
+func open(source Source, flat bool) (*Tree, error) {
 	paths, err := source.Paths()
 	if err != nil {
 		return nil, fmt.Errorf("list the files of %s: %w", source.Location(), err)
 	}
 	slices.SortFunc(paths, compareWalk)
 	t := &Tree{
-		source: source, subpackages: map[string][]string{}, files: map[string][]string{}, paths: make(map[string]bool, 2*len(paths)),
+		source: source, flat: flat,
+		subpackages: map[string][]string{}, ignored: map[string]ignore{}, files: map[string][]string{}, paths: make(map[string]bool, 2*len(paths)),
 	}
 	for _, p := range paths {
 		t.paths[p] = false
@@ -71,13 +78,17 @@ func Open(source Source) (*Tree, error) {
 			t.dirs = append(t.dirs, path.Dir(p))
 		}
 	}
+	if flat && !slices.Contains(t.dirs, ".") {
+		t.dirs = append(t.dirs, ".")
+	}
 	t.nest()
-	ignored, err := readIgnores(source, t.dirs)
-	if err != nil {
-		return nil, err
+	for _, dir := range t.dirs {
+		if t.ignored[dir], err = readIgnore(source, dir); err != nil {
+			return nil, err
+		}
 	}
 	for _, p := range paths {
-		if owner, ok := t.owner(p); ok && IsResourceFile(p) && !ignored[owner].matchFile(p) {
+		if owner, ok := t.owner(p); ok && IsResourceFile(p) && !t.ignored[owner].matchFile(p) {
 			t.files[owner] = append(t.files[owner], p)
 		}
 	}
@@ -94,7 +105,7 @@ func (t *Tree) owner(p string) (string, bool) {
 			return dir, true
 		}
 		if dir == "." {
-			return "", false
+			return dir, t.flat
 		}
 	}
 }

@@ -22,6 +22,19 @@ import (
 
 const kpt = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n"
 
+// read reads a package as a render does.
+func read(tree *packages.Tree, dir string) (*packages.Package, error) {
+	p, err := tree.Load(dir)
+	if err == nil {
+		err = tree.Validate(p)
+	}
+	if err == nil {
+		err = tree.ReadResources(p)
+	}
+	return p, err
+}
+
+
 func cm(name string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n"
 }
@@ -41,7 +54,7 @@ func open(t *testing.T, source packages.Source) (*packages.Tree, *packages.Packa
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := tree.Read(".")
+	p, err := read(tree, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +141,7 @@ func TestRead(t *testing.T) {
 			if diff := cmp.Diff([]string{"mid/sub", "sub"}, p.Subpackages); diff != "" {
 				t.Errorf("sub-packages (-want +got):\n%s", diff)
 			}
-			sub, err := got.Read("sub")
+			sub, err := read(got, "sub")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,14 +186,14 @@ func TestReadErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err = tree.Read("."); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err = read(tree, "."); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
 	}
 	if tree, err := packages.Open(memory(t, nil)); err != nil {
 		t.Error(err)
-	} else if _, err := tree.Read("."); !errors.Is(err, kptfile.ErrMissing) {
+	} else if _, err := read(tree, "."); !errors.Is(err, kptfile.ErrMissing) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -31,7 +31,7 @@ func TestDocumentsAreKyamls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := tree.Read(".")
+		p, err := read(tree, ".")
 		if err != nil {
 			t.Skip(err)
 		}

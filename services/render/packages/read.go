@@ -17,20 +17,36 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// Read reads the package in a directory of the tree, "." for its root, without its sub-packages: Load, Validate and
-// ReadResources in one.
-func (t *Tree) Read(dir string) (*Package, error) {
-	p, err := t.Load(dir)
-	if err == nil {
-		err = t.Validate(p)
-	}
-	if err == nil {
-		err = t.ReadResources(p)
-	}
+// ReadAll reads all resources of a tree, for a function that is evaluated over all of it: the root counts as a package, with
+// a Kptfile or without, and no Kptfile is more than a resource. The packages that the package above them ignores are left
+// out, with all below those. The root comes first.
+func ReadAll(source Source) (*Tree, []*Package, error) {
+	t, err := open(source, true)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return p, nil
+	all := t.visible(".")
+	for _, p := range all {
+		if err := t.ReadResources(p); err != nil {
+			return nil, nil, err
+		}
+	}
+	return t, all, nil
+}
+
+// visible returns a package, and those below it that none above them ignores.
+func (t *Tree) visible(dir string) []*Package {
+	all := []*Package{t.unread(dir)}
+	for _, sub := range t.subpackages[dir] {
+		if !t.ignored[dir].matchDir(sub) {
+			all = append(all, t.visible(sub)...)
+		}
+	}
+	return all
+}
+
+func (t *Tree) unread(dir string) *Package {
+	return &Package{Dir: dir, Location: t.Location(dir), Subpackages: t.subpackages[dir], files: map[string][]byte{}}
 }
 
 // Load reads the Kptfile of the package in a directory of the tree, strictly, and nothing else: the package has no
@@ -38,8 +54,7 @@ func (t *Tree) Read(dir string) (*Package, error) {
 //
 // Errors are those of package kptfile, where a missing Kptfile is kptfile.ErrMissing.
 func (t *Tree) Load(dir string) (*Package, error) {
-	dir = path.Clean(dir)
-	p := &Package{Dir: dir, Location: t.Location(dir), Subpackages: t.subpackages[dir], files: map[string][]byte{}}
+	p := t.unread(path.Clean(dir))
 	content, err := t.source.ReadFile(path.Join(p.Dir, kptfile.FileName))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = kptfile.ErrMissing
