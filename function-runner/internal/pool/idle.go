@@ -17,6 +17,7 @@ type Idle struct {
 }
 
 // Idle returns the pods that have been idle for longer than the TTL, the last slots first, as many as there are above the minimum.
+// Of pods above the maximum, which there are when one that was lost comes back, it returns those that are idle at the moment.
 // It changes nothing: each is given up by GiveUp. used tells when others have used the pod in a slot, which may be later than what
 // is known here; it must not call the pool.
 func (p *Pool[P]) Idle(used func(slot int) time.Time) []Idle {
@@ -46,7 +47,7 @@ func (p *Pool[P]) idle(ttl time.Duration, used func(slot int) time.Time) []Idle 
 		if others := used(m.slot); others.After(since) {
 			since = others
 		}
-		if !since.After(now.Add(-ttl)) {
+		if len(found) < p.live()-p.config.MaxPods || !since.After(now.Add(-ttl)) {
 			m.named = now
 			found = append(found, Idle{Slot: m.slot, Since: since})
 		}

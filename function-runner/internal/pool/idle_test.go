@@ -32,6 +32,33 @@ func wantIdle(t *testing.T, want []int, got []pool.Idle) {
 	}
 }
 
+// A pod that comes back after another was made in its place is one too many, and so are those above a lower maximum: they go as
+// soon as they are idle, and no others.
+func TestAboveMaximum(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := config()
+		c.MaxPods = 2
+		h := newHarness(t, c)
+		for slot := range 3 {
+			h.ready(slot + 1)
+		}
+		busy := h.call()
+		wantIdle(t, []int{3}, h.Idle(never))
+		if !h.GiveUp(3) {
+			t.Error("what is one too many was not given up")
+		}
+		h.Leaving(3)
+		wantIdle(t, nil, h.Idle(never))
+		c.MaxPods = 1
+		h.SetConfig(c)
+		wantIdle(t, []int{2}, h.Idle(never))
+		h.Gone(2)
+		busy.place.Release()
+		wantIdle(t, nil, h.Idle(never))
+	})
+}
+
 // What is idle is told, the last slots first, and changes by nothing but GiveUp.
 func TestIdle(t *testing.T) {
 	t.Parallel()
