@@ -17,7 +17,7 @@ func main() {
 	const name = "task-handler"
 	o, err := options.Parse(os.Args[1:])
 	daemon.Help(name, "Renders kpt packages over gRPC.", new(options.Options).Flags(), err)
-	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.LogFormat, LogLevel: o.LogLevel, HeapShare: .9}
+	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.LogFormat, LogLevel: o.LogLevel, HeapShare: handler.HeapShare}
 	daemon.Run(context.Background(), settings, func(ctx context.Context, in daemon.Surroundings) error {
 		h, err := handler.New(ctx, handler.Config{Options: o, Telemetry: in.Telemetry, Log: in.Log})
 		if err != nil {

@@ -43,6 +43,7 @@ var scripts = map[string]string{
 	"large":         "cat /dev/zero | head -c 200000",
 	"early":         "exec <&-; printf 'kind: ResourceList\\n'",
 	"killed":        "kill -KILL $$",
+	"hog":           "dd if=/dev/zero of=/dev/null bs=900G count=1 && cat",
 	"secrets":       `test -z "$AWS_SECRET_ACCESS_KEY" && cat`,
 	"own-tmp":       `test -z "$(ls -A "$TMPDIR")" && touch "$TMPDIR/left" && cat`,
 }

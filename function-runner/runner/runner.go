@@ -82,8 +82,8 @@ type Runner struct {
 	exec      *exec.Evaluator
 	loader    *exec.Loader
 	server    *grpcserver.Server
-	// inFlight is shared by the requests of all calls, and executables by the processes that evaluate them.
-	inFlight, executables *evaluation.Budget
+	// inFlight is shared by the requests of all calls.
+	inFlight *evaluation.Budget
 	// pods is nil without a pod evaluator; podsReady says that it answers calls.
 	pods      Pods
 	podsReady atomic.Bool
@@ -150,7 +150,6 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 		Gate:   evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued),
 		Memory: exec.NewMemory(r.config.Memory.Executables, o.Limits.MaxConcurrent),
 	}
-	r.executables = limits.Memory.Budget
 	r.exec = exec.New(r.processes, limits, process.RunnerEnvironment(r.config.Environ), o.DefaultImagePrefix, r.config.Log, r.config.Functions...)
 	if o.Enabled(options.RuntimeExec) {
 		chain = append(chain, r.exec)
@@ -169,6 +168,10 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 	if t := r.config.Telemetry; t != nil && t.Active {
 		var err error
 		if evaluator, err = telemetry.WithMetrics(evaluator, t.Metrics); err != nil {
+			return nil, fmt.Errorf("make the metrics: %w", err)
+		}
+		budgets := map[string]*evaluation.Budget{"requests": r.inFlight, "executables": limits.Memory.Budget}
+		if err := telemetry.ObserveBudgets(t.Metrics, budgets); err != nil {
 			return nil, fmt.Errorf("make the metrics: %w", err)
 		}
 	}

@@ -6,6 +6,7 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -22,6 +23,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/tags"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/server/grpcserver"
+	"github.com/krmfn/krmfn/services/server/memory"
 	"github.com/krmfn/krmfn/services/server/telemetry"
 	"github.com/krmfn/krmfn/services/server/validation"
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
@@ -49,11 +51,25 @@ type Handler struct {
 	// listed are the tags that they have.
 	listed *tags.Cache
 	server *grpcserver.Server
+	// inFlight is shared by the packages of all calls.
+	inFlight *evaluation.Budget
 }
+
+// HeapShare is the share of the memory limit that a task handler takes.
+const HeapShare = .9
+
+const (
+	// heldPerByte is how many bytes of memory a render may take for each byte of its package, as nodes of YAML before and after.
+	heldPerByte = 120
+	// maxWaiting is how many calls may wait for their part of the memory.
+	maxWaiting = 1000
+)
 
 // New returns a task handler. Errors say what in the configuration is wrong. The function runner need not be there yet.
 func New(ctx context.Context, c Config) (*Handler, error) {
-	h := &Handler{config: c}
+	memory := memory.Divide(HeapShare).Heap
+	inFlight := cmp.Or(c.Options.Limits.MaxBytesInFlight, memory/heldPerByte)
+	h := &Handler{config: c, inFlight: evaluation.NewBudget(inFlight, maxWaiting)}
 	evaluator, err := h.evaluator()
 	if err != nil {
 		return nil, err
@@ -67,8 +83,10 @@ func New(ctx context.Context, c Config) (*Handler, error) {
 		return nil, err
 	}
 	limits := c.Options.Limits
+	// While packages are received they take a quarter of the memory.
+	receivers := max(memory/4/limits.MaxPackageSize, 2)
 	taskhandlerv1grpc.RegisterTaskHandlerServiceServer(h.server, &service.TaskHandler{
-		Renderer: renderer, MaxPackageSize: limits.MaxPackageSize, MaxFiles: limits.MaxPackageFiles, MaxMessageSize: limits.MaxMessageSize,
+		Renderer: renderer, Budget: h.inFlight, Receiving: evaluation.NewGate(int(receivers), maxWaiting), MaxPackageSize: limits.MaxPackageSize, MaxFiles: limits.MaxPackageFiles, MaxMessageSize: limits.MaxMessageSize,
 	})
 	h.server.SetServing(false)
 	return h, nil
@@ -85,6 +103,9 @@ func (h *Handler) renderer(ctx context.Context, evaluator evaluation.Evaluator) 
 	if h.measures() {
 		metrics = h.config.Telemetry.Metrics
 	}
+	if err := telemetry.ObserveBudgets(metrics, map[string]*evaluation.Budget{"requests": h.inFlight}); err != nil {
+		return nil, fmt.Errorf("make the metrics: %w", err)
+	}
 	return rendering.Observed(r, metrics, h.config.Log)
 }
 
@@ -97,6 +118,7 @@ func (h *Handler) newServer(ctx context.Context) (*grpcserver.Server, error) {
 	}
 	return grpcserver.New(ctx, grpcserver.Options{
 		MaxMessageSize: h.config.Options.Limits.MaxMessageSize,
+		Budget:         h.inFlight,
 		Drain:          h.config.Options.DrainTimeout,
 		Linger:         h.config.Options.ShutdownDelay,
 		Logger:         h.config.Log,

@@ -53,6 +53,8 @@ type Limits struct {
 	// MaxPackageSize is the most bytes of a package that is streamed; MaxPackageFiles is the most files of any.
 	MaxPackageSize  int64
 	MaxPackageFiles int
+	// MaxBytesInFlight is the most bytes of the packages of all calls together; 0 means a share of the memory.
+	MaxBytesInFlight int64
 	// MaxRenderTime is the most time that one render may take, waiting included.
 	MaxRenderTime time.Duration
 	// MaxConcurrent is how many renders run at once; MaxQueued is how many more may wait.
@@ -78,6 +80,7 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.Int64Var(&l.MaxListSize, "max-resource-list-size", 64<<20, "most bytes of a ResourceList that comes from the function runner in parts")
 	f.Int64Var(&l.MaxPackageSize, "max-package-size", 64<<20, "most bytes of the files of a package that is streamed")
 	f.IntVar(&l.MaxPackageFiles, "max-package-files", 10000, "most files of a package")
+	f.Int64Var(&l.MaxBytesInFlight, "max-bytes-in-flight", 0, "most bytes of the packages of all calls together; further calls wait in order, up to a thousand; 0 means 1/120 of the memory that is the task handler's own, which is 90% of its cgroup's limit, or GOMEMLIMIT")
 	f.DurationVar(&l.MaxRenderTime, "max-render-time", 10*time.Minute, "most time that one render may take, waiting included")
 	f.IntVar(&l.MaxConcurrent, "max-concurrent-renders", 4*runtime.GOMAXPROCS(0), "how many packages render at once; four for each processor")
 	f.IntVar(&l.MaxQueued, "max-queued-renders", 100, "how many calls may wait for a render; the next is refused")
@@ -114,6 +117,7 @@ func (o *Options) rules() []error {
 		flags.That(l.MaxListSize >= int64(l.MaxMessageSize), "max-resource-list-size", l.MaxListSize, "at least --max-request-body-size"),
 		flags.That(l.MaxPackageSize >= int64(l.MaxMessageSize), "max-package-size", l.MaxPackageSize, "at least --max-request-body-size"),
 		flags.That(l.MaxPackageFiles > 0, "max-package-files", l.MaxPackageFiles, positive),
+		flags.That(l.MaxBytesInFlight >= 0, "max-bytes-in-flight", l.MaxBytesInFlight, "0 or more"),
 		flags.That(l.MaxRenderTime > 0, "max-render-time", l.MaxRenderTime, positive),
 		flags.That(l.MaxConcurrent > 0, "max-concurrent-renders", l.MaxConcurrent, positive),
 		flags.That(l.MaxQueued >= 0, "max-queued-renders", l.MaxQueued, "0 or more"),

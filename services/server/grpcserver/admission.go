@@ -38,12 +38,13 @@ type admission struct {
 	reading *evaluation.Gate
 }
 
-// newAdmission has requests read that take up half as much as the budget besides, but at least one.
+// newAdmission has requests read that take up half as much as the budget besides, but at least four: one that comes slowly must not
+// keep all others from being read.
 func newAdmission(o Options) *admission {
 	if o.Budget == nil {
 		return nil
 	}
-	readers := max(o.Budget.Total()/2/int64(o.MaxMessageSize), 1)
+	readers := max(o.Budget.Total()/2/int64(o.MaxMessageSize), 4)
 	return &admission{o.Budget, evaluation.NewGate(int(readers), o.Budget.MaxWaiting())}
 }
 

@@ -52,6 +52,13 @@ func TestPrometheus(t *testing.T) {
 	for _, image := range []string{"r.io/fn:v1", "unknown"} {
 		_, _ = e.Evaluate(t.Context(), evaluation.Request{Image: image})
 	}
+	budget := evaluation.NewBudget(100, 1)
+	if _, err := budget.Reserve(t.Context(), 40); err != nil {
+		t.Fatal(err)
+	}
+	if err := ObserveBudgets(tel.Metrics, map[string]*evaluation.Budget{"requests": budget}); err != nil {
+		t.Fatal(err)
+	}
 	if !tel.Active {
 		t.Error("telemetry is not active")
 	}
@@ -60,6 +67,7 @@ func TestPrometheus(t *testing.T) {
 		`krm_function_requests_total{code="ok",image="r.io/fn"`,
 		`krm_function_requests_total{code="not_found",image="unknown"`,
 		`krm_function_duration_seconds_count{image="r.io/fn",`, `phase="execute"`, "krm_function_running", "go_memory_used",
+		`krm_memory_budget_bytes{budget="requests",`, `krm_memory_reserved_bytes{budget="requests",`, `krm_memory_waiting_bytes{budget="requests",`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is missing in\n%s", want, text)

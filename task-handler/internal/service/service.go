@@ -25,6 +25,10 @@ type TaskHandler struct {
 	taskhandlerv1grpc.UnimplementedTaskHandlerServiceServer
 	// Renderer renders.
 	Renderer rendering.Renderer
+	// Budget is shared by the packages of all calls. Those of streamed ones take their parts here; others have theirs by then.
+	Budget *evaluation.Budget
+	// Receiving bounds how many packages are received at once, which are not in the budget until they are there.
+	Receiving *evaluation.Gate
 	// MaxPackageSize is the most bytes of the files of a streamed package. MaxFiles is the most files of any.
 	MaxPackageSize int64
 	MaxFiles       int

@@ -13,8 +13,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/server/grpcserver"
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 )
 
@@ -25,10 +27,11 @@ type renderStream = grpc.BidiStreamingServer[taskhandlerv1.RenderStreamRequest, 
 
 // RenderStream renders a package that comes in parts, and tells how it goes on.
 func (h *TaskHandler) RenderStream(stream renderStream) error {
-	options, files, err := h.receive(stream)
+	options, files, reservation, err := h.admit(stream)
 	if err != nil {
 		return err
 	}
+	defer reservation.Release()
 	// Who cannot be told any more does not wait for the rest.
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
@@ -63,6 +66,29 @@ func (h *TaskHandler) sendChanges(stream renderStream, changes []packages.Change
 		}
 	}
 	return nil
+}
+
+// admit receives a request and reserves the memory for its render. The size of a package is known only when it is there: few are
+// received at once, each holds its place until it has its part of the budget, and none waits for a place while it holds a part.
+func (h *TaskHandler) admit(stream renderStream) (*taskhandlerv1.RenderOptions, []packages.File, *evaluation.Reservation, error) {
+	leave, _, err := h.Receiving.Enter(stream.Context())
+	if err != nil {
+		return nil, nil, nil, statusOf(err)
+	}
+	defer leave()
+	options, files, err := h.receive(stream)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	size := int64(0)
+	for _, f := range files {
+		size += int64(len(f.Path) + len(f.Content))
+	}
+	reservation, err := h.Budget.Reserve(stream.Context(), size)
+	if err != nil {
+		return nil, nil, nil, grpcserver.AdmissionStatus(err)
+	}
+	return options, files, reservation, nil
 }
 
 // receive returns the options and files of a request. The memory for the files is taken as they come.
