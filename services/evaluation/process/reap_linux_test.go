@@ -33,11 +33,11 @@ func alone(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// Each script leaves one process behind, which writes its number to the file.
+// Each script leaves processes behind, of which one writes its number to the file.
 var escapes = map[string]string{
 	"its group":           `setsid sh -c 'echo $$ >>"$1"; exec sleep 1000' sh "$1" >/dev/null 2>&1 &`,
 	"its environment":     `setsid env -i /bin/sh -c 'echo $$ >>"$1"; exec sleep 1000' sh "$1" >/dev/null 2>&1 </dev/null &`,
-	"its number":          `again='setsid sh -c "$0" "$0" &'; setsid sh -c "$again" "$again" >/dev/null 2>&1 </dev/null & echo $! >>"$1"`,
+	"its number":          `again='setsid sh -c "$0" "$0" "$1" & echo $$ >>"$1"'; setsid sh -c "$again" "$again" "$1" >/dev/null 2>&1 </dev/null &`,
 	"its parents":         `setsid env -i /bin/sh -c 'setsid sh -c "echo \$\$ >>\"\$1\"; exec sleep 1000" sh "$1" & exit' sh "$1" >/dev/null 2>&1 </dev/null &`,
 	"a family":            `setsid env -i /bin/sh -c 'setsid sleep 1000 & sleep 1000 & echo $$ >>"$1"; wait' sh "$1" >/dev/null 2>&1 </dev/null &`,
 	"one that ends":       `setsid env -i /bin/sh -c 'echo $$ >>"$1"' sh "$1" &`,
@@ -55,14 +55,16 @@ func TestReapCollectsOrphans(t *testing.T) {
 		runner := NewRunner(Limits{}, t.TempDir())
 		done := make(chan error, 1)
 		go func() { done <- runner.Reap(ctx) }()
+		var left []int
 		for name, script := range escapes {
 			pids := filepath.Join(t.TempDir(), "pids")
 			if _, err := runner.Run(ctx, shell(script+written, pids), nil); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			for _, pid := range readPIDs(t, pids) {
-				waitFor(t, func() bool { return dead(pid) })
-			}
+			left = append(left, readPIDs(t, pids)...)
+		}
+		for _, pid := range left {
+			waitFor(t, func() bool { return dead(pid) })
 		}
 		waitFor(t, func() bool { return len(children("self")) == 0 })
 		cancel()
