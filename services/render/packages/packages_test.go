@@ -34,7 +34,6 @@ func read(tree *packages.Tree, dir string) (*packages.Package, error) {
 	return p, err
 }
 
-
 func cm(name string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n"
 }
