@@ -103,7 +103,6 @@ func (s newSetters) mark(root *yaml.Node) (added fn.Results, err error) {
 	return added, err
 }
 
-// marks reports whether the element of a list gets a comment.
 func (s newSetters) marks(element *yaml.Node) bool {
 	_, ok := s.patternOf(element.Value)
 	return ok && element.Kind == yaml.ScalarNode
@@ -115,7 +114,6 @@ type newSetters struct {
 	scalars *strings.Replacer // replaces the value of each setter by the reference to it
 }
 
-// newListSetter is a setter whose value is a list.
 type newListSetter struct {
 	name  string
 	texts []string // sorted

@@ -162,7 +162,6 @@ func nameSubstringOf(config *fn.KubeObject) (nameSubstring, error) {
 	return substring, nil
 }
 
-// readData reads the data of a ConfigMap.
 func (s *nameSubstring) readData(config *fn.KubeObject) error {
 	data, err := functionconfig.Data(config)
 	if err != nil {

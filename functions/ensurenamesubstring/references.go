@@ -55,7 +55,6 @@ func (r renamedItems) followDependencies(item *fn.KubeObject, newName func(strin
 	})
 }
 
-// followReferences changes the fields of a resource that hold the names of others.
 func (r renamedItems) followReferences(item *fn.KubeObject, newName func(string) string) error {
 	references := fieldspecs.NameReferences[item.GetKind()]
 	if len(references) == 0 {
@@ -77,7 +76,6 @@ func (r renamedItems) followReferences(item *fn.KubeObject, newName func(string)
 	})
 }
 
-// referenceEdit changes one reference in one resource.
 type referenceEdit struct {
 	fieldspecs.NameReference
 	renamed  renamedItems
@@ -129,7 +127,6 @@ func (e *referenceEdit) sees(id resid.ResId) bool {
 		id.Kind == "ServiceAccount" && e.referrer.Kind == "RoleBinding"
 }
 
-// grants tells whether a rule of a Role is about a kind of resources.
 func grants(rule *yaml.Node, resources string) bool {
 	granted := yamlnode.Field(rule, "resources")
 	return granted != nil && slices.ContainsFunc(granted.Content, func(granted *yaml.Node) bool {

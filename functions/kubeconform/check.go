@@ -23,7 +23,6 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/validator"
 )
 
-// check validates items one after the other and collects what it finds.
 type check struct {
 	options options
 	schemas schemaSource
@@ -41,7 +40,6 @@ func (c *check) report(here place, field, message string) {
 	c.results = append(c.results, here.Result(fn.Error, strings.TrimSuffix(here.prefix+field, "."), message))
 }
 
-// item validates one item of a resource list.
 func (c *check) item(item *fn.KubeObject) {
 	if validator.StaysLocal(item.GetAPIVersion(), item.GetAnnotation(fn.KptLocalConfig)) {
 		return
@@ -100,7 +98,6 @@ func (c *check) list(content map[string]any, here place) {
 	}
 }
 
-// validate validates a resource against the schema of its kind.
 func (c *check) validate(content map[string]any, here place) {
 	schema, err := c.schemas.Schema(here.Ref.APIVersion, here.Ref.Kind)
 	switch {
@@ -116,7 +113,6 @@ func (c *check) validate(content map[string]any, here place) {
 	}
 }
 
-// schemaProblem is one way in which a resource does not match its schema.
 type schemaProblem struct {
 	field   string // path of the field, as in spec.containers[0].image; "" for the resource itself
 	message string

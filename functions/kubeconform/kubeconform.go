@@ -127,7 +127,6 @@ func (o *options) set(key string, value any) error {
 	return err
 }
 
-// skips tells whether the kind is one not to validate.
 func (o *options) skips(apiVersion, kind string) bool {
 	return o.skipKinds[kind] || o.skipKinds[apiVersion+"/"+kind]
 }

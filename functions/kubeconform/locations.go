@@ -34,7 +34,6 @@ type schemaAnswer struct {
 	err    error
 }
 
-// newSchemaSources makes the sources of all locations that the options name.
 func newSchemaSources(o options) (*schemaSources, error) {
 	s := &schemaSources{answers: map[string]schemaAnswer{}}
 	for _, location := range o.locations {

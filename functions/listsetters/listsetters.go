@@ -34,14 +34,12 @@ var Function = function.Function{
 	Process: listSetters,
 }
 
-// foundSetter is a setter of a package.
 type foundSetter struct {
 	value string
 	kind  string // the type of its fields, such as "int"; "array" for lists
 	count int    // its fields
 }
 
-// foundSetters are the setters of a package by their names.
 type foundSetters map[string]foundSetter
 
 // listSetters lists the setters of the Kptfile and of the fields that have a setter's comment. It changes nothing.
@@ -73,7 +71,6 @@ func listSetters(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	return true, nil
 }
 
-// addList notes the setter of a list.
 func (s foundSetters) addList(key, list *yaml.Node, _ string) error {
 	name := setters.OfList(setters.Pattern(setters.ListComment(key, list)))
 	texts, ok := setters.SortedTexts(list)
@@ -83,7 +80,6 @@ func (s foundSetters) addList(key, list *yaml.Node, _ string) error {
 	return nil
 }
 
-// addScalar notes the setters that a scalar is made of.
 func (s foundSetters) addScalar(scalar *yaml.Node, _ string) error {
 	pattern := setters.Pattern(scalar.LineComment)
 	if pattern == "" {

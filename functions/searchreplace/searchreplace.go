@@ -66,7 +66,6 @@ func searchFailed(rl *fn.ResourceList, err error) (bool, error) {
 	return false, nil
 }
 
-// do searches one resource.
 func (s search) do(root *yaml.Node) (found fn.Results, err error) {
 	note := func(path, value string) {
 		message := "Matched field value %q"
@@ -124,7 +123,6 @@ func (s search) scalar(scalar *yaml.Node, path string, note func(path, value str
 	return nil
 }
 
-// list puts a comment on a list that is searched for.
 func (s search) list(key, list *yaml.Node, path string, note func(path, value string)) error {
 	if !s.matchesField(path) {
 		return nil

@@ -76,7 +76,6 @@ func isConstraint(item *fn.KubeObject) bool {
 	return item.GetAPIVersion() == "constraints.gatekeeper.sh/v1beta1" && item.GetKind() != "" && item.GetName() != ""
 }
 
-// enforce sets the action of one constraint.
 func enforce(root *yaml.Node, action string) error {
 	if _, err := nodes.OwnField(root, root, "spec"); err != nil {
 		return err

@@ -210,7 +210,6 @@ func parseImageChange(config *fn.KubeObject) (imageChange, error) {
 	return change, nil
 }
 
-// readData reads the data of a ConfigMap.
 func (c *imageChange) readData(config *fn.KubeObject) error {
 	texts, err := functionconfig.Data(config)
 	if err != nil {

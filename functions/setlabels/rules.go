@@ -74,7 +74,6 @@ var labelRules = []labelRule{
 	{kinds: []labelledKind{networkPolicy}, path: "spec.egress[].to[].podSelector.matchLabels"},
 }
 
-// itemType is what rules look at in a resource.
 type itemType struct {
 	apiVersion, kind string
 	// group and groupKind are empty where apiVersion cannot be parsed.

@@ -104,7 +104,6 @@ func labelsOf(config *fn.KubeObject) (labels map[string]string, given bool, err 
 	}
 }
 
-// labelEdit is the labelling of one resource.
 type labelEdit struct {
 	item   *fn.KubeObject
 	root   *yaml.Node
@@ -137,7 +136,6 @@ func (e *labelEdit) all() error {
 	return nil
 }
 
-// exists reports whether the resource has a mapping at a path.
 func (e *labelEdit) exists(path []string) (bool, error) {
 	node, at := e.root, ""
 	for _, step := range path {
@@ -205,7 +203,6 @@ func (e *labelEdit) walkList(list *yaml.Node, path []string, at string, create b
 	return nil
 }
 
-// set gives the labels in a mapping their values.
 func (e *labelEdit) set(mapping *yaml.Node, at string, create bool) error {
 	for _, label := range e.labels {
 		key := label.Key.Value

@@ -70,7 +70,6 @@ func setProjectID(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	})
 }
 
-// annotateProject annotates a resource that lacks the annotation.
 func annotateProject(root *yaml.Node, id string) (changed bool, err error) {
 	metadata, err := nodes.Mapping(root, "metadata")
 	if err != nil {

@@ -48,7 +48,6 @@ func guardOperators(file *syntax.File) {
 	})
 }
 
-// operatorGuard is what the guards know.
 type operatorGuard struct {
 	limits scriptLimits
 	growth *heapGrowth

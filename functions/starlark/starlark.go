@@ -77,7 +77,6 @@ func evaluateScript(ctx context.Context, rl *fn.ResourceList) (fn.KubeObjects, e
 	return script.run(ctx)
 }
 
-// script is one run of a Starlark program over a list.
 type script struct {
 	name    string // where errors are, such as "name:1:1"
 	source  string
@@ -91,7 +90,6 @@ type script struct {
 // the top level, and lets globals be assigned again.
 var dialect = syntax.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
 
-// run returns the items that the script leaves in the list.
 func (s script) run(ctx context.Context) (fn.KubeObjects, error) {
 	if len(s.source) > s.limits.source {
 		return nil, fmt.Errorf("the script has %d bytes, at most %d are taken", len(s.source), s.limits.source)

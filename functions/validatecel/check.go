@@ -17,7 +17,6 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/validator"
 )
 
-// celCheck evaluates rules over resources and collects what it finds.
 type celCheck struct {
 	rules   celRules
 	results fn.Results
@@ -29,7 +28,6 @@ type celResource struct {
 	content map[string]any
 }
 
-// items validates all items of a list.
 func (c *celCheck) items(ctx context.Context, items fn.KubeObjects) error {
 	all := make([]celResource, 0, len(items))
 	contents := make([]any, 0, len(items))
@@ -94,7 +92,6 @@ func (c *celCheck) resource(ctx context.Context, resource celResource, resources
 	return nil
 }
 
-// matches tells whether all matchConditions are met.
 func (c *celCheck) matches(ctx context.Context, resource celResource, input map[string]any) (bool, error) {
 	for _, condition := range c.rules.matches {
 		met, err := condition.test(ctx, input)
@@ -108,7 +105,6 @@ func (c *celCheck) matches(ctx context.Context, resource celResource, input map[
 	return true, nil
 }
 
-// apply holds a resource to a rule.
 func (c *celCheck) apply(ctx context.Context, rule celRule, resource celResource, input map[string]any) error {
 	ok, err := rule.test.test(ctx, input)
 	switch {

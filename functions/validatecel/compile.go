@@ -20,7 +20,6 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/validator"
 )
 
-// celRules are a config of validate-cel, compiled.
 type celRules struct {
 	matches   []celProgram
 	variables []celProgram
@@ -33,7 +32,6 @@ type celRule struct {
 	message *celProgram // nil where there is no messageExpression
 }
 
-// celProgram is a compiled expression.
 type celProgram struct {
 	name    string // of what it is the value of
 	place   string // in the functionConfig
@@ -170,7 +168,6 @@ func (p celProgram) test(ctx context.Context, input map[string]any) (bool, error
 	return bool(ok), nil
 }
 
-// selects tells whether a rule is about a resource.
 func (t celTarget) selects(content map[string]any) bool {
 	apiVersion := validator.Text(content, "apiVersion")
 	if t.Kind == "" && validator.StaysLocal(apiVersion, validator.Text(content, "metadata", "annotations", fn.KptLocalConfig)) {

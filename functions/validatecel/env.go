@@ -67,7 +67,6 @@ var celWork = map[string]func(values []ref.Val) int64{
 	"hasOnly": celProduct, "hasAny": celProduct, "hasAll": celProduct, "hasExactly": celProduct,
 }
 
-// guardCEL bounds the work of all forms of a function.
 func guardCEL(function *decls.FunctionDecl, work func(values []ref.Val) int64) (cel.EnvOption, error) {
 	bindings, err := function.Bindings()
 	if err != nil {

@@ -60,7 +60,6 @@ type Report struct {
 	err  error
 }
 
-// count returns with how many objects something was done.
 func (r *Report) count(action Action) int {
 	n := 0
 	for _, row := range r.Rows {
@@ -122,7 +121,6 @@ func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 	return &Metrics{deleted: deleted, errors: failed, kept: kept}, errors.Join(err1, err2, err3)
 }
 
-// done counts what a sweep has done.
 func (m *Metrics) done(ctx context.Context, r *Report) {
 	for _, row := range r.Rows {
 		if row.Action == Deleted {
@@ -133,5 +131,4 @@ func (m *Metrics) done(ctx context.Context, r *Report) {
 	m.errors.Add(ctx, int64(r.count(Failed)))
 }
 
-// failed counts a sweep that could not list.
 func (m *Metrics) failed(ctx context.Context) { m.errors.Add(ctx, 1) }

@@ -12,7 +12,6 @@ import (
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
 )
 
-// sweep sweeps once.
 func (j *Janitor) sweep(ctx context.Context) (*Report, error) {
 	begin := time.Now()
 	life := ctx // which ends when somebody ends the janitor

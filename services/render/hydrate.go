@@ -13,7 +13,6 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// hydration renders a tree of packages.
 type hydration struct {
 	tree    *packages.Tree
 	options Options
@@ -22,7 +21,6 @@ type hydration struct {
 	slots chan struct{}
 }
 
-// outcome is what became of a package and of those below it.
 type outcome struct {
 	// resources are the state: after the last mutator that succeeded, where there is an error.
 	resources []*yaml.RNode

@@ -73,7 +73,6 @@ func resolveImages(ctx context.Context, functions iter.Seq[*kptfilev1.Function],
 	return i
 }
 
-// of returns the reference of a function that is an image.
 func (i *images) of(f *kptfilev1.Function) (string, error) {
 	if c, ok := reference.FunctionConstraint(f.Image, f.Tag, i.prefix); ok {
 		if r, ok := i.resolved[c]; ok {
@@ -83,7 +82,6 @@ func (i *images) of(f *kptfilev1.Function) (string, error) {
 	return reference.ForFunction(f.Image, f.Tag, i.prefix)
 }
 
-// listing is the answer of a TagLister.
 type listing struct {
 	tags []string
 	err  error

@@ -15,7 +15,6 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
-// input is what a function gets.
 type input struct {
 	// all are the resources of the package, selected those of them that the function gets.
 	all, selected []*yaml.RNode

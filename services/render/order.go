@@ -8,7 +8,6 @@ import (
 	"sync"
 )
 
-// emitter takes events.
 type emitter func(Event)
 
 // inOrder does a number of things that do not depend on each other, several at once where the limit allows it, and

@@ -17,7 +17,6 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// pipeline runs the functions of one package.
 type pipeline struct {
 	node    *node
 	images  *images
@@ -146,7 +145,6 @@ func (p *pipeline) checkInput(resources []*yaml.RNode) error {
 	return nil
 }
 
-// hasKptfile tells whether the package's Kptfile is among resources.
 func (p *pipeline) hasKptfile(resources []*yaml.RNode) bool {
 	return slices.ContainsFunc(resources, func(r *yaml.RNode) bool {
 		return path.Clean(resource.Path(r)) == kptfilev1.KptFileName &&

@@ -13,7 +13,6 @@ import (
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-// node is a package in the tree of those that are rendered.
 type node struct {
 	pkg *packages.Package
 	// dir is the package's directory in the tree, location its absolute path, name its name for people.

@@ -32,7 +32,6 @@ func (r *Result) writeStatus(root *node, out outcome) {
 	}
 }
 
-// condition returns the condition that tells how a render went.
 func condition(root *node, err error) kptfilev1.Condition {
 	if err == nil {
 		return kptfilev1.NewRenderedCondition(kptfilev1.ConditionTrue, kptfilev1.ReasonRenderSuccess, "")

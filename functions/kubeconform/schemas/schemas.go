@@ -137,7 +137,6 @@ func (d documents) Load(url string) (any, error) {
 	return document, nil
 }
 
-// references iterates over the names that a definition's text refers to.
 func references(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {

@@ -22,7 +22,6 @@ var functionConfigResource = schema.GroupVersionResource{Group: "config.porch.kp
 // listTimeout is the most time for the objects.
 const listTimeout = 30 * time.Second
 
-// functionConfig is what of such an object names images.
 type functionConfig struct {
 	Spec struct {
 		Image string `json:"image"`

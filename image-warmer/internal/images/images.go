@@ -144,7 +144,6 @@ func (f *finder) podCacheConfig(file string) {
 	}
 }
 
-// readFile reads a file that is not larger than maxFile.
 func readFile(name string) ([]byte, error) {
 	text, err := configfile.Read(name, maxFile)
 	if err == nil && len(text) > maxFile {

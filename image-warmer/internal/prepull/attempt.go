@@ -88,7 +88,6 @@ func (p *Puller) over(ctx context.Context, now *state) error {
 	return fmt.Errorf("not pulled within %s: raise --pull-timeout", timeout)
 }
 
-// state is what is known of a pod.
 type state struct {
 	// done says that the pod has ended or will not; err is nil where the image was pulled.
 	done bool
@@ -115,7 +114,6 @@ type tracker struct {
 	pulling *podstatus.Problem
 }
 
-// observe returns what is known of the pod now.
 func (t *tracker) observe(pod *corev1.Pod) state {
 	status, problem := podstatus.Of(pod)
 	switch {

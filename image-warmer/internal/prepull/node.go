@@ -42,7 +42,6 @@ func Nodes(ctx context.Context, client kubernetes.Interface, selector string) ([
 	}
 }
 
-// candidate is a node that may pull.
 type candidate struct {
 	name string
 	// platform is what it runs, as "linux/amd64"; empty where it does not say.

@@ -32,7 +32,6 @@ type watcher struct {
 	pods map[string]*followed
 }
 
-// followed is a pod that somebody waits for.
 type followed struct {
 	tracker tracker
 	done    bool

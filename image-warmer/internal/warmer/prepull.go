@@ -13,7 +13,6 @@ import (
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
 )
 
-// prepull has nodes pull what was resolved.
 func (r *run) prepull(ctx context.Context) {
 	o := &r.Options.Prepull
 	nodes, err := prepull.Nodes(ctx, r.Kubernetes, o.NodeSelector)

@@ -86,7 +86,6 @@ func (p *plain) finished(e *render.FunctionFinished) {
 	}
 }
 
-// said writes what a function had to say.
 func (p *plain) said(f *renderstatus.Function) {
 	if len(f.Results) > 0 {
 		p.line(1, "[Results]:")

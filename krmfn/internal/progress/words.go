@@ -16,7 +16,6 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// exited tells whether a function ended with an exit code that says that it failed.
 func exited(e *render.FunctionFinished) bool {
 	return e.Function.Ran && e.Function.ExitCode != 0 && !e.Function.Rejected && renderstatus.Exited(e.Report.GetFailure().GetReason())
 }

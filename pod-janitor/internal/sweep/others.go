@@ -41,7 +41,6 @@ func (s *sweeper) service(service *corev1.Service) Decision {
 	return Decision{Delete: true, Reason: Orphaned, Detail: "has no pod", Since: made}
 }
 
-// secret decides on the pull secret.
 func (s *sweeper) secret(secret *metav1.PartialObjectMetadata) Decision {
 	if s.rules.All {
 		return all(secret)

@@ -15,7 +15,6 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
 
-// pod decides on a pod of a function runner or of the image warmer.
 func (s *sweeper) pod(pod *corev1.Pod) Decision {
 	var d Decision
 	switch {

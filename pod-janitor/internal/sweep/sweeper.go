@@ -51,7 +51,6 @@ func isFunction(o metav1.Object) bool {
 	return labels[functionpod.PoolLabel] != "" && labels[functionpod.SlotLabel] != ""
 }
 
-// isWarmer knows the pods of the image warmer.
 func isWarmer(o metav1.Object) bool { return o.GetLabels()[functionpod.WarmerLabel] != "" }
 
 // isPullSecret knows the Secret that function runners keep.
@@ -94,7 +93,6 @@ func (s *sweeper) lastUse(o metav1.Object) (time.Time, error) {
 	return last, nil
 }
 
-// ttl returns how long a pod may be idle.
 func (s *sweeper) ttl(pod *corev1.Pod) (time.Duration, error) {
 	text, noted := pod.Annotations[functionpod.TTLAnnotation]
 	if !noted {

@@ -18,7 +18,6 @@ const (
 	MaxSize = 1000 << 10
 )
 
-// file is a policy as it is written.
 type file struct {
 	APIVersion   string        `json:"apiVersion"`
 	Kind         string        `json:"kind"`

@@ -52,7 +52,6 @@ func hasPrefix(repository, prefix string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// normalPrefix returns a prefix as repositories begin with it.
 func normalPrefix(prefix string) (string, error) {
 	if err := reference.ValidatePrefix(prefix); err != nil || prefix == "" {
 		return "", fmt.Errorf("prefix %q is no path of a registry", prefix)
@@ -66,7 +65,6 @@ func normalPrefix(prefix string) (string, error) {
 	return strings.TrimSuffix(named.Name(), below), nil
 }
 
-// normalRepository returns a repository as references have it.
 func normalRepository(repository string) (string, error) {
 	named, err := distribution.ParseNormalizedNamed(repository)
 	switch {

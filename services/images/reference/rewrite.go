@@ -186,7 +186,6 @@ func officialName(path string) (string, bool) {
 	return name, !strings.Contains(name, "/")
 }
 
-// pathOf returns a prefix without its registry.
 func pathOf(prefix string) string {
 	if host, path, _ := strings.Cut(prefix, "/"); isHost(host) {
 		return path

@@ -57,7 +57,6 @@ type Cache struct {
 	tagLookups, imageLookups counts
 }
 
-// tag is what is known of a reference by tag.
 type tag struct {
 	digest string
 	// asked is when the registry was asked for it, since the cache's start.
@@ -207,7 +206,6 @@ func (c *Cache) Image(ctx context.Context, ref, digest string) (Image, error) {
 	return found, nil
 }
 
-// askDigest asks for a tag's digest and keeps the answer.
 func (c *Cache) askDigest(ctx context.Context, ref string) (string, error) {
 	asked := c.now()
 	known, ok := c.tags.Peek(ref)
@@ -249,7 +247,6 @@ func (c *Cache) lost(ctx context.Context, ref string, known *tag, err error) {
 	}
 }
 
-// askImage asks for an image and keeps the answer.
 func (c *Cache) askImage(ctx context.Context, key pinned) (Image, error) {
 	if known, ok := c.images.Peek(key); ok {
 		return known, nil

@@ -19,7 +19,6 @@ import (
 // linux is the only operating system that function pods run on.
 const linux = "linux"
 
-// reader reads what is to be known of one image.
 type reader struct {
 	puller       *remote.Puller
 	repository   name.Repository
@@ -28,7 +27,6 @@ type reader struct {
 	ref, digest string
 }
 
-// read reads an image, or the images of an index.
 func (r *reader) read(ctx context.Context, manifest *remote.Descriptor) (Image, error) {
 	switch mediaType := manifest.MediaType; {
 	case mediaType.IsSchema1():

@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// result is how a lookup went.
 type result int
 
 const (

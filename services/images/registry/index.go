@@ -149,7 +149,6 @@ func (f *contents) platforms(image Image) []string {
 // maxAtOnce is the most images of an index that are read at once.
 const maxAtOnce = 8
 
-// child is an image of an index.
 type child struct {
 	v1.Descriptor
 	// platform is the one of the index, or else of the config; nil where neither says, which counts as linux.

@@ -17,7 +17,6 @@ import (
 	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
-// dockerConfig is what a docker config file says.
 type dockerConfig struct {
 	// entries and helpers have the most specific place first.
 	entries []entry[authn.AuthConfig]

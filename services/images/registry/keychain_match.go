@@ -35,7 +35,6 @@ type place struct {
 // hub are the names of Docker Hub: its images' own, the one of its index, and that of its registry.
 var hub = []string{"docker.io", name.DefaultRegistry, "registry-1.docker.io"}
 
-// parsePlace reads a key.
 func parsePlace(key string) (place, error) {
 	parsed, err := parseAddress(key)
 	if err != nil {

@@ -43,7 +43,6 @@ func (c *Cache) Load(images []Image) {
 	}
 }
 
-// forget drops a tag that is gone.
 func (c *Cache) forget(ref string) {
 	c.tags.Remove(ref)
 	c.loading.Lock()

@@ -18,7 +18,6 @@ type secrets struct {
 	values []string
 }
 
-// secretsKey is the key of a context's secrets.
 type secretsKey struct{}
 
 // withSecrets has the credentials noted that the context's requests send.
@@ -34,7 +33,6 @@ const (
 	minSecret = 4
 )
 
-// note notes what a request sends.
 func (s *secrets) note(request *http.Request) {
 	// It comes after the scheme.
 	if _, value, ok := strings.Cut(request.Header.Get("Authorization"), " "); ok {
@@ -64,7 +62,6 @@ func (s *secrets) add(value string) {
 	}
 }
 
-// hide returns a text without what was noted.
 func (s *secrets) hide(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,7 +57,6 @@ func (t *throttle) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// paused returns until when a server wants no requests, if it wants none now.
 func (t *throttle) paused(host string) (time.Time, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -37,7 +37,6 @@ func NewTransport() *http.Transport {
 	}
 }
 
-// limitKey is the key of a context's limit.
 type limitKey struct{}
 
 // withLimit bounds the answers to the context's requests to fewer bytes than maxBody.

@@ -73,7 +73,6 @@ func (t *Trust) CloseIdleConnections() {
 	}
 }
 
-// transport returns the transport for a server.
 func (t *Trust) transport(ctx context.Context, server *url.URL) *http.Transport {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -50,7 +50,6 @@ type Cache struct {
 	tags int
 }
 
-// list is what is known of a repository.
 type list struct {
 	tags  []string
 	asked time.Time
@@ -94,7 +93,6 @@ func (c *Cache) Tags(ctx context.Context, repository string) ([]string, error) {
 	return tags, err
 }
 
-// ask asks for a repository's tags and keeps the answer.
 func (c *Cache) ask(ctx context.Context, repository string) ([]string, error) {
 	known, ok := c.known.Peek(repository)
 	bounded := ctx

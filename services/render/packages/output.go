@@ -88,7 +88,6 @@ func changes(before map[string][]byte, files []File) []Change {
 	return list
 }
 
-// byFile groups resources by the path of their file in the tree.
 func (t *Tree) byFile(resources []*yaml.RNode) (map[string][]*yaml.RNode, error) {
 	groups := map[string][]*yaml.RNode{}
 	for _, r := range resources {

@@ -110,7 +110,6 @@ func (t *Tree) owner(p string) (string, bool) {
 	}
 }
 
-// nest finds the packages directly below each one.
 func (t *Tree) nest() {
 	for _, dir := range t.dirs {
 		if dir == "." {

@@ -135,7 +135,6 @@ func documents(content string) iter.Seq2[string, bool] {
 	}
 }
 
-// seqIndent returns how the sequences of a document are indented.
 func seqIndent(document string) string {
 	if !strings.Contains(document, "- ") {
 		return string(yaml.CompactSequenceStyle)

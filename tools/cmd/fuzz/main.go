@@ -63,7 +63,6 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	return fuzz(ctx, *root, *budget, targets, w)
 }
 
-// target is a fuzz target.
 type target struct {
 	Dir  string `json:"dir"` // of its package, below the root, with slashes
 	Name string `json:"name"`

@@ -70,7 +70,6 @@ func run(ctx context.Context, command []string, in io.Reader, out io.Writer) err
 	return nil
 }
 
-// generate runs a plugin once.
 func generate(ctx context.Context, command []string, req *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorResponse, error) {
 	data, err := proto.Marshal(req)
 	if err != nil {

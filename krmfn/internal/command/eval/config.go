@@ -16,7 +16,6 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// functionConfig is the functionConfig of an evaluation.
 type functionConfig struct {
 	node *yaml.RNode
 	// file is where it comes from; empty when it comes from arguments.
@@ -80,7 +79,6 @@ func configFromValues(values []string) (*yaml.RNode, error) {
 	return yaml.Parse(string(text))
 }
 
-// inside returns the path of the file in a directory, if it is in there.
 func (c *functionConfig) inside(dir string) (string, bool) {
 	if c.file == "" {
 		return "", false

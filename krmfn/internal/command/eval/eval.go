@@ -25,7 +25,6 @@ import (
 // stdin is the argument that stands for the standard input.
 const stdin = "-"
 
-// command is a call of krmfn eval.
 type command struct {
 	*program.Program
 	*flags
@@ -104,7 +103,6 @@ func isFile(name string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// evalDir evaluates a function over a directory.
 func (c *command) evalDir(ctx context.Context, name string, config *functionConfig) (err error) {
 	dir, err := output.OpenDir(c.Program, name)
 	if err != nil {

@@ -58,7 +58,6 @@ func placeInEmpty(w *output.Work) error {
 	return err
 }
 
-// readList returns the resources of all inputs, and the functionConfig for them.
 func (c *command) readList(inputs []string, config *functionConfig) (resources []*yaml.RNode, node *yaml.RNode, err error) {
 	node = config.node
 	for _, name := range inputs {

@@ -57,14 +57,11 @@ with an executable, and those that have function pods.
 	return cmd
 }
 
-// document is what --output json prints of a list of functions.
 type document struct {
 	Functions []function `json:"functions"`
 }
 
-// function is a function that can be evaluated.
 type function struct {
-	// Name is its name.
 	Name string `json:"name"`
 	// Evaluator is what evaluates it: "exec", "pod" or "builtin".
 	Evaluator string `json:"evaluator"`

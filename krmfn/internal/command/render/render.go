@@ -22,7 +22,6 @@ import (
 // noAttributionVariable is kpt's variable for leaving out the annotation that says what changed a resource.
 const noAttributionVariable = "KRM_DISABLE_ATTRIBUTION"
 
-// command is a call of krmfn render.
 type command struct {
 	*program.Program
 	runner    *runner.Flags

@@ -22,7 +22,6 @@ import (
 	"github.com/krmfn/krmfn/services/server/version"
 )
 
-// document is what --output json prints.
 type document struct {
 	// Version is the release of krmfn.
 	Version string `json:"version"`
@@ -33,7 +32,6 @@ type document struct {
 	Runner *runnerState `json:"runner,omitempty"`
 }
 
-// runnerState says whether a function runner can be used.
 type runnerState struct {
 	// Address is where it should be.
 	Address string `json:"address"`

@@ -81,7 +81,6 @@ func run(perArch map[string]image.Sources, out store, w io.Writer) error {
 	return writeAll(built, out, w)
 }
 
-// writeAll writes images and a line about each.
 func writeAll(built map[string]map[string]v1.Image, out store, w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "IMAGE\tFOR\tSIZE\tLAYOUT\tDIGEST")
@@ -114,7 +113,6 @@ func compressedSize(img v1.Image) (int64, error) {
 	return size, nil
 }
 
-// store writes images to a directory.
 type store struct {
 	dir      string
 	registry string // prefix of repositories, without the slash at the end

@@ -45,7 +45,6 @@ func main() {
 	}
 }
 
-// run runs the subcommand that the arguments begin with.
 func run(ctx context.Context, args []string, getenv func(string) string, w io.Writer) error {
 	if len(args) == 0 {
 		return errors.New("no command: it is one of " + commands)
@@ -71,7 +70,6 @@ func of(flags *flag.FlagSet) (root, tag *string) {
 		flags.String("tag", "", "tag in git of the release; vX.Y.Z of the chart if empty")
 }
 
-// build makes a release in a directory.
 func build(ctx context.Context, args []string, getenv func(string) string, w io.Writer) error {
 	flags := flag.NewFlagSet("build", flag.ContinueOnError)
 	root, tag := of(flags)
@@ -101,7 +99,6 @@ func build(ctx context.Context, args []string, getenv func(string) string, w io.
 	return release.Make(ctx, o)
 }
 
-// publish pushes a release from a directory to a registry.
 func publish(ctx context.Context, args []string, w io.Writer) error {
 	flags := flag.NewFlagSet("publish", flag.ContinueOnError)
 	root, tag := of(flags)

@@ -122,7 +122,6 @@ func flow(tags map[string]string) string {
 	return "{" + strings.Join(entries, ", ") + "}"
 }
 
-// check reads a package as Helm does.
 func check(data []byte, v versions.Versions) error {
 	packed, err := loader.LoadArchive(bytes.NewReader(data))
 	if err != nil {

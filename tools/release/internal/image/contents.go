@@ -145,7 +145,6 @@ func (s Sources) base() files {
 	return f
 }
 
-// binary is the path of a command.
 func (s Sources) binary(name string) string {
 	return filepath.Join(s.Binaries, name)
 }

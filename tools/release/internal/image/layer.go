@@ -35,13 +35,10 @@ type file struct {
 	source string // path on this machine of the content; Data where it is empty
 }
 
-// executable copies a file that everybody may run.
 func executable(source string) file { return file{archive.File{Mode: 0o555}, source} }
 
-// readable copies a file that everybody may read.
 func readable(source string) file { return file{archive.File{Mode: 0o444}, source} }
 
-// text is a file that everybody may read.
 func text(content string) file { return file{File: archive.File{Mode: 0o444, Data: []byte(content)}} }
 
 // directory is needed only for modes other than 0755: the parents of other files come by themselves.

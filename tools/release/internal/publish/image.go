@@ -20,7 +20,6 @@ import (
 	"github.com/krmfn/krmfn/tools/release/internal/versions"
 )
 
-// image is an image to push, for all architectures and with what refers to it.
 type image struct {
 	layout *oci.ReadOnlyStore
 	index  ocispec.Descriptor

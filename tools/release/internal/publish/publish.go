@@ -73,7 +73,6 @@ func Publish(ctx context.Context, o Options) (pushed []string, err error) {
 	return append(pushed, reference), err
 }
 
-// tag is a tag in a repository of the registry.
 type tag struct {
 	*remote.Repository
 

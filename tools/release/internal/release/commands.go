@@ -75,7 +75,6 @@ func same(first, second string) error {
 	return nil
 }
 
-// archives packs the command for people.
 func (m *maker) archives(ctx context.Context) error {
 	program := programs.Program{Name: command, Dir: command, Version: m.versions.Images[command]}
 	licence, err := os.ReadFile(filepath.Join(m.Root, "LICENSE"))

@@ -19,7 +19,6 @@ import (
 // ChecksumsFile is the name of the file with the SHA-256 of every other one, as sha256sum writes and checks it.
 const ChecksumsFile = "checksums.txt"
 
-// made is a file of the release.
 type made struct {
 	file, what string
 	digest     string // of what is in it, where that has one of its own
@@ -29,7 +28,6 @@ type made struct {
 
 func (m *maker) path(file string) string { return filepath.Join(m.Out, file) }
 
-// write writes a file of the release.
 func (m *maker) write(f made, data []byte) error {
 	if err := os.WriteFile(m.path(f.file), data, 0o644); err != nil {
 		return err

@@ -51,7 +51,6 @@ func (m *maker) image(name string) error {
 	return m.add(made{file: file, what: "image", digest: digest.String()})
 }
 
-// build makes an image for an architecture.
 func (m *maker) build(name, arch string) (v1.Image, image.Image, error) {
 	all, err := m.sources(arch).Images()
 	if err != nil {
@@ -67,7 +66,6 @@ func (m *maker) build(name, arch string) (v1.Image, image.Image, error) {
 	return img, all[i], err
 }
 
-// bill is the bill of materials of an image for an architecture.
 func (m *maker) bill(contents image.Image, img v1.Image, arch string) (ocilayout.Referrer, error) {
 	digest, err := img.Digest()
 	if err != nil {

@@ -53,7 +53,6 @@ type Options struct {
 	Log io.Writer
 }
 
-// maker makes one release.
 type maker struct {
 	Options
 

@@ -78,7 +78,6 @@ func Document(s Subject) (*v2_3.Document, error) {
 	return doc, nil
 }
 
-// addProgram adds a program and what it is linked from.
 func addProgram(doc *v2_3.Document, modules map[common.ElementID]*v2_3.Package, s Subject, path string) error {
 	program, linked, err := readProgram(path, s.Programs[path], s.Revision)
 	if err != nil {
