@@ -68,7 +68,7 @@ func TestExecutableOutOfMemory(t *testing.T) {
 		script string
 		want   error
 	}{
-		"refused by the system":      {"dd if=/dev/zero of=/dev/null bs=400M count=1 && cat", &evaluation.ExhaustedError{Total: leastMemory}},
+		"refused by the system":      {"read line; dd if=/dev/zero of=/dev/null bs=400M count=1 && cat", &evaluation.ExhaustedError{Total: leastMemory}},
 		"a program of Go":            {"echo 'fatal error: runtime: out of memory' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
 		"a program of C++":           {"echo 'what():  std::bad_alloc' >&2; kill -ABRT $$", &evaluation.ExhaustedError{Total: leastMemory}},
 		"fails for another reason":   {"echo 'not good' >&2; exit 2", nil},

@@ -26,7 +26,8 @@ type Command struct {
 	// gets it as GOMEMLIMIT, unless Env has that, and collects its garbage often when it comes near it.
 	MemoryLimit int64
 	// MaxData is the most bytes of private memory that each process of the command can map on Linux; 0 means twice MemoryLimit and
-	// 128 MiB. Beyond that the system refuses it memory. A program in Go ends with exit code 2 and "runtime: out of memory".
+	// 128 MiB. Beyond that the system refuses it memory. A program in Go ends with exit code 2 and "runtime: out of memory". The
+	// processes are bound before the command gets its input, and not yet when they start.
 	MaxData int64
 }
 

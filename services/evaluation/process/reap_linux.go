@@ -152,11 +152,14 @@ func children(parent string) []int {
 	return pids
 }
 
-// limitData bounds the private memory of a process that has just been started, and of those that it will start. It fails only if
-// the process has ended, or is bound to less.
+// limitData bounds the private memory of a process that has just been started, of those that it has started since, and of those
+// that they will start. It fails only for processes that have ended, or are bound to less.
 func limitData(pid int, limit int64) {
 	bytes := uint64(limit) //nolint:gosec // more than 0
 	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: bytes, Max: bytes}, nil)
+	for _, child := range children(strconv.Itoa(pid)) {
+		limitData(child, limit)
+	}
 }
 
 // waitUnreaped blocks until the process has ended and leaves it a zombie, so that its number stays taken.

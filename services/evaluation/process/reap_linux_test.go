@@ -239,6 +239,21 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
+// What a command has started before its limit could be set is bound, too, when the input comes.
+func TestMemoryLimitOfChildren(t *testing.T) {
+	t.Parallel()
+	runner := NewRunner(Limits{}, t.TempDir())
+	defer runner.Close()
+	command := shell("sh -c 'read x; ulimit -d'; true")
+	command.MaxData = 1 << 30
+	for range 50 {
+		got, err := runner.Run(t.Context(), command, []byte("go\n"))
+		if err != nil || string(got.Stdout) != "1048576\n" {
+			t.Fatalf("a child is bound to %q KiB, error %v", got.Stdout, err)
+		}
+	}
+}
+
 func TestEnvironments(t *testing.T) {
 	t.Parallel()
 	environ := []string{"PATH=/bin", "LC_ALL=C", "AWS_SECRET_ACCESS_KEY=x", "OTEL_TRACES_EXPORTER=none", "TMPDIR=/t", "FOO=bar"}
