@@ -33,7 +33,9 @@ var _ = Describe("A node that hangs", Label("chaos"), func() {
 		Expect(f.OpenControlPlane(ctx)).To(Succeed())
 		f.Configure(ctx, map[string]any{
 			"replicas": 2, "nodeSelector": map[string]any{"kubernetes.io/hostname": install.ControlPlane},
-			"pods": map[string]any{"maxParallelPodsPerFunction": maxPods, "maxWaitlistLength": 1, "maxConcurrentEvaluationsPerPod": perPod},
+			"pods": map[string]any{
+				"maxParallelPodsPerFunction": maxPods, "maxWaitlistLength": 1, "maxConcurrentEvaluationsPerPod": perPod, "scanInterval": "1s",
+			},
 		})
 	})
 

@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
 	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -23,17 +22,10 @@ import (
 var _ = Describe("Pods", Label("smoke"), Ordered, ContinueOnFailure, func() {
 	BeforeAll(func(ctx context.Context) { f.Configure(ctx, builtin) })
 
-	It("go when they have been idle for long, and their Services with them", func(ctx context.Context) {
+	It("go when they have been idle for long", func(ctx context.Context) {
 		Expect(atOnce(ctx, 4, expiring, time.Second)).To(HaveEach(Succeed()))
-		pods := podsOf(ctx, expiring)
-		Expect(pods).NotTo(BeEmpty())
+		Expect(podsOf(ctx, expiring)).NotTo(BeEmpty())
 		Eventually(ctx, podsOf).WithArguments(ctx, expiring).WithTimeout(patience).Should(BeEmpty())
-		for _, pod := range pods {
-			Eventually(ctx, func() bool {
-				_, err := f.Client.CoreV1().Services(install.FunctionNamespace).Get(ctx, pod.Name, metav1.GetOptions{})
-				return apierrors.IsNotFound(err)
-			}).WithTimeout(patience).Should(BeTrue(), pod.Name)
-		}
 		Expect(f.Evaluate(ctx, expiring)).To(Succeed())
 	})
 
