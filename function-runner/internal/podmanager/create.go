@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,17 +107,14 @@ func (m *Manager) build(ctx context.Context, p *Pool, slot int) (*corev1.Pod, *c
 // createPod creates a pod, and its Service where it is reached by that, or joins the pod that another replica has made in the
 // meantime. An API server that cannot be reached is asked again until ctx ends.
 func (m *Manager) createPod(ctx context.Context, mem *member, pod *corev1.Pod, service *corev1.Service) error {
-	p, begin, looked := mem.pool, time.Now(), false
+	p, begin, pause := mem.pool, time.Now(), firstLook
 	created, err := retried(ctx, func() (*corev1.Pod, error) {
 		client, done := p.lane(ctx)
 		defer done()
 		created, err := client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager})
-		if overQuota(err) {
-			// What others have just made is not known before the watch shows it.
-			hope := m.makeRoom(ctx, mem, requests(pod)) || !looked
-			if looked = true; hope {
-				return nil, apierrors.NewTooManyRequests("room is being made", 0)
-			}
+		if overQuota(err) && (m.makeRoom(ctx, mem, requests(pod)) || pause == firstLook) {
+			err = fmt.Errorf("%v: %w", err, &backoff.RetryAfterError{Duration: pause}) //nolint:errorlint // it is not the answer yet
+			pause = 2 * roomPause
 		}
 		return created, err
 	})

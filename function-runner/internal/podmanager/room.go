@@ -20,8 +20,10 @@ import (
 )
 
 const (
-	// roomPause is between two looks for idle pods, where there were not enough.
+	// roomPause is between two looks for idle pods, where there were not enough. firstLook is before the second look where a quota
+	// is exceeded: what others have just made is not known before the watch shows it.
 	roomPause = 500 * time.Millisecond
+	firstLook = 50 * time.Millisecond
 	// roomWait is how long the scheduler may take to use the room that was made. Another pod may have taken it: then more is made,
 	// roomPasses times in all.
 	roomWait   = 5 * time.Second

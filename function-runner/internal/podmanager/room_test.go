@@ -113,6 +113,9 @@ func TestFullClusterServesAll(t *testing.T) {
 							t.Errorf("function %d after %v: %v", i, time.Since(begin), got.err)
 						}
 					}
+					if took := time.Since(begin); took > 20*time.Second {
+						t.Errorf("all are answered after %v", took)
+					}
 					if noted := a.log.count("reason=room") + b.log.count("reason=room"); noted < 2*places {
 						t.Errorf("%d pods were noted as given up, want %d at least", noted, 2*places)
 					}
