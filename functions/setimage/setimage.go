@@ -215,26 +215,13 @@ func (c *imageChange) readData(config *fn.KubeObject) error {
 	if err != nil {
 		return err
 	}
+	fields := map[string]*string{"name": &c.Name, "newName": &c.NewName, "newTag": &c.NewTag, "digest": &c.Digest}
 	for _, name := range functionconfig.Keys(config) {
-		if !c.readField(name, texts[name]) {
+		field, ok := fields[name]
+		if !ok {
 			return fmt.Errorf("ConfigMap has wrong field name %s", name)
 		}
+		*field = texts[name]
 	}
 	return nil
-}
-
-func (c *imageChange) readField(name, text string) bool {
-	switch name {
-	case "name":
-		c.Name = text
-	case "newName":
-		c.NewName = text
-	case "newTag":
-		c.NewTag = text
-	case "digest":
-		c.Digest = text
-	default:
-		return false
-	}
-	return true
 }

@@ -23,40 +23,35 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// loadModule is load() of a script: the modules of the catalog's function and no others, neither files nor URLs. One
-// that there is not is empty, so that the script fails over the name that it wants from it.
+// modules are those of the catalog's function, as a script loads them.
+var modules = map[string]func() (starlark.StringDict, error){
+	bsoup.ModuleName:     bsoup.LoadModule,
+	base64.ModuleName:    base64.LoadModule,
+	csv.ModuleName:       csv.LoadModule,
+	"encoding/json.star": always(starlark.StringDict{"json": json.Module}),
+	yaml.ModuleName:      yaml.LoadModule,
+	geo.ModuleName:       geo.LoadModule,
+	hash.ModuleName:      hash.LoadModule,
+	html.ModuleName:      html.LoadModule,
+	"http.star":          always(offline("http", "get", "put", "post", "delete", "patch", "options")),
+	"math.star":          always(starlark.StringDict{"math": math.Module}),
+	re.ModuleName:        re.LoadModule,
+	"time.star":          always(starlark.StringDict{"time": time.Module}),
+	"xlsx.star":          always(offline("xlsx", "get_url")),
+	zipfile.ModuleName:   zipfile.LoadModule,
+	krmfn.ModuleName:     always(starlark.StringDict{"krmfn": krmfn.Module}),
+}
+
+// always loads what is shared by all scripts, which cannot change it.
+func always(module starlark.StringDict) func() (starlark.StringDict, error) {
+	return func() (starlark.StringDict, error) { return module, nil }
+}
+
+// loadModule is load() of a script: neither files nor URLs. A module that there is not is empty, so that the script fails over
+// the name that it wants from it.
 func loadModule(_ *starlark.Thread, module string) (starlark.StringDict, error) {
-	switch module {
-	case bsoup.ModuleName:
-		return bsoup.LoadModule()
-	case base64.ModuleName:
-		return base64.LoadModule()
-	case csv.ModuleName:
-		return csv.LoadModule()
-	case "encoding/json.star":
-		return starlark.StringDict{"json": json.Module}, nil
-	case yaml.ModuleName:
-		return yaml.LoadModule()
-	case geo.ModuleName:
-		return geo.LoadModule()
-	case hash.ModuleName:
-		return hash.LoadModule()
-	case html.ModuleName:
-		return html.LoadModule()
-	case "http.star":
-		return offline("http", "get", "put", "post", "delete", "patch", "options"), nil
-	case "math.star":
-		return starlark.StringDict{"math": math.Module}, nil
-	case re.ModuleName:
-		return re.LoadModule()
-	case "time.star":
-		return starlark.StringDict{"time": time.Module}, nil
-	case "xlsx.star":
-		return offline("xlsx", "get_url"), nil
-	case zipfile.ModuleName:
-		return zipfile.LoadModule()
-	case krmfn.ModuleName:
-		return starlark.StringDict{"krmfn": krmfn.Module}, nil
+	if load, ok := modules[module]; ok {
+		return load()
 	}
 	return nil, nil
 }
