@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -67,9 +66,6 @@ type Endpoint struct {
 	conn   *grpc.ClientConn
 	client wrapperv1grpc.FunctionServiceClient
 	health grpc_health_v1.HealthClient
-	// calls is held for reading by each call, and guards closed.
-	calls  sync.RWMutex
-	closed bool
 	// used is when a call, or a question for its health, last began, in nanoseconds since the epoch.
 	used     atomic.Int64
 	watchdog watchdog
@@ -167,9 +163,6 @@ func (e *Endpoint) directed(ctx context.Context) context.Context {
 
 // Close waits for the calls that run, and closes the connection. New calls are not run.
 func (e *Endpoint) Close() error {
-	e.calls.Lock()
-	defer e.calls.Unlock()
-	e.closed = true
 	e.watchdog.close()
 	return e.conn.Close()
 }

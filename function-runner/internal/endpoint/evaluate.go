@@ -51,19 +51,13 @@ func (e *LostError) GRPCStatus() *status.Status { return status.New(codes.Unavai
 // begins, from another goroutine, and before Evaluate returns. Errors: *NotRunError, *LostError, ctx's cause, and whatever other status the
 // wrapper server answers with.
 func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte, report func(wrapperapi.Load)) (evaluation.Response, error) {
-	// A pod that is being left has the lock asked for by Close.
-	if !e.calls.TryRLock() {
-		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: "it is being left"}
-	}
-	defer e.calls.RUnlock()
-	if e.closed {
-		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: "it has been left"}
-	}
 	e.used.Store(time.Now().UnixNano())
 	f := &flight{report: report}
 	ctx, f.cancel = context.WithCancelCause(ctx)
 	defer f.cancel(nil)
-	e.watchdog.enter(f)
+	if !e.watchdog.enter(f) {
+		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: "the function runner has left it"}
+	}
 	defer e.watchdog.leave(f)
 	var trailer metadata.MD
 	resp, err := e.client.Evaluate(f.in(e.directed(ctx)), &wrapperv1.EvaluateRequest{ResourceList: list, Image: image}, grpc.Trailer(&trailer))

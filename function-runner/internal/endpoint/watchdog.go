@@ -40,10 +40,10 @@ type watchdog struct {
 	e *Endpoint
 	// last is when the wrapper server last answered anything, in nanoseconds since the epoch.
 	last atomic.Int64
-	// life ends with the endpoint; asking is the question under way.
-	life   context.Context //nolint:containedctx // see above
-	end    context.CancelFunc
-	asking sync.WaitGroup
+	// life ends with the endpoint; running has the calls, and asking the question under way.
+	life            context.Context //nolint:containedctx // see above
+	end             context.CancelFunc
+	running, asking sync.WaitGroup
 
 	// mu guards what follows. Nothing is waited for while it is held.
 	mu      sync.Mutex
@@ -53,7 +53,7 @@ type watchdog struct {
 	// lost is told of a loss; nil while nobody waits for that. pending is one that nobody has been told of.
 	lost    context.CancelCauseFunc
 	pending *Loss
-	// closed says that no question may begin.
+	// closed says that no call and no question may begin.
 	closed bool
 }
 
@@ -62,11 +62,12 @@ func (w *watchdog) init(ctx context.Context, e *Endpoint) {
 	w.life, w.end = context.WithCancel(context.WithoutCancel(ctx))
 }
 
-// close waits for the question under way. There are no flights any more.
+// close has no more calls begin, and waits for those that run and for the question under way.
 func (w *watchdog) close() {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
+	w.running.Wait()
 	w.end()
 	w.asking.Wait()
 }
@@ -75,15 +76,21 @@ func (w *watchdog) heard() { w.last.Store(time.Now().UnixNano()) }
 
 func (w *watchdog) silence() time.Duration { return time.Since(time.Unix(0, w.last.Load())) }
 
-func (w *watchdog) enter(f *flight) {
+// enter tells whether a call may begin.
+func (w *watchdog) enter(f *flight) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	w.running.Add(1)
 	w.flights[f] = struct{}{}
 	if len(w.flights) == 1 {
 		// It may have been quiet for lack of calls.
 		w.heard()
 		w.rearm(quiet)
 	}
+	return true
 }
 
 func (w *watchdog) leave(f *flight) {
@@ -93,6 +100,7 @@ func (w *watchdog) leave(f *flight) {
 	if len(w.flights) == 0 {
 		w.timer.Stop()
 	}
+	w.running.Done()
 }
 
 // rearm sets the timer. The lock is held.
@@ -107,7 +115,7 @@ func (w *watchdog) rearm(after time.Duration) {
 // check asks a pod that says nothing, until it answers or has no calls any more.
 func (w *watchdog) check() {
 	w.mu.Lock()
-	if w.closed || len(w.flights) == 0 {
+	if len(w.flights) == 0 {
 		w.mu.Unlock()
 		return
 	}
@@ -124,7 +132,7 @@ func (w *watchdog) check() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.closed && len(w.flights) > 0 {
+	if len(w.flights) > 0 {
 		w.rearm(quiet / 2)
 	}
 }

@@ -175,7 +175,7 @@ func (m *Manager) join(ctx context.Context, mem *member, name string) error {
 		m.avoid(mem, pod)
 		return nil
 	}
-	if err := m.restoreLabels(ctx, mem.pool, mem.slot, pod); err != nil {
+	if pod, err = m.restoreLabels(ctx, mem.pool, mem.slot, pod); err != nil {
 		return err
 	}
 	m.config.Log.Info("function pod of another replica joined", "pod", pod.Name, "image", mem.pool.id.Image)
@@ -198,21 +198,21 @@ func (m *Manager) avoid(mem *member, pod *corev1.Pod) {
 	}
 }
 
-// restoreLabels gives a pod of ours the labels back by which it is found.
-func (m *Manager) restoreLabels(ctx context.Context, p *Pool, slot int, pod *corev1.Pod) error {
+// restoreLabels gives a pod of ours the labels back by which it is found, and returns the pod that has them.
+func (m *Manager) restoreLabels(ctx context.Context, p *Pool, slot int, pod *corev1.Pod) (*corev1.Pod, error) {
 	labels := map[string]string{functionpod.ImageLabel: pod.Name, functionpod.PoolLabel: p.hash, functionpod.SlotLabel: strconv.Itoa(slot)}
 	if maps.Equal(labels, only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.SlotLabel)) {
-		return nil
+		return pod, nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "labels": labels}})
 	if err == nil {
-		_, err = retried(ctx, func() (*corev1.Pod, error) {
-			return m.upkeep().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+		pod, err = retried(ctx, func() (*corev1.Pod, error) {
+			return m.upkeep().CoreV1().Pods(m.config.Namespace).Patch(ctx, p.id.Of(slot), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("restore the labels of function pod %s, which somebody has changed: %w", pod.Name, err)
+		return nil, fmt.Errorf("restore the labels of function pod %s, which somebody has changed: %w", p.id.Of(slot), err)
 	}
 	m.config.Log.Warn("somebody has changed the labels of a function pod, they are restored", "pod", pod.Name, "image", p.id.Image)
-	return nil
+	return pod, nil
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
@@ -103,6 +104,8 @@ type Manager struct {
 	current map[string]*Pool
 	// byUID has the members of the pools whose pods exist.
 	byUID map[types.UID]*member
+	// listed is what the watch shows.
+	listed cache.Store
 	// epoch counts the changes of templates and settings.
 	epoch int
 	// foreign has the pods of other makers by their names.

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
@@ -37,6 +39,7 @@ func (m *Manager) watch(ctx context.Context) error {
 	if err := pods.SetWatchErrorHandlerWithContext(m.watchFailed()); err != nil {
 		return fmt.Errorf("watch the function pods in namespace %s: %w", m.config.Namespace, err)
 	}
+	m.listed = pods.GetStore()
 	factory.StartWithContext(ctx)
 	defer factory.Shutdown()
 	if !cache.WaitForCacheSync(ctx.Done(), handled.HasSynced) {
@@ -148,21 +151,38 @@ func (m *Manager) gone(pod *corev1.Pod) {
 	unexpected := !mem.In(lifecycle.Leaving, lifecycle.Failed, lifecycle.Expiring)
 	mem.pool.forget(mem)
 	if unexpected {
-		m.spawn(func() { m.find(mem) })
+		m.spawn(func() { _ = m.find(m.life, mem) }) // it is logged
 	}
 }
 
-// find looks for a pod that was gone of a sudden. One that has only lost its labels gets them back, and is watched again.
-func (m *Manager) find(mem *member) {
-	ctx, cancel := context.WithTimeout(m.life, requestTimeout)
+// unwatched tells whether the watch does not show a pod. The manager's lock is held.
+func (m *Manager) unwatched(mem *member) bool {
+	if mem.object == nil || time.Since(mem.seen) < requestTimeout {
+		return false
+	}
+	object, _, _ := m.listed.Get(mem.object) // the key of a pod is no failure
+	pod, ok := object.(*corev1.Pod)
+	return !ok || pod.UID != mem.object.UID
+}
+
+// find looks for a pod that the watch does not show any more. One that has only lost its labels gets them back, and is watched
+// again; one that has gone is forgotten. The error is that the API server cannot be reached.
+func (m *Manager) find(ctx context.Context, mem *member) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	pod, err := m.upkeep().CoreV1().Pods(m.config.Namespace).Get(ctx, mem.name(), metav1.GetOptions{})
-	if err != nil || pod.UID != mem.object.UID || pod.DeletionTimestamp != nil {
-		return
+	if err == nil && pod.UID == mem.object.UID && pod.DeletionTimestamp == nil {
+		_, err = m.restoreLabels(ctx, mem.pool, mem.slot, pod)
+	} else if err == nil || apierrors.IsNotFound(err) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		mem.pool.forget(mem)
+		return nil
 	}
-	if err := m.restoreLabels(ctx, mem.pool, mem.slot, pod); err != nil {
-		m.config.Log.Warn("a function pod is not watched any more", "pod", pod.Name, "image", mem.pool.id.Image, "err", err)
+	if err != nil && ctx.Err() == nil {
+		m.config.Log.Warn("a function pod is not watched any more", "pod", mem.name(), "image", mem.pool.id.Image, "err", err)
 	}
+	return lostConnection(err)
 }
 
 // slim keeps what is used of a pod, about a tenth of it: pods are most of the memory of an idle pool.

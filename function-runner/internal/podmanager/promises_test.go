@@ -142,6 +142,9 @@ func TestRewrittenPods(t *testing.T) {
 				pod := r.mustCall(digest("a"))
 				c.Change(pod, change)
 				synctest.Wait()
+				if uid := c.Pods()[0].UID; c.Pods()[0].Labels[functionpod.ImageLabel] == "" && r.byUID[uid] != nil {
+					t.Error("a pod is used that the watch does not show")
+				}
 				for range 3 {
 					r.mustCall(digest("a"))
 					time.Sleep(10 * time.Second)

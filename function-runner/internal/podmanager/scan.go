@@ -139,7 +139,8 @@ func (p *Pool) lastUses() func(slot int) time.Time {
 	}
 }
 
-// removals returns the requests that delete the pods which were given up and could not be deleted before.
+// removals returns the requests that delete the pods which were given up and could not be deleted before, and that look for those which
+// the watch does not show.
 func (m *Manager) removals(p *Pool) []func(context.Context) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -150,6 +151,9 @@ func (m *Manager) removals(p *Pool) []func(context.Context) error {
 				m.discard(ctx, mem, "failed")
 				return nil
 			})
+		}
+		if m.unwatched(mem) {
+			requests = append(requests, func(ctx context.Context) error { return m.find(ctx, mem) })
 		}
 	}
 	return requests

@@ -60,7 +60,9 @@ func (c *Cluster) carryOut(action clienttesting.Action, r Request) (runtime.Obje
 	case clienttesting.ListActionImpl:
 		answer := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(c.version)}}
 		for _, pod := range list[*corev1.Pod](c, pods) {
-			answer.Items = append(answer.Items, *pod)
+			if a.ListRestrictions.Labels.Matches(labels.Set(pod.Labels)) {
+				answer.Items = append(answer.Items, *pod)
+			}
 		}
 		return answer, nil
 	}
@@ -110,7 +112,7 @@ func (c *Cluster) put(resource string, o object) {
 	o.SetUID(types.UID("uid-" + o.GetResourceVersion()))
 	o.SetCreationTimestamp(now())
 	c.objects[resource][o.GetName()] = o
-	c.tell(watch.Added, o)
+	c.tell(watch.Added, nil, o)
 }
 
 // Put makes an object that no kubelet cares for.
@@ -132,26 +134,36 @@ func (c *Cluster) Put(o runtime.Object) {
 func (c *Cluster) patch(a clienttesting.PatchActionImpl, existing object) (runtime.Object, error) {
 	var patch struct {
 		Metadata struct {
+			UID         types.UID         `json:"uid"`
+			Labels      map[string]string `json:"labels"`
 			Annotations map[string]string `json:"annotations"`
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(a.Patch, &patch); err != nil || a.PatchType != types.MergePatchType {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("patch %s: %v", a.Patch, err))
 	}
+	if uid := patch.Metadata.UID; uid != "" && uid != existing.GetUID() {
+		return nil, apierrors.NewConflict(a.Resource.GroupResource(), a.Name, fmt.Errorf("its UID is %s, not %s", existing.GetUID(), uid))
+	}
+	merged := func(before, added map[string]string) map[string]string {
+		all := map[string]string{}
+		maps.Copy(all, before)
+		maps.Copy(all, added)
+		return all
+	}
 	changed, _ := existing.DeepCopyObject().(object)
-	annotations := map[string]string{}
-	maps.Copy(annotations, changed.GetAnnotations())
-	maps.Copy(annotations, patch.Metadata.Annotations)
-	changed.SetAnnotations(annotations)
+	changed.SetAnnotations(merged(existing.GetAnnotations(), patch.Metadata.Annotations))
+	changed.SetLabels(merged(existing.GetLabels(), patch.Metadata.Labels))
 	c.change(a.Resource.Resource, changed)
 	return changed.DeepCopyObject(), nil
 }
 
 // change puts another version of an object in its place.
 func (c *Cluster) change(resource string, changed object) {
+	before := c.objects[resource][changed.GetName()]
 	c.next(changed)
 	c.objects[resource][changed.GetName()] = changed
-	c.tell(watch.Modified, changed)
+	c.tell(watch.Modified, before, changed)
 }
 
 // delete deletes an object; a pod only begins to go.
@@ -181,7 +193,7 @@ func (c *Cluster) remove(name string) {
 	delete(c.wrappers, name)
 	gone, _ := o.DeepCopyObject().(object)
 	c.next(gone)
-	c.tell(watch.Deleted, gone)
+	c.tell(watch.Deleted, nil, gone)
 	for name, service := range c.objects[services] {
 		for _, owner := range service.GetOwnerReferences() {
 			if owner.UID == o.GetUID() {
@@ -194,10 +206,16 @@ func (c *Cluster) remove(name string) {
 // watches are who watches the pods.
 type watches struct {
 	// history are all events; delayed has those that nobody is told of yet.
-	history []watch.Event
-	delayed []watch.Event
+	history []event
+	delayed []event
 	delay   bool
 	all     map[*watcher]struct{}
+}
+
+// event is what happens to a pod, and what the pod was before, where it was.
+type event struct {
+	what          watch.EventType
+	before, after object
 }
 
 type watcher struct {
@@ -215,7 +233,7 @@ func (c *Cluster) watch(action clienttesting.Action) (bool, watch.Interface, err
 	w := &watcher{c: c, action: a, events: make(chan watch.Event, 1<<12)}
 	since, _ := strconv.Atoi(a.ListOptions.ResourceVersion)
 	for _, event := range c.watches.history[:len(c.watches.history)-len(c.watches.delayed)] {
-		if version, _ := strconv.Atoi(event.Object.(object).GetResourceVersion()); version > since {
+		if version, _ := strconv.Atoi(event.after.GetResourceVersion()); version > since {
 			w.send(event)
 		}
 	}
@@ -226,11 +244,23 @@ func (c *Cluster) watch(action clienttesting.Action) (bool, watch.Interface, err
 	return true, w, nil
 }
 
-func (w *watcher) send(event watch.Event) {
-	o, ok := event.Object.DeepCopyObject().(object)
-	if ok && w.action.WatchRestrictions.Labels.Matches(labels.Set(o.GetLabels())) {
-		w.events <- watch.Event{Type: event.Type, Object: o}
+// send tells of an event as the watch sees it: a pod that is not selected any more is deleted for it.
+func (w *watcher) send(e event) {
+	selected := func(o object) bool { return w.action.WatchRestrictions.Labels.Matches(labels.Set(o.GetLabels())) }
+	what := e.what
+	if e.before != nil {
+		switch before, after := selected(e.before), selected(e.after); {
+		case before && !after:
+			what = watch.Deleted
+		case !before && after:
+			what = watch.Added
+		case !after:
+			return
+		}
+	} else if !selected(e.after) {
+		return
 	}
+	w.events <- watch.Event{Type: what, Object: e.after.DeepCopyObject()}
 }
 
 // ResultChan has the events.
@@ -247,11 +277,11 @@ func (w *watcher) Stop() {
 }
 
 // tell tells of a change of a pod.
-func (c *Cluster) tell(what watch.EventType, o object) {
+func (c *Cluster) tell(what watch.EventType, before, o object) {
 	if c.objects[pods][o.GetName()] != o && what != watch.Deleted {
 		return
 	}
-	event := watch.Event{Type: what, Object: o}
+	event := event{what, before, o}
 	c.watches.history = append(c.watches.history, event)
 	if c.watches.delay {
 		c.watches.delayed = append(c.watches.delayed, event)

@@ -85,6 +85,9 @@ func (c *Cluster) terminate(name string) {
 	if w := c.Wrapper(name); w != nil {
 		w.Drain()
 		w.Kill()
+		if m, ok := c.network.(*memory); ok {
+			m.release(w.IP)
+		}
 	}
 	c.set(func() { c.remove(name) })
 }

@@ -82,6 +82,8 @@ type memory struct {
 	mu        sync.Mutex
 	addresses int
 	dials     int
+	// free has the addresses of pods that have gone, which are used again.
+	free      []string
 	listeners map[string]*listener
 }
 
@@ -96,10 +98,15 @@ func (l *listener) Close() error {
 	return l.Listener.Close()
 }
 
-// Address counts up.
+// Address takes one that is free again, or counts up.
 func (m *memory) Address() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if n := len(m.free); n > 0 {
+		address := m.free[n-1]
+		m.free = m.free[:n-1]
+		return address
+	}
 	m.addresses++
 	return fmt.Sprintf("10.0.%d.%d", m.addresses/250, 1+m.addresses%250)
 }
@@ -119,6 +126,13 @@ func (m *memory) Listen(ip string) (net.Listener, error) {
 	}}
 	m.listeners[address] = l
 	return l, nil
+}
+
+// release has an address used again.
+func (m *memory) release(ip string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.free = append(m.free, ip)
 }
 
 // Dial is refused where nobody listens.
