@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -36,9 +38,13 @@ type Client struct {
 	v1   evaluatorv1grpc.FunctionEvaluatorServiceClient
 }
 
+// largestAnswer is the most bytes of an answer, more than any function runner of these suites sends.
+const largestAnswer = 64 << 20
+
 // connect returns a client with a connection: nodes learn of a new Service, and of what is behind it, in their own time.
 func connect(ctx context.Context, address string) (*Client, error) {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestAnswer)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: redial, Multiplier: 1, MaxDelay: redial}, MinConnectTimeout: time.Second}))
 	if err != nil {
 		return nil, err
@@ -64,6 +70,35 @@ func (c *Client) Evaluate(ctx context.Context, image string, list []byte) ([]byt
 func (c *Client) EvaluateOn(ctx context.Context, image string, list []byte) (pod string, err error) {
 	resp, err := c.v1.Evaluate(ctx, &evaluatorv1.EvaluateRequest{Image: image, ResourceList: list})
 	return resp.GetEvaluation().GetImplementation(), err
+}
+
+// EvaluateStream runs a function once over a list that is sent in parts, and returns the size of its output.
+func (c *Client) EvaluateStream(ctx context.Context, image string, list []byte) (size int, err error) {
+	stream, err := c.v1.EvaluateStream(ctx)
+	if err != nil {
+		return 0, err
+	}
+	header := &evaluatorv1.EvaluateStreamHeader{Image: image, SizeBytes: int64(len(list))}
+	err = stream.Send(&evaluatorv1.EvaluateStreamRequest{Part: &evaluatorv1.EvaluateStreamRequest_Header{Header: header}})
+	for chunk := range slices.Chunk(list, 256<<10) {
+		if err != nil {
+			break // Recv says why.
+		}
+		err = stream.Send(&evaluatorv1.EvaluateStreamRequest{Part: &evaluatorv1.EvaluateStreamRequest_Chunk{Chunk: chunk}})
+	}
+	if err == nil {
+		err = stream.CloseSend()
+	}
+	for {
+		part, failed := stream.Recv()
+		if errors.Is(failed, io.EOF) {
+			return size, err
+		}
+		if failed != nil {
+			return size, failed
+		}
+		size += len(part.GetChunk())
+	}
 }
 
 // Close closes the connection.
