@@ -17,6 +17,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
@@ -69,6 +70,37 @@ func TestRefusedForEver(t *testing.T) {
 		c.Wrapper(r.mustCall()).Refuse(true, true)
 		if _, err := r.call(); !errors.As(err, new(*endpoint.NotRunError)) {
 			t.Errorf("got error %v", err)
+		}
+	})
+}
+
+// A pod that has no room is no lost pod: the call is sent again after a moment, and no other pod is made.
+func TestNoRoomInThePod(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		pod := r.mustCall()
+		w := c.Wrapper(pod)
+		w.Limit(1)
+		w.Handle(func(_ context.Context, list []byte) (*response, error) {
+			time.Sleep(10 * time.Millisecond)
+			return &response{ResourceList: list, Evaluation: &evaluationv1.Evaluation{}}, nil
+		})
+		first := make(chan error, 1)
+		go func() {
+			_, err := r.call()
+			first <- err
+		}()
+		synctest.Wait()
+		begin := time.Now()
+		if got := r.mustCall(); got != pod || time.Since(begin) > 100*time.Millisecond {
+			t.Errorf("pod %s has run the call after %v, want %s", got, time.Since(begin), pod)
+		}
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
+		if n := c.Requests("create", "pods"); n != 1 {
+			t.Errorf("%d pods were made", n)
 		}
 	})
 }

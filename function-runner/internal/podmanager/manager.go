@@ -5,11 +5,12 @@
 // them, whoever made them, and deletes those that are not needed. Any number of function runners may do so at once: the
 // names of pods are the locks between them.
 //
+// The state of each pod is in its member, changed by Pool.apply as package lifecycle says; a pool.Pool is told of it there.
+//
 // The order of locks within a process: Manager.mu comes first. While it is held, one at a time of these may be taken: a
-// pool.Pool's, Manager.workMu, and what Config.Images locks. Nothing is locked while one of those is held: a pool releases its
-// lock before it calls start, which takes workMu. All are held for moments, never during a request, a call or a wait. An
-// endpoint's lock stands alone: each call on the pod holds it for reading, and Close waits for it; neither holds, nor takes, any
-// of the others meanwhile.
+// pool.Pool's, an endpoint.Endpoint's, Manager.workMu, and what Config.Images locks. Nothing is locked while one of those is
+// held: a pool releases its lock before it calls want, which takes workMu. All are held for moments, never during a request, a
+// call or a wait.
 package podmanager
 
 import (

@@ -108,16 +108,13 @@ type Wrapper struct {
 	// drained says that no call may begin any more; running has those that have.
 	drained bool
 	running sync.WaitGroup
-	// calls is how many have run, and now how many do.
-	calls, now int
-	server     *grpc.Server
-	health     *health.Server
-	network    *hanging
-	serving    sync.WaitGroup
+	// calls is how many have run, and now how many do. room is how many may; 0 for any number.
+	calls, now, room int
+	server           *grpc.Server
+	health           *health.Server
+	network          *hanging
+	serving          sync.WaitGroup
 }
-
-// busy wrapper servers refuse calls.
-const busy = 100
 
 // Start has the server listen; one that does already is left alone.
 func (w *Wrapper) Start(c *Cluster) {
@@ -185,6 +182,13 @@ func (w *Wrapper) Handle(h Handler) {
 	w.handler = h
 }
 
+// Limit has calls refused for lack of room while so many run.
+func (w *Wrapper) Limit(room int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.room = room
+}
+
 // Calls returns how many calls have run.
 func (w *Wrapper) Calls() int {
 	w.mu.Lock()
@@ -228,7 +232,7 @@ func (w *Wrapper) Evaluate(ctx context.Context, req *wrapperv1.EvaluateRequest) 
 		w.mu.Unlock()
 		_ = grpc.SetTrailer(ctx, wrapperapi.Refusal())
 		return nil, status.Error(codes.Unavailable, "draining")
-	case w.now >= busy:
+	case w.room > 0 && w.now >= w.room:
 		w.mu.Unlock()
 		_ = grpc.SetTrailer(ctx, wrapperapi.NoRoom())
 		return nil, status.Error(codes.Unavailable, "busy")
