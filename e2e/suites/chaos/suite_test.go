@@ -41,7 +41,7 @@ var _ = BeforeSuite(func(ctx context.Context) { f = fixture.Open(ctx) })
 // Specs come in any order, and some of them have values of their own.
 var _ = BeforeEach(func(ctx context.Context) {
 	f.Configure(ctx, map[string]any{"replicas": 2, "pods": map[string]any{
-		"maxParallelPodsPerFunction": maxPods, "maxWaitlistLength": 1, "maxConcurrentEvaluationsPerPod": perPod,
+		"maxParallelPodsPerFunction": maxPods, "maxWaitlistLength": 1, "maxConcurrentEvaluationsPerPod": perPod, "scanInterval": "1s",
 	}})
 })
 
