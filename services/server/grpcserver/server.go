@@ -66,13 +66,14 @@ type Server struct {
 	log    *slog.Logger
 	drain  time.Duration
 	linger time.Duration
+	// admission is nil where calls need none.
+	admission *admission
 
 	// mu is held while health changes, so that nothing is SERVING again once leaving is true.
 	mu      sync.Mutex
 	health  *health.Server
 	leaving bool
-	// admission is nil where calls need none.
-	admission *admission
+
 	// draining ends when a shutdown begins.
 	draining   context.Context //nolint:containedctx // the life of the server, not of a call
 	beginDrain context.CancelFunc
@@ -107,6 +108,7 @@ func New(ctx context.Context, o Options) *Server {
 	}, o.Server...)...)
 	grpc_health_v1.RegisterHealthServer(s.Server, s.health)
 	reflection.Register(s.Server)
+	// Nobody else has it yet.
 	s.set(true, Liveness)
 	s.set(false, Readiness, "")
 	return s
