@@ -36,6 +36,7 @@ var components = map[string]component{
 		parse: func(args, _ []string) error { _, err := runner.Parse(args); return err },
 		without: map[string]string{
 			"port": "fixed", "disable-runtimes": "odd", "strict-config": "odd", "kubeconfig": "manual", "image-cache-file": "odd",
+			"max-bytes-in-flight":       "follows from the memory limit",
 			"registry-auth-secret-path": "fixed", "registry-auth-secret-name": "fixed", "tls-secret-path": "fixed",
 		},
 	},
@@ -59,7 +60,7 @@ var components = map[string]component{
 	"task-handler": {
 		flags:   new(handler.Options).Flags(),
 		parse:   func(args, _ []string) error { _, err := handler.Parse(args); return err },
-		without: map[string]string{"port": "fixed"},
+		without: map[string]string{"port": "fixed", "max-bytes-in-flight": "follows from the memory limit"},
 	},
 }
 

@@ -66,8 +66,9 @@ func (m Memory) Limit(f process.Function) evaluation.Evaluator {
 	})
 }
 
-// refused is what programs say of memory that the system refuses them: those of Go, C, GNU, Rust, C++, Python, Node.js and Java.
-var refused = regexp.MustCompile(`(?i)out of memory|cannot allocate|memory exhausted|memory allocation of|bad_alloc|MemoryError|OutOfMemoryError`)
+// refused is what programs say of memory that the system refuses them: those of Go, C, GNU, Rust, C++, Python, Node.js and Java. Go's
+// runtime does not look at all that it is given, and may fall over its own feet: outside of all goroutines, which is goroutine 0.
+var refused = regexp.MustCompile(`(?is)^SIGSEGV: .{1,100}goroutine 0 |out of memory|cannot allocate|memory exhausted|memory allocation of|bad_alloc|MemoryError|OutOfMemoryError`)
 
 func outOfMemory(report *evaluationv1.Evaluation) bool {
 	switch report.GetFailure().GetReason() {
