@@ -33,7 +33,7 @@ func TestChaos(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, c *simulation.Cluster) {
-				w := &world{t: t, cluster: c, random: rand.New(rand.NewPCG(seed, 0)), end: time.Now().Add(12 * time.Minute)} //nolint:gosec // G404: not a secret
+				w := &world{t: t, cluster: c, random: rand.New(rand.NewPCG(seed, 0)), end: time.Now().Add(12 * time.Minute)}
 				w.run()
 			})
 		})
