@@ -198,13 +198,22 @@ func (m *Manager) avoid(mem *member, pod *corev1.Pod) {
 	}
 }
 
+// labels returns the labels that the pod in a slot has.
+func (p *Pool) labels(slot int) map[string]string {
+	return map[string]string{functionpod.ImageLabel: p.id.Of(slot), functionpod.PoolLabel: p.hash, functionpod.SlotLabel: strconv.Itoa(slot)}
+}
+
+// labelled tells whether a pod has the labels that the one in a slot has.
+func (p *Pool) labelled(slot int, pod *corev1.Pod) bool {
+	return maps.Equal(p.labels(slot), only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.SlotLabel))
+}
+
 // restoreLabels gives a pod of ours the labels back by which it is found, and returns the pod that has them.
 func (m *Manager) restoreLabels(ctx context.Context, p *Pool, slot int, pod *corev1.Pod) (*corev1.Pod, error) {
-	labels := map[string]string{functionpod.ImageLabel: pod.Name, functionpod.PoolLabel: p.hash, functionpod.SlotLabel: strconv.Itoa(slot)}
-	if maps.Equal(labels, only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.SlotLabel)) {
+	if p.labelled(slot, pod) {
 		return pod, nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "labels": labels}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "labels": p.labels(slot)}})
 	if err == nil {
 		pod, err = retried(ctx, func() (*corev1.Pod, error) {
 			return m.upkeep().CoreV1().Pods(m.config.Namespace).Patch(ctx, p.id.Of(slot), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})

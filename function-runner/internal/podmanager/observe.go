@@ -109,6 +109,9 @@ func (p *Pool) changed(mem *member, before *corev1.Pod) {
 			p.limitUnreachable(mem)
 		}
 	}
+	if p.labelled(mem.slot, before) && !p.labelled(mem.slot, mem.object) {
+		p.m.spawn(func() { _ = p.m.find(p.m.life, mem) }) // it is logged
+	}
 	if mem.disconnect != nil && mem.object.Status.PodIP != "" && before.Status.PodIP != mem.object.Status.PodIP {
 		// Its sandbox was made anew.
 		mem.disconnect()
@@ -170,14 +173,18 @@ func (m *Manager) unwatched(mem *member) bool {
 func (m *Manager) find(ctx context.Context, mem *member) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	m.mu.RLock()
+	uid := mem.object.UID
+	m.mu.RUnlock()
 	pod, err := m.upkeep().CoreV1().Pods(m.config.Namespace).Get(ctx, mem.name(), metav1.GetOptions{})
-	if err == nil && pod.UID == mem.object.UID && pod.DeletionTimestamp == nil {
-		_, err = m.restoreLabels(ctx, mem.pool, mem.slot, pod)
-	} else if err == nil || apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err), err == nil && pod.UID != uid:
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		mem.pool.forget(mem)
 		return nil
+	case err == nil && pod.DeletionTimestamp == nil:
+		_, err = m.restoreLabels(ctx, mem.pool, mem.slot, pod)
 	}
 	if err != nil && ctx.Err() == nil {
 		m.config.Log.Warn("a function pod is not watched any more", "pod", mem.name(), "image", mem.pool.id.Image, "err", err)

@@ -149,6 +149,9 @@ func TestRewrittenPods(t *testing.T) {
 					r.mustCall(digest("a"))
 					time.Sleep(10 * time.Second)
 				}
+				if p := c.Pods()[0]; p.Name == pod && p.Annotations[functionpod.DigestAnnotation] == digest("a") && p.Labels[functionpod.SlotLabel] != "1" {
+					t.Errorf("the labels %v were not restored", p.Labels)
+				}
 				_ = c.Client.CoreV1().Pods(simulation.Namespace).Delete(t.Context(), pod, metav1.DeleteOptions{})
 				synctest.Wait()
 				begin := time.Now()
