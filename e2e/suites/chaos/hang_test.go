@@ -41,14 +41,24 @@ var _ = Describe("A node that hangs", Label("chaos"), func() {
 
 	It("takes no more calls with it than it runs, and leaves nothing when it is back", func(ctx context.Context) {
 		const calm = 15 * time.Second
-		image := f.Push(ctx, hostile.Echo)
+		image, alone := f.Push(ctx, hostile.Echo), f.Push(ctx, hostile.Echo)
 		onePodOnEach(ctx, image, install.ControlPlane, install.Worker)
+		Expect(f.Cordon(ctx, install.ControlPlane, true)).To(Succeed())
+		Expect(f.Evaluate(ctx, alone)).To(Succeed())
+		Expect(f.Cordon(ctx, install.ControlPlane, false)).To(Succeed())
+		client := f.Caller(ctx)
 		calls := f.Load(ctx, f.Callers(ctx, callers), image, work)
 		fixture.AwaitCalls(ctx, calls, 100)
 
 		DeferCleanup(func(ctx context.Context) { Expect(f.ResumeNode(ctx, install.Worker)).To(Succeed()) })
 		Expect(f.PauseNode(ctx, install.Worker)).To(Succeed())
-		for end := time.Now().Add(calm); time.Now().Before(end); {
+		begin := time.Now()
+		By("calling a function whose only pod was there")
+		limited, cancel := context.WithTimeout(ctx, calm)
+		defer cancel()
+		_, err := client.Evaluate(limited, alone, hostile.List(0))
+		Expect(err).NotTo(HaveOccurred())
+		for time.Since(begin) < calm {
 			fixture.AwaitCalls(ctx, calls, 50)
 		}
 		Expect(calls.Longest()).To(BeNumerically("<", calm))
@@ -61,8 +71,12 @@ var _ = Describe("A node that hangs", Label("chaos"), func() {
 		Expect(calls.Stop()).To(HaveLen(len(failed)), "those that failed while the node was paused are all")
 		Expect(calls.Longest()).To(BeNumerically("<", calm))
 		Eventually(ctx, allPods).WithArguments(ctx).WithTimeout(patience).WithPolling(time.Second).Should(SatisfyAll(
-			Not(BeEmpty()), HaveEach(HaveField("Ready", true)), WithTransform(func(pods []podState) int { return len(pods) }, BeNumerically("<=", maxPods)),
+			Not(BeEmpty()), HaveEach(HaveField("Ready", true)),
 		))
+		Eventually(ctx, func() (int, error) {
+			pods, err := f.FunctionPods(ctx, image)
+			return len(pods), err
+		}).WithTimeout(patience).Should(BeNumerically("<=", maxPods))
 	})
 })
 

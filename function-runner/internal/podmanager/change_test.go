@@ -225,6 +225,8 @@ func TestUnreachableIsReplaced(t *testing.T) {
 		}
 		wantStats(t, r, digest("a"), pool.Stats{Ready: 1, Unreachable: 1})
 		wantPods(t, c, pod, got.pod)
+		wantAvoids(t, c, pod)
+		wantAvoids(t, c, got.pod, node(c, pod))
 		w.Start(c)
 		time.Sleep(time.Second)
 		wantStats(t, r, digest("a"), pool.Stats{Ready: 2})
@@ -232,6 +234,33 @@ func TestUnreachableIsReplaced(t *testing.T) {
 			t.Errorf("pod %s has run the call, want %s again", again, pod)
 		}
 	})
+}
+
+// node returns the node of a pod.
+func node(c *simulation.Cluster, name string) string {
+	for _, pod := range c.Pods() {
+		if pod.Name == name {
+			return pod.Spec.NodeName
+		}
+	}
+	return ""
+}
+
+// wantAvoids checks which nodes a pod was to avoid.
+func wantAvoids(t *testing.T, c *simulation.Cluster, name string, want ...string) {
+	t.Helper()
+	var got []string
+	for _, pod := range c.Pods() {
+		if pod.Name != name {
+			continue
+		}
+		for _, term := range pod.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+			got = append(got, term.Preference.MatchFields[0].Values...)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("nodes that pod %s avoids (-want +got):\n%s", name, diff)
+	}
 }
 
 // A pod that stays unreachable is deleted, in time for whoever wants its slot.

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
@@ -98,10 +99,25 @@ func (m *Manager) build(ctx context.Context, p *Pool, slot int) (*corev1.Pod, *c
 	}
 	m.mu.Lock()
 	p.platforms = image.Platforms
+	values.AvoidNodes = m.lostNodes()
 	m.mu.Unlock()
 	values.Image, values.Command, values.User, values.Platforms = image.Pinned(), image.Command, image.User, image.Platforms
 	values.Digest, values.Pool, values.TTL = p.id.Digest, p.hash, m.config.Limits(p.id.Image).TTL
 	return template.Build(&values, m.config.Namespace, p.id.Of(slot), slot)
+}
+
+// lostNodes returns the nodes of pods that cannot be reached, sorted: nodes may be lost with them, long before the scheduler knows.
+// The manager's lock is held.
+func (m *Manager) lostNodes() []string {
+	nodes := sets.New[string]()
+	for _, p := range m.pools {
+		for _, mem := range p.members {
+			if mem.State == lifecycle.Unreachable && mem.object.Spec.NodeName != "" {
+				nodes.Insert(mem.object.Spec.NodeName)
+			}
+		}
+	}
+	return sets.List(nodes)
 }
 
 // createPod creates a pod, and its Service where it is reached by that, or joins the pod that another replica has made in the

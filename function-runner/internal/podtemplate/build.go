@@ -32,6 +32,8 @@ type Values struct {
 	User string
 	// Platforms are those that the image is built for, as "linux/amd64"; none where that is not known.
 	Platforms []string
+	// AvoidNodes are those that pods should not go to where others will do.
+	AvoidNodes []string
 	// TTL is how long the pods may be idle.
 	TTL time.Duration
 	// Pool is the hash of the pool.
@@ -83,6 +85,7 @@ func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.P
 		}
 	}
 	place(&pod.Spec, v.Platforms)
+	avoid(&pod.Spec, v.AvoidNodes)
 	return pod, t.service(v, namespace, name, slot), nil
 }
 
@@ -196,13 +199,7 @@ func place(spec *corev1.PodSpec, platforms []string) {
 		{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpIn, Values: systems},
 		{Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: architectures},
 	}
-	if spec.Affinity == nil {
-		spec.Affinity = &corev1.Affinity{}
-	}
-	if spec.Affinity.NodeAffinity == nil {
-		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
-	}
-	affinity := spec.Affinity.NodeAffinity
+	affinity := nodeAffinity(spec)
 	if affinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		affinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}}
 	}
@@ -211,6 +208,29 @@ func place(spec *corev1.PodSpec, platforms []string) {
 	for i := range terms {
 		terms[i].MatchExpressions = append(terms[i].MatchExpressions, wanted...)
 	}
+}
+
+// avoid has a pod go to other nodes than some if it can.
+func avoid(spec *corev1.PodSpec, nodes []string) {
+	for _, node := range nodes {
+		affinity := nodeAffinity(spec)
+		affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution, corev1.PreferredSchedulingTerm{
+			Weight: 100,
+			Preference: corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
+				{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}},
+			}},
+		})
+	}
+}
+
+func nodeAffinity(spec *corev1.PodSpec) *corev1.NodeAffinity {
+	if spec.Affinity == nil {
+		spec.Affinity = &corev1.Affinity{}
+	}
+	if spec.Affinity.NodeAffinity == nil {
+		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	return spec.Affinity.NodeAffinity
 }
 
 // split returns the operating systems and the architectures of platforms, as labels of nodes have them. Variants of
