@@ -15,6 +15,7 @@ import (
 
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // configs are the resources that functions of a pipeline have for their functionConfig, by the clean path of their file;
@@ -87,15 +88,11 @@ func configMap(data map[string]string) (*yaml.RNode, error) {
 	}
 	values := &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
-		values.Content = append(values.Content, str(key, 0), str(data[key], yaml.DoubleQuotedStyle))
+		values.Content = append(values.Content, yamlnode.String(key, 0), yamlnode.String(data[key], yaml.DoubleQuotedStyle))
 	}
 	node, err := yaml.Parse("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: function-input\n")
 	if err != nil {
 		return nil, err
 	}
 	return node, node.PipeE(yaml.SetField("data", yaml.NewRNode(values)))
-}
-
-func str(value string, style yaml.Style) *yaml.Node {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: yaml.NodeTagString, Value: value, Style: style}
 }

@@ -50,14 +50,14 @@ func (in *input) encode() ([]byte, error) {
 		}
 	}
 	list := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
-		str("apiVersion", 0), str(kio.ResourceListAPIVersion, 0), str("kind", 0), str(kio.ResourceListKind, 0), str("items", 0), itemsNode(in.selected),
+		yamlnode.String("apiVersion", 0), yamlnode.String(kio.ResourceListAPIVersion, 0), yamlnode.String("kind", 0), yamlnode.String(kio.ResourceListKind, 0), yamlnode.String("items", 0), itemsNode(in.selected),
 	}}
 	if in.config != nil {
 		config, err := in.ownConfig()
 		if err != nil {
 			return nil, err
 		}
-		list.Content = append(list.Content, str("functionConfig", 0), config.YNode())
+		list.Content = append(list.Content, yamlnode.String("functionConfig", 0), config.YNode())
 	}
 	return yamlprint.Print(list, yaml.CompactSequenceStyle)
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // A list that is printed in parts is the same as one printed as a whole.
@@ -50,10 +51,10 @@ func TestPartsMakeTheList(t *testing.T) {
 		}
 		var want bytes.Buffer
 		whole := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
-			str("apiVersion", 0), str("config.kubernetes.io/v1", 0), str("kind", 0), str("ResourceList", 0), str("items", 0), itemsNode(in.selected),
+			yamlnode.String("apiVersion", 0), yamlnode.String("config.kubernetes.io/v1", 0), yamlnode.String("kind", 0), yamlnode.String("ResourceList", 0), yamlnode.String("items", 0), itemsNode(in.selected),
 		}}
 		if in.config != nil {
-			whole.Content = append(whole.Content, str("functionConfig", 0), in.config.YNode())
+			whole.Content = append(whole.Content, yamlnode.String("functionConfig", 0), in.config.YNode())
 		}
 		if err := yaml.NewEncoder(&want).Encode(whole); err != nil {
 			t.Fatal(err)

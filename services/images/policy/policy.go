@@ -7,6 +7,8 @@ package policy
 import (
 	"fmt"
 	"slices"
+
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Policy says which images are permitted. A nil Policy permits all. It may be used by any number of goroutines at once.
@@ -121,5 +123,6 @@ func (p *Policy) decide(image parsed, digest string) error {
 }
 
 func (r *rule) matches(repository string) bool {
-	return (r.repository == "" || r.repository == repository) && (r.prefix == "" || hasPrefix(repository, r.prefix))
+	_, below := reference.CutPrefix(repository, r.prefix)
+	return (r.repository == "" || r.repository == repository) && (r.prefix == "" || below)
 }

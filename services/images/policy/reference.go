@@ -46,12 +46,6 @@ func (p *parsed) floats() bool {
 	return err != nil
 }
 
-// hasPrefix tells whether a repository begins with the elements of a prefix, or has no others.
-func hasPrefix(repository, prefix string) bool {
-	rest, ok := strings.CutPrefix(repository, prefix)
-	return ok && (rest == "" || rest[0] == '/')
-}
-
 func normalPrefix(prefix string) (string, error) {
 	if err := reference.ValidatePrefix(prefix); err != nil || prefix == "" {
 		return "", fmt.Errorf("prefix %q is no path of a registry", prefix)

@@ -111,7 +111,7 @@ func (rule *rewrite) apply(repository string) (string, bool) {
 	if rule.hub {
 		rest, ok = rule.cutHub(repository)
 	} else {
-		rest, ok = cutPrefix(repository, rule.from)
+		rest, ok = CutPrefix(repository, rule.from)
 	}
 	if !ok || rest == "" && isHost(rule.to) || len(pathOf(rule.to))+1+len(rest) > maxPath {
 		return "", false
@@ -132,7 +132,7 @@ func (rule *rewrite) cutHub(repository string) (string, bool) {
 	case !official && rule.path == "":
 		return path, true
 	case !official:
-		return cutPrefix(path, rule.path)
+		return CutPrefix(path, rule.path)
 	case rule.path == "":
 		return library + name, true
 	case rule.path+"/" == library:
@@ -142,8 +142,8 @@ func (rule *rewrite) cutHub(repository string) (string, bool) {
 	}
 }
 
-// cutPrefix returns what is behind a prefix of whole path elements; "" for nothing.
-func cutPrefix(repository, prefix string) (string, bool) {
+// CutPrefix returns what is behind a prefix of whole path elements; "" for nothing.
+func CutPrefix(repository, prefix string) (string, bool) {
 	rest, ok := strings.CutPrefix(repository, prefix)
 	if !ok || rest == "" {
 		return "", ok

@@ -52,16 +52,13 @@ func setCondition(status *yaml.RNode, condition kptfilev1.Condition) error {
 		list = before.Value.YNode()
 		// A list of nothing is in flow style, in which what is added would be hard to read.
 		list.Style &^= yaml.FlowStyle
-		list.Content = slices.DeleteFunc(list.Content, func(c *yaml.Node) bool {
-			t := yaml.NewRNode(c).Field("type")
-			return t != nil && t.Value.YNode().Value == condition.Type
-		})
+		list.Content = slices.DeleteFunc(list.Content, func(c *yaml.Node) bool { return nameOf(c, "type") == condition.Type })
 	}
 	list.Content = append(list.Content, conditions)
 	// The conditions come first, as kpt has it.
 	rest := status.YNode()
 	if status.Field("conditions") == nil {
-		rest.Content = append([]*yaml.Node{{Kind: yaml.ScalarNode, Tag: yaml.NodeTagString, Value: "conditions"}, list}, rest.Content...)
+		rest.Content = append([]*yaml.Node{yamlnode.String("conditions", 0), list}, rest.Content...)
 		return nil
 	}
 	return status.PipeE(yaml.SetField("conditions", yaml.NewRNode(list)))
@@ -120,6 +117,6 @@ func addResults(step *yaml.Node, field string, results []fnresultv1.ResultItem) 
 	if err != nil {
 		return fmt.Errorf("encode results for the Kptfile: %w", err)
 	}
-	step.Content = append(step.Content, yaml.NewStringRNode(field).YNode(), items)
+	step.Content = append(step.Content, yamlnode.String(field, 0), items)
 	return nil
 }

@@ -76,7 +76,7 @@ func SetAnnotations(r *yaml.RNode, values ...KeyValue) error {
 			made = make([]yaml.Node, 0, 2*(len(values)-i))
 			annotations.Content = slices.Grow(annotations.Content, cap(made))
 		}
-		made = append(made, scalar(value.Key, 0), scalar(value.Value, yaml.SingleQuotedStyle))
+		made = append(made, *yamlnode.String(value.Key, 0), *yamlnode.String(value.Value, yaml.SingleQuotedStyle))
 		annotations.Content = append(annotations.Content, &made[len(made)-2], &made[len(made)-1])
 	}
 	return nil
@@ -100,16 +100,11 @@ func child(mapping *yaml.Node, key string) (*yaml.Node, error) {
 	n := yamlnode.Lookup(mapping, key)
 	switch {
 	case yamlnode.IsNull(n):
-		k := scalar(key, 0)
-		made := yamlnode.MakeMapping(mapping, &k)
+		made := yamlnode.MakeMapping(mapping, yamlnode.String(key, 0))
 		made.Style = 0 // as kyaml's reader makes it
 		return made, nil
 	case n.Kind != yaml.MappingNode:
 		return nil, fmt.Errorf("cannot annotate a resource whose %s is no mapping", key)
 	}
 	return n, nil
-}
-
-func scalar(value string, style yaml.Style) yaml.Node {
-	return yaml.Node{Kind: yaml.ScalarNode, Tag: yaml.NodeTagString, Value: value, Style: style}
 }

@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/comments"
 	"sigs.k8s.io/kustomize/kyaml/order"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 func drawNode(t *rapid.T, depth int) *yaml.Node {
@@ -79,7 +81,4 @@ func TestWhatIsKeptNeedsNoRestoring(t *testing.T) {
 	})
 }
 
-func str(value string) *yaml.Node {
-	n := scalar(value, 0)
-	return &n
-}
+func str(value string) *yaml.Node { return yamlnode.String(value, 0) }

@@ -62,6 +62,11 @@ func IsNull(n *yaml.Node) bool {
 	return n == nil || n.Kind == 0 || (n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null")
 }
 
+// String returns a scalar that is a string, in a style.
+func String(value string, style yaml.Style) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value, Style: style}
+}
+
 // Text returns the text of a scalar; "" for null and for any other node.
 func Text(n *yaml.Node) string {
 	if IsNull(n) || n.Kind != yaml.ScalarNode {
