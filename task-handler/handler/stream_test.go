@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -178,4 +179,24 @@ func TestRenderStreamErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %v and %q", name, err, tc.code, tc.want)
 		}
 	}
+}
+
+// Packages that are larger than all that may be in flight render one after the other, whichever way they come.
+func TestRendersShareBudget(t *testing.T) {
+	t.Parallel()
+	handler := client(t, func(o *options.Options) { o.Limits.MaxBytesInFlight = 1 })
+	var calls sync.WaitGroup
+	for range 10 {
+		calls.Go(func() {
+			if got, err := stream(t, handler, optionsPart(), filePart("Kptfile", shop), filePart("a.yaml", cm)); err != nil || len(got.changes) != 1 {
+				t.Errorf("a streamed render changes %d files, and ends in %v", len(got.changes), err)
+			}
+		})
+		calls.Go(func() {
+			if _, err := handler.Render(t.Context(), request("Kptfile", shop, "a.yaml", cm)); err != nil {
+				t.Errorf("a render ends in %v", err)
+			}
+		})
+	}
+	calls.Wait()
 }

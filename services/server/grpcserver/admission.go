@@ -92,8 +92,7 @@ func (a *admission) read(ctx context.Context, request any, decode func(any) erro
 }
 
 func (a *admission) status(err error) error {
-	var busy *evaluation.BusyError
-	if errors.As(err, &busy) {
+	if busy, ok := errors.AsType[*evaluation.BusyError](err); ok {
 		err = &evaluation.ExhaustedError{Total: a.budget.Total(), Waiting: busy.Waiting}
 	}
 	return AdmissionStatus(err)
