@@ -68,7 +68,7 @@ var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnF
 		configure(ctx, "echo", spec("hello"))
 		Expect(errorOf(ctx, "echo")).To(BeEmpty())
 		before := readyPod(ctx, image, "")
-		Expect(before.Spec.Containers[0].Env).To(ConsistOf(corev1.EnvVar{Name: "GREETING", Value: "hello"}))
+		Expect(before.Spec.Containers[0].Env).To(ofPod("hello"))
 		Expect(before.Spec.Containers[0].Resources.Requests.Cpu().String()).To(Equal("11m"))
 		By("calling at once, which takes another pod where one has one call")
 		Expect(atOnce(ctx, 3, image, time.Second)).To(HaveEach(Succeed()))
@@ -77,7 +77,7 @@ var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnF
 		configure(ctx, "echo", spec("other"))
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		Eventually(ctx, func(g Gomega) {
-			g.Expect(podsOf(ctx, image)).To(ConsistOf(HaveField("Spec.Containers", ContainElement(HaveField("Env", ConsistOf(corev1.EnvVar{Name: "GREETING", Value: "other"}))))))
+			g.Expect(podsOf(ctx, image)).To(ConsistOf(HaveField("Spec.Containers", ContainElement(HaveField("Env", ofPod("other"))))))
 		}).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
 	})
 
@@ -136,4 +136,9 @@ func runs(ctx context.Context, image string) error {
 	defer cancel()
 	_, err := f.Caller(ctx).Evaluate(ctx, image, hostile.List(0))
 	return err
+}
+
+// ofPod matches the environment of a function pod with a greeting, and with what the wrapper server is told of its pod.
+func ofPod(greeting string) OmegaMatcher {
+	return ConsistOf(corev1.EnvVar{Name: "GREETING", Value: greeting}, HaveField("Name", "KRMFN_POD_UID"), HaveField("Name", "KRMFN_FUNCTION"))
 }

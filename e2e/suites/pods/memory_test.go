@@ -30,8 +30,9 @@ var _ = Describe("A function runner with 1 GiB of memory", Ordered, func() {
 
 	BeforeAll(func(ctx context.Context) {
 		f.Configure(ctx, map[string]any{
-			"pods":     limits("30s"),
-			"replicas": 1,
+			"pods":      limits("30s"),
+			"replicas":  1,
+			"extraArgs": []any{}, // with executables
 			// An answer is longer than its request by the labels.
 			"maxRequestBodySize": 8 << 20,
 			"resources": map[string]any{
