@@ -95,7 +95,8 @@ const HeapShare = .4
 
 const (
 	// heldPerByte is how many bytes of memory a call may take for each byte of its request: the request, the answer, and the copies
-	// that are made when they are read and written. BenchmarkRunnerMemory in e2e/bench measures it.
+	// that are made when they are read and written, which BenchmarkRunnerMemory in e2e/bench measures to be 3.5; and what the garbage
+	// collector has yet to collect.
 	heldPerByte = 6
 	// maxWaiting is how many calls may wait for their part of the memory. Each costs little until it is read.
 	maxWaiting = 1000
