@@ -23,7 +23,8 @@ type Started struct {
 type PlannedPackage struct {
 	// Package is the directory of the package in its tree; "." for the tree's root.
 	Package string
-	// Name is the package's name for people, as in PackageStarted.
+	// Name is the package's name for people: the names of the directories of the packages down to it, with slashes
+	// between them.
 	Name string
 	// Depth is how many packages there are above this one.
 	Depth int
@@ -33,15 +34,9 @@ type PlannedPackage struct {
 
 // PackageStarted says that a package's pipeline begins. It comes for packages without a pipeline too.
 type PackageStarted struct {
-	// Package is the directory of the package in its tree; "." for the root.
-	Package string
-	// Name is the package's name for people: the names of the directories of the packages down to it, with slashes
-	// between them.
-	Name string
-	// Depth is how many packages there are above this one.
-	Depth int
-	// Functions is how many functions the pipeline has, and Resources how many resources it begins with.
-	Functions, Resources int
+	PlannedPackage
+	// Resources is how many resources it begins with.
+	Resources int
 }
 
 // PackageFinished says that a package's pipeline has come to its end.

@@ -36,10 +36,7 @@ func newPipeline(n *node, resources []*yaml.RNode, names *images, options Option
 // run runs all mutators and then all validators, up to the first error.
 func (p *pipeline) run(ctx context.Context) error {
 	mutators, validators := p.node.functions()
-	p.emit(&PackageStarted{
-		Package: p.node.dir, Name: p.node.name, Depth: p.node.depth,
-		Functions: len(mutators) + len(validators), Resources: len(p.resources),
-	})
+	p.emit(&PackageStarted{PlannedPackage: p.node.planned(), Resources: len(p.resources)})
 	err := p.runFunctions(ctx, mutators, validators)
 	p.emit(&PackageFinished{Package: p.node.dir, Err: err})
 	return err

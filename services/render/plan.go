@@ -59,6 +59,11 @@ func (n *node) depthFirst() []*node {
 	return append(order, n)
 }
 
+func (n *node) planned() PlannedPackage {
+	mutators, validators := n.functions()
+	return PlannedPackage{Package: n.dir, Name: n.name, Depth: n.depth, Functions: len(mutators) + len(validators)}
+}
+
 // functions returns the functions of a package's pipeline.
 func (n *node) functions() (mutators, validators []kptfilev1.Function) {
 	if n.pkg == nil || n.pkg.Kptfile.Pipeline == nil {

@@ -96,10 +96,7 @@ func open(source packages.Source, options Options, result *Result) (*node, error
 func started(root *node) *Started {
 	e := &Started{}
 	for _, n := range root.order() {
-		mutators, validators := n.functions()
-		e.Packages = append(e.Packages, PlannedPackage{
-			Package: n.dir, Name: n.name, Depth: n.depth, Functions: len(mutators) + len(validators),
-		})
+		e.Packages = append(e.Packages, n.planned())
 	}
 	return e
 }

@@ -106,14 +106,14 @@ func play(display progress.Display) {
 		{Package: "db-2", Name: "shop/db-2", Depth: 1, Functions: 1},
 		{Package: ".", Name: "shop", Functions: 3},
 	}})
-	display(&render.PackageStarted{Package: "db/x", Name: "shop/db/x", Depth: 2})
+	display(&render.PackageStarted{PlannedPackage: render.PlannedPackage{Package: "db/x", Name: "shop/db/x", Depth: 2}})
 	display(&render.PackageFinished{Package: "db/x"})
-	display(&render.PackageStarted{Package: "db", Name: "shop/db", Depth: 1, Functions: 1, Resources: 1})
+	display(&render.PackageStarted{PlannedPackage: render.PlannedPackage{Package: "db", Name: "shop/db", Depth: 1, Functions: 1}, Resources: 1})
 	exec := renderstatus.Function{Ran: true, Result: renderstatus.Result{Exec: "./fn a", Stderr: lines(22)}}
 	display(&render.FunctionStarted{Function: exec})
 	display(&render.FunctionFinished{Function: exec})
 	display(&render.PackageFinished{Package: "db"})
-	display(&render.PackageStarted{Package: ".", Name: "shop", Functions: 3, Resources: 1})
+	display(&render.PackageStarted{PlannedPackage: render.PlannedPackage{Package: ".", Name: "shop", Functions: 3}, Resources: 1})
 	for _, s := range steps() {
 		started := renderstatus.Function{Result: renderstatus.Result{Image: s.function.Image}}
 		display(&render.FunctionStarted{Function: started, Resources: 3, Selected: s.selected})
@@ -127,7 +127,7 @@ func play(display progress.Display) {
 		Failure: &evaluationv1.Failure{Reason: evaluationv1.FailureReason_FAILURE_REASON_START},
 	}})
 	display(&render.PackageFinished{Package: ".", Err: errors.New("failed")})
-	display(&render.PackageStarted{Package: ".", Name: "/", Functions: 1})
+	display(&render.PackageStarted{PlannedPackage: render.PlannedPackage{Package: ".", Name: "/", Functions: 1}})
 	rejected := renderstatus.Function{Ran: true, Rejected: true, Result: renderstatus.Result{Image: "r.io/x", ExitCode: 1}}
 	display(&render.FunctionStarted{Function: rejected})
 	display(&render.FunctionFinished{Function: rejected, Err: errors.New("no KRM")})

@@ -29,7 +29,7 @@ func TestPackagesAreCountedAsKptDoes(t *testing.T) {
 		var w Work
 		w.Observe(&render.Started{Packages: tc.planned})
 		for _, dir := range tc.begun {
-			w.Observe(&render.PackageStarted{Package: dir})
+			w.Observe(&render.PackageStarted{PlannedPackage: render.PlannedPackage{Package: dir}})
 		}
 		if got := w.packages(); got != tc.want {
 			t.Errorf("%s: %d packages, want %d", name, got, tc.want)
