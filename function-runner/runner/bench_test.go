@@ -4,9 +4,11 @@
 package runner
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net"
+	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -31,7 +33,15 @@ func BenchmarkCall(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	go func() { _ = r.Serve(b.Context(), listener) }()
+	ctx, stop := context.WithCancel(b.Context())
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	defer stop()
+	serving.Go(func() {
+		if err := r.Serve(ctx, listener); err != nil {
+			b.Error(err)
+		}
+	})
 	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		b.Fatal(err)
