@@ -57,10 +57,7 @@ func (i *Installation) ResumeAPIServer(ctx context.Context) error {
 	if err := signalAPIServer(ctx, "CONT"); err != nil {
 		return err
 	}
-	if err := i.awaitAPIServer(ctx, true); err != nil {
-		return err
-	}
-	return i.AwaitSettled(ctx)
+	return i.awaitControlPlane(ctx)
 }
 
 func signalAPIServer(ctx context.Context, signal string) error {

@@ -58,7 +58,26 @@ func (i *Installation) StartAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return i.awaitControlPlane(ctx)
+}
+
+// awaitControlPlane returns when the API server answers, all nodes are ready, the controllers and the scheduler, which end when
+// they lose their leases, work again, and the function runners are ready.
+func (i *Installation) awaitControlPlane(ctx context.Context) error {
+	begin := time.Now()
 	if err := i.awaitAPIServer(ctx, true); err != nil {
+		return err
+	}
+	err := await(ctx, "the controllers and the scheduler have renewed their leases", func(ctx context.Context) (bool, error) {
+		for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
+			lease, err := i.Client.CoordinationV1().Leases("kube-system").Get(ctx, name, metav1.GetOptions{})
+			if err != nil || !lease.Spec.RenewTime.After(begin) {
+				return false, nil //nolint:nilerr // what is waited for
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
 		return err
 	}
 	return i.AwaitSettled(ctx)
