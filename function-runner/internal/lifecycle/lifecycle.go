@@ -6,9 +6,7 @@
 package lifecycle
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -103,17 +101,3 @@ func (p *Pod) Apply(event Event, reason error) bool {
 
 // In tells whether the pod is in one of some states.
 func (p *Pod) In(states ...State) bool { return slices.Contains(states, p.State) }
-
-// Markdown returns the table for the documentation.
-func Markdown() string {
-	var b strings.Builder
-	b.WriteString("| in state | event | next state | what the function runner does |\n| --- | --- | --- | --- |\n")
-	for _, t := range table {
-		states := make([]string, len(t.from))
-		for i, s := range t.from {
-			states[i] = string(s)
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strings.Join(states, ", "), t.event, t.to, t.action)
-	}
-	return b.String()
-}
