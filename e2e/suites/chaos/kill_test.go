@@ -99,34 +99,6 @@ var _ = Describe("Under load", Label("chaos"), func() {
 	})
 })
 
-var _ = Describe("With Services as frontends", Label("chaos"), func() {
-	It("a pod owns the one by which it is reached, and one that was deleted is made again", func(ctx context.Context) {
-		f.Configure(ctx, map[string]any{"replicas": 2, "pods": map[string]any{
-			"maxParallelPodsPerFunction": 1, "maxWaitlistLength": 1, "frontend": "service",
-		}})
-		image := f.Push(ctx, hostile.Echo)
-		Expect(f.Evaluate(ctx, image)).To(Succeed())
-		pods, err := f.FunctionPods(ctx, image)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(pods).To(HaveLen(1))
-		calls := f.Load(ctx, f.Callers(ctx, callers), image, work)
-		fixture.AwaitCalls(ctx, calls, 100)
-		services := f.Client.CoreV1().Services(install.FunctionNamespace)
-		service, err := services.Get(ctx, pods[0].Name, metav1.GetOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		Expect(service.Spec.Selector).To(HaveKeyWithValue(install.ImageLabel, pods[0].Name))
-		Expect(service.Spec.Ports).To(ConsistOf(HaveField("Port", int32(9446))))
-		Expect(service.OwnerReferences).To(ConsistOf(HaveField("UID", pods[0].UID)))
-		Expect(services.Delete(ctx, pods[0].Name, metav1.DeleteOptions{})).To(Succeed())
-		// Connections outlive the Service that they were made by. New function runners have none.
-		Expect(f.Restart(ctx)).To(Succeed())
-		fixture.AwaitCalls(ctx, calls, 300)
-		Expect(calls.Stop()).To(BeEmpty())
-		Expect(calls.Longest()).To(BeNumerically("<", noticing+coldStart))
-		Expect(f.Evaluate(ctx, image)).To(Succeed())
-	})
-})
-
 var _ = Describe("Without an API server", Label("chaos"), func() {
 	AfterEach(func(ctx context.Context) { Expect(f.StartAPIServer(ctx)).To(Succeed()) })
 
