@@ -59,7 +59,8 @@ type Handler struct {
 const HeapShare = .9
 
 const (
-	// heldPerByte is how many bytes of memory a render may take for each byte of its package, as nodes of YAML before and after.
+	// heldPerByte is how many bytes of memory a render may take for each byte of its package, as nodes of YAML before and after. About
+	// half of them are garbage, which is collected when memory gets short.
 	heldPerByte = 120
 	// maxWaiting is how many calls may wait for their part of the memory.
 	maxWaiting = 1000
@@ -83,13 +84,23 @@ func New(ctx context.Context, c Config) (*Handler, error) {
 		return nil, err
 	}
 	limits := c.Options.Limits
+	maxPackageSize := largestPackage(limits, memory)
+	if maxPackageSize < limits.MaxPackageSize {
+		c.Log.Warn("the memory limit is too low for packages of --max-package-size: larger ones are refused", "bytes", maxPackageSize)
+	}
 	// While packages are received they take a quarter of the memory.
-	receivers := max(memory/4/limits.MaxPackageSize, 2)
+	receivers := max(memory/4/maxPackageSize, 2)
 	taskhandlerv1grpc.RegisterTaskHandlerServiceServer(h.server, &service.TaskHandler{
-		Renderer: renderer, Budget: h.inFlight, Receiving: evaluation.NewGate(int(receivers), maxWaiting), MaxPackageSize: limits.MaxPackageSize, MaxFiles: limits.MaxPackageFiles, MaxMessageSize: limits.MaxMessageSize,
+		Renderer: renderer, Budget: h.inFlight, Receiving: evaluation.NewGate(int(receivers), maxWaiting), MaxPackageSize: maxPackageSize, MaxFiles: limits.MaxPackageFiles, MaxMessageSize: limits.MaxMessageSize,
 	})
 	h.server.SetServing(false)
 	return h, nil
+}
+
+// largestPackage returns the most bytes of a streamed package: what is live of a larger one does not fit into the memory, so that it
+// would take other calls down. As much as comes in one message may be streamed, too.
+func largestPackage(limits options.Limits, memory int64) int64 {
+	return min(limits.MaxPackageSize, max(2*memory/heldPerByte, int64(limits.MaxMessageSize)))
 }
 
 // renderer returns what renders, with what is added to every render.

@@ -167,7 +167,7 @@ func TestRenderStreamErrors(t *testing.T) {
 		"too many files": {[]*taskhandlerv1.RenderStreamRequest{optionsPart(), filePart("a", ""), filePart("b", ""), filePart("c", "")}, codes.ResourceExhausted, "(3 vs. 2), see --max-package-files"},
 		"too large": {
 			[]*taskhandlerv1.RenderStreamRequest{optionsPart(), filePart("a", strings.Repeat("x", 600)), filePart("a", strings.Repeat("x", 600))},
-			codes.ResourceExhausted, "the package is larger than max (1202 vs. 1000), see --max-package-size",
+			codes.ResourceExhausted, "the package is larger than max (1202 vs. 1000), see --max-package-size and the memory limit",
 		},
 		"not in one piece": {
 			[]*taskhandlerv1.RenderStreamRequest{optionsPart(), filePart("a", "1"), filePart("b", ""), filePart("a", "2")},

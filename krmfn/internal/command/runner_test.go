@@ -93,8 +93,14 @@ func TestRunnerCannotBeUsed(t *testing.T) {
 		h.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 		grpc_health_v1.RegisterHealthServer(s, h)
 	})
+	useless := serve(t, func(s *grpc.Server) {
+		h := health.NewServer()
+		h.SetServingStatus("", grpc_health_v1.HealthCheckResponse_SERVING)
+		h.SetServingStatus("evaluator.FunctionEvaluator", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+		grpc_health_v1.RegisterHealthServer(s, h)
+	})
 	dir := newPackage(t, nil)
-	for address, want := range map[string]string{"127.0.0.1:1": "connection refused", down: "does not serve calls"} {
+	for address, want := range map[string]string{"127.0.0.1:1": "connection refused", down: "does not serve calls", useless: "does not serve calls"} {
 		for _, args := range [][]string{{"render", dir}, {"functions"}, {"version"}, {"version", "-o", "json"}} {
 			got := krmfn(t, append(args, "--runner", address)...)
 			if got.code != failure.RunnerFailed {

@@ -115,7 +115,7 @@ func (h *TaskHandler) receive(stream renderStream) (*taskhandlerv1.RenderOptions
 			return nil, nil, status.Error(codes.InvalidArgument, "options: only the first message may have them")
 		}
 		if size += int64(len(f.GetPath()) + len(f.GetContent())); size > h.MaxPackageSize {
-			return nil, nil, status.Errorf(codes.ResourceExhausted, "the package is larger than max (%d vs. %d), see --max-package-size", size, h.MaxPackageSize)
+			return nil, nil, status.Errorf(codes.ResourceExhausted, "the package is larger than max (%d vs. %d), see --max-package-size and the memory limit", size, h.MaxPackageSize)
 		}
 		if last := len(files) - 1; last >= 0 && files[last].Path == f.GetPath() {
 			files[last].Content = append(files[last].Content, f.GetContent()...)

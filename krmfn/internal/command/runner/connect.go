@@ -19,6 +19,7 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/krmfn/internal/embedded"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/process"
@@ -102,7 +103,13 @@ func ConnectTo(ctx context.Context, p *program.Program, f *Flags) (Runtime, func
 func checkHealth(ctx context.Context, conn *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	resp, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+	health := grpc_health_v1.NewHealthClient(conn)
+	// The empty name says that a function runner lives, and that of its service that calls can succeed.
+	resp, err := health.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: evaluatorgrpc.FunctionEvaluator_ServiceDesc.ServiceName})
+	if status.Code(err) == codes.NotFound {
+		// Porch's has the empty name only.
+		resp, err = health.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+	}
 	switch {
 	case status.Code(err) == codes.Unimplemented:
 		return nil
