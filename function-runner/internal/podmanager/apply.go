@@ -21,7 +21,7 @@ const (
 )
 
 // apply applies an event to a pod, does what follows from its new state, and tells whether that is another one. The pool learns of
-// states here, and nowhere else. The manager's lock is held.
+// new states here, and nowhere else; the ends of pods it learns from forget, notMade and avoid. The manager's lock is held.
 func (p *Pool) apply(mem *member, event lifecycle.Event, reason error) bool {
 	if p.members[mem.slot] != mem || !mem.Apply(event, reason) {
 		return false

@@ -25,7 +25,7 @@ type member struct {
 	slot int
 	// object is the latest that is known of the pod, which is not changed; nil until the API server has it.
 	object *corev1.Pod
-	// made says that this replica has requested it. exists is closed when the API server has it, whoever made it.
+	// made says that this replica has requested it, and does not change. exists is closed when the API server has it, whoever made it.
 	made   bool
 	exists chan struct{}
 	// seen is when this replica first saw it, and addressed when it got an address.
@@ -86,7 +86,8 @@ func (p *Pool) update(slot int, pod *corev1.Pod) *member {
 	if mem == nil {
 		mem = p.request(slot)
 	}
-	mem.object = pod
+	// The room that a quota needed is there; a node may need more.
+	mem.object, mem.room = pod, nil
 	p.m.byUID[pod.UID] = mem
 	close(mem.exists)
 	p.apply(mem, lifecycle.Created, nil)

@@ -145,8 +145,8 @@ func (m *Manager) observeForeign(pod *corev1.Pod) {
 		return
 	}
 	m.foreign[pod.Name] = foreign{uid: pod.UID, seen: time.Now()}
-	m.config.Log.Info("function pod of another maker found, it is left alone until it must be idle",
-		"pod", pod.Name, "label", pod.Labels[functionpod.ImageLabel], "for", m.config.ForeignTTL)
+	m.config.Log.Info("function pod of another maker found, it gets no calls and is deleted later",
+		"pod", pod.Name, "label", pod.Labels[functionpod.ImageLabel], "after", m.config.ForeignTTL)
 }
 
 // removeForeign deletes the pods of other makers that have been there for long enough.

@@ -37,8 +37,9 @@ type room struct {
 	// since is when that was as much, and passes how often it was.
 	since  time.Time
 	passes int
-	// problem is what its callers get when no room can be made.
+	// problem is what its callers get when no room can be made, and vain says that they have got it.
 	problem error
+	vain    bool
 }
 
 // unplaced handles a pod that finds no node. The manager's lock is held.
@@ -48,9 +49,9 @@ func (p *Pool) unplaced(mem *member, problem *podstatus.Problem) {
 		err = fmt.Errorf("%w: image %s is built for %s, which a node must be", err, p.id.Image, strings.Join(p.platforms, ", "))
 	}
 	switch {
-	case mem.room != nil:
+	case mem.room != nil && !mem.room.vain:
 		mem.room.problem = err
-	case !mem.made || !short(problem.Message):
+	case mem.room != nil || !short(problem.Message):
 		p.pool.Problem(mem.slot, err)
 	default:
 		mem.room = &room{need: requests(mem.object), freed: corev1.ResourceList{}, problem: err}
@@ -63,19 +64,27 @@ func short(message string) bool {
 	return strings.Contains(message, "Insufficient ") || strings.Contains(message, "Too many pods")
 }
 
-// place makes room for a pod, and has its callers told the scheduler's reason if that is in vain.
+// place makes room for a pod, and has its callers told the scheduler's reason if that is in vain. The room for a pod that another
+// replica has made is left to that one, unless calls still wait for it here after a while.
 func (m *Manager) place(mem *member) {
 	ctx, cancel := context.WithTimeout(m.life, m.config.ReadyTimeout)
 	defer cancel()
-	for m.waits(mem) && ctx.Err() == nil && m.makeRoom(ctx, mem, nil) {
+	if !mem.made {
+		sleep(ctx, roomWait)
+	}
+	for mem.wanted() && m.waits(mem) && ctx.Err() == nil && m.makeRoom(ctx, mem, nil) {
 		sleep(ctx, roomPause)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	mem.room.vain = true
 	if state, _ := podstatus.Of(mem.object); mem.State == lifecycle.Starting && state == podstatus.Unschedulable {
 		mem.pool.pool.Problem(mem.slot, mem.room.problem)
 	}
 }
+
+// wanted tells whether this replica makes room for a pod.
+func (mem *member) wanted() bool { return mem.made || mem.pool.pool.Stats().Waiting > 0 }
 
 // waits tells whether a pod still waits for a node.
 func (m *Manager) waits(mem *member) bool {
@@ -90,6 +99,11 @@ func (m *Manager) waits(mem *member) bool {
 // pods may fall idle.
 func (m *Manager) makeRoom(ctx context.Context, mem *member, need corev1.ResourceList) bool {
 	m.mu.Lock()
+	if need != nil && mem.object != nil {
+		// Another replica has made it in the meantime.
+		m.mu.Unlock()
+		return false
+	}
 	if mem.room == nil {
 		mem.room = &room{need: need, freed: corev1.ResourceList{}}
 	}

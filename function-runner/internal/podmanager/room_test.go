@@ -4,6 +4,7 @@
 package podmanager
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -210,6 +211,38 @@ func TestQuotaMakesRoom(t *testing.T) {
 		r.limit(func(l *Limits) { l.MinPods = 1 })
 		if _, err := r.callWithin(t.Context(), "r.io/more", digest("a")); err == nil || !strings.Contains(err.Error(), "exceeded quota") {
 			t.Errorf("got %v, want that the quota is exceeded", err)
+		}
+	})
+}
+
+// A replica whose call waits for a pod that another replica has made is not told that there is no room while the other makes some.
+func TestRoomForTheCallsOfOthers(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		scheduler(t, c, 1, full)
+		a, b := start(t, c), start(t, c)
+		if _, err := a.callWithin(t.Context(), numbered(1), digest("a")); err != nil {
+			t.Fatal(err)
+		}
+		for i, call := range []<-chan answer{a.begin(numbered(2), digest("a")), b.begin(numbered(2), digest("a"))} {
+			if got := <-call; got.err != nil {
+				t.Errorf("replica %d: %v", i+1, got.err)
+			}
+		}
+	})
+}
+
+// A pod that a quota kept waiting and that finds no node afterwards is no pod to wait for.
+func TestNoNodeAfterAQuota(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		scheduler(t, c, 0, full)
+		c.Before(first(1, "create", "pods", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "fn", errors.New("exceeded quota: functions"))))
+		r := start(t, c)
+		begin := time.Now()
+		_, err := r.callWithin(t.Context(), numbered(1), digest("a"))
+		if waited := time.Since(begin); err == nil || !strings.Contains(err.Error(), full) || waited > 5*time.Second {
+			t.Errorf("got %v after %v, want the scheduler's reason", err, waited)
 		}
 	})
 }
