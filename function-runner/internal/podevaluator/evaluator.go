@@ -19,7 +19,6 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
 // pauses are those before the second and the later attempts to send a call that no pod has begun with, which the caller's deadline
@@ -146,11 +145,7 @@ func (c *call) attempt(ctx context.Context) (evaluation.Response, error) {
 	defer place.Release()
 	defer c.clock.spend(&c.clock.executing)()
 	c.doing = func() string { return "function pod " + place.Endpoint.Pod + " runs the function" }
-	resp, err := place.Endpoint.Evaluate(ctx, c.reference, c.list, func(l wrapperapi.Load) { place.Report(l.Running + l.Waiting) })
-	var notRun *endpoint.NotRunError
-	if errors.As(err, &notRun) && !notRun.Busy {
-		place.Endpoint.Suspect(err)
-	}
+	resp, err := p.Evaluate(ctx, place, c.list)
 	if resp.Report != nil {
 		c.complete(resp.Report, place.Endpoint.Pod)
 	}

@@ -125,29 +125,8 @@ func (w *world) callers(r *replica, reference string, pause time.Duration) {
 func (w *world) call(r *replica, reference string) (output string, err error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
 	defer cancel()
-	for {
-		output, err = w.attempt(ctx, r, reference)
-		if !errors.As(err, new(*endpoint.NotRunError)) || ctx.Err() != nil {
-			return output, err
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
-func (w *world) attempt(ctx context.Context, r *replica, reference string) (string, error) {
-	p := r.Pool(reference, digest("a")) //nolint:contextcheck // pods outlive the calls that want them
-	defer p.Done()
-	place, err := p.Acquire(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer place.Release()
-	resp, err := place.Endpoint.Evaluate(ctx, reference, []byte("list"), func(l wrapperapi.Load) { place.Report(l.Running + l.Waiting) })
-	var notRun *endpoint.NotRunError
-	if errors.As(err, &notRun) && !notRun.Busy {
-		place.Endpoint.Suspect(err)
-	}
-	return string(resp.ResourceList), err
+	_, output, err = r.evaluate(ctx, reference, digest("a"))
+	return output, err
 }
 
 // disturb does one thing, and takes it back later where it does not last.

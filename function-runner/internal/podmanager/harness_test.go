@@ -28,7 +28,6 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
 	"github.com/krmfn/krmfn/services/cluster/injection"
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
@@ -181,32 +180,32 @@ func (r *replica) call(digest string) (pod string, err error) {
 	return r.callWithin(r.t.Context(), fn, digest)
 }
 
-// callWithin sends a call again that no pod has begun with, as the pod evaluator does.
 func (r *replica) callWithin(ctx context.Context, reference, digest string) (pod string, err error) {
+	pod, _, err = r.evaluate(ctx, reference, digest)
+	return pod, err
+}
+
+// evaluate sends a call again that no pod has begun with, as the pod evaluator does.
+func (r *replica) evaluate(ctx context.Context, reference, digest string) (pod, output string, err error) {
 	for {
-		pod, err = r.attempt(ctx, reference, digest)
-		var notRun *endpoint.NotRunError
-		if !errors.As(err, &notRun) || ctx.Err() != nil {
-			return pod, err
+		pod, output, err = r.attempt(ctx, reference, digest)
+		if !errors.As(err, new(*endpoint.NotRunError)) || ctx.Err() != nil {
+			return pod, output, err
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
 
-func (r *replica) attempt(ctx context.Context, reference, digest string) (pod string, err error) {
+func (r *replica) attempt(ctx context.Context, reference, digest string) (pod, output string, err error) {
 	f := r.Pool(reference, digest) //nolint:contextcheck // pods outlive the calls that want them
 	defer f.Done()
 	place, err := f.Acquire(ctx)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer place.Release()
-	_, err = place.Endpoint.Evaluate(ctx, reference, []byte("list"), func(l wrapperapi.Load) { place.Report(l.Running + l.Waiting) })
-	var notRun *endpoint.NotRunError
-	if errors.As(err, &notRun) && !notRun.Busy {
-		place.Endpoint.Suspect(err)
-	}
-	return place.Endpoint.Pod, err
+	resp, err := f.Evaluate(ctx, place, []byte("list"))
+	return place.Endpoint.Pod, string(resp.ResourceList), err
 }
 
 // mustCall fails the test if a call fails.

@@ -5,6 +5,7 @@ package podmanager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,6 +19,8 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/services/cluster/podstatus"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
 // Place is a call's place in a pod.
@@ -129,6 +132,16 @@ func (m *Manager) retiredTTL(p *Pool) time.Duration {
 // Acquire returns a place in a pod, as soon as there is one; see pool.Pool. The error of a context that ends says what was
 // waited for.
 func (p *Pool) Acquire(ctx context.Context) (*Place, error) { return p.pool.Acquire(ctx) }
+
+// Evaluate sends a call to the pod of a place. The pool learns of the pod's load, and a pod that does not take the call, though it has
+// room, has to show anew that it serves. Errors are those of endpoint.Endpoint.
+func (p *Pool) Evaluate(ctx context.Context, place *Place, list []byte) (evaluation.Response, error) {
+	resp, err := place.Endpoint.Evaluate(ctx, p.id.Image, list, func(l wrapperapi.Load) { place.Report(l.Running + l.Waiting) })
+	if notRun, ok := errors.AsType[*endpoint.NotRunError](err); ok && !notRun.Busy {
+		place.Endpoint.Suspect(err)
+	}
+	return resp, err
+}
 
 // Done ends the use.
 func (p *Pool) Done() { p.users.Add(-1) }
