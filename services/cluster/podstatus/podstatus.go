@@ -64,6 +64,9 @@ var lasting = []string{
 	"CrashLoopBackOff",
 }
 
+// throttled is what the kubelet says of a pull that it has put off because it has begun many others. It begins with it soon.
+const throttled = "pull QPS exceeded"
+
 // Of returns the state of a pod, and why unless it is Pending.
 func Of(pod *corev1.Pod) (State, *Problem) {
 	status := &pod.Status
@@ -75,7 +78,7 @@ func Of(pod *corev1.Pod) (State, *Problem) {
 	}
 	for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
 		waiting := c.State.Waiting
-		if waiting == nil || !slices.Contains(lasting, waiting.Reason) {
+		if waiting == nil || !slices.Contains(lasting, waiting.Reason) || strings.Contains(waiting.Message, throttled) {
 			continue
 		}
 		// Of a container that cannot be kept running, the reason is in how it ended.

@@ -44,6 +44,9 @@ func TestOf(t *testing.T) {
 			status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("function", "ErrImagePull", "manifest\nunknown")}},
 			state:  podstatus.Failed, want: "ErrImagePull: manifest unknown",
 		},
+		"the kubelet pulls less at once": {
+			status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("function", "ErrImagePull", "pull QPS exceeded")}},
+		},
 		"wrapper's image": {
 			status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{waiting("copy", "ImagePullBackOff", "x")}},
 			state:  podstatus.Failed, want: "ImagePullBackOff: x",
