@@ -29,6 +29,10 @@ type Command struct {
 	// 128 MiB. Beyond that the system refuses it memory. A program in Go ends with exit code 2 and "runtime: out of memory". The
 	// processes are bound before the command gets its input, and not yet when they start.
 	MaxData int64
+	// NoStandby says that no process of the command may be started before its call comes.
+	NoStandby bool
+	// Worker says that a process of the command answers many calls if it is asked to.
+	Worker bool
 }
 
 // mappedUnused is for what runtimes map and do not use: 60 MiB in Go, 10 MiB in Node.js, up to 500 MiB in Java, which does not

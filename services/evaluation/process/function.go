@@ -15,11 +15,16 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/resourcelist"
 )
 
+// Processes run commands: a Runner, or what stands before one. Errors are those of Runner.Run.
+type Processes interface {
+	Run(ctx context.Context, c Command, stdin []byte) (Outcome, error)
+}
+
 // Function is a function that a program provides. It is an evaluation.Evaluator that runs the program once for each
 // request, whatever image the request names.
 type Function struct {
 	// Runner runs the program.
-	Runner *Runner
+	Runner Processes
 	// Command is the program.
 	Command Command
 	// Evaluator and Implementation go into the reports.

@@ -185,7 +185,9 @@ type Evaluation struct {
 	// Where the time went.
 	Timings *Timings `protobuf:"bytes,9,opt,name=timings,proto3" json:"timings,omitempty"`
 	// Why the evaluation failed; absent when it succeeded.
-	Failure       *Failure `protobuf:"bytes,10,opt,name=failure,proto3" json:"failure,omitempty"`
+	Failure *Failure `protobuf:"bytes,10,opt,name=failure,proto3" json:"failure,omitempty"`
+	// True when nothing ran: the answer is that of an earlier evaluation of the same function over the same bytes.
+	Cached        bool `protobuf:"varint,11,opt,name=cached,proto3" json:"cached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -288,6 +290,13 @@ func (x *Evaluation) GetFailure() *Failure {
 		return x.Failure
 	}
 	return nil
+}
+
+func (x *Evaluation) GetCached() bool {
+	if x != nil {
+		return x.Cached
+	}
+	return false
 }
 
 // Timings are the phases of one evaluation. A phase that did not occur is absent.
@@ -696,7 +705,7 @@ var File_krmfn_evaluation_v1_evaluation_proto protoreflect.FileDescriptor
 
 const file_krmfn_evaluation_v1_evaluation_proto_rawDesc = "" +
 	"\n" +
-	"$krmfn/evaluation/v1/evaluation.proto\x12\x13krmfn.evaluation.v1\x1a\x1egoogle/protobuf/duration.proto\"\xae\x03\n" +
+	"$krmfn/evaluation/v1/evaluation.proto\x12\x13krmfn.evaluation.v1\x1a\x1egoogle/protobuf/duration.proto\"\xc6\x03\n" +
 	"\n" +
 	"Evaluation\x12\x14\n" +
 	"\x05image\x18\x01 \x01(\tR\x05image\x12\x16\n" +
@@ -709,7 +718,8 @@ const file_krmfn_evaluation_v1_evaluation_proto_rawDesc = "" +
 	"\x14stderr_dropped_bytes\x18\b \x01(\x03R\x12stderrDroppedBytes\x126\n" +
 	"\atimings\x18\t \x01(\v2\x1c.krmfn.evaluation.v1.TimingsR\atimings\x126\n" +
 	"\afailure\x18\n" +
-	" \x01(\v2\x1c.krmfn.evaluation.v1.FailureR\afailure\"\xa0\x01\n" +
+	" \x01(\v2\x1c.krmfn.evaluation.v1.FailureR\afailure\x12\x16\n" +
+	"\x06cached\x18\v \x01(\bR\x06cached\"\xa0\x01\n" +
 	"\aTimings\x12/\n" +
 	"\x05queue\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x05queue\x12/\n" +
 	"\x05start\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05start\x123\n" +
