@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
@@ -22,6 +23,8 @@ type Executable struct {
 	Images []string
 	// AnyTag makes it answer to these references whatever their tag or digest.
 	AnyTag bool
+	// Traits are what it declares of itself.
+	Traits traits.Traits
 }
 
 // catalog finds functions by image, each in one or two look-ups. It does not change.

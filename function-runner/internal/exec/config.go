@@ -13,18 +13,28 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // entry is one function of the config file.
 type entry struct {
-	Function string   `json:"function"`
-	Images   []string `json:"images"`
-	line     int
+	Function      string   `json:"function"`
+	Images        []string `json:"images"`
+	Worker        bool     `json:"worker"`
+	Deterministic bool     `json:"deterministic"`
+	Standby       *bool    `json:"standby"`
+	line          int
 }
 
-// parseConfig reads a config file: a mapping with the list functions, each with the name of an executable in function and
-// a list of references in images. What has another shape is an error with its line; unknown fields are problems.
+// traits returns what the entry declares of the function.
+func (e *entry) traits() traits.Traits {
+	return traits.Traits{Worker: e.Worker, Deterministic: e.Deterministic, NoStandby: e.Standby != nil && !*e.Standby}
+}
+
+// parseConfig reads a config file: a mapping with the list functions, each with the name of an executable in function, a list of
+// references in images, and, where they are not the defaults, its traits in worker (false), deterministic (false) and standby
+// (true). What has another shape is an error with its line; unknown fields are problems.
 func parseConfig(text []byte) ([]entry, []configfile.Problem, error) {
 	doc, err := configfile.Parse(text)
 	if err != nil {
@@ -87,7 +97,7 @@ func loadFunctions(file, dir, prefix string) ([]Executable, []configfile.Problem
 		if e.Function == "" || len(e.Images) == 0 {
 			continue
 		}
-		f := Executable{Name: filepath.Base(e.Function), Implementation: filepath.Base(e.Function)}
+		f := Executable{Name: filepath.Base(e.Function), Implementation: filepath.Base(e.Function), Traits: e.traits()}
 		for _, name := range e.Images {
 			key := canonical(name, prefix)
 			switch line, twice := seen[key]; {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // executables makes a directory with the programs that tests configure.
@@ -41,6 +43,7 @@ func TestLoadFunctions(t *testing.T) {
 	tests := map[string]struct {
 		config   string
 		images   map[string]string
+		traits   map[string]traits.Traits
 		problems []string
 		err      string
 	}{
@@ -54,6 +57,11 @@ func TestLoadFunctions(t *testing.T) {
 		"short names and default tags": {
 			config: "functions:\n- function: good\n  images: [set-x:v1, y]\n",
 			images: map[string]string{"pre.fix/set-x:v1": "good", "set-x:v1": "good", "y": "good", "pre.fix/y:latest": "good", "other/y": ""},
+		},
+		"traits": {
+			config: "functions:\n- function: good\n  images: [a]\n  worker: true\n  deterministic: true\n  standby: false\n" +
+				"- function: good\n  images: [b]\n  standby: true\n- function: good\n  images: [c]\n",
+			traits: map[string]traits.Traits{"a": {Worker: true, Deterministic: true, NoStandby: true}, "b": {}, "c": {}},
 		},
 		"no functions":         {config: "functions:\n"},
 		"JSON":                 {config: `{"functions": [{"function": "good", "images": ["r.io/a:v1"]}]}`, images: map[string]string{"r.io/a:v1": "good"}},
@@ -77,6 +85,8 @@ func TestLoadFunctions(t *testing.T) {
 		"functions a map":    {config: "functions:\n  good: x\n", err: "line 2: functions is not a list"},
 		"an entry a scalar":  {config: "functions:\n- good\n", err: "line 2: functions[0] is not a mapping"},
 		"images a scalar":    {config: "functions:\n- function: good\n  images: x\n", err: "line 3: functions[0].images is not a list"},
+		"a trait a word":     {config: "functions:\n- function: good\n  images: [x]\n  worker: maybe\n", err: "line 4: functions[0].worker is not true or false"},
+		"an unknown trait":   {config: "functions:\n- function: good\n  images: [x]\n  workers: true\n", images: map[string]string{"x": "good"}, problems: []string{`line 4: unknown field "functions[0].workers"`}},
 		"a field twice":      {config: "functions:\n- function: good\n  function: good\n", err: `line 3: mapping key "function" already defined at line 2`},
 	}
 	for name, tc := range tests {
@@ -102,6 +112,11 @@ func TestLoadFunctions(t *testing.T) {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 			c := newCatalog(functions, "pre.fix/")
+			for name, want := range tc.traits {
+				if got := c.find(canonical(name, "pre.fix")).Traits; got != want {
+					t.Errorf("%s has the traits %+v, want %+v", name, got, want)
+				}
+			}
 			for name, want := range tc.images {
 				path := ""
 				if f := c.find(canonical(name, "pre.fix")); f != nil {

@@ -47,8 +47,10 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 		return evaluation.Response{}, &evaluation.NotFoundError{Image: req.Image}
 	}
 	function := process.Function{
-		Runner:         e.runner,
-		Command:        process.Command{Argv: []string{f.Path}, Env: e.env},
+		Runner: e.runner,
+		Command: process.Command{
+			Argv: []string{f.Path}, Env: e.env, Worker: f.Traits.Worker, NoStandby: f.Traits.NoStandby,
+		},
 		Evaluator:      evaluationv1.Evaluator_EVALUATOR_EXEC,
 		Implementation: f.Implementation,
 	}

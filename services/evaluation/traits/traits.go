@@ -5,10 +5,7 @@
 // runs as KRM functions expect: one process for each call.
 package traits
 
-import (
-	"fmt"
-	"strconv"
-)
+import "fmt"
 
 // The labels of an image, and the annotations of a FunctionConfig object, that declare traits. Values are "true" and "false".
 const (
@@ -32,22 +29,22 @@ type Traits struct {
 	NoStandby bool
 }
 
-// Parse returns the traits that labels declare over those of base. The error names a label whose value is neither "true" nor
-// "false"; the other labels count nevertheless.
+// Parse returns the traits that labels declare over those of base. The error names the first label, in the order of their names,
+// whose value is neither "true" nor "false"; the other labels count nevertheless.
 func Parse(base Traits, labels map[string]string) (Traits, error) {
 	t, standby := base, !base.NoStandby
 	var wrong error
-	for label, trait := range map[string]*bool{WorkerLabel: &t.Worker, DeterministicLabel: &t.Deterministic, StandbyLabel: &standby} {
-		text, ok := labels[label]
-		if !ok {
-			continue
+	for _, one := range []struct {
+		label string
+		trait *bool
+	}{{DeterministicLabel, &t.Deterministic}, {StandbyLabel, &standby}, {WorkerLabel, &t.Worker}} {
+		switch text, ok := labels[one.label]; {
+		case !ok:
+		case text == "true" || text == "false":
+			*one.trait = text == "true"
+		case wrong == nil:
+			wrong = fmt.Errorf("%s is %q, want true or false", one.label, text)
 		}
-		value, err := strconv.ParseBool(text)
-		if err != nil {
-			wrong = fmt.Errorf("label %s is %q, want true or false", label, text)
-			continue
-		}
-		*trait = value
 	}
 	t.NoStandby = !standby
 	return t, wrong
