@@ -72,7 +72,7 @@ type Pods interface {
 
 // NewProcesses returns what runs executables, within the limits that options give.
 func NewProcesses(o options.Options) *process.Runner {
-	return process.NewRunner(process.Limits{Stdout: int64(o.Limits.MaxMessageSize)}, "")
+	return process.NewRunner(process.Options{Limits: process.Limits{Stdout: int64(o.Limits.MaxMessageSize)}})
 }
 
 // Runner is a function runner that is ready to serve.

@@ -211,7 +211,7 @@ func TestStatusSaysWhatNoExitCodeSays(t *testing.T) {
 // A command line that makes no sense is found before any function runs.
 func TestCommandLinesAreCheckedFirst(t *testing.T) {
 	t.Parallel()
-	processes := process.NewRunner(process.Limits{}, t.TempDir())
+	processes := process.NewRunner(process.Options{ScratchRoot: t.TempDir()})
 	defer processes.Close()
 	source, err := packages.NewMemory(map[string]string{"Kptfile": kpt(mutators(`{exec: "cat"}`, `{exec: "sh -c 'x"}`))})
 	if err != nil {

@@ -72,7 +72,7 @@ func TestLoadBesideObjects(t *testing.T) {
 	file := dir + "/config.yaml"
 	write(t, file, "functions:\n- function: good\n  images: ['r.io/a:v1', 'r.io/b:v1']\n")
 	var log bytes.Buffer
-	e := New(process.NewRunner(process.Limits{}, t.TempDir()), Limits{Gate: evaluation.NewGate(1, 1), Memory: NewMemory(1<<30, 1)}, nil, "r.io", slog.New(slog.NewTextHandler(&log, nil)))
+	e := New(process.NewRunner(process.Options{ScratchRoot: t.TempDir()}), Limits{Gate: evaluation.NewGate(1, 1), Memory: NewMemory(1<<30, 1)}, nil, "r.io", slog.New(slog.NewTextHandler(&log, nil)))
 	path, err := FindExecutable(dir, "nested/good")
 	if err != nil {
 		t.Fatal(err)

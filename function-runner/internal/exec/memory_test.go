@@ -24,7 +24,7 @@ func evaluate(t *testing.T, m Memory, script, list string) (evaluation.Response,
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	runner := process.NewRunner(process.Limits{}, t.TempDir())
+	runner := process.NewRunner(process.Options{ScratchRoot: t.TempDir()})
 	defer runner.Close()
 	f := process.Function{Runner: runner, Command: process.Command{Argv: []string{program}, Env: []string{"PATH=/bin:/usr/bin"}}}
 	return m.Limit(f).Evaluate(t.Context(), evaluation.Request{ResourceList: []byte(list)})

@@ -22,7 +22,7 @@ func BenchmarkRun(b *testing.B) {
 		}
 	})
 	b.Run("runner", func(b *testing.B) {
-		r := NewRunner(Limits{}, "")
+		r := NewRunner(Options{})
 		for b.Loop() {
 			if _, err := r.Run(b.Context(), Command{Argv: []string{"/bin/cat"}}, in); err != nil {
 				b.Fatal(err)

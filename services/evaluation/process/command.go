@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"syscall"
 	"time"
+
+	"github.com/krmfn/krmfn/services/evaluation/process/internal/child"
 )
 
 // Command is the program to run. It is started directly, without a shell.
@@ -35,17 +37,9 @@ type Command struct {
 	Worker bool
 }
 
-// mappedUnused is for what runtimes map and do not use: 60 MiB in Go, 10 MiB in Node.js, up to 500 MiB in Java, which does not
-// start below.
-const mappedUnused = 128 << 20
-
-// dataLimit returns the most bytes of private memory that each process can map, RLIMIT_DATA; 0 means no limit. RLIMIT_AS counts
-// address space, of which these runtimes reserve far more than they use.
-func (c *Command) dataLimit() int64 {
-	if c.MaxData > 0 || c.MemoryLimit <= 0 {
-		return c.MaxData
-	}
-	return 2*c.MemoryLimit + mappedUnused
+// Child returns the command as the start of a process takes it, whose pipes shall hold so many bytes; 0 means the system's default.
+func (c *Command) Child(pipes int) child.Command {
+	return child.Command{Argv: c.Argv, Env: c.Env, Dir: c.Dir, MemoryLimit: c.MemoryLimit, MaxData: c.MaxData, Pipes: pipes}
 }
 
 // Outcome is what a process left behind. It is complete whenever the process was started, however it ended.

@@ -4,11 +4,7 @@
 package process
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -32,44 +28,9 @@ func ImageEnvironment(environ []string) []string {
 	})
 }
 
-// environment returns the environment of a run: TMPDIR, and what its command's has no value for.
-func (c *Command) environment(scratch string) []string {
-	full := append(make([]string, 0, len(c.Env)+3), c.Env...)
-	has := func(key string) bool {
-		return slices.ContainsFunc(c.Env, func(kv string) bool { return strings.HasPrefix(kv, key+"=") })
-	}
-	if !has("HOME") {
-		full = append(full, "HOME="+scratch)
-	}
-	if c.MemoryLimit > 0 && !has("GOMEMLIMIT") {
-		full = append(full, "GOMEMLIMIT="+strconv.FormatInt(c.MemoryLimit, 10))
-	}
-	return append(full, "TMPDIR="+scratch)
-}
-
 func filter(environ []string, keep func(key string) bool) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		key, _, _ := strings.Cut(kv, "=")
 		return key == "TMPDIR" || !keep(key)
 	})
-}
-
-// lookPath finds a program in the PATH of an environment, which need not be our own.
-func lookPath(program string, environ []string) (string, error) {
-	if strings.Contains(program, "/") {
-		return program, nil
-	}
-	for _, kv := range environ {
-		path, ok := strings.CutPrefix(kv, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, dir := range filepath.SplitList(path) {
-			file := filepath.Join(dir, program)
-			if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
-				return file, nil
-			}
-		}
-	}
-	return "", &exec.Error{Name: program, Err: exec.ErrNotFound}
 }

@@ -69,7 +69,7 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			scratch := t.TempDir()
-			runner := NewRunner(tc.limits, scratch)
+			runner := NewRunner(Options{Limits: tc.limits, ScratchRoot: scratch})
 			got, err := runner.Run(t.Context(), tc.command, []byte(tc.stdin))
 			runner.Close()
 			if diff := cmp.Diff(errorText(tc.wantErr), errorText(err)); diff != "" {
@@ -126,7 +126,7 @@ func TestStartErrors(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := NewRunner(Limits{}, t.TempDir()).Run(t.Context(), Command{Argv: tc.argv, Env: []string{"PATH=/bin"}}, nil)
+			_, err := NewRunner(Options{ScratchRoot: t.TempDir()}).Run(t.Context(), Command{Argv: tc.argv, Env: []string{"PATH=/bin"}}, nil)
 			var start *StartError
 			if !errors.As(err, &start) || (tc.want != nil && !errors.Is(err, tc.want)) {
 				t.Errorf("got error %v, want a StartError of %v", err, tc.want)
@@ -137,7 +137,7 @@ func TestStartErrors(t *testing.T) {
 
 func TestFloodIsCutOff(t *testing.T) {
 	t.Parallel()
-	_, err := NewRunner(Limits{Stdout: 1 << 20}, t.TempDir()).Run(t.Context(), shell("exec cat /dev/zero"), nil)
+	_, err := NewRunner(Options{Limits: Limits{Stdout: 1 << 20}, ScratchRoot: t.TempDir()}).Run(t.Context(), shell("exec cat /dev/zero"), nil)
 	if !errors.As(err, new(*OutputTooLargeError)) {
 		t.Errorf("got error %v, want an OutputTooLargeError", err)
 	}
@@ -153,7 +153,7 @@ func TestDeadlineKillsTheGroup(t *testing.T) {
 		waitFor(t, func() bool { text, _ := os.ReadFile(pids); return bytes.Count(text, []byte("\n")) == 2 })
 		cancel(cause)
 	}()
-	runner := NewRunner(Limits{}, scratch)
+	runner := NewRunner(Options{ScratchRoot: scratch})
 	defer runner.Close()
 	_, err := runner.Run(ctx, shell(`sleep 1000 & echo $! >>"$1"; echo $$ >>"$1"; wait`, pids), nil)
 	var killed *KilledError
@@ -167,7 +167,7 @@ func TestDeadlineKillsTheGroup(t *testing.T) {
 func TestGrandchildHoldsPipes(t *testing.T) {
 	t.Parallel()
 	pids := filepath.Join(t.TempDir(), "pids")
-	got, err := NewRunner(Limits{}, t.TempDir()).Run(t.Context(), shell(`sleep 1000 & echo $! >>"$1"; echo output`, pids), nil)
+	got, err := NewRunner(Options{ScratchRoot: t.TempDir()}).Run(t.Context(), shell(`sleep 1000 & echo $! >>"$1"; echo output`, pids), nil)
 	if err != nil || string(got.Stdout) != "output\n" {
 		t.Errorf("got %q and error %v, want the output", got.Stdout, err)
 	}
@@ -179,7 +179,7 @@ func TestEscapedGrandchildHoldsPipes(t *testing.T) {
 	t.Parallel()
 	pids := filepath.Join(t.TempDir(), "pids")
 	script := `setsid sh -c 'echo $$ >>"$1"; exec sleep 1000' sh "$1" & while [ ! -s "$1" ]; do :; done; echo output`
-	got, err := NewRunner(Limits{}, t.TempDir()).Run(t.Context(), shell(script, pids), nil)
+	got, err := NewRunner(Options{ScratchRoot: t.TempDir()}).Run(t.Context(), shell(script, pids), nil)
 	if err != nil || string(got.Stdout) != "output\n" {
 		t.Errorf("got %q and error %v, want the output", got.Stdout, err)
 	}
@@ -192,7 +192,7 @@ func TestEscapedGrandchildHoldsPipes(t *testing.T) {
 func TestScratchDirectory(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	runner := NewRunner(Limits{}, root)
+	runner := NewRunner(Options{ScratchRoot: root})
 	for name, mess := range map[string]string{
 		"nothing":     "true",
 		"files":       `mkdir -p "$TMPDIR/a/b" && touch "$TMPDIR/a/b/c" "$TMPDIR/.hidden"`,
@@ -217,8 +217,7 @@ func TestScratchDirectory(t *testing.T) {
 
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
-	runner := NewRunner(Limits{}, t.TempDir())
-	runner.ledger = newLedger()
+	runner := NewRunner(Options{ScratchRoot: t.TempDir()})
 	var calls sync.WaitGroup
 	for i := range 20 {
 		calls.Go(func() {
@@ -230,16 +229,13 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	calls.Wait()
-	if n := len(runner.ledger.leaders); n != 0 {
-		t.Errorf("%d runs are still counted, want 0", n)
-	}
 }
 
 func TestCanceledBeforeStart(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := NewRunner(Limits{}, t.TempDir()).Run(ctx, shell("true"), nil)
+	_, err := NewRunner(Options{ScratchRoot: t.TempDir()}).Run(ctx, shell("true"), nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v, want %v", err, context.Canceled)
 	}

@@ -76,7 +76,7 @@ func NewKeychain(options KeychainOptions) *Keychain {
 		k.options.Default = authn.DefaultKeychain
 	}
 	if options.Processes == nil {
-		k.own = process.NewRunner(process.Limits{}, "")
+		k.own = process.NewRunner(process.Options{})
 		k.options.Processes = k.own
 	}
 	if options.Environ == nil {

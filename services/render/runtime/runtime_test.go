@@ -156,7 +156,7 @@ func TestExec(t *testing.T) {
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	e := runtime.Exec{Runner: process.NewRunner(process.Limits{}, dir), Env: []string{"PATH=" + dir + ":/bin:/usr/bin"}}
+	e := runtime.Exec{Runner: process.NewRunner(process.Options{ScratchRoot: dir}), Env: []string{"PATH=" + dir + ":/bin:/usr/bin"}}
 	resp, err := e.Evaluate(t.Context(), evaluation.Request{Image: fmt.Sprintf("%q 'one two'", program), ResourceList: []byte(list)})
 	if err != nil || string(resp.ResourceList) != list || string(resp.Report.GetStderr()) != "arg one two\n" || resp.Report.GetImplementation() != program {
 		t.Errorf("got %v, %v", resp.Report, err)

@@ -56,7 +56,7 @@ func Run(ctx context.Context, args, environ []string, stderr io.Writer) error {
 }
 
 func serve(ctx context.Context, listener net.Listener, o options, environ []string, log *slog.Logger) error {
-	runner := process.NewRunner(process.Limits{Stdout: int64(o.maxMessageSize)}, scratchRoot(os.TempDir(), sharedMemory))
+	runner := process.NewRunner(process.Options{Limits: process.Limits{Stdout: int64(o.maxMessageSize)}, ScratchRoot: scratchRoot(os.TempDir(), sharedMemory)})
 	defer runner.Close()
 	// What accompanies the server ends after it: calls that a shutdown finishes are reaped, counted and traced too.
 	beside, end := context.WithCancel(context.WithoutCancel(ctx))

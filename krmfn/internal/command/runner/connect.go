@@ -152,6 +152,6 @@ func (f *Flags) Tags() (_ render.TagLister, done func()) {
 // programs: they run where the user is, with all of the user's environment. Their output may have --max-resource-list-size
 // bytes.
 func (f *Flags) CommandLines(p *program.Program) (_ evaluation.Evaluator, done func()) {
-	processes := process.NewRunner(process.Limits{Stdout: f.Limits.MaxListSize}, "")
+	processes := process.NewRunner(process.Options{Limits: process.Limits{Stdout: f.Limits.MaxListSize}})
 	return runtime.Exec{Runner: processes, Env: p.Environ, MaxTime: maxExecTime}, processes.Close
 }

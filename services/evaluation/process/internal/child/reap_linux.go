@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package process
+package child
 
 import (
 	"bytes"
@@ -32,11 +32,12 @@ const (
 //
 // What a function leaves behind is known by its session, which is not this process's: each function begins one, and a process
 // can leave a session for a new one only, whatever becomes of its group and its environment. It is killed when the runs are over
-// that went on when it was first seen, one of which it comes from: at the latest a second after nothing runs any more.
+// that went on when it was first seen, one of which it comes from: at the latest a second after nothing runs any more. Those that
+// only wait for work are ended for that.
 //
 // At most one Reap may run in a process. It leaves alone the children that others have started, with os/exec for example, as
 // long as they stay in this process's session. What these leave behind in sessions of their own is taken for a function's.
-func (r *Runner) Reap(ctx context.Context) error {
+func (s *Starter) Reap(ctx context.Context) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become the reaper of orphaned processes: %w", err)
 	}
@@ -48,11 +49,11 @@ func (r *Runner) Reap(ctx context.Context) error {
 	defer signal.Stop(exits)
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	s := newSweeper(r.ledger)
-	defer s.sweepAll()
+	sweeper := newSweeper(s.ledger)
+	defer sweeper.sweepAll()
 	for {
 		// Of the end of the run that an orphan comes from a SIGCHLD may have come already.
-		if len(s.orphans) == 0 {
+		if len(sweeper.orphans) == 0 {
 			select {
 			case <-ctx.Done():
 				return nil
@@ -65,7 +66,7 @@ func (r *Runner) Reap(ctx context.Context) error {
 			return nil
 		case <-pause.C:
 		}
-		s.sweepAll()
+		sweeper.sweepAll()
 	}
 }
 
@@ -109,7 +110,9 @@ func (s *sweeper) sweep() (killed bool) {
 			// It ends as a zombie of ours, and the next sweep collects it.
 			killTree(pid)
 			killed = true
+			continue
 		}
+		s.ledger.endExpendable(from)
 	}
 	return killed
 }
@@ -150,24 +153,4 @@ func children(parent string) []int {
 		}
 	}
 	return pids
-}
-
-// limitData bounds the private memory of a process that has just been started, of those that it has started since, and of those
-// that they will start. It fails only for processes that have ended, or are bound to less.
-func limitData(pid int, limit int64) {
-	bytes := uint64(limit) //nolint:gosec // more than 0
-	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: bytes, Max: bytes}, nil)
-	for _, child := range children(strconv.Itoa(pid)) {
-		limitData(child, limit)
-	}
-}
-
-// waitUnreaped blocks until the process has ended and leaves it a zombie, so that its number stays taken.
-func waitUnreaped(pid int) {
-	for {
-		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			return
-		}
-	}
 }

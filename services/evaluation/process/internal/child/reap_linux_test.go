@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package process
+package child
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -52,13 +51,13 @@ func TestReapCollectsOrphans(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		runner := NewRunner(Limits{}, t.TempDir())
+		starter := NewStarter(t.TempDir())
 		done := make(chan error, 1)
-		go func() { done <- runner.Reap(ctx) }()
+		go func() { done <- starter.Reap(ctx) }()
 		var left []int
 		for name, script := range escapes {
 			pids := filepath.Join(t.TempDir(), "pids")
-			if _, err := runner.Run(ctx, shell(script+written, pids), nil); err != nil {
+			if _, err := run(starter, script+written, pids); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			left = append(left, readPIDs(t, pids)...)
@@ -81,7 +80,7 @@ type held struct {
 	done    chan struct{}
 }
 
-func hold(t *testing.T, r *Runner) *held {
+func hold(t *testing.T, s *Starter) *held {
 	t.Helper()
 	dir := t.TempDir()
 	pids := filepath.Join(dir, "pids")
@@ -91,7 +90,7 @@ func hold(t *testing.T, r *Runner) *held {
 	}
 	go func() {
 		defer close(h.done)
-		if _, err := r.Run(t.Context(), shell(escapes["its parents"]+written+`cat "$2"`, pids, h.release), nil); err != nil {
+		if _, err := run(s, escapes["its parents"]+written+`cat "$2"`, pids, h.release); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -118,8 +117,8 @@ func TestSweepsSpareWhatRuns(t *testing.T) {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			t.Fatal(err)
 		}
-		runner := NewRunner(Limits{}, t.TempDir())
-		s := newSweeper(runner.ledger)
+		starter := NewStarter(t.TempDir())
+		s := newSweeper(starter.ledger)
 		want := func(what string, h *held, alive bool) {
 			t.Helper()
 			for range 3 {
@@ -131,17 +130,17 @@ func TestSweepsSpareWhatRuns(t *testing.T) {
 				t.Errorf("%s: process %d is dead", what, h.pid)
 			}
 		}
-		first := hold(t, runner)
-		second := hold(t, runner)
+		first := hold(t, starter)
+		second := hold(t, starter)
 		want("the first runs", first, true)
 		want("the second runs", second, true)
 		for range 3 {
-			if _, err := runner.Run(t.Context(), shell("true"), nil); err != nil {
+			if _, err := run(starter, "true"); err != nil {
 				t.Error(err)
 			}
 			want("another has ended", first, true)
 		}
-		third := hold(t, runner)
+		third := hold(t, starter)
 		second.end(t)
 		want("the third runs", third, true)
 		first.end(t)
@@ -161,11 +160,11 @@ func TestSweepsSpareWhatRuns(t *testing.T) {
 func TestSweepsLeaveChildrenOfOthers(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T) {
-		runner, other := NewRunner(Limits{}, t.TempDir()), NewRunner(Limits{}, t.TempDir())
+		starter, other := NewStarter(t.TempDir()), NewStarter(t.TempDir())
 		ctx, cancel := context.WithCancel(t.Context())
 		var sweeping, starting sync.WaitGroup
 		sweeping.Go(func() {
-			for s := newSweeper(runner.ledger); ctx.Err() == nil; {
+			for s := newSweeper(starter.ledger); ctx.Err() == nil; {
 				s.sweep()
 			}
 		})
@@ -182,8 +181,8 @@ func TestSweepsLeaveChildrenOfOthers(t *testing.T) {
 					if err := cmd.Run(); cmd.ProcessState.ExitCode() != 3 {
 						t.Errorf("a child of others ends with %v", err)
 					}
-					if got, err := other.Run(t.Context(), shell("exit 4"), nil); err != nil || got.ExitCode != 4 {
-						t.Errorf("another runner's process ends with %d and %v", got.ExitCode, err)
+					if code, err := run(other, "exit 4"); err != nil || code != 4 {
+						t.Errorf("another starter's process ends with %d and %v", code, err)
 					}
 				}
 			})
@@ -196,87 +195,4 @@ func TestSweepsLeaveChildrenOfOthers(t *testing.T) {
 		cancel()
 		sweeping.Wait()
 	})
-}
-
-// A process learns its share of the memory before it gets its input, and cannot take many times as much.
-func TestMemoryLimit(t *testing.T) {
-	t.Parallel()
-	// The shell has the bytes in a variable, and what is left of its memory bounds how many.
-	const fill = `read x; x=$(head -c "$1" /dev/zero | tr '\0' a); echo "${#x} $GOMEMLIMIT $(ulimit -d)"`
-	const share = 8 << 20
-	var own unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_DATA, &own); err != nil {
-		t.Fatal(err)
-	}
-	unlimited := "unlimited"
-	if own.Cur != unix.RLIM_INFINITY {
-		unlimited = strconv.FormatUint(own.Cur>>10, 10)
-	}
-	for name, tc := range map[string]struct {
-		limit int64
-		env   string
-		bytes string
-		want  string
-	}{
-		"none":           {bytes: "1000", want: "1000  " + unlimited + "\n"},
-		"a share":        {limit: share, bytes: "1000", want: "1000 8388608 147456\n"},
-		"its own":        {limit: share, env: "GOMEMLIMIT=5MiB", bytes: "1000", want: "1000 5MiB 147456\n"},
-		"too much":       {limit: share, bytes: "200000000"},
-		"much, no limit": {bytes: "20000000", want: "20000000  " + unlimited + "\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			command := shell(fill, tc.bytes)
-			command.MemoryLimit = tc.limit
-			if tc.env != "" {
-				command.Env = append(command.Env, tc.env)
-			}
-			got, err := NewRunner(Limits{}, t.TempDir()).Run(t.Context(), command, []byte("go\n"))
-			if err != nil || string(got.Stdout) != tc.want || (got.ExitCode == 0) != (tc.want != "") {
-				t.Errorf("got %q, exit code %d and %q, error %v; want %q", got.Stdout, got.ExitCode, got.Stderr, err, tc.want)
-			}
-		})
-	}
-}
-
-// What a command has started before its limit could be set is bound, too, when the input comes.
-func TestMemoryLimitOfChildren(t *testing.T) {
-	t.Parallel()
-	runner := NewRunner(Limits{}, t.TempDir())
-	defer runner.Close()
-	command := shell("sh -c 'read x; ulimit -d'; true")
-	command.MaxData = 1 << 30
-	for range 50 {
-		got, err := runner.Run(t.Context(), command, []byte("go\n"))
-		if err != nil || string(got.Stdout) != "1048576\n" {
-			t.Fatalf("a child is bound to %q KiB, error %v", got.Stdout, err)
-		}
-	}
-}
-
-func TestEnvironments(t *testing.T) {
-	t.Parallel()
-	environ := []string{"PATH=/bin", "LC_ALL=C", "AWS_SECRET_ACCESS_KEY=x", "OTEL_TRACES_EXPORTER=none", "TMPDIR=/t", "FOO=bar"}
-	tests := map[string]struct {
-		got  []string
-		want string
-	}{
-		"of a runner": {got: RunnerEnvironment(environ), want: "PATH=/bin LC_ALL=C"},
-		"of an image": {got: ImageEnvironment(environ), want: "PATH=/bin LC_ALL=C AWS_SECRET_ACCESS_KEY=x FOO=bar"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var got bytes.Buffer
-			for i, kv := range tc.got {
-				if i > 0 {
-					got.WriteByte(' ')
-				}
-				got.WriteString(kv)
-			}
-			if got.String() != tc.want {
-				t.Errorf("got %q, want %q", got.String(), tc.want)
-			}
-		})
-	}
 }

@@ -1,0 +1,36 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"bytes"
+	"testing"
+)
+
+func TestEnvironments(t *testing.T) {
+	t.Parallel()
+	environ := []string{"PATH=/bin", "LC_ALL=C", "AWS_SECRET_ACCESS_KEY=x", "OTEL_TRACES_EXPORTER=none", "TMPDIR=/t", "FOO=bar"}
+	tests := map[string]struct {
+		got  []string
+		want string
+	}{
+		"of a runner": {got: RunnerEnvironment(environ), want: "PATH=/bin LC_ALL=C"},
+		"of an image": {got: ImageEnvironment(environ), want: "PATH=/bin LC_ALL=C AWS_SECRET_ACCESS_KEY=x FOO=bar"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got bytes.Buffer
+			for i, kv := range tc.got {
+				if i > 0 {
+					got.WriteByte(' ')
+				}
+				got.WriteString(kv)
+			}
+			if got.String() != tc.want {
+				t.Errorf("got %q, want %q", got.String(), tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,146 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package child
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func shell(script string, args ...string) Command {
+	return Command{Argv: append([]string{"/bin/sh", "-c", script, "sh"}, args...), Env: []string{"PATH=/usr/bin:/bin"}}
+}
+
+// run runs a script without input to its end and returns its exit code.
+func run(s *Starter, script string, args ...string) (code int, err error) {
+	p, err := s.Start(shell(script, args...))
+	if err != nil {
+		return 0, err
+	}
+	defer p.Close()
+	Feed(p.Stdin, nil)
+	state, _ := p.Wait()
+	return state.ExitCode(), nil
+}
+
+// A process answers as long as it is asked, and its end leaves neither process nor directory.
+func TestConversation(t *testing.T) {
+	t.Parallel()
+	s := NewStarter(t.TempDir())
+	s.ledger = newLedger()
+	p, err := s.Start(shell(`while read line; do echo "$line"; done; touch "$TMPDIR/left"; sleep 1000`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		line := strconv.Itoa(i) + "\n"
+		if _, err := p.Stdin.WriteString(line); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, len(line))
+		if _, err := p.Stdout.Read(got); err != nil || string(got) != line {
+			t.Fatalf("the answer is %q, error %v; want %q", got, err, line)
+		}
+	}
+	if p.Exited() {
+		t.Error("the process has ended, and should not have")
+	}
+	pid := p.PID()
+	p.Kill()
+	waitFor(t, p.Exited)
+	p.End()
+	s.Close()
+	if !dead(pid) || len(s.ledger.leaders) > 0 {
+		t.Errorf("process %d is left, or among %v", pid, s.ledger.leaders)
+	}
+	if left, err := os.ReadDir(s.scratch.root); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, error %v", left, err)
+	}
+}
+
+// What fits into the pipe is there when Feed returns, what does not when the rest has been written.
+func TestFeed(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		pipes, size int
+		wantRest    bool
+	}{
+		"nothing":                  {},
+		"what fits":                {size: 60 << 10},
+		"what does not":            {size: 2 << 20, wantRest: true},
+		"what fits a larger pipe":  {pipes: 256 << 10, size: 250 << 10},
+		"more than the system has": {pipes: 1 << 40, size: 2 << 20, wantRest: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := shell("wc -c")
+			c.Pipes = tc.pipes
+			p, err := NewStarter(t.TempDir()).Start(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			var pipes sync.WaitGroup
+			rest := Feed(p.Stdin, bytes.Repeat([]byte("x"), tc.size))
+			if rest != nil {
+				pipes.Go(rest)
+			}
+			if tc.wantRest != (rest != nil) && !tc.wantRest {
+				t.Error("something is left to be written")
+			}
+			out := &Head{Limit: 100}
+			pipes.Go(func() { Drain(p.Stdout, out) })
+			_, err = p.Wait()
+			pipes.Wait()
+			if got := strings.TrimSpace(string(out.Output())); err != nil || got != strconv.Itoa(tc.size) {
+				t.Errorf("the process has read %q bytes, error %v; want %d", got, err, tc.size)
+			}
+		})
+	}
+}
+
+func dead(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err != nil || bytes.Contains(stat, []byte(") Z "))
+}
+
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for !done() {
+		select {
+		case <-poll.C:
+		case <-t.Context().Done():
+			t.Error("the test ended while waiting")
+			return
+		}
+	}
+}
+
+func readPIDs(t *testing.T, file string) []int {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for field := range strings.FieldsSeq(string(text)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}

@@ -1,0 +1,72 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package child
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Command is the program to start, and the bounds of its process. Argv, Env, Dir, MemoryLimit and MaxData are those of
+// process.Command.
+type Command struct {
+	Argv, Env            []string
+	Dir                  string
+	MemoryLimit, MaxData int64
+	// Pipes is how many bytes the pipes of standard input and output shall hold each; 0 means the system's default. Where the
+	// system allows less they hold less.
+	Pipes int
+}
+
+// mappedUnused is for what runtimes map and do not use: 60 MiB in Go, 10 MiB in Node.js, up to 500 MiB in Java, which does not
+// start below.
+const mappedUnused = 128 << 20
+
+// dataLimit returns the most bytes of private memory that each process can map, RLIMIT_DATA; 0 means no limit. RLIMIT_AS counts
+// address space, of which these runtimes reserve far more than they use.
+func (c *Command) dataLimit() int64 {
+	if c.MaxData > 0 || c.MemoryLimit <= 0 {
+		return c.MaxData
+	}
+	return 2*c.MemoryLimit + mappedUnused
+}
+
+// environment returns the environment of a process: TMPDIR, and what its command's has no value for.
+func (c *Command) environment(scratch string) []string {
+	full := append(make([]string, 0, len(c.Env)+3), c.Env...)
+	has := func(key string) bool {
+		return slices.ContainsFunc(c.Env, func(kv string) bool { return strings.HasPrefix(kv, key+"=") })
+	}
+	if !has("HOME") {
+		full = append(full, "HOME="+scratch)
+	}
+	if c.MemoryLimit > 0 && !has("GOMEMLIMIT") {
+		full = append(full, "GOMEMLIMIT="+strconv.FormatInt(c.MemoryLimit, 10))
+	}
+	return append(full, "TMPDIR="+scratch)
+}
+
+// lookPath finds a program in the PATH of an environment, which need not be our own.
+func lookPath(program string, environ []string) (string, error) {
+	if strings.Contains(program, "/") {
+		return program, nil
+	}
+	for _, kv := range environ {
+		path, ok := strings.CutPrefix(kv, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, dir := range filepath.SplitList(path) {
+			file := filepath.Join(dir, program)
+			if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+				return file, nil
+			}
+		}
+	}
+	return "", &exec.Error{Name: program, Err: exec.ErrNotFound}
+}

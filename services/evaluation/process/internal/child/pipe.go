@@ -1,0 +1,104 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package child
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
+// Feed writes the input to the pipe and closes it. What fits into the pipe is written at once; rest, unless nil, writes what is
+// left, and returns when the process has read it or ended. A function that does not read all of its input is no error.
+func Feed(w *os.File, input []byte) (rest func()) {
+	left, ok := writeNow(w, input)
+	if !ok || len(left) == 0 {
+		_ = w.Close()
+		return nil
+	}
+	return func() {
+		_, _ = w.Write(left)
+		_ = w.Close()
+	}
+}
+
+// writeNow writes what fits into a pipe and returns the rest. It is not ok if nobody will read that.
+func writeNow(w *os.File, input []byte) (left []byte, ok bool) {
+	conn, err := w.SyscallConn()
+	if err != nil {
+		return nil, false
+	}
+	_ = conn.Write(func(fd uintptr) bool {
+		for len(input) > 0 {
+			n, err := unix.Write(int(fd), input)
+			switch {
+			case err == nil:
+				input = input[n:]
+			case !errors.Is(err, unix.EINTR):
+				ok = errors.Is(err, unix.EAGAIN)
+				return true
+			}
+		}
+		ok = true
+		return true
+	})
+	return input, ok
+}
+
+// Sink takes in what is read from a pipe.
+type Sink interface {
+	// Space returns where the next bytes go; it is never empty.
+	Space() []byte
+	// Took says how many bytes were put there.
+	Took(n int)
+}
+
+// Drain reads a pipe to its end, or to its read deadline and then whatever is in it at that moment: a deadline that
+// passes while the reader had no processor must not cost output.
+func Drain(r *os.File, to Sink) {
+	for {
+		n, err := r.Read(to.Space())
+		to.Took(n)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			drainNow(r, to)
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// mostInPipe is more than a pipe holds; what comes after so much is being written now.
+const mostInPipe = 1 << 20
+
+// drainNow reads what a pipe holds, without waiting for more.
+func drainNow(r *os.File, to Sink) {
+	if r.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	conn, err := r.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = conn.Read(func(fd uintptr) bool {
+		for read := 0; read < mostInPipe; {
+			n, err := unix.Read(int(fd), to.Space())
+			if n <= 0 && !errors.Is(err, unix.EINTR) {
+				break
+			}
+			to.Took(max(n, 0))
+			read += max(n, 0)
+		}
+		return true
+	})
+}
