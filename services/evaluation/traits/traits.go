@@ -21,12 +21,33 @@ const (
 type Traits struct {
 	// Worker says that one process of the function answers many calls, over the protocol of workers, and that no call sees anything
 	// of another.
-	Worker bool
+	Worker bool `json:"worker,omitempty"`
 	// Deterministic says that the function makes the same output of the same input each time, so that an answer may be kept.
-	Deterministic bool
+	Deterministic bool `json:"deterministic,omitempty"`
 	// NoStandby says that no process of the function may be started before its call comes: it reads the clock, or what else
 	// changes, before it reads its input.
-	NoStandby bool
+	NoStandby bool `json:"noStandby,omitempty"`
+}
+
+// And returns what holds of a function of which there are several builds: it may be run in a faster way where each declares that.
+func (t Traits) And(other Traits) Traits {
+	return Traits{
+		Worker: t.Worker && other.Worker, Deterministic: t.Deterministic && other.Deterministic, NoStandby: t.NoStandby || other.NoStandby,
+	}
+}
+
+// Only returns those of labels that declare traits; nil for none.
+func Only(labels map[string]string) map[string]string {
+	var only map[string]string
+	for _, label := range []string{DeterministicLabel, StandbyLabel, WorkerLabel} {
+		if value, ok := labels[label]; ok {
+			if only == nil {
+				only = map[string]string{}
+			}
+			only[label] = value
+		}
+	}
+	return only
 }
 
 // Parse returns the traits that labels declare over those of base. The error names the first label, in the order of their names,

@@ -14,6 +14,7 @@
 //	    command: [/usr/local/bin/function]
 //	    user: "65532"
 //	    platforms: [linux/amd64, linux/arm64]
+//	    traits: {worker: true, deterministic: true, noStandby: true}
 package metadata
 
 import (

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/images/metadata"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
@@ -20,9 +21,10 @@ func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	a := registry.Image{Reference: "r.io/a:v1", Digest: digest, Command: []string{"/f", "true"}, User: "1000", Platforms: []string{"linux/amd64"}}
 	b := registry.Image{Reference: "r.io/b@" + other, Digest: other, Command: []string{"/b"}}
+	c := registry.Image{Reference: "r.io/c", Digest: other, Command: []string{"/c"}, Traits: traits.Traits{Worker: true, Deterministic: true, NoStandby: true}}
 	older := a
 	older.Digest = other
-	text, err := metadata.Format([]registry.Image{b, older, a})
+	text, err := metadata.Format([]registry.Image{c, b, older, a})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,8 +32,12 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]registry.Image{a, b}, got); diff != "" {
+	if diff := cmp.Diff([]registry.Image{a, b, c}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// Files of images that declare nothing are as they were before there were traits.
+	if text, err = metadata.Format([]registry.Image{a, b}); err != nil || strings.Contains(string(text), "traits") {
+		t.Errorf("traits of images that have none: %s, %v", text, err)
 	}
 }
 

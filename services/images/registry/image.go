@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
@@ -35,6 +36,9 @@ type Image struct {
 	// those linux platforms of the index whose images have the same command and user. It is empty where the image does not
 	// say. It is shared: do not change it.
 	Platforms []string `json:"platforms,omitempty"`
+	// Traits are what the image's labels declare of the function; a label with another value than true and false declares nothing.
+	// Of an index, all images for linux must declare what lets the function be run in a faster way.
+	Traits traits.Traits `json:"traits,omitzero"`
 }
 
 // Pinned returns the reference that always means these bytes: repository@digest.
@@ -65,7 +69,8 @@ func newImage(ref, digest string, config v1.Config) (Image, error) {
 	if size > maxCommand {
 		return Image{}, &UnusableError{digest, "its command is longer than 64 KiB: move it to a script"}
 	}
-	return Image{Reference: ref, Digest: digest, Command: command, User: config.User}, nil
+	declared, _ := traits.Parse(traits.Traits{}, config.Labels)
+	return Image{Reference: ref, Digest: digest, Command: command, User: config.User, Traits: declared}, nil
 }
 
 // parse reads a reference as the kubelet does, so that what is asked about is what is pulled: a registry's client of its own

@@ -59,8 +59,12 @@ func (r *reader) readIndex(ctx context.Context, manifest *remote.Descriptor) (Im
 	if chosen.err != nil {
 		return Image{}, chosen.err
 	}
-	chosen.image.Platforms = found.platforms(chosen.image)
-	return chosen.image, nil
+	image := chosen.image
+	image.Platforms = found.platforms(image)
+	for _, c := range found.children {
+		image.Traits = image.Traits.And(c.image.Traits)
+	}
+	return image, nil
 }
 
 // collect finds the images for linux in an index. Attestations, whose platform is unknown/unknown, and other artefacts are
