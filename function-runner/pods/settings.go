@@ -100,7 +100,7 @@ func (p *Pods) limits(reference string) podmanager.Limits {
 		TTL:        cmp.Or(s.TTL.Duration, object.TTL, o.TTL),
 	}
 	c.MaxPods = max(c.MaxPods, c.MinPods)
-	return podmanager.Limits{Config: c, Overrides: object.Overrides, Resources: s.Resources}
+	return podmanager.Limits{Config: c, Overrides: object.Overrides, Declared: object.Declared, Resources: s.Resources}
 }
 
 func wrapperConcurrency(perPod int) int {

@@ -23,8 +23,10 @@ type Executable struct {
 	Images []string
 	// AnyTag makes it answer to these references whatever their tag or digest.
 	AnyTag bool
-	// Traits are what it declares of itself.
-	Traits traits.Traits
+	// Traits are what it declares of itself. Declared has annotations that take the place of the traits of the functions of other
+	// sources that have the same executable; see package traits.
+	Traits   traits.Traits
+	Declared map[string]string
 }
 
 // catalog finds functions by image, each in one or two look-ups. It does not change.
@@ -103,13 +105,30 @@ func (e *Evaluator) change(source func(*sources) *[]Executable, functions []Exec
 	}
 	*before = functions
 	others, overridden := e.sources.others(e.prefix)
-	e.catalog.Store(newCatalog(slices.Concat(e.sources.configured, others), e.prefix))
+	e.catalog.Store(newCatalog(slices.Concat(e.sources.declared(), others), e.prefix))
 	known := e.sources.overridden
 	e.sources.overridden = slices.Clone(overridden)
 	if news := slices.DeleteFunc(overridden, func(image string) bool { return slices.Contains(known, image) }); len(news) > 0 {
 		e.log.Warn("images have the executables of FunctionConfig objects, and not those of the config file", "images", news)
 	}
 	return true
+}
+
+// declared returns the configured functions with the traits that others with their executables have, and what is declared over these.
+func (s *sources) declared() []Executable {
+	known := map[string]traits.Traits{}
+	for _, f := range slices.Concat(s.given, s.file) {
+		if same, twice := known[f.Path]; twice {
+			f.Traits = f.Traits.And(same)
+		}
+		known[f.Path] = f.Traits
+	}
+	functions := slices.Clone(s.configured)
+	for i, f := range functions {
+		// A wrong value counts for nothing, and is a problem of the object.
+		functions[i].Traits, _ = traits.Parse(known[f.Path], f.Declared)
+	}
+	return functions
 }
 
 // others returns the functions that are not configured, without the images of those that are, and these images.

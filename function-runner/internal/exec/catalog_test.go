@@ -14,6 +14,7 @@ import (
 
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Functions that objects configure come before those of the config file and those that are built in, and go without a trace.
@@ -63,6 +64,28 @@ func TestConfigure(t *testing.T) {
 	changed("another image in the file", e.load([]Executable{file}), true, "images=[r.io/z:latest]\n")
 	changed("no object", e.Configure(nil), true, "")
 	find(map[string]string{"x:v1": "builtin", "y:v1": "file", "z": "file"})
+}
+
+// What entries of the config file declare of an executable holds for the objects that have it as well, unless they say otherwise.
+func TestDeclared(t *testing.T) {
+	t.Parallel()
+	e := New(nil, Limits{}, nil, "r.io", slog.New(slog.DiscardHandler))
+	e.load([]Executable{
+		{Path: "/x", Images: []string{"r.io/x:v1"}, Traits: traits.Traits{Worker: true, Deterministic: true}},
+		{Path: "/x", Images: []string{"r.io/x:v2"}, Traits: traits.Traits{Worker: true}},
+	})
+	e.Configure([]Executable{
+		{Path: "/x", Images: []string{"r.io/a"}},
+		{Path: "/x", Images: []string{"r.io/b"}, Declared: map[string]string{traits.WorkerLabel: "false", traits.DeterministicLabel: "true"}},
+		{Path: "/other", Images: []string{"r.io/c"}, Declared: map[string]string{traits.WorkerLabel: "maybe", traits.StandbyLabel: "false"}},
+	})
+	for image, want := range map[string]traits.Traits{
+		"x:v1": {Worker: true, Deterministic: true}, "a": {Worker: true}, "b": {Deterministic: true}, "c": {NoStandby: true},
+	} {
+		if f, _, ok := e.Find(image); !ok || f.Traits != want {
+			t.Errorf("%s has the traits %+v, want %+v", image, f.Traits, want)
+		}
+	}
 }
 
 // A config file that is loaded keeps what objects configure.

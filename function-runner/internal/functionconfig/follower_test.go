@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	kubetesting "k8s.io/client-go/testing"
+
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 const (
@@ -73,6 +75,35 @@ func TestFollow(t *testing.T) {
 		time.Sleep(time.Hour)
 		if patches := c.patches(); r.pods != changes || patches != 5 {
 			t.Errorf("%d changes and %d patches in the end, want %d and 5", r.pods, patches, changes)
+		}
+	})
+}
+
+// What annotations declare is in force, and what is wrong with them is told, as soon as they change; of other annotations nothing is.
+func TestFollowAnnotations(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.put("a", podB)
+		r := start(t, c)
+		<-r.Tried()
+		changes := r.pods
+		for _, tc := range []struct {
+			annotations map[string]string
+			changes     int
+			text        string
+		}{
+			{annotations: map[string]string{"other": "x"}},
+			{annotations: map[string]string{"other": "x", traits.WorkerLabel: "true"}, changes: 1},
+			{annotations: map[string]string{traits.WorkerLabel: "TRUE"}, changes: 2, text: reporter + `metadata.annotations: krmfn.dev/worker is "TRUE", want true or false`},
+			{annotations: nil, changes: 3},
+		} {
+			c.edit(func(u *unstructured.Unstructured) { u.SetAnnotations(tc.annotations) })
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if diff := cmp.Diff(traits.Only(tc.annotations), r.Pods("r.io/b:v1").Declared); diff != "" || r.pods-changes != tc.changes {
+				t.Errorf("after %d changes, want %d, declared (-want +got):\n%s", r.pods-changes, tc.changes, diff)
+			}
+			c.wantStatus("a", tc.text)
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Resource identifies FunctionConfig objects to the API server.
@@ -28,12 +29,16 @@ type Settings struct {
 	MaxPods, Waitlist int
 	// Overrides take the place of what the pod template says; nil for none.
 	Overrides *podtemplate.Overrides
+	// Declared has the annotations that declare traits in place of the image's labels; nil for none.
+	Declared map[string]string
 }
 
 // spec is what an object says to function runners.
 type spec struct {
 	image    string
 	prefixes []string
+	// declared has the annotations that declare traits; nil for none.
+	declared map[string]string
 	// pod and binary are nil where the object does not have them.
 	pod    *podExecutor
 	binary *binaryExecutor
@@ -49,7 +54,7 @@ type binaryExecutor struct {
 	path string
 }
 
-// decode reads the spec of an object. What makes no sense is left out and a problem. Problems quote no values: those of
+// decode reads the spec of an object, and what its annotations declare. What makes no sense is left out and a problem. Problems quote no values: those of
 // environment variables may be secret. What is not known is of no account: it may be of a later version, or for others.
 func decode(u *unstructured.Unstructured) (s spec, problems []string) {
 	root := section{path: "spec", problems: &problems}
@@ -61,14 +66,20 @@ func decode(u *unstructured.Unstructured) (s spec, problems []string) {
 	if s.image == "" {
 		root.problem("image", "is missing: name the function, such as set-labels")
 	}
+	s.declared = traits.Only(u.GetAnnotations())
+	if _, err := traits.Parse(traits.Traits{}, s.declared); err != nil {
+		problems = append(problems, "metadata.annotations: "+err.Error())
+	}
 	if binary, ok := root.section("binaryExecutor"); ok {
 		s.binary = &binaryExecutor{tags: binary.texts("tags"), path: binary.text("path")}
 	}
 	if pod, ok := root.section("podExecutor"); ok {
 		s.pod = &podExecutor{tags: pod.texts("tags"), settings: Settings{
 			TTL: pod.duration("timeToLive"), MaxPods: pod.number("maxParallelExecutions"), Waitlist: pod.number("preferredMaxQueueLength"),
-			Overrides: pod.overrides("templateOverrides"),
+			Overrides: pod.overrides("templateOverrides"), Declared: s.declared,
 		}}
+	} else if s.declared != nil {
+		s.pod = &podExecutor{settings: Settings{Declared: s.declared}}
 	}
 	return s, problems
 }

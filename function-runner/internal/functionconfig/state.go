@@ -107,7 +107,7 @@ func (b *builder) binary(s *spec, repositories []string, v *verdict) {
 		v.problem("spec.binaryExecutor.path: %v", err)
 		return
 	}
-	f := exec.Executable{Name: reference.BaseName(s.image), Path: path, Implementation: path[strings.LastIndexByte(path, '/')+1:]}
+	f := exec.Executable{Name: reference.BaseName(s.image), Path: path, Implementation: path[strings.LastIndexByte(path, '/')+1:], Declared: s.declared}
 	own := v.object.GetName()
 	for _, repository := range repositories {
 		for _, tag := range s.binary.tags {

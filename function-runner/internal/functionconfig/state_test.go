@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
@@ -211,6 +212,48 @@ func orEmpty[M ~map[string]V, V any](m M) M {
 		return M{}
 	}
 	return m
+}
+
+// Annotations declare traits of the executable and of the pods of an object, and of pods that it says nothing else of.
+func TestDeclared(t *testing.T) {
+	t.Parallel()
+	declared := map[string]string{traits.WorkerLabel: "true", traits.StandbyLabel: "false"}
+	for name, tc := range map[string]struct {
+		spec        string
+		annotations map[string]string
+		// executable is what is declared of it, and pods what is declared of the pods; nil for nothing.
+		executable, pods map[string]string
+		problems         []string
+	}{
+		"an executable and pods": {spec: everything, annotations: declared, executable: declared, pods: declared},
+		"pods of another kind":   {spec: "{image: set-x, goExecutor: {tags: [v1]}}", annotations: declared, pods: declared},
+		"nothing":                {spec: everything, annotations: map[string]string{"krmfn.dev/other": "true"}},
+		"a wrong value": {
+			spec: "{image: set-x}", annotations: map[string]string{traits.WorkerLabel: "si"}, pods: map[string]string{traits.WorkerLabel: "si"},
+			problems: []string{`metadata.annotations: krmfn.dev/worker is "si", want true or false`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &replica{initContainer: true}
+			rules := r.rules()
+			u := object(t, "a", tc.spec)
+			u.SetAnnotations(tc.annotations)
+			s := newState(&rules, []*unstructured.Unstructured{u})
+			var executable map[string]string
+			for _, f := range s.functions {
+				executable = f.Declared
+			}
+			for what, diff := range map[string]string{
+				"executable": cmp.Diff(tc.executable, executable), "pods": cmp.Diff(tc.pods, s.pods["r.io/set-x"].Declared),
+				"problems": cmp.Diff(tc.problems, s.verdicts["a"].problems),
+			} {
+				if diff != "" {
+					t.Errorf("%s (-want +got):\n%s", what, diff)
+				}
+			}
+		})
+	}
 }
 
 // Where pods have no init container, or executables are not run, an object says so, or nothing.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/server/logging"
 )
 
@@ -133,7 +134,7 @@ func (f *Follower) watchFailed(giveUp context.CancelCauseFunc) cache.WatchErrorH
 func slim(object any) (any, error) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		u.SetManagedFields(nil)
-		u.SetAnnotations(nil)
+		u.SetAnnotations(traits.Only(u.GetAnnotations()))
 		u.SetLabels(nil)
 	}
 	return object, nil

@@ -5,6 +5,7 @@ package podmanager
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // edit puts another template in force.
@@ -29,6 +31,48 @@ func (r *replica) edit(wrapper string) {
 	}
 	r.config.Templates.put(template)
 	r.Changed()
+}
+
+// Pods run a function as the labels of its image declare it, unless annotations say otherwise. Other annotations replace the pods; the
+// labels, which are not known before a pod is made, do not.
+func TestTraits(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		want := func(pod string, want ...string) {
+			t.Helper()
+			for _, p := range c.Pods() {
+				if p.Name != pod {
+					continue
+				}
+				var got []string
+				for _, arg := range podtemplate.FunctionOf(p).Args {
+					if slices.Contains([]string{"--worker", "--standby-processes", "0"}, arg) {
+						got = append(got, arg)
+					}
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("pod %s has arguments (-want +got):\n%s", pod, diff)
+				}
+			}
+		}
+		r.images.traits = traits.Traits{Worker: true, NoStandby: true}
+		first := r.mustCall(digest("a"))
+		want(first, "--standby-processes", "0", "--worker")
+		r.images.traits = traits.Traits{}
+		again := start(t, c)
+		if got := again.mustCall(digest("a")); got != first {
+			t.Errorf("pod %s has run the call, want the one that was made before", got)
+		}
+		again.stop()
+		r.images.traits = traits.Traits{Worker: true, NoStandby: true}
+		r.limit(func(l *Limits) { l.Declared = map[string]string{traits.WorkerLabel: "false"} })
+		second := r.mustCall(digest("a"))
+		if second == first {
+			t.Fatal("the old pod has run the call")
+		}
+		want(second, "--standby-processes", "0")
+	})
 }
 
 // A changed template has new calls go to new pods. What runs on old ones is finished, and they go when they are idle.

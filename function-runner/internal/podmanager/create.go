@@ -22,6 +22,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // fieldManager is who has set the fields of pods and Services.
@@ -102,6 +103,8 @@ func (m *Manager) build(ctx context.Context, p *Pool, slot int) (*corev1.Pod, *c
 	values.AvoidNodes = m.lostNodes()
 	m.mu.Unlock()
 	values.Image, values.Command, values.User, values.Platforms = image.Pinned(), image.Command, image.User, image.Platforms
+	// A wrong value counts for nothing, and is a problem of the object that has it.
+	values.Traits, _ = traits.Parse(image.Traits, values.Declared)
 	values.Digest, values.Pool, values.TTL = p.id.Digest, p.hash, m.config.Limits(p.id.Image).TTL
 	return template.Build(&values, m.config.Namespace, p.id.Of(slot), slot)
 }

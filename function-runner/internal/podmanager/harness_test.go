@@ -28,6 +28,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
 	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
@@ -50,6 +51,8 @@ type images struct {
 	// wait is waited for by who asks; nil for nothing. err is the answer.
 	wait chan struct{}
 	err  error
+	// traits are those that the labels of all images declare.
+	traits traits.Traits
 }
 
 func (i *images) Image(ctx context.Context, reference, digest string) (registry.Image, error) {
@@ -60,7 +63,7 @@ func (i *images) Image(ctx context.Context, reference, digest string) (registry.
 			return registry.Image{}, context.Cause(ctx)
 		}
 	}
-	return registry.Image{Reference: reference, Digest: digest, Command: []string{"/fn"}, Platforms: []string{"linux/riscv64"}}, i.err
+	return registry.Image{Reference: reference, Digest: digest, Command: []string{"/fn"}, Platforms: []string{"linux/riscv64"}, Traits: i.traits}, i.err
 }
 
 func (i *images) Seed(reference, digest string) {

@@ -43,8 +43,10 @@ type Images interface {
 // Limits are those of one function's pods.
 type Limits struct {
 	pool.Config
-	// Overrides take the place of what the template says; nil for none.
+	// Overrides take the place of what the template says, and Declared that of the labels of images, as package traits has them; nil
+	// for none.
 	Overrides *podtemplate.Overrides
+	Declared  map[string]string
 	// Resources take the place of the template's and of the overrides' where they are set.
 	Resources corev1.ResourceRequirements
 }
@@ -73,8 +75,9 @@ type Config struct {
 	TagTTL time.Duration
 	// Endpoint configures the connections to pods.
 	Endpoint endpoint.Options
-	// MaxConcurrent is handed to the wrapper servers; 0 leaves it to them.
-	MaxConcurrent int
+	// MaxConcurrent and StandbyProcesses are handed to the wrapper servers; 0 and nil leave it to them.
+	MaxConcurrent    int
+	StandbyProcesses *int
 	// PullSecrets are added to those of the template.
 	PullSecrets []string
 	// Events records what becomes of pods as Kubernetes events; nil for nowhere. It does not wait.

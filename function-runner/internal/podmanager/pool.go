@@ -105,7 +105,7 @@ func (m *Manager) values(reference string) *podtemplate.Values {
 	limits := m.config.Limits(reference)
 	return &podtemplate.Values{
 		Reference: reference, MaxMessageSize: m.config.Endpoint.MaxMessageSize,
-		MaxConcurrent: m.config.MaxConcurrent, PullSecrets: m.config.PullSecrets, Overrides: limits.Overrides, Resources: limits.Resources,
+		MaxConcurrent: m.config.MaxConcurrent, StandbyProcesses: m.config.StandbyProcesses, Declared: limits.Declared, PullSecrets: m.config.PullSecrets, Overrides: limits.Overrides, Resources: limits.Resources,
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
@@ -42,6 +43,11 @@ type Values struct {
 	MaxMessageSize int
 	// MaxConcurrent is how many calls the wrapper server runs at once; 0 leaves it at its own default.
 	MaxConcurrent int
+	// StandbyProcesses is how many processes the wrapper server starts ahead of their calls; nil leaves it at its own default.
+	StandbyProcesses *int
+	// Declared is what is declared in place of the labels of the image, and Traits what holds of it then.
+	Declared map[string]string
+	Traits   traits.Traits
 	// Overrides take the place of what the template says; nil for none.
 	Overrides *Overrides
 	// Resources take the place of the template's and of the overrides', where they are set.
@@ -69,6 +75,7 @@ func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.P
 	if v.MaxConcurrent > 0 {
 		container.Args = append(container.Args, "--max-concurrent-evaluations", strconv.Itoa(v.MaxConcurrent))
 	}
+	container.Args = append(container.Args, v.processes()...)
 	container.Args = append(container.Args, "--")
 	container.Args = append(container.Args, v.Command...)
 	if v.Overrides != nil {
@@ -87,6 +94,22 @@ func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.P
 	place(&pod.Spec, v.Platforms)
 	avoid(&pod.Spec, v.AvoidNodes)
 	return pod, t.service(v, namespace, name, slot), nil
+}
+
+// processes returns the flags that say how the wrapper server runs the function. What is its default is not said: a wrapper server of
+// Porch's, which a template may have, does not know the flags.
+func (v *Values) processes() (args []string) {
+	standby := v.StandbyProcesses
+	if v.Traits.NoStandby {
+		standby = new(0)
+	}
+	if standby != nil {
+		args = append(args, "--standby-processes", strconv.Itoa(*standby))
+	}
+	if v.Traits.Worker {
+		args = append(args, "--worker")
+	}
+	return args
 }
 
 func (t *Template) service(v *Values, namespace, name string, slot int) *corev1.Service {

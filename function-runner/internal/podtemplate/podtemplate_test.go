@@ -4,6 +4,7 @@
 package podtemplate_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // porchTemplate is as those that Porch's documentation has: an annotation stands where none belongs.
@@ -157,6 +159,37 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+// Wrapper servers are told what is not their default, and no more: those of Porch do not know the flags.
+func TestProcesses(t *testing.T) {
+	t.Parallel()
+	template, err := podtemplate.Default("wrapper", injection.InitContainer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		standby *int
+		traits  traits.Traits
+		want    []string
+	}{
+		"the default":   {traits: traits.Traits{Deterministic: true}},
+		"more":          {standby: new(3), want: []string{"--standby-processes", "3"}},
+		"none":          {standby: new(0), want: []string{"--standby-processes", "0"}},
+		"none for this": {standby: new(3), traits: traits.Traits{NoStandby: true}, want: []string{"--standby-processes", "0"}},
+		"a worker":      {traits: traits.Traits{Worker: true}, want: []string{"--worker"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := function()
+			f.StandbyProcesses, f.Traits = tc.standby, tc.traits
+			pod, _ := build(t, template, f)
+			want := slices.Concat([]string{"--port", "9446", "--max-request-body-size", "1000"}, tc.want, []string{"--", "/fn", "--x"})
+			if diff := cmp.Diff(want, podtemplate.FunctionOf(pod).Args); diff != "" {
+				t.Errorf("arguments (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // The version follows what the template says and nothing else.
 func TestVersion(t *testing.T) {
 	t.Parallel()
@@ -201,7 +234,11 @@ func TestVersionFor(t *testing.T) {
 			f.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 		}},
 		"other overrides": {change: func(f *podtemplate.Values) { f.Overrides = &podtemplate.Overrides{ServiceAccountName: "a"} }},
-		"no pull secret":  {change: func(f *podtemplate.Values) { f.PullSecrets = nil }},
+		"other standby":   {change: func(f *podtemplate.Values) { f.StandbyProcesses = new(2) }},
+		"an annotation":   {change: func(f *podtemplate.Values) { f.Declared = map[string]string{traits.WorkerLabel: "false"} }},
+		// The labels of a digest never change, and are not known before the image is asked for.
+		"other labels":   {change: func(f *podtemplate.Values) { f.Traits = traits.Traits{Worker: true} }, same: true},
+		"no pull secret": {change: func(f *podtemplate.Values) { f.PullSecrets = nil }},
 	} {
 		f := function()
 		tc.change(f)

@@ -80,13 +80,16 @@ func (t *Template) versioned() (*Template, error) {
 	return t, nil
 }
 
-// VersionFor returns the version of what the template makes for a function, whatever image of it runs: pods of another one
-// are replaced.
+// VersionFor returns the version of what the template makes for a function, whatever image of it runs and whatever the labels of that
+// declare: pods of another one are replaced.
 func (t *Template) VersionFor(v *Values) string {
 	values := []any{t.Version, v.MaxMessageSize, v.MaxConcurrent, v.Resources, v.PullSecrets}
-	// Function runners that know of no overrides make the same pods where there are none.
+	// Function runners that do not know of these make the same pods where there are none.
 	if v.Overrides != nil {
 		values = append(values, v.Overrides)
+	}
+	if v.StandbyProcesses != nil || v.Declared != nil {
+		values = append(values, v.StandbyProcesses, v.Declared)
 	}
 	version, err := hash(values...)
 	if err != nil {
