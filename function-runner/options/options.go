@@ -39,6 +39,8 @@ type Options struct {
 		// MaxConcurrent is how many evaluations run at once; MaxQueued is how many more may wait.
 		MaxConcurrent, MaxQueued int
 	}
+	// StandbyProcesses is how many processes of each function are started ahead of their calls, here and in function pods.
+	StandbyProcesses int
 	// At shutdown, new calls are answered for ShutdownDelay, and then running ones may take DrainTimeout to finish.
 	DrainTimeout, ShutdownDelay time.Duration
 	Exec                        Exec
@@ -82,6 +84,9 @@ type Options struct {
 	}
 }
 
+// DefaultStandbyProcesses is the default of --standby-processes, the wrapper server's too.
+const DefaultStandbyProcesses = 1
+
 // Exec configures the exec evaluator.
 type Exec struct {
 	// Config is the config file; empty means none. Functions is the directory of the executables.
@@ -113,6 +118,7 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.DurationVar(&o.Limits.MaxEvaluationTime, "max-evaluation-time", 5*time.Minute, "most time that one evaluation may take, waiting included")
 	f.IntVar(&o.Limits.MaxConcurrent, "max-concurrent-evaluations", 4*runtime.GOMAXPROCS(0), "how many executables run at once; four for each processor")
 	f.IntVar(&o.Limits.MaxQueued, "max-queued-evaluations", 100, "how many calls may wait for an executable; the next is refused")
+	f.IntVar(&o.StandbyProcesses, "standby-processes", DefaultStandbyProcesses, "how many processes of each function are started ahead of their calls, of executables and in each function pod; each answers one call, and ends when none comes for 30 seconds")
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second, "how long running calls may take to finish after --shutdown-delay")
 	f.DurationVar(&o.ShutdownDelay, "shutdown-delay", 3*time.Second, "how long new calls are still answered after SIGTERM, while Kubernetes takes the replica out of its Service")
 

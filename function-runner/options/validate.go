@@ -50,6 +50,7 @@ func (o *Options) rules() []error {
 		flags.That(l.MaxEvaluationTime > 0, "max-evaluation-time", l.MaxEvaluationTime, positive),
 		flags.That(l.MaxConcurrent > 0, "max-concurrent-evaluations", l.MaxConcurrent, positive),
 		flags.That(l.MaxQueued >= 0, "max-queued-evaluations", l.MaxQueued, "0 or more"),
+		flags.That(o.StandbyProcesses >= 0, "standby-processes", o.StandbyProcesses, "0 or more"),
 		flags.That(o.DrainTimeout > 0, "drain-timeout", o.DrainTimeout, positive),
 		flags.That(o.ShutdownDelay >= 0, "shutdown-delay", o.ShutdownDelay, "0 or more"),
 		flags.That(validation.IsDNS1123Label(p.Namespace) == nil, "pod-namespace", p.Namespace, "the name of a namespace"),

@@ -135,7 +135,7 @@ func (p *Pods) assemble(ctx context.Context, clientset, upkeep kubernetes.Interf
 		Client: clientset, Upkeep: upkeep, Namespace: o.Pod.Namespace, Images: p.images, Templates: p.templates, Limits: p.limits,
 		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL, TagTTL: o.Images.TTL,
 		Endpoint:      endpoint.Options{MaxMessageSize: o.Limits.MaxMessageSize, Dial: p.config.Telemetry.DialOptions()},
-		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), PullSecrets: p.pullSecrets(), Meter: meter,
+		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), StandbyProcesses: wrapperStandby(o.StandbyProcesses), PullSecrets: p.pullSecrets(), Meter: meter,
 		Events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "krmfn-function-runner"}), Log: p.config.Log,
 	})
 	p.evaluator, err2 = podevaluator.New(podevaluator.Config{

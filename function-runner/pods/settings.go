@@ -109,3 +109,11 @@ func wrapperConcurrency(perPod int) int {
 	}
 	return perPod
 }
+
+// wrapperStandby returns what wrapper servers are told; nil for their own default.
+func wrapperStandby(processes int) *int {
+	if processes == options.DefaultStandbyProcesses {
+		return nil
+	}
+	return &processes
+}

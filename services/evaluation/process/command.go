@@ -37,9 +37,9 @@ type Command struct {
 	Worker bool
 }
 
-// Child returns the command as the start of a process takes it, whose pipes shall hold so many bytes; 0 means the system's default.
-func (c *Command) Child(pipes int) child.Command {
-	return child.Command{Argv: c.Argv, Env: c.Env, Dir: c.Dir, MemoryLimit: c.MemoryLimit, MaxData: c.MaxData, Pipes: pipes}
+// Child returns the command as the start of a process takes it.
+func (c *Command) Child() child.Command {
+	return child.Command{Argv: c.Argv, Env: c.Env, Dir: c.Dir, MemoryLimit: c.MemoryLimit, MaxData: c.MaxData}
 }
 
 // Outcome is what a process left behind. It is complete whenever the process was started, however it ended.

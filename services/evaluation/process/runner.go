@@ -55,7 +55,7 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 		return Outcome{ExitCode: -1}, &StartError{Err: errors.New("the command is empty")}
 	}
 	begin := time.Now()
-	p, err := r.starter.Start(c.Child(pipesFor(len(stdin))))
+	p, err := r.starter.Start(c.Child())
 	if err != nil {
 		return Outcome{ExitCode: -1}, &StartError{Program: c.Argv[0], Err: err}
 	}
@@ -70,21 +70,6 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 	return outcome, err
 }
 
-const (
-	// defaultPipe is what a pipe holds by itself.
-	defaultPipe = 64 << 10
-	// largePipe is the most that users may ask for, by default.
-	largePipe = 1 << 20
-)
-
-// pipesFor returns how large pipes shall be for an input.
-func pipesFor(input int) int {
-	if input <= defaultPipe {
-		return 0
-	}
-	return largePipe
-}
-
 // supervise feeds and drains the pipes until the process has ended, and leaves nothing of it behind.
 func supervise(ctx context.Context, p *child.Child, stdin []byte, limits Limits) (Outcome, error) {
 	stdout := &child.Head{Limit: limits.Stdout, OnFlood: p.Kill}
@@ -92,6 +77,7 @@ func supervise(ctx context.Context, p *child.Child, stdin []byte, limits Limits)
 	stdout.Guess(len(stdin))
 	stderr := &child.Tail{Limit: int(limits.Stderr)}
 	var pipes sync.WaitGroup
+	p.Enlarge(len(stdin))
 	if rest := child.Feed(p.Stdin, stdin); rest != nil {
 		pipes.Go(rest)
 	}

@@ -64,7 +64,7 @@ func (s *Starter) Start(c Command) (*Child, error) {
 		// A session, which a process group comes with, tells the sweeps what is a function's.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}}
-	if err := p.start(c.Pipes); err != nil {
+	if err := p.start(); err != nil {
 		s.scratch.give(dir)
 		return nil, err
 	}
@@ -74,8 +74,8 @@ func (s *Starter) Start(c Command) (*Child, error) {
 	return p, nil
 }
 
-func (p *Child) start(pipeSize int) error {
-	theirs, err := p.pipes(pipeSize)
+func (p *Child) start() error {
+	theirs, err := p.pipes()
 	if err != nil {
 		return err
 	}

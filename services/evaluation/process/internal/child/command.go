@@ -12,15 +12,11 @@ import (
 	"strings"
 )
 
-// Command is the program to start, and the bounds of its process. Argv, Env, Dir, MemoryLimit and MaxData are those of
-// process.Command.
+// Command is the program to start, and the bounds of its process: those of process.Command.
 type Command struct {
 	Argv, Env            []string
 	Dir                  string
 	MemoryLimit, MaxData int64
-	// Pipes is how many bytes the pipes of standard input and output shall hold each; 0 means the system's default. Where the
-	// system allows less they hold less.
-	Pipes int
 }
 
 // mappedUnused is for what runtimes map and do not use: 60 MiB in Go, 10 MiB in Node.js, up to 500 MiB in Java, which does not

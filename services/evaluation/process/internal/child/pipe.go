@@ -17,6 +17,28 @@ func closeAll(files ...*os.File) {
 	}
 }
 
+// withFD calls f with the number of a file that is not closed yet.
+func withFD(file *os.File, f func(fd uintptr)) {
+	if conn, err := file.SyscallConn(); err == nil {
+		_ = conn.Control(f)
+	}
+}
+
+const (
+	// defaultPipe is what a pipe holds by itself.
+	defaultPipe = 64 << 10
+	// largePipe is the most that users may ask for, by default.
+	largePipe = 1 << 20
+)
+
+// Enlarge prepares the pipes of standard input and output for so many bytes, as far as the system allows.
+func (p *Child) Enlarge(size int) {
+	if size > defaultPipe {
+		grow(p.Stdin, largePipe)
+		grow(p.Stdout, largePipe)
+	}
+}
+
 // Feed writes the input to the pipe and closes it. What fits into the pipe is written at once; rest, unless nil, writes what is
 // left, and returns when the process has read it or ended. A function that does not read all of its input is no error.
 func Feed(w *os.File, input []byte) (rest func()) {

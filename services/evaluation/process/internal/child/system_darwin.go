@@ -17,8 +17,8 @@ func (s *Starter) Reap(context.Context) error {
 	return errors.New("orphaned processes are collected on Linux alone")
 }
 
-// pipes makes the three pipes, of the system's size, and returns the process's ends: standard input, output and error.
-func (p *Child) pipes(int) (theirs [3]*os.File, err error) {
+// pipes makes the three pipes and returns the process's ends: standard input, output and error.
+func (p *Child) pipes() (theirs [3]*os.File, err error) {
 	ends := make([]*os.File, 0, 6)
 	for range 3 {
 		r, w, err := os.Pipe()
@@ -31,6 +31,9 @@ func (p *Child) pipes(int) (theirs [3]*os.File, err error) {
 	p.Stdin, p.Stdout, p.Stderr = ends[1], ends[2], ends[4]
 	return [3]*os.File{ends[0], ends[3], ends[5]}, nil
 }
+
+// grow does nothing: the system sees to it.
+func grow(*os.File, int) {}
 
 // limitData does nothing: limits can be set for other processes on Linux alone.
 func limitData(int, int64) {}

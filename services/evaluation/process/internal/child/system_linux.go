@@ -12,7 +12,7 @@ import (
 )
 
 // pipes makes the three pipes and returns the process's ends: standard input, output and error. Only ours are for the poller.
-func (p *Child) pipes(size int) (theirs [3]*os.File, err error) {
+func (p *Child) pipes() (theirs [3]*os.File, err error) {
 	var fds [3][2]int
 	for i := range fds {
 		if err := unix.Pipe2(fds[i][:], unix.O_CLOEXEC); err != nil {
@@ -21,11 +21,6 @@ func (p *Child) pipes(size int) (theirs [3]*os.File, err error) {
 			}
 			return theirs, os.NewSyscallError("pipe2", err)
 		}
-	}
-	if size > 0 {
-		// What a user may have is limited, and where it is not enough the default stays.
-		_, _ = unix.FcntlInt(uintptr(fds[0][0]), unix.F_SETPIPE_SZ, size)
-		_, _ = unix.FcntlInt(uintptr(fds[1][0]), unix.F_SETPIPE_SZ, size)
 	}
 	p.Stdin, theirs[0] = polled(fds[0][1], "stdin"), os.NewFile(uintptr(fds[0][0]), "stdin")
 	p.Stdout, theirs[1] = polled(fds[1][0], "stdout"), os.NewFile(uintptr(fds[1][1]), "stdout")
@@ -36,6 +31,11 @@ func (p *Child) pipes(size int) (theirs [3]*os.File, err error) {
 func polled(fd int, name string) *os.File {
 	_ = unix.SetNonblock(fd, true)
 	return os.NewFile(uintptr(fd), name)
+}
+
+// grow makes a pipe hold so many bytes. What a user may have is limited, and where it is not enough the default stays.
+func grow(pipe *os.File, size int) {
+	withFD(pipe, func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, size) })
 }
 
 // limitData bounds the private memory of a process that has just been started, of those that it has started since, and of those
