@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Function is apply-replacements.
@@ -22,6 +23,7 @@ var Function = function.Function{
 	Name:    "apply-replacements",
 	Version: "v0.1.5",
 	Summary: "copies values from fields to other fields, as kustomize's replacements do",
+	Traits:  traits.Traits{Worker: true, Deterministic: true},
 	Config:  "fn.kpt.dev/v1alpha1 ApplyReplacements, replacements: kustomize's, without path",
 	Process: applyReplacements,
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Function is apply-setters.
@@ -22,6 +23,7 @@ var Function = function.Function{
 	Name:     "apply-setters",
 	Version:  "v0.2.2",
 	Summary:  "sets the fields that kpt-set comments mark",
+	Traits:   traits.Traits{Worker: true, Deterministic: true},
 	Config:   "ConfigMap, data: setter names and values; the value of a list is a YAML list in a string",
 	Process:  applySetters,
 	Unshared: true,

@@ -22,6 +22,7 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/origin"
 	"github.com/krmfn/krmfn/functions/internal/setters"
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Function is create-setters.
@@ -29,6 +30,7 @@ var Function = function.Function{
 	Name:    "create-setters",
 	Version: "v0.1.0",
 	Summary: "marks fields with kpt-set comments, for apply-setters",
+	Traits:  traits.Traits{Worker: true, Deterministic: true},
 	Config:  "ConfigMap, data: setter names and the values by which their fields are found; a YAML list in a string finds lists",
 	Process: createSetters,
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/identity"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Function is ensure-name-substring.
@@ -29,6 +30,7 @@ var Function = function.Function{
 	Name:    "ensure-name-substring",
 	Version: "v0.2.0",
 	Summary: "prepends or appends a substring to the names that lack it",
+	Traits:  traits.Traits{Worker: true, Deterministic: true},
 	Config: "v1 ConfigMap, data.prepend or data.append: the substring\n" +
 		"fn.kpt.dev/v1alpha1 EnsureNameSubstring, substring; editMode: prepend (default) or append; additionalNameFields: " +
 		"more fields to edit, each with path, and as needed group, version, kind and create",

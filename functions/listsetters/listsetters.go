@@ -22,6 +22,7 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/origin"
 	"github.com/krmfn/krmfn/functions/internal/setters"
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/render/kptfile"
 )
 
@@ -30,6 +31,7 @@ var Function = function.Function{
 	Name:    "list-setters",
 	Version: "v0.1.0",
 	Summary: "lists the setters of a package, their values and how many fields have them",
+	Traits:  traits.Traits{Worker: true, Deterministic: true},
 	Config:  "none",
 	Process: listSetters,
 }

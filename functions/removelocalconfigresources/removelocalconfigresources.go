@@ -13,6 +13,7 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Function is remove-local-config-resources.
@@ -20,6 +21,7 @@ var Function = function.Function{
 	Name:    "remove-local-config-resources",
 	Version: "v0.1.0",
 	Summary: "removes resources that are local configuration",
+	Traits:  traits.Traits{Worker: true, Deterministic: true},
 	Config:  "none",
 	Process: removeLocalConfig,
 }

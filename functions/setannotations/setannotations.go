@@ -23,6 +23,7 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/render/parallel"
 )
 
@@ -31,6 +32,7 @@ var Function = function.Function{
 	Name:    "set-annotations",
 	Version: "v0.1.4",
 	Summary: "sets annotations on resources and their pod templates",
+	Traits:  traits.Traits{Worker: true, Deterministic: true},
 	Config: "v1 ConfigMap, data: the annotations\n" +
 		"fn.kpt.dev/v1alpha1 SetAnnotations, annotations: the annotations; additionalAnnotationFields: more fields to set " +
 		"them in, each with path, and as needed group, version, kind and create",

@@ -16,6 +16,7 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Function is set-enforcement-action.
@@ -23,6 +24,7 @@ var Function = function.Function{
 	Name:    "set-enforcement-action",
 	Version: "v0.1.0",
 	Summary: "sets what Gatekeeper does where its constraints are violated",
+	Traits:  traits.Traits{Worker: true, Deterministic: true},
 	Config:  "ConfigMap, data.enforcementAction: deny, warn or dryrun",
 	Process: setEnforcementAction,
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/render/parallel"
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
@@ -26,6 +27,7 @@ var Function = function.Function{
 	Name:    "set-labels",
 	Version: "v0.2.0",
 	Summary: "sets labels on resources, their selectors and their pod templates",
+	Traits:  traits.Traits{Worker: true, Deterministic: true},
 	Config: "v1 ConfigMap, data: the labels\n" +
 		"fn.kpt.dev SetLabels (any version), labels: the labels",
 	Process:  setLabels,

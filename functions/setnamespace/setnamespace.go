@@ -13,6 +13,7 @@ import (
 
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Function is set-namespace.
@@ -20,6 +21,7 @@ var Function = function.Function{
 	Name:    "set-namespace",
 	Version: "v0.4.5",
 	Summary: "moves resources, and what refers to them, to another namespace",
+	Traits:  traits.Traits{Worker: true, Deterministic: true},
 	Config: "v1 ConfigMap, data.namespace: the namespace; data.namespaceMatcher: the one to be replaced, default any\n" +
 		"v1 ConfigMap named kptfile.kpt.dev (the package context), data.name: the namespace\n" +
 		"fn.kpt.dev/v1alpha1 SetNamespace, namespace and namespaceMatcher: the same",

@@ -19,6 +19,7 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/render/kptfile"
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
@@ -28,6 +29,7 @@ var Function = function.Function{
 	Name:    "set-project-id",
 	Version: "v0.2.0",
 	Summary: "sets the Google Cloud project of Config Connector's resources, and the setter project-id of the package",
+	Traits:  traits.Traits{Worker: true, Deterministic: true},
 	Config:  "ConfigMap, data.project-id: the project",
 	Process: setProjectID,
 }

@@ -19,6 +19,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Function is starlark.
@@ -26,6 +27,7 @@ var Function = function.Function{
 	Name:    "starlark",
 	Version: "v0.5.5",
 	Summary: "runs a Starlark script over the resources",
+	Traits:  traits.Traits{Worker: true},
 	Config: "v1 ConfigMap, data.source: the script; all of data is there for it\n" +
 		"fn.kpt.dev/v1alpha1 StarlarkRun, source: the script; params: whatever it takes",
 	Process: runStarlark,

@@ -18,6 +18,7 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
@@ -26,6 +27,7 @@ var Function = function.Function{
 	Name:    "upsert-resource",
 	Version: "v0.2.0",
 	Summary: "adds a resource, or puts it in the place of the one of the same group, kind, namespace and name",
+	Traits:  traits.Traits{Worker: true, Deterministic: true},
 	Config: "the resource, of any kind; annotation config.kubernetes.io/target-path: the file that it goes to\n" +
 		"a List, items: several of them",
 	Process: upsertResource,

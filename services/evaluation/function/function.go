@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
+
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Function is one KRM function.
@@ -46,6 +48,10 @@ type Function struct {
 	// Unshared says that Process never puts one YAML node into two places: those who keep the list in memory need no copies
 	// of its items to change one of them for itself.
 	Unshared bool
+
+	// Traits are what the function declares of itself. One that declares Worker answers many calls in one process if it is asked
+	// to, one after the other: Process leaves nothing behind that another call could see.
+	Traits traits.Traits
 
 	// ProcessMemory is the most memory, in bytes, that a process of its own may have for the function; 0 for no limit.
 	// It is for functions whose users can ask for any amount.

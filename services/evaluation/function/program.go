@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/krmfn/krmfn/services/evaluation/workerprotocol"
 )
 
 // Program is what a function has of the process it is served by: nothing, where it is evaluated inside another program.
@@ -34,34 +36,48 @@ func ProgramOf(ctx context.Context) Program {
 // failure it does so too, where there is one, and writes "failed to evaluate function: " and the error to stderr. It
 // returns the exit code of the process: 0, or 1 when the function or the reading and writing around it failed.
 //
-// args are the arguments behind the program's name. "--help" prints what the function is and takes; no other is known.
+// args are the arguments behind the program's name. "--help" prints what the function is and takes; "--worker" has a function
+// that agrees answer many calls, as [workerprotocol] says. No other is known.
 func Main(f Function, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if slices.Contains(args, "--help") || slices.Contains(args, "-h") {
 		fmt.Fprint(stdout, help(f))
 		return 0
 	}
-	if err := serve(f, args, stdin, stdout, stderr); err != nil {
-		fmt.Fprintf(stderr, "failed to evaluate function: %v", err)
+	var err error
+	switch {
+	case f.Traits.Worker && slices.Equal(args, []string{workerprotocol.Argument}):
+		err = manyTimes(f, stdin, stdout, stderr)
+	case len(args) > 0:
+		err = fmt.Errorf("unexpected argument %q: a ResourceList is read from stdin", args[0])
+	default:
+		err = once(f, stdin, stdout, stderr)
+	}
+	if err != nil {
+		report(stderr, err)
 		return 1
 	}
 	return 0
 }
 
-func serve(f Function, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	if len(args) > 0 {
-		return fmt.Errorf("unexpected argument %q: a ResourceList is read from stdin", args[0])
-	}
+func report(stderr io.Writer, err error) { fmt.Fprintf(stderr, "failed to evaluate function: %v", err) }
+
+// once answers the one call of a process.
+func once(f Function, stdin io.Reader, stdout, stderr io.Writer) error {
 	in, err := io.ReadAll(stdin)
 	if err != nil {
 		return fmt.Errorf("unable to read from stdin: %w", err)
 	}
-	ctx := context.WithValue(
-		context.Background(), //nolint:forbidigo // a process has no caller's context: whoever started it ends it
-		programKey{}, Program{Alone: true, Stderr: stderr, Environ: os.Environ()},
-	)
-	out, err := Run(ctx, f, in)
+	out, err := f.alone(in, stderr)
 	_, outErr := stdout.Write(out)
 	return errors.Join(err, outErr)
+}
+
+// alone evaluates f in a process that does nothing else.
+func (f Function) alone(in []byte, stderr io.Writer) ([]byte, error) {
+	return Run(context.WithValue(
+		context.Background(), //nolint:forbidigo // a process has no caller's context: whoever started it ends it
+		programKey{}, Program{Alone: true, Stderr: stderr, Environ: os.Environ()},
+	), f, in)
 }
 
 // help describes a function for its user.
