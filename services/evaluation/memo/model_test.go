@@ -1,0 +1,102 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memo
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/metric/noop"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+)
+
+// modelled is what the model knows of an answer that is kept.
+type modelled struct {
+	list string
+	size int64
+}
+
+// Whatever is called, the cache has what a list has from which the oldest uses are dropped, and never more bytes than it may.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.Int64Range(1, 20_000).Draw(t, "limit")
+		c, err := New(limit, noop.Meter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kept []modelled
+		var hits, misses, evictions int64
+		call := func(t *rapid.T) {
+			list := strconv.Itoa(rapid.IntRange(0, 30).Draw(t, "list"))
+			size, fails := rapid.IntRange(0, 6000).Draw(t, "size"), rapid.Bool().Draw(t, "fails")
+			var output []byte
+			f := evaluation.Func(func(_ context.Context, req evaluation.Request) (evaluation.Response, error) {
+				report := &evaluationv1.Evaluation{Image: req.Image}
+				if fails {
+					return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, "exit status 1"), nil
+				}
+				output = make([]byte, size)
+				copy(output, list)
+				return evaluation.Response{ResourceList: output, Report: report}, nil
+			})
+			got, err := c.Keep("fn", f).Evaluate(t.Context(), evaluation.Request{Image: "i", ResourceList: []byte(list)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := slices.IndexFunc(kept, func(m modelled) bool { return m.list == list })
+			if got.Report.GetCached() != (at >= 0) {
+				t.Fatalf("the answer to %s is cached: %v, want it to be at %d of %v", list, got.Report.GetCached(), at, kept)
+			}
+			if at >= 0 {
+				hits++
+				m := kept[at]
+				kept = append(slices.Delete(kept, at, at+1), m)
+				if output != nil || !strings.HasPrefix(list, strings.TrimRight(string(got.ResourceList), "\x00")) {
+					t.Fatalf("%s has the answer %.10q", list, got.ResourceList)
+				}
+				return
+			}
+			misses++
+			encoded, err := proto.Marshal(&evaluationv1.Evaluation{Image: "i", Cached: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			takes := int64(cap(output) + cap(encoded) + overhead)
+			if fails || takes > limit/largest {
+				return
+			}
+			kept = append(kept, modelled{list, takes})
+			for sum(kept) > limit {
+				kept = kept[1:]
+				evictions++
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"call": call,
+			"": func(t *rapid.T) {
+				if c.bytes != sum(kept) || c.bytes > limit || c.answers.Len() != len(kept) || len(c.flights) > 0 {
+					t.Fatalf("%d answers of %d bytes are kept, want %d of %d, and %d wait", c.answers.Len(), c.bytes, len(kept), sum(kept), len(c.flights))
+				}
+				if n := &c.counts; n.hits.Load() != hits || n.misses.Load() != misses || n.evictions.Load() != evictions {
+					t.Fatalf("%+v were counted, want %d, %d, %d", n, hits, misses, evictions)
+				}
+			},
+		})
+	})
+}
+
+func sum(kept []modelled) (all int64) {
+	for _, m := range kept {
+		all += m.size
+	}
+	return all
+}
