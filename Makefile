@@ -83,14 +83,17 @@ $(ARCHES:%=build-linux/%): build-linux/%:
 
 ##@ Check
 
-.PHONY: test bench fuzz fuzz-targets lint lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=test/%) $(MODULES:%=lint/%)
+.PHONY: test bench bench-go fuzz fuzz-targets lint lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=test/%) $(MODULES:%=lint/%)
 test: $(MODULES:%=test/%) ## Test all modules, with the race detector (one module: make test/services)
 	$(if $(RACE),,@echo "There is no C compiler here, so the race detector did not run.")
 $(MODULES:%=test/%): test/%:
 	@echo "test $*"
 	@go -C $* test $(RACE) $$(go -C $* list -f '$(TESTED)' ./...)
 
-bench: ## Run the benchmarks COUNT times, each for BENCHTIME; BASE=file compares with an earlier build/bench.txt
+bench: build/function-runner build/krmfn build/functions-light ## Measure calls and renders on this machine beside bare processes; the report is in build/bench
+	@go -C e2e run ./bench/local --bin $(CURDIR)/bin --out $(CURDIR)/build/bench
+
+bench-go: ## Run the Go benchmarks COUNT times, each for BENCHTIME; BASE=file compares with an earlier build/bench.txt
 	@mkdir -p build
 	@for m in $(MODULES); do \
 		echo "bench $$m" >&2; \
@@ -153,12 +156,12 @@ e2e: cluster-images ## Run the end-to-end suites on that cluster (suites: LABELS
 	@go -C e2e test -tags e2e -count 1 -p 1 -timeout 90m -v ./suites/... \
 		-ginkgo.label-filter="$(LABELS)" $(if $(FOCUS),-ginkgo.focus="$(FOCUS)")
 
-bench-e2e: cluster-images ## Measure the function runner on that cluster; the report is in build/bench-e2e
+bench-e2e: cluster-images ## Measure function pods on that cluster beside bare processes; the report is in build/bench-e2e
 	@go -C e2e run ./bench/cluster --bin $(CURDIR)/bin --out $(CURDIR)/build/bench-e2e
 
 ##@ Change
 
-.PHONY: generate contract picture fmt tidy clean
+.PHONY: generate contract picture performance fmt tidy clean
 generate: .deps/protovalidate ## Generate the Go code of proto/, and what go:generate lines say
 	$(TOOL) buf generate ../proto --template ../buf.gen.yaml -o ..
 	go -C functions generate ./...
@@ -169,6 +172,9 @@ contract: .deps/protovalidate ## Record proto/ as the released contract that lin
 
 picture: build ## Draw docs/demo.svg anew
 	@go -C e2e run ./cmd/demopicture --bin $(CURDIR)/bin
+
+performance: ## Write docs/performance.md and what the README says of speed from the reports of bench and bench-e2e
+	@go -C e2e run ./bench/performance --root $(CURDIR)
 
 fmt: .deps/protovalidate ## Format all code
 	$(TOOL) buf format -w ../proto

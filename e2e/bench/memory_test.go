@@ -1,6 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package bench measures the memory of functions and of function runners. The programs below it measure time.
 package bench
 
 import (

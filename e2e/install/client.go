@@ -66,10 +66,11 @@ func (c *Client) Evaluate(ctx context.Context, image string, list []byte) ([]byt
 	return resp.GetResourceList(), err
 }
 
-// EvaluateOn runs a function once, as Evaluate does, and returns the name of the pod that ran it.
-func (c *Client) EvaluateOn(ctx context.Context, image string, list []byte) (pod string, err error) {
+// EvaluateReported runs a function once, as Evaluate does, and returns its output with what the evaluation says of itself, such
+// as the name of the pod that ran it.
+func (c *Client) EvaluateReported(ctx context.Context, image string, list []byte) ([]byte, *evaluationv1.Evaluation, error) {
 	resp, err := c.v1.Evaluate(ctx, &evaluatorv1.EvaluateRequest{Image: image, ResourceList: list})
-	return resp.GetEvaluation().GetImplementation(), err
+	return resp.GetResourceList(), resp.GetEvaluation(), err
 }
 
 // EvaluateStream runs a function once over a list that is sent in parts, and returns the size of its output.

@@ -7,6 +7,7 @@ package load
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 
@@ -78,6 +79,37 @@ func (r *Result) At(percentile float64) time.Duration {
 // New returns a result without any calls, for others to be added to.
 func New() *Result {
 	return &Result{Latency: hdrhistogram.New(1, longest.Microseconds(), digits), Failed: map[string]int64{}}
+}
+
+// encoded is a Result as JSON has it: a histogram in the encoding of HdrHistogram.
+type encoded struct {
+	Latency []byte
+	Failed  map[string]int64
+	Unsent  int64
+	Elapsed time.Duration
+}
+
+// MarshalJSON has a result that was measured elsewhere come here.
+func (r *Result) MarshalJSON() ([]byte, error) {
+	latency, err := r.Latency.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(encoded{latency, r.Failed, r.Unsent, r.Elapsed})
+}
+
+// UnmarshalJSON reads what MarshalJSON has written.
+func (r *Result) UnmarshalJSON(text []byte) error {
+	var e encoded
+	if err := json.Unmarshal(text, &e); err != nil {
+		return err
+	}
+	latency, err := hdrhistogram.Decode(e.Latency)
+	if err != nil {
+		return err
+	}
+	*r = Result{Latency: latency, Failed: e.Failed, Unsent: e.Unsent, Elapsed: e.Elapsed}
+	return nil
 }
 
 // recorder fills a result. It may be used concurrently.

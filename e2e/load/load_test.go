@@ -5,6 +5,7 @@ package load
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -155,4 +156,29 @@ func TestAdd(t *testing.T) {
 			t.Errorf("median %v, greatest %v", sum.At(50), sum.At(100))
 		}
 	})
+}
+
+func TestResultIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	result := New()
+	result.Failed["Unavailable"], result.Unsent, result.Elapsed = 2, 3, time.Second
+	for i := range 100 {
+		_ = result.Latency.RecordValue(int64(i+1) * 1000)
+	}
+	text, err := json.Marshal(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Result
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Succeeded() != 100 || got.Lost() != 5 || got.Throughput() != 100 || !about(got.At(50), 50*time.Millisecond) {
+		t.Errorf("%d succeeded, %d lost, %v/s, p50 %v", got.Succeeded(), got.Lost(), got.Throughput(), got.At(50))
+	}
+	sum := New()
+	sum.Add(&got)
+	if sum.At(50) != got.At(50) {
+		t.Errorf("p50 of the sum is %v, want %v", sum.At(50), got.At(50))
+	}
 }

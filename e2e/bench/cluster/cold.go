@@ -9,12 +9,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/krmfn/krmfn/e2e/bench/function"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/install"
 )
@@ -22,10 +24,12 @@ import (
 // The wrapper server comes into pods in these ways, by the names that the chart has for them.
 const imageVolume, initContainer = "image-volume", "init-container"
 
+const startSection = "cold starts, image on the node"
+
 // measureStarts has cold calls take turns with the pods that they make, made without a function runner, and with plain pods
-// of the function's image, which have no wrapper server. most is the aim in seconds.
+// of the function's image, which have no wrapper server. most is the goal in seconds.
 func (b *bench) measureStarts(ctx context.Context, injection string, most float64) error {
-	if err := b.apply(ctx, injection); err != nil {
+	if err := b.apply(ctx, injection, nil); err != nil {
 		return err
 	}
 	// The first has the node pull the images.
@@ -55,17 +59,17 @@ func (b *bench) measureStarts(ctx context.Context, injection string, most float6
 }
 
 func (b *bench) addStarts(injection string, most float64, calls, ready, serves, plain report.Starts) {
-	b.add(report.Row{
-		What: "cold call, " + injection + ", p50", Measured: calls.Median().Seconds(), Limit: serves.Median().Seconds(), Unit: "s",
-		Aim: &report.Aim{Bound: most},
+	b.Add(report.Row{
+		Section: startSection, What: "cold call, " + injection + ", p50", Measured: calls.Median().Seconds(), Beside: serves.Median().Seconds(), Unit: "s",
+		Goal: &report.Goal{Bound: most},
 	}, report.Row{
-		What: "raw pod, " + injection + ", p50 until ready", Measured: ready.Median().Seconds(), Limit: plain.Median().Seconds(), Unit: "s",
+		Section: startSection, What: "raw pod, " + injection + ", p50 until ready", Measured: ready.Median().Seconds(), Beside: plain.Median().Seconds(), Unit: "s",
 	})
 	b.bars = append(b.bars, plain, ready, serves, calls)
 	if injection == imageVolume {
-		b.note("Cold calls: %d references of an image that is on the node, each of them new. Their limit is a pod of the same kind that is "+
+		b.Note("Cold calls: %d references of an image that is on the node, each of them new. Beside them is a pod of the same kind that is "+
 			"created without a function runner, until its wrapper server says in its log that it serves. A raw pod is ready when a watch "+
-			"says so; its limit is a plain pod of the function's image, without a wrapper server and probes.", len(calls.Times))
+			"says so; beside it is a plain pod of the function's image, without a wrapper server and probes.", len(calls.Times))
 	}
 }
 
@@ -75,7 +79,7 @@ func limits(name string) report.Starts { return report.Starts{Name: name, Limit:
 
 // coldCall times the first call of a reference, keeps its pod in b.pod, and deletes it.
 func (b *bench) coldCall(ctx context.Context) (took time.Duration, err error) {
-	image, err := b.function.push(ctx)
+	image, err := b.function.push(ctx, function.Standby)
 	if err != nil {
 		return 0, err
 	}
@@ -87,7 +91,7 @@ func (b *bench) coldCall(ctx context.Context) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	begin := time.Now()
-	if err := b.evaluate(client, image)(ctx); err != nil {
+	if err := evaluate(ctx, client, image, function.List(small)); err != nil {
 		return 0, fmt.Errorf("first call of %s: %w", image, err)
 	}
 	took = time.Since(begin)
@@ -175,10 +179,8 @@ func awaitReady(ctx context.Context, events watch.Interface, name string) error 
 				continue
 			}
 			last = pod.Status
-			for _, condition := range pod.Status.Conditions {
-				if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
-					return nil
-				}
+			if slices.ContainsFunc(pod.Status.Conditions, isReady) {
+				return nil
 			}
 		}
 	}

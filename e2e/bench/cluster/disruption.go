@@ -11,15 +11,17 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/krmfn/krmfn/e2e/bench/function"
 	"github.com/krmfn/krmfn/e2e/bench/report"
+	"github.com/krmfn/krmfn/e2e/bench/turns"
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/load"
 )
 
 const (
 	// disrupted is how many calls are made, disruptedRate how many a second, and disruptAfter when something happens.
-	disrupted, disruptedRate = 200, 8
-	disruptAfter             = 5 * time.Second
+	disrupted, disruptedRate = 120, 8
+	disruptAfter             = 3 * time.Second
 )
 
 // measureDisruptions counts the calls that fail when something goes that they run on.
@@ -41,12 +43,8 @@ func (b *bench) measureDisruptions(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) measureDisruption(ctx context.Context, what string, disrupt func(context.Context, string) error) (err error) {
-	call, image, end, err := b.warm(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, end()) }()
+func (b *bench) measureDisruption(ctx context.Context, what string, disrupt func(context.Context, string) error) error {
+	call, image := b.call(function.Standby, function.List(small)), b.warm.images[function.Standby]
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	begin, done := time.Now(), make(chan error, 1)
@@ -62,7 +60,7 @@ func (b *bench) measureDisruption(ctx context.Context, what string, disrupt func
 		}
 	}()
 	result, loadErr := load.Open{
-		Calls: load.Calls{Duration: disrupted * time.Second / disruptedRate, Timeout: timeout, Code: code}, Rate: disruptedRate, MaxInFlight: maxInFlight,
+		Calls: load.Calls{Duration: disrupted * time.Second / disruptedRate, Timeout: callTimeout, Code: turns.Code}, Rate: disruptedRate, MaxInFlight: disrupted,
 	}.Run(ctx, call)
 	if loadErr != nil {
 		cancel()
@@ -74,10 +72,12 @@ func (b *bench) measureDisruption(ctx context.Context, what string, disrupt func
 	if duration := disrupted * time.Second / disruptedRate; lasted > duration-disruptAfter {
 		return fmt.Errorf("it lasted %v, longer than the calls", lasted)
 	}
-	b.add(report.Row{What: fmt.Sprintf("%s, %d calls at %d/s", what, disrupted, disruptedRate), Measured: float64(result.Lost()), Unit: "failed", Aim: &report.Aim{}})
-	b.note("%s: it began after %v and lasted %v; the slowest of %d calls that succeeded took %v.",
+	b.Add(report.Row{Section: "calls that fail", What: fmt.Sprintf("%s, %d calls at %d/s", what, disrupted, disruptedRate), Measured: float64(result.Lost()), Unit: "failed", Goal: &report.Goal{}})
+	b.Note("%s: it began after %v and lasted %v; the slowest of %d calls that succeeded took %v.",
 		what, disruptAfter, lasted.Round(time.Millisecond), result.Succeeded(), result.At(100).Round(time.Millisecond))
-	b.noteLost(what, result)
+	if result.Lost() > 0 {
+		b.Note("%s: failed %v, not sent %d.", what, result.Failed, result.Unsent)
+	}
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/krmfn/krmfn/e2e/bench/function"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/programs/progress"
@@ -33,9 +34,9 @@ func main() {
 	var o options
 	pflag.StringVar(&o.bin, "bin", "bin", "directory of the binaries")
 	pflag.StringVar(&o.out, "out", "build/bench-e2e", "directory for the report and its plots")
-	pflag.IntVar(&o.rounds, "rounds", 3, "how many turns each load gets")
-	pflag.DurationVar(&o.turn, "turn", 10*time.Second, "how long a turn is")
-	pflag.IntVar(&o.starts, "starts", 10, "how many pods and cold calls of each kind are timed")
+	pflag.IntVar(&o.rounds, "rounds", 4, "how many turns each way gets")
+	pflag.DurationVar(&o.turn, "turn", time.Second, "how long a turn is; those of large lists and of constant rates are longer")
+	pflag.IntVar(&o.starts, "starts", 5, "how many pods and cold calls of each kind are timed")
 	pflag.IntVar(&o.pools, "pools", 1000, "how many idle pools the function runner's memory is measured with")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
@@ -53,12 +54,13 @@ func main() {
 type bench struct {
 	options
 	*install.Installation
-	progress *progress.Printer
-	function *function
-	report   report.Report
-	// latencies and bars are for the plots.
-	latencies []report.Latencies
-	bars      []report.Starts
+	report.Report
+	function *images
+	warm     warm
+	// latencies, throughputs and bars are for the plots.
+	latencies   []report.Latencies
+	throughputs []report.Throughputs
+	bars        []report.Starts
 	// pod is a function pod as the function runner made it.
 	pod *corev1.Pod
 }
@@ -69,30 +71,45 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	b := &bench{options: o, Installation: installation, progress: progress.New(os.Stdout)}
-	if b.function, err = newFunction(o.bin, b.Registry); err != nil {
+	dir, err := os.MkdirTemp("", "krmfn-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	b := &bench{options: o, Installation: installation}
+	if b.function, err = newImages(ctx, o.bin, dir, b.Registry); err != nil {
 		return err
 	}
 	if err := b.describe(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Remove(context.WithoutCancel(ctx))) }()
+	defer func() {
+		if b.warm.client != nil {
+			err = errors.Join(err, b.warm.client.Close())
+		}
+	}()
+	all := progress.New(os.Stdout)
 	// What disturbs most comes last.
 	for _, part := range []struct {
 		what    string
 		measure func(context.Context) error
 	}{
-		{"warm calls at constant rates", b.measureLatency},
-		{"warm calls by so many callers", b.measureThroughput},
-		{"memory of a wrapper server", b.measureWrapper},
-		{"cold calls and pods, image volume", func(ctx context.Context) error { return b.measureStarts(ctx, imageVolume, .9) }},
-		{"cold calls and pods, init container", func(ctx context.Context) error { return b.measureStarts(ctx, initContainer, 1.8) }},
+		{"warm up", b.makeWarm},
+		{"where a call's time goes", b.measureHop},
+		{"calls at a constant rate", b.measureRate},
+		{"one caller, back to back", b.measureSizes},
+		{"many callers", b.measureCallers},
 		{"memory of idle pools", b.measurePools},
+		{"memory of a wrapper server", b.measureWrapper}, // its pods have been idle meanwhile
 		{"calls that fail", b.measureDisruptions},
+		{"cold calls and pods, init container", func(ctx context.Context) error { return b.measureStarts(ctx, initContainer, 1.1) }},
+		{"cold calls and pods, image volume", func(ctx context.Context) error { return b.measureStarts(ctx, imageVolume, .65) }},
+		{"many pods at once", b.measureScaleUp},
 	} {
-		if err := b.progress.Step("measure: "+part.what, func() error { return part.measure(ctx) }); err != nil {
+		if err := all.Step("measure: "+part.what, func() error { return part.measure(ctx) }); err != nil {
 			err = fmt.Errorf("measure %s: %w", part.what, err)
-			b.note("This report is not complete: %v.", err)
+			b.Note("This report is not complete: %v.", err)
 			return errors.Join(err, b.write())
 		}
 	}
@@ -101,14 +118,10 @@ func run(ctx context.Context, o options) (err error) {
 
 // apply installs the function runner as the chart has it: one replica, which is the harder case in a rollout, and neither
 // logs nor limits of its own.
-func (b *bench) apply(ctx context.Context, injection string) error {
-	return b.Apply(ctx, map[string]any{"logLevel": 2, "pods": map[string]any{"wrapperInjection": injection}})
-}
-
-func (b *bench) add(rows ...report.Row) { b.report.Rows = append(b.report.Rows, rows...) }
-
-func (b *bench) note(format string, args ...any) {
-	b.report.Notes = append(b.report.Notes, fmt.Sprintf(format, args...))
+func (b *bench) apply(ctx context.Context, injection string, pods map[string]any) error {
+	return b.Apply(ctx, install.MergeValues(map[string]any{
+		"logLevel": 2, "pods": map[string]any{"wrapperInjection": injection}, "extraArgs": []any{"--disable-runtimes=exec", function.CacheFlag},
+	}, map[string]any{"pods": pods}))
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -28,6 +28,8 @@ import (
 )
 
 const (
+	// callTimeout is how long a call may take.
+	callTimeout = 30 * time.Second
 	// loopback is where all pods of idle pools are.
 	loopback = "127.0.0.1"
 	// wrapperPort is where function runners expect the wrapper server of a pod.
@@ -69,11 +71,11 @@ func (b *bench) measurePools(ctx context.Context) (err error) {
 		return fmt.Errorf("%d pools: %w", b.pools, err)
 	}
 	heap, stacks := all.heap-none.heap, all.stacks-none.stacks
-	b.add(report.Row{
-		What: "function runner, heap and stacks per idle pool", Unit: "kB", Aim: &report.Aim{Bound: 10},
+	b.Add(report.Row{
+		Section: memorySection, What: "function runner, heap and stacks per idle pool", Unit: "kB", Goal: &report.Goal{Bound: 10},
 		Measured: (heap + stacks) / float64(b.pools) / 1000,
 	})
-	b.note("Memory per pool: what is alive after a garbage collection, and stacks, of a function runner that has adopted %d function pods of "+
+	b.Note("Memory per pool: what is alive after a garbage collection, and stacks, of a function runner that has adopted %d function pods of "+
 		"one pool each, less those of one with none, to the nearest MiB: %.0f MB of heap and %.0f MB of stacks. What it "+
 		"keeps of the pod is in it, and what is left of a connection of its own to a health server for each after %v without calls; the API "+
 		"server is one that only lists these pods. Resident memory, with a collector that runs far more often than it otherwise does, grew from %.0f MB to %.0f MB.",
@@ -153,7 +155,7 @@ func aliveIn(ctx context.Context, address, log string) (alive memory, err error)
 	client := evaluatorgrpc.NewFunctionEvaluatorClient(conn)
 	before := -1
 	for range 10000 {
-		call, cancel := context.WithTimeout(ctx, timeout)
+		call, cancel := context.WithTimeout(ctx, callTimeout)
 		// No registry is at this port.
 		_, err := client.EvaluateFunction(call, &evaluator.EvaluateFunctionRequest{Image: net.JoinHostPort(loopback, "1") + "/none:v1", ResourceList: make([]byte, 1<<16)})
 		cancel()

@@ -8,7 +8,6 @@ import (
 	"image/color"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -34,6 +33,7 @@ const width, height = 22 * vg.Centimeter, 13 * vg.Centimeter
 // palette tells colours apart for the colour-blind, too (Okabe and Ito).
 var palette = []color.RGBA{
 	{R: 0, G: 114, B: 178, A: 255}, {R: 213, G: 94, B: 0, A: 255}, {R: 0, G: 158, B: 115, A: 255}, {R: 204, G: 121, B: 167, A: 255},
+	{R: 230, G: 159, B: 0, A: 255}, {R: 86, G: 180, B: 233, A: 255},
 }
 
 // WriteLatencies writes an SVG plot of latencies by percentile. The percentiles are on the scale of HDR histograms, on
@@ -46,16 +46,9 @@ func WriteLatencies(w io.Writer, title string, lines []Latencies) error {
 	p.Legend.Padding = vg.Points(3)
 	p.Add(plotter.NewGrid())
 	for _, l := range lines {
-		line, err := plotter.NewLine(l.points())
-		if err != nil {
+		if err := addLine(p, l.Name, l.points(), l.Group, l.Limit); err != nil {
 			return err
 		}
-		line.Color, line.Width = palette[l.Group%len(palette)], vg.Points(1.5)
-		if l.Limit {
-			line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
-		}
-		p.Add(line)
-		p.Legend.Add(l.Name, line)
 	}
 	p.Y.Min, p.Y.Max = 0, p.Y.Max*1.1
 	return write(w, p)
@@ -101,6 +94,53 @@ func write(w io.Writer, p *plot.Plot) error {
 	return err
 }
 
+// Throughputs is one line of a plot: calls a second by how many callers there are.
+type Throughputs struct {
+	Name string
+	// Callers are ascending, and Rates as many.
+	Callers []int
+	Rates   []float64
+	// Limit has a line dashed.
+	Limit bool
+}
+
+// WriteThroughputs writes an SVG plot of throughput by callers, whose numbers are on a scale of powers of two.
+func WriteThroughputs(w io.Writer, title string, lines []Throughputs) error {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "Callers", "Calls a second"
+	p.Legend.Top, p.Legend.Left, p.Legend.Padding = true, true, vg.Points(3)
+	p.Add(plotter.NewGrid())
+	for i, l := range lines {
+		points := make(plotter.XYs, len(l.Callers))
+		ticks := make([]plot.Tick, len(l.Callers))
+		for j, callers := range l.Callers {
+			points[j] = plotter.XY{X: math.Log2(float64(callers)), Y: l.Rates[j]}
+			ticks[j] = plot.Tick{Value: points[j].X, Label: strconv.Itoa(callers)}
+		}
+		if err := addLine(p, l.Name, points, i, l.Limit); err != nil {
+			return err
+		}
+		p.X.Tick.Marker = plot.ConstantTicks(ticks)
+	}
+	p.Y.Min, p.Y.Max = 0, p.Y.Max*1.1
+	return write(w, p)
+}
+
+// addLine adds a line with its name, in a colour by number.
+func addLine(p *plot.Plot, name string, points plotter.XYs, colour int, dashed bool) error {
+	line, err := plotter.NewLine(points)
+	if err != nil {
+		return err
+	}
+	line.Color, line.Width = palette[colour%len(palette)], vg.Points(1.5)
+	if dashed {
+		line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
+	}
+	p.Add(line)
+	p.Legend.Add(name, line)
+	return nil
+}
+
 // Starts is one bar of a plot.
 type Starts struct {
 	// Name is what it stands for; lines are told apart by line breaks.
@@ -112,10 +152,7 @@ type Starts struct {
 }
 
 // Median returns the time that half of the starts stayed within.
-func (s Starts) Median() time.Duration {
-	sorted := slices.Sorted(slices.Values(s.Times))
-	return sorted[(len(sorted)-1)/2]
-}
+func (s Starts) Median() time.Duration { return Median(s.Times) }
 
 // WriteStarts writes an SVG plot with a bar for each median, and a dot for each start.
 func WriteStarts(w io.Writer, title string, bars []Starts) error {

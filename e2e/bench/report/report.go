@@ -1,19 +1,18 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report tells what a benchmark has measured, as a table and as plots.
+// Package report tells what a benchmark has measured: as a table, as JSON for pages, and as plots.
 //
 // Latencies are histograms of HdrHistogram, and gonum draws the plots. The table is made here: what compares benchmarks,
-// benchstat above all, tells whether two runs of one thing differ, and knows neither a physical limit that is measured in the
-// same run nor an aim for the distance from it. Load testers, vegeta for one, report on the calls that they make themselves,
+// benchstat above all, tells whether two runs of one thing differ, and knows neither what is measured beside it in the
+// same run nor a goal for the distance from it. Load testers, vegeta for one, report on the calls that they make themselves,
 // and cannot call a bare process.
 package report
 
 import (
 	"fmt"
-	"io"
+	"slices"
 	"strconv"
-	"text/tabwriter"
 )
 
 // Report is what a run has measured.
@@ -22,7 +21,8 @@ type Report struct {
 	Title string
 	// Facts are of the machine and the run, for whom compares it with another one.
 	Facts []Fact
-	Rows  []Row
+	// Rows are sorted by section; a What is there once.
+	Rows []Row
 	// Notes say what the table does not.
 	Notes []string
 }
@@ -32,18 +32,23 @@ type Fact struct{ Name, Value string }
 
 // Row is one measurement.
 type Row struct {
-	What     string
-	Measured float64
-	// Limit is the physical limit, measured in the same run; 0 for none.
-	Limit float64
+	// Section is the heading that it stands under.
+	Section, What string
+	Measured      float64
+	// Beside is what it is compared with, measured in the same run; 0 for nothing.
+	Beside float64
 	// Unit is that of both.
 	Unit string
-	// Aim is what is to be reached; nil for nothing in particular.
-	Aim *Aim
+	// Ratios are those of measured and beside in each round, where they took turns.
+	Ratios []float64
+	// Lost is how many calls failed or were not made, which are not in the numbers.
+	Lost int64
+	// Goal is what is to be reached; nil for nothing in particular.
+	Goal *Goal
 }
 
-// Aim is a bound for something about a row.
-type Aim struct {
+// Goal is a bound for something about a row.
+type Goal struct {
 	Of Of
 	// AtLeast makes the bound the least that is to be reached; otherwise it is the most.
 	AtLeast bool
@@ -51,74 +56,84 @@ type Aim struct {
 	Bound float64
 }
 
-// Of is what an aim is for.
+// Of is what a goal is for.
 type Of string
 
 const (
 	// Measured is the measured value itself.
 	Measured Of = ""
-	// Ratio is its quotient by the limit.
+	// Ratio is its share of what is beside it.
 	Ratio Of = "ratio"
-	// Beyond is what it has more than the limit.
+	// Beyond is what it has more than what is beside it.
 	Beyond Of = "beyond"
 )
 
-// Reached tells whether a row is within its aim. Without one it is.
-func (r Row) Reached() bool {
+// Met tells whether a row has reached its goal. Without one it has.
+func (r Row) Met() bool {
 	switch {
-	case r.Aim == nil:
+	case r.Goal == nil:
 		return true
-	case r.Aim.AtLeast:
-		return r.value() >= r.Aim.Bound
+	case r.Goal.AtLeast:
+		return r.value() >= r.Goal.Bound
 	}
-	return r.value() <= r.Aim.Bound
+	return r.value() <= r.Goal.Bound
 }
 
-// value is what the aim is for.
+// value is what the goal is for.
 func (r Row) value() float64 {
-	switch r.Aim.Of {
+	switch r.Goal.Of {
 	case Ratio:
-		return r.Measured / r.Limit
+		return r.Ratio()
 	case Beyond:
-		return r.Measured - r.Limit
+		return r.Measured - r.Beside
 	}
 	return r.Measured
 }
 
-// WriteText writes the report as plain text.
-func (r *Report) WriteText(w io.Writer) error {
-	fmt.Fprintf(w, "%s\n\n", r.Title)
-	facts := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, fact := range r.Facts {
-		fmt.Fprintf(facts, "%s\t%s\n", fact.Name, fact.Value)
+// Ratio is the median of the rounds' ratios, or that of the two values where there were no rounds. It is 0 where the row has
+// nothing beside it.
+func (r Row) Ratio() float64 {
+	switch {
+	case len(r.Ratios) > 0:
+		return Median(r.Ratios)
+	case r.Beside > 0:
+		return r.Measured / r.Beside
 	}
-	if err := facts.Flush(); err != nil {
-		return err
+	return 0
+}
+
+// Median returns the middle of values, of which there must be some.
+func Median[T ~int64 | ~float64](values []T) T {
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}
+
+// Header names the cells of a row.
+var Header = []string{"what", "measured", "beside", "ratio", "rounds", "beyond", "goal", "met"}
+
+// Cells is a row as text. What does not apply is a dash.
+func (r Row) Cells() []string {
+	cells := []string{r.What, r.text(r.Measured), "-", "-", "-", "-", r.goal(), r.verdict()}
+	if r.Beside > 0 {
+		cells[2], cells[3] = r.text(r.Beside), number(r.Ratio())
 	}
-	fmt.Fprintln(w)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "WHAT\tMEASURED\tLIMIT\tRATIO\tBEYOND\tAIM\tREACHED")
-	for _, row := range r.Rows {
-		limit, ratio, beyond := "-", "-", "-"
-		if row.Limit > 0 {
-			limit = row.text(row.Limit)
-			ratio = strconv.FormatFloat(row.Measured/row.Limit, 'f', 2, 64)
-		}
-		if row.Measured > row.Limit && row.Limit > 0 {
-			beyond = row.text(row.Measured - row.Limit)
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.What, row.text(row.Measured), limit, ratio, beyond, row.aim(), row.verdict())
+	if len(r.Ratios) > 0 {
+		cells[4] = number(slices.Min(r.Ratios)) + "-" + number(slices.Max(r.Ratios))
 	}
-	if err := table.Flush(); err != nil {
-		return err
+	if r.Beside > 0 && r.Goal != nil && r.Goal.Of == Beyond {
+		cells[5] = r.text(r.Measured - r.Beside)
 	}
-	fmt.Fprintln(w)
-	for _, note := range r.Notes {
-		if _, err := fmt.Fprintf(w, "- %s\n", note); err != nil {
-			return err
-		}
+	return cells
+}
+
+func number(ratio float64) string {
+	switch {
+	case ratio < .1:
+		return strconv.FormatFloat(ratio, 'f', 3, 64)
+	case ratio >= 10:
+		return strconv.FormatFloat(ratio, 'f', 1, 64)
 	}
-	return nil
+	return strconv.FormatFloat(ratio, 'f', 2, 64)
 }
 
 // text is a value with its unit, to three digits or all before the point.
@@ -133,31 +148,28 @@ func (r Row) text(value float64) string {
 	return strconv.FormatFloat(value, 'f', decimals, 64) + " " + r.Unit
 }
 
-func (r Row) aim() string {
-	if r.Aim == nil {
+func (r Row) goal() string {
+	if r.Goal == nil {
 		return "-"
 	}
-	sign, bound := "≤", r.text(r.Aim.Bound)
-	if r.Aim.AtLeast {
+	sign, bound := "≤", r.text(r.Goal.Bound)
+	if r.Goal.AtLeast {
 		sign = "≥"
 	}
-	if r.Aim.Of == Ratio {
-		bound = strconv.FormatFloat(r.Aim.Bound, 'f', 2, 64)
+	if r.Goal.Of == Ratio {
+		bound = number(r.Goal.Bound)
 	}
-	if r.Aim.Of == Measured {
+	if r.Goal.Of == Measured {
 		return sign + " " + bound
 	}
-	return fmt.Sprintf("%s %s %s", r.Aim.Of, sign, bound)
+	return fmt.Sprintf("%s %s %s", r.Goal.Of, sign, bound)
 }
 
 func (r Row) verdict() string {
 	switch {
-	case r.Aim == nil:
+	case r.Goal == nil:
 		return "-"
-	case r.Aim.Of == Beyond && r.Measured < r.Limit:
-		// Nothing is below the physical limit, unless something disturbed the measurement of one of them.
-		return "unclear"
-	case r.Reached():
+	case r.Met():
 		return "yes"
 	}
 	return "no"

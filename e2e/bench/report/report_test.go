@@ -8,6 +8,8 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,39 +22,80 @@ import (
 
 func TestWriteText(t *testing.T) {
 	t.Parallel()
-	r := report.Report{
-		Title: "What it is",
-		Facts: []report.Fact{{Name: "cores", Value: "2"}, {Name: "kernel", Value: "6.1"}},
-		Rows: []report.Row{
-			{What: "p50", Measured: 4.5, Limit: 3, Unit: "ms", Aim: &report.Aim{Of: report.Beyond, Bound: 1}},
-			{What: "p99", Measured: 5, Limit: 7, Unit: "ms", Aim: &report.Aim{Of: report.Beyond, Bound: 5}},
-			{What: "share", Measured: 170, Limit: 200, Unit: "/s", Aim: &report.Aim{Of: report.Ratio, AtLeast: true, Bound: .85}},
-			{What: "cold", Measured: .904, Unit: "s", Aim: &report.Aim{Bound: .9}},
-			{What: "less", Measured: 12.34, Limit: 20, Unit: "MB"},
-		},
-		Notes: []string{"one", "two"},
-	}
+	r := report.Report{Title: "What it is", Facts: []report.Fact{{Name: "cores", Value: "2"}, {Name: "kernel", Value: "6.1"}}}
+	r.Add(
+		report.Row{Section: "warm", What: "p50", Measured: 4.5, Beside: 3, Unit: "ms", Goal: &report.Goal{Of: report.Beyond, Bound: 1}, Lost: 7},
+		report.Row{Section: "warm", What: "p99", Measured: 5, Beside: 7, Unit: "ms", Goal: &report.Goal{Of: report.Beyond, Bound: 5}},
+		report.Row{Section: "warm", What: "rounds", Measured: 5, Beside: 7, Unit: "ms", Ratios: []float64{.9, .05, .4}, Goal: &report.Goal{Of: report.Ratio, Bound: .5}},
+		report.Row{Section: "more", What: "share", Measured: 170, Beside: 200, Unit: "/s", Goal: &report.Goal{Of: report.Ratio, AtLeast: true, Bound: .85}},
+		report.Row{Section: "more", What: "cold", Measured: .904, Unit: "s", Goal: &report.Goal{Bound: .9}},
+		report.Row{Section: "more", What: "less", Measured: 2000, Beside: 20, Unit: "MB"},
+	)
+	r.Note("two")
 	var text bytes.Buffer
 	if err := r.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	want := `What it is
+	want := `
+What it is
 
 cores   2
 kernel  6.1
 
-WHAT   MEASURED  LIMIT   RATIO  BEYOND   AIM            REACHED
-p50    4.50 ms   3 ms    1.50   1.50 ms  beyond ≤ 1 ms  no
-p99    5 ms      7 ms    0.71   -        beyond ≤ 5 ms  unclear
-share  170 /s    200 /s  0.85   -        ratio ≥ 0.85   yes
-cold   0.90 s    -       -      -        ≤ 0.90 s       no
-less   12.3 MB   20 MB   0.62   -        -              -
+WARM    measured  beside  ratio  rounds      beyond   goal           met
+p50     4.50 ms   3 ms    1.50   -           1.50 ms  beyond ≤ 1 ms  no
+p99     5 ms      7 ms    0.71   -           -2 ms    beyond ≤ 5 ms  yes
+rounds  5 ms      7 ms    0.40   0.050-0.90  -        ratio ≤ 0.50   yes
 
-- one
+MORE   measured  beside  ratio  rounds  beyond  goal          met
+share  170 /s    200 /s  0.85   -       -       ratio ≥ 0.85  yes
+cold   0.90 s    -       -      -       -       ≤ 0.90 s      no
+less   2000 MB   20 MB   100.0  -       -       -             -
+
+3 of 5 goals met.
+- p50: 7 calls failed or were not made, and are not in the numbers.
 - two
 `
 	if diff := cmp.Diff(want, text.String()); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
+	}
+}
+
+func TestReportIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "bench")
+	r := report.Report{Title: "What it is", Facts: []report.Fact{{Name: "cores", Value: "2"}}, Notes: []string{"one"}}
+	r.Add(report.Row{Section: "warm", What: "p50", Measured: 4.5, Beside: 3, Unit: "ms", Ratios: []float64{1, 2}, Goal: &report.Goal{Of: report.Beyond, Bound: 1}})
+	picture := func(w io.Writer) error { _, err := w.Write([]byte("a line")); return err }
+	if err := r.Write(io.Discard, dir, report.Pictures{"a.svg": picture}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := report.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&r, got); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "a.svg")); err != nil || string(text) != "a line" {
+		t.Errorf("picture %q (%v)", text, err)
+	}
+}
+
+func TestMachineIsNotNamed(t *testing.T) {
+	t.Parallel()
+	facts, err := report.Machine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fact := range facts {
+		if fact.Value == "" || strings.Contains(fact.Value, host) {
+			t.Errorf("fact %q is %q", fact.Name, fact.Value)
+		}
 	}
 }
 
@@ -100,6 +143,23 @@ func TestWriteLatencies(t *testing.T) {
 	}
 	if strings.Contains(got, "99.9 %") {
 		t.Errorf("the scale goes beyond what two hundred calls tell: %s", got)
+	}
+}
+
+func TestWriteThroughputs(t *testing.T) {
+	t.Parallel()
+	var svg bytes.Buffer
+	err := report.WriteThroughputs(&svg, "Throughput", []report.Throughputs{
+		{Name: "bare", Callers: []int{1, 4, 16}, Rates: []float64{50, 90, 95}, Limit: true}, {Name: "warm", Callers: []int{1, 4, 16}, Rates: []float64{80, 100, 99}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := words(t, svg.Bytes())
+	for _, want := range []string{"Throughput", "Callers", "bare", "warm", "4", "16", "100"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the plot lacks %q: it has %s", want, got)
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ var sources = map[string]string{
 	FunctionsLight: "functions/cmd/functions",
 	Hostile:        "e2e/cmd/hostile",
 	Probe:          "e2e/cmd/probe",
+	InPod:          "e2e/bench/inpod",
 	BoundedRunc:    "e2e/offline/bounded-runc",
 	Pause:          "e2e/offline/nodeimage/recipe/pause",
 }
@@ -44,6 +45,7 @@ const (
 	// The tests' own.
 	Hostile     = "hostile"
 	Probe       = "probe"
+	InPod       = "inpod"
 	BoundedRunc = "bounded-runc"
 	Pause       = "pause"
 )

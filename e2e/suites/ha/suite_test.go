@@ -166,11 +166,11 @@ type share struct {
 }
 
 func (s share) Call(ctx context.Context) error {
-	pod, err := s.EvaluateOn(ctx, s.image, s.list)
+	_, report, err := s.EvaluateReported(ctx, s.image, s.list)
 	if err == nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.calls[pod]++
+		s.calls[report.GetImplementation()]++
 	}
 	return err
 }

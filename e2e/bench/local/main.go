@@ -1,0 +1,107 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command local measures calls and renders on this machine beside bare processes of the same functions. It needs no cluster.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/krmfn/krmfn/e2e/bench/report"
+	"github.com/krmfn/krmfn/e2e/programs/progress"
+)
+
+type options struct {
+	bin, out, kpt string
+	rounds        int
+	turn          time.Duration
+}
+
+func main() {
+	var o options
+	pflag.StringVar(&o.bin, "bin", "bin", "directory of the binaries")
+	pflag.StringVar(&o.out, "out", "build/bench", "directory for the report and its plots")
+	pflag.StringVar(&o.kpt, "kpt", "kpt", "kpt command to compare renders with; without one there is no such comparison")
+	pflag.IntVar(&o.rounds, "rounds", 5, "how many turns each way gets")
+	pflag.DurationVar(&o.turn, "turn", time.Second, "how long a turn is; those of large lists and of constant rates are longer")
+	pflag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is a run.
+type bench struct {
+	options
+	runner *runner
+	report.Report
+	latencies   []report.Latencies
+	throughputs []report.Throughputs
+}
+
+// run measures everything and writes the report.
+func run(ctx context.Context, o options) (err error) {
+	dir, err := os.MkdirTemp("", "krmfn-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if o.bin, err = filepath.Abs(o.bin); err != nil {
+		return err
+	}
+	b := &bench{options: o}
+	if b.Facts, err = report.Machine(); err != nil {
+		return err
+	}
+	if b.runner, err = startRunner(context.WithoutCancel(ctx), o.bin, dir); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.runner.stop()) }()
+	b.Title = "Calls and renders on this machine, beside bare processes of the same functions"
+	b.Note("beside: a bare process of the same executable on the same input, in turns with it, unless something else is said. " +
+		"ratio: the median of the rounds' ratios; rounds: the least and the greatest.")
+	all := progress.New(os.Stdout)
+	for _, part := range []struct {
+		what    string
+		measure func(context.Context) error
+	}{
+		{"one caller, back to back", b.measureSizes},
+		{"a constant rate", b.measureRate},
+		{"many callers", b.measureCallers},
+		{"renders", func(ctx context.Context) error { return b.measureRenders(ctx, filepath.Join(dir, "packages")) }},
+	} {
+		if err := all.Step("measure: "+part.what, func() error { return part.measure(ctx) }); err != nil {
+			err = fmt.Errorf("measure %s: %w", part.what, err)
+			b.Note("This report is not complete: %v.", err)
+			return errors.Join(err, b.write())
+		}
+	}
+	return b.write()
+}
+
+func (b *bench) write() error {
+	return b.Write(os.Stdout, b.out, report.Pictures{
+		"latency.svg": func(w io.Writer) error {
+			return report.WriteLatencies(w, fmt.Sprintf("Calls of an executable, %v a second", rate), b.latencies)
+		},
+		"throughput.svg": func(w io.Writer) error {
+			return report.WriteThroughputs(w, "Calls of an executable by callers", b.throughputs)
+		},
+	})
+}

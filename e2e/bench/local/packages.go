@@ -1,0 +1,75 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// pipeline has the functions of the packages that are rendered, and what each has in its configMap.
+var pipeline = [][2]string{{"set-namespace", "namespace: shop"}, {"set-labels", "team: shop"}, {"set-annotations", "owner: shop"}}
+
+const kptfile = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n"
+
+const configMap = `---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: cm-%d
+data:
+  key: value # comment
+  other: "1"
+`
+
+// perFile is how many ConfigMaps a file has.
+const perFile = 10
+
+// byImage and byExecutable are how a Kptfile names a function.
+func byImage(name string) string { return "image: " + name + ":v1" }
+
+func byExecutable(dir string) func(name string) string {
+	return func(name string) string { return "exec: " + filepath.Join(dir, name) }
+}
+
+// writePackages writes so many packages of ConfigMaps anew. A single one is the root; several are below a root without a
+// pipeline, so that there is one more package than packages.
+func writePackages(root string, packages, resources int, named func(name string) string) error {
+	var mutators strings.Builder
+	mutators.WriteString("pipeline:\n  mutators:\n")
+	for _, f := range pipeline {
+		fmt.Fprintf(&mutators, "  - %s\n    configMap: {%s}\n", named(f[0]), f[1])
+	}
+	err := errors.Join(os.RemoveAll(root), write(filepath.Join(root, "Kptfile"), kptfile))
+	for p := range packages {
+		dir := packageDir(root, packages, p)
+		err = errors.Join(err, write(filepath.Join(dir, "Kptfile"), kptfile+mutators.String()))
+		for first := 0; first < resources/packages; first += perFile {
+			var text strings.Builder
+			for i := first; i < min(first+perFile, resources/packages); i++ {
+				fmt.Fprintf(&text, configMap, i)
+			}
+			err = errors.Join(err, write(filepath.Join(dir, "configs", fmt.Sprintf("file-%d.yaml", first/perFile)), text.String()))
+		}
+	}
+	return err
+}
+
+// packageDir is where one of so many packages is.
+func packageDir(root string, packages, number int) string {
+	if packages == 1 {
+		return root
+	}
+	return filepath.Join(root, fmt.Sprintf("package-%d", number))
+}
+
+func write(file, text string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o600)
+}

@@ -1,0 +1,105 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/krmfn/krmfn/e2e/bench/function"
+	"github.com/krmfn/krmfn/e2e/load"
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
+	"github.com/krmfn/krmfn/e2e/programs/server"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
+	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
+)
+
+// image is what callers call a kind by.
+func image(k *function.Kind) string { return k.ID() + ":v1" }
+
+// runner is a function runner with the function as an executable, once of each kind.
+type runner struct {
+	// dir has the executables of functions by their names, links to executable.
+	dir, executable string
+
+	process *server.Process
+	conn    *grpc.ClientConn
+	rpc     evaluatorgrpc.FunctionEvaluatorClient
+}
+
+// startRunner starts one that keeps its files in dir, and makes sure that each kind runs as it is meant to.
+func startRunner(ctx context.Context, bin, dir string) (*runner, error) {
+	executable := filepath.Join(bin, binaries.FunctionsLight)
+	var config strings.Builder
+	config.WriteString("functions:\n")
+	for _, k := range function.Kinds {
+		fmt.Fprintf(&config, "- function: %s\n  images: [%s]\n  %s\n", function.Name, image(k), k.Entry)
+	}
+	file := filepath.Join(dir, "config.yaml")
+	if err := errors.Join(os.Symlink(executable, filepath.Join(dir, function.Name)), os.WriteFile(file, []byte(config.String()), 0o600)); err != nil {
+		return nil, err
+	}
+	process, err := server.Start(ctx, filepath.Join(bin, binaries.FunctionRunner), filepath.Join(dir, "log"),
+		"--disable-runtimes=pod", "--strict-config", "--config="+file, "--functions="+dir, function.CacheFlag)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := grpc.NewClient(process.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
+	if err != nil {
+		return nil, errors.Join(err, process.Stop())
+	}
+	r := &runner{dir, executable, process, conn, evaluatorgrpc.NewFunctionEvaluatorClient(conn)}
+	if err := r.check(ctx); err != nil {
+		return nil, errors.Join(err, r.stop())
+	}
+	return r, nil
+}
+
+// check makes sure that the second answer of the kind that keeps answers is a kept one, and no other kind's is.
+func (r *runner) check(ctx context.Context) error {
+	client := evaluatorv1grpc.NewFunctionEvaluatorServiceClient(r.conn)
+	for _, k := range slices.Concat(function.Kinds, function.Kinds) {
+		resp, err := client.Evaluate(ctx, &evaluatorv1.EvaluateRequest{Image: image(k), ResourceList: function.List(1)})
+		if err != nil {
+			return fmt.Errorf("%s: %w", k.Name, err)
+		}
+		if failure := resp.GetEvaluation().GetFailure(); failure != nil {
+			return fmt.Errorf("%s: %s", k.Name, failure.GetMessage())
+		}
+		if cached := resp.GetEvaluation().GetCached(); cached && k != function.Memo {
+			return fmt.Errorf("%s: the answer is a kept one", k.Name)
+		}
+	}
+	resp, err := client.Evaluate(ctx, &evaluatorv1.EvaluateRequest{Image: image(function.Memo), ResourceList: function.List(1)})
+	if err == nil && !resp.GetEvaluation().GetCached() {
+		return fmt.Errorf("%s: the answer was not kept", function.Memo.Name)
+	}
+	return err
+}
+
+// call returns what calls a kind with a list, as Porch does.
+func (r *runner) call(k *function.Kind, list []byte) load.Call {
+	return func(ctx context.Context) error {
+		resp, err := r.rpc.EvaluateFunction(ctx, &evaluator.EvaluateFunctionRequest{Image: image(k), ResourceList: list})
+		if err != nil {
+			return err
+		}
+		return function.Check(resp.GetResourceList())
+	}
+}
+
+// bare returns what runs the function as a process.
+func (r *runner) bare(list []byte) load.Call { return function.Bare(r.executable, list) }
+
+func (r *runner) stop() error { return errors.Join(r.conn.Close(), r.process.Stop()) }
