@@ -46,6 +46,7 @@ func (c *testCase) args(pkg, results string) []string {
 	flag(c.ImagePullPolicy != "", "--image-pull-policy", c.ImagePullPolicy)
 	flag(c.AllowExec && c.TestType != "eval", "--allow-exec")
 	flag(c.NoTruncate, "--truncate-output=false")
+	flag(c.isolated, "--isolate")
 	if len(c.Args) > 0 {
 		args = append(args, "--")
 		for key, value := range c.Args {

@@ -17,7 +17,8 @@ import (
 )
 
 // TestCases runs the end-to-end cases of testdata/cases. A case has the form of kpt's own: a directory with .expected in it
-// is a package; .expected says how krmfn is called on a copy of it, and what must come of that. Ours are archives of such
+// is a package; .expected says how krmfn is called on a copy of it, and what must come of that, whether functions are evaluated
+// in the command's process or in their own. Ours are archives of such
 // directories, one file for each case; a directory of kpt's runs as it is.
 func TestCases(t *testing.T) {
 	t.Parallel()
@@ -40,10 +41,8 @@ func TestCases(t *testing.T) {
 			c.program = program
 			c.read(t)
 			c.run(t)
-			// What an error leaves is not rendered again.
-			if c.ExitCode == 0 {
-				c.run(t)
-			}
+			c.isolated = true
+			c.run(t)
 		})
 	}
 	err = filepath.WalkDir("testdata/cases", func(file string, entry fs.DirEntry, err error) error {
@@ -89,6 +88,8 @@ type testCase struct {
 
 	// name is that of the directory, or of the archive that is unpacked into one; dir is the directory, program what is called.
 	name, archive, dir, program string
+	// isolated says that each function has a process of its own.
+	isolated bool
 }
 
 // read unpacks the archive, if there is one, and reads config.yaml.

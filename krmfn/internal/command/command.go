@@ -47,9 +47,11 @@ func newRoot(p *program.Program, understood *bool) *cobra.Command {
 		Short: "Evaluate KRM functions and render packages with them",
 		Long: `krmfn evaluates KRM functions and renders kpt packages with them.
 
-Functions are evaluated by a function runner. Without --runner an embedded one is
-started, which has the curated functions and needs neither cluster nor containers:
-they answer to the names of the KRM functions catalog, whatever the tag.
+It has the curated functions, which answer to the names of the KRM functions catalog,
+whatever the tag, and need neither cluster nor containers. They run in the command's
+own process. With --isolate each runs in a process of its own, so that a function that
+crashes, hangs or takes too much memory fails alone; with --runner a function runner
+evaluates all functions, in executables or in pods.
 
 ` + failure.Help,
 		SilenceErrors: true,

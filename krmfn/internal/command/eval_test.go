@@ -51,7 +51,7 @@ func TestEvalStandardInput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{"eval", "--builtin", "--image=set-labels", "-"}, tc.args...)
+			args := append([]string{"eval", "--image=set-labels", "-"}, tc.args...)
 			got := invocation{args: args, stdin: tc.stdin}.run(t.Context(), t).ok(t)
 			contains(t, got.out, tc.want...)
 		})
@@ -74,7 +74,7 @@ func TestEvalFiles(t *testing.T) {
 	t.Parallel()
 	dir := newPackage(t, map[string]string{"net/service.yaml": service + "  type: 5\n"})
 	before := snapshot(t, dir)
-	args := []string{"eval", "--builtin", "--image", "kubeconform", filepath.Join(dir, "web.yaml"), filepath.Join(dir, "net/service.yaml")}
+	args := []string{"eval", "--image", "kubeconform", filepath.Join(dir, "web.yaml"), filepath.Join(dir, "net/service.yaml")}
 	got := krmfn(t, args...)
 	if got.code != failure.Failed {
 		t.Errorf("exit code %d", got.code)
@@ -85,7 +85,7 @@ func TestEvalFiles(t *testing.T) {
 		t.Errorf("the result is about file %+v", file)
 	}
 	target := filepath.Join(t.TempDir(), "out")
-	krmfn(t, "eval", "--builtin", "--image", "set-labels", filepath.Join(dir, "web.yaml"), "-o", target, "--", "app=web").ok(t)
+	krmfn(t, "eval", "--image", "set-labels", filepath.Join(dir, "web.yaml"), "-o", target, "--", "app=web").ok(t)
 	contains(t, snapshot(t, target)["web.yaml"], "kind: Deployment", "    app: web\n")
 	unchanged(t, dir, before)
 }
@@ -101,13 +101,13 @@ func document(t *testing.T, o outcome) report.Document {
 
 func TestEvalJSON(t *testing.T) {
 	t.Parallel()
-	got := invocation{args: []string{"eval", "--builtin", "--image=set-labels", "-", "-o=json", "--", "app=web"}, stdin: listInput}.run(t.Context(), t).ok(t)
+	got := invocation{args: []string{"eval", "--image=set-labels", "-", "-o=json", "--", "app=web"}, stdin: listInput}.run(t.Context(), t).ok(t)
 	doc := document(t, got)
 	contains(t, doc.ResourceList, itemOutput)
 	if len(doc.Functions) != 1 || doc.Functions[0].Image != prefix+"set-labels" || doc.Functions[0].Evaluator != "builtin" {
 		t.Errorf("functions are %+v", doc.Functions)
 	}
-	failed := document(t, invocation{args: []string{"eval", "--builtin", "--image=set-labels", "-", "-o=json"}, stdin: listInput}.run(t.Context(), t))
+	failed := document(t, invocation{args: []string{"eval", "--image=set-labels", "-", "-o=json"}, stdin: listInput}.run(t.Context(), t))
 	if failed.RenderStatus.Error == "" || failed.ResourceList != "" || failed.Functions[0].ExitCode != 1 {
 		t.Errorf("got %+v", failed)
 	}
@@ -118,7 +118,7 @@ func TestEvalDirectory(t *testing.T) {
 	dir := newPackage(t, map[string]string{"sub/Kptfile": "apiVersion: kpt.dev/v1alpha2\nkind: Kptfile\nmetadata:\n  name: sub\n", "sub/c.yaml": configMap, "labels.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: labels\ndata:\n  tier: front\n"})
 	before := snapshot(t, dir)
 	eval := func(args ...string) outcome {
-		return krmfn(t, append([]string{"eval", dir, "--builtin", "--image=set-labels"}, args...)...).ok(t)
+		return krmfn(t, append([]string{"eval", dir, "--image=set-labels"}, args...)...).ok(t)
 	}
 	dry := eval("--dry-run", "--", "tier=front")
 	contains(t, dry.out, "+++ b/sub/c.yaml", "+    tier: front")
@@ -174,7 +174,7 @@ func TestEvalUsage(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			got := invocation{args: append([]string{"eval", "--builtin"}, tc.args...), stdin: tc.stdin}.run(t.Context(), t)
+			got := invocation{args: append([]string{"eval"}, tc.args...), stdin: tc.stdin}.run(t.Context(), t)
 			if got.code != failure.Failed {
 				t.Errorf("exit code %d", got.code)
 			}
@@ -195,7 +195,7 @@ func TestEvalBadInput(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			got := invocation{args: []string{"eval", "--builtin", "-i=set-labels", "-", "--", "a=b"}, stdin: stdin}.run(t.Context(), t)
+			got := invocation{args: []string{"eval", "-i=set-labels", "-", "--", "a=b"}, stdin: stdin}.run(t.Context(), t)
 			if got.code != failure.Failed {
 				t.Errorf("exit code %d", got.code)
 			}

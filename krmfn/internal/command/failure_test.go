@@ -22,7 +22,7 @@ func TestStackTrace(t *testing.T) {
 		"environment": {environ: []string{"COBRA_STACK_TRACE_ON_ERRORS=1"}},
 		"neither":     {environ: []string{"COBRA_STACK_TRACE_ON_ERRORS=no"}},
 	} {
-		i.args = append([]string{"render", dir, "--builtin"}, i.args...)
+		i.args = append([]string{"render", dir}, i.args...)
 		got := i.run(t.Context(), t)
 		if got.code != failure.Failed || strings.Contains(got.err, levels) != (name != "neither") {
 			t.Errorf("%s: exit code %d, and\n%s", name, got.code, got.err)
@@ -46,8 +46,8 @@ func TestSymbolicLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	const warning = "[WARN] resolved symlink "
-	contains(t, krmfn(t, "render", link, "--builtin").ok(t).err, warning+`"`+link+`" to "`+dir+"\", please note that the symlinks within the package are ignored\n")
-	if got := krmfn(t, "render", dir, "--builtin").ok(t); strings.Contains(got.err, warning) {
+	contains(t, krmfn(t, "render", link).ok(t).err, warning+`"`+link+`" to "`+dir+"\", please note that the symlinks within the package are ignored\n")
+	if got := krmfn(t, "render", dir).ok(t); strings.Contains(got.err, warning) {
 		t.Errorf("there is a warning for a directory:\n%s", got.err)
 	}
 }
@@ -64,7 +64,7 @@ func TestExecCannotStart(t *testing.T) {
 func TestContainerFlags(t *testing.T) {
 	t.Parallel()
 	dir := newPackage(t, nil)
-	krmfn(t, "render", dir, "--builtin", "--allow-network", "--image-pull-policy=never").ok(t)
-	got := krmfn(t, "eval", dir, "--builtin", "-i=set-labels", "--network", "--as-current-user", "-e=A=b", "--mount=type=bind", "--", "a=b").ok(t)
+	krmfn(t, "render", dir, "--allow-network", "--image-pull-policy=never").ok(t)
+	got := krmfn(t, "eval", dir, "-i=set-labels", "--network", "--as-current-user", "-e=A=b", "--mount=type=bind", "--", "a=b").ok(t)
 	contains(t, got.err, "[WARN] --env and --mount without effect")
 }

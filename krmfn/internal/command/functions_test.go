@@ -10,12 +10,14 @@ import (
 
 func TestFunctions(t *testing.T) {
 	t.Parallel()
-	contains(t, timeless(krmfn(t, "functions").ok(t).out), "NAME   EVALUATOR   IMPLEMENTATION   SUMMARY\n",
-		"\nset-labels   exec   set-labels VERSION (curated)   sets labels on resources",
-		"\nImages (any tag):\n  NAME\n  gcr.io/kpt-fn/NAME\n  ghcr.io/kptdev/krm-functions-catalog/NAME\n")
+	for evaluator, isolate := range map[string]string{"builtin": "--isolate=false", "exec": "--isolate"} {
+		contains(t, timeless(krmfn(t, "functions", isolate).ok(t).out), "NAME   EVALUATOR   IMPLEMENTATION   SUMMARY\n",
+			"\nset-labels   "+evaluator+"   set-labels VERSION (curated)   sets labels on resources",
+			"\nImages (any tag):\n  NAME\n  gcr.io/kpt-fn/NAME\n  ghcr.io/kptdev/krm-functions-catalog/NAME\n")
+	}
 	strict := krmfn(t, "functions", "--strict-versions").ok(t)
 	contains(t, strict.out, "IMAGES", "ghcr.io/kptdev/krm-functions-catalog/set-labels:v")
-	for _, args := range [][]string{nil, {"--builtin"}} {
+	for _, args := range [][]string{nil, {"--isolate"}} {
 		var doc struct {
 			Functions []struct {
 				Name, Evaluator, Implementation, Summary string

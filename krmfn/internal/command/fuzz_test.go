@@ -21,7 +21,7 @@ func FuzzEval(f *testing.F) {
 		f.Add(seed, "Kind", true)
 	}
 	f.Fuzz(func(t *testing.T, stdin, value string, unwrap bool) {
-		args := []string{"eval", "-q", "--builtin", "--image=set-labels", "-"}
+		args := []string{"eval", "-q", "--image=set-labels", "-"}
 		if unwrap {
 			args = append(args, "-o=unwrap")
 		}

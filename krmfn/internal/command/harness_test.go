@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"io"
 	"io/fs"
 	"maps"
 	"net"
@@ -46,6 +47,8 @@ type invocation struct {
 	args    []string
 	stdin   string
 	environ []string
+	// err, unless nil, gets the standard error.
+	err io.Writer
 	// width makes standard output and standard error terminals of so many columns.
 	width int
 }
@@ -69,6 +72,9 @@ func (i invocation) run(ctx context.Context, t *testing.T) outcome {
 	}
 	if i.width > 0 {
 		p.Out.Width, p.Err.Width = func() int { return i.width }, func() int { return i.width }
+	}
+	if i.err != nil {
+		p.Err.Writer = i.err
 	}
 	code := command.Run(ctx, p)
 	return outcome{code, stdout.String(), stderr.String()}

@@ -5,9 +5,11 @@ package command_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -35,7 +37,7 @@ func stateless(files map[string]string) map[string]string {
 
 func TestRenderInPlace(t *testing.T) {
 	t.Parallel()
-	for name, args := range map[string][]string{"embedded runner": nil, "builtin": {"--builtin"}} {
+	for name, args := range map[string][]string{"in process": nil, "in process, by its former flag": {"--builtin"}, "isolated": {"--isolate"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := newPackage(t, nil)
@@ -56,6 +58,8 @@ func TestRenderInPlace(t *testing.T) {
 	}
 }
 
+var evaluators = regexp.MustCompile(`exec (\S+ VERSION \(curated\))`)
+
 func TestRenderOutput(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -66,38 +70,46 @@ func TestRenderOutput(t *testing.T) {
 	}{
 		"plain.txt":        {},
 		"live.txt":         {width: 120},
-		"live-mono.txt":    {width: 120, args: []string{"--color=never", "--builtin"}},
+		"live-mono.txt":    {width: 120, args: []string{"--color=never"}},
 		"fail.txt":         {changed: map[string]string{"web.yaml": strings.Replace(deployment, "containerPort", "x", 1) + "    bogus: [\n"}, code: failure.Failed},
 		"invalid.txt":      {changed: map[string]string{"net/service.yaml": service + "  type: 5\n"}, code: failure.Failed},
 		"invalid-live.txt": {changed: map[string]string{"net/service.yaml": service + "  type: 5\n"}, width: 120, code: failure.Failed},
-		"quiet.txt":        {changed: map[string]string{"net/service.yaml": service + "  type: 5\n"}, args: []string{"-q", "--builtin"}, code: failure.Failed},
-		"dry-run.txt":      {args: []string{"--dry-run", "--builtin"}},
+		"quiet.txt":        {changed: map[string]string{"net/service.yaml": service + "  type: 5\n"}, args: []string{"-q"}, code: failure.Failed},
+		"dry-run.txt":      {args: []string{"--dry-run"}},
 		"unknown.txt":      {changed: map[string]string{"Kptfile": strings.ReplaceAll(kptfile, "set-labels", "set-nothing")}, code: failure.Failed},
 		"strict.txt":       {changed: map[string]string{"Kptfile": strings.ReplaceAll(kptfile, "set-labels:v0.2", "set-labels:v9")}, args: []string{"--strict-versions"}, code: failure.Failed},
 		"kptfile.txt":      {changed: map[string]string{"Kptfile": kptfile + "bogus: true\n"}, code: failure.Failed},
-		"exec.txt":         {changed: map[string]string{"Kptfile": kptfile + "    - exec: sh -c 'cat; echo hello >&2'\n"}, args: []string{"--allow-exec", "--builtin"}},
-		"exec-banned.txt":  {changed: map[string]string{"Kptfile": kptfile + "    - exec: sh -c 'cat; echo hello >&2'\n"}, args: []string{"--builtin"}, code: failure.Failed},
+		"exec.txt":         {changed: map[string]string{"Kptfile": kptfile + "    - exec: sh -c 'cat; echo hello >&2'\n"}, args: []string{"--allow-exec"}},
+		"exec-banned.txt":  {changed: map[string]string{"Kptfile": kptfile + "    - exec: sh -c 'cat; echo hello >&2'\n"}, code: failure.Failed},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := newPackage(t, tc.changed)
-			before := snapshot(t, dir)
-			got := invocation{args: append([]string{"render", dir}, tc.args...), width: tc.width}.run(t.Context(), t)
-			if got.code != tc.code {
-				t.Errorf("exit code %d, want %d", got.code, tc.code)
-			}
-			if tc.code != failure.OK || name == "dry-run.txt" {
-				unchanged(t, dir, before, "Kptfile")
-			}
-			golden(t, name, strings.ReplaceAll(timeless("stdout:\n"+got.out+"stderr:\n"+got.err), dir, "DIR"))
-		})
+		for _, isolate := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/isolated=%t", name, isolate), func(t *testing.T) {
+				t.Parallel()
+				dir := newPackage(t, tc.changed)
+				before := snapshot(t, dir)
+				args := append([]string{"render", dir, fmt.Sprintf("--isolate=%t", isolate)}, tc.args...)
+				got := invocation{args: args, width: tc.width}.run(t.Context(), t)
+				if got.code != tc.code {
+					t.Errorf("exit code %d, want %d", got.code, tc.code)
+				}
+				if tc.code != failure.OK || name == "dry-run.txt" {
+					unchanged(t, dir, before, "Kptfile")
+				}
+				text := strings.ReplaceAll(timeless("stdout:\n"+got.out+"stderr:\n"+got.err), dir, "DIR")
+				if isolate {
+					// All that people see of it is what ran the function.
+					text = evaluators.ReplaceAllString(text, "builtin $1")
+				}
+				golden(t, name, text)
+			})
+		}
 	}
 }
 
 func TestNoColor(t *testing.T) {
 	t.Parallel()
 	dir := newPackage(t, nil)
-	args := []string{"render", dir, "--dry-run", "--builtin"}
+	args := []string{"render", dir, "--dry-run"}
 	coloured := invocation{args: args, width: 120}.run(t.Context(), t).ok(t)
 	contains(t, coloured.out, "\x1b[32m+")
 	plain := invocation{args: args, width: 120, environ: []string{"NO_COLOR=1"}}.run(t.Context(), t).ok(t)
@@ -111,17 +123,17 @@ func TestRenderElsewhere(t *testing.T) {
 	dir := newPackage(t, nil)
 	before := snapshot(t, dir)
 	target := filepath.Join(t.TempDir(), "new", "dir")
-	krmfn(t, "render", dir, "--builtin", "-o", target).ok(t)
+	krmfn(t, "render", dir, "-o", target).ok(t)
 	want := rendered()
 	delete(want, "README.md")
 	if diff := cmp.Diff(want, snapshot(t, target)); diff != "" {
 		t.Errorf("directory (-want +got):\n%s", diff)
 	}
-	unwrapped := krmfn(t, "render", dir, "--builtin", "-o", "unwrap").ok(t)
+	unwrapped := krmfn(t, "render", dir, "-o", "unwrap").ok(t)
 	if got := strings.Count(unwrapped.out, "---\n"); got != 2 || strings.Contains(unwrapped.out, "config.kubernetes.io/path") {
 		t.Errorf("unwrapped:\n%s", unwrapped.out)
 	}
-	list := krmfn(t, "render", dir, "--builtin", "-o", "stdout").ok(t)
+	list := krmfn(t, "render", dir, "-o", "stdout").ok(t)
 	contains(t, list.out, "kind: ResourceList\nitems:\n", "internal.config.kubernetes.io/path: 'net/service.yaml'", "replicas: 3 # kpt-set")
 	unchanged(t, dir, before)
 
@@ -132,7 +144,7 @@ func TestRenderElsewhere(t *testing.T) {
 	invalid := newPackage(t, map[string]string{"net/service.yaml": service + "  type: 5\n"})
 	other := filepath.Join(t.TempDir(), "other")
 	for _, output := range []string{"stdout", "unwrap", other} {
-		failed := krmfn(t, "render", invalid, "--builtin", "-o", output)
+		failed := krmfn(t, "render", invalid, "-o", output)
 		if failed.code != failure.Failed || failed.out != "" {
 			t.Errorf("%s: got %d and %q", output, failed.code, failed.out)
 		}
@@ -151,7 +163,10 @@ func TestRenderJSON(t *testing.T) {
 		changed []string
 		written bool
 		errText string
+		// ran is what evaluates the functions; builtin where it is not said.
+		ran string
 	}{
+		"isolated":  {service: service, args: []string{"-o", "json", "--isolate"}, changed: []string{"Kptfile", "net/service.yaml", "web.yaml"}, written: true, ran: "exec"},
 		"in place":  {service: service, args: []string{"-o", "json"}, changed: []string{"Kptfile", "net/service.yaml", "web.yaml"}, written: true},
 		"as format": {service: service, args: []string{"--format=json", "-o", filepath.Join(t.TempDir(), "x")}, changed: []string{"net/service.yaml", "web.yaml"}, written: true},
 		"dry run":   {service: service, args: []string{"-o=json", "--dry-run"}, changed: []string{"Kptfile", "net/service.yaml", "web.yaml"}},
@@ -182,7 +197,11 @@ func TestRenderJSON(t *testing.T) {
 			if tc.code == failure.RunnerFailed {
 				return
 			}
-			if len(doc.Functions) != 3 || doc.Functions[0].Evaluator != "exec" || doc.Functions[0].Duration <= 0 ||
+			ran := tc.ran
+			if ran == "" {
+				ran = "builtin"
+			}
+			if len(doc.Functions) != 3 || doc.Functions[0].Evaluator != ran || doc.Functions[0].Duration <= 0 ||
 				!strings.HasPrefix(doc.Functions[0].Implementation, "set-labels v") {
 				t.Errorf("functions are %+v", doc.Functions)
 			}

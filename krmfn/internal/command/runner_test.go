@@ -4,6 +4,7 @@
 package command_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -201,7 +202,7 @@ func TestInterruptedEmbedded(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	got := invocation{args: []string{"render", dir, "--allow-exec"}}.run(ctx, t)
+	got := invocation{args: []string{"render", dir, "--isolate", "--allow-exec"}}.run(ctx, t)
 	if got.code != failure.Interrupted {
 		t.Errorf("exit code %d:\n%s", got.code, got.err)
 	}
@@ -226,12 +227,57 @@ func TestTimeout(t *testing.T) {
 	unchanged(t, dir, before, "Kptfile")
 }
 
+// A script that does not end by itself ends with the command's time, or with the command.
+func TestEndlessScript(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{
+		"Kptfile":     "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: shop\npipeline:\n  mutators:\n    - image: starlark\n      configPath: script.yaml\n",
+		"script.yaml": "apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\nmetadata:\n  name: endless\nsource: |\n  while True: pass\n",
+	}
+	for _, isolate := range []string{"--isolate=false", "--isolate"} {
+		t.Run(isolate, func(t *testing.T) {
+			t.Parallel()
+			dir := newPackage(t, files)
+			before := snapshot(t, dir)
+			got := krmfn(t, "render", dir, isolate, "--timeout=100ms")
+			if got.code != failure.Failed {
+				t.Errorf("exit code %d", got.code)
+			}
+			contains(t, got.err, "Error: the time is up after 100ms: raise --timeout \n")
+			unchanged(t, dir, before, "Kptfile")
+
+			ctx, cancel := context.WithCancel(t.Context())
+			before = snapshot(t, dir)
+			running := &signalling{text: "[RUNNING]", seen: cancel}
+			got = invocation{args: []string{"render", dir, isolate}, err: running}.run(ctx, t)
+			if got.code != failure.Interrupted || !strings.HasSuffix(running.String(), "error: interrupted: nothing was written\n") {
+				t.Errorf("exit code %d:\n%s", got.code, running)
+			}
+			unchanged(t, dir, before)
+		})
+	}
+}
+
+// signalling tells when a text is written to it.
+type signalling struct {
+	bytes.Buffer
+	text string
+	seen func()
+}
+
+func (s *signalling) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(s.text)) {
+		s.seen()
+	}
+	return s.Buffer.Write(p)
+}
+
 // One message has less room than a large package; parts of a list have more.
 func TestLargePackage(t *testing.T) {
 	t.Parallel()
 	large := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: large\ndata:\n  text: " + strings.Repeat("x", 200_000) + "\n"
 	dir := newPackage(t, map[string]string{"large.yaml": large})
-	small := []string{"render", dir, "--max-request-body-size=100000"}
+	small := []string{"render", dir, "--isolate", "--max-request-body-size=100000"}
 	krmfn(t, small...).ok(t)
 	got := krmfn(t, append(small, "--max-resource-list-size=150000")...)
 	if got.code != failure.RunnerFailed {

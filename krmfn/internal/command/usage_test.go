@@ -22,6 +22,8 @@ func TestUsage(t *testing.T) {
 		"error: lstat /no: no such file or directory\n":           {"render", "/no/dir"},
 		"web.yaml is not a directory":                             {"render", filepath.Join(dir, "web.yaml")},
 		"--builtin and --runner exclude each other":               {"render", dir, "--builtin", "--runner=x"},
+		"--builtin and --isolate exclude each other":              {"eval", "-i=set-labels", dir, "--builtin", "--isolate"},
+		"--isolate and --runner exclude each other":               {"functions", "--isolate", "--runner=x"},
 		"--strict-versions is about the curated functions":        {"functions", "--strict-versions", "--runner=x"},
 		"--max-request-body-size is 0":                            {"render", dir, "--function-runner-grpc-max-message-size=0"},
 		"--max-resource-list-size is 1, want at least":            {"render", dir, "--max-resource-list-size=1"},
@@ -60,7 +62,7 @@ func TestHelp(t *testing.T) {
 func TestNotAPackage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	got := krmfn(t, "render", dir, "--builtin")
+	got := krmfn(t, "render", dir)
 	if got.code != failure.Failed {
 		t.Errorf("exit code %d", got.code)
 	}
@@ -69,5 +71,5 @@ func TestNotAPackage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "Kptfile"), []byte(invalid), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, krmfn(t, "render", dir, "--builtin").err, "Kptfile is invalid:\nField: `pipeline.mutators[0].image`\nValue: \"r.io/BAD\"\nReason: function image reference")
+	contains(t, krmfn(t, "render", dir).err, "Kptfile is invalid:\nField: `pipeline.mutators[0].image`\nValue: \"r.io/BAD\"\nReason: function image reference")
 }

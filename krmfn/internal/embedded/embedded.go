@@ -118,8 +118,8 @@ func (r *Runner) Close() error {
 	return errors.Join(<-r.served, os.RemoveAll(r.dir))
 }
 
-// Implementation says, for people, what evaluates a curated function.
-func Implementation(f function.Function) string { return f.Name + " " + f.Version + " (curated)" }
+// Origin says, for people, that an implementation is that of a curated function.
+const Origin = "(curated)"
 
 // install gives every curated function an executable in dir: a link of its name to one program.
 func install(dir string, c Config) ([]runner.Executable, error) {
@@ -131,7 +131,7 @@ func install(dir string, c Config) ([]runner.Executable, error) {
 			return nil, fmt.Errorf("make an executable of function %s: %w", f.Name, err)
 		}
 		list = append(list, runner.Executable{
-			Name: f.Name, Path: link, Implementation: Implementation(f), AnyTag: !c.StrictVersions,
+			Name: f.Name, Path: link, Implementation: f.Name + " " + f.Version + " " + Origin, AnyTag: !c.StrictVersions,
 			Images: f.Images(c.StrictVersions, "", reference.CatalogPrefix, reference.FormerCatalogPrefix),
 		})
 	}

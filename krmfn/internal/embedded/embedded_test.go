@@ -98,7 +98,7 @@ func TestEvaluate(t *testing.T) {
 			t.Errorf("%s: got %s by %v", ref, resp.ResourceList, resp.Report)
 		}
 		f, _ := functions.Lookup("set-labels")
-		if got := resp.Report.GetImplementation(); got != embedded.Implementation(f) || !strings.Contains(got, f.Version) {
+		if got := resp.Report.GetImplementation(); got != f.Name+" "+f.Version+" "+embedded.Origin || !strings.Contains(got, f.Version) {
 			t.Errorf("%s: the implementation is %q", ref, got)
 		}
 	}

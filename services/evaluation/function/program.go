@@ -24,6 +24,11 @@ type Program struct {
 
 type programKey struct{}
 
+// WithProgram returns the context for a Process that is served by a program.
+func WithProgram(ctx context.Context, p Program) context.Context {
+	return context.WithValue(ctx, programKey{}, p)
+}
+
 // ProgramOf returns the program that serves a function, from the context of its Process.
 func ProgramOf(ctx context.Context) Program {
 	if p, ok := ctx.Value(programKey{}).(Program); ok {
@@ -53,13 +58,16 @@ func Main(f Function, args []string, stdin io.Reader, stdout, stderr io.Writer) 
 		err = once(f, stdin, stdout, stderr)
 	}
 	if err != nil {
-		report(stderr, err)
+		ReportFailure(stderr, err)
 		return 1
 	}
 	return 0
 }
 
-func report(stderr io.Writer, err error) { fmt.Fprintf(stderr, "failed to evaluate function: %v", err) }
+// ReportFailure writes to the standard error of a function why it failed.
+func ReportFailure(stderr io.Writer, err error) {
+	fmt.Fprintf(stderr, "failed to evaluate function: %v", err)
+}
 
 // once answers the one call of a process.
 func once(f Function, stdin io.Reader, stdout, stderr io.Writer) error {
@@ -74,10 +82,8 @@ func once(f Function, stdin io.Reader, stdout, stderr io.Writer) error {
 
 // alone evaluates f in a process that does nothing else.
 func (f Function) alone(in []byte, stderr io.Writer) ([]byte, error) {
-	return Run(context.WithValue(
-		context.Background(), //nolint:forbidigo // a process has no caller's context: whoever started it ends it
-		programKey{}, Program{Alone: true, Stderr: stderr, Environ: os.Environ()},
-	), f, in)
+	ctx := context.Background() //nolint:forbidigo // a process has no caller's context: whoever started it ends it
+	return Run(WithProgram(ctx, Program{Alone: true, Stderr: stderr, Environ: os.Environ()}), f, in)
 }
 
 // help describes a function for its user.

@@ -36,7 +36,7 @@ func manyTimes(f Function, stdin io.Reader, stdout, stderr io.Writer) error {
 		out, err := f.alone(list, stderr)
 		answer.Stdout = out
 		if err != nil {
-			report(stderr, err)
+			ReportFailure(stderr, err)
 			answer.ExitCode = 1
 		}
 		return answer, errors.As(err, new(*PanicError)) || !settled(goroutines)

@@ -9,7 +9,6 @@
 package runtime
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,30 +37,32 @@ type Builtin struct {
 	Prefix string
 	// StrictVersions makes images not found whose tag, or digest, is not one of the implementation's own.
 	StrictVersions bool
+	// Origin is put behind name and version of the implementation in reports; may be empty.
+	Origin string
+	// AsProcess has reports tell what they would of a function in a process of its own: in standard error what it printed,
+	// and why it failed, and beside it the exit code. Otherwise functions print nowhere, and the failure says why.
+	AsProcess bool
+	// Environ is the environment that scripts find with AsProcess, "KEY=value" each.
+	Environ []string
 }
 
 // Evaluate runs a function. The error is an *evaluation.NotFoundError or the context's end; a function that
 // panics is a failure of this call only. A function that does not look at its context ends before Evaluate returns.
 func (b Builtin) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
-	f, err := b.lookup(req.Image)
+	c, err := b.newCall(req.Image)
 	if err != nil {
 		return evaluation.Response{}, err
 	}
-	return run(ctx, f, req)
-}
-
-func run(ctx context.Context, f function.Function, req evaluation.Request) (evaluation.Response, error) {
-	begin := time.Now()
-	output, err := function.Run(ctx, f, req.ResourceList)
+	output, err := function.Run(c.context(ctx), c.function, req.ResourceList)
 	if ctx.Err() != nil {
 		return evaluation.Response{}, context.Cause(ctx)
 	}
-	report := newReport(req.Image, f, begin)
+	report := c.report(err)
 	var resultsErr error
 	if len(output) > 0 || err == nil {
 		report.Results, resultsErr = resourcelist.Results(output)
 	}
-	if failure := failed(report, err, resultsErr); failure.Report != nil {
+	if failure := c.failed(report, err, resultsErr); failure.Report != nil {
 		return failure, nil
 	}
 	if req.MaxOutput > 0 && int64(len(output)) > req.MaxOutput {
@@ -72,28 +73,64 @@ func run(ctx context.Context, f function.Function, req evaluation.Request) (eval
 	return evaluation.Response{ResourceList: output, Report: report}, nil
 }
 
-func newReport(image string, f function.Function, begin time.Time) *evaluationv1.Evaluation {
-	return &evaluationv1.Evaluation{
-		Image:          image,
-		Evaluator:      evaluationv1.Evaluator_EVALUATOR_BUILTIN,
-		Implementation: f.Name + " " + f.Version,
-		Timings:        &evaluationv1.Timings{Execute: durationpb.New(time.Since(begin))},
+// call is one evaluation of a function.
+type call struct {
+	Builtin
+	image    string
+	function function.Function
+	begin    time.Time
+	stderr   printed
+}
+
+func (b Builtin) newCall(image string) (*call, error) {
+	f, err := b.lookup(image)
+	return &call{Builtin: b, image: image, function: f, begin: time.Now()}, err
+}
+
+// context returns the context that the function gets.
+func (c *call) context(ctx context.Context) context.Context {
+	if !c.AsProcess {
+		return ctx
 	}
+	return function.WithProgram(ctx, function.Program{Stderr: &c.stderr, Environ: c.Environ})
+}
+
+// report tells how the function ran, which ended with an error; nil for none.
+func (c *call) report(err error) *evaluationv1.Evaluation {
+	report := &evaluationv1.Evaluation{
+		Image:          c.image,
+		Evaluator:      evaluationv1.Evaluator_EVALUATOR_BUILTIN,
+		Implementation: c.implementation(c.function),
+		Timings:        &evaluationv1.Timings{Execute: durationpb.New(time.Since(c.begin))},
+	}
+	if c.AsProcess {
+		if err != nil {
+			function.ReportFailure(&c.stderr, err)
+		}
+		report.Stderr, report.StderrDroppedBytes = c.stderr.end()
+	}
+	return report
+}
+
+func (b Builtin) implementation(f function.Function) string {
+	return strings.TrimSpace(f.Name + " " + f.Version + " " + b.Origin)
 }
 
 // failed reports a failure of the function, or else that its results cannot be read. Without either it returns nothing.
-func failed(report *evaluationv1.Evaluation, err, resultsErr error) evaluation.Response {
-	reason := evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE
-	switch {
-	case errors.As(err, new(*function.PanicError)):
-		reason = evaluationv1.FailureReason_FAILURE_REASON_PANIC
-	case err == nil && resultsErr == nil:
+func (c *call) failed(report *evaluationv1.Evaluation, err, resultsErr error) evaluation.Response {
+	if err == nil && resultsErr == nil {
 		return evaluation.Response{}
-	case err == nil:
-		reason = evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID
 	}
 	report.ExitCode = 1
-	return evaluation.Failed(report, reason, cmp.Or(err, resultsErr).Error())
+	switch {
+	case err == nil:
+		return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID, resultsErr.Error())
+	case c.AsProcess:
+		return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, "exit status 1")
+	case errors.As(err, new(*function.PanicError)):
+		return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_PANIC, err.Error())
+	}
+	return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, err.Error())
 }
 
 func (b Builtin) lookup(ref string) (function.Function, error) {
@@ -116,7 +153,7 @@ func (b Builtin) ListFunctions(context.Context) ([]*evaluatorv1.Function, error)
 		list = append(list, &evaluatorv1.Function{
 			Name:           f.Name,
 			Evaluator:      evaluationv1.Evaluator_EVALUATOR_BUILTIN,
-			Implementation: f.Name + " " + f.Version,
+			Implementation: b.implementation(f),
 			Images:         b.images(f),
 			AnyTag:         !b.StrictVersions,
 		})

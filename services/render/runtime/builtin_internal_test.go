@@ -44,15 +44,15 @@ func TestFailuresOfBuiltins(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := function.Function{Name: "test", Version: "v1", Process: tc.process}
-			resp, err := run(t.Context(), f, evaluation.Request{
+			f := function.Function{Name: "test", Version: "v1.0.0", Summary: "test", Process: tc.process}
+			resp, err := Builtin{Functions: function.NewSet(f)}.Evaluate(t.Context(), evaluation.Request{
 				Image: "test", ResourceList: []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"),
 			})
 			if err != nil || resp.ResourceList != nil {
 				t.Fatalf("got %v, %v", resp, err)
 			}
 			want := &evaluationv1.Evaluation{
-				Image: "test", Evaluator: evaluationv1.Evaluator_EVALUATOR_BUILTIN, Implementation: "test v1", ExitCode: 1, Results: tc.results,
+				Image: "test", Evaluator: evaluationv1.Evaluator_EVALUATOR_BUILTIN, Implementation: "test v1.0.0", ExitCode: 1, Results: tc.results,
 				Failure: &evaluationv1.Failure{Reason: tc.reason, Message: tc.message},
 			}
 			ignore := protocmp.IgnoreFields(&evaluationv1.Evaluation{}, "timings")

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"math"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
@@ -25,24 +24,23 @@ import (
 // EvaluateList runs a function on a list in memory, in place. Report and error are as those of Evaluate, and the
 // items end in the order in which the function prints them. No node is at two places of the list then.
 func (b Builtin) EvaluateList(ctx context.Context, image string, list *fn.ResourceList) (*evaluationv1.Evaluation, error) {
-	f, err := b.lookup(image)
+	c, err := b.newCall(image)
 	if err != nil {
 		return nil, err
 	}
-	begin := time.Now()
-	err = f.Apply(ctx, list)
+	err = c.function.Apply(c.context(ctx), list)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	report := newReport(image, f, begin)
+	report := c.report(err)
 	var resultsErr error
 	if !errors.As(err, new(*function.PanicError)) {
 		report.Results, resultsErr = resultsOf(list)
 	}
-	if failure := failed(report, err, resultsErr); failure.Report != nil {
+	if failure := c.failed(report, err, resultsErr); failure.Report != nil {
 		return failure.Report, nil
 	}
-	if !f.Unshared {
+	if !c.function.Unshared {
 		unshare(list.Items)
 	}
 	function.SortItems(list.Items)

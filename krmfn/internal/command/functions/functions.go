@@ -28,8 +28,9 @@ func Command(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "functions",
 		Short: "List the functions that can be evaluated",
-		Long: `List the functions that the function runner knows without asking a registry: those
-with an executable, and those that have function pods.
+		Long: `List the functions that the command has, or with --runner those that the function
+runner knows without asking a registry: those with an executable, and those that have
+function pods.
 
 ` + failure.Help,
 		Args: cobra.NoArgs,

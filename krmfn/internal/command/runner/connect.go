@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -20,6 +21,7 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/krmfn/internal/embedded"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/process"
@@ -49,10 +51,13 @@ type Runtime interface {
 // runner if there is one. Errors are failure.Runner, or the context's cause.
 func Connect(ctx context.Context, p *program.Program, f *Flags) (_ Runtime, disconnect func(), err error) {
 	switch {
-	case f.builtin:
-		return runtime.Builtin{Functions: functions.All(), Prefix: f.ImagePrefix, StrictVersions: f.strictVersions}, func() {}, nil
 	case f.Address != "":
 		return ConnectTo(ctx, p, f)
+	case !f.isolate:
+		return inProcess{runtime.Builtin{
+			Functions: functions.All(), Prefix: f.ImagePrefix, StrictVersions: f.strictVersions, Origin: embedded.Origin,
+			AsProcess: true, Environ: process.RunnerEnvironment(p.Environ),
+		}}, func() {}, nil
 	}
 	own, err := embedded.Start(ctx, embedded.Config{
 		Executable: p.Executable, ImagePrefix: f.ImagePrefix, StrictVersions: f.strictVersions,
@@ -68,23 +73,46 @@ func Connect(ctx context.Context, p *program.Program, f *Flags) (_ Runtime, disc
 	return embeddedRuntime{runtime.NewGRPC(conn, f.Limits), f.strictVersions}, func() { p.Warn(errors.Join(conn.Close(), own.Close())) }, nil
 }
 
-// embeddedRuntime is the embedded function runner. The command knows why that does not find a function.
+// inProcess evaluates the curated functions in the command's own process.
+type inProcess struct{ runtime.Builtin }
+
+// Evaluate adds to the error of a tag that was refused which tags there are.
+func (r inProcess) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+	resp, err := r.Builtin.Evaluate(ctx, req)
+	return resp, explainTag(err, r.StrictVersions)
+}
+
+// EvaluateList does as Evaluate.
+func (r inProcess) EvaluateList(ctx context.Context, image string, list *fn.ResourceList) (*evaluationv1.Evaluation, error) {
+	report, err := r.Builtin.EvaluateList(ctx, image, list)
+	return report, explainTag(err, r.StrictVersions)
+}
+
+// embeddedRuntime is the embedded function runner.
 type embeddedRuntime struct {
 	Runtime
 	strictVersions bool
 }
 
-// Evaluate adds to the error of a tag that was refused which tags there are.
+// Evaluate does as that of inProcess.
 func (r embeddedRuntime) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	resp, err := r.Runtime.Evaluate(ctx, req)
-	if !r.strictVersions || !errors.As(err, new(*evaluation.NotFoundError)) {
-		return resp, err
+	return resp, explainTag(err, r.strictVersions)
+}
+
+// explainTag adds to the error of a curated function that was not found which tags it has: with strict versions, another tag
+// is why.
+func explainTag(err error, strictVersions bool) error {
+	missing, ok := errors.AsType[*evaluation.NotFoundError](err)
+	if !ok || !strictVersions {
+		return err
 	}
-	if f, ok := functions.Lookup(reference.CatalogName(req.Image)); ok {
-		err = fmt.Errorf("%w: the version here is %s, with the tags %s: name one of them, or leave out --strict-versions",
-			err, f.Version, strings.Join(f.Tags(), " and "))
+	f, ok := functions.Lookup(reference.CatalogName(missing.Image))
+	if !ok {
+		return err
 	}
-	return resp, err
+	return fmt.Errorf("%w: the version here is %s, with the tags %s: name one of them, or leave out --strict-versions",
+		missing, f.Version, strings.Join(f.Tags(), " and "))
 }
 
 // ConnectTo is Connect for the function runner that --runner names. It checks that the function runner serves, so that one
@@ -134,7 +162,7 @@ func unreachable(ctx context.Context, address string, err error) error {
 			reason = strings.TrimSuffix(cause, `"`)
 		}
 	}
-	return failure.Runner(fmt.Errorf("the function runner at %s cannot be used: %s: check that it runs and that the address is right, or leave out --runner to start one",
+	return failure.Runner(fmt.Errorf("the function runner at %s cannot be used: %s: check that it runs and that the address is right, or leave out --runner",
 		address, reason))
 }
 

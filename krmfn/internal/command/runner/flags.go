@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package runner is what evaluates the functions of a command: a function runner, one that the command starts itself, or the
-// command's own process.
+// Package runner is what evaluates the functions of a command: the command's own process, a function runner that the command
+// starts itself, or one that runs elsewhere.
 package runner
 
 import (
@@ -41,15 +41,18 @@ type Flags struct {
 	// ImagePrefix is put before images that have no slash.
 	ImagePrefix string
 
-	builtin, strictVersions bool
-	timeout                 time.Duration
+	builtin, isolate, strictVersions bool
+	timeout                          time.Duration
 }
 
 // AddFlags adds the flags of commands that evaluate functions.
 func AddFlags(p *program.Program, set *pflag.FlagSet) *Flags {
-	f := AddAddressFlags(set, "address of a function runner, host:port; without it an embedded one is started (also --function-runner)")
+	f := AddAddressFlags(set, "address of a function runner that evaluates the functions, host:port (also --function-runner)")
 	prefix := cmp.Or(p.Getenv(imagePrefixVariable), reference.CatalogPrefix)
-	set.BoolVar(&f.builtin, "builtin", false, "evaluate the curated functions in this process, without a function runner")
+	set.BoolVar(&f.isolate, "isolate", false, "evaluate each function in a process of its own, by a function runner that is started for it")
+	// Scripts may have it from when it was not the default.
+	set.BoolVar(&f.builtin, "builtin", false, "evaluate the curated functions in this process, as is the default")
+	_ = set.MarkHidden("builtin")
 	set.StringVar(&f.ImagePrefix, "image-prefix", prefix, "what is put before images that have no slash; $"+imagePrefixVariable+" changes the default")
 	set.BoolVar(&f.strictVersions, "strict-versions", false, "refuse tags that are not those of the curated function's own version")
 	return f
@@ -98,6 +101,10 @@ func (f *Flags) Validate() error {
 	switch {
 	case f.builtin && f.Address != "":
 		return failure.Usage(errors.New("--builtin and --runner exclude each other"))
+	case f.builtin && f.isolate:
+		return failure.Usage(errors.New("--builtin and --isolate exclude each other"))
+	case f.isolate && f.Address != "":
+		return failure.Usage(errors.New("--isolate and --runner exclude each other: the function runner decides how functions are isolated"))
 	case f.strictVersions && f.Address != "":
 		return failure.Usage(errors.New("--strict-versions is about the curated functions: leave it out with --runner"))
 	case f.Limits.MaxMessageSize <= 0:
