@@ -35,6 +35,12 @@ func NewRunner(o Options) *Runner {
 	return &Runner{limits: o.Limits.withDefaults(), starter: child.NewStarter(o.ScratchRoot)}
 }
 
+// Limits returns what bounds each process.
+func (r *Runner) Limits() Limits { return r.limits }
+
+// Starter returns what starts the processes, for those whose processes answer many calls.
+func (r *Runner) Starter() *child.Starter { return r.starter }
+
 // Close removes the directories that are kept for the next processes. No process may be running.
 func (r *Runner) Close() { r.starter.Close() }
 

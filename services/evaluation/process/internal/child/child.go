@@ -94,6 +94,9 @@ func (p *Child) start() error {
 // PID returns the number of the process. It is another's after Wait.
 func (p *Child) PID() int { return p.group.leader }
 
+// Pristine tells whether the directory of the process is empty, as it was made.
+func (p *Child) Pristine() bool { return pristine(p.dir) }
+
 // Expendable says what ends the process without harm while it waits for work, nil that nothing does: that it works. A sweep calls
 // end, in a goroutine of the sweep's own, when it would hold orphans back for this process. end must not wait for the process.
 func (p *Child) Expendable(end func()) { p.starter.ledger.expendable(p.run, end) }

@@ -39,6 +39,12 @@ func (p *Child) Enlarge(size int) {
 	}
 }
 
+// Unread returns how many bytes a pipe holds, at whichever end.
+func Unread(pipe *os.File) (n int) {
+	withFD(pipe, func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), fionread) })
+	return n
+}
+
 // Feed writes the input to the pipe and closes it. What fits into the pipe is written at once; rest, unless nil, writes what is
 // left, and returns when the process has read it or ended. A function that does not read all of its input is no error.
 func Feed(w *os.File, input []byte) (rest func()) {

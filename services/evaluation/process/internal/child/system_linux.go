@@ -33,6 +33,9 @@ func polled(fd int, name string) *os.File {
 	return os.NewFile(uintptr(fd), name)
 }
 
+// fionread asks how many bytes a pipe holds.
+const fionread = unix.TIOCINQ
+
 // grow makes a pipe hold so many bytes. What a user may have is limited, and where it is not enough the default stays.
 func grow(pipe *os.File, size int) {
 	withFD(pipe, func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, size) })

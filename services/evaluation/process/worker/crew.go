@@ -1,0 +1,136 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package worker
+
+import (
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/krmfn/krmfn/services/evaluation/process"
+)
+
+// trust is what is known of a command.
+type trust int
+
+const (
+	// unknown is a command of which no worker has greeted yet.
+	unknown trust = iota
+	// agreed is one of which workers have.
+	agreed
+	// refused is one that is no worker.
+	refused
+)
+
+// crew are the workers of one command. The pool's lock guards it.
+type crew struct {
+	// command is what its workers are started with.
+	command process.Command
+	// file is its executable; nil where that is not known.
+	file  fs.FileInfo
+	trust trust
+	// failures is how many workers in a row have ended without an answer.
+	failures int
+	// members are all of them, idle those that wait for a call, the one used last at the end.
+	members, idle []*member
+	// waiting are calls, the one that waits longest first. Each gets one value: nil that it should wait no more.
+	waiting []chan *member
+}
+
+// member is a worker in its crew.
+type member struct {
+	// hand is there once the worker has been started, and never changes then.
+	hand
+	crew    *crew
+	command process.Command
+
+	// What follows is guarded by the pool's lock.
+
+	// busy is one that has a call, or has yet to greet.
+	busy bool
+	// leaving is one that gets no more calls, unneeded one that has not been ended for its calls.
+	leaving, unneeded bool
+	calls             int
+	// since is when it became idle.
+	since time.Time
+}
+
+// pop returns the worker that was used last and can take a call, so that those of little use fall idle; nil for none.
+func (c *crew) pop() *member {
+	last := len(c.idle) - 1
+	if last < 0 {
+		return nil
+	}
+	m := c.idle[last]
+	c.idle = c.idle[:last]
+	m.busy = true
+	return m
+}
+
+// offer gives a worker to the call that waits longest, or has it wait for one.
+func (c *crew) offer(m *member) {
+	if len(c.waiting) > 0 {
+		m.busy = true
+		c.waiting[0] <- m
+		c.waiting = slices.Delete(c.waiting, 0, 1)
+		return
+	}
+	m.since = time.Now()
+	c.idle = append(c.idle, m)
+}
+
+// dissolve has nobody wait any longer.
+func (c *crew) dissolve() {
+	for _, place := range c.waiting {
+		place <- nil
+	}
+	c.waiting = nil
+}
+
+// fits tells whether a crew may answer a call, and makes it one that may where the call is from a newer executable, or has less memory
+// than those before it: a call with more gets a process of its own, as what workers hold counts only while they run.
+func (c *crew) fits(command *process.Command, file fs.FileInfo) (fits, changed bool) {
+	replaced := !sameFile(c.file, file)
+	switch limit := command.MemoryLimit; {
+	case !replaced && c.command.MemoryLimit == limit && c.command.MaxData == command.MaxData:
+		return true, false
+	case !replaced && (limit == 0 || c.command.MemoryLimit > 0 && limit >= c.command.MemoryLimit):
+		return false, false
+	}
+	if replaced {
+		c.trust, c.failures = unknown, 0
+	}
+	c.command, c.file = *command, file
+	return true, true
+}
+
+// keyOf tells commands apart that need workers of their own.
+func keyOf(c *process.Command) string {
+	var key strings.Builder
+	for _, list := range [][]string{c.Argv, c.Env, {c.Dir}} {
+		for _, s := range list {
+			key.WriteString(s)
+			key.WriteByte(0)
+		}
+		key.WriteByte(1)
+	}
+	return key.String()
+}
+
+// executable returns the file of a program that is given by its path, by which it is told from one that takes its place.
+func executable(program string) (fs.FileInfo, error) {
+	if !strings.Contains(program, "/") {
+		return nil, nil
+	}
+	return os.Stat(program)
+}
+
+func sameFile(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
