@@ -65,7 +65,8 @@ func TestWayWithoutCallsIsAnError(t *testing.T) {
 			result.Failed["Unavailable"] = 3
 			return result, nil
 		},
-		"broken": func(context.Context) (*load.Result, error) { return nil, broken },
+		"broken":        func(context.Context) (*load.Result, error) { return nil, broken },
+		"no call ended": func(context.Context) (*load.Result, error) { return load.New(), nil },
 	} {
 		if _, err := turns.Take(t.Context(), 1, turns.Way{Name: "pod", Turn: turn}); err == nil || !strings.Contains(err.Error(), "pod: "+name) {
 			t.Errorf("got %v, want the way and %s", err, name)
