@@ -119,7 +119,11 @@ func matrix(r *report.Report, numbers []int, of string, what func(kind string, n
 	for _, kind := range function.Kinds {
 		cells := []string{kind.Name}
 		for _, number := range numbers {
-			row, _ := find(r, what(kind.Name, number))
+			row, ok := find(r, what(kind.Name, number))
+			if !ok {
+				cells = append(cells, "-")
+				continue
+			}
 			cells = append(cells, fmt.Sprintf("%s, × %s", row.Cells()[1], row.Cells()[3]))
 		}
 		rows = append(rows, cells)
