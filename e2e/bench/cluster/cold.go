@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/krmfn/krmfn/e2e/bench/calls"
 	"github.com/krmfn/krmfn/e2e/bench/function"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/install"
@@ -91,7 +92,7 @@ func (b *bench) coldCall(ctx context.Context) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	begin := time.Now()
-	if err := evaluate(ctx, client, image, function.List(small)); err != nil {
+	if err := evaluate(ctx, client, image, function.List(calls.Small)); err != nil {
 		return 0, fmt.Errorf("first call of %s: %w", image, err)
 	}
 	took = time.Since(begin)

@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/krmfn/krmfn/e2e/bench/calls"
 	"github.com/krmfn/krmfn/e2e/bench/function"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/bench/turns"
@@ -44,7 +45,7 @@ func (b *bench) measureDisruptions(ctx context.Context) error {
 }
 
 func (b *bench) measureDisruption(ctx context.Context, what string, disrupt func(context.Context, string) error) error {
-	call, image := b.call(function.Standby, function.List(small)), b.warm.images[function.Standby]
+	call, image := b.call(function.Standby, function.List(calls.Small)), b.warm.images[function.Standby]
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	begin, done := time.Now(), make(chan error, 1)

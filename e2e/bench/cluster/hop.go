@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/krmfn/krmfn/e2e/bench/calls"
 	"github.com/krmfn/krmfn/e2e/bench/function"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/bench/turns"
@@ -25,6 +26,8 @@ import (
 const (
 	// slow is a rate at which calls do not meet each other, in calls a second; slowTurns is how much longer its turns are.
 	slow, slowTurns = 10, 6
+	// fast is a rate at which they do.
+	fast = 50
 	// wrapperAddress is where a pod's wrapper server is for what runs in the pod.
 	wrapperAddress = "127.0.0.1:" + wrapperPort
 )
@@ -33,7 +36,7 @@ const (
 // that come from its own pod. What the answers say of their time tells the rest.
 func (b *bench) measureHop(ctx context.Context) error {
 	container := containerOf(b.pod)
-	turn, list := slowTurns*b.turn, function.List(small)
+	turn, list := slowTurns*b.turn, function.List(calls.Small)
 	var said phases
 	at := func(name string, call load.Call) turns.Way { return turns.Rate(name, slow, turn, call) }
 	all, err := turns.Take(ctx, b.rounds,
@@ -50,7 +53,7 @@ func (b *bench) measureHop(ctx context.Context) error {
 		return err
 	}
 	bare, call, reported, podBare, wrapper := all[0], all[1], all[2], all[3], all[4]
-	b.addRate(slow, function.Standby, call, bare)
+	b.target.AddRate(function.Standby, slow, call, bare)
 	b.latencies = turns.Latencies([]turns.Series{bare, call, podBare, wrapper})
 	b.addHop(&said, bare, reported, podBare, wrapper)
 	return nil
@@ -108,8 +111,11 @@ type container struct{ node, id string }
 // inPod is a way that runs in a function's container, with what it may use of the machine.
 func inPod(name string, in container, turn time.Duration, flags ...string) turns.Way {
 	return turns.Way{Name: name, Turn: func(ctx context.Context) (*load.Result, error) {
-		run := append([]string{"exec", in.node, "ctr", "--namespace=k8s.io", "task", "exec", "--exec-id=bench-" + strconv.FormatInt(time.Now().UnixNano(), 36),
-			in.id, inpod, fmt.Sprintf("--rate=%d", slow), fmt.Sprintf("--resources=%d", small), "--turn=" + turn.String()}, flags...)
+		id := "--exec-id=bench-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+		run := append([]string{
+			"exec", in.node, "ctr", "--namespace=k8s.io", "task", "exec", id, in.id, inpod,
+			fmt.Sprintf("--rate=%d", slow), fmt.Sprintf("--resources=%d", calls.Small), "--turn=" + turn.String(),
+		}, flags...)
 		text, err := command.Run(ctx, "docker", run...)
 		if err != nil {
 			return nil, err

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/krmfn/krmfn/e2e/bench/calls"
 	"github.com/krmfn/krmfn/e2e/bench/function"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/install"
@@ -50,6 +51,16 @@ func main() {
 	}
 }
 
+// goals are those of calls, by name of row.
+var goals = map[string]*report.Goal{
+	calls.ByRate("pod", function.Standby.Name, slow, 50): {Of: report.Ratio, Bound: .8},
+	calls.ByRate("pod", function.Standby.Name, slow, 99): {Of: report.Beyond, Bound: 3},
+	calls.ByRate("pod", function.Standby.Name, fast, 50): {Of: report.Ratio, Bound: .8},
+	calls.ByCallers("pod", function.Standby.Name, 8):     {Of: report.Ratio, AtLeast: true, Bound: .95},
+	calls.BySize("pod", function.Memo.Name, 10):          {Of: report.Ratio, Bound: .15},
+	calls.BySize("pod", function.Standby.Name, 5000):     {Of: report.Ratio, Bound: 1.05},
+}
+
 // bench is a run.
 type bench struct {
 	options
@@ -57,6 +68,7 @@ type bench struct {
 	report.Report
 	function *images
 	warm     warm
+	target   calls.Target
 	// latencies, throughputs and bars are for the plots.
 	latencies   []report.Latencies
 	throughputs []report.Throughputs
@@ -89,6 +101,7 @@ func run(ctx context.Context, o options) (err error) {
 			err = errors.Join(err, b.warm.client.Close())
 		}
 	}()
+	b.target = calls.Target{Evaluator: "pod", Bare: b.function.bare, Call: b.call, Rounds: o.rounds, Turn: o.turn, Goals: goals, Report: &b.Report}
 	all := progress.New(os.Stdout)
 	// What disturbs most comes last.
 	for _, part := range []struct {
@@ -97,9 +110,15 @@ func run(ctx context.Context, o options) (err error) {
 	}{
 		{"warm up", b.makeWarm},
 		{"where a call's time goes", b.measureHop},
-		{"calls at a constant rate", b.measureRate},
-		{"one caller, back to back", b.measureSizes},
-		{"many callers", b.measureCallers},
+		{"calls at a constant rate", func(ctx context.Context) error {
+			_, err := b.target.MeasureRate(ctx, fast)
+			return err
+		}},
+		{"one caller, back to back", b.target.MeasureSizes},
+		{"many callers", func(ctx context.Context) (err error) {
+			b.throughputs, err = b.target.MeasureCallers(ctx)
+			return err
+		}},
 		{"memory of idle pools", b.measurePools},
 		{"memory of a wrapper server", b.measureWrapper}, // its pods have been idle meanwhile
 		{"calls that fail", b.measureDisruptions},

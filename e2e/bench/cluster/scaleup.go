@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/krmfn/krmfn/e2e/bench/calls"
 	"github.com/krmfn/krmfn/e2e/bench/function"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/install"
@@ -76,7 +77,7 @@ type extremes struct{ fastest, slowest time.Duration }
 // callTogether makes as many calls at once as there may be pods.
 func callTogether(ctx context.Context, client *install.Client, image string) (extremes, error) {
 	times, errs := make([]time.Duration, together), make([]error, together)
-	list := function.List(small)
+	list := function.List(calls.Small)
 	var all sync.WaitGroup
 	for i := range together {
 		all.Go(func() {

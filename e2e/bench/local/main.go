@@ -17,6 +17,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/krmfn/krmfn/e2e/bench/calls"
+	"github.com/krmfn/krmfn/e2e/bench/function"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
@@ -44,6 +46,18 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+// rate is how many calls a second are due at a constant rate.
+const rate = 40
+
+// goals are by name of row.
+var goals = map[string]*report.Goal{
+	calls.BySize("exec", function.Standby.Name, 10):       {Of: report.Ratio, Bound: .5},
+	calls.ByRate("exec", function.Standby.Name, rate, 50): {Of: report.Ratio, Bound: .5},
+	calls.BySize("exec", function.Worker.Name, 10):        {Of: report.Ratio, Bound: .2},
+	calls.ByCallers("exec", function.Worker.Name, 8):      {Of: report.Ratio, AtLeast: true, Bound: 5},
+	calls.BySize("exec", function.Memo.Name, 10):          {Of: report.Ratio, Bound: .15},
 }
 
 // bench is a run.
@@ -76,14 +90,21 @@ func run(ctx context.Context, o options) (err error) {
 	b.Title = "Calls and renders on this machine, beside bare processes of the same functions"
 	b.Note("beside: a bare process of the same executable on the same input, in turns with it, unless something else is said. " +
 		"ratio: the median of the rounds' ratios; rounds: the least and the greatest.")
+	target := calls.Target{Evaluator: "exec", Bare: b.runner.bare, Call: b.runner.call, Rounds: o.rounds, Turn: o.turn, Goals: goals, Report: &b.Report}
 	all := progress.New(os.Stdout)
 	for _, part := range []struct {
 		what    string
 		measure func(context.Context) error
 	}{
-		{"one caller, back to back", b.measureSizes},
-		{"a constant rate", b.measureRate},
-		{"many callers", b.measureCallers},
+		{"one caller, back to back", target.MeasureSizes},
+		{"a constant rate", func(ctx context.Context) (err error) {
+			b.latencies, err = target.MeasureRate(ctx, rate)
+			return err
+		}},
+		{"many callers", func(ctx context.Context) (err error) {
+			b.throughputs, err = target.MeasureCallers(ctx)
+			return err
+		}},
 		{"renders", func(ctx context.Context) error { return b.measureRenders(ctx, filepath.Join(dir, "packages")) }},
 	} {
 		if err := all.Step("measure: "+part.what, func() error { return part.measure(ctx) }); err != nil {

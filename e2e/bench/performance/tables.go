@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/krmfn/krmfn/e2e/bench/calls"
 	"github.com/krmfn/krmfn/e2e/bench/function"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 )
@@ -72,7 +73,7 @@ func (m measured) goals() string {
 
 // facts are those of a report.
 func facts(r *report.Report) string {
-	var rows [][]string
+	rows := make([][]string, 0, len(r.Facts))
 	for _, fact := range r.Facts {
 		rows = append(rows, []string{fact.Name, fact.Value})
 	}
@@ -95,27 +96,25 @@ func section(r *report.Report, name string) (string, error) {
 
 // bySize has a row for each kind and a column for each size of a list.
 func bySize(r *report.Report, evaluator string) string {
-	return matrix(r, function.Sizes, "resources", func(kind string, size int) string {
-		return fmt.Sprintf("%s, %s, %d resources: p50", evaluator, kind, size)
-	})
+	return matrix(r, function.Sizes, "resources", func(kind string, size int) string { return calls.BySize(evaluator, kind, size) })
 }
 
 // byCallers has a row for each kind and a column for each number of callers.
 func byCallers(r *report.Report, evaluator string) string {
-	return matrix(r, []int{1, 2, 4, 8, 16}, "callers", func(kind string, callers int) string {
-		return fmt.Sprintf("%s, %s, callers: %d", evaluator, kind, callers)
-	})
+	return matrix(r, calls.Callers, "callers", func(kind string, callers int) string { return calls.ByCallers(evaluator, kind, callers) })
 }
 
 // matrix has a row for the bare process and each kind, and a column for each number: what was measured, and the ratio.
 func matrix(r *report.Report, numbers []int, of string, what func(kind string, number int) string) string {
-	header, bare := []string{of}, []string{function.BareProcess}
+	header, bare := make([]string, 0, 1+len(numbers)), make([]string, 0, 1+len(numbers))
+	header, bare = append(header, of), append(bare, function.BareProcess)
 	for _, number := range numbers {
 		header = append(header, strconv.Itoa(number))
 		row, _ := find(r, what(function.Fresh.Name, number))
 		bare = append(bare, row.Cells()[2])
 	}
-	rows := [][]string{bare}
+	rows := make([][]string, 0, 1+len(function.Kinds))
+	rows = append(rows, bare)
 	for _, kind := range function.Kinds {
 		cells := []string{kind.Name}
 		for _, number := range numbers {

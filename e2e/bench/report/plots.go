@@ -32,8 +32,12 @@ const width, height = 22 * vg.Centimeter, 13 * vg.Centimeter
 
 // palette tells colours apart for the colour-blind, too (Okabe and Ito).
 var palette = []color.RGBA{
-	{R: 0, G: 114, B: 178, A: 255}, {R: 213, G: 94, B: 0, A: 255}, {R: 0, G: 158, B: 115, A: 255}, {R: 204, G: 121, B: 167, A: 255},
-	{R: 230, G: 159, B: 0, A: 255}, {R: 86, G: 180, B: 233, A: 255},
+	{R: 0, G: 114, B: 178, A: 255},
+	{R: 213, G: 94, B: 0, A: 255},
+	{R: 0, G: 158, B: 115, A: 255},
+	{R: 204, G: 121, B: 167, A: 255},
+	{R: 230, G: 159, B: 0, A: 255},
+	{R: 86, G: 180, B: 233, A: 255},
 }
 
 // WriteLatencies writes an SVG plot of latencies by percentile. The percentiles are on the scale of HDR histograms, on

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,9 +31,7 @@ func (r *Report) Write(w io.Writer, dir string, pictures Pictures) error {
 		encoder.SetIndent("", " ")
 		return encoder.Encode(r)
 	}}
-	for name, draw := range pictures {
-		files[name] = draw
-	}
+	maps.Copy(files, pictures)
 	for name, content := range files {
 		var text bytes.Buffer
 		if err := content(&text); err != nil {
