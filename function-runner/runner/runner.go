@@ -24,6 +24,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/porch"
 	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/evaluation/process/worker"
 	"github.com/krmfn/krmfn/services/server/grpcserver"
 	"github.com/krmfn/krmfn/services/server/memory"
 	"github.com/krmfn/krmfn/services/server/telemetry"
@@ -79,6 +80,7 @@ func NewProcesses(o options.Options) *process.Runner {
 type Runner struct {
 	config    Config
 	processes *process.Runner
+	workers   *worker.Pool
 	exec      *exec.Evaluator
 	loader    *exec.Loader
 	server    *grpcserver.Server
@@ -98,6 +100,11 @@ const (
 	// that are made when they are read and written, which BenchmarkRunnerMemory in e2e/bench measures to be 3.5; and what the garbage
 	// collector has yet to collect.
 	heldPerByte = 6
+	// perWorker is the memory of executables, in bytes, for which there is one worker, which has a third of it while it is idle. Calls
+	// that need much memory end idle workers.
+	perWorker = 64 << 20
+	// workersPerProcessor is how many workers there may be for each processor: those of some functions that are used in turn.
+	workersPerProcessor = 4
 	// maxWaiting is how many calls may wait for their part of the memory. Each costs little until it is read.
 	maxWaiting = 1000
 )
@@ -115,6 +122,11 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 	if r.processes == nil {
 		r.processes = NewProcesses(c.Options)
 	}
+	r.workers = worker.NewPool(r.processes, worker.Options{
+		PerCommand: process.Processors(),
+		Total:      min(int(c.Memory.Executables/perWorker), workersPerProcessor*process.Processors()),
+		Log:        c.Log,
+	})
 	if c.Options.Enabled(options.RuntimePod) {
 		r.pods = c.Pods
 		r.pods.Configure(r.configure)
@@ -151,7 +163,7 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 		Gate:   evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued),
 		Memory: exec.NewMemory(r.config.Memory.Executables, o.Limits.MaxConcurrent),
 	}
-	r.exec = exec.New(r.processes, limits, process.RunnerEnvironment(r.config.Environ), o.DefaultImagePrefix, r.config.Log, r.config.Functions...)
+	r.exec = exec.New(r.workers, limits, process.RunnerEnvironment(r.config.Environ), o.DefaultImagePrefix, r.config.Log, r.config.Functions...)
 	if o.Enabled(options.RuntimeExec) {
 		chain = append(chain, r.exec)
 		if o.Exec.Config != "" {
@@ -220,6 +232,7 @@ func (r *Runner) configure(functions []Executable) {
 // nil after a shutdown.
 func (r *Runner) Serve(ctx context.Context, listener net.Listener) error {
 	defer r.processes.Close()
+	defer r.workers.Close()
 	r.config.Log.Info("serving", "address", listener.Addr().String(), "functions", len(r.exec.Functions()))
 	// The pods are kept until the last call has ended.
 	podsCtx, leavePods := context.WithCancel(context.WithoutCancel(ctx))

@@ -20,7 +20,7 @@ import (
 
 // Evaluator evaluates functions by running their executables. It may be used by any number of goroutines at once.
 type Evaluator struct {
-	runner  *process.Runner
+	runner  process.Processes
 	limits  Limits
 	env     []string
 	prefix  string
@@ -34,7 +34,7 @@ type Evaluator struct {
 
 // New returns an evaluator that knows functions. Executables are run by runner, within limits, with env and nothing
 // else of the environment. Short names are resolved with prefix. What configurations take from each other is logged.
-func New(runner *process.Runner, limits Limits, env []string, prefix string, log *slog.Logger, functions ...Executable) *Evaluator {
+func New(runner process.Processes, limits Limits, env []string, prefix string, log *slog.Logger, functions ...Executable) *Evaluator {
 	e := &Evaluator{runner: runner, limits: limits, env: env, prefix: prefix, log: log, sources: sources{given: functions}}
 	e.catalog.Store(newCatalog(functions, prefix))
 	return e

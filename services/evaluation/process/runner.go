@@ -112,6 +112,12 @@ func supervise(ctx context.Context, p *child.Child, stdin []byte, limits Limits)
 	return out, nil
 }
 
+// processors is how many there were before any of them was yielded.
+var processors = runtime.GOMAXPROCS(0)
+
+// Processors returns how many processors there are for this process and those that it starts.
+func Processors() int { return processors }
+
 // YieldProcessors leaves half of the processors to the functions, which do the work. A server that spreads over all of them
 // wakes a sleeping one for every step of a call: with two, that is four fifths of what a call takes beyond its function.
 // GOMAXPROCS in the environment takes precedence. It is for main functions.

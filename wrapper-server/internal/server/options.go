@@ -19,6 +19,7 @@ type options struct {
 	maxMessageSize int
 	verbosity      int
 	maxConcurrent  int
+	worker         bool
 	drain          time.Duration
 	command        []string
 }
@@ -31,6 +32,7 @@ func (o *options) flags() *pflag.FlagSet {
 	flags.IntVar(&o.maxMessageSize, "max-request-body-size", 6<<20, "most bytes of a request, a response, and a function's output")
 	flags.IntVar(&o.verbosity, "verbosity", 2, "0 logs errors, 1 warnings, 2 and 3 one line per evaluation, 4 and more debugging")
 	flags.IntVar(&o.maxConcurrent, "max-concurrent-evaluations", concurrency(memlimit.FromCgroup()), "how many evaluations run at once; ten times as many may wait")
+	flags.BoolVar(&o.worker, "worker", false, "run the function as a worker, one process for many calls, if it says that it is one")
 	flags.DurationVar(&o.drain, "drain-timeout", 25*time.Second, "how long running evaluations may take to finish after SIGTERM")
 	return flags
 }

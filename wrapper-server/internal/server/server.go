@@ -24,6 +24,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/porch"
 	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/evaluation/process/worker"
 	"github.com/krmfn/krmfn/services/server/grpcserver"
 	"github.com/krmfn/krmfn/services/server/logging"
 	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
@@ -58,6 +59,8 @@ func Run(ctx context.Context, args, environ []string, stderr io.Writer) error {
 func serve(ctx context.Context, listener net.Listener, o options, environ []string, log *slog.Logger) error {
 	runner := process.NewRunner(process.Options{Limits: process.Limits{Stdout: int64(o.maxMessageSize)}, ScratchRoot: scratchRoot(os.TempDir(), sharedMemory)})
 	defer runner.Close()
+	workers := worker.NewPool(runner, worker.Options{PerCommand: process.Processors(), Total: process.Processors(), Log: log})
+	defer workers.Close()
 	// What accompanies the server ends after it: calls that a shutdown finishes are reaped, counted and traced too.
 	beside, end := context.WithCancel(context.WithoutCancel(ctx))
 	var besides sync.WaitGroup
@@ -76,7 +79,7 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 		MaxMessageSize: o.maxMessageSize, Drain: min(goodbye, o.drain), KeepConnections: true, Logger: log,
 		Server: append(exports.ServerOptions(), front.options()...),
 	})
-	register(s, exports, draining.Guard(gate.Limit(memory.noted(front.announced(newFunction(o, environ, runner))))), log)
+	register(s, exports, draining.Guard(gate.Limit(memory.noted(front.announced(newFunction(o, environ, workers))))), log)
 	besides.Go(func() { exports.Run(beside) })
 	besides.Go(func() { memory.run(beside) })
 	s.SetServing(true)
@@ -85,10 +88,10 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 }
 
 // newFunction returns what runs the function.
-func newFunction(o options, environ []string, runner *process.Runner) *process.Function {
+func newFunction(o options, environ []string, runner process.Processes) *process.Function {
 	return &process.Function{
 		Runner:         runner,
-		Command:        process.Command{Argv: o.command, Env: process.ImageEnvironment(environ)},
+		Command:        process.Command{Argv: o.command, Env: process.ImageEnvironment(environ), Worker: o.worker},
 		Evaluator:      evaluationv1.Evaluator_EVALUATOR_POD,
 		Implementation: o.command[0],
 	}

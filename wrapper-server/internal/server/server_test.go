@@ -6,6 +6,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -143,5 +144,49 @@ func TestFlags(t *testing.T) {
 		if _, err := parse(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got error %v, want %q", args, err, want)
 		}
+	}
+}
+
+// A function that says that it is a worker answers calls in one process, one that does not has a process for each.
+func TestWorker(t *testing.T) {
+	t.Parallel()
+	frame := fmt.Sprintf(`printf '\000\000\000\000\000\000\000\%03o'`, len(list)+len("# 000000\n"))
+	answer := `printf 'kind: ResourceList\nitems: []\n# %06d\n' $(($$ % 1000000))`
+	asWorker := fmt.Sprintf(`printf 'krmfn worker 1\n'; while test "$(head -c 4 | wc -c)" = 4; do head -c %d >/dev/null; %s; %s; done`, len(list), frame, answer)
+	evaluate := func(t *testing.T, script string, flags ...string) func() string {
+		conn, _ := start(t, script, flags...)
+		client := wrapperv1grpc.NewFunctionServiceClient(conn)
+		return func() string {
+			resp, err := client.Evaluate(t.Context(), &wrapperv1.EvaluateRequest{ResourceList: []byte(list)})
+			if f := resp.GetEvaluation().GetFailure(); err != nil || f != nil {
+				t.Fatalf("%v, %v", err, f)
+			}
+			return string(resp.GetResourceList())
+		}
+	}
+	t.Run("one", func(t *testing.T) {
+		t.Parallel()
+		call := evaluate(t, `test "$0" = --worker || { `+answer+`; exit; }; `+asWorker, "--worker")
+		for answers := map[string]bool{}; ; {
+			by := call()
+			if answers[by] {
+				return
+			}
+			answers[by] = true
+		}
+	})
+	for name, flags := range map[string][]string{"none": {"--worker"}, "one that is not asked to": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			call := evaluate(t, `test "$0" != --worker && `+answer, flags...)
+			const calls = 20
+			answers := map[string]bool{}
+			for range calls {
+				answers[call()] = true
+			}
+			if len(answers) != calls {
+				t.Errorf("%d calls are answered by %d processes", calls, len(answers))
+			}
+		})
 	}
 }

@@ -36,6 +36,9 @@ const (
 	idleTime = 30 * time.Second
 	// patience is how long a call waits for a worker, before it gets a process: others may hang until their deadlines.
 	patience = 100 * time.Millisecond
+	// settledTime is how long a worker must have been idle to make room for one of another command. With less, functions that are
+	// called in turn would have their workers end for each other.
+	settledTime = time.Second
 	// mostFailures is how many workers in a row may end without an answer, before their command gets no more.
 	mostFailures = 3
 )
@@ -183,6 +186,12 @@ func (p *Pool) crewOf(c *process.Command, file fs.FileInfo) *crew {
 		found.dissolve()
 	}
 	if !fits {
+		// It needs the memory that idle workers hold.
+		for _, crew := range p.crews {
+			for _, m := range slices.Clone(crew.idle) {
+				p.dismiss(m)
+			}
+		}
 		return nil
 	}
 	return found
@@ -226,12 +235,12 @@ func (p *Pool) hire(c *crew) {
 	p.owners.Go(func() { p.own(m) })
 }
 
-// makeRoom ends the worker that was used longest ago, and tells whether there is one without a call.
+// makeRoom ends the worker that was used longest ago, and tells whether there is one that was not used just now.
 func (p *Pool) makeRoom() bool {
 	var oldest *member
 	for _, c := range p.crews {
 		for _, m := range c.idle {
-			if oldest == nil || m.since.Before(oldest.since) {
+			if time.Since(m.since) >= settledTime && (oldest == nil || m.since.Before(oldest.since)) {
 				oldest = m
 			}
 		}
