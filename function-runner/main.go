@@ -30,9 +30,12 @@ func main() {
 	daemon.Run(context.Background(), settings, func(ctx context.Context, in daemon.Surroundings) error {
 		config := runner.Config{Options: o, Environ: os.Environ(), Telemetry: in.Telemetry, ReapOrphans: true, Log: in.Log}
 		config.Processes = runner.NewProcesses(o)
+		if config.Memo, err = runner.NewMemo(o, in.Telemetry.Metrics); err != nil {
+			return err
+		}
 		if o.Enabled(options.RuntimePod) {
 			config.Pods, err = pods.New(ctx, pods.Config{
-				Options: o, Environ: os.Environ(), Keychain: keychain, Processes: config.Processes, Telemetry: in.Telemetry, Log: in.Log,
+				Options: o, Environ: os.Environ(), Keychain: keychain, Processes: config.Processes, Memo: config.Memo, Telemetry: in.Telemetry, Log: in.Log,
 			})
 			if err != nil {
 				return err

@@ -34,6 +34,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/cluster/podcacheconfig"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/memo"
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/images/registry"
@@ -53,6 +54,8 @@ type Config struct {
 	Keychain authn.Keychain
 	// Processes runs the credential helpers.
 	Processes *process.Runner
+	// Memo keeps the answers of functions that are deterministic; nil keeps none.
+	Memo      *memo.Cache
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
 }
@@ -141,7 +144,8 @@ func (p *Pods) assemble(ctx context.Context, clientset, upkeep kubernetes.Interf
 	p.evaluator, err2 = podevaluator.New(podevaluator.Config{
 		Reference: o.Reference, Resolver: p.resolver, Pods: p.manager, Meter: meter,
 		MaxTime: func(reference string) time.Duration { return p.settings.For(reference).MaxEvaluationTime.Duration },
-		Tracer:  p.config.Telemetry.Traces.Tracer("github.com/krmfn/krmfn/function-runner"),
+		Memo:    p.config.Memo, Deterministic: p.deterministic,
+		Tracer: p.config.Telemetry.Traces.Tracer("github.com/krmfn/krmfn/function-runner"),
 	})
 	if err := errors.Join(err1, err2, p.images.Observe(meter)); err != nil {
 		return fmt.Errorf("make the metrics: %w", err)

@@ -17,6 +17,8 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // configs are the FunctionConfig objects in force; see functionconfig.Follower.
@@ -74,6 +76,18 @@ func (p *Pods) configured(reference string) functionconfig.Settings {
 		return functionconfig.Settings{}
 	}
 	return p.configs.Pods(reference)
+}
+
+// deterministic tells whether the answers of a function may be kept. Of an image that is not known yet they are not, unless an object
+// says so.
+func (p *Pods) deterministic(reference, digest string) bool {
+	declared := p.configured(reference).Declared
+	var image registry.Image
+	if _, ok := declared[traits.DeterministicLabel]; !ok {
+		image, _ = p.images.Known(reference, digest)
+	}
+	t, _ := traits.Parse(image.Traits, declared)
+	return t.Deterministic
 }
 
 // templateChanged puts a changed template into effect.

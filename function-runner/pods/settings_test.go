@@ -16,7 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
+	"github.com/krmfn/krmfn/function-runner/internal/functionconfig"
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 const (
@@ -38,6 +41,33 @@ func withObjects(t *testing.T) (kubeconfig string) {
 		}
 		return ""
 	})
+}
+
+// The answers of a function are kept where its image, or an object, declares it deterministic; the object counts.
+func TestDeterministic(t *testing.T) {
+	t.Parallel()
+	const digest = "sha256:0a"
+	p := &Pods{images: registry.NewCache(t.Context(), nil, registry.CacheOptions{})}
+	defer p.images.Close()
+	var known []registry.Image
+	for _, name := range []string{"r.io/labelled:v1", "r.io/overridden:v1"} {
+		known = append(known, registry.Image{Reference: name, Digest: digest, Traits: traits.Traits{Deterministic: true}})
+	}
+	p.images.Load(append(known, registry.Image{Reference: "r.io/plain:v1", Digest: digest}))
+	if !p.deterministic("r.io/labelled:v1", digest) {
+		t.Error("without objects, a label does not count")
+	}
+	declared := func(value string) functionconfig.Settings {
+		return functionconfig.Settings{Declared: map[string]string{traits.DeterministicLabel: value}}
+	}
+	p.configs = objects{"r.io/overridden": declared("false"), "r.io/unknown": declared("true"), "r.io/plain": declared("wrong")}
+	for name, want := range map[string]bool{
+		"r.io/labelled:v1": true, "r.io/plain:v1": false, "r.io/overridden:v1": false, "r.io/unknown:v1": true,
+	} {
+		if got := p.deterministic(name, digest); got != want {
+			t.Errorf("%s is deterministic: %v, want %v", name, got, want)
+		}
+	}
 }
 
 // What objects say is in force when calls can be answered.

@@ -17,15 +17,17 @@ func TestRefusedConfigurations(t *testing.T) {
 	for name, tc := range map[string]struct {
 		disable string
 		config  string
+		kept    int64
 		want    string
 	}{
 		"pods":                            {want: "--disable-runtimes=pod"},
+		"a cache for more than there is":  {disable: "pod", kept: 1 << 60, want: "--result-cache-size is 1152921504606846976 bytes, more than half"},
 		"a config file that is not there": {disable: "pod", config: "/does/not/exist", want: "/does/not/exist is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := options.Default()
-			o.DisableRuntimes, o.Exec.Config = tc.disable, tc.config
+			o.DisableRuntimes, o.Exec.Config, o.Limits.ResultCache = tc.disable, tc.config, tc.kept
 			_, err := New(t.Context(), Config{Options: o, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got error %v, want %q", err, tc.want)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/metric/noop"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -45,6 +46,7 @@ var scripts = map[string]string{
 	"killed":        "kill -KILL $$",
 	"hog":           "dd if=/dev/zero of=/dev/null bs=900G count=1 && cat",
 	"secrets":       `test -z "$AWS_SECRET_ACCESS_KEY" && cat`,
+	"once":          `mkdir "$0.ran" && cat; echo careful >&2`,
 	"own-tmp":       `test -z "$(ls -A "$TMPDIR")" && touch "$TMPDIR/left" && cat`,
 }
 
@@ -72,7 +74,7 @@ func start(t *testing.T, change func(*options.Options)) *fixture {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+scripts[name]+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&config, "- function: %s\n  images: ['r.io/%s:v1']\n", name, name)
+		fmt.Fprintf(&config, "- function: %s\n  images: ['r.io/%s:v1']\n  deterministic: %v\n", name, name, name == "once")
 	}
 	o := options.Default()
 	o.ShutdownDelay = 0
@@ -86,8 +88,12 @@ func start(t *testing.T, change func(*options.Options)) *fixture {
 		change(&o)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	memo, err := NewMemo(o, noop.NewMeterProvider())
+	if err != nil {
+		t.Fatal(err)
+	}
 	r, err := New(ctx, Config{
-		Options: o, Environ: append(os.Environ(), "AWS_SECRET_ACCESS_KEY=x"), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Options: o, Memo: memo, Environ: append(os.Environ(), "AWS_SECRET_ACCESS_KEY=x"), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"net"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
@@ -22,6 +23,7 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/memo"
 	"github.com/krmfn/krmfn/services/evaluation/porch"
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/evaluation/process/worker"
@@ -51,6 +53,8 @@ type Config struct {
 	Telemetry *Telemetry
 	// Processes runs executables; nil for a runner of its own.
 	Processes *process.Runner
+	// Memo keeps the answers of executables that are deterministic; nil keeps none.
+	Memo *memo.Cache
 	// Memory is what the runner and its executables may use; zero means shares of the cgroup's limit.
 	Memory memory.Shares
 	// ReapOrphans makes the process collect what its functions leave behind. Children that others start must stay in this
@@ -74,6 +78,15 @@ type Pods interface {
 // NewProcesses returns what runs executables, within the limits that options give.
 func NewProcesses(o options.Options) *process.Runner {
 	return process.NewRunner(process.Options{Limits: process.Limits{Stdout: int64(o.Limits.MaxMessageSize)}})
+}
+
+// NewMemo returns what keeps answers, within the limit that options give; nil where that is none. The error is that the metrics cannot be
+// made.
+func NewMemo(o options.Options, metrics metric.MeterProvider) (*memo.Cache, error) {
+	if o.Limits.ResultCache == 0 {
+		return nil, nil //nolint:nilnil // a nil cache keeps nothing
+	}
+	return memo.New(o.Limits.ResultCache, metrics.Meter("github.com/krmfn/krmfn/function-runner"))
 }
 
 // Runner is a function runner that is ready to serve.
@@ -117,7 +130,11 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 	if c.Memory == (memory.Shares{}) {
 		c.Memory = memory.Divide(HeapShare)
 	}
-	inFlight := cmp.Or(c.Options.Limits.MaxBytesInFlight, c.Memory.Heap/heldPerByte)
+	kept := c.Options.Limits.ResultCache
+	if kept > c.Memory.Heap/2 {
+		return nil, fmt.Errorf("--result-cache-size is %d bytes, more than half of the %d that are the function runner's own: make it smaller, or the memory limit larger", kept, c.Memory.Heap)
+	}
+	inFlight := cmp.Or(c.Options.Limits.MaxBytesInFlight, (c.Memory.Heap-kept)/heldPerByte)
 	r := &Runner{config: c, processes: c.Processes, inFlight: evaluation.NewBudget(inFlight, maxWaiting)}
 	if r.processes == nil {
 		r.processes = NewProcesses(c.Options)
@@ -162,6 +179,7 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 	limits := exec.Limits{
 		Gate:   evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued),
 		Memory: exec.NewMemory(r.config.Memory.Executables, o.Limits.MaxConcurrent),
+		Memo:   r.config.Memo,
 	}
 	r.exec = exec.New(r.workers, limits, process.RunnerEnvironment(r.config.Environ), o.DefaultImagePrefix, r.config.Log, r.config.Functions...)
 	if o.Enabled(options.RuntimeExec) {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/krmfn/krmfn/function-runner/options"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 )
@@ -34,6 +35,31 @@ func TestEvaluateReportsInFull(t *testing.T) {
 	resp, err = f.v1.Evaluate(t.Context(), &evaluatorv1.EvaluateRequest{Image: "fail:v1", ResourceList: []byte(list)})
 	if err != nil || resp.GetEvaluation().GetFailure() == nil || len(resp.GetEvaluation().GetResults()) != 1 || len(resp.GetResourceList()) > 0 {
 		t.Errorf("a failing function is answered with %v (%v), want its report", resp, err)
+	}
+}
+
+// The answer of a function that is declared deterministic is kept where there is room for answers, and told to be.
+func TestResultCache(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		size int64
+		kept bool
+	}{"kept": {1 << 20, true}, "not kept": {0, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, func(o *options.Options) { o.Limits.ResultCache = tc.size })
+			for _, again := range []bool{false, true} {
+				resp, err := f.v1.Evaluate(t.Context(), &evaluatorv1.EvaluateRequest{Image: "once:v1", ResourceList: []byte(list)})
+				e := resp.GetEvaluation()
+				// It fails when it runs once more.
+				if err != nil || e.GetCached() != (again && tc.kept) || (e.GetFailure() != nil) != (again && !tc.kept) {
+					t.Errorf("again: %v, got %v (%v)", again, e, err)
+				}
+				if e.GetFailure() == nil && (string(resp.GetResourceList()) != list || string(e.GetStderr()) != "careful\n") {
+					t.Errorf("again: %v, got %q and %q", again, resp.GetResourceList(), e.GetStderr())
+				}
+			}
+		})
 	}
 }
 

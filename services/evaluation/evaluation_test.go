@@ -4,9 +4,12 @@
 package evaluation
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -187,5 +190,22 @@ func TestResultsText(t *testing.T) {
 	})
 	if want := "[error] v1/Pod/web/front spec.x: bad thing\n\n[info]: plain"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The log line of an answer that was kept says so, and no other.
+func TestLogOfKept(t *testing.T) {
+	t.Parallel()
+	for _, cached := range []bool{false, true} {
+		var log bytes.Buffer
+		e := WithLog(Func(func(context.Context, Request) (Response, error) {
+			return Response{Report: &evaluationv1.Evaluation{Cached: cached}}, nil
+		}), slog.New(slog.NewTextHandler(&log, nil)))
+		if _, err := e.Evaluate(t.Context(), Request{Image: "fn"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(log.String(), " cached=true"); got != cached {
+			t.Errorf("cached: %v, logged %s", cached, &log)
+		}
 	}
 }

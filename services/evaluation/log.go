@@ -31,6 +31,9 @@ func WithLog(e Evaluator, log *slog.Logger) Evaluator {
 				slog.Duration("start", timings.GetStart().AsDuration()),
 				slog.Duration("execute", timings.GetExecute().AsDuration()),
 			)
+			if r.GetCached() {
+				attrs = append(attrs, slog.Bool("cached", true))
+			}
 			if f := r.GetFailure(); f != nil {
 				attrs = append(attrs, slog.String("failure", f.GetReason().String()))
 			}

@@ -7,10 +7,13 @@ package exec
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
@@ -54,7 +57,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 		Evaluator:      evaluationv1.Evaluator_EVALUATOR_EXEC,
 		Implementation: f.Implementation,
 	}
-	resp, err := e.limits.Gate.Limit(e.limits.Memory.Limit(function)).Evaluate(ctx, req)
+	resp, err := e.remember(f, e.limits.Gate.Limit(e.limits.Memory.Limit(function))).Evaluate(ctx, req)
 	notStarted := resp.Report.GetFailure().GetReason() == evaluationv1.FailureReason_FAILURE_REASON_START
 	if notStarted && usable(f.Path) != nil {
 		// The executable has gone since the config file was read, which makes the entry one without.
@@ -65,6 +68,21 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 		_, _, resp.Report.Digest = reference.Split(ref)
 	}
 	return resp, err
+}
+
+// remember has the answers of a deterministic function kept for as long as its executable is the same file, unchanged. What else it
+// comes with, such as libraries and data, is no part of that.
+func (e *Evaluator) remember(f Executable, running evaluation.Evaluator) evaluation.Evaluator {
+	if !f.Traits.Deterministic || e.limits.Memo == nil {
+		return running
+	}
+	var s unix.Stat_t
+	if unix.Stat(f.Path, &s) != nil {
+		return running
+	}
+	// Not even one who sets the times of a file can set the last of them.
+	file := fmt.Sprint(f.Path, "\x00", s.Dev, s.Ino, s.Size, s.Mtim, s.Ctim)
+	return e.limits.Memo.Keep(file, running)
 }
 
 // Find returns the function that evaluates an image, and the reference that the image is resolved to.

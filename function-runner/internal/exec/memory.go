@@ -9,6 +9,7 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/memo"
 	"github.com/krmfn/krmfn/services/evaluation/process"
 )
 
@@ -28,6 +29,8 @@ type Limits struct {
 	Gate *evaluation.Gate
 	// Memory bounds what they have together.
 	Memory Memory
+	// Memo keeps the answers of those that are deterministic; nil keeps none. What is kept takes no part of the others.
+	Memo *memo.Cache
 }
 
 // Memory is that of all executables together. Each has its limit, and the limits of those that run at once add up to no more than

@@ -19,6 +19,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/memo"
 )
 
 // pauses are those before the second and the later attempts to send a call that no pod has begun with, which the caller's deadline
@@ -41,7 +42,11 @@ type Config struct {
 	Pods      *podmanager.Manager
 	// MaxTime returns the most time that an evaluation of a function may take, by its resolved reference; 0 for no limit.
 	MaxTime func(reference string) time.Duration
-	Tracer  trace.Tracer
+	// Memo keeps the answers of the functions that Deterministic says may be kept, by their resolved references and digests; nil keeps
+	// none.
+	Memo          *memo.Cache
+	Deterministic func(reference, digest string) bool
+	Tracer        trace.Tracer
 	// Meter makes krm_function_retries (image): calls that a pod has not begun with and that were sent again.
 	Meter metric.Meter
 }
@@ -73,8 +78,8 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, &evaluation.TimeoutError{Limit: limit})
 		defer cancel()
 	}
-	c := &call{Evaluator: e, reference: reference, list: req.ResourceList, clock: newClock()}
-	resp, err := c.evaluate(ctx)
+	c := &call{Evaluator: e, reference: reference, clock: newClock()}
+	resp, err := c.evaluate(ctx, req)
 	if err != nil && ctx.Err() != nil {
 		err = c.clock.explain(context.Cause(ctx), c.doing)
 	}
@@ -85,18 +90,33 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 type call struct {
 	*Evaluator
 	reference, digest string
-	list              []byte
 	clock             *clock
 	// doing says what the call is waiting for, for the error at its deadline.
 	doing func() string
 }
 
-func (c *call) evaluate(ctx context.Context) (evaluation.Response, error) {
+func (c *call) evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	if err := c.resolve(ctx); err != nil {
 		return evaluation.Response{}, err
 	}
+	if c.config.Memo == nil || !c.config.Deterministic(c.reference, c.digest) {
+		return c.run(ctx, req)
+	}
+	c.doing = func() string { return "another call of the function with the same ResourceList is running" }
+	// Pods of one pool are all alike: they run one image, with one environment.
+	p := c.config.Pods.Pool(c.reference, c.digest) //nolint:contextcheck // pods outlive the calls that want them
+	defer p.Done()
+	resp, err := c.config.Memo.Keep(p.Identity(), evaluation.Func(c.run)).Evaluate(ctx, req)
+	if resp.Report.GetCached() {
+		resp.Report.Timings.Start = durationpb.New(c.clock.resolving)
+	}
+	return resp, err
+}
+
+// run runs the function in a pod, in another one where the first has not begun.
+func (c *call) run(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	for attempt := 0; ; attempt++ {
-		resp, err := c.attempt(ctx)
+		resp, err := c.attempt(ctx, req.ResourceList)
 		again := errors.As(err, new(*endpoint.NotRunError)) || errors.As(err, new(*podmanager.ReplacedError))
 		if !again || attempt == len(pauses) || !pause(ctx, pauses[attempt]) {
 			return resp, err
@@ -135,7 +155,7 @@ func (c *call) resolve(ctx context.Context) error {
 }
 
 // attempt sends the call to one pod.
-func (c *call) attempt(ctx context.Context) (evaluation.Response, error) {
+func (c *call) attempt(ctx context.Context, list []byte) (evaluation.Response, error) {
 	p := c.config.Pods.Pool(c.reference, c.digest) //nolint:contextcheck // pods outlive the calls that want them
 	defer p.Done()
 	place, err := c.acquire(ctx, p)
@@ -145,7 +165,7 @@ func (c *call) attempt(ctx context.Context) (evaluation.Response, error) {
 	defer place.Release()
 	defer c.clock.spend(&c.clock.executing)()
 	c.doing = func() string { return "function pod " + place.Endpoint.Pod + " runs the function" }
-	resp, err := p.Evaluate(ctx, place, c.list)
+	resp, err := p.Evaluate(ctx, place, list)
 	if resp.Report != nil {
 		c.complete(resp.Report, place.Endpoint.Pod)
 	}

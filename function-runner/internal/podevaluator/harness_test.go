@@ -4,6 +4,7 @@
 package podevaluator_test
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -39,6 +40,8 @@ type images struct {
 	mu   sync.Mutex
 	wait chan struct{}
 	err  error
+	// digest is what all references name; "" for one that is all a.
+	digest string
 	// asking is how many questions are being asked, and most how many were at once.
 	asking, most int
 }
@@ -48,6 +51,13 @@ func (i *images) set(wait chan struct{}, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.wait, i.err = wait, err
+}
+
+// move has references name another digest.
+func (i *images) move(digest string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.digest = digest
 }
 
 func (i *images) atOnce() int {
@@ -60,7 +70,7 @@ func (i *images) Resolve(ctx context.Context, _ string) (string, error) {
 	i.mu.Lock()
 	i.asking++
 	i.most = max(i.most, i.asking)
-	wait, err := i.wait, i.err
+	wait, err, digest := i.wait, i.err, cmp.Or(i.digest, "sha256:"+strings.Repeat("a", 64))
 	i.mu.Unlock()
 	defer func() {
 		i.mu.Lock()
@@ -74,7 +84,7 @@ func (i *images) Resolve(ctx context.Context, _ string) (string, error) {
 			return "", context.Cause(ctx)
 		}
 	}
-	return "sha256:" + strings.Repeat("a", 64), err
+	return digest, err
 }
 
 func (*images) Image(_ context.Context, reference, digest string) (registry.Image, error) {
@@ -89,15 +99,23 @@ type runner struct {
 	t       *testing.T
 	manager *podmanager.Manager
 	images  *images
+	limits  podmanager.Limits
 	maxTime time.Duration
 	stop    func()
 }
 
 func start(t *testing.T, c *simulation.Cluster, changes ...func(*pool.Config)) *runner {
 	t.Helper()
-	limits := podmanager.Limits{Config: pool.Config{MaxPods: 1, Waitlist: 1, PerPod: 8, MaxWaiting: 100, TTL: time.Hour}}
+	return startWith(t, c, func(*podevaluator.Config) {}, changes...)
+}
+
+// startWith starts a runner whose evaluator is configured in another way.
+func startWith(t *testing.T, c *simulation.Cluster, configure func(*podevaluator.Config), changes ...func(*pool.Config)) *runner {
+	t.Helper()
+	r := &runner{t: t, images: &images{}}
+	r.limits = podmanager.Limits{Config: pool.Config{MaxPods: 1, Waitlist: 1, PerPod: 8, MaxWaiting: 100, TTL: time.Hour}}
 	for _, change := range changes {
-		change(&limits.Config)
+		change(&r.limits.Config)
 	}
 	templates, err := podmanager.LoadTemplate(t.Context(), podmanager.TemplateSource{
 		Client: c.Client, WrapperImage: "wrapper", Injection: injection.Auto, Log: slog.New(slog.DiscardHandler),
@@ -105,10 +123,9 @@ func start(t *testing.T, c *simulation.Cluster, changes ...func(*pool.Config)) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &runner{t: t, images: &images{}}
 	r.manager, err = podmanager.New(t.Context(), podmanager.Config{
 		Client: c.Client, Namespace: simulation.Namespace, Images: r.images, Templates: templates,
-		Limits:   func(string) podmanager.Limits { return limits },
+		Limits:   func(string) podmanager.Limits { return r.limits },
 		Frontend: podmanager.Auto, ReadyTimeout: 2 * time.Minute, ScanInterval: time.Minute, ForeignTTL: time.Hour,
 		Endpoint: endpoint.Options{MaxMessageSize: 1 << 20, Dial: c.DialOptions()},
 		Meter:    metricnoop.Meter{}, Log: slog.New(slog.DiscardHandler),
@@ -116,11 +133,12 @@ func start(t *testing.T, c *simulation.Cluster, changes ...func(*pool.Config)) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Evaluator, err = podevaluator.New(podevaluator.Config{
+	config := podevaluator.Config{
 		Reference: func(name string) (string, error) { return reference.Resolve(name, "r.io") }, Resolver: r.images, Pods: r.manager, Tracer: noop.NewTracerProvider().Tracer(""),
 		MaxTime: func(string) time.Duration { return r.maxTime }, Meter: metricnoop.Meter{},
-	})
-	if err != nil {
+	}
+	configure(&config)
+	if r.Evaluator, err = podevaluator.New(config); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -141,9 +159,13 @@ func start(t *testing.T, c *simulation.Cluster, changes ...func(*pool.Config)) *
 func (r *runner) call() (evaluation.Response, error) { return r.callWithin(10 * time.Minute) }
 
 func (r *runner) callWithin(limit time.Duration) (evaluation.Response, error) {
+	return r.callFor("list", limit)
+}
+
+func (r *runner) callFor(list string, limit time.Duration) (evaluation.Response, error) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
 	defer cancel()
-	return r.Evaluate(ctx, evaluation.Request{Image: fn, ResourceList: []byte("list")})
+	return r.Evaluate(ctx, evaluation.Request{Image: fn, ResourceList: []byte(list)})
 }
 
 // mustCall returns the pod that has run the call.

@@ -88,7 +88,8 @@ func TestWarmUp(t *testing.T) {
 		r.images.set(nil, nil)
 		r.mustCall()
 		close(slow)
-		time.Sleep(2 * time.Second)
+		// Warm-ups are spread over two seconds, and pods take a moment to be made.
+		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		if n := len(r.manager.References()); n != 4 {
 			t.Errorf("%d functions have pods, want 4", n)
@@ -96,7 +97,7 @@ func TestWarmUp(t *testing.T) {
 		// So are functions that turn up later, each at a moment of its own, so that replicas do not make the same pod.
 		w.Want([]string{"r.io/e", "r.io/d"})
 		w.Want([]string{"r.io/d"})
-		time.Sleep(2 * time.Second)
+		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		if n := len(r.manager.References()); n != 6 {
 			t.Errorf("%d functions have pods, want 6", n)

@@ -146,6 +146,9 @@ func (p *Pool) Evaluate(ctx context.Context, place *Place, list []byte) (evaluat
 // Done ends the use.
 func (p *Pool) Done() { p.users.Add(-1) }
 
+// Identity returns what tells the pool from all others, for ever: what its pods run, and what they are made of.
+func (p *Pool) Identity() string { return p.id.Image + "\x00" + p.id.Digest + "\x00" + p.id.Template }
+
 // Stats are the sizes of the pool.
 func (p *Pool) Stats() pool.Stats { return p.pool.Stats() }
 

@@ -206,6 +206,23 @@ func (c *Cache) Image(ctx context.Context, ref, digest string) (Image, error) {
 	return found, nil
 }
 
+// Known returns what is known of the image with this digest in the repository of ref, and does not wait: what is not known is asked for
+// in the background.
+func (c *Cache) Known(ref, digest string) (Image, bool) {
+	repository, _, _ := reference.Split(ref)
+	key := pinned{repository, digest}
+	found, ok := c.images.Get(key)
+	if !ok {
+		found, ok = c.loaded.Load().images[key]
+	}
+	if !ok {
+		c.configs.Begin(key)
+		return Image{}, false
+	}
+	found.Reference = ref
+	return found, true
+}
+
 func (c *Cache) askDigest(ctx context.Context, ref string) (string, error) {
 	asked := c.now()
 	known, ok := c.tags.Peek(ref)

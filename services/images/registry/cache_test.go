@@ -134,6 +134,32 @@ func TestImages(t *testing.T) {
 	})
 }
 
+// What is known of an image is told without waiting, and what is not is asked for.
+func TestKnown(t *testing.T) {
+	t.Parallel()
+	timed(t, func(b bench) {
+		b.source.set(digest, nil, time.Second)
+		for _, want := range []bool{false, false, true} {
+			begin := time.Now()
+			got, known := b.Known(ref, digest)
+			if known != want || known != (got.Reference == ref && got.Digest == digest) || time.Since(begin) > 0 {
+				b.Errorf("Known = %+v, %v after %v; want %v", got, known, time.Since(begin), want)
+			}
+			time.Sleep(600 * time.Millisecond)
+		}
+		if n := b.source.count(); n != 1 {
+			b.Errorf("%d questions, want 1", n)
+		}
+		b.Load(loaded("sha256:two"))
+		if _, known := b.Known(ref, "sha256:two"); !known {
+			b.Error("what was loaded is not known")
+		}
+		if n := b.source.count(); n > 0 {
+			b.Errorf("%d questions, want none", n)
+		}
+	})
+}
+
 func TestOldestTagsGo(t *testing.T) {
 	t.Parallel()
 	s := &source{digest: "sha256:one"}

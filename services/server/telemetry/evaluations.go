@@ -21,7 +21,7 @@ var boundaries = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.
 // WithMetrics counts evaluations and measures where their time goes:
 //
 //   - krm_function_requests (image, code): evaluations that ended; see evaluation.Code
-//   - krm_function_duration (image, phase), seconds: phases queue, start, execute, and total
+//   - krm_function_duration (image, phase), seconds: phases queue, start, execute, and total; only the last of answers that were kept
 //   - krm_function_running: evaluations that have begun and not ended
 //
 // The image is the repository, without tag and digest. Images that no evaluator knows share one value, because anybody
@@ -46,7 +46,7 @@ func WithMetrics(e evaluation.Evaluator, provider metric.MeterProvider) (evaluat
 			durations.Record(ctx, d.Seconds(), metric.WithAttributes(name, attribute.String("phase", phase)))
 		}
 		record("total", time.Since(begin))
-		if timings := resp.Report.GetTimings(); timings != nil {
+		if timings := resp.Report.GetTimings(); timings != nil && !resp.Report.GetCached() {
 			record("queue", timings.GetQueue().AsDuration())
 			record("start", timings.GetStart().AsDuration())
 			record("execute", timings.GetExecute().AsDuration())
