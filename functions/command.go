@@ -20,7 +20,7 @@ import (
 
 const usage = `usage: functions NAME | list | link DIR | config
 
-  NAME       be the function of that name: a ResourceList from stdin, one to stdout
+  NAME       be the function of that name: a ResourceList from stdin, one to stdout; with --worker, many of them
   list       list the functions and their versions
   link DIR   make a link to this program in DIR for every function
   config     print the config file by which a function runner evaluates them
@@ -114,15 +114,19 @@ func link(dir string) error {
 }
 
 // ExecConfig returns the config file by which a function runner evaluates functions as executables that are named after
-// them: each answers to its own tags under both prefixes of the catalog.
+// them: each answers to its own tags under both prefixes of the catalog, and declares its traits.
 func ExecConfig(functions []function.Function) ([]byte, error) {
 	type entry struct {
-		Function string   `json:"function"`
-		Images   []string `json:"images"`
+		Function      string   `json:"function"`
+		Images        []string `json:"images"`
+		Worker        bool     `json:"worker,omitempty"`
+		Deterministic bool     `json:"deterministic,omitempty"`
 	}
 	entries := make([]entry, 0, len(functions))
 	for _, f := range functions {
-		entries = append(entries, entry{f.Name, f.Images(true, reference.CatalogPrefix, reference.FormerCatalogPrefix)})
+		entries = append(entries, entry{
+			f.Name, f.Images(true, reference.CatalogPrefix, reference.FormerCatalogPrefix), f.Traits.Worker, f.Traits.Deterministic,
+		})
 	}
 	text, err := yaml.Marshal(map[string][]entry{"functions": entries})
 	if err != nil {

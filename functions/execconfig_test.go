@@ -9,11 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 func TestExecConfig(t *testing.T) {
 	t.Parallel()
-	got, err := ExecConfig([]function.Function{{Name: "set-labels", Version: "v0.2.4"}, {Name: "starlark", Version: "v0.5.5"}})
+	got, err := ExecConfig([]function.Function{
+		{Name: "set-labels", Version: "v0.2.4"},
+		{Name: "starlark", Version: "v0.5.5", Traits: traits.Traits{Worker: true, Deterministic: true}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,12 +28,14 @@ func TestExecConfig(t *testing.T) {
   - ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2
   - gcr.io/kpt-fn/set-labels:v0.2.4
   - gcr.io/kpt-fn/set-labels:v0.2
-- function: starlark
+- deterministic: true
+  function: starlark
   images:
   - ghcr.io/kptdev/krm-functions-catalog/starlark:v0.5.5
   - ghcr.io/kptdev/krm-functions-catalog/starlark:v0.5
   - gcr.io/kpt-fn/starlark:v0.5.5
   - gcr.io/kpt-fn/starlark:v0.5
+  worker: true
 `
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("config file (-want +got):\n%s", diff)
