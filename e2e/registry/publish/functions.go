@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -23,10 +24,10 @@ import (
 const user = "10001:10001"
 
 // Functions pushes an image for each curated function, as prefix/NAME under each of its own tags. They are for this
-// machine's architecture, share the layer that holds the command, and have nothing else in them.
+// machine's architecture, share the layer that holds the command, have nothing else in them, and declare what the functions do.
 func Functions(ctx context.Context, bin, prefix string) ([]Image, error) {
 	images := make(map[string]v1.Image) // by function
-	tags := make(map[string][]string)
+	declared := make(map[string]declaration)
 	// The light one comes second and takes over what it has: it starts faster.
 	for _, program := range []string{binaries.Functions, binaries.FunctionsLight} {
 		path := filepath.Join(bin, program)
@@ -34,7 +35,7 @@ func Functions(ctx context.Context, bin, prefix string) ([]Image, error) {
 		if err != nil {
 			return nil, fmt.Errorf("curated functions: %w: try make build", err)
 		}
-		own, err := ownTags([]byte(text))
+		own, err := declarations([]byte(text))
 		if err != nil {
 			return nil, fmt.Errorf("%s config: %w", path, err)
 		}
@@ -42,17 +43,17 @@ func Functions(ctx context.Context, bin, prefix string) ([]Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		for function := range own {
-			config := v1.Config{User: user, Entrypoint: []string{"/function", function}, Env: []string{"PATH=/"}}
+		for function, declares := range own {
+			config := v1.Config{User: user, Entrypoint: []string{"/function", function}, Env: []string{"PATH=/"}, Labels: declares.labels}
 			if images[function], err = ociimage.Image(runtime.GOARCH, config, layer); err != nil {
 				return nil, fmt.Errorf("image of function %s: %w", function, err)
 			}
-			tags[function] = own[function]
+			declared[function] = declares
 		}
 	}
 	var pushed []Image
 	for function, img := range images {
-		for _, tag := range tags[function] {
+		for _, tag := range declared[function].tags {
 			image, err := Push(ctx, prefix+"/"+function+":"+tag, img)
 			if err != nil {
 				return nil, err
@@ -64,26 +65,35 @@ func Functions(ctx context.Context, bin, prefix string) ([]Image, error) {
 	return pushed, nil
 }
 
-// ownTags reads the tags of each function from the config file of a function runner, which has them once for each prefix
-// of the catalog.
-func ownTags(config []byte) (map[string][]string, error) {
+// declaration is what a function's own image needs to say.
+type declaration struct {
+	tags   []string
+	labels map[string]string
+}
+
+// declarations reads the config file of a function runner, which has the tags of each function once for each prefix of the catalog.
+func declarations(config []byte) (map[string]declaration, error) {
 	var file struct {
 		Functions []struct {
-			Function string
-			Images   []string
+			Function              string
+			Images                []string
+			Worker, Deterministic bool
 		}
 	}
 	if err := yaml.Unmarshal(config, &file); err != nil {
 		return nil, err
 	}
-	tags := make(map[string][]string)
+	declared := make(map[string]declaration)
 	for _, f := range file.Functions {
+		d := declaration{labels: map[string]string{
+			"krmfn.dev/worker": strconv.FormatBool(f.Worker), "krmfn.dev/deterministic": strconv.FormatBool(f.Deterministic),
+		}}
 		for _, image := range f.Images {
-			tag := image[strings.LastIndex(image, ":")+1:]
-			if !slices.Contains(tags[f.Function], tag) {
-				tags[f.Function] = append(tags[f.Function], tag)
+			if tag := image[strings.LastIndex(image, ":")+1:]; !slices.Contains(d.tags, tag) {
+				d.tags = append(d.tags, tag)
 			}
 		}
+		declared[f.Function] = d
 	}
-	return tags, nil
+	return declared, nil
 }

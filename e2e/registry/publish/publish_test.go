@@ -81,7 +81,7 @@ func TestFunctions(t *testing.T) {
 	t.Parallel()
 	address, bin := serve(t), t.TempDir()
 	// Each function twice, as under both prefixes of the catalog.
-	const light = "- {function: a, images: ['x/a:v1.0', 'x/a:v1', 'y/a:v1.0', 'y/a:v1']}"
+	const light = "- {function: a, images: ['x/a:v1.0', 'x/a:v1', 'y/a:v1.0', 'y/a:v1'], worker: true}"
 	for program, functions := range map[string]string{
 		"functions":       light + "\n- {function: heavy, images: ['localhost:5000/x/heavy:v2']}",
 		"functions-light": light,
@@ -112,5 +112,8 @@ func TestFunctions(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"/function", "a"}, file.Config.Entrypoint); diff != "" {
 		t.Errorf("entrypoint (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"krmfn.dev/worker": "true", "krmfn.dev/deterministic": "false"}, file.Config.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 }
