@@ -13,34 +13,15 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// reconnect tries again soon: between the moment in which a pod gets its address and the one in which its wrapper server
-// listens lies up to a second, and a caller waits for what is left of the last pause.
-var reconnect = grpc.ConnectParams{
-	Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.2, Jitter: 0.1, MaxDelay: 40 * time.Millisecond},
-	MinConnectTimeout: time.Second,
-}
-
 const (
-	// keepaliveTime and keepaliveTimeout find out that a node of an idle pod has gone, which sends no word of it. Of a busy one,
-	// the watchdog finds out sooner.
-	keepaliveTime    = 15 * time.Second
-	keepaliveTimeout = 5 * time.Second
-	// idleTime is how long a pod keeps its connection after its last call. A new one takes a fraction of a millisecond.
-	idleTime = time.Minute
-	// bufferSize holds the frames of a small message. Larger ones are read without it.
-	bufferSize = 4 << 10
 	// healthPause is between two questions to a server that answers and does not serve.
 	healthPause = 20 * time.Millisecond
 	// healthTimeout is how long an answer may take.
@@ -57,43 +38,25 @@ type Options struct {
 	Dial []grpc.DialOption
 }
 
-// Endpoint is a connection to one function pod. It may be used by any number of goroutines at once.
+// Endpoint is where one function pod is reached. It may be used by any number of goroutines at once.
 type Endpoint struct {
 	// Pod is the pod's name.
 	Pod string
 
-	target wrapperapi.Target
-	conn   *grpc.ClientConn
-	client wrapperv1grpc.FunctionServiceClient
-	health grpc_health_v1.HealthClient
+	target  wrapperapi.Target
+	address string
+	options Options
 	// used is when a call, or a question for its health, last began, in nanoseconds since the epoch.
 	used     atomic.Int64
 	watchdog watchdog
 }
 
-// Dial returns the connection to a pod's wrapper server at an address, a gRPC target, which is made when it is first used. All
-// requests name the pod and the function that they are meant for. The caller closes the connection; of ctx, the values are kept.
-func Dial(ctx context.Context, pod, address string, target wrapperapi.Target, o Options) (*Endpoint, error) {
-	e := &Endpoint{Pod: pod, target: target}
-	conn, err := grpc.NewClient(address, append([]grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithConnectParams(reconnect),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(o.MaxMessageSize), grpc.MaxCallRecvMsgSize(o.MaxMessageSize)),
-		// Pods are inside the cluster, whatever proxy leads out of it.
-		grpc.WithNoProxy(),
-		grpc.WithIdleTimeout(idleTime),
-		grpc.WithDisableServiceConfig(),
-		// Of many connections, few are busy.
-		grpc.WithReadBufferSize(bufferSize),
-		grpc.WithStatsHandler(begins{}),
-	}, o.Dial...)...)
-	if err != nil {
-		return nil, fmt.Errorf("connect to function pod %s at %s: %w", pod, address, err)
-	}
-	e.conn, e.client, e.health = conn, wrapperv1grpc.NewFunctionServiceClient(conn), grpc_health_v1.NewHealthClient(conn)
+// New returns the endpoint of a pod's wrapper server at an address, a gRPC target. A connection is made when one is needed. All
+// requests name the pod and the function that they are meant for. The caller closes the endpoint; of ctx, the values are kept.
+func New(ctx context.Context, pod, address string, target wrapperapi.Target, o Options) *Endpoint {
+	e := &Endpoint{Pod: pod, target: target, address: address, options: o}
 	e.watchdog.init(ctx, e)
-	return e, nil
+	return e
 }
 
 // ErrWrongPeer says that a server answers which is not the wrapper server of the pod: close the endpoint and dial again.
@@ -129,11 +92,16 @@ var errNotServing = errors.New("its wrapper server says that it does not serve")
 // ask returns nil if the wrapper server says that it serves.
 func (e *Endpoint) ask(ctx context.Context) error {
 	e.used.Store(time.Now().UnixNano())
-	e.conn.Connect()
+	l, err := e.watchdog.ask()
+	if err != nil {
+		return err
+	}
+	defer e.watchdog.asked()
+	l.conn.Connect()
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	var trailer metadata.MD
-	resp, err := e.health.Check(e.directed(ctx), &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true), grpc.Trailer(&trailer))
+	resp, err := l.health.Check(e.directed(ctx), &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true), grpc.Trailer(&trailer))
 	switch {
 	case err == nil && resp.GetStatus() == grpc_health_v1.HealthCheckResponse_SERVING:
 		e.watchdog.heard()
@@ -162,7 +130,4 @@ func (e *Endpoint) directed(ctx context.Context) context.Context {
 }
 
 // Close waits for the calls that run, and closes the connection. New calls are not run.
-func (e *Endpoint) Close() error {
-	e.watchdog.close()
-	return e.conn.Close()
-}
+func (e *Endpoint) Close() error { return e.watchdog.close() }

@@ -4,11 +4,14 @@
 package endpoint_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -18,6 +21,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
@@ -102,10 +106,7 @@ func ignore(wrapperapi.Load) {}
 
 func dial(t *testing.T, address string) *endpoint.Endpoint {
 	t.Helper()
-	e, err := endpoint.Dial(t.Context(), "pod", "passthrough:///"+address, mine, endpoint.Options{MaxMessageSize: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := endpoint.New(t.Context(), "pod", "passthrough:///"+address, mine, endpoint.Options{MaxMessageSize: 1000})
 	t.Cleanup(func() { _ = e.Close() })
 	return e
 }
@@ -308,4 +309,41 @@ func TestClose(t *testing.T) {
 	if s.calls != 1 {
 		t.Errorf("%d calls", s.calls)
 	}
+}
+
+// Of a pod without calls nothing of a connection is kept, and it is not lost. The next call makes one.
+func TestRests(t *testing.T) { //nolint:paralleltest // other tests have connections
+	synctest.Test(t, func(t *testing.T) {
+		listener, dials := bufconn.Listen(1<<16), 0
+		s := &server{health: health.NewServer()}
+		s.serve(listener)
+		defer s.stop()
+		e := endpoint.New(t.Context(), "pod", "passthrough:///pod", mine, endpoint.Options{MaxMessageSize: 1000, Dial: []grpc.DialOption{
+			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+				dials++
+				return listener.DialContext(ctx)
+			}),
+		}})
+		defer e.Close() //nolint:errcheck // the test ends
+		ctx, cancel := context.WithCancel(t.Context())
+		lost := make(chan *endpoint.Loss, 1)
+		go func() { lost <- e.Lost(ctx) }()
+		for round := 1; round <= 3; round++ {
+			if err := e.Ready(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.Evaluate(ctx, "image", nil, ignore); err != nil || dials != round {
+				t.Errorf("%d connections, want %d; error %v", dials, round, err)
+			}
+			time.Sleep(5 * time.Minute)
+			stacks := make([]byte, 1<<20)
+			if stacks = stacks[:runtime.Stack(stacks, true)]; bytes.Contains(stacks, []byte("grpcsync")) {
+				t.Errorf("round %d: a connection is left:\n%s", round, stacks)
+			}
+		}
+		cancel()
+		if loss := <-lost; loss != nil {
+			t.Errorf("got %v, want nothing", loss)
+		}
+	})
 }

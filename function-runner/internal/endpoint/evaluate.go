@@ -55,12 +55,13 @@ func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte, repo
 	f := &flight{report: report}
 	ctx, f.cancel = context.WithCancelCause(ctx)
 	defer f.cancel(nil)
-	if !e.watchdog.enter(f) {
-		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: "the function runner has left it"}
+	l, err := e.watchdog.enter(f)
+	if err != nil {
+		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: err.Error()}
 	}
 	defer e.watchdog.leave(f)
 	var trailer metadata.MD
-	resp, err := e.client.Evaluate(f.in(e.directed(ctx)), &wrapperv1.EvaluateRequest{ResourceList: list, Image: image}, grpc.Trailer(&trailer))
+	resp, err := l.client.Evaluate(f.in(e.directed(ctx)), &wrapperv1.EvaluateRequest{ResourceList: list, Image: image}, grpc.Trailer(&trailer))
 	load, loaded := wrapperapi.LoadOf(trailer)
 	if loaded {
 		e.watchdog.heard()

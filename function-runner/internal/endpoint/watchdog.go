@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/stats"
 
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
@@ -50,9 +49,12 @@ type watchdog struct {
 	flights map[*flight]struct{}
 	// timer is set while there are flights.
 	timer *time.Timer
-	// lost is told of a loss; nil while nobody waits for that. pending is one that nobody has been told of.
-	lost    context.CancelCauseFunc
-	pending *Loss
+	// link is nil while there is no connection. asks is how many questions are under way on it.
+	link *link
+	asks int
+	// wake has Lost look again; nil while it does not wait. loss is what it has to tell, until the pod has shown that it serves.
+	wake func()
+	loss *Loss
 	// closed says that no call and no question may begin.
 	closed bool
 }
@@ -62,26 +64,35 @@ func (w *watchdog) init(ctx context.Context, e *Endpoint) {
 	w.life, w.end = context.WithCancel(context.WithoutCancel(ctx))
 }
 
-// close has no more calls begin, and waits for those that run and for the question under way.
-func (w *watchdog) close() {
+// close has no more calls begin, waits for those that run and for the question under way, and closes the connection.
+func (w *watchdog) close() error {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
 	w.running.Wait()
 	w.end()
 	w.asking.Wait()
+	w.mu.Lock()
+	l := w.link
+	w.link = nil
+	w.mu.Unlock()
+	if l == nil {
+		return nil
+	}
+	return l.conn.Close()
 }
 
 func (w *watchdog) heard() { w.last.Store(time.Now().UnixNano()) }
 
 func (w *watchdog) silence() time.Duration { return time.Since(time.Unix(0, w.last.Load())) }
 
-// enter tells whether a call may begin.
-func (w *watchdog) enter(f *flight) bool {
+// enter begins a call and returns the connection for it.
+func (w *watchdog) enter(f *flight) (*link, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
-		return false
+	l, err := w.connection()
+	if err != nil {
+		return nil, err
 	}
 	w.running.Add(1)
 	w.flights[f] = struct{}{}
@@ -90,7 +101,7 @@ func (w *watchdog) enter(f *flight) bool {
 		w.heard()
 		w.rearm(quiet)
 	}
-	return true
+	return l, nil
 }
 
 func (w *watchdog) leave(f *flight) {
@@ -165,17 +176,15 @@ func (l *Loss) Error() string { return l.Reason.Error() }
 
 // tell ends Lost, or the next one. The lock is held.
 func (w *watchdog) tell(loss *Loss) {
-	w.pending = loss
-	if w.lost != nil {
-		w.lost(loss)
-	}
+	w.loss = loss
+	w.tellNews()
 }
 
-// forgive forgets a loss that nobody was told of.
+// forgive forgets a loss.
 func (w *watchdog) forgive() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.pending = nil
+	w.loss = nil
 }
 
 // Suspect says that the pod did not take a call, or may be gone for another reason: it has to show anew that it serves.
@@ -183,43 +192,6 @@ func (e *Endpoint) Suspect(reason error) {
 	e.watchdog.mu.Lock()
 	defer e.watchdog.mu.Unlock()
 	e.watchdog.tell(&Loss{Reason: reason})
-}
-
-// errBroken is what is known of a connection that ended.
-var errBroken = errors.New("the connection to its wrapper server broke")
-
-// Lost waits until the pod must show anew that it serves: it is suspected, does not answer its calls, or cannot be reached. A
-// connection that ends is made again first. That of a pod without calls rests until the next one, which finds out. The result is
-// nil when ctx has ended. There is one Lost at a time.
-func (e *Endpoint) Lost(ctx context.Context) *Loss {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	e.watchdog.listen(cancel)
-	defer e.watchdog.listen(nil)
-	for {
-		state := e.conn.GetState()
-		switch state {
-		case connectivity.TransientFailure, connectivity.Shutdown:
-			return &Loss{Reason: errBroken}
-		case connectivity.Idle:
-			if time.Since(time.Unix(0, e.used.Load())) < idleTime {
-				e.conn.Connect()
-			}
-		}
-		if e.conn.WaitForStateChange(ctx, state) {
-			continue
-		}
-		loss, _ := errors.AsType[*Loss](context.Cause(ctx))
-		return loss
-	}
-}
-
-func (w *watchdog) listen(lost context.CancelCauseFunc) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.lost = lost; lost != nil && w.pending != nil {
-		lost(w.pending)
-	}
 }
 
 // flightKey has the flight in the context of a request.

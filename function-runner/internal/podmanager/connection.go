@@ -45,13 +45,7 @@ func (p *Pool) connect(mem *member, assumed bool) {
 // converse keeps one connection, until another must be made or ctx ends, which it tells.
 func (p *Pool) converse(ctx context.Context, mem *member, pod *corev1.Pod, assumed bool, patience time.Duration) (ended bool) {
 	target := wrapperapi.Target{PodUID: string(pod.UID), Function: wrapperapi.FunctionName(p.id.Image, p.id.Digest)}
-	e, err := endpoint.Dial(ctx, pod.Name, p.m.config.Frontend.target(pod), target, p.m.config.Endpoint)
-	if err != nil {
-		p.m.mu.Lock()
-		defer p.m.mu.Unlock()
-		p.broken(mem, "unreachable", err)
-		return true
-	}
+	e := endpoint.New(ctx, pod.Name, p.m.config.Frontend.target(pod), target, p.m.config.Endpoint)
 	defer e.Close() //nolint:errcheck // nothing is lost with it
 	for {
 		if !assumed {

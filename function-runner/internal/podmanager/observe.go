@@ -26,7 +26,7 @@ import (
 func (m *Manager) watch(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(m.config.Client, 0, informers.WithNamespace(m.config.Namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = functionpod.ImageLabel }),
-		informers.WithTransform(slim))
+		informers.WithTransform(new(slimmer).slim))
 	pods := factory.Core().V1().Pods().Informer()
 	handled, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { m.observed(o, m.observe) },
@@ -190,67 +190,4 @@ func (m *Manager) find(ctx context.Context, mem *member) error {
 		m.config.Log.Warn("a function pod is not watched any more", "pod", mem.name(), "image", mem.pool.id.Image, "err", err)
 	}
 	return lostConnection(err)
-}
-
-// slim keeps what is used of a pod, about a tenth of it: pods are most of the memory of an idle pool.
-func slim(object any) (any, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return object, nil
-	}
-	kept := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			Labels: only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.SlotLabel),
-			Annotations: only(pod.Annotations, functionpod.TemplateAnnotation, functionpod.ReferenceAnnotation, functionpod.DigestAnnotation,
-				functionpod.LastUseAnnotation, functionpod.TTLAnnotation),
-		},
-		Spec: corev1.PodSpec{
-			NodeName: pod.Spec.NodeName, InitContainers: named(pod.Spec.InitContainers), Containers: named(pod.Spec.Containers),
-		},
-		Status: corev1.PodStatus{
-			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message, PodIP: pod.Status.PodIP,
-			InitContainerStatuses: states(pod.Status.InitContainerStatuses), ContainerStatuses: states(pod.Status.ContainerStatuses),
-		},
-	}
-	for _, v := range pod.Spec.Volumes {
-		if v.Image != nil {
-			kept.Spec.Volumes = append(kept.Spec.Volumes, v)
-		}
-	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {
-			kept.Status.Conditions = append(kept.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
-		}
-	}
-	return kept, nil
-}
-
-func only(from map[string]string, keys ...string) map[string]string {
-	kept := make(map[string]string, len(keys))
-	for _, key := range keys {
-		if value, ok := from[key]; ok {
-			kept[key] = value
-		}
-	}
-	return kept
-}
-
-// named keeps of containers their names, and what they request of a node.
-func named(containers []corev1.Container) []corev1.Container {
-	kept := make([]corev1.Container, len(containers))
-	for i, c := range containers {
-		kept[i] = corev1.Container{Name: c.Name, Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests}}
-	}
-	return kept
-}
-
-// states keeps the states of containers.
-func states(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
-	kept := make([]corev1.ContainerStatus, len(statuses))
-	for i, s := range statuses {
-		kept[i] = corev1.ContainerStatus{Name: s.Name, State: s.State, LastTerminationState: s.LastTerminationState}
-	}
-	return kept
 }

@@ -1,0 +1,191 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
+)
+
+// reconnect tries again soon: between the moment in which a pod gets its address and the one in which its wrapper server
+// listens lies up to a second, and a caller waits for what is left of the last pause.
+var reconnect = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.2, Jitter: 0.1, MaxDelay: 40 * time.Millisecond},
+	MinConnectTimeout: time.Second,
+}
+
+const (
+	// keepaliveTime and keepaliveTimeout find out that a node of an idle pod has gone, which sends no word of it. Of a busy one,
+	// the watchdog finds out sooner.
+	keepaliveTime    = 15 * time.Second
+	keepaliveTimeout = 5 * time.Second
+	// idleTime is how long a pod keeps its connection after its last call. A new one takes a fraction of a millisecond.
+	idleTime = time.Minute
+	// streamWindow and connectionWindow are how much of answers may be under way. With windows that are fixed, gRPC sends no pings
+	// to find out how large they should be, each of which wakes both sides once more. An answer is read as it comes, so that
+	// larger windows take no more memory.
+	streamWindow     = 1 << 20
+	connectionWindow = 16 << 20
+)
+
+// link is a connection to the wrapper server. It is made when one is needed, and closed when the pod has had no calls for a while:
+// what a gRPC connection takes without a socket is more than all else of an idle pool.
+type link struct {
+	conn   *grpc.ClientConn
+	client wrapperv1grpc.FunctionServiceClient
+	health grpc_health_v1.HealthClient
+}
+
+func (e *Endpoint) dial() (*link, error) {
+	conn, err := grpc.NewClient(e.address, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(reconnect),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(e.options.MaxMessageSize), grpc.MaxCallRecvMsgSize(e.options.MaxMessageSize)),
+		// Pods are inside the cluster, whatever proxy leads out of it.
+		grpc.WithNoProxy(),
+		grpc.WithIdleTimeout(idleTime),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(connectionWindow),
+		grpc.WithStatsHandler(begins{}),
+	}, e.options.Dial...)...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to function pod %s at %s: %w", e.Pod, e.address, err)
+	}
+	return &link{conn, wrapperv1grpc.NewFunctionServiceClient(conn), grpc_health_v1.NewHealthClient(conn)}, nil
+}
+
+// errLeft says that the endpoint is closed.
+var errLeft = errors.New("the function runner has left it")
+
+// connection returns the connection, a new one if need be. The lock is held.
+func (w *watchdog) connection() (*link, error) {
+	switch {
+	case w.closed:
+		return nil, errLeft
+	case w.link != nil:
+		return w.link, nil
+	}
+	l, err := w.e.dial()
+	if err != nil {
+		return nil, err
+	}
+	w.link = l
+	w.tellNews()
+	return l, nil
+}
+
+// ask begins a question and returns the connection for it. It ends with asked.
+func (w *watchdog) ask() (*link, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l, err := w.connection()
+	if err == nil {
+		w.asks++
+	}
+	return l, err
+}
+
+func (w *watchdog) asked() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asks--
+}
+
+// rest closes a connection that nobody uses, and tells whether it has.
+func (w *watchdog) rest(l *link) bool {
+	w.mu.Lock()
+	if w.link != l || len(w.flights) > 0 || w.asks > 0 {
+		w.mu.Unlock()
+		return false
+	}
+	w.link = nil
+	w.mu.Unlock()
+	_ = l.conn.Close() // nothing is lost with it
+	return true
+}
+
+// errBroken is what is known of a connection that ended.
+var errBroken = errors.New("the connection to its wrapper server broke")
+
+// Lost waits until the pod must show anew that it serves: it is suspected, does not answer its calls, or cannot be reached. A
+// connection that ends is made again first. That of a pod without calls rests until the next one, which finds out. The result is
+// nil when ctx has ended. There is one Lost at a time.
+func (e *Endpoint) Lost(ctx context.Context) *Loss {
+	var l *link
+	for ctx.Err() == nil {
+		var loss *Loss
+		if l == nil {
+			loss, l = e.doze(ctx)
+		} else {
+			loss, l = e.follow(ctx, l)
+		}
+		if loss != nil {
+			return loss
+		}
+	}
+	return nil
+}
+
+// doze waits while there is no connection.
+func (e *Endpoint) doze(ctx context.Context) (*Loss, *link) {
+	news := make(chan struct{})
+	if loss, l := e.watchdog.listen(func() { close(news) }); loss != nil || l != nil {
+		return loss, l
+	}
+	select {
+	case <-ctx.Done():
+	case <-news:
+	}
+	return e.watchdog.listen(nil)
+}
+
+// follow waits while a connection stays as it is.
+func (e *Endpoint) follow(ctx context.Context, l *link) (*Loss, *link) {
+	ctx, wake := context.WithCancel(ctx)
+	defer wake()
+	if loss, now := e.watchdog.listen(wake); loss != nil || now != l {
+		return loss, now
+	}
+	state := l.conn.GetState()
+	switch state {
+	case connectivity.TransientFailure, connectivity.Shutdown:
+		return &Loss{Reason: errBroken}, nil
+	case connectivity.Idle:
+		if time.Since(time.Unix(0, e.used.Load())) < idleTime {
+			l.conn.Connect()
+		} else if e.watchdog.rest(l) {
+			return nil, nil
+		}
+	}
+	l.conn.WaitForStateChange(ctx, state)
+	return e.watchdog.listen(nil)
+}
+
+// listen sets what is called once when there is news, and returns what there is now.
+func (w *watchdog) listen(wake func()) (*Loss, *link) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wake = wake
+	return w.loss, w.link
+}
+
+// tellNews wakes Lost. The lock is held.
+func (w *watchdog) tellNews() {
+	if w.wake != nil {
+		w.wake()
+		w.wake = nil
+	}
+}
