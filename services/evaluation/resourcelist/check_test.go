@@ -4,6 +4,7 @@
 package resourcelist
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -197,6 +198,23 @@ results:
 }
 
 // FuzzScan holds the scanner to its promise: what it accepts, the parser accepts, with the same kind and results.
+// Each byte counts, wherever it is.
+func TestPrintable(t *testing.T) {
+	t.Parallel()
+	for at := range 20 {
+		for c := range 256 {
+			doc := bytes.Repeat([]byte("a"), 20)
+			doc[at] = byte(c)
+			if got, want := printable(doc), c == '\n' || c >= ' ' && c <= '~'; got != want {
+				t.Errorf("byte %#x at %d: got %v, want %v", c, at, got, want)
+			}
+		}
+	}
+	if !printable([]byte("ä: 'é–𝄞' # a comment of more than eight bytes\n")) || printable([]byte("key: a\u2028\n")) || printable([]byte("12345678\ufeff")) {
+		t.Error("characters that are not ASCII are taken for others")
+	}
+}
+
 func FuzzScan(f *testing.F) {
 	for _, seed := range []string{
 		head + "items:\n- kind: A\n  data:\n    k: v\nresults:\n- message: m\n",

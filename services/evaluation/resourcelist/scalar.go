@@ -5,33 +5,62 @@ package resourcelist
 
 import (
 	"bytes"
+	"encoding/binary"
 	"unicode/utf8"
 )
 
 // printable tells whether a document holds only characters that YAML takes as they are, and no line end but \n.
 func printable(doc []byte) bool {
-	for i := 0; i < len(doc); {
-		c := doc[i]
+	for {
+		doc = doc[printableASCII(doc):]
+		if len(doc) == 0 {
+			return true
+		}
+		c := doc[0]
 		if c < utf8.RuneSelf {
 			if (c < ' ' && c != '\n') || c == 0x7f {
 				return false
 			}
-			i++
+			doc = doc[1:]
 			continue
 		}
-		r, n := utf8.DecodeRune(doc[i:])
+		r, n := utf8.DecodeRune(doc)
 		if (r == utf8.RuneError && n == 1) || r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || (r > 0xfffd && r < 0x10000) {
 			return false
 		}
-		i += n
+		doc = doc[n:]
 	}
-	return true
+}
+
+// printableASCII returns how many bytes a document begins with, in eights, that are printable ASCII or \n. Of each eight it looks at
+// all bytes at once: the high bit of a byte says what is true of it.
+func printableASCII(doc []byte) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	n := 0
+	for ; len(doc)-n >= 8; n += 8 {
+		w := binary.LittleEndian.Uint64(doc[n:])
+		graphic := (w | highs) - ' '*ones
+		other := (w ^ '\n'*ones) + 0x7f*ones
+		deleted := w + ones
+		if (w|(^graphic&other)|deleted)&highs != 0 {
+			break
+		}
+	}
+	return n
+}
+
+// trimSpaces is bytes.TrimLeft of spaces, which are few.
+func trimSpaces(text []byte) []byte {
+	for len(text) > 0 && text[0] == ' ' {
+		text = text[1:]
+	}
+	return text
 }
 
 func isDash(content []byte) bool { return len(content) > 1 && content[0] == '-' && content[1] == ' ' }
 
-// plainKey are the characters of keys that never need a second look.
-var plainKey = func() (set [256]bool) {
+// simple are the characters of keys and values that never need a second look.
+var simple = func() (set [256]bool) {
 	for _, c := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-" {
 		set[c] = true
 	}
@@ -43,10 +72,7 @@ const maxKey = 1000
 
 // cutKey splits "key: value" and "key:". It returns no key for content that has none, and false where it is not certain.
 func cutKey(content []byte) (key, value []byte, ok bool) {
-	n := 0
-	for n < len(content) && plainKey[content[n]] {
-		n++
-	}
+	n := simpleLength(content)
 	if n == 0 || content[0] == '-' || n == len(content) || content[n] != ':' {
 		return nil, nil, !bytes.Contains(content, []byte(": ")) && !bytes.HasSuffix(content, []byte(":"))
 	}
@@ -54,9 +80,19 @@ func cutKey(content []byte) (key, value []byte, ok bool) {
 		return nil, nil, false
 	}
 	if rest := content[n+1:]; len(rest) == 0 || rest[0] == ' ' {
-		return content[:n], bytes.TrimLeft(rest, " "), true
+		return content[:n], trimSpaces(rest), true
 	}
 	return nil, nil, !bytes.Contains(content, []byte(": ")) && !bytes.HasSuffix(content, []byte(":"))
+}
+
+// simpleLength returns how many simple characters text begins with.
+func simpleLength(text []byte) int {
+	for i, c := range text {
+		if !simple[c] {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // scalar takes in a value, and the lines of a block scalar. Nothing behind a key means that a collection, or null, is next.
@@ -78,6 +114,9 @@ func (s *scanner) scalar(value []byte, ofKey bool) bool {
 		if len(value) == 1 || value[1] == ' ' {
 			return false
 		}
+	}
+	if simpleLength(value) == len(value) {
+		return true
 	}
 	value = plain(value)
 	return !bytes.Contains(value, []byte(": ")) && value[len(value)-1] != ':'

@@ -64,7 +64,7 @@ func scan(doc []byte) (outline, bool) {
 	for s.next < len(doc) {
 		start := s.next
 		line := s.line()
-		content := bytes.TrimLeft(line, " ")
+		content := trimSpaces(line)
 		if len(content) == 0 || content[0] == '#' {
 			continue
 		}
