@@ -53,7 +53,9 @@ type member struct {
 	busy bool
 	// leaving is one that gets no more calls, unneeded one that has not been ended for its calls.
 	leaving, unneeded bool
-	calls             int
+	// left is one of which nothing is left.
+	left  bool
+	calls int
 	// since is when it became idle.
 	since time.Time
 }

@@ -212,12 +212,15 @@ func (p *Pool) give(m *member, f fate, end bool) {
 		p.stats.Calls++
 		m.crew.failures = 0
 	}
-	if end || m.leaving || m.calls >= mostCalls || p.closed {
+	switch {
+	case m.left:
+		p.replace(m)
+	case end || m.leaving || m.calls >= mostCalls || p.closed:
 		m.leaving = true
 		m.end()
-		return
+	default:
+		m.crew.offer(m)
 	}
-	m.crew.offer(m)
 }
 
 // hire starts a worker of a crew that has room for one.
@@ -284,7 +287,7 @@ func (p *Pool) own(m *member) {
 	for {
 		select {
 		case <-h.gone():
-			p.left(m)
+			p.leaves(m)
 			return
 		case <-idle.C:
 			idle.Reset(p.expire(m))
@@ -328,14 +331,23 @@ func (p *Pool) ready(m *member, err error) {
 	m.end()
 }
 
-// left notes that nothing is left of a worker. One that was of use is replaced.
-func (p *Pool) left(m *member) {
+// leaves notes that nothing is left of a worker.
+func (p *Pool) leaves(m *member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(m.crew.idle, m); i >= 0 {
 		m.crew.idle = slices.Delete(m.crew.idle, i, i+1)
 	}
 	p.strike(m)
+	m.left = true
+	// What a call is about to give back is replaced then.
+	if !m.busy {
+		p.replace(m)
+	}
+}
+
+// replace hires in the place of a worker that has left, if that was of use.
+func (p *Pool) replace(m *member) {
 	if m.calls == 0 && !m.leaving {
 		p.failed(m.crew, "it ends before its first call")
 	}
