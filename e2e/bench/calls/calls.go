@@ -78,11 +78,8 @@ func (t Target) take(ctx context.Context, resources int, way func(name string, c
 // MeasureSizes has one caller call each kind with lists of each size, back to back.
 func (t Target) MeasureSizes(ctx context.Context) error {
 	for _, resources := range function.Sizes {
-		turn := t.Turn
-		if resources >= 1000 {
-			// A bare process takes a quarter of a second for the largest list.
-			turn = t.Turn * time.Duration(1+resources/2500)
-		}
+		// A bare process takes up to a quarter of a second for the largest list.
+		turn := t.Turn * time.Duration(1+resources/2500)
 		all, err := t.take(ctx, resources, func(name string, call load.Call) turns.Way { return turns.Callers(name, 1, turn, call) })
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ import (
 
 const (
 	// slow is a rate at which calls do not meet each other, in calls a second; slowTurns is how much longer its turns are.
-	slow, slowTurns = 10, 6
+	slow, slowTurns = 10, 8
 	// fast is a rate at which they do.
 	fast = 50
 	// wrapperAddress is where a pod's wrapper server is for what runs in the pod.

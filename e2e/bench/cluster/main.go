@@ -36,7 +36,7 @@ func main() {
 	pflag.StringVar(&o.bin, "bin", "bin", "directory of the binaries")
 	pflag.StringVar(&o.out, "out", "build/bench-e2e", "directory for the report and its plots")
 	pflag.IntVar(&o.rounds, "rounds", 4, "how many turns each way gets")
-	pflag.DurationVar(&o.turn, "turn", time.Second, "how long a turn is; those of large lists and of constant rates are longer")
+	pflag.DurationVar(&o.turn, "turn", 800*time.Millisecond, "how long a turn is; those of large lists and of constant rates are longer")
 	pflag.IntVar(&o.starts, "starts", 5, "how many pods and cold calls of each kind are timed")
 	pflag.IntVar(&o.pools, "pools", 1000, "how many idle pools the function runner's memory is measured with")
 	pflag.Parse()

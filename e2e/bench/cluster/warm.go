@@ -58,7 +58,7 @@ func (b *bench) makeWarm(ctx context.Context) error {
 // runs as it is meant to.
 func (b *bench) warmUp(ctx context.Context, kind *function.Kind) error {
 	list := function.List(calls.Small)
-	result, err := turns.Callers(kind.Name, 2*runtime.NumCPU(), 4*time.Second, b.call(kind, list)).Turn(ctx)
+	result, err := turns.Callers(kind.Name, 2*runtime.NumCPU(), 3*time.Second, b.call(kind, list)).Turn(ctx)
 	if err != nil {
 		return err
 	}
