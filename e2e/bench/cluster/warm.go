@@ -58,6 +58,9 @@ func (b *bench) makeWarm(ctx context.Context) error {
 // runs as it is meant to.
 func (b *bench) warmUp(ctx context.Context, kind *function.Kind) error {
 	list := function.List(calls.Small)
+	if err := b.call(kind, list)(ctx); err != nil {
+		return err
+	}
 	result, err := turns.Callers(kind.Name, 2*runtime.NumCPU(), 3*time.Second, b.call(kind, list)).Turn(ctx)
 	if err != nil {
 		return err

@@ -29,4 +29,4 @@ const BareProcess = "bare process"
 func (k *Kind) ID() string { return strings.ReplaceAll(k.Name, " ", "-") }
 
 // CacheFlag has a function runner keep answers.
-const CacheFlag = "--result-cache-size=64Mi"
+const CacheFlag = "--result-cache-size=67108864"

@@ -40,9 +40,12 @@ var palette = []color.RGBA{
 	{R: 86, G: 180, B: 233, A: 255},
 }
 
-// WriteLatencies writes an SVG plot of latencies by percentile. The percentiles are on the scale of HDR histograms, on
+// WriteLatencies writes an SVG plot of latencies by percentile, or nothing without lines, as all plots do. The percentiles are on the scale of HDR histograms, on
 // which each next nine takes as much room as the one before; a line ends where what it stands for has no more values.
 func WriteLatencies(w io.Writer, title string, lines []Latencies) error {
+	if len(lines) == 0 {
+		return nil
+	}
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "Percentile", "Latency from when the call was due (ms)"
 	p.X.Tick.Marker = plot.ConstantTicks(percentiles(lines))
@@ -110,6 +113,9 @@ type Throughputs struct {
 
 // WriteThroughputs writes an SVG plot of throughput by callers, whose numbers are on a scale of powers of two.
 func WriteThroughputs(w io.Writer, title string, lines []Throughputs) error {
+	if len(lines) == 0 {
+		return nil
+	}
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "Callers", "Calls a second"
 	p.Legend.Top, p.Legend.Left, p.Legend.Padding = true, true, vg.Points(3)
@@ -160,6 +166,9 @@ func (s Starts) Median() time.Duration { return Median(s.Times) }
 
 // WriteStarts writes an SVG plot with a bar for each median, and a dot for each start.
 func WriteStarts(w io.Writer, title string, bars []Starts) error {
+	if len(bars) == 0 {
+		return nil
+	}
 	p := plot.New()
 	p.Title.Text, p.Y.Label.Text = title, "Time (s): the bars are medians, the dots single starts"
 	grid := plotter.NewGrid()

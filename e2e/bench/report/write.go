@@ -21,7 +21,7 @@ const File = "report.json"
 // Pictures are plots by file name.
 type Pictures map[string]func(io.Writer) error
 
-// Write writes a report as text and JSON into a directory, with its pictures, and the text to w, too.
+// Write writes a report as text and JSON into a directory, with those of its pictures that show anything, and the text to w, too.
 func (r *Report) Write(w io.Writer, dir string, pictures Pictures) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -36,6 +36,9 @@ func (r *Report) Write(w io.Writer, dir string, pictures Pictures) error {
 		var text bytes.Buffer
 		if err := content(&text); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
+		}
+		if text.Len() == 0 {
+			continue
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), text.Bytes(), 0o644); err != nil {
 			return err
