@@ -13,6 +13,7 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/process/worker"
 )
 
 // The environment of Porch's manifests makes metrics appear where Prometheus looks for them.
@@ -59,6 +60,9 @@ func TestPrometheus(t *testing.T) {
 	if err := ObserveBudgets(tel.Metrics, map[string]*evaluation.Budget{"requests": budget}); err != nil {
 		t.Fatal(err)
 	}
+	if err := ObserveWorkers(tel.Metrics, func() worker.Stats { return worker.Stats{Workers: 1, Started: 2, Calls: 3, Refused: 4} }); err != nil {
+		t.Fatal(err)
+	}
 	if !tel.Active {
 		t.Error("telemetry is not active")
 	}
@@ -68,6 +72,7 @@ func TestPrometheus(t *testing.T) {
 		`krm_function_requests_total{code="not_found",image="unknown"`,
 		`krm_function_duration_seconds_count{image="r.io/fn",`, `phase="execute"`, "krm_function_running", "go_memory_used",
 		`krm_memory_budget_bytes{budget="requests",`, `krm_memory_reserved_bytes{budget="requests",`, `krm_memory_waiting_bytes{budget="requests",`,
+		"krm_workers{", "krm_workers_started_total{", "krm_worker_calls_total{", "krm_workers_refused_total{",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is missing in\n%s", want, text)

@@ -72,6 +72,7 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 		}
 	})
 	exports := telemetry.New(environ, log)
+	exports.Workers(workers.Stats)
 	draining := drain.New(ctx)
 	gate := evaluation.NewGate(o.maxConcurrent, waitingPerRunning*o.maxConcurrent)
 	front, memory := newFront(environ, gate), newMemory(gate)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/process/worker"
 	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
 )
 
@@ -58,6 +60,26 @@ func (t *Telemetry) Count(e evaluation.Evaluator) evaluation.Evaluator {
 		t.metrics.ended.WithLabelValues(code(resp, err)).Inc()
 		return resp, err
 	})
+}
+
+// Workers has counts of workers served where metrics are asked for: krm_workers, krm_workers_started_total,
+// krm_workers_refused_total and krm_worker_calls_total, as services/server/telemetry has them.
+func (t *Telemetry) Workers(stats func() worker.Stats) {
+	if t.metrics == nil {
+		return
+	}
+	count := func(name, help string, of func(worker.Stats) int64) {
+		value := func() float64 { return float64(of(stats())) }
+		if strings.HasSuffix(name, "_total") {
+			t.metrics.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, value))
+			return
+		}
+		t.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+	}
+	count("krm_workers", "Workers that there are.", func(s worker.Stats) int64 { return s.Workers })
+	count("krm_workers_started_total", "Workers that have been started.", func(s worker.Stats) int64 { return s.Started })
+	count("krm_workers_refused_total", "Functions that should be workers and are none.", func(s worker.Stats) int64 { return s.Refused })
+	count("krm_worker_calls_total", "Calls that workers have answered.", func(s worker.Stats) int64 { return s.Calls })
 }
 
 // code is evaluation.Code, with a word for calls that came after the beginning of a shutdown.

@@ -66,11 +66,11 @@ type Pool struct {
 // Stats count since the pool was made.
 type Stats struct {
 	// Workers is how many there are now.
-	Workers int
+	Workers int64
 	// Started is how many have been started, Calls how many calls they have answered or failed in.
-	Started, Calls uint64
+	Started, Calls int64
 	// Refused is how many commands have turned out to be no workers.
-	Refused uint64
+	Refused int64
 }
 
 // hand is a worker as the pool sees it.
@@ -406,7 +406,7 @@ func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	stats := p.stats
-	stats.Workers = p.size
+	stats.Workers = int64(p.size)
 	return stats
 }
 

@@ -161,7 +161,7 @@ func bubble(t *testing.T, perCommand, total int, test func(t *testing.T, th *the
 	})
 }
 
-func (th *theatre) wantStarted(n uint64) {
+func (th *theatre) wantStarted(n int64) {
 	th.t.Helper()
 	if got := th.Stats().Started; got != n {
 		th.t.Errorf("%d workers have been started, want %d", got, n)
@@ -239,7 +239,7 @@ func TestBusyWorkers(t *testing.T) {
 
 func TestWorkersAreReplaced(t *testing.T) {
 	t.Parallel()
-	for list, started := range map[string]uint64{"x": 1, "spend": 2, "wear": 2, "die": 2} {
+	for list, started := range map[string]int64{"x": 1, "spend": 2, "wear": 2, "die": 2} {
 		t.Run(list, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, 1, 1, func(_ *testing.T, th *theatre) {
