@@ -56,7 +56,7 @@ var variants = map[string]string{
   podJanitor: {extraArgs: ["--qps=1"], extraEnv: [{name: A, value: b}], podAnnotations: {a: b}},
   imageWarmer: {extraArgs: ["--output=json"], extraEnv: [{name: A, value: b}], podAnnotations: {a: b}, serviceAccountAnnotations: {c: d}},
   taskHandler: {extraArgs: ["--port=9447"], extraEnv: [{name: DOCKER_CONFIG, value: /tmp}], podAnnotations: {a: b}}}`,
-	"executables":   `{maxConcurrentEvaluations: 3, maxQueuedEvaluations: 0, standbyProcesses: 0, resultCacheSize: 100000000, taskHandler: {maxConcurrentRenders: 3}}`,
+	"executables":   `{maxConcurrentEvaluations: 3, maxQueuedEvaluations: 0, standbyProcesses: 0, resultCacheSize: 64Mi, taskHandler: {maxConcurrentRenders: 3}}`,
 	"long messages": `maxRequestBodySize: 200000000`,
 }
 

@@ -31,6 +31,7 @@ var others = map[string]any{
 	"imageWarmer.prepull.tolerations":    []any{"other"},
 	"monitoring.serviceMonitor.interval": "17s",
 	"networkPolicy.egress":               []any{map[string]any{}},
+	"resultCacheSize":                    "17Mi",
 	"taskHandler.functionRunner":         "other:9445",
 	"tests.functions":                    []any{map[string]any{"image": "a/b:v17"}},
 }

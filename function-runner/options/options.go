@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/krmfn/krmfn/services/images/reference"
 )
@@ -37,7 +38,7 @@ type Options struct {
 		// MaxEvaluationTime includes the time that an evaluation waits.
 		MaxEvaluationTime time.Duration
 		// ResultCache is the most bytes of the answers of deterministic functions that are kept; 0 keeps none.
-		ResultCache int64
+		ResultCache resource.QuantityValue
 		// MaxConcurrent is how many evaluations run at once; MaxQueued is how many more may wait.
 		MaxConcurrent, MaxQueued int
 	}
@@ -117,7 +118,8 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.IntVar(&o.Limits.MaxMessageSize, "max-request-body-size", 6<<20, "most bytes of one gRPC message, in both directions")
 	f.Int64Var(&o.Limits.MaxListSize, "max-resource-list-size", 64<<20, "most bytes of a ResourceList that is streamed in parts")
 	f.Int64Var(&o.Limits.MaxBytesInFlight, "max-bytes-in-flight", 0, "most bytes of the requests of all calls together; further calls wait in order, up to a thousand; 0 means a sixth of the memory that is the function runner's own, which is 40% of its cgroup's limit, or GOMEMLIMIT")
-	f.Int64Var(&o.Limits.ResultCache, "result-cache-size", 0, "most bytes of memory for the answers of functions that declare themselves deterministic: a later call with the same input gets the kept answer; calls in flight have that much less memory; 0 turns the cache off")
+	o.Limits.ResultCache = resource.QuantityValue{Quantity: resource.MustParse("0")}
+	f.Var(&o.Limits.ResultCache, "result-cache-size", "most memory, such as 64Mi, for the answers of functions that declare themselves deterministic: a later call with the same input gets the kept answer; calls in flight have that much less memory; 0 turns the cache off")
 	f.DurationVar(&o.Limits.MaxEvaluationTime, "max-evaluation-time", 5*time.Minute, "most time that one evaluation may take, waiting included")
 	f.IntVar(&o.Limits.MaxConcurrent, "max-concurrent-evaluations", 4*runtime.GOMAXPROCS(0), "how many executables run at once; four for each processor")
 	f.IntVar(&o.Limits.MaxQueued, "max-queued-evaluations", 100, "how many calls may wait for an executable; the next is refused")

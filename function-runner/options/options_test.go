@@ -63,6 +63,7 @@ func TestParseErrors(t *testing.T) {
 		"--pod-ttl=-1s --max-waitlist-length=0":      `--pod-ttl is "-1s", want more than 0; --max-waitlist-length is "0"`,
 		"--max-request-body-size=0":                  "--max-request-body-size",
 		"--result-cache-size=-1":                     `--result-cache-size is "-1", want 0 or more`,
+		"--result-cache-size=much":                   "--result-cache-size",
 		"--max-resource-list-size=5":                 "at least --max-request-body-size",
 		"--pod-namespace=Not_Valid":                  "--pod-namespace",
 		"--enable-private-registries-tls":            "only with --enable-private-registries",

@@ -47,7 +47,7 @@ func (o *Options) rules() []error {
 		flags.That(l.MaxMessageSize > 0, "max-request-body-size", l.MaxMessageSize, positive),
 		flags.That(l.MaxListSize >= int64(l.MaxMessageSize), "max-resource-list-size", l.MaxListSize, "at least --max-request-body-size"),
 		flags.That(l.MaxBytesInFlight >= 0, "max-bytes-in-flight", l.MaxBytesInFlight, "0 or more"),
-		flags.That(l.ResultCache >= 0, "result-cache-size", l.ResultCache, "0 or more"),
+		flags.That(l.ResultCache.Sign() >= 0, "result-cache-size", l.ResultCache.String(), "0 or more"),
 		flags.That(l.MaxEvaluationTime > 0, "max-evaluation-time", l.MaxEvaluationTime, positive),
 		flags.That(l.MaxConcurrent > 0, "max-concurrent-evaluations", l.MaxConcurrent, positive),
 		flags.That(l.MaxQueued >= 0, "max-queued-evaluations", l.MaxQueued, "0 or more"),

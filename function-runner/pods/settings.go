@@ -78,16 +78,16 @@ func (p *Pods) configured(reference string) functionconfig.Settings {
 	return p.configs.Pods(reference)
 }
 
-// deterministic tells whether the answers of a function may be kept. Of an image that is not known yet they are not, unless an object
-// says so.
-func (p *Pods) deterministic(reference, digest string) bool {
+// deterministic tells whether a function is, and whether that is known: by its image, unless an object says so. It does not wait for a
+// registry.
+func (p *Pods) deterministic(reference, digest string) (deterministic, known bool) {
 	declared := p.configured(reference).Declared
 	var image registry.Image
-	if _, ok := declared[traits.DeterministicLabel]; !ok {
-		image, _ = p.images.Known(reference, digest)
+	if _, known = declared[traits.DeterministicLabel]; !known {
+		image, known = p.images.Known(reference, digest)
 	}
 	t, _ := traits.Parse(image.Traits, declared)
-	return t.Deterministic
+	return t.Deterministic, known
 }
 
 // templateChanged puts a changed template into effect.

@@ -54,7 +54,7 @@ func TestDeterministic(t *testing.T) {
 		known = append(known, registry.Image{Reference: name, Digest: digest, Traits: traits.Traits{Deterministic: true}})
 	}
 	p.images.Load(append(known, registry.Image{Reference: "r.io/plain:v1", Digest: digest}))
-	if !p.deterministic("r.io/labelled:v1", digest) {
+	if yes, _ := p.deterministic("r.io/labelled:v1", digest); !yes {
 		t.Error("without objects, a label does not count")
 	}
 	declared := func(value string) functionconfig.Settings {
@@ -64,9 +64,12 @@ func TestDeterministic(t *testing.T) {
 	for name, want := range map[string]bool{
 		"r.io/labelled:v1": true, "r.io/plain:v1": false, "r.io/overridden:v1": false, "r.io/unknown:v1": true,
 	} {
-		if got := p.deterministic(name, digest); got != want {
-			t.Errorf("%s is deterministic: %v, want %v", name, got, want)
+		if got, known := p.deterministic(name, digest); got != want || !known {
+			t.Errorf("%s is deterministic: %v (known: %v), want %v", name, got, known, want)
 		}
+	}
+	if yes, known := p.deterministic("r.io/other:v1", digest); yes || known {
+		t.Errorf("of an image that nobody knows it is said: %v, %v", yes, known)
 	}
 }
 

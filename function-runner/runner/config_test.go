@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/krmfn/krmfn/function-runner/options"
 )
 
@@ -27,7 +29,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := options.Default()
-			o.DisableRuntimes, o.Exec.Config, o.Limits.ResultCache = tc.disable, tc.config, tc.kept
+			o.DisableRuntimes, o.Exec.Config, o.Limits.ResultCache.Quantity = tc.disable, tc.config, *resource.NewQuantity(tc.kept, resource.BinarySI)
 			_, err := New(t.Context(), Config{Options: o, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got error %v, want %q", err, tc.want)

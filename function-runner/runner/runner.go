@@ -83,10 +83,10 @@ func NewProcesses(o options.Options) *process.Runner {
 // NewMemo returns what keeps answers, within the limit that options give; nil where that is none. The error is that the metrics cannot be
 // made.
 func NewMemo(o options.Options, metrics metric.MeterProvider) (*memo.Cache, error) {
-	if o.Limits.ResultCache == 0 {
+	if o.Limits.ResultCache.IsZero() {
 		return nil, nil //nolint:nilnil // a nil cache keeps nothing
 	}
-	return memo.New(o.Limits.ResultCache, metrics.Meter("github.com/krmfn/krmfn/function-runner"))
+	return memo.New(o.Limits.ResultCache.Value(), metrics.Meter("github.com/krmfn/krmfn/function-runner"))
 }
 
 // Runner is a function runner that is ready to serve.
@@ -130,7 +130,7 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 	if c.Memory == (memory.Shares{}) {
 		c.Memory = memory.Divide(HeapShare)
 	}
-	kept := c.Options.Limits.ResultCache
+	kept := c.Options.Limits.ResultCache.Value()
 	if kept > c.Memory.Heap/2 {
 		return nil, fmt.Errorf("--result-cache-size is %d bytes, more than half of the %d that are the function runner's own: make it smaller, or the memory limit larger", kept, c.Memory.Heap)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/krmfn/krmfn/function-runner/options"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
@@ -42,12 +43,12 @@ func TestEvaluateReportsInFull(t *testing.T) {
 func TestResultCache(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		size int64
+		size string
 		kept bool
-	}{"kept": {1 << 20, true}, "not kept": {0, false}} {
+	}{"kept": {"1Mi", true}, "not kept": {"0", false}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := start(t, func(o *options.Options) { o.Limits.ResultCache = tc.size })
+			f := start(t, func(o *options.Options) { o.Limits.ResultCache.Quantity = resource.MustParse(tc.size) })
 			for _, again := range []bool{false, true} {
 				resp, err := f.v1.Evaluate(t.Context(), &evaluatorv1.EvaluateRequest{Image: "once:v1", ResourceList: []byte(list)})
 				e := resp.GetEvaluation()

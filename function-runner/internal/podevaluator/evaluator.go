@@ -42,10 +42,10 @@ type Config struct {
 	Pods      *podmanager.Manager
 	// MaxTime returns the most time that an evaluation of a function may take, by its resolved reference; 0 for no limit.
 	MaxTime func(reference string) time.Duration
-	// Memo keeps the answers of the functions that Deterministic says may be kept, by their resolved references and digests; nil keeps
-	// none.
+	// Memo keeps the answers of deterministic functions; nil keeps none. Deterministic tells whether a function is, by its resolved
+	// reference and its digest, and whether that is known at all. It does not wait.
 	Memo          *memo.Cache
-	Deterministic func(reference, digest string) bool
+	Deterministic func(reference, digest string) (deterministic, known bool)
 	Tracer        trace.Tracer
 	// Meter makes krm_function_retries (image): calls that a pod has not begun with and that were sent again.
 	Meter metric.Meter
@@ -99,13 +99,24 @@ func (c *call) evaluate(ctx context.Context, req evaluation.Request) (evaluation
 	if err := c.resolve(ctx); err != nil {
 		return evaluation.Response{}, err
 	}
-	if c.config.Memo == nil || !c.config.Deterministic(c.reference, c.digest) {
+	if c.config.Memo == nil {
 		return c.run(ctx, req)
 	}
-	c.doing = func() string { return "another call of the function with the same ResourceList is running" }
+	deterministic, known := c.config.Deterministic(c.reference, c.digest)
+	if known && !deterministic {
+		return c.run(ctx, req)
+	}
 	// Pods of one pool are all alike: they run one image, with one environment.
 	p := c.config.Pods.Pool(c.reference, c.digest) //nolint:contextcheck // pods outlive the calls that want them
 	defer p.Done()
+	if !known {
+		resp, err := c.run(ctx, req)
+		if deterministic, _ := c.config.Deterministic(c.reference, c.digest); deterministic && err == nil {
+			c.config.Memo.Add(p.Identity(), req, resp)
+		}
+		return resp, err
+	}
+	c.doing = func() string { return "another call of the function with the same ResourceList is running" }
 	resp, err := c.config.Memo.Keep(p.Identity(), evaluation.Func(c.run)).Evaluate(ctx, req)
 	if resp.Report.GetCached() {
 		resp.Report.Timings.Start = durationpb.New(c.clock.resolving)

@@ -29,7 +29,9 @@ func remembers(t *testing.T, digests ...string) func(*podevaluator.Config) {
 	}
 	return func(c *podevaluator.Config) {
 		c.Memo = answers
-		c.Deterministic = func(_, digest string) bool { return strings.Contains(strings.Join(digests, " "), digest) }
+		c.Deterministic = func(_, digest string) (deterministic, known bool) {
+			return strings.Contains(strings.Join(digests, " "), digest), true
+		}
 	}
 }
 
@@ -80,6 +82,26 @@ func TestRemember(t *testing.T) {
 		r.wants(c, 2, false)
 		r.wants(c, 2, true)
 	})
+}
+
+// Of a function that turns out to be deterministic while it runs for the first time, that answer is kept already.
+func TestRememberTheFirst(t *testing.T) {
+	t.Parallel()
+	for _, deterministic := range []bool{true, false} {
+		bubble(t, func(t *testing.T, c *simulation.Cluster) {
+			r := startWith(t, c, func(config *podevaluator.Config) {
+				remembers(t)(config)
+				// It is known once there is a pod.
+				config.Deterministic = func(string, string) (bool, bool) { return deterministic && c.Count() > 0, c.Count() > 0 }
+			})
+			r.wants(c, 1, false)
+			if deterministic {
+				r.wants(c, 1, true)
+			} else {
+				r.wants(c, 2, false)
+			}
+		})
+	}
 }
 
 // What is kept needs no pod, and failures are not kept.

@@ -88,6 +88,8 @@ func (c *Cache) keep(k key, a *answer) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// Bytes are counted down for what goes, not for what is replaced.
+	c.answers.Remove(k)
 	c.answers.Add(k, a)
 	c.bytes += a.size()
 	for c.bytes > c.limit {

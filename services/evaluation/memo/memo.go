@@ -39,6 +39,17 @@ func (c *Cache) Keep(name string, e evaluation.Evaluator) evaluation.Evaluator {
 	})
 }
 
+// Add keeps an answer that an evaluator has given without Keep, as if it had been given with it: of a function that turns out to be
+// deterministic after its first call. On a nil Cache it does nothing.
+func (c *Cache) Add(name string, req evaluation.Request, resp evaluation.Response) {
+	if c == nil || resp.Report.GetFailure() != nil {
+		return
+	}
+	if a := newAnswer(resp); a != nil {
+		c.keep(keyOf(name, req), a)
+	}
+}
+
 // key is a hash that no two different requests have.
 type key [sha256.Size]byte
 

@@ -169,10 +169,28 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
+// What is added is the answer to the next call, and takes the place of what was there.
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	c, f := newCache(t, 1<<20), &counted{}
+	for _, list := range []string{"in", "other"} {
+		resp := succeeded(request(list))
+		c.Add("fn", request("in"), resp)
+		if got, err := c.Keep("fn", f).Evaluate(t.Context(), request("in")); err != nil || string(got.ResourceList) != "out of "+list || !got.Report.GetCached() {
+			t.Errorf("got %v, %v", got, err)
+		}
+	}
+	c.Add("failing", request("in"), failed(request("in")))
+	if got, err := c.Keep("failing", f).Evaluate(t.Context(), request("in")); err != nil || got.Report.GetCached() {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
 // Without a cache nothing is kept.
 func TestNoCache(t *testing.T) {
 	t.Parallel()
 	var none *memo.Cache
+	none.Add("fn", request("in"), succeeded(request("in")))
 	f := &counted{}
 	for range 2 {
 		if _, err := none.Keep("fn", f).Evaluate(t.Context(), request("in")); err != nil {

@@ -35,9 +35,31 @@ func TestModel(t *testing.T) {
 		}
 		var kept []modelled
 		var hits, misses, evictions int64
+		encoded, err := proto.Marshal(&evaluationv1.Evaluation{Image: "i", Cached: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put := func(list string, output []byte) {
+			takes := int64(cap(output) + cap(encoded) + overhead)
+			if takes > limit/largest {
+				return
+			}
+			kept = append(kept, modelled{list, takes})
+			for sum(kept) > limit {
+				kept = kept[1:]
+				evictions++
+			}
+		}
 		call := func(t *rapid.T) {
 			list := strconv.Itoa(rapid.IntRange(0, 30).Draw(t, "list"))
 			size, fails := rapid.IntRange(0, 6000).Draw(t, "size"), rapid.Bool().Draw(t, "fails")
+			if rapid.Bool().Draw(t, "added") {
+				resp := evaluation.Response{ResourceList: []byte(list), Report: &evaluationv1.Evaluation{Image: "i"}}
+				c.Add("fn", evaluation.Request{ResourceList: []byte(list)}, resp)
+				kept = slices.DeleteFunc(kept, func(m modelled) bool { return m.list == list })
+				put(list, resp.ResourceList)
+				return
+			}
 			var output []byte
 			f := evaluation.Func(func(_ context.Context, req evaluation.Request) (evaluation.Response, error) {
 				report := &evaluationv1.Evaluation{Image: req.Image}
@@ -66,18 +88,8 @@ func TestModel(t *testing.T) {
 				return
 			}
 			misses++
-			encoded, err := proto.Marshal(&evaluationv1.Evaluation{Image: "i", Cached: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			takes := int64(cap(output) + cap(encoded) + overhead)
-			if fails || takes > limit/largest {
-				return
-			}
-			kept = append(kept, modelled{list, takes})
-			for sum(kept) > limit {
-				kept = kept[1:]
-				evictions++
+			if !fails {
+				put(list, output)
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
