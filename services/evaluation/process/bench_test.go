@@ -5,28 +5,83 @@ package process
 
 import (
 	"bytes"
+	"context"
+	"io"
+	"os"
 	"os/exec"
+	"slices"
 	"testing"
+	"time"
 )
 
-// BenchmarkRun compares a run with all its bounds to a bare process.
+// asFunction makes this test's executable a function, a program of Go as most are.
+const asFunction = "KRMFN_TEST_FUNCTION"
+
+func copyInput() {
+	if _, err := io.Copy(os.Stdout, os.Stdin); err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// BenchmarkRun compares runs to a bare process, in turns: what their medians are of the bare one's. The command is this executable, or
+// the one of KRMFN_BENCH_COMMAND.
 func BenchmarkRun(b *testing.B) {
 	in := bytes.Repeat([]byte("a line of input\n"), 200)
-	b.Run("bare", func(b *testing.B) {
-		for b.Loop() {
-			cmd := exec.CommandContext(b.Context(), "/bin/cat")
-			cmd.Stdin = bytes.NewReader(in)
-			if _, err := cmd.Output(); err != nil {
-				b.Fatal(err)
+	command := Command{Argv: []string{os.Getenv("KRMFN_BENCH_COMMAND")}, Env: []string{asFunction + "=1"}}
+	if file := os.Getenv("KRMFN_BENCH_INPUT"); file != "" {
+		in, _ = os.ReadFile(file)
+	}
+	if command.Argv[0] == "" {
+		command.Argv[0] = os.Args[0]
+	}
+	bare := func(ctx context.Context) error {
+		cmd := exec.CommandContext(ctx, command.Argv[0])
+		cmd.Env, cmd.Stdin, cmd.Stdout = command.Env, bytes.NewReader(in), new(bytes.Buffer)
+		return cmd.Run()
+	}
+	for _, bb := range []struct {
+		name    string
+		standby int
+		pause   time.Duration
+	}{
+		{"fresh, one caller", 0, 0},
+		{"fresh, 40 calls a second", 0, 25 * time.Millisecond},
+		{"standby, one caller", 1, 0},
+		{"standby, 40 calls a second", 1, 25 * time.Millisecond},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			r := NewRunner(Options{ScratchRoot: b.TempDir(), Standby: Standby{Processes: bb.standby}})
+			defer r.Close()
+			const round = 20
+			var bares, runs []time.Duration
+			for b.Loop() {
+				bares = append(bares, times(b, round, bb.pause, bare)...)
+				runs = append(runs, times(b, round, bb.pause, func(ctx context.Context) error {
+					_, err := r.Run(ctx, command, in)
+					return err
+				})...)
 			}
+			slices.Sort(bares)
+			slices.Sort(runs)
+			b.ReportMetric(float64(runs[len(runs)/2])/float64(bares[len(bares)/2]), "p50/bare")
+			b.ReportMetric(float64(runs[len(runs)*99/100])/float64(bares[len(bares)*99/100]), "p99/bare")
+			b.ReportMetric(float64(bares[len(bares)/2])/1e6, "bare-ms")
+		})
+	}
+}
+
+// times calls something, with a pause after each, and returns what the calls took.
+func times(b *testing.B, n int, pause time.Duration, call func(ctx context.Context) error) []time.Duration {
+	b.Helper()
+	took := make([]time.Duration, n)
+	for i := range took {
+		begin := time.Now()
+		if err := call(b.Context()); err != nil {
+			b.Fatal(err)
 		}
-	})
-	b.Run("runner", func(b *testing.B) {
-		r := NewRunner(Options{})
-		for b.Loop() {
-			if _, err := r.Run(b.Context(), Command{Argv: []string{"/bin/cat"}}, in); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+		took[i] = time.Since(begin)
+		time.Sleep(pause - took[i])
+	}
+	return took
 }

@@ -24,44 +24,50 @@ func TestMemoryLimit(t *testing.T) {
 	if own.Cur != unix.RLIM_INFINITY {
 		unlimited = strconv.FormatUint(own.Cur>>10, 10)
 	}
-	for name, tc := range map[string]struct {
-		limit int64
-		env   string
-		bytes string
-		want  string
-	}{
-		"none":           {bytes: "1000", want: "1000  " + unlimited + "\n"},
-		"a share":        {limit: share, bytes: "1000", want: "1000 8388608 147456\n"},
-		"its own":        {limit: share, env: "GOMEMLIMIT=5MiB", bytes: "1000", want: "1000 5MiB 147456\n"},
-		"too much":       {limit: share, bytes: "200000000"},
-		"much, no limit": {bytes: "20000000", want: "20000000  " + unlimited + "\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			command := shell(fill, tc.bytes)
-			command.MemoryLimit = tc.limit
-			if tc.env != "" {
-				command.Env = append(command.Env, tc.env)
-			}
-			got, err := NewRunner(Options{ScratchRoot: t.TempDir()}).Run(t.Context(), command, []byte("go\n"))
-			if err != nil || string(got.Stdout) != tc.want || (got.ExitCode == 0) != (tc.want != "") {
-				t.Errorf("got %q, exit code %d and %q, error %v; want %q", got.Stdout, got.ExitCode, got.Stderr, err, tc.want)
-			}
-		})
-	}
+	bothWays(t, func(t *testing.T, standby Standby) {
+		for name, tc := range map[string]struct {
+			limit int64
+			env   string
+			bytes string
+			want  string
+		}{
+			"none":           {bytes: "1000", want: "1000  " + unlimited + "\n"},
+			"a share":        {limit: share, bytes: "1000", want: "1000 8388608 147456\n"},
+			"its own":        {limit: share, env: "GOMEMLIMIT=5MiB", bytes: "1000", want: "1000 5MiB 147456\n"},
+			"too much":       {limit: share, bytes: "200000000"},
+			"much, no limit": {bytes: "20000000", want: "20000000  " + unlimited + "\n"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				command := shell(fill, tc.bytes)
+				command.MemoryLimit = tc.limit
+				if tc.env != "" {
+					command.Env = append(command.Env, tc.env)
+				}
+				runner := NewRunner(Options{ScratchRoot: t.TempDir(), Standby: standby})
+				defer runner.Close()
+				got, err := prepared(runner, command).Run(t.Context(), command, []byte("go\n"))
+				if err != nil || string(got.Stdout) != tc.want || (got.ExitCode == 0) != (tc.want != "") {
+					t.Errorf("got %q, exit code %d and %q, error %v; want %q", got.Stdout, got.ExitCode, got.Stderr, err, tc.want)
+				}
+			})
+		}
+	})
 }
 
 // What a command has started before its limit could be set is bound, too, when the input comes.
 func TestMemoryLimitOfChildren(t *testing.T) {
 	t.Parallel()
-	runner := NewRunner(Options{ScratchRoot: t.TempDir()})
-	defer runner.Close()
-	command := shell("sh -c 'read x; ulimit -d'; true")
-	command.MaxData = 1 << 30
-	for range 50 {
-		got, err := runner.Run(t.Context(), command, []byte("go\n"))
-		if err != nil || string(got.Stdout) != "1048576\n" {
-			t.Fatalf("a child is bound to %q KiB, error %v", got.Stdout, err)
+	bothWays(t, func(t *testing.T, standby Standby) {
+		runner := NewRunner(Options{ScratchRoot: t.TempDir(), Standby: standby})
+		defer runner.Close()
+		command := shell("sh -c 'read x; ulimit -d'; true")
+		command.MaxData = 1 << 30
+		for range 50 {
+			got, err := prepared(runner, command).Run(t.Context(), command, []byte("go\n"))
+			if err != nil || string(got.Stdout) != "1048576\n" {
+				t.Fatalf("a child is bound to %q KiB, error %v", got.Stdout, err)
+			}
 		}
-	}
+	})
 }

@@ -22,17 +22,24 @@ type Options struct {
 	Limits Limits
 	// ScratchRoot is where each process gets an empty directory of its own; empty means the system's directory for temporary files.
 	ScratchRoot string
+	// Standby says which processes are started ahead of their calls; by default none.
+	Standby Standby
 }
 
 // Runner runs processes. It may be used by any number of goroutines at once.
 type Runner struct {
 	limits  Limits
 	starter *child.Starter
+	standby *store
 }
 
-// NewRunner returns a runner.
+// NewRunner returns a runner. It must be closed.
 func NewRunner(o Options) *Runner {
-	return &Runner{limits: o.Limits.withDefaults(), starter: child.NewStarter(o.ScratchRoot)}
+	r := &Runner{limits: o.Limits.withDefaults(), starter: child.NewStarter(o.ScratchRoot)}
+	r.standby = newStore(o.Standby, func(c Command) (waiting, error) {
+		return r.starter.Start(c.Child())
+	})
+	return r
 }
 
 // Limits returns what bounds each process.
@@ -41,15 +48,22 @@ func (r *Runner) Limits() Limits { return r.limits }
 // Starter returns what starts the processes, for those whose processes answer many calls.
 func (r *Runner) Starter() *child.Starter { return r.starter }
 
-// Close removes the directories that are kept for the next processes. No process may be running.
-func (r *Runner) Close() { r.starter.Close() }
+// Close ends the processes that wait for a call, and removes the directories that are kept for the next ones. Nothing may be running.
+func (r *Runner) Close() {
+	r.standby.close()
+	r.starter.Close()
+}
 
 // Reap collects what functions leave behind until ctx ends. At most one Reap may run in a process. It leaves alone the children
 // that others have started, as long as they stay in this process's session. The error says why it cannot.
 func (r *Runner) Reap(ctx context.Context) error { return r.starter.Reap(ctx) }
 
-// Run starts a process with stdin on its standard input and waits for its end. Its process group, and the pipes, are gone
-// when Run returns.
+// Prepare starts a process for the next call of the command, where the settings of standby processes let it. It does not wait for
+// that: what is wrong with the command is told by its call.
+func (r *Runner) Prepare(c Command) { r.standby.prepare(c) }
+
+// Run gives stdin to a process on its standard input and waits for its end. Its process group, and the pipes, are gone when Run
+// returns. The process has been started ahead, unless it shows that it is not what would be started now.
 //
 // A process that exits by itself is no error, whatever its exit code. Errors: *StartError, *OutputTooLargeError, and
 // *KilledError when ctx ended first. Except after *StartError the outcome is filled.
@@ -60,32 +74,53 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 	if len(c.Argv) == 0 {
 		return Outcome{ExitCode: -1}, &StartError{Err: errors.New("the command is empty")}
 	}
-	begin := time.Now()
-	p, err := r.starter.Start(c.Child())
-	if err != nil {
-		return Outcome{ExitCode: -1}, &StartError{Program: c.Argv[0], Err: err}
-	}
-	defer p.Close()
-	started := time.Now()
 	limits := r.limits
 	if c.MaxStdout > 0 {
 		limits.Stdout = c.MaxStdout
 	}
-	outcome, err := supervise(ctx, p, stdin, limits)
-	outcome.Start, outcome.Execute = started.Sub(begin), time.Since(started)
+	begin := time.Now()
+	if p := r.standby.take(c); p != nil {
+		outcome, missed, err := run(ctx, p.(*child.Child), stdin, limits, begin)
+		if !missed {
+			r.standby.prepare(c)
+			return outcome, err
+		}
+		r.standby.refuse(c, "it ended at the moment when it got its input")
+	}
+	p, err := r.starter.Start(c.Child())
+	if err != nil {
+		return Outcome{ExitCode: -1}, &StartError{Program: c.Argv[0], Err: err}
+	}
+	outcome, _, err := run(ctx, p, stdin, limits, begin)
+	r.standby.prepare(c)
 	return outcome, err
 }
 
-// supervise feeds and drains the pipes until the process has ended, and leaves nothing of it behind.
-func supervise(ctx context.Context, p *child.Child, stdin []byte, limits Limits) (Outcome, error) {
+// atOnce is more than a process takes to end that has begun to.
+const atOnce = 100 * time.Millisecond
+
+// run gives a process its input and waits for its end. One that has been waiting for it may have been about to end: it has missed
+// its input where it failed without being able to read any of it, or ended at once and said nothing.
+func run(ctx context.Context, p *child.Child, stdin []byte, limits Limits, begin time.Time) (out Outcome, missed bool, err error) {
+	defer p.Close()
+	started := time.Now()
+	p.Enlarge(len(stdin))
+	rest, refused := child.Feed(p.Stdin, stdin)
+	out, err = supervise(ctx, p, rest, len(stdin), limits)
+	out.Start, out.Execute = started.Sub(begin), time.Since(started)
+	silent := len(out.Stdout) == 0 && len(out.Stderr) == 0 && out.Execute < atOnce
+	return out, err == nil && (refused && out.ExitCode != 0 || silent), err
+}
+
+// supervise feeds what is left of so many bytes of input, drains the pipes until the process has ended, and leaves nothing of it behind.
+func supervise(ctx context.Context, p *child.Child, feed func(), input int, limits Limits) (Outcome, error) {
 	stdout := &child.Head{Limit: limits.Stdout, OnFlood: p.Kill}
 	// Most functions write about what they read.
-	stdout.Guess(len(stdin))
+	stdout.Guess(input)
 	stderr := &child.Tail{Limit: int(limits.Stderr)}
 	var pipes sync.WaitGroup
-	p.Enlarge(len(stdin))
-	if rest := child.Feed(p.Stdin, stdin); rest != nil {
-		pipes.Go(rest)
+	if feed != nil {
+		pipes.Go(feed)
 	}
 	pipes.Go(func() { child.Drain(p.Stdout, stdout) })
 	pipes.Go(func() { child.Drain(p.Stderr, stderr) })

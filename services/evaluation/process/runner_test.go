@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,7 +22,38 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(asFunction) != "" {
+		copyInput()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// ways are with a process that starts when its call comes, and with one that has been waiting for it.
+var ways = map[string]Standby{"fresh": {}, "standby": {Processes: 1}}
+
+// prepared starts what the runner starts ahead of a call, and waits for it.
+func prepared(r *Runner, c Command) *Runner {
+	r.Prepare(c)
+	r.standby.mu.Lock()
+	waits := slices.Clone(r.standby.spares)
+	r.standby.mu.Unlock()
+	for _, sp := range waits {
+		<-sp.started
+	}
+	return r
+}
+
+// bothWays runs a test in each of the ways.
+func bothWays(t *testing.T, test func(t *testing.T, standby Standby)) {
+	t.Helper()
+	for name, standby := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, standby)
+		})
+	}
+}
 
 func shell(script string, args ...string) Command {
 	return Command{Argv: append([]string{"/bin/sh", "-c", script, "sh"}, args...), Env: []string{"PATH=/usr/bin:/bin"}}
@@ -65,32 +97,34 @@ func TestRun(t *testing.T) {
 			command: Command{Argv: []string{"/bin/pwd"}, Dir: "/"}, want: Outcome{Stdout: []byte("/\n")},
 		},
 	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			scratch := t.TempDir()
-			runner := NewRunner(Options{Limits: tc.limits, ScratchRoot: scratch})
-			got, err := runner.Run(t.Context(), tc.command, []byte(tc.stdin))
-			runner.Close()
-			if diff := cmp.Diff(errorText(tc.wantErr), errorText(err)); diff != "" {
-				t.Fatalf("error (-want +got):\n%s", diff)
-			}
-			if got.Execute <= 0 || got.Start <= 0 {
-				t.Errorf("times %v and %v, want both", got.Start, got.Execute)
-			}
-			got.Start, got.Execute = 0, 0
-			if tc.wantErr == nil && !bytes.Equal(tc.want.Stdout, got.Stdout) {
-				t.Errorf("stdout has %d bytes, want %d", len(got.Stdout), len(tc.want.Stdout))
-			}
-			if tc.wantErr == nil {
-				got.Stdout, tc.want.Stdout = nil, nil
-				if diff := cmp.Diff(tc.want, got, cmp.Transformer("text", func(b []byte) string { return string(b) })); diff != "" {
-					t.Errorf("outcome (-want +got):\n%s", diff)
+	bothWays(t, func(t *testing.T, standby Standby) {
+		for name, tc := range tests {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				scratch := t.TempDir()
+				runner := NewRunner(Options{Limits: tc.limits, ScratchRoot: scratch, Standby: standby})
+				got, err := prepared(runner, tc.command).Run(t.Context(), tc.command, []byte(tc.stdin))
+				runner.Close()
+				if diff := cmp.Diff(errorText(tc.wantErr), errorText(err)); diff != "" {
+					t.Fatalf("error (-want +got):\n%s", diff)
 				}
-			}
-			assertEmpty(t, scratch)
-		})
-	}
+				if got.Execute <= 0 || got.Start <= 0 {
+					t.Errorf("times %v and %v, want both", got.Start, got.Execute)
+				}
+				got.Start, got.Execute = 0, 0
+				if tc.wantErr == nil && !bytes.Equal(tc.want.Stdout, got.Stdout) {
+					t.Errorf("stdout has %d bytes, want %d", len(got.Stdout), len(tc.want.Stdout))
+				}
+				if tc.wantErr == nil {
+					got.Stdout, tc.want.Stdout = nil, nil
+					if diff := cmp.Diff(tc.want, got, cmp.Transformer("text", func(b []byte) string { return string(b) })); diff != "" {
+						t.Errorf("outcome (-want +got):\n%s", diff)
+					}
+				}
+				assertEmpty(t, scratch)
+			})
+		}
+	})
 }
 
 func errorText(err error) string {
@@ -123,112 +157,140 @@ func TestStartErrors(t *testing.T) {
 		"not in the PATH":  {argv: []string{"no-such-program"}, want: nil},
 		"an empty command": {argv: nil, want: nil},
 	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := NewRunner(Options{ScratchRoot: t.TempDir()}).Run(t.Context(), Command{Argv: tc.argv, Env: []string{"PATH=/bin"}}, nil)
-			var start *StartError
-			if !errors.As(err, &start) || (tc.want != nil && !errors.Is(err, tc.want)) {
-				t.Errorf("got error %v, want a StartError of %v", err, tc.want)
-			}
-		})
-	}
+	bothWays(t, func(t *testing.T, standby Standby) {
+		for name, tc := range tests {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				runner, command := NewRunner(Options{ScratchRoot: t.TempDir(), Standby: standby}), Command{Argv: tc.argv, Env: []string{"PATH=/bin"}}
+				defer runner.Close()
+				_, err := prepared(runner, command).Run(t.Context(), command, nil)
+				var start *StartError
+				if !errors.As(err, &start) || (tc.want != nil && !errors.Is(err, tc.want)) {
+					t.Errorf("got error %v, want a StartError of %v", err, tc.want)
+				}
+			})
+		}
+	})
 }
 
 func TestFloodIsCutOff(t *testing.T) {
 	t.Parallel()
-	_, err := NewRunner(Options{Limits: Limits{Stdout: 1 << 20}, ScratchRoot: t.TempDir()}).Run(t.Context(), shell("exec cat /dev/zero"), nil)
-	if !errors.As(err, new(*OutputTooLargeError)) {
-		t.Errorf("got error %v, want an OutputTooLargeError", err)
-	}
+	bothWays(t, func(t *testing.T, standby Standby) {
+		runner, command := NewRunner(Options{Limits: Limits{Stdout: 1 << 20}, ScratchRoot: t.TempDir(), Standby: standby}), shell("read x; exec cat /dev/zero")
+		defer runner.Close()
+		_, err := prepared(runner, command).Run(t.Context(), command, []byte("go\n"))
+		if !errors.As(err, new(*OutputTooLargeError)) {
+			t.Errorf("got error %v, want an OutputTooLargeError", err)
+		}
+	})
 }
 
 // A deadline ends the process and its children, and is told by its cause.
 func TestDeadlineKillsTheGroup(t *testing.T) {
 	t.Parallel()
-	scratch, pids := t.TempDir(), filepath.Join(t.TempDir(), "pids")
-	cause := errors.New("the evaluation's maximum")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	go func() {
-		waitFor(t, func() bool { text, _ := os.ReadFile(pids); return bytes.Count(text, []byte("\n")) == 2 })
-		cancel(cause)
-	}()
-	runner := NewRunner(Options{ScratchRoot: scratch})
-	defer runner.Close()
-	_, err := runner.Run(ctx, shell(`sleep 1000 & echo $! >>"$1"; echo $$ >>"$1"; wait`, pids), nil)
-	var killed *KilledError
-	if !errors.As(err, &killed) || !errors.Is(err, cause) {
-		t.Errorf("got error %v, want a KilledError of %v", err, cause)
-	}
-	assertGone(t, pids)
+	bothWays(t, func(t *testing.T, standby Standby) {
+		scratch, pids := t.TempDir(), filepath.Join(t.TempDir(), "pids")
+		cause := errors.New("the evaluation's maximum")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			waitFor(t, func() bool { text, _ := os.ReadFile(pids); return bytes.Count(text, []byte("\n")) == 2 })
+			cancel(cause)
+		}()
+		runner := NewRunner(Options{ScratchRoot: scratch, Standby: standby})
+		defer runner.Close()
+		command := shell(`read x; sleep 1000 & echo $! >>"$1"; echo $$ >>"$1"; wait`, pids)
+		_, err := prepared(runner, command).Run(ctx, command, []byte("go\n"))
+		<-done
+		var killed *KilledError
+		if !errors.As(err, &killed) || !errors.Is(err, cause) {
+			t.Errorf("got error %v, want a KilledError of %v", err, cause)
+		}
+		assertGone(t, pids)
+	})
 }
 
 // A background process that keeps the pipes open must hold up neither the call nor its goroutines.
 func TestGrandchildHoldsPipes(t *testing.T) {
 	t.Parallel()
-	pids := filepath.Join(t.TempDir(), "pids")
-	got, err := NewRunner(Options{ScratchRoot: t.TempDir()}).Run(t.Context(), shell(`sleep 1000 & echo $! >>"$1"; echo output`, pids), nil)
-	if err != nil || string(got.Stdout) != "output\n" {
-		t.Errorf("got %q and error %v, want the output", got.Stdout, err)
-	}
-	assertGone(t, pids)
+	bothWays(t, func(t *testing.T, standby Standby) {
+		pids := filepath.Join(t.TempDir(), "pids")
+		runner, command := NewRunner(Options{ScratchRoot: t.TempDir(), Standby: standby}), shell(`read x; sleep 1000 & echo $! >>"$1"; echo output`, pids)
+		defer runner.Close()
+		got, err := prepared(runner, command).Run(t.Context(), command, []byte("go\n"))
+		if err != nil || string(got.Stdout) != "output\n" {
+			t.Errorf("got %q and error %v, want the output", got.Stdout, err)
+		}
+		assertGone(t, pids)
+	})
 }
 
 // A process that leaves its group is out of reach of the group's end; its output ends nevertheless.
 func TestEscapedGrandchildHoldsPipes(t *testing.T) {
 	t.Parallel()
-	pids := filepath.Join(t.TempDir(), "pids")
-	script := `setsid sh -c 'echo $$ >>"$1"; exec sleep 1000' sh "$1" & while [ ! -s "$1" ]; do :; done; echo output`
-	got, err := NewRunner(Options{ScratchRoot: t.TempDir()}).Run(t.Context(), shell(script, pids), nil)
-	if err != nil || string(got.Stdout) != "output\n" {
-		t.Errorf("got %q and error %v, want the output", got.Stdout, err)
-	}
-	for _, pid := range readPIDs(t, pids) {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
+	bothWays(t, func(t *testing.T, standby Standby) {
+		pids := filepath.Join(t.TempDir(), "pids")
+		script := `read x; setsid sh -c 'echo $$ >>"$1"; exec sleep 1000' sh "$1" & while [ ! -s "$1" ]; do :; done; echo output`
+		runner, command := NewRunner(Options{ScratchRoot: t.TempDir(), Standby: standby}), shell(script, pids)
+		defer runner.Close()
+		got, err := prepared(runner, command).Run(t.Context(), command, []byte("go\n"))
+		if err != nil || string(got.Stdout) != "output\n" {
+			t.Errorf("got %q and error %v, want the output", got.Stdout, err)
+		}
+		for _, pid := range readPIDs(t, pids) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
 }
 
 // Every run finds its directory empty, whatever the one before did to it, and nothing of it is left.
 func TestScratchDirectory(t *testing.T) {
 	t.Parallel()
-	root := t.TempDir()
-	runner := NewRunner(Options{ScratchRoot: root})
-	for name, mess := range map[string]string{
-		"nothing":     "true",
-		"files":       `mkdir -p "$TMPDIR/a/b" && touch "$TMPDIR/a/b/c" "$TMPDIR/.hidden"`,
-		"permissions": `mkdir "$TMPDIR/a" && touch "$TMPDIR/a/b" && chmod 000 "$TMPDIR/a"`,
-		"its own":     `chmod 500 "$TMPDIR"`,
-		"removed":     `rmdir "$TMPDIR"`,
-		"replaced":    `rmdir "$TMPDIR" && ln -s / "$TMPDIR"`,
-	} {
-		for range 2 {
-			got, err := runner.Run(t.Context(), shell(`test -w "$TMPDIR" && test -z "$(ls -A "$TMPDIR")" && `+mess), nil)
-			if err != nil || got.ExitCode != 0 {
-				t.Errorf("%s: exit code %d, error %v", name, got.ExitCode, err)
+	bothWays(t, func(t *testing.T, standby Standby) {
+		root := t.TempDir()
+		runner := NewRunner(Options{ScratchRoot: root, Standby: standby})
+		for name, mess := range map[string]string{
+			"nothing":     "true",
+			"files":       `mkdir -p "$TMPDIR/a/b" && touch "$TMPDIR/a/b/c" "$TMPDIR/.hidden"`,
+			"permissions": `mkdir "$TMPDIR/a" && touch "$TMPDIR/a/b" && chmod 000 "$TMPDIR/a"`,
+			"its own":     `chmod 500 "$TMPDIR"`,
+			"removed":     `rmdir "$TMPDIR"`,
+			"replaced":    `rmdir "$TMPDIR" && ln -s / "$TMPDIR"`,
+		} {
+			for range 2 {
+				command := shell(`read x; test -w "$TMPDIR" && test -z "$(ls -A "$TMPDIR")" && echo fine && ` + mess)
+				got, err := prepared(runner, command).Run(t.Context(), command, []byte("go\n"))
+				if err != nil || got.ExitCode != 0 {
+					t.Errorf("%s: exit code %d, error %v", name, got.ExitCode, err)
+				}
+			}
+			if left, err := filepath.Glob(filepath.Join(root, "*", "*")); err != nil || len(left) > 0 {
+				t.Errorf("%s: %v is left (%v)", name, left, err)
 			}
 		}
-		if left, err := filepath.Glob(filepath.Join(root, "*", "*")); err != nil || len(left) > 0 {
-			t.Errorf("%s: %v is left (%v)", name, left, err)
-		}
-	}
-	runner.Close()
-	assertEmpty(t, root)
+		runner.Close()
+		assertEmpty(t, root)
+	})
 }
 
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
-	runner := NewRunner(Options{ScratchRoot: t.TempDir()})
-	var calls sync.WaitGroup
-	for i := range 20 {
-		calls.Go(func() {
-			in := strconv.Itoa(i)
-			got, err := runner.Run(t.Context(), shell("cat"), []byte(in))
-			if err != nil || string(got.Stdout) != in {
-				t.Errorf("call %d: got %q, error %v", i, got.Stdout, err)
-			}
-		})
-	}
-	calls.Wait()
+	bothWays(t, func(t *testing.T, standby Standby) {
+		runner := NewRunner(Options{ScratchRoot: t.TempDir(), Standby: standby})
+		defer runner.Close()
+		var calls sync.WaitGroup
+		for i := range 20 {
+			calls.Go(func() {
+				in := strconv.Itoa(i)
+				got, err := runner.Run(t.Context(), shell("cat"), []byte(in))
+				if err != nil || string(got.Stdout) != in {
+					t.Errorf("call %d: got %q, error %v", i, got.Stdout, err)
+				}
+			})
+		}
+		calls.Wait()
+	})
 }
 
 func TestCanceledBeforeStart(t *testing.T) {

@@ -6,11 +6,14 @@
 package child
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // drainGrace is how long a pipe that a descendant of a finished process still holds open is read on. All that the
@@ -39,6 +42,7 @@ type Child struct {
 
 	starter *Starter
 	dir     string
+	program file
 	run     uint64
 	cmd     *exec.Cmd
 	group   processGroup
@@ -48,7 +52,7 @@ type Child struct {
 // Start starts a process. It is bound by its limits when Start returns, and not yet when its first instruction runs: only then it
 // gets its input.
 func (s *Starter) Start(c Command) (*Child, error) {
-	path, err := lookPath(c.Argv[0], c.Env)
+	program, err := c.program()
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +60,8 @@ func (s *Starter) Start(c Command) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Child{starter: s, dir: dir, cmd: &exec.Cmd{
-		Path: path,
+	p := &Child{starter: s, dir: dir, program: program, cmd: &exec.Cmd{
+		Path: program.path,
 		Args: c.Argv,
 		Env:  c.environment(dir),
 		Dir:  c.Dir,
@@ -106,6 +110,40 @@ func (p *Child) Kill() { p.group.kill() }
 
 // Exited tells whether the process has ended, without waiting. It must not be called after Wait has begun.
 func (p *Child) Exited() bool { return exited(p.group.leader) }
+
+// Waits returns "" if the process has done nothing yet that can be seen but wait for its input, and why it is not so otherwise. It
+// does not block. It must not be called after Wait has begun.
+func (p *Child) Waits() (why string) {
+	if p.Exited() {
+		return "it ended before it got input"
+	}
+	var ends [3]unix.PollFd
+	for i, f := range []*os.File{p.Stdin, p.Stdout, p.Stderr} {
+		withFD(f, func(fd uintptr) { ends[i].Fd = int32(fd) }) //nolint:gosec // numbers of files are small
+	}
+	ends[1].Events, ends[2].Events = unix.POLLIN, unix.POLLIN
+	for {
+		n, err := unix.Poll(ends[:], 0)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return err.Error()
+		case n == 0:
+			return ""
+		case ends[0].Revents != 0:
+			return "it closed standard input before it got input"
+		default:
+			return "it wrote or closed its output before it got input"
+		}
+	}
+}
+
+// Outdated tells whether the program of the process's command is another than when the process started.
+func (p *Child) Outdated(c Command) bool {
+	now, err := c.program()
+	return err != nil || !now.is(p.program)
+}
 
 // Wait waits until the process ends, and kills what is left of its group then. The error is that of exec.Cmd.Wait. After it,
 // writes to Stdin fail, and reads from Stdout and Stderr end when they have given all that the process has written, at the latest

@@ -89,7 +89,7 @@ func TestFeed(t *testing.T) {
 			defer p.Close()
 			var pipes sync.WaitGroup
 			p.Enlarge(tc.enlarge)
-			if rest := Feed(p.Stdin, bytes.Repeat([]byte("x"), tc.size)); rest != nil {
+			if rest, _ := Feed(p.Stdin, bytes.Repeat([]byte("x"), tc.size)); rest != nil {
 				pipes.Go(rest)
 			}
 			out := &Head{Limit: 100}

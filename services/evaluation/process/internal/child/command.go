@@ -4,6 +4,7 @@
 package child
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,22 +48,40 @@ func (c *Command) environment(scratch string) []string {
 	return append(full, "TMPDIR="+scratch)
 }
 
-// lookPath finds a program in the PATH of an environment, which need not be our own.
-func lookPath(program string, environ []string) (string, error) {
-	if strings.Contains(program, "/") {
-		return program, nil
+// file is what a command's program is at some time.
+type file struct {
+	path string
+	// info is nil where there is nothing at the path.
+	info fs.FileInfo
+}
+
+// is tells whether nobody has changed or replaced the program in between.
+func (f file) is(other file) bool {
+	return f.path == other.path && f.info != nil && other.info != nil && os.SameFile(f.info, other.info) &&
+		f.info.Size() == other.info.Size() && f.info.ModTime().Equal(other.info.ModTime())
+}
+
+// program finds the program in the PATH of the command's environment, which need not be our own.
+func (c *Command) program() (file, error) {
+	if name := c.Argv[0]; strings.Contains(name, "/") {
+		at := name
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(c.Dir, at)
+		}
+		info, _ := os.Stat(at)
+		return file{path: name, info: info}, nil
 	}
-	for _, kv := range environ {
+	for _, kv := range c.Env {
 		path, ok := strings.CutPrefix(kv, "PATH=")
 		if !ok {
 			continue
 		}
 		for _, dir := range filepath.SplitList(path) {
-			file := filepath.Join(dir, program)
-			if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
-				return file, nil
+			path := filepath.Join(dir, c.Argv[0])
+			if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+				return file{path: path, info: info}, nil
 			}
 		}
 	}
-	return "", &exec.Error{Name: program, Err: exec.ErrNotFound}
+	return file{}, &exec.Error{Name: c.Argv[0], Err: exec.ErrNotFound}
 }

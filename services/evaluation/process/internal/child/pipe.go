@@ -46,40 +46,43 @@ func Unread(pipe *os.File) (n int) {
 }
 
 // Feed writes the input to the pipe and closes it. What fits into the pipe is written at once; rest, unless nil, writes what is
-// left, and returns when the process has read it or ended. A function that does not read all of its input is no error.
-func Feed(w *os.File, input []byte) (rest func()) {
-	left, ok := writeNow(w, input)
-	if !ok || len(left) == 0 {
+// left, and returns when the process has read it or ended. A function that does not read all of its input is no error. It is told
+// when nothing of the input has got into the pipe, because nobody can read it any more.
+func Feed(w *os.File, input []byte) (rest func(), refused bool) {
+	left, err := writeNow(w, input)
+	if err != nil || len(left) == 0 {
 		_ = w.Close()
-		return nil
+		return nil, err != nil && len(left) == len(input)
 	}
 	return func() {
 		_, _ = w.Write(left)
 		_ = w.Close()
-	}
+	}, false
 }
 
-// writeNow writes what fits into a pipe and returns the rest. It is not ok if nobody will read that.
-func writeNow(w *os.File, input []byte) (left []byte, ok bool) {
+// writeNow writes what fits into a pipe and returns the rest.
+func writeNow(w *os.File, input []byte) (left []byte, err error) {
 	conn, err := w.SyscallConn()
 	if err != nil {
-		return nil, false
+		return input, err
 	}
-	_ = conn.Write(func(fd uintptr) bool {
+	closed := conn.Write(func(fd uintptr) bool {
 		for len(input) > 0 {
-			n, err := unix.Write(int(fd), input)
+			n, failed := unix.Write(int(fd), input)
 			switch {
-			case err == nil:
+			case failed == nil:
 				input = input[n:]
-			case !errors.Is(err, unix.EINTR):
-				ok = errors.Is(err, unix.EAGAIN)
+			case errors.Is(failed, unix.EINTR):
+			case errors.Is(failed, unix.EAGAIN):
+				return true
+			default:
+				err = failed
 				return true
 			}
 		}
-		ok = true
 		return true
 	})
-	return input, ok
+	return input, errors.Join(closed, err)
 }
 
 // Sink takes in what is read from a pipe.
