@@ -6,9 +6,7 @@ package process
 import (
 	"context"
 	"errors"
-	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -31,11 +29,13 @@ type Runner struct {
 	limits  Limits
 	starter *child.Starter
 	standby *store
+	// atOnce is more than a process takes to end that has begun to.
+	atOnce time.Duration
 }
 
 // NewRunner returns a runner. It must be closed.
 func NewRunner(o Options) *Runner {
-	r := &Runner{limits: o.Limits.withDefaults(), starter: child.NewStarter(o.ScratchRoot)}
+	r := &Runner{limits: o.Limits.withDefaults(), starter: child.NewStarter(o.ScratchRoot), atOnce: 100 * time.Millisecond}
 	r.standby = newStore(o.Standby, func(c Command) (waiting, error) {
 		return r.starter.Start(c.Child())
 	})
@@ -80,35 +80,34 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 	}
 	begin := time.Now()
 	if p := r.standby.take(c); p != nil {
-		outcome, missed, err := run(ctx, p.(*child.Child), stdin, limits, begin)
+		r.standby.begin(c)
+		outcome, missed, err := r.answer(ctx, p.(*child.Child), stdin, limits, begin)
+		r.standby.done(c)
 		if !missed {
-			r.standby.prepare(c)
 			return outcome, err
 		}
-		r.standby.refuse(c, "it ended at the moment when it got its input")
+		r.standby.refuse(c, "it ended when it got its input")
 	}
 	p, err := r.starter.Start(c.Child())
 	if err != nil {
 		return Outcome{ExitCode: -1}, &StartError{Program: c.Argv[0], Err: err}
 	}
-	outcome, _, err := run(ctx, p, stdin, limits, begin)
-	r.standby.prepare(c)
+	r.standby.begin(c)
+	defer r.standby.done(c)
+	outcome, _, err := r.answer(ctx, p, stdin, limits, begin)
 	return outcome, err
 }
 
-// atOnce is more than a process takes to end that has begun to.
-const atOnce = 100 * time.Millisecond
-
-// run gives a process its input and waits for its end. One that has been waiting for it may have been about to end: it has missed
+// answer gives a process its input and waits for its end. One that has been waiting for it may have been about to end: it has missed
 // its input where it failed without being able to read any of it, or ended at once and said nothing.
-func run(ctx context.Context, p *child.Child, stdin []byte, limits Limits, begin time.Time) (out Outcome, missed bool, err error) {
+func (r *Runner) answer(ctx context.Context, p *child.Child, stdin []byte, limits Limits, begin time.Time) (out Outcome, missed bool, err error) {
 	defer p.Close()
 	started := time.Now()
 	p.Enlarge(len(stdin))
 	rest, refused := child.Feed(p.Stdin, stdin)
 	out, err = supervise(ctx, p, rest, len(stdin), limits)
 	out.Start, out.Execute = started.Sub(begin), time.Since(started)
-	silent := len(out.Stdout) == 0 && len(out.Stderr) == 0 && out.Execute < atOnce
+	silent := len(out.Stdout) == 0 && len(out.Stderr) == 0 && out.Execute < r.atOnce
 	return out, err == nil && (refused && out.ExitCode != 0 || silent), err
 }
 
@@ -145,19 +144,4 @@ func supervise(ctx context.Context, p *child.Child, feed func(), input int, limi
 	}
 	out.Stdout = stdout.Output()
 	return out, nil
-}
-
-// processors is how many there were before any of them was yielded.
-var processors = runtime.GOMAXPROCS(0)
-
-// Processors returns how many processors there are for this process and those that it starts.
-func Processors() int { return processors }
-
-// YieldProcessors leaves half of the processors to the functions, which do the work. A server that spreads over all of them
-// wakes a sleeping one for every step of a call: with two, that is four fifths of what a call takes beyond its function.
-// GOMAXPROCS in the environment takes precedence. It is for main functions.
-func YieldProcessors() {
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0)/2, 1))
-	}
 }

@@ -112,6 +112,7 @@ type store struct {
 
 	mu     sync.Mutex
 	closed bool
+	pace   pace
 	// spares are in the order in which they were started, which is that in which their commands were used.
 	spares []*spare
 	// refused are the programs that get none.
@@ -122,6 +123,25 @@ type store struct {
 
 func newStore(s Standby, start func(Command) (waiting, error)) *store {
 	return &store{Standby: s.withDefaults(), start: start, refused: map[string]bool{}}
+}
+
+// begin notes that a call of the command begins. Where calls follow each other so closely that the next would find a process that is
+// not ready yet, that is started now, if a processor is left for it.
+func (s *store) begin(c Command) {
+	s.mu.Lock()
+	hurry := s.pace.begin()
+	s.mu.Unlock()
+	if hurry {
+		s.prepare(c)
+	}
+}
+
+// done notes that a call of the command has ended, and prepares the next.
+func (s *store) done(c Command) {
+	s.mu.Lock()
+	s.pace.end()
+	s.mu.Unlock()
+	s.prepare(c)
 }
 
 // prepare starts a process for the next call of a command, unless enough wait.
