@@ -16,6 +16,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/runner"
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/server/daemon"
+	"github.com/krmfn/krmfn/services/server/memory"
 )
 
 // keychain is that of clouds in binaries with the build tag cloudkeychains, else nil.
@@ -29,7 +30,8 @@ func main() {
 	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.Log.Format, LogLevel: o.Log.Level, HeapShare: runner.HeapShare}
 	daemon.Run(context.Background(), settings, func(ctx context.Context, in daemon.Surroundings) error {
 		config := runner.Config{Options: o, Environ: os.Environ(), Telemetry: in.Telemetry, ReapOrphans: true, Log: in.Log}
-		config.Processes = runner.NewProcesses(o)
+		config.Memory = memory.Divide(runner.HeapShare)
+		config.Processes = runner.NewProcesses(o, config.Memory.Executables, in.Log)
 		if config.Memo, err = runner.NewMemo(o, in.Telemetry.Metrics); err != nil {
 			return err
 		}

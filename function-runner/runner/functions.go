@@ -20,7 +20,8 @@ type functions struct {
 	pods Pods
 }
 
-// Prepare returns nil for an image that no evaluator knows. An executable is always ready.
+// Prepare returns nil for an image that no evaluator knows. An executable is always ready, and one
+// process of it is started ahead.
 func (f *functions) Prepare(ctx context.Context, image string) *evaluatorv1.PreparedFunction {
 	found, ref, ok := f.exec.Find(image)
 	switch {
@@ -29,6 +30,7 @@ func (f *functions) Prepare(ctx context.Context, image string) *evaluatorv1.Prep
 	case !ok:
 		return nil
 	}
+	f.exec.Prepare(found)
 	return &evaluatorv1.PreparedFunction{
 		ResolvedImage:  ref,
 		State:          evaluatorv1.PrepareState_PREPARE_STATE_READY,

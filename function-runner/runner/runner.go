@@ -75,9 +75,12 @@ type Pods interface {
 	Run(ctx context.Context, ready func()) error
 }
 
-// NewProcesses returns what runs executables, within the limits that options give.
-func NewProcesses(o options.Options) *process.Runner {
-	return process.NewRunner(process.Options{Limits: process.Limits{Stdout: int64(o.Limits.MaxMessageSize)}})
+// NewProcesses returns what runs executables, within the limits that options give and the memory of all executables, in bytes. Log is
+// told of functions that are not started ahead of their calls any more.
+func NewProcesses(o options.Options, executables int64, log *slog.Logger) *process.Runner {
+	spares, _ := exec.Spares(executables)
+	standby := process.Standby{Processes: min(o.StandbyProcesses, spares), Total: spares, Log: log}
+	return process.NewRunner(process.Options{Limits: process.Limits{Stdout: int64(o.Limits.MaxMessageSize)}, Standby: standby})
 }
 
 // NewMemo returns what keeps answers, within the limit that options give; nil where that is none. The error is that the metrics cannot be
@@ -137,7 +140,7 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 	inFlight := cmp.Or(c.Options.Limits.MaxBytesInFlight, (c.Memory.Heap-kept)/heldPerByte)
 	r := &Runner{config: c, processes: c.Processes, inFlight: evaluation.NewBudget(inFlight, maxWaiting)}
 	if r.processes == nil {
-		r.processes = NewProcesses(c.Options)
+		r.processes = NewProcesses(c.Options, c.Memory.Executables, c.Log)
 	}
 	r.workers = worker.NewPool(r.processes, worker.Options{
 		PerCommand: process.Processors(),
@@ -176,9 +179,13 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 	o := r.config.Options
 	var chain []evaluation.Evaluator
+	executables := r.config.Memory.Executables
+	if o.StandbyProcesses > 0 {
+		_, executables = exec.Spares(executables)
+	}
 	limits := exec.Limits{
 		Gate:   evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued),
-		Memory: exec.NewMemory(r.config.Memory.Executables, o.Limits.MaxConcurrent),
+		Memory: exec.NewMemory(executables, o.Limits.MaxConcurrent),
 		Memo:   r.config.Memo,
 	}
 	r.exec = exec.New(r.workers, limits, process.RunnerEnvironment(r.config.Environ), o.DefaultImagePrefix, r.config.Log, r.config.Functions...)

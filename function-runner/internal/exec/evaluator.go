@@ -21,9 +21,15 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
+// Processes run executables, and start them ahead of their calls.
+type Processes interface {
+	process.Processes
+	Prepare(c process.Command)
+}
+
 // Evaluator evaluates functions by running their executables. It may be used by any number of goroutines at once.
 type Evaluator struct {
-	runner  process.Processes
+	runner  Processes
 	limits  Limits
 	env     []string
 	prefix  string
@@ -37,7 +43,7 @@ type Evaluator struct {
 
 // New returns an evaluator that knows functions. Executables are run by runner, within limits, with env and nothing
 // else of the environment. Short names are resolved with prefix. What configurations take from each other is logged.
-func New(runner process.Processes, limits Limits, env []string, prefix string, log *slog.Logger, functions ...Executable) *Evaluator {
+func New(runner Processes, limits Limits, env []string, prefix string, log *slog.Logger, functions ...Executable) *Evaluator {
 	e := &Evaluator{runner: runner, limits: limits, env: env, prefix: prefix, log: log, sources: sources{given: functions}}
 	e.catalog.Store(newCatalog(functions, prefix))
 	return e
@@ -50,10 +56,8 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 		return evaluation.Response{}, &evaluation.NotFoundError{Image: req.Image}
 	}
 	function := process.Function{
-		Runner: e.runner,
-		Command: process.Command{
-			Argv: []string{f.Path}, Env: e.env, Worker: f.Traits.Worker, NoStandby: f.Traits.NoStandby,
-		},
+		Runner:         e.runner,
+		Command:        e.command(f),
 		Evaluator:      evaluationv1.Evaluator_EVALUATOR_EXEC,
 		Implementation: f.Implementation,
 	}
@@ -68,6 +72,13 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 		_, _, resp.Report.Digest = reference.Split(ref)
 	}
 	return resp, err
+}
+
+// Prepare starts the executable of a function ahead of its next call.
+func (e *Evaluator) Prepare(f Executable) { e.runner.Prepare(e.limits.Memory.Prepared(e.command(f))) }
+
+func (e *Evaluator) command(f Executable) process.Command {
+	return process.Command{Argv: []string{f.Path}, Env: e.env, Worker: f.Traits.Worker, NoStandby: f.Traits.NoStandby}
 }
 
 // remember has the answers of a deterministic function kept for as long as its executable is the same file, unchanged. What else it

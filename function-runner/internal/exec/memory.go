@@ -21,7 +21,19 @@ const (
 	memoryPerByte = 72
 	// mappedUnused is what a program of Go maps and does not use.
 	mappedUnused = 64 << 20
+	// memoryClass is what parts are multiples of, where they depend on the list: what waits for a call has the limits of its part.
+	memoryClass = 16 << 20
+	// memoryOfSpare is what a process has that waits for its list: a program of Go a third, one of Python or Node.js all of it.
+	memoryOfSpare = 24 << 20
+	// mostSpares of them wait, and they have a quarter of the memory at most.
+	mostSpares = 32
 )
+
+// Spares returns how many processes may wait for their lists, of a total of memory in bytes, and what is left for those that run.
+func Spares(total int64) (spares int, left int64) {
+	spares = int(min(total/4/memoryOfSpare, mostSpares))
+	return spares, total - int64(spares)*memoryOfSpare
+}
 
 // Limits are what executables share.
 type Limits struct {
@@ -52,21 +64,42 @@ func NewMemory(total int64, executables int) Memory {
 // Limit runs a program once there is memory for it. One that needs more than it may have ends in an *evaluation.ExhaustedError.
 func (m Memory) Limit(f process.Function) evaluation.Evaluator {
 	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
-		reservation, err := m.Budget.Reserve(ctx, max(m.fair, leastMemory+memoryPerByte*int64(len(req.ResourceList))))
+		part := partOf(len(req.ResourceList))
+		reservation, err := m.Budget.Reserve(ctx, max(m.fair, part))
 		if err != nil {
 			return evaluation.Response{}, err
 		}
 		defer reservation.Release()
 		limited := f
-		// What a collector keeps itself comes on top of its limit.
-		limited.Command.MemoryLimit = reservation.Bytes() / 10 * 9
-		limited.Command.MaxData = reservation.Bytes() + mappedUnused
+		limited.Command = limit(f.Command, reservation.Bytes())
+		limited.Command.NoStandby = limited.Command.NoStandby || part > m.small()
 		resp, err := limited.Evaluate(ctx, req)
 		if err == nil && outOfMemory(resp.Report) {
 			return evaluation.Response{}, &evaluation.ExhaustedError{Total: reservation.Bytes()}
 		}
 		return resp, err
 	})
+}
+
+// Prepared returns the command of a program as Limit runs it for a small list.
+func (m Memory) Prepared(c process.Command) process.Command {
+	return limit(c, min(m.small(), m.Budget.Total()))
+}
+
+// small is the part of each whose list is small, as nearly all are.
+func (m Memory) small() int64 { return max(m.fair, leastMemory+memoryClass) }
+
+// partOf returns what an executable may need for a list of so many bytes.
+func partOf(list int) int64 {
+	need := leastMemory + memoryPerByte*int64(list)
+	return (need + memoryClass - 1) / memoryClass * memoryClass
+}
+
+// limit limits a command to a part of the memory.
+func limit(c process.Command, part int64) process.Command {
+	// What a collector keeps itself comes on top of its limit.
+	c.MemoryLimit, c.MaxData = part/10*9, part+mappedUnused
+	return c
 }
 
 // refused is what programs say of memory that the system refuses them: those of Go, C, GNU, Rust, C++, Python, Node.js and Java. Go's

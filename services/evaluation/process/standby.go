@@ -5,6 +5,7 @@ package process
 
 import (
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,14 +20,13 @@ import (
 type Standby struct {
 	// Processes is how many may wait for each command; 0 means none.
 	Processes int
-	// Total is how many may wait for all commands together. Beyond it the one that waits longest is ended. Default 16.
+	// Total is how many may wait for all commands together. Beyond it the one that waits longest is ended, if it waits for a while
+	// already: commands that are used in turn must not end each other's. Default 16.
 	Total int
 	// IdleTime is how long one may wait. Default 30 s.
 	IdleTime time.Duration
 	// Log is told of each command that gets none any more; nil for nobody.
 	Log *slog.Logger
-	// Count is called once for each process that has been started: with what has become of it. It must not block; nil for nobody.
-	Count func(Fate)
 }
 
 // Fate is what became of a process that was started ahead of its call.
@@ -48,6 +48,8 @@ const (
 const (
 	defaultTotal    = 16
 	defaultIdleTime = 30 * time.Second
+	// settledPart is the part of the idle time that one waits at least before it makes room for another.
+	settledPart = 6
 	// mostRefused is how many programs are known at once that get no standby processes.
 	mostRefused = 1000
 )
@@ -61,9 +63,6 @@ func (s Standby) withDefaults() Standby {
 	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
-	}
-	if s.Count == nil {
-		s.Count = func(Fate) {}
 	}
 	return s
 }
@@ -101,6 +100,7 @@ type spare struct {
 	// started is closed when process is set. It stays nil where the start fails.
 	started chan struct{}
 	process waiting
+	since   time.Time
 	// expiry is nil before the process waits.
 	expiry *time.Timer
 }
@@ -117,12 +117,13 @@ type store struct {
 	spares []*spare
 	// refused are the programs that get none.
 	refused map[string]bool
+	fates   map[Fate]uint64
 	// work counts goroutines and timers. It grows only before the store is closed, or while it is above 0.
 	work sync.WaitGroup
 }
 
 func newStore(s Standby, start func(Command) (waiting, error)) *store {
-	return &store{Standby: s.withDefaults(), start: start, refused: map[string]bool{}}
+	return &store{Standby: s.withDefaults(), start: start, refused: map[string]bool{}, fates: map[Fate]uint64{}}
 }
 
 // begin notes that a call of the command begins. Where calls follow each other so closely that the next would find a process that is
@@ -162,9 +163,12 @@ func (s *store) prepare(c Command) {
 		return
 	}
 	if len(s.spares) >= s.Total {
+		if time.Since(s.spares[0].since) < s.IdleTime/settledPart {
+			return
+		}
 		s.end(s.spares[0], FateEvicted)
 	}
-	sp := &spare{key: k, started: make(chan struct{})}
+	sp := &spare{key: k, started: make(chan struct{}), since: time.Now()}
 	s.spares = append(s.spares, sp)
 	s.work.Go(func() { s.fill(sp, c) })
 }
@@ -217,7 +221,7 @@ func (s *store) take(c Command) waiting {
 			s.refuse(c, why)
 			return nil
 		}
-		s.Count(FateUsed)
+		s.count(FateUsed)
 		return sp.process
 	}
 }
@@ -264,9 +268,22 @@ func (s *store) discard(sp *spare, fate Fate) {
 		<-sp.started
 		if sp.process != nil {
 			sp.process.End()
-			s.Count(fate)
+			s.count(fate)
 		}
 	})
+}
+
+func (s *store) count(fate Fate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fates[fate]++
+}
+
+// counted returns how many processes there were by their fates.
+func (s *store) counted() map[Fate]uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.fates)
 }
 
 // refuse gives the command no more standby processes.

@@ -117,7 +117,7 @@ func TestNoTarget(t *testing.T) {
 func TestCallsThatRunAreAnnounced(t *testing.T) {
 	t.Parallel()
 	pipe := fifo(t)
-	conn, _ := start(t, "echo >"+pipe+"; exec sleep 1000", "--max-concurrent-evaluations=1")
+	conn, _ := start(t, "cat; echo >"+pipe+"; exec sleep 1000", "--max-concurrent-evaluations=1")
 	client := wrapperv1grpc.NewFunctionServiceClient(conn)
 	ctx, cancel := context.WithCancel(t.Context())
 	headers := make([]metadata.MD, 2)

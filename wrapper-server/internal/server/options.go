@@ -19,6 +19,7 @@ type options struct {
 	maxMessageSize int
 	verbosity      int
 	maxConcurrent  int
+	standby        int
 	worker         bool
 	drain          time.Duration
 	command        []string
@@ -32,6 +33,7 @@ func (o *options) flags() *pflag.FlagSet {
 	flags.IntVar(&o.maxMessageSize, "max-request-body-size", 6<<20, "most bytes of a request, a response, and a function's output")
 	flags.IntVar(&o.verbosity, "verbosity", 2, "0 logs errors, 1 warnings, 2 and 3 one line per evaluation, 4 and more debugging")
 	flags.IntVar(&o.maxConcurrent, "max-concurrent-evaluations", concurrency(memlimit.FromCgroup()), "how many evaluations run at once; ten times as many may wait")
+	flags.IntVar(&o.standby, "standby-processes", 1, "how many processes of the function are started ahead of their calls; each answers one call, and ends when none comes for 30 seconds")
 	flags.BoolVar(&o.worker, "worker", false, "run the function as a worker, one process for many calls, if it says that it is one")
 	flags.DurationVar(&o.drain, "drain-timeout", 25*time.Second, "how long running evaluations may take to finish after SIGTERM")
 	return flags
@@ -65,6 +67,8 @@ func (o options) validate() error {
 		return fmt.Errorf("--max-request-body-size is %d, want more than 0", o.maxMessageSize)
 	case o.maxConcurrent <= 0:
 		return fmt.Errorf("--max-concurrent-evaluations is %d, want more than 0", o.maxConcurrent)
+	case o.standby < 0:
+		return fmt.Errorf("--standby-processes is %d, want 0 or more", o.standby)
 	case o.drain <= 0:
 		return fmt.Errorf("--drain-timeout is %v, want more than 0", o.drain)
 	}

@@ -57,7 +57,10 @@ func Run(ctx context.Context, args, environ []string, stderr io.Writer) error {
 }
 
 func serve(ctx context.Context, listener net.Listener, o options, environ []string, log *slog.Logger) error {
-	runner := process.NewRunner(process.Options{Limits: process.Limits{Stdout: int64(o.maxMessageSize)}, ScratchRoot: scratchRoot(os.TempDir(), sharedMemory)})
+	runner := process.NewRunner(process.Options{
+		Limits: process.Limits{Stdout: int64(o.maxMessageSize)}, ScratchRoot: scratchRoot(os.TempDir(), sharedMemory),
+		Standby: process.Standby{Processes: o.standby, Total: o.standby, Log: log},
+	})
 	defer runner.Close()
 	workers := worker.NewPool(runner, worker.Options{PerCommand: process.Processors(), Total: process.Processors(), Log: log})
 	defer workers.Close()
@@ -80,7 +83,9 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 		MaxMessageSize: o.maxMessageSize, Drain: min(goodbye, o.drain), KeepConnections: true, Logger: log,
 		Server: append(exports.ServerOptions(), front.options()...),
 	})
-	register(s, exports, draining.Guard(gate.Limit(memory.noted(front.announced(newFunction(o, environ, workers))))), log)
+	function := newFunction(o, environ, workers)
+	workers.Prepare(function.Command)
+	register(s, exports, draining.Guard(gate.Limit(memory.noted(front.announced(function)))), log)
 	besides.Go(func() { exports.Run(beside) })
 	besides.Go(func() { memory.run(beside) })
 	s.SetServing(true)

@@ -139,6 +139,7 @@ func TestFlags(t *testing.T) {
 		"--max-request-body-size=0 -- fn":      "--max-request-body-size",
 		"--max-concurrent-evaluations=0 -- fn": "--max-concurrent-evaluations",
 		"--drain-timeout=0 -- fn":              "--drain-timeout",
+		"--standby-processes=-1 -- fn":         "--standby-processes",
 		"--no-such-flag -- fn":                 "no-such-flag",
 	} {
 		if _, err := parse(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {

@@ -29,7 +29,7 @@ import (
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	began, release := fifo(t), fifo(t)
-	h := run(t, nil, io.Discard, "echo began > "+began+"; cat "+release+" > /dev/null; cat")
+	h := run(t, nil, io.Discard, "list=$(cat); echo began > "+began+"; cat "+release+" > /dev/null; printf '%s\\n' \"$list\"")
 	ended := make(chan error, 1)
 	go func() {
 		resp, err := wrapperv1grpc.NewFunctionServiceClient(h.conn).Evaluate(t.Context(), &wrapperv1.EvaluateRequest{ResourceList: []byte(list)})
@@ -94,7 +94,7 @@ func notServing(t *testing.T, conn *grpc.ClientConn) {
 func TestShutdownIsBounded(t *testing.T) {
 	t.Parallel()
 	began := fifo(t)
-	h := run(t, nil, io.Discard, "echo began > "+began+"; sleep 1000", "--drain-timeout=100ms")
+	h := run(t, nil, io.Discard, "cat; echo began > "+began+"; sleep 1000", "--drain-timeout=100ms")
 	type end struct {
 		err     error
 		trailer metadata.MD
@@ -117,7 +117,7 @@ func TestDeadlineKillsTheProcessGroup(t *testing.T) {
 	t.Parallel()
 	open := fifo(t)
 	// The pipe is at its end when the child, which has it open, is gone.
-	conn, _ := start(t, "sleep 1000 3> "+open+" & wait")
+	conn, _ := start(t, "cat; sleep 1000 3> "+open+" & wait")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	ended := make(chan error, 1)

@@ -49,6 +49,7 @@ const (
 // Each call has a worker for itself. A call that fails otherwise than by its exit code, or is ended, costs the worker.
 type Pool struct {
 	next  process.Processes
+	ahead func(process.Command)
 	limit int64
 	start func(process.Command) (hand, error)
 	o     Options
@@ -92,7 +93,9 @@ type hand interface {
 // closed after the pool.
 func NewPool(runner *process.Runner, o Options) *Pool {
 	limits := runner.Limits()
-	return newPool(runner, limits.Stdout, o, func(c process.Command) (hand, error) { return start(runner.Starter(), c, limits) })
+	p := newPool(runner, limits.Stdout, o, func(c process.Command) (hand, error) { return start(runner.Starter(), c, limits) })
+	p.ahead = runner.Prepare
+	return p
 }
 
 func newPool(next process.Processes, maxStdout int64, o Options, start func(process.Command) (hand, error)) *Pool {
@@ -124,6 +127,24 @@ func (p *Pool) Run(ctx context.Context, c process.Command, stdin []byte) (proces
 	}
 	out.Start = waited
 	return out, err
+}
+
+// Prepare starts a process for the next call of the command: a worker where it says that it is one, else what the runner prepares. It
+// does not wait for that.
+func (p *Pool) Prepare(c process.Command) {
+	if !c.Worker || len(c.Argv) == 0 {
+		p.ahead(c)
+		return
+	}
+	file, err := executable(c.Argv[0])
+	if err != nil {
+		return // what is wrong with it is told by its call
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if crew := p.crewOf(&c, file); crew != nil && len(crew.members) == 0 {
+		p.hire(crew)
+	}
 }
 
 // take returns a worker for one call; nil where there is none, or none in time, and then whether the command is none.
