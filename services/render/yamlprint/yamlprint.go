@@ -4,7 +4,8 @@
 // Package yamlprint prints YAML nodes as the encoder of go.yaml.in/yaml/v3 does, byte for byte, in bounded memory.
 //
 // That encoder keeps every event that it has printed until it is thrown away, which for thousands of resources is half a
-// gigabyte and most of the time. Print therefore gives long sequences to several encoders, and puts their texts together.
+// gigabyte and most of the time. Print therefore gives long sequences to several encoders, and puts their texts together; what is
+// plain it prints without any.
 // No other package works around it: whatever may be long is printed here.
 package yamlprint
 
@@ -55,8 +56,7 @@ func (p printer) print(n *yaml.Node) ([]byte, error) {
 		return []byte(n.Content[0].Value), nil
 	}
 	var parts []*yaml.Node
-	head := p.split(n, &parts)
-	text, err := p.encode(head)
+	text, err := p.whole(p.split(n, &parts))
 	if err != nil || len(parts) == 0 {
 		return text, err
 	}
@@ -66,6 +66,14 @@ func (p printer) print(n *yaml.Node) ([]byte, error) {
 		return err
 	})
 	return join(text, texts), err
+}
+
+// whole prints a node in one go.
+func (p printer) whole(n *yaml.Node) ([]byte, error) {
+	if text, ok := printPlain(n, p.style); ok {
+		return text, nil
+	}
+	return p.encode(n)
 }
 
 func (p printer) encode(value any) ([]byte, error) {
