@@ -4,6 +4,7 @@
 package kptfile
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	fnresultv1 "github.com/kptdev/kpt/api/fnresult/v1"
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/kustomize/kyaml/fn/framework"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/render/yamlprint"
@@ -70,6 +73,48 @@ func TestEncodedStatus(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Results are printed as the encoder prints them, whatever they are.
+func TestResultsAreEncoded(t *testing.T) {
+	t.Parallel()
+	text := rapid.OneOf(rapid.StringOfN(rapid.RuneFrom([]rune("ab1:-#' \"\\né\n\t.,[]{}")), 0, 8, -1),
+		rapid.SampledFrom([]string{"", "yes", "no", "on", "N", "true", "null", "~", "1:30", "-12:5:59.5", "1_0:1", "0x1F", "1.5", "2024-01-01", "<<", "a b c", "set 5 labels in total"}))
+	item := rapid.Custom(func(t *rapid.T) (r fnresultv1.ResultItem) {
+		r.Message, r.Severity = text.Draw(t, "message"), framework.Severity(text.Draw(t, "severity"))
+		if rapid.Bool().Draw(t, "field") {
+			r.Field = &fnresultv1.Field{Path: text.Draw(t, "path"), CurrentValue: text.Draw(t, "current"), ProposedValue: text.Draw(t, "proposed")}
+		}
+		if rapid.Bool().Draw(t, "file") {
+			r.File = &framework.File{Path: text.Draw(t, "path"), Index: rapid.IntRange(-1, 1).Draw(t, "index")}
+		}
+		if rapid.Bool().Draw(t, "ref") {
+			r.ResourceRef = &yaml.ResourceIdentifier{
+				TypeMeta: yaml.TypeMeta{APIVersion: text.Draw(t, "apiVersion"), Kind: text.Draw(t, "kind")},
+				NameMeta: yaml.NameMeta{Name: text.Draw(t, "name"), Namespace: text.Draw(t, "namespace")},
+			}
+		}
+		if rapid.IntRange(0, 9).Draw(t, "tagged") == 0 {
+			r.Tags = map[string]string{"a": text.Draw(t, "tag")}
+		}
+		return r
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		results := rapid.SliceOfN(item, 1, 3).Draw(t, "results")
+		node, err := yamlprint.Items(results, resultNode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want bytes.Buffer
+		encoder := yaml.NewEncoder(&want)
+		encoder.DefaultSeqIndent()
+		if err := encoder.Encode(results); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.String(), node.Content[0].Value); diff != "" {
+			t.Errorf("(-encoder +ours)\n%s", diff)
+		}
+	})
 }
 
 // inKptfile prints a status as a Kptfile is printed.

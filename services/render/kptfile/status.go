@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	fnresultv1 "github.com/kptdev/kpt/api/fnresult/v1"
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
@@ -113,10 +114,59 @@ func addResults(step *yaml.Node, field string, results []fnresultv1.ResultItem) 
 	if len(results) == 0 {
 		return nil
 	}
-	items, err := yamlprint.Items(results)
+	items, err := yamlprint.Items(results, resultNode)
 	if err != nil {
 		return fmt.Errorf("encode results for the Kptfile: %w", err)
 	}
 	step.Content = append(step.Content, yamlnode.String(field, 0), items)
 	return nil
 }
+
+// resultNode returns what a result is encoded as, with a node that is not plain for tags, which are seldom there.
+func resultNode(r *fnresultv1.ResultItem) *yaml.Node {
+	var n fields
+	n.text("message", r.Message)
+	n.text("severity", string(r.Severity))
+	if ref := r.ResourceRef; ref != nil {
+		var below fields
+		below.text("apiVersion", ref.APIVersion)
+		below.text("kind", ref.Kind)
+		below.text("name", ref.Name)
+		below.text("namespace", ref.Namespace)
+		n.add("resourceRef", below.node())
+	}
+	if f := r.Field; f != nil {
+		var below fields
+		below.text("path", f.Path)
+		below.text("currentValue", f.CurrentValue)
+		below.text("proposedValue", f.ProposedValue)
+		n.add("field", below.node())
+	}
+	if f := r.File; f != nil {
+		var below fields
+		below.text("path", f.Path)
+		if f.Index != 0 {
+			below.add("index", &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.Itoa(f.Index)})
+		}
+		n.add("file", below.node())
+	}
+	if len(r.Tags) > 0 {
+		n.add("tags", &yaml.Node{})
+	}
+	return n.node()
+}
+
+// fields are those of a mapping. Empty texts are left out.
+type fields []*yaml.Node
+
+func (f *fields) add(key string, value *yaml.Node) {
+	*f = append(*f, yamlnode.String(key, 0), value)
+}
+
+func (f *fields) text(key, text string) {
+	if text != "" {
+		f.add(key, yamlprint.Text(text))
+	}
+}
+
+func (f *fields) node() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode, Content: *f} }

@@ -4,6 +4,7 @@
 package yamlprint
 
 import (
+	"regexp"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -248,6 +249,22 @@ func printable(text string) bool {
 	}
 	return true
 }
+
+// Text returns the node of a text as the encoder prints strings of Go: in quotes, too, where readers of YAML 1.1 take them for
+// something else.
+func Text(text string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: yaml.NodeTagString, Value: text}
+	switch text {
+	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF":
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	if base60.MatchString(text) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
+
+var base60 = regexp.MustCompile(`^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$`)
 
 // impliedTag returns the tag that a text has without quotes.
 func impliedTag(text string) string {

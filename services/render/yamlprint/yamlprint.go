@@ -33,13 +33,21 @@ func Print(n *yaml.Node, style yaml.SequenceIndentStyle) ([]byte, error) {
 const printed yaml.Kind = 1 << 7
 
 // Items returns a sequence of values that are printed already, with wide sequences, and so need not be read as nodes and
-// printed again. Only Print can print it, below mappings in block style and sequences of those.
-func Items[T any](values []T) (*yaml.Node, error) {
+// printed again. Only Print can print it, below mappings in block style and sequences of those. node returns the node that a
+// value is encoded as, with [Text] for its texts: values that are plain are printed by it.
+func Items[T any](values []T, node func(*T) *yaml.Node) (*yaml.Node, error) {
 	const perEncoder = 50
 	parts := slices.Collect(slices.Chunk(values, perEncoder))
 	texts := make([][]byte, len(parts))
 	err := parallel.Each(len(parts), func(i int) (err error) {
-		texts[i], err = printer{style: yaml.WideSequenceStyle}.encode(parts[i])
+		sequence := &yaml.Node{Kind: yaml.SequenceNode, Content: make([]*yaml.Node, 0, len(parts[i]))}
+		for j := range parts[i] {
+			sequence.Content = append(sequence.Content, node(&parts[i][j]))
+		}
+		var ok bool
+		if texts[i], ok = printPlain(sequence, yaml.WideSequenceStyle); !ok {
+			texts[i], err = printer{style: yaml.WideSequenceStyle}.encode(parts[i])
+		}
 		return err
 	})
 	text := string(slices.Concat(texts...))
