@@ -28,7 +28,7 @@ func (h *hydration) breadthFirst(ctx context.Context, root *node, emit emitter) 
 	}
 	states := make(map[*node][]*yaml.RNode, len(out.read))
 	for _, n := range root.preorder() {
-		states[n] = n.pkg.Resources
+		states[n] = n.pkg.TakeResources()
 	}
 	for _, level := range levels {
 		var err error

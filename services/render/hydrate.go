@@ -5,7 +5,6 @@ package render
 
 import (
 	"context"
-	"slices"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
@@ -41,6 +40,8 @@ func (h *hydration) depthFirst(ctx context.Context, n *node, emit emitter) outco
 		return out
 	}
 	p := newPipeline(n, out.resources, h.images, h.options, emit)
+	// What the first function replaces is to be free while the next one runs.
+	out.resources = nil
 	if err := h.limited(ctx, func() error { return p.run(ctx) }); err != nil {
 		out.err = &Error{Op: opPackage, Package: n.location, Err: err}
 	}
@@ -55,8 +56,7 @@ func (h *hydration) below(ctx context.Context, n *node, emit emitter) (outcome, 
 	if err := h.limited(ctx, func() error { return h.tree.ReadResources(n.pkg) }); err != nil {
 		return out, &Error{Op: opPackage, Package: n.location, Err: &Error{Op: opReadResources, Package: n.location, Err: err}}
 	}
-	// The pipeline appends to the state; the package's own list stays as it was read.
-	out.resources, out.read = slices.Clip(n.pkg.Resources), []*packages.Package{n.pkg}
+	out.resources, out.read = n.pkg.TakeResources(), []*packages.Package{n.pkg}
 	if err := n.checkSubpackages(); err != nil {
 		return out, &Error{Op: opPackage, Package: n.location, Err: err}
 	}

@@ -108,11 +108,29 @@ func TestDirApply(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "gone")); err != nil {
 		t.Errorf("an emptied directory is gone: %v", err)
 	}
-	if err := d.Apply([]packages.Change{{Path: "run.yaml/x.yaml", After: []byte("new")}}); err == nil {
-		t.Error("a file was written below a file")
-	}
-	if diff := cmp.Diff(want, readFiles(t, dir)); diff != "" {
-		t.Errorf("files after the error (-want +got):\n%s", diff)
+}
+
+// One file that cannot be written leaves all others as they were, and nothing beside them.
+func TestDirApplyFails(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string]string{"below a file": "run.yaml/x.yaml", "a directory": "sub/dir", "a link that leads out": "sub/out.yaml"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			writeFiles(t, dir, map[string]string{"Kptfile": kpt, "run.yaml": "old", "sub/a.yaml": "old", "sub/dir/x.yaml": "old", "sub/z.yaml": "old", "gone.yaml": "old"})
+			symlink(t, "/etc/hosts", filepath.Join(dir, "sub/out.yaml"))
+			before := readFiles(t, dir)
+			err := openDir(t, dir).Apply([]packages.Change{
+				{Path: "gone.yaml"}, {Path: "run.yaml", After: []byte("new")}, {Path: "sub/a.yaml", After: []byte("new")},
+				{Path: bad, After: []byte("new")}, {Path: "sub/z.yaml", After: []byte("new")},
+			})
+			if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, filepath.Dir(bad))) {
+				t.Errorf("got error %v", err)
+			}
+			if diff := cmp.Diff(before, readFiles(t, dir)); diff != "" {
+				t.Errorf("files after the error (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

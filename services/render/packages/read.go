@@ -94,6 +94,14 @@ func (t *Tree) ReadResources(p *Package) error {
 	return nil
 }
 
+// TakeResources returns the resources of a package, and leaves it without any, so that it does not keep those that a render
+// has replaced.
+func (p *Package) TakeResources() []*yaml.RNode {
+	taken := p.Resources
+	p.Resources = nil
+	return taken
+}
+
 // checkConfig checks a functionConfig file as the Kptfile's validation wants it.
 func (t *Tree) checkConfig(p *Package, file string) error {
 	content, err := t.source.ReadFile(path.Join(p.Dir, file))
