@@ -38,7 +38,8 @@ func newRemembering(t *testing.T, declared traits.Traits) *remembering {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner := process.NewRunner(process.Options{ScratchRoot: t.TempDir()})
+	// The next process waits already, and must not be one of a program that is another by then.
+	runner := process.NewRunner(process.Options{ScratchRoot: t.TempDir(), Standby: process.Standby{Processes: 1}})
 	t.Cleanup(runner.Close)
 	limits := Limits{Gate: evaluation.NewGate(1, 1), Memory: NewMemory(1<<30, 1), Memo: answers}
 	r.Evaluator = New(runner, limits, []string{"PATH=/bin:/usr/bin"}, "r.io", slog.New(slog.DiscardHandler),
