@@ -7,6 +7,7 @@ package pods_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/krmfn/krmfn/e2e/install/hostile"
@@ -81,6 +83,22 @@ var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnF
 		}).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
 	})
 
+	It("declares how a function runs, with annotations", func(ctx context.Context) {
+		image := f.Push(ctx, hostile.Echo)
+		slash, colon := strings.LastIndex(image, "/"), strings.LastIndex(image, ":")
+		configure(ctx, "declared", `{image: `+image[slash+1:colon]+`, prefixes: ["`+image[:slash]+`"]}`)
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
+		Expect(onlyPodOf(ctx, image).Spec.Containers[0].Args).NotTo(ContainElement("--standby-processes"))
+		annotate(ctx, "declared", "no")
+		Eventually(ctx, errorOf).WithArguments(ctx, "declared").WithTimeout(promptly).Should(ContainSubstring(`krmfn.dev/standby is "no", want true or false`))
+		annotate(ctx, "declared", "false")
+		Eventually(ctx, errorOf).WithArguments(ctx, "declared").WithTimeout(promptly).Should(BeEmpty())
+		Eventually(ctx, func(g Gomega) {
+			g.Expect(f.Evaluate(ctx, image)).To(Succeed())
+			g.Expect(podsOf(ctx, image)).To(ConsistOf(HaveField("Spec.Containers", ContainElement(HaveField("Args", ContainElements("--standby-processes", "0"))))))
+		}).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
+	})
+
 	It("that Porch's function runner has held can be deleted", func(ctx context.Context) {
 		object := configure(ctx, "held", `{image: held, podExecutor: {}}`)
 		object.SetFinalizers([]string{porchFinalizer})
@@ -117,6 +135,14 @@ func configure(ctx context.Context, name, spec string) (object *unstructured.Uns
 		g.Expect(seen).To(Equal(object.GetGeneration()))
 	}).WithTimeout(promptly).WithPolling(100 * time.Millisecond).Should(Succeed())
 	return object
+}
+
+// annotate has an object say whether processes of its function may wait for calls.
+func annotate(ctx context.Context, name, standby string) {
+	GinkgoHelper()
+	patch := fmt.Appendf(nil, `{"metadata": {"annotations": {"krmfn.dev/standby": %q}}}`, standby)
+	_, err := f.FunctionConfigs().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	Expect(err).NotTo(HaveOccurred())
 }
 
 // errorOf returns what is said to be wrong with an object.
