@@ -65,10 +65,10 @@ func (s *scratch) close() {
 	}
 }
 
-// pristine tells whether a directory is as it was made: private, writable, and empty.
+// pristine tells whether a directory is as it was made: private, writable, and empty. It may have the group of the volume that it is in.
 func pristine(dir string) bool {
 	info, err := os.Lstat(dir)
-	if err != nil || info.Mode() != fs.ModeDir|0o700 {
+	if err != nil || info.Mode()&^fs.ModeSetgid != fs.ModeDir|0o700 {
 		return false
 	}
 	f, err := os.Open(dir)

@@ -33,3 +33,21 @@ func TestMakeAccessible(t *testing.T) {
 		}
 	}
 }
+
+// Directories in a volume that belongs to a group, such as that of a pod with fsGroup, have the group and its bit, too.
+func TestScratchOfAGroupIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	if err := os.Chmod(root, 0o770|os.ModeSetgid); err != nil { //nolint:gosec // G302: as the kubelet makes them
+		t.Fatal(err)
+	}
+	s := newScratch(root)
+	first, err := s.take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.give(first)
+	if second, err := s.take(); err != nil || second != first {
+		t.Errorf("got %s (%v), want %s again", second, err, first)
+	}
+}
