@@ -48,7 +48,9 @@ func Run(ctx context.Context, args, environ []string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	log := logging.New(stderr, logging.JSON, o.verbosity)
+	lines := logging.NewWriter(stderr)
+	defer lines.Close()
+	log := logging.New(lines, logging.JSON, o.verbosity)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+strconv.Itoa(o.port))
 	if err != nil {
 		return fmt.Errorf("listen on --port: %w", err)
