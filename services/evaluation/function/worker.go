@@ -17,6 +17,10 @@ import (
 const (
 	// collectorPercent is how much garbage there may be, as a share of what is live: little is, between two calls.
 	collectorPercent = 400
+	// keptMemory is near how many bytes the garbage is collected often: what a worker has between two calls counts. A list needs more
+	// the larger it is, bytesPerByte that for each byte; with less, the collector takes the time that it is to save.
+	keptMemory   = 40 << 20
+	bytesPerByte = 72
 	// settling is how long what a call has started may take to end after the call.
 	settling = 10 * time.Millisecond
 )
@@ -32,7 +36,12 @@ func manyTimes(f Function, stdin io.Reader, stdout, stderr io.Writer) error {
 		debug.SetGCPercent(collectorPercent)
 	}
 	goroutines := runtime.NumGoroutine()
+	most, memory := debug.SetMemoryLimit(-1), int64(0)
 	return workerprotocol.Serve(stdin, stdout, func(list []byte) (answer workerprotocol.Answer, last bool) {
+		if want := min(most, max(keptMemory, bytesPerByte*int64(len(list)))); want != memory {
+			memory = want
+			debug.SetMemoryLimit(memory)
+		}
 		out, err := f.alone(list, stderr)
 		answer.Stdout = out
 		if err != nil {

@@ -64,7 +64,7 @@ func (th *theatre) start(c process.Command) (hand, error) {
 		return nil, th.noStart
 	}
 	h := &played{theatre: th, command: c, unready: th.unready, closed: make(chan struct{})}
-	h.ended, h.stop = context.WithCancel(context.Background()) //nolint:forbidigo // until it is ended
+	h.ended, h.stop = context.WithCancel(context.Background()) // until it is ended
 	context.AfterFunc(h.ended, func() { close(h.closed) })
 	th.hands = append(th.hands, h)
 	return h, nil

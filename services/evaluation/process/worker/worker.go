@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -68,7 +69,7 @@ type worker struct {
 // start starts a command's worker, which has yet to greet.
 func start(starter *child.Starter, c process.Command, limits process.Limits) (*worker, error) {
 	command := c.Child()
-	command.Argv = append(command.Argv[:len(command.Argv):len(command.Argv)], workerprotocol.Argument)
+	command.Argv = append(slices.Clip(command.Argv), workerprotocol.Argument)
 	p, err := starter.Start(command)
 	if err != nil {
 		return nil, err
@@ -162,7 +163,7 @@ func (w *worker) call(ctx context.Context, list []byte, maxStdout int64) (out pr
 	answer, err := w.exchange(list, maxStdout)
 	f = kept
 	if err != nil {
-		f, err = w.broken(ctx, &out, list, err)
+		f, err = w.broken(ctx, &out, err)
 	} else {
 		out.Stdout, out.ExitCode = answer.Stdout, answer.ExitCode
 	}
@@ -197,6 +198,7 @@ func (w *worker) exchange(list []byte, maxStdout int64) (workerprotocol.Answer, 
 	}
 	if unwritten := <-unwritten; unwritten != nil {
 		err = &unwrittenError{unwritten}
+		w.quit(err)
 	}
 	return answer, err
 }
@@ -219,9 +221,8 @@ func (w *worker) quit(err error) {
 }
 
 // broken tells what became of a call that was not answered, and fills its outcome.
-func (w *worker) broken(ctx context.Context, out *process.Outcome, list []byte, err error) (fate, error) {
-	var tooLarge *workerprotocol.TooLargeError
-	if errors.As(err, &tooLarge) {
+func (w *worker) broken(ctx context.Context, out *process.Outcome, err error) (fate, error) {
+	if tooLarge, ok := errors.AsType[*workerprotocol.TooLargeError](err); ok {
 		return spent, &process.OutputTooLargeError{Size: tooLarge.Size, Limit: tooLarge.Limit}
 	}
 	if errors.Is(err, workerprotocol.ErrMalformed) {

@@ -356,7 +356,7 @@ func TestReplacedExecutable(t *testing.T) {
 	}
 	h.command.Argv = []string{link}
 	h.settle(t)
-	if err := errors.Join(os.Remove(link), os.WriteFile(link, []byte("#!/bin/sh\nprintf new\n"), 0o700)); err != nil { //nolint:gosec // a program
+	if err := errors.Join(os.Remove(link), os.WriteFile(link, []byte("#!/bin/sh\nprintf new\n"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	if got := h.run(t, "x"); got != "new" {
@@ -373,7 +373,7 @@ func TestReplacedExecutable(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	h := serve(t, "good")
-	h.Pool.o.PerCommand = 3
+	h.o.PerCommand = 3
 	var calls sync.WaitGroup
 	for i := range 20 {
 		calls.Go(func() {
