@@ -4,13 +4,12 @@
 package worker
 
 import (
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/evaluation/process/internal/child"
 )
 
 // trust is what is known of a command.
@@ -29,9 +28,8 @@ const (
 type crew struct {
 	// command is what its workers are started with.
 	command process.Command
-	// file is its executable; nil where that is not known.
-	file  fs.FileInfo
-	trust trust
+	program child.File
+	trust   trust
 	// failures is how many workers in a row have ended without an answer.
 	failures int
 	// members are all of them, idle those that wait for a call, the one used last at the end.
@@ -94,8 +92,8 @@ func (c *crew) dissolve() {
 
 // fits tells whether a crew may answer a call, and makes it one that may where the call is from a newer executable, or has less memory
 // than those before it: a call with more gets a process of its own, as what workers hold counts only while they run.
-func (c *crew) fits(command *process.Command, file fs.FileInfo) (fits, changed bool) {
-	replaced := !sameFile(c.file, file)
+func (c *crew) fits(command *process.Command, program child.File) (fits, changed bool) {
+	replaced := !program.Is(c.program)
 	switch limit := command.MemoryLimit; {
 	case !replaced && c.command.MemoryLimit == limit && c.command.MaxData == command.MaxData:
 		return true, false
@@ -105,8 +103,15 @@ func (c *crew) fits(command *process.Command, file fs.FileInfo) (fits, changed b
 	if replaced {
 		c.trust, c.failures = unknown, 0
 	}
-	c.command, c.file = *command, file
+	c.command, c.program = *command, program
 	return true, true
+}
+
+// programOf returns what the program of a command is now; none that is there where it cannot be found.
+func programOf(c *process.Command) child.File {
+	command := c.Child()
+	program, _ := command.Program()
+	return program
 }
 
 // keyOf tells commands apart that need workers of their own.
@@ -120,19 +125,4 @@ func keyOf(c *process.Command) string {
 		key.WriteByte(1)
 	}
 	return key.String()
-}
-
-// executable returns the file of a program that is given by its path, by which it is told from one that takes its place.
-func executable(program string) (fs.FileInfo, error) {
-	if !strings.Contains(program, "/") {
-		return nil, nil
-	}
-	return os.Stat(program)
-}
-
-func sameFile(a, b fs.FileInfo) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }

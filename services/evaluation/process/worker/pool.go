@@ -7,14 +7,15 @@ package worker
 
 import (
 	"context"
-	"io/fs"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/evaluation/process/internal/child"
 )
 
 // Options are the bounds of a Pool.
@@ -39,6 +40,8 @@ const (
 	// settledTime is how long a worker must have been idle to make room for one of another command. With less, functions that are
 	// called in turn would have their workers end for each other.
 	settledTime = time.Second
+	// mostCommands is how many commands are known at once, beyond those with workers.
+	mostCommands = 1000
 	// mostFailures is how many workers in a row may end without an answer, before their command gets no more.
 	mostFailures = 3
 )
@@ -106,14 +109,14 @@ func newPool(next process.Processes, maxStdout int64, o Options, start func(proc
 // Run has a worker of the command answer a call. Outcome and errors are those of a process for the call.
 func (p *Pool) Run(ctx context.Context, c process.Command, stdin []byte) (process.Outcome, error) {
 	if !c.Worker || len(c.Argv) == 0 || ctx.Err() != nil {
-		return p.next.Run(ctx, c, stdin)
+		return p.process(ctx, c, stdin)
 	}
 	begin := time.Now()
 	m, none := p.take(ctx, c)
 	if m == nil {
 		// What waits for the next call is a worker.
 		c.NoStandby = c.NoStandby || !none
-		return p.next.Run(ctx, c, stdin)
+		return p.process(ctx, c, stdin)
 	}
 	limit := c.MaxStdout
 	if limit <= 0 {
@@ -123,10 +126,22 @@ func (p *Pool) Run(ctx context.Context, c process.Command, stdin []byte) (proces
 	out, f, err := m.call(ctx, stdin, limit)
 	p.give(m, f, f != kept || m.worn())
 	if f == untouched {
-		return p.next.Run(ctx, c, stdin)
+		return p.process(ctx, c, stdin)
 	}
 	out.Start = waited
 	return out, err
+}
+
+// process has a process answer one call. One that may have more memory than workers of a command takes that of the idle ones.
+func (p *Pool) process(ctx context.Context, c process.Command, stdin []byte) (process.Outcome, error) {
+	p.mu.Lock()
+	for _, crew := range p.crews {
+		if limit := crew.command.MemoryLimit; 0 < limit && limit < c.MemoryLimit {
+			p.dismissAll(crew.idle)
+		}
+	}
+	p.mu.Unlock()
+	return p.next.Run(ctx, c, stdin)
 }
 
 // Prepare starts a process for the next call of the command: a worker where it says that it is one, else what the runner prepares. It
@@ -136,25 +151,19 @@ func (p *Pool) Prepare(c process.Command) {
 		p.ahead(c)
 		return
 	}
-	file, err := executable(c.Argv[0])
-	if err != nil {
-		return // what is wrong with it is told by its call
-	}
+	program := programOf(&c)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if crew := p.crewOf(&c, file); crew != nil && len(crew.members) == 0 {
+	if crew := p.crewOf(&c, program); crew != nil && len(crew.members) == 0 {
 		p.hire(crew)
 	}
 }
 
 // take returns a worker for one call; nil where there is none, or none in time, and then whether the command is none.
 func (p *Pool) take(ctx context.Context, c process.Command) (m *member, none bool) {
-	file, err := executable(c.Argv[0])
-	if err != nil {
-		return nil, true // what is wrong with it is told by the process
-	}
+	program := programOf(&c)
 	p.mu.Lock()
-	crew := p.crewOf(&c, file)
+	crew := p.crewOf(&c, program)
 	if crew == nil || crew.trust == refused {
 		p.mu.Unlock()
 		return nil, true
@@ -191,28 +200,26 @@ func (p *Pool) take(ctx context.Context, c process.Command) (m *member, none boo
 }
 
 // crewOf returns the crew of a command; nil where the call is not for it.
-func (p *Pool) crewOf(c *process.Command, file fs.FileInfo) *crew {
+func (p *Pool) crewOf(c *process.Command, program child.File) *crew {
+	if !program.Is(program) {
+		return nil // that it is not there is told by the process
+	}
 	key := keyOf(c)
 	found := p.crews[key]
 	if found == nil {
-		found = &crew{command: *c, file: file}
+		if len(p.crews) >= mostCommands {
+			maps.DeleteFunc(p.crews, func(_ string, c *crew) bool { return len(c.members) == 0 })
+		}
+		found = &crew{command: *c, program: program}
 		p.crews[key] = found
 		return found
 	}
-	fits, changed := found.fits(c, file)
+	fits, changed := found.fits(c, program)
 	if changed {
-		for _, m := range slices.Clone(found.members) {
-			p.dismiss(m)
-		}
+		p.dismissAll(found.members)
 		found.dissolve()
 	}
 	if !fits {
-		// It needs the memory that idle workers hold.
-		for _, crew := range p.crews {
-			for _, m := range slices.Clone(crew.idle) {
-				p.dismiss(m)
-			}
-		}
 		return nil
 	}
 	return found
@@ -285,6 +292,12 @@ func (p *Pool) dismiss(m *member) {
 		m.crew.idle = slices.Delete(m.crew.idle, i, i+1)
 		m.unneeded = true
 		m.end()
+	}
+}
+
+func (p *Pool) dismissAll(members []*member) {
+	for _, m := range slices.Clone(members) {
+		p.dismiss(m)
 	}
 }
 
@@ -415,9 +428,7 @@ func (p *Pool) refuse(c *crew, why string) {
 	}
 	c.trust = refused
 	p.stats.Refused++
-	for _, m := range slices.Clone(c.idle) {
-		p.dismiss(m)
-	}
+	p.dismissAll(c.idle)
 	c.dissolve()
 	p.o.Log.Warn("a function that should be a worker is none, it gets a process for each call", "command", strings.Join(c.command.Argv, " "), "why", why)
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -129,7 +130,7 @@ func (th *theatre) alive() (n int) {
 
 // call makes a call and returns who has answered it.
 func (th *theatre) call(name, list string) string {
-	out, err := th.Pool.Run(th.t.Context(), process.Command{Argv: []string{name}, Worker: true}, []byte(list))
+	out, err := th.Pool.Run(th.t.Context(), process.Command{Argv: []string{os.Args[0], name}, Worker: true}, []byte(list))
 	if err != nil {
 		return err.Error()
 	}
@@ -193,14 +194,14 @@ func TestIdleWorkersEnd(t *testing.T) {
 func TestOnlyWorkersAreAsked(t *testing.T) {
 	t.Parallel()
 	bubble(t, 2, 4, func(t *testing.T, th *theatre) {
-		for _, c := range []process.Command{{Argv: []string{"a"}}, {Worker: true}} {
+		for _, c := range []process.Command{{Argv: []string{os.Args[0], "a"}}, {Worker: true}, {Argv: []string{"/is/not/there"}, Worker: true}} {
 			if out, err := th.Pool.Run(t.Context(), c, nil); err != nil || string(out.Stdout) != "process" {
 				t.Errorf("got %q, error %v", out.Stdout, err)
 			}
 		}
 		th.wantStarted(0)
 		th.want("a", "x", "process")
-		c := process.Command{Argv: []string{"a"}, Worker: true, MaxStdout: 7}
+		c := process.Command{Argv: []string{os.Args[0], "a"}, Worker: true, MaxStdout: 7}
 		if out, err := th.Pool.Run(t.Context(), c, nil); err != nil || string(out.Stdout) != "worker, limit 7" {
 			t.Errorf("got %q, error %v", out.Stdout, err)
 		}
@@ -216,7 +217,7 @@ func TestBusyWorkers(t *testing.T) {
 		var hanging sync.WaitGroup
 		for range 2 {
 			hanging.Go(func() {
-				_, err := th.Pool.Run(ctx, process.Command{Argv: []string{"a"}, Worker: true}, []byte("hang"))
+				_, err := th.Pool.Run(ctx, process.Command{Argv: []string{os.Args[0], "a"}, Worker: true}, []byte("hang"))
 				if !errors.As(err, new(*process.KilledError)) {
 					t.Errorf("got error %v", err)
 				}
@@ -324,7 +325,7 @@ func TestMemory(t *testing.T) {
 	bubble(t, 1, 4, func(t *testing.T, th *theatre) {
 		want := func(memory int64, by string) {
 			t.Helper()
-			out, err := th.Pool.Run(t.Context(), process.Command{Argv: []string{"a"}, Worker: true, MemoryLimit: memory, MaxData: memory}, nil)
+			out, err := th.Pool.Run(t.Context(), process.Command{Argv: []string{os.Args[0], "a"}, Worker: true, MemoryLimit: memory, MaxData: memory}, nil)
 			if err != nil || string(out.Stdout) != by {
 				t.Errorf("a call with %d bytes is answered by %q, error %v, want %q", memory, out.Stdout, err, by)
 			}
@@ -337,10 +338,22 @@ func TestMemory(t *testing.T) {
 			t.Error("a worker keeps its memory beside a call that needs much")
 		}
 		want(2, byWorker)
+		other := process.Command{Argv: []string{os.Args[0], "b"}, MemoryLimit: 2}
+		for range 2 {
+			if _, err := th.Pool.Run(t.Context(), other, nil); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+			if alive := th.alive(); alive != int(3-other.MemoryLimit) {
+				t.Errorf("beside a call of another command with %d bytes %d workers live", other.MemoryLimit, alive)
+			}
+			other.MemoryLimit++
+		}
+		want(2, byWorker)
 		want(1, byWorker)
 		want(1, byWorker)
 		want(2, "process")
-		for _, h := range th.hands[2:] {
+		for _, h := range th.hands[3:] {
 			if h.command.MemoryLimit != 1 {
 				t.Errorf("a worker has %d bytes", h.command.MemoryLimit)
 			}
@@ -430,7 +443,7 @@ func TestPool(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 					calls.Go(func() {
 						defer cancel()
-						out, err := th.Pool.Run(ctx, process.Command{Argv: []string{name}, Worker: true}, []byte(list))
+						out, err := th.Pool.Run(ctx, process.Command{Argv: []string{os.Args[0], name}, Worker: true}, []byte(list))
 						if (err != nil) != (list == "hang" && string(out.Stdout) != "process") || len(out.Stdout) == 0 {
 							rt.Errorf("call %s: got %q, error %v", list, out.Stdout, err)
 						}
@@ -451,7 +464,7 @@ func TestPool(t *testing.T) {
 					perCommandAlive, alive := map[string]int{}, 0
 					for _, h := range th.hands {
 						if h.ended.Err() == nil {
-							perCommandAlive[h.command.Argv[0]]++
+							perCommandAlive[h.command.Argv[1]]++
 							alive++
 						}
 					}

@@ -42,7 +42,7 @@ type Child struct {
 
 	starter *Starter
 	dir     string
-	program file
+	program File
 	run     uint64
 	cmd     *exec.Cmd
 	group   processGroup
@@ -52,7 +52,7 @@ type Child struct {
 // Start starts a process. It is bound by its limits when Start returns, and not yet when its first instruction runs: only then it
 // gets its input.
 func (s *Starter) Start(c Command) (*Child, error) {
-	program, err := c.program()
+	program, err := c.Program()
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +141,8 @@ func (p *Child) Waits() (why string) {
 
 // Outdated tells whether the program of the process's command is another than when the process started.
 func (p *Child) Outdated(c Command) bool {
-	now, err := c.program()
-	return err != nil || !now.is(p.program)
+	now, err := c.Program()
+	return err != nil || !now.Is(p.program)
 }
 
 // Wait waits until the process ends, and kills what is left of its group then. The error is that of exec.Cmd.Wait. After it,

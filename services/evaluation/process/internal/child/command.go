@@ -48,28 +48,28 @@ func (c *Command) environment(scratch string) []string {
 	return append(full, "TMPDIR="+scratch)
 }
 
-// file is what a command's program is at some time.
-type file struct {
+// File is what a command's program is at some time.
+type File struct {
 	path string
 	// info is nil where there is nothing at the path.
 	info fs.FileInfo
 }
 
-// is tells whether nobody has changed or replaced the program in between.
-func (f file) is(other file) bool {
+// Is tells whether nobody has changed or replaced the program in between. A program that is not there is none.
+func (f File) Is(other File) bool {
 	return f.path == other.path && f.info != nil && other.info != nil && os.SameFile(f.info, other.info) &&
 		f.info.Size() == other.info.Size() && f.info.ModTime().Equal(other.info.ModTime())
 }
 
-// program finds the program in the PATH of the command's environment, which need not be our own.
-func (c *Command) program() (file, error) {
+// Program finds the program in the PATH of the command's environment, which need not be our own.
+func (c *Command) Program() (File, error) {
 	if name := c.Argv[0]; strings.Contains(name, "/") {
 		at := name
 		if !filepath.IsAbs(at) {
 			at = filepath.Join(c.Dir, at)
 		}
 		info, _ := os.Stat(at)
-		return file{path: name, info: info}, nil
+		return File{path: name, info: info}, nil
 	}
 	for _, kv := range c.Env {
 		path, ok := strings.CutPrefix(kv, "PATH=")
@@ -79,9 +79,9 @@ func (c *Command) program() (file, error) {
 		for _, dir := range filepath.SplitList(path) {
 			path := filepath.Join(dir, c.Argv[0])
 			if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
-				return file{path: path, info: info}, nil
+				return File{path: path, info: info}, nil
 			}
 		}
 	}
-	return file{}, &exec.Error{Name: c.Argv[0], Err: exec.ErrNotFound}
+	return File{}, &exec.Error{Name: c.Argv[0], Err: exec.ErrNotFound}
 }
