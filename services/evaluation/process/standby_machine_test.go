@@ -1,0 +1,197 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/krmfn/krmfn/services/evaluation/process/internal/child"
+)
+
+// fake is a process that waits.
+type fake struct {
+	program, why string
+	outdated     bool
+	taken        bool
+	ended        int
+	mu           sync.Mutex
+	leave        func()
+}
+
+func (f *fake) Waits() string               { return f.why }
+func (f *fake) Outdated(child.Command) bool { return f.outdated }
+
+func (f *fake) Expendable(end func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leave = end
+}
+
+func (f *fake) End() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended++
+}
+
+// fakes start processes that wait, or fail to.
+type fakes struct {
+	mu   sync.Mutex
+	all  []*fake
+	fail bool
+}
+
+func (f *fakes) start(c Command) (waiting, error) {
+	time.Sleep(time.Millisecond) // of the bubble's clock
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail {
+		return nil, errors.New("no start")
+	}
+	p := &fake{program: c.Argv[0]}
+	f.all = append(f.all, p)
+	return p, nil
+}
+
+// waiting are those that are neither taken nor ended, of a program or of any.
+func (f *fakes) waiting(program string) (found []*fake) {
+	for _, p := range f.all {
+		if !p.taken && p.ended == 0 && (program == "" || p.program == program) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// Whatever happens in whichever order, no process is taken twice, or ended twice, or by another command than its own, or is left; none
+// that does not wait is handed out, and the bounds hold.
+func TestStandbyMachine(t *testing.T) {
+	t.Parallel()
+	const programs = 4
+	rapid.Check(t, func(rt *rapid.T) {
+		settings := Standby{Processes: rapid.IntRange(1, 3).Draw(rt, "processes"), Total: rapid.IntRange(1, 6).Draw(rt, "total"), IdleTime: 30 * time.Second}
+		type step struct {
+			Do, Program int
+			Pause       int
+		}
+		steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
+			return step{
+				Do: rapid.IntRange(0, 8).Draw(t, "do"), Program: rapid.IntRange(0, programs-1).Draw(t, "program"),
+				Pause: rapid.SampledFrom([]int{0, 0, 1, 10_000, 40_000}).Draw(t, "pause"),
+			}
+		}), 1, 60).Draw(rt, "steps")
+		synctest.Test(t, func(t *testing.T) {
+			var f fakes
+			s := newStore(settings, f.start)
+			refused := map[string]bool{}
+			used := uint64(0)
+			for _, step := range steps {
+				program := strconv.Itoa(step.Program)
+				c := Command{Argv: []string{program}}
+				switch step.Do {
+				case 0, 1, 2:
+					s.prepare(c)
+				case 3, 4:
+					got, _ := s.take(c).(*fake)
+					switch {
+					case got == nil:
+					case got.taken || got.ended > 0 || got.leave != nil || got.program != program || got.why != "" || got.outdated:
+						t.Fatalf("a call of %s was given %+v", program, got)
+					default:
+						got.taken = true
+						used++
+					}
+				case 5, 6, 7:
+					waiting := f.waiting(program)
+					if len(waiting) == 0 {
+						continue
+					}
+					switch p := waiting[0]; step.Do {
+					case 5:
+						p.why = "it wrote"
+					case 6:
+						p.outdated = true
+					case 7:
+						if leave := p.leave; leave != nil {
+							leave()
+						}
+					}
+				case 8:
+					f.fail = !f.fail
+				}
+				time.Sleep(time.Duration(step.Pause) * time.Millisecond)
+				if step.Pause > 0 {
+					synctest.Wait()
+				}
+				for _, p := range []string{"0", "1", "2", "3"} {
+					s.mu.Lock()
+					refused[p] = s.refused[keyOf(Command{Argv: []string{p}}).program]
+					s.mu.Unlock()
+					if n := len(f.waiting(p)); step.Pause > 0 && (n > settings.Processes || refused[p] && n > 0) {
+						t.Fatalf("%d processes of %s wait, refused: %v", n, p, refused[p])
+					}
+				}
+				if n := len(f.waiting("")); step.Pause > 0 && (n > settings.Total || n > 0 && step.Pause > 30_000) {
+					t.Fatalf("%d processes wait after %d ms", n, step.Pause)
+				}
+			}
+			s.close()
+			sum := uint64(0)
+			for _, n := range s.counted() {
+				sum += n
+			}
+			if sum != uint64(len(f.all)) || s.counted()[FateUsed] != used {
+				t.Errorf("%d processes were started, %d used, and counted are %v", len(f.all), used, s.counted())
+			}
+			for _, p := range f.all {
+				if p.taken == (p.ended > 0) || p.ended > 1 {
+					t.Errorf("one is taken: %v, and was ended %d times", p.taken, p.ended)
+				}
+			}
+		})
+	})
+}
+
+// Where calls follow each other closely and a processor is idle, the next process starts beside the one that answers.
+func TestPace(t *testing.T) {
+	t.Parallel()
+	if processors < 2 {
+		t.Skip("there is one processor")
+	}
+	for name, tc := range map[string]struct {
+		pause, took time.Duration
+		beside      int
+		want        bool
+	}{
+		"close":            {pause: time.Millisecond, took: 5 * time.Millisecond, want: true},
+		"with pauses":      {pause: 20 * time.Millisecond, took: 5 * time.Millisecond},
+		"beside another":   {pause: time.Millisecond, took: 5 * time.Millisecond, beside: 1},
+		"the first of all": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var p pace
+				if tc.took > 0 {
+					p.begin()
+					time.Sleep(tc.took)
+					p.end()
+				}
+				time.Sleep(tc.pause)
+				for range tc.beside {
+					p.begin()
+				}
+				if got := p.begin(); got != tc.want {
+					t.Errorf("the next process starts at once: %v, want %v", got, tc.want)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,263 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/krmfn/krmfn/services/evaluation/process/internal/child"
+)
+
+// standing returns a runner that starts one process ahead, and what it logs.
+func standing(t *testing.T) (*Runner, *bytes.Buffer) {
+	t.Helper()
+	log := new(bytes.Buffer)
+	r := NewRunner(Options{ScratchRoot: t.TempDir(), Standby: Standby{Processes: 1, Log: slog.New(slog.NewTextHandler(log, nil))}})
+	t.Cleanup(r.Close)
+	return r, log
+}
+
+// waits returns the processes that wait, when they have started.
+func waits(r *Runner) (children []*child.Child) {
+	r.standby.mu.Lock()
+	spares := append([]*spare(nil), r.standby.spares...)
+	r.standby.mu.Unlock()
+	for _, sp := range spares {
+		if <-sp.started; sp.process != nil {
+			children = append(children, sp.process.(*child.Child))
+		}
+	}
+	return children
+}
+
+// Each call has a process of its own, which has been started before the call, with a directory of its own.
+func TestStandbyAnswersOneCall(t *testing.T) {
+	t.Parallel()
+	r, _ := standing(t)
+	command := shell(`read x; echo $$ "$(ls -A "$TMPDIR")" $x; touch "$TMPDIR/left"`)
+	r.Prepare(command)
+	for i := range 5 {
+		pid := waits(r)[0].PID()
+		in := strconv.Itoa(i)
+		got, err := r.Run(t.Context(), command, []byte(in+"\n"))
+		if want := strconv.Itoa(pid) + "  " + in + "\n"; err != nil || string(got.Stdout) != want {
+			t.Errorf("got %q, error %v; want %q", got.Stdout, err, want)
+		}
+	}
+	if diff := cmp.Diff(map[Fate]uint64{FateUsed: 5}, r.Fates()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A process waits for calls of an equal command alone.
+func TestStandbyIsForEqualCommands(t *testing.T) {
+	t.Parallel()
+	one := shell(`read x; echo "$A$1$GOMEMLIMIT"; pwd`, "1")
+	one.Env, one.Dir, one.MemoryLimit, one.MaxData = append(one.Env, "A=a"), "/", 1<<30, 1<<31
+	for name, tc := range map[string]struct {
+		change func(c *Command)
+		used   bool
+	}{
+		"equal":        {func(*Command) {}, true},
+		"other output": {func(c *Command) { c.MaxStdout = 1000 }, true},
+		"argument":     {func(c *Command) { c.Argv = append(c.Argv[:len(c.Argv)-1:len(c.Argv)-1], "2") }, false},
+		"one more":     {func(c *Command) { c.Argv = append(c.Argv[:len(c.Argv):len(c.Argv)], "") }, false},
+		"environment":  {func(c *Command) { c.Env = []string{c.Env[0], "A=b"} }, false},
+		"directory":    {func(c *Command) { c.Dir = "/tmp" }, false},
+		"memory":       {func(c *Command) { c.MemoryLimit = 1 << 29 }, false},
+		"data":         {func(c *Command) { c.MaxData = 1 << 30 }, false},
+		"none for it":  {func(c *Command) { c.NoStandby = true }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, _ := standing(t)
+			other := one
+			tc.change(&other)
+			want, err := NewRunner(Options{ScratchRoot: t.TempDir()}).Run(t.Context(), other, []byte("go\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := prepared(r, one).Run(t.Context(), other, []byte("go\n"))
+			if err != nil || !bytes.Equal(got.Stdout, want.Stdout) {
+				t.Errorf("got %q, error %v; want %q", got.Stdout, err, want.Stdout)
+			}
+			if used := r.Fates()[FateUsed] == 1; used != tc.used {
+				t.Errorf("the process that waited was used: %v, want %v", used, tc.used)
+			}
+		})
+	}
+}
+
+// A process that does anything else than to wait is thrown away. Its call never knows, and there is no other.
+func TestStandbyThatDoesNotWait(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		script string
+		meddle func(p *child.Child)
+		want   Outcome
+		reason string
+	}{
+		"writes":              {script: "echo early; cat", want: Outcome{Stdout: []byte("early\nin")}, reason: "wrote"},
+		"writes to stderr":    {script: "echo early >&2; cat", want: Outcome{Stdout: []byte("in"), Stderr: []byte("early\n")}, reason: "wrote"},
+		"ignores its input":   {script: "echo out", want: Outcome{Stdout: []byte("out\n")}, reason: "ended"},
+		"fails":               {script: "exit 3", want: Outcome{ExitCode: 3}, reason: "ended"},
+		"closes its input":    {script: "exec <&-; while [ ! -e \"$2\" ]; do sleep 0.01; done; echo out", want: Outcome{Stdout: []byte("out\n")}, reason: "closed standard input"},
+		"closes its output":   {script: "exec >&-; cat >&2", want: Outcome{Stderr: []byte("in")}, reason: "closed its output"},
+		"is killed":           {script: "cat", meddle: (*child.Child).Kill, want: Outcome{Stdout: []byte("in")}, reason: "ended"},
+		"fails the first one": {script: `test -e "$1" && cat && exit; touch "$1"; exit 3`, want: Outcome{Stdout: []byte("in")}, reason: "ended"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, log := standing(t)
+			seen := filepath.Join(t.TempDir(), "seen")
+			command := shell(tc.script, filepath.Join(t.TempDir(), "file"), seen)
+			r.Prepare(command)
+			p := waits(r)[0]
+			if tc.meddle != nil {
+				tc.meddle(p)
+			}
+			waitFor(t, func() bool { return p.Waits() != "" })
+			if err := os.WriteFile(seen, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				got, err := r.Run(t.Context(), command, []byte("in"))
+				got.Start, got.Execute = 0, 0
+				if diff := cmp.Diff(tc.want, got, cmp.Transformer("text", func(b []byte) string { return string(b) })); err != nil || diff != "" {
+					t.Errorf("error %v (-want +got):\n%s", err, diff)
+				}
+			}
+			r.Prepare(command)
+			if n := len(waits(r)); n != 0 {
+				t.Errorf("%d processes wait for the next call, want none", n)
+			}
+			r.Close()
+			if diff := cmp.Diff(map[Fate]uint64{FateRefused: 1}, r.Fates()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, tc.reason) {
+				t.Errorf("the log has %q, want one line with %q", text, tc.reason)
+			}
+		})
+	}
+}
+
+// A process that ends at the moment when it gets its input, or that cannot get it any more, has its call run afresh.
+func TestStandbyThatMissesItsInput(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"ends":        `read x; test -e "$1" && echo answer && exit; touch "$1"; exit 1`,
+		"is killed":   `read x; test -e "$1" && echo answer && exit; touch "$1"; kill -KILL $$`,
+		"ends calmly": `read x; test -e "$1" && echo answer && exit; touch "$1"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, log := standing(t)
+			r.atOnce = time.Hour
+			command := shell(script, filepath.Join(t.TempDir(), "file"))
+			got, err := prepared(r, command).Run(t.Context(), command, []byte("go\n"))
+			if err != nil || string(got.Stdout) != "answer\n" || got.ExitCode != 0 {
+				t.Errorf("got %q, exit code %d, error %v", got.Stdout, got.ExitCode, err)
+			}
+			if len(waits(r)) != 0 || strings.Count(log.String(), "\n") != 1 {
+				t.Errorf("the next process waits nevertheless, and the log has %q", log)
+			}
+		})
+	}
+}
+
+// A function that fails later and without a word has failed, and is not run again.
+func TestStandbyThatFailsSilently(t *testing.T) {
+	t.Parallel()
+	r, _ := standing(t)
+	r.atOnce = 0
+	command := shell("read x; exit 3")
+	got, err := prepared(r, command).Run(t.Context(), command, []byte("go\n"))
+	if err != nil || got.ExitCode != 3 || len(waits(r)) != 1 {
+		t.Errorf("exit code %d, error %v, and %d processes wait; want 3, none and 1", got.ExitCode, err, len(waits(r)))
+	}
+}
+
+// A program that is replaced answers no more, also where it is found in the PATH.
+func TestStandbyOfReplacedProgram(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ argv, change string }{
+		"by another":        {"DIR/a/fn", `echo "$2" >DIR/new; chmod +x DIR/new; mv DIR/new DIR/a/fn`},
+		"in place":          {"DIR/a/fn", `echo "$2" >DIR/a/fn; touch -d 2001-01-01 DIR/a/fn`},
+		"by a link":         {"DIR/a/fn", `echo "$2" >DIR/new; chmod +x DIR/new; ln -sf ../new DIR/a/fn`},
+		"by one before it":  {"fn", `echo "$2" >DIR/b/fn; chmod +x DIR/b/fn`},
+		"relative to a Dir": {"./fn", `echo "$2" >DIR/new; chmod +x DIR/new; mv DIR/new DIR/a/fn`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, _ := standing(t)
+			dir := t.TempDir()
+			do := func(script string, args ...string) {
+				if got, err := r.Run(t.Context(), shell(strings.ReplaceAll(script, "DIR", dir), args...), nil); err != nil || got.ExitCode != 0 {
+					t.Fatalf("%s, error %v", got.Stderr, err)
+				}
+			}
+			const old, next = "#!/bin/sh\nread x; echo old", "#!/bin/sh\nread x; echo new"
+			do(`mkdir DIR/a DIR/b; echo "$1" >DIR/a/fn; chmod +x DIR/a/fn`, old)
+			command := Command{
+				Argv: []string{strings.ReplaceAll(tc.argv, "DIR", dir)},
+				Env:  []string{"PATH=" + dir + "/b:" + dir + "/a:/usr/bin:/bin"}, Dir: dir + "/a",
+			}
+			call := func(want string) {
+				got, err := r.Run(t.Context(), command, []byte("go\n"))
+				if err != nil || string(got.Stdout) != want {
+					t.Errorf("got %q and error %v, want %q", got.Stdout, err, want)
+				}
+			}
+			prepared(r, command)
+			call("old\n")
+			waits(r)
+			do(tc.change, "", next)
+			call("new\n")
+			waitFor(t, func() bool { return r.Fates()[FateReplaced] == 1 })
+		})
+	}
+}
+
+// Nothing is left of a process that nobody has used.
+func TestStandbyUnused(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	r := NewRunner(Options{ScratchRoot: root, Standby: Standby{Processes: 3}})
+	command := shell(`sleep 1000 & echo $! >"$TMPDIR/left"; cat`)
+	for range 5 {
+		r.Prepare(command)
+	}
+	var pids []int
+	for _, p := range waits(r) {
+		pids = append(pids, p.PID())
+	}
+	if len(pids) != 3 {
+		t.Errorf("%d processes wait, want 3", len(pids))
+	}
+	r.Close()
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, 0); err == nil {
+			t.Errorf("process %d is left", pid)
+		}
+	}
+	assertEmpty(t, root)
+	r.Prepare(command)
+	if n := len(waits(r)); n != 0 {
+		t.Errorf("%d processes wait after the end, want none", n)
+	}
+	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, error %v", left, err)
+	}
+}
