@@ -58,6 +58,7 @@ func WriteLatencies(w io.Writer, title string, lines []Latencies) error {
 		}
 	}
 	p.Y.Min, p.Y.Max = 0, p.Y.Max*1.1
+	p.X.Max += margin
 	return write(w, p)
 }
 
@@ -111,7 +112,7 @@ type Throughputs struct {
 	Limit bool
 }
 
-// WriteThroughputs writes an SVG plot of throughput by callers, whose numbers are on a scale of powers of two.
+// WriteThroughputs writes an SVG plot of throughput by callers. Both axes are logarithmic.
 func WriteThroughputs(w io.Writer, title string, lines []Throughputs) error {
 	if len(lines) == 0 {
 		return nil
@@ -132,9 +133,15 @@ func WriteThroughputs(w io.Writer, title string, lines []Throughputs) error {
 		}
 		p.X.Tick.Marker = plot.ConstantTicks(ticks)
 	}
-	p.Y.Min, p.Y.Max = 0, p.Y.Max*1.1
+	// Kinds differ by two orders of magnitude. The names are above the lines.
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	p.Y.Min, p.Y.Max = p.Y.Min*.8, p.Y.Max*8
+	p.X.Max += margin
 	return write(w, p)
 }
+
+// margin is what the last label of an axis needs beyond it.
+const margin = .1
 
 // addLine adds a line with its name, in a colour by number.
 func addLine(p *plot.Plot, name string, points plotter.XYs, colour int, dashed bool) error {
