@@ -5,6 +5,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -24,20 +25,32 @@ func (p *pipeline) accept(in *input, output []*yaml.RNode, validator bool) ([]*y
 	if output == nil && len(in.selected) > 0 && !validator {
 		return nil, errors.New("the output has no items, which would delete all resources: return the items that are to stay")
 	}
-	if err := parallel.Each(len(output), func(i int) error { return p.place(in, output[i]) }); err != nil {
+	// Each resource is gone through once: together they are more than the processor's caches hold. What comes of a place comes
+	// before what is no resource.
+	noKRM := make([]error, len(output))
+	err := parallel.Each(len(output), func(i int) error {
+		err := p.place(in, output[i])
+		if err == nil {
+			noKRM[i] = checkKRM(output[i])
+		}
+		if !in.withSelectionIDs {
+			clearIDs(output[i])
+		}
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	if err := checkAllKRM(output); err != nil {
+	if err := cmp.Or(noKRM...); err != nil {
 		return nil, fmt.Errorf("output resource list must contain only KRM resources: %w", err)
 	}
 	state := output
 	if in.withSelectionIDs {
 		state = in.merge(output)
+		for _, r := range output {
+			clearIDs(r)
+		}
 	}
-	_ = parallel.Each(len(output), func(i int) error {
-		clearIDs(output[i])
-		return nil
-	})
 	if err := checkPlaces(state); err != nil {
 		return nil, err
 	}
@@ -100,12 +113,14 @@ func reconcile(r *yaml.RNode, word, key, formerKey, before string) error {
 
 // checkAllKRM is resource.CheckKRM for many; the error names the path of the first that is none.
 func checkAllKRM(resources []*yaml.RNode) error {
-	return parallel.Each(len(resources), func(i int) error {
-		if err := resource.CheckKRM(resources[i]); err != nil {
-			return fmt.Errorf("%s: %w", resource.Path(resources[i]), err)
-		}
-		return nil
-	})
+	return parallel.Each(len(resources), func(i int) error { return checkKRM(resources[i]) })
+}
+
+func checkKRM(r *yaml.RNode) error {
+	if err := resource.CheckKRM(r); err != nil {
+		return fmt.Errorf("%s: %w", resource.Path(r), err)
+	}
+	return nil
 }
 
 // checkPlaces makes sure that resources are inside of their packages and that no two have the same place.

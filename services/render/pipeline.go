@@ -24,7 +24,9 @@ type pipeline struct {
 	emit    emitter
 	// resources are the state: what the mutators have made so far.
 	resources []*yaml.RNode
-	configs   configs
+	// checked says that all of them are KRM resources, as what functions return is.
+	checked bool
+	configs configs
 	// functions are all that the pipeline came to.
 	functions []renderstatus.Function
 }
@@ -136,9 +138,13 @@ func (s *step) resolve(names *images, options Options) error {
 type checker interface{ Check(command string) error }
 
 func (p *pipeline) checkInput(resources []*yaml.RNode) error {
+	if p.checked {
+		return nil
+	}
 	if err := checkAllKRM(resources); err != nil {
 		return fmt.Errorf("input resource list must contain only KRM resources: %w", err)
 	}
+	p.checked = len(resources) == len(p.resources)
 	return nil
 }
 

@@ -43,10 +43,10 @@ func text(r *yaml.RNode, path ...string) string {
 // CheckKRM tells why a resource is no KRM resource: it must have apiVersion, kind and metadata.name. Files of kustomize,
 // known by file name or type, need none of it. The texts are kpt's.
 func CheckKRM(r *yaml.RNode) error {
-	if isKustomization(r) {
+	apiVersion, kind, name := APIVersion(r), Kind(r), Name(r)
+	if apiVersion != "" && kind != "" && name != "" || isKustomization(r) {
 		return nil
 	}
-	apiVersion, kind, name := APIVersion(r), Kind(r), Name(r)
 	meta := yamlnode.Lookup(r.YNode(), yaml.MetadataField)
 	switch {
 	case apiVersion == "" && kind == "" && (meta == nil || len(meta.Content) == 0):

@@ -16,6 +16,9 @@ import (
 // Restore brings comments and the order of fields back to a resource that a function has returned. What the function has
 // rebuilt beyond recognition goes without: that is no reason to fail.
 func Restore(from, to *yaml.RNode) {
+	if sameComments(from.Document(), to.Document()) && intact(from.YNode(), to.YNode()) {
+		return
+	}
 	if err := restoreComments(from, to); err != nil {
 		return
 	}
@@ -23,6 +26,24 @@ func Restore(from, to *yaml.RNode) {
 	if !ordered(from.YNode(), to.YNode()) {
 		_ = order.SyncOrder(from, to)
 	}
+}
+
+// intact tells whether a node plainly has all comments and the order of fields that it had before, new fields last, so that
+// there is nothing to restore: that is most resources, and one look takes less than those of kept and ordered.
+func intact(from, to *yaml.Node) bool {
+	if from.Kind != to.Kind || from.Kind == yaml.AliasNode || len(from.Content) > len(to.Content) || folded(to) || !sameComments(from, to) {
+		return false
+	}
+	inSequence := from.Kind == yaml.SequenceNode
+	for i, n := range from.Content {
+		other := to.Content[i]
+		if from.Kind == yaml.MappingNode && i%2 == 0 && n.Value != other.Value || !intact(n, other) || inSequence && yamlnode.Contains(other, commented) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(to.Content[len(from.Content):], func(n *yaml.Node) bool {
+		return yamlnode.Contains(n, folded) || inSequence && yamlnode.Contains(n, commented)
+	})
 }
 
 // ordered tells whether the fields of a node are plainly in the order that they had before, new ones last.

@@ -4,6 +4,7 @@
 package resource
 
 import (
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -66,6 +67,9 @@ func TestWhatIsKeptNeedsNoRestoring(t *testing.T) {
 		case 1:
 			n.Value = "w"
 		}
+		if intact(from, to) && (!kept(from, to) || !ordered(from, to)) {
+			t.Fatalf("intact from\n%s\nto\n%s", yaml.NewRNode(from).MustString(), yaml.NewRNode(to).MustString())
+		}
 		before := yaml.CopyYNode(to)
 		if ordered(from, to) {
 			if err := order.SyncOrder(yaml.NewRNode(from), yaml.NewRNode(to)); err == nil && !same(before, to) {
@@ -79,6 +83,20 @@ func TestWhatIsKeptNeedsNoRestoring(t *testing.T) {
 			t.Fatalf("from\n%s\nto\n%s\ngot\n%s", yaml.NewRNode(from).MustString(), yaml.NewRNode(before).MustString(), yaml.NewRNode(to).MustString())
 		}
 	})
+}
+
+func TestIntact(t *testing.T) {
+	t.Parallel()
+	const from = "a: b # c\nd:\n  e: f\ng:\n- h\n"
+	for to, want := range map[string]bool{
+		from: true, from + "i: j # k\n": true, from + "- i\n": true, strings.Replace(from, "b #", "x #", 1): true,
+		from + "- i # j\n": false, from + "i: >-\n  j\n": false, strings.Replace(from, " # c", "", 1): false,
+		strings.Replace(from, "f", ">-\n    f", 1): false, strings.Replace(from, "e:", "x: y\n  e:", 1): false, "a: b # c\n": false,
+	} {
+		if got := intact(yaml.MustParse(from).YNode(), yaml.MustParse(to).YNode()); got != want {
+			t.Errorf("%v for\n%s", got, to)
+		}
+	}
 }
 
 func str(value string) *yaml.Node { return yamlnode.String(value, 0) }
