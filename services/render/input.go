@@ -102,8 +102,13 @@ func clearIDs(r *yaml.RNode) {
 
 // origin returns the resource that an output's resource was before, by the ids that it still has; nil for a new one.
 func (in *input) origin(r *yaml.RNode) *yaml.RNode {
-	for _, key := range []string{resource.IDAnnotation, resource.FormerIDAnnotation} {
-		if n, err := strconv.Atoi(resource.Annotation(r, key)); err == nil && n > 0 && n <= len(in.selected) {
+	return in.originOf(resource.Annotation(r, resource.IDAnnotation), resource.Annotation(r, resource.FormerIDAnnotation))
+}
+
+// originOf returns the resource that has the first of several ids that is one.
+func (in *input) originOf(ids ...string) *yaml.RNode {
+	for _, id := range ids {
+		if n, err := strconv.Atoi(id); err == nil && n > 0 && n <= len(in.selected) {
 			return in.selected[n-1]
 		}
 	}

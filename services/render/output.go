@@ -27,12 +27,13 @@ func (p *pipeline) accept(in *input, output []*yaml.RNode, validator bool) ([]*y
 	}
 	// Each resource is gone through once: together they are more than the processor's caches hold. What comes of a place comes
 	// before what is no resource.
-	noKRM := make([]error, len(output))
+	noKRM, places := make([]error, len(output)), make([]place, len(output))
 	err := parallel.Each(len(output), func(i int) error {
 		err := p.place(in, output[i])
 		if err == nil {
 			noKRM[i] = checkKRM(output[i])
 		}
+		places[i] = placeOf(output[i])
 		if !in.withSelectionIDs {
 			clearIDs(output[i])
 		}
@@ -50,8 +51,12 @@ func (p *pipeline) accept(in *input, output []*yaml.RNode, validator bool) ([]*y
 		for _, r := range output {
 			clearIDs(r)
 		}
+		places = places[:0]
+		for _, r := range state {
+			places = append(places, placeOf(r))
+		}
 	}
-	if err := checkPlaces(state); err != nil {
+	if err := checkPlaces(places); err != nil {
 		return nil, err
 	}
 	if !validator && !p.hasKptfile(state) && p.hasKptfile(p.resources) {
@@ -72,6 +77,12 @@ func lostKptfile(state []*yaml.RNode) error {
 
 // place restores what a resource has lost on its way, and gives new ones a place.
 func (p *pipeline) place(in *input, r *yaml.RNode) error {
+	var at [len(placeKeys)]string
+	resource.ReadAnnotations(r, placeKeys[:], at[:])
+	if origin := in.originOf(at[5:]...); origin != nil && at[0] != "" && at[1] != "" && at[1] == at[2] && at[3] == at[4] {
+		resource.Restore(origin, r)
+		return nil
+	}
 	var before struct{ path, index string }
 	if origin := in.origin(r); origin != nil {
 		before.path, before.index = resource.Path(origin), resource.Index(origin)
@@ -87,6 +98,13 @@ func (p *pipeline) place(in *input, r *yaml.RNode) error {
 		return resource.SetAnnotation(r, resource.PackageAnnotation, p.node.location)
 	}
 	return nil
+}
+
+// placeKeys are the annotations by which most resources turn out to have their place: that of the package, both forms of path
+// and index, and the ids.
+var placeKeys = [...]string{
+	resource.PackageAnnotation, resource.PathAnnotation, resource.FormerPathAnnotation, resource.IndexAnnotation,
+	resource.FormerIndexAnnotation, resource.IDAnnotation, resource.FormerIDAnnotation,
 }
 
 // reconcilePlace makes path and index agree in both of their forms after a function may have changed either. path and index
@@ -123,17 +141,23 @@ func checkKRM(r *yaml.RNode) error {
 	return nil
 }
 
+type place struct{ location, path, index string }
+
+func placeOf(r *yaml.RNode) place {
+	return place{resource.Annotation(r, resource.PackageAnnotation), resource.Path(r), resource.Index(r)}
+}
+
 // checkPlaces makes sure that resources are inside of their packages and that no two have the same place.
-func checkPlaces(resources []*yaml.RNode) error {
-	type place struct{ location, path, index string }
-	taken := make(map[place]bool, len(resources))
-	for _, r := range resources {
-		at := place{resource.Annotation(r, resource.PackageAnnotation), path.Clean(resource.Path(r)), resource.Index(r)}
+func checkPlaces(places []place) error {
+	taken := make(map[place]bool, len(places))
+	for _, at := range places {
+		written := at.path
+		at.path = path.Clean(at.path)
 		if at.path == ".." || strings.HasPrefix(at.path, "../") {
-			return fmt.Errorf("function must not modify resources outside of package: resource has path %s", resource.Path(r))
+			return fmt.Errorf("function must not modify resources outside of package: resource has path %s", written)
 		}
 		if taken[at] {
-			return fmt.Errorf("resource at path %q and index %q already exists", resource.Path(r), at.index)
+			return fmt.Errorf("resource at path %q and index %q already exists", written, at.index)
 		}
 		taken[at] = true
 	}

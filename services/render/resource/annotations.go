@@ -48,6 +48,22 @@ func LookupAnnotation(r *yaml.RNode, key string) (value string, ok bool) {
 	return yamlnode.Text(n), n != nil
 }
 
+// ReadAnnotations puts the values of several annotations into values, "" for those that the resource does not have, in one look.
+func ReadAnnotations(r *yaml.RNode, keys, values []string) {
+	annotations := yamlnode.Lookup(r.YNode(), yaml.MetadataField, yaml.AnnotationsField)
+	if annotations == nil || annotations.Kind != yaml.MappingNode {
+		return
+	}
+	// As everywhere, the first of several of the same name counts.
+	for i := len(annotations.Content)/2*2 - 2; i >= 0; i -= 2 {
+		if k := annotations.Content[i]; k.Kind == yaml.ScalarNode {
+			if at := slices.Index(keys, k.Value); at >= 0 {
+				values[at] = yamlnode.Text(yamlnode.Resolve(annotations.Content[i+1]))
+			}
+		}
+	}
+}
+
 // SetAnnotation sets an annotation: a new one in single quotes, one that is there in the style that it has. The error says
 // what stands where metadata or annotations should be.
 func SetAnnotation(r *yaml.RNode, key, value string) error {
