@@ -89,15 +89,19 @@ func readPlain(content []byte, file, location string) (resources []*yaml.RNode, 
 		if !separated {
 			return nil, false
 		}
-		var n yaml.Node
-		err := yaml.NewDecoder(strings.NewReader(document)).Decode(&n)
-		if errors.Is(err, io.EOF) || err == nil && yaml.IsYNodeEmptyDoc(&n) {
+		n, quick := readPlainDocument(document)
+		var err error
+		if !quick {
+			n = &yaml.Node{}
+			err = yaml.NewDecoder(strings.NewReader(document)).Decode(n)
+		}
+		if errors.Is(err, io.EOF) || err == nil && yaml.IsYNodeEmptyDoc(n) {
 			continue
 		}
-		if err != nil || !plain(&n) {
+		if err != nil || !plain(n) {
 			return nil, false
 		}
-		r, index := yaml.NewRNode(&n), strconv.Itoa(len(resources))
+		r, index := yaml.NewRNode(n), strconv.Itoa(len(resources))
 		err = resource.SetAnnotations(r, // in the order of their names
 			resource.KeyValue{Key: resource.FormerIndexAnnotation, Value: index},
 			resource.KeyValue{Key: resource.FormerPathAnnotation, Value: file},

@@ -4,9 +4,12 @@
 package packages
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -48,6 +51,65 @@ func TestPlain(t *testing.T) {
 	if !ok || len(got) != 2 {
 		t.Errorf("%d resources, %t", len(got), ok)
 	}
+}
+
+// documents are plain, and have what most resources have.
+var plainDocuments = []string{
+	"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a # line\n  annotations:\n    config.kubernetes.io/index: '0'\n    x: \"a b\" # c\n  labels: {}\ndata:\n  key: http://x:80/#y\n",
+	"---\napiVersion: apps/v1\nkind: Deployment\nspec:\n  replicas: 3\n  on: true\n  none: null\n  half: 0.5\n  template:\n    containers:\n    - name: a\n      args: []\n      command:\n      - sh   # line\n      -   more:  x\n          y: 2024-01-01\n    - name: b\n  list:\n    - 1\n    - _a\n",
+	"a:\n  - 1\n  - b: c\n    d: {}\n  - e\nf: g",
+	"- a: b\n- c\n",
+}
+
+func TestPlainDocuments(t *testing.T) {
+	t.Parallel()
+	for _, text := range plainDocuments {
+		if !samePlain(t, text) {
+			t.Errorf("this is not plain:\n%s", text)
+		}
+	}
+}
+
+func FuzzPlainDocument(f *testing.F) {
+	for _, text := range plainDocuments {
+		f.Add(text)
+	}
+	for _, text := range []string{"a: b\n  c\n", "a: b\n# c\n", "a:\n- b\nc: d\n", "a:\n  - b\n  c: d\n", "- - a\n", "a: 'b' c\n", "a: b: c\n", "...: a\n", "a: ... b\n", "a: &b c\n", "a:\n\nb: c\n"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) { samePlain(t, text) })
+}
+
+// TestPlainLines gives lines that are plain, or nearly so, in any order.
+func TestPlainLines(t *testing.T) {
+	t.Parallel()
+	line := rapid.Custom(func(t *rapid.T) string {
+		return strings.Repeat(" ", 2*rapid.IntRange(0, 3).Draw(t, "indent")) + rapid.SampledFrom([]string{"", "", "- ", "-   ", "- - "}).Draw(t, "item") +
+			rapid.SampledFrom([]string{"", "a: ", "b: ", "c/d.e-f:  ", "true: ", "1: ", "a:", "-a: ", "a b: ", "'a': ", "..."}).Draw(t, "key") +
+			rapid.SampledFrom([]string{
+				"", "x", "x y", "1", "0x1f", "1.5", "~", "null", "yes", "true", "2024-01-01", "'x'", "'it''s'", "\"x\"", "\"\\n\"", "''", "{}", "[]", "{a: b}", "|", "x:", "x: y", "a:b", "x#y", "- x", "-1", "...", "<<", "é",
+			}).Draw(t, "value") + rapid.SampledFrom([]string{"", "", "", " # c", "  # c # d", " #", " ", "#c"}).Draw(t, "comment")
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		samePlain(t, strings.Join(rapid.SliceOfN(line, 1, 6).Draw(t, "lines"), "\n")+rapid.SampledFrom([]string{"", "\n", "\n\n"}).Draw(t, "end"))
+	})
+}
+
+// samePlain tells whether a document is plain, and compares what is read of it then with what the decoder reads.
+func samePlain(t rapid.TB, text string) bool {
+	t.Helper()
+	got, ok := readPlainDocument(text)
+	if !ok {
+		return false
+	}
+	var want yaml.Node
+	if err := yaml.NewDecoder(strings.NewReader(text)).Decode(&want); err != nil {
+		t.Fatalf("the decoder does not read\n%s\n%v", text, err)
+	}
+	if diff := cmp.Diff(&want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("of\n%s\n(-decoder +plain)\n%s", text, diff)
+	}
+	return true
 }
 
 func nodes(all []*yaml.RNode) []*yaml.Node {
