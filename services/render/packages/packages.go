@@ -36,6 +36,8 @@ type Package struct {
 
 	// files has the content of the files that the resources came from, by path in the tree.
 	files map[string][]byte
+	// kptfile is the content of the Kptfile, where it was read; it is read once.
+	kptfile []byte
 }
 
 // Tree is a tree of files and the packages in it. It may be used by several goroutines at once, each with packages of its
@@ -83,6 +85,9 @@ func open(source Source, flat bool) (*Tree, error) {
 	}
 	t.nest()
 	for _, dir := range t.dirs {
+		if _, exists := t.paths[path.Join(dir, ignoreFile)]; !exists {
+			continue
+		}
 		if t.ignored[dir], err = readIgnore(source, dir); err != nil {
 			return nil, err
 		}

@@ -62,6 +62,7 @@ func (t *Tree) Load(dir string) (*Package, error) {
 	if err != nil {
 		return nil, &kptfile.ReadError{Dir: p.Location, Err: err}
 	}
+	p.kptfile = content
 	p.Kptfile, err = kptfile.Parse(p.Location, content)
 	if err != nil {
 		return nil, err
@@ -128,11 +129,14 @@ func (t *Tree) checkConfig(p *Package, file string) error {
 }
 
 func (t *Tree) readFile(p *Package, file string) ([]byte, []*yaml.RNode, error) {
-	content, err := t.source.ReadFile(file)
-	if err != nil {
-		return nil, nil, err
+	content, name := p.kptfile, relative(p.Dir, file)
+	if content == nil || name != kptfile.FileName {
+		var err error
+		if content, err = t.source.ReadFile(file); err != nil {
+			return nil, nil, err
+		}
 	}
-	resources, err := parse(content, relative(p.Dir, file), p.Location)
+	resources, err := parse(content, name, p.Location)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", t.Location(file), err)
 	}
