@@ -41,6 +41,12 @@ func (f *fake) End() {
 	f.ended++
 }
 
+func (f *fake) state() (ended int, leave func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended, f.leave
+}
+
 // fakes start processes that wait, or fail to.
 type fakes struct {
 	mu   sync.Mutex
@@ -62,8 +68,10 @@ func (f *fakes) start(c Command) (waiting, error) {
 
 // waiting are those that are neither taken nor ended, of a program or of any.
 func (f *fakes) waiting(program string) (found []*fake) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, p := range f.all {
-		if !p.taken && p.ended == 0 && (program == "" || p.program == program) {
+		if ended, _ := p.state(); !p.taken && ended == 0 && (program == "" || p.program == program) {
 			found = append(found, p)
 		}
 	}
@@ -100,9 +108,11 @@ func TestStandbyMachine(t *testing.T) {
 					s.prepare(c)
 				case 3, 4:
 					got, _ := s.take(c).(*fake)
-					switch {
-					case got == nil:
-					case got.taken || got.ended > 0 || got.leave != nil || got.program != program || got.why != "" || got.outdated:
+					if got == nil {
+						continue
+					}
+					switch ended, leave := got.state(); {
+					case got.taken || ended > 0 || leave != nil || got.program != program || got.why != "" || got.outdated:
 						t.Fatalf("a call of %s was given %+v", program, got)
 					default:
 						got.taken = true
@@ -119,26 +129,26 @@ func TestStandbyMachine(t *testing.T) {
 					case 6:
 						p.outdated = true
 					case 7:
-						if leave := p.leave; leave != nil {
+						if _, leave := p.state(); leave != nil {
 							leave()
 						}
 					}
 				case 8:
+					f.mu.Lock()
 					f.fail = !f.fail
+					f.mu.Unlock()
 				}
 				time.Sleep(time.Duration(step.Pause) * time.Millisecond)
-				if step.Pause > 0 {
-					synctest.Wait()
-				}
+				synctest.Wait()
 				for _, p := range []string{"0", "1", "2", "3"} {
 					s.mu.Lock()
 					refused[p] = s.refused[keyOf(Command{Argv: []string{p}}).program]
 					s.mu.Unlock()
-					if n := len(f.waiting(p)); step.Pause > 0 && (n > settings.Processes || refused[p] && n > 0) {
+					if n := len(f.waiting(p)); n > settings.Processes || refused[p] && n > 0 {
 						t.Fatalf("%d processes of %s wait, refused: %v", n, p, refused[p])
 					}
 				}
-				if n := len(f.waiting("")); step.Pause > 0 && (n > settings.Total || n > 0 && step.Pause > 30_000) {
+				if n := len(f.waiting("")); n > settings.Total || n > 0 && step.Pause > 30_000 {
 					t.Fatalf("%d processes wait after %d ms", n, step.Pause)
 				}
 			}

@@ -110,7 +110,7 @@ func TestStandbyThatDoesNotWait(t *testing.T) {
 	}{
 		"writes":              {script: "echo early; cat", want: Outcome{Stdout: []byte("early\nin")}, reason: "wrote"},
 		"writes to stderr":    {script: "echo early >&2; cat", want: Outcome{Stdout: []byte("in"), Stderr: []byte("early\n")}, reason: "wrote"},
-		"ignores its input":   {script: "echo out", want: Outcome{Stdout: []byte("out\n")}, reason: "ended"},
+		"ignores its input":   {script: "echo out", want: Outcome{Stdout: []byte("out\n")}, reason: "before it got input"},
 		"fails":               {script: "exit 3", want: Outcome{ExitCode: 3}, reason: "ended"},
 		"closes its input":    {script: "exec <&-; while [ ! -e \"$2\" ]; do sleep 0.01; done; echo out", want: Outcome{Stdout: []byte("out\n")}, reason: "closed standard input"},
 		"closes its output":   {script: "exec >&-; cat >&2", want: Outcome{Stderr: []byte("in")}, reason: "closed its output"},
@@ -204,7 +204,9 @@ func TestStandbyOfReplacedProgram(t *testing.T) {
 			r, _ := standing(t)
 			dir := t.TempDir()
 			do := func(script string, args ...string) {
-				if got, err := r.Run(t.Context(), shell(strings.ReplaceAll(script, "DIR", dir), args...), nil); err != nil || got.ExitCode != 0 {
+				command := shell(strings.ReplaceAll(script, "DIR", dir), args...)
+				command.NoStandby = true
+				if got, err := r.Run(t.Context(), command, nil); err != nil || got.ExitCode != 0 {
 					t.Fatalf("%s, error %v", got.Stderr, err)
 				}
 			}
