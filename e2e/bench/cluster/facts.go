@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/e2e/bench/report"
+	"github.com/krmfn/krmfn/e2e/bench/turns"
 )
 
 // describe tells what is measured, and on which machine.
@@ -28,9 +29,7 @@ func (b *bench) describe(ctx context.Context) error {
 	b.Title = "Calls of function pods in a kind cluster, beside bare processes of the same function"
 	b.Facts = append(machine,
 		report.Fact{Name: "Kubernetes", Value: fmt.Sprintf("%s, nodes: %d, %s", info.KubeletVersion, len(nodes.Items), info.ContainerRuntimeVersion)},
-		report.Fact{Name: "turns", Value: fmt.Sprintf("%d of each way, of %v or a few times that", b.rounds, b.turn)})
-	b.Note("beside: a bare process of the same executable on the same input, on this machine and in turns with it, unless something else is said. " +
-		"ratio: the median of the rounds' ratios; rounds: the least and the greatest.")
+		turns.Fact(b.rounds, b.turn))
 	b.Note("Latencies count from when a call was due. Calls go over one connection to a NodePort: this machine, a node, the function runner, the pod.")
 	return nil
 }

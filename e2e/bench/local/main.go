@@ -20,6 +20,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/bench/calls"
 	"github.com/krmfn/krmfn/e2e/bench/function"
 	"github.com/krmfn/krmfn/e2e/bench/report"
+	"github.com/krmfn/krmfn/e2e/bench/turns"
 	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
@@ -88,8 +89,7 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.runner.stop()) }()
 	b.Title = "Calls and renders on this machine, beside bare processes of the same functions"
-	b.Note("beside: a bare process of the same executable on the same input, in turns with it, unless something else is said. " +
-		"ratio: the median of the rounds' ratios; rounds: the least and the greatest.")
+	b.Facts = append(b.Facts, turns.Fact(o.rounds, o.turn))
 	target := calls.Target{Evaluator: "exec", Bare: b.runner.bare, Call: b.runner.call, Rounds: o.rounds, Turn: o.turn, Goals: goals, Report: &b.Report}
 	all := progress.New(os.Stdout)
 	for _, part := range []struct {

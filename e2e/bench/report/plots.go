@@ -41,7 +41,7 @@ var palette = []color.RGBA{
 }
 
 // WriteLatencies writes an SVG plot of latencies by percentile, or nothing without lines, as all plots do. The percentiles are on the scale of HDR histograms, on
-// which each next nine takes as much room as the one before; a line ends where what it stands for has no more values.
+// which each next nine takes as much room as the one before, and latencies on a logarithmic one; a line ends where what it stands for has no more values.
 func WriteLatencies(w io.Writer, title string, lines []Latencies) error {
 	if len(lines) == 0 {
 		return nil
@@ -57,9 +57,7 @@ func WriteLatencies(w io.Writer, title string, lines []Latencies) error {
 			return err
 		}
 	}
-	p.Y.Min, p.Y.Max = 0, p.Y.Max*1.1
-	p.X.Max += margin
-	return write(w, p)
+	return write(w, logarithmic(p))
 }
 
 // points are one for each step of the histogram. The last value has no place on the scale: it is drawn where half a value
@@ -133,15 +131,17 @@ func WriteThroughputs(w io.Writer, title string, lines []Throughputs) error {
 		}
 		p.X.Tick.Marker = plot.ConstantTicks(ticks)
 	}
-	// Kinds differ by two orders of magnitude. The names are above the lines.
-	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	p.Y.Min, p.Y.Max = p.Y.Min*.8, p.Y.Max*8
-	p.X.Max += margin
-	return write(w, p)
+	return write(w, logarithmic(p))
 }
 
-// margin is what the last label of an axis needs beyond it.
-const margin = .1
+// logarithmic gives a plot of lines a scale for values that differ by orders of magnitude. The names are above the lines, and the
+// last label of the other axis has room.
+func logarithmic(p *plot.Plot) *plot.Plot {
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	p.Y.Min, p.Y.Max = p.Y.Min*.8, p.Y.Max*8
+	p.X.Max += .1
+	return p
+}
 
 // addLine adds a line with its name, in a colour by number.
 func addLine(p *plot.Plot, name string, points plotter.XYs, colour int, dashed bool) error {

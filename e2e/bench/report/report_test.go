@@ -53,6 +53,7 @@ cold   0.90 s    -       -      -       -       ≤ 0.90 s      no
 less   2000 MB   20 MB   100.0  -       -       -             -
 
 3 of 5 goals met.
+beside: a bare process of the same executable on the same input, in turns with it, unless something else is said; ratio: the median of the rounds' ratios; rounds: the least and the greatest; beyond: the difference.
 - p50: 7 calls failed or were not made, and are not in the numbers.
 - two
 `

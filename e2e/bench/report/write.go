@@ -86,6 +86,10 @@ func (r *Report) Sections() []string {
 	return names
 }
 
+// legend says what the columns are.
+const legend = "beside: a bare process of the same executable on the same input, in turns with it, unless something else is said; " +
+	"ratio: the median of the rounds' ratios; rounds: the least and the greatest; beyond: the difference."
+
 // WriteText writes the report as plain text.
 func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s\n\n", r.Title)
@@ -114,7 +118,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%d of %d goals met.\n", met, goals)
+	fmt.Fprintf(w, "\n%d of %d goals met.\n%s\n", met, goals, legend)
 	for _, note := range r.Notes {
 		if _, err := fmt.Fprintf(w, "- %s\n", note); err != nil {
 			return err

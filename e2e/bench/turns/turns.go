@@ -62,6 +62,11 @@ func Code(err error) string {
 	return status.Code(err).String()
 }
 
+// Fact says how many turns there are, and how long.
+func Fact(rounds int, turn time.Duration) report.Fact {
+	return report.Fact{Name: "turns", Value: fmt.Sprintf("%d of each way, of %v or a few times that", rounds, turn)}
+}
+
 // Series is what a way did in its turns.
 type Series struct {
 	Name  string
