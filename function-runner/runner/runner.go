@@ -209,7 +209,7 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 			return nil, fmt.Errorf("make the metrics: %w", err)
 		}
 		budgets := map[string]*evaluation.Budget{"requests": r.inFlight, "executables": limits.Memory.Budget}
-		if err := errors.Join(telemetry.ObserveBudgets(t.Metrics, budgets), telemetry.ObserveWorkers(t.Metrics, r.workers.Stats)); err != nil {
+		if err := errors.Join(telemetry.ObserveBudgets(t.Metrics, budgets), telemetry.ObserveWorkers(t.Metrics, r.workers.Stats), telemetry.ObserveStandby(t.Metrics, r.processes.Fates)); err != nil {
 			return nil, fmt.Errorf("make the metrics: %w", err)
 		}
 	}

@@ -63,7 +63,7 @@ func (r *Runner) Reap(ctx context.Context) error { return r.starter.Reap(ctx) }
 func (r *Runner) Prepare(c Command) { r.standby.prepare(c) }
 
 // Fates returns how many processes that were started ahead of their calls have come to which end.
-func (r *Runner) Fates() map[Fate]uint64 { return r.standby.counted() }
+func (r *Runner) Fates() map[Fate]int64 { return r.standby.counted() }
 
 // Run gives stdin to a process on its standard input and waits for its end. Its process group, and the pipes, are gone when Run
 // returns. The process has been started ahead, unless it shows that it is not what would be started now.

@@ -45,6 +45,9 @@ const (
 	FateRefused Fate = "refused"
 )
 
+// AllFates lists them.
+var AllFates = []Fate{FateUsed, FateIdle, FateEvicted, FateReplaced, FateRefused}
+
 const (
 	defaultTotal    = 16
 	defaultIdleTime = 30 * time.Second
@@ -117,13 +120,13 @@ type store struct {
 	spares []*spare
 	// refused are the programs that get none.
 	refused map[string]bool
-	fates   map[Fate]uint64
+	fates   map[Fate]int64
 	// work counts goroutines and timers. It grows only before the store is closed, or while it is above 0.
 	work sync.WaitGroup
 }
 
 func newStore(s Standby, start func(Command) (waiting, error)) *store {
-	return &store{Standby: s.withDefaults(), start: start, refused: map[string]bool{}, fates: map[Fate]uint64{}}
+	return &store{Standby: s.withDefaults(), start: start, refused: map[string]bool{}, fates: map[Fate]int64{}}
 }
 
 // begin notes that a call of the command begins. Where calls follow each other so closely that the next would find a process that is
@@ -280,7 +283,7 @@ func (s *store) count(fate Fate) {
 }
 
 // counted returns how many processes there were by their fates.
-func (s *store) counted() map[Fate]uint64 {
+func (s *store) counted() map[Fate]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.fates)

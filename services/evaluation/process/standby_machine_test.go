@@ -99,7 +99,7 @@ func TestStandbyMachine(t *testing.T) {
 			var f fakes
 			s := newStore(settings, f.start)
 			refused := map[string]bool{}
-			used := uint64(0)
+			used := int64(0)
 			for _, step := range steps {
 				program := strconv.Itoa(step.Program)
 				c := Command{Argv: []string{program}}
@@ -153,11 +153,11 @@ func TestStandbyMachine(t *testing.T) {
 				}
 			}
 			s.close()
-			sum := uint64(0)
+			sum := int64(0)
 			for _, n := range s.counted() {
 				sum += n
 			}
-			if sum != uint64(len(f.all)) || s.counted()[FateUsed] != used {
+			if sum != int64(len(f.all)) || s.counted()[FateUsed] != used {
 				t.Errorf("%d processes were started, %d used, and counted are %v", len(f.all), used, s.counted())
 			}
 			for _, p := range f.all {

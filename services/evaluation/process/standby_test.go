@@ -55,7 +55,7 @@ func TestStandbyAnswersOneCall(t *testing.T) {
 			t.Errorf("got %q, error %v; want %q", got.Stdout, err, want)
 		}
 	}
-	if diff := cmp.Diff(map[Fate]uint64{FateUsed: 5}, r.Fates()); diff != "" {
+	if diff := cmp.Diff(map[Fate]int64{FateUsed: 5}, r.Fates()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -143,7 +143,7 @@ func TestStandbyThatDoesNotWait(t *testing.T) {
 				t.Errorf("%d processes wait for the next call, want none", n)
 			}
 			r.Close()
-			if diff := cmp.Diff(map[Fate]uint64{FateRefused: 1}, r.Fates()); diff != "" {
+			if diff := cmp.Diff(map[Fate]int64{FateRefused: 1}, r.Fates()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, tc.reason) {

@@ -13,6 +13,7 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/evaluation/process/worker"
 )
 
@@ -63,6 +64,9 @@ func TestPrometheus(t *testing.T) {
 	if err := ObserveWorkers(tel.Metrics, func() worker.Stats { return worker.Stats{Workers: 1, Started: 2, Calls: 3, Refused: 4} }); err != nil {
 		t.Fatal(err)
 	}
+	if err := ObserveStandby(tel.Metrics, func() map[process.Fate]int64 { return map[process.Fate]int64{process.FateUsed: 5} }); err != nil {
+		t.Fatal(err)
+	}
 	if !tel.Active {
 		t.Error("telemetry is not active")
 	}
@@ -72,6 +76,7 @@ func TestPrometheus(t *testing.T) {
 		`krm_function_requests_total{code="not_found",image="unknown"`,
 		`krm_function_duration_seconds_count{image="r.io/fn",`, `phase="execute"`, "krm_function_running", "go_memory_used",
 		`krm_memory_budget_bytes{budget="requests",`, `krm_memory_reserved_bytes{budget="requests",`, `krm_memory_waiting_bytes{budget="requests",`,
+		`krm_standby_processes_total{fate="used",`, `krm_standby_processes_total{fate="refused",`,
 		"krm_workers{", "krm_workers_started_total{", "krm_worker_calls_total{", "krm_workers_refused_total{",
 	} {
 		if !strings.Contains(text, want) {

@@ -78,6 +78,7 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 	})
 	exports := telemetry.New(environ, log)
 	exports.Workers(workers.Stats)
+	exports.Standby(runner.Fates)
 	draining := drain.New(ctx)
 	gate := evaluation.NewGate(o.maxConcurrent, waitingPerRunning*o.maxConcurrent)
 	front, memory := newFront(environ, gate), newMemory(gate)

@@ -185,7 +185,7 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{
 		"\ngo_goroutines ",
 		`krm_function_pod_evaluations_total{code="exit_code"} 1`,
-		"krm_function_pod_present 0", "krm_workers 0", "krm_workers_started_total 0", "krm_workers_refused_total 0", "krm_worker_calls_total 0",
+		"krm_function_pod_present 0", `krm_standby_processes_total{fate="used"} 1`, `krm_standby_processes_total{fate="refused"} 0`, "krm_workers 0", "krm_workers_started_total 0", "krm_workers_refused_total 0", "krm_worker_calls_total 0",
 		`rpc_server_call_duration_seconds_count{error_type="INTERNAL",rpc_method="evaluator.FunctionEvaluator/EvaluateFunction",rpc_response_status_code="INTERNAL",rpc_system_name="grpc"} 1`,
 		`rpc_server_call_duration_seconds_bucket{error_type="INTERNAL",rpc_method="evaluator.FunctionEvaluator/EvaluateFunction",rpc_response_status_code="INTERNAL",rpc_system_name="grpc",le="10"} 1`,
 	} {

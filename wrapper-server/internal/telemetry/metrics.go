@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/evaluation/process/worker"
 	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
 )
@@ -80,6 +81,20 @@ func (t *Telemetry) Workers(stats func() worker.Stats) {
 	count("krm_workers_started_total", "Workers that have been started.", func(s worker.Stats) int64 { return s.Started })
 	count("krm_workers_refused_total", "Functions that should be workers and are none.", func(s worker.Stats) int64 { return s.Refused })
 	count("krm_worker_calls_total", "Calls that workers have answered.", func(s worker.Stats) int64 { return s.Calls })
+}
+
+// Standby has the processes that were started ahead of their calls counted by what became of them, where metrics are asked for, as
+// services/server/telemetry does: krm_standby_processes_total (fate).
+func (t *Telemetry) Standby(fates func() map[process.Fate]int64) {
+	if t.metrics == nil {
+		return
+	}
+	for _, fate := range process.AllFates {
+		t.metrics.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "krm_standby_processes_total", Help: "Processes that were started ahead of their calls, by what became of them.",
+			ConstLabels: prometheus.Labels{"fate": string(fate)},
+		}, func() float64 { return float64(fates()[fate]) }))
+	}
 }
 
 // code is evaluation.Code, with a word for calls that came after the beginning of a shutdown.

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/evaluation/process/worker"
 )
 
@@ -35,5 +37,20 @@ func ObserveWorkers(provider metric.MeterProvider, stats func() worker.Stats) er
 		o.ObserveInt64(calls, s.Calls)
 		return nil
 	}, now, started, refused, calls)
+	return err
+}
+
+// ObserveStandby counts processes that were started ahead of their calls, by what became of them: krm_standby_processes (fate).
+func ObserveStandby(provider metric.MeterProvider, fates func() map[process.Fate]int64) error {
+	meter := provider.Meter("github.com/krmfn/krmfn/services/server/telemetry")
+	_, err := meter.Int64ObservableCounter("krm_standby_processes",
+		metric.WithDescription("Processes that were started ahead of their calls, by what became of them."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			counted := fates()
+			for _, fate := range process.AllFates {
+				o.Observe(counted[fate], metric.WithAttributes(attribute.String("fate", string(fate))))
+			}
+			return nil
+		}))
 	return err
 }
