@@ -1,0 +1,89 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package worker
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/krmfn/krmfn/services/evaluation/process"
+)
+
+// BenchmarkRun compares calls that workers answer to bare processes, in turns: what their medians are of the bare one's for one caller,
+// and how many times as many calls so many callers have answered. The command is this executable, or the one of KRMFN_BENCH_COMMAND.
+func BenchmarkRun(b *testing.B) {
+	in := bytes.Repeat([]byte("a line of input\n"), 200)
+	command := process.Command{Argv: []string{os.Args[0]}, Env: []string{"FUNCTION=good"}, Worker: true}
+	if program := os.Getenv("KRMFN_BENCH_COMMAND"); program != "" {
+		command.Argv[0] = program
+		in, _ = os.ReadFile(os.Getenv("KRMFN_BENCH_INPUT"))
+	}
+	bare := func(ctx context.Context) error {
+		cmd := exec.CommandContext(ctx, command.Argv[0])
+		cmd.Env, cmd.Stdin, cmd.Stdout = command.Env, bytes.NewReader(in), new(bytes.Buffer)
+		return cmd.Run()
+	}
+	runner := process.NewRunner(process.Options{ScratchRoot: b.TempDir()})
+	defer runner.Close()
+	pool := NewPool(runner, Options{PerCommand: process.Processors(), Total: process.Processors(), Log: slog.New(slog.DiscardHandler)})
+	defer pool.Close()
+	byWorker := func(ctx context.Context) error {
+		_, err := pool.Run(ctx, command, in)
+		return err
+	}
+	for pool.Stats().Calls == 0 {
+		times(b, 1, 1, byWorker)
+	}
+	b.Run("one caller", func(b *testing.B) {
+		var bares, runs []time.Duration
+		for b.Loop() {
+			bares = append(bares, times(b, 1, 20, bare)...)
+			runs = append(runs, times(b, 1, 20, byWorker)...)
+		}
+		slices.Sort(bares)
+		slices.Sort(runs)
+		b.ReportMetric(float64(runs[len(runs)/2])/float64(bares[len(bares)/2]), "p50/bare")
+		b.ReportMetric(float64(bares[len(bares)/2])/1e6, "bare-ms")
+	})
+	b.Run("8 callers", func(b *testing.B) {
+		var bares, runs time.Duration
+		for b.Loop() {
+			begin := time.Now()
+			times(b, 8, 5, bare)
+			middle := time.Now()
+			times(b, 8, 5, byWorker)
+			bares, runs = bares+middle.Sub(begin), runs+time.Since(middle)
+		}
+		b.ReportMetric(float64(bares)/float64(runs), "rate/bare")
+	})
+}
+
+// times has callers make so many calls each, and returns what the calls took.
+func times(b *testing.B, callers, each int, call func(ctx context.Context) error) (took []time.Duration) {
+	b.Helper()
+	var mu sync.Mutex
+	var calling sync.WaitGroup
+	for range callers {
+		calling.Go(func() {
+			for range each {
+				begin := time.Now()
+				if err := call(b.Context()); err != nil {
+					b.Error(err)
+				}
+				mu.Lock()
+				took = append(took, time.Since(begin))
+				mu.Unlock()
+			}
+		})
+	}
+	calling.Wait()
+	return took
+}
