@@ -47,7 +47,18 @@ var scripts = map[string]string{
 	"hog":           "dd if=/dev/zero of=/dev/null bs=900G count=1 && cat",
 	"secrets":       `test -z "$AWS_SECRET_ACCESS_KEY" && cat`,
 	"once":          `mkdir "$0.ran" && cat; echo careful >&2`,
-	"own-tmp":       `test -z "$(ls -A "$TMPDIR")" && touch "$TMPDIR/left" && cat`,
+	// A worker answers with its number, as a process of its own does.
+	"worker": `answer() { printf '%-100s' "kind: ResourceList
+items: []
+# $$"; }
+test "$1" = --worker || { answer; exit; }
+printf 'krmfn worker 1\n'
+while set -- $(head -c 4 | od -An -tu1) && test $# = 4; do
+head -c $(($3 * 256 + $4)) >/dev/null
+printf '\000\000\000\000\000\000\000\144'
+answer
+done`,
+	"own-tmp": `test -z "$(ls -A "$TMPDIR")" && touch "$TMPDIR/left" && cat`,
 }
 
 // fixture is a runner that serves on a socket, and clients of it.
@@ -74,7 +85,7 @@ func start(t *testing.T, change func(*options.Options)) *fixture {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+scripts[name]+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&config, "- function: %s\n  images: ['r.io/%s:v1']\n  deterministic: %v\n", name, name, name == "once")
+		fmt.Fprintf(&config, "- function: %s\n  images: ['r.io/%s:v1']\n  deterministic: %v\n  worker: %v\n", name, name, name == "once", name == "worker")
 	}
 	o := options.Default()
 	o.ShutdownDelay = 0

@@ -236,3 +236,22 @@ func TestDrain(t *testing.T) {
 		t.Errorf("the canceled call ends in %v, want %v", err, codes.Canceled)
 	}
 }
+
+// An executable that is declared a worker, and is one, answers calls in one process.
+func TestWorker(t *testing.T) {
+	t.Parallel()
+	f := start(t, nil)
+	answers := map[string]bool{}
+	for range 1000 {
+		resp, err := f.porch.EvaluateFunction(t.Context(), &evaluator.EvaluateFunctionRequest{Image: "worker:v1", ResourceList: []byte(list)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		by := string(resp.GetResourceList())
+		if answers[by] {
+			return
+		}
+		answers[by] = true
+	}
+	t.Error("each of many calls is answered by another process")
+}
