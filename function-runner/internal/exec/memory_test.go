@@ -87,3 +87,50 @@ func TestExecutableOutOfMemory(t *testing.T) {
 		})
 	}
 }
+
+// Lists of which most are have equal limits, so that what was started ahead of one call can answer the next; a larger one has a
+// process of its own.
+func TestStandbyByMemory(t *testing.T) {
+	t.Parallel()
+	const mib, kib = 1 << 20, 1 << 10
+	for name, test := range map[string]struct {
+		total       int64
+		executables int
+		lists       []int
+		want        int64
+	}{
+		"with room for each":   {1000 * mib, 4, []int{1, 10 * kib, 200 * kib, mib}, 4},
+		"with little room":     {600 * mib, 100, []int{1, 10 * kib, 200 * kib}, 3},
+		"with next to no room": {1, 100, []int{1, 10 * kib, mib}, 2},
+		"a large list":         {1000 * mib, 4, []int{1, 4 * mib, 4 * mib, 1}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := NewMemory(test.total, test.executables)
+			runner := process.NewRunner(process.Options{ScratchRoot: t.TempDir(), Standby: process.Standby{Processes: 1}})
+			defer runner.Close()
+			f := process.Function{Runner: runner, Command: process.Command{Argv: []string{"/bin/cat"}}}
+			runner.Prepare(m.Prepared(f.Command))
+			for _, size := range test.lists {
+				list := empty + strings.Repeat("\n", size-1)
+				if resp, err := m.Limit(f).Evaluate(t.Context(), evaluation.Request{ResourceList: []byte(list)}); err != nil || string(resp.ResourceList) != list {
+					t.Fatalf("%d bytes end in %v, %v", size, resp.Report, err)
+				}
+			}
+			if used := runner.Fates()[process.FateUsed]; used != test.want {
+				t.Errorf("%d calls were answered by a process that waited, want %d", used, test.want)
+			}
+		})
+	}
+}
+
+func TestSpares(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	for total, want := range map[int64]int{0: 0, 90 * mib: 0, 100 * mib: 1, 563 * mib: 5, 1 << 40: mostSpares} {
+		spares, left := Spares(total)
+		if spares != want || left != total-int64(spares)*memoryOfSpare {
+			t.Errorf("of %d bytes %d processes wait and %d bytes are left, want %d to wait", total, spares, left, want)
+		}
+	}
+}

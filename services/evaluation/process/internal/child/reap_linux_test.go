@@ -6,6 +6,7 @@ package child
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -194,5 +195,43 @@ func TestSweepsLeaveChildrenOfOthers(t *testing.T) {
 		}
 		cancel()
 		sweeping.Wait()
+	})
+}
+
+// What only waits for work is asked to end when it holds orphans back, and what works is not.
+func TestSweepsEndWhatWaits(t *testing.T) {
+	t.Parallel()
+	alone(t, func(t *testing.T) {
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		starter := NewStarter(t.TempDir())
+		s := newSweeper(starter.ledger)
+		waits, err1 := starter.Start(shell("cat"))
+		works, err2 := starter.Start(shell("cat"))
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		waits.Expendable(waits.Kill)
+		works.Expendable(works.Kill)
+		s.sweep()
+		works.Expendable(nil)
+		if waits.Exited() {
+			t.Error("what waits is ended without an orphan that it holds back")
+		}
+		pids := filepath.Join(t.TempDir(), "pids")
+		if _, err := run(starter, escapes["its parents"]+written, pids); err != nil {
+			t.Fatal(err)
+		}
+		orphan := readPIDs(t, pids)[0]
+		waitFor(t, func() bool { s.sweep(); return waits.Exited() })
+		waits.End()
+		s.sweep()
+		if works.Exited() || dead(orphan) {
+			t.Error("what works is ended, or the orphan that may be its own")
+		}
+		works.End()
+		waitFor(t, func() bool { s.sweep(); return dead(orphan) })
+		waitFor(t, func() bool { s.sweep(); return len(children("self")) == 0 })
 	})
 }
