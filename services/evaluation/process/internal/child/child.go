@@ -41,7 +41,7 @@ type Child struct {
 	Stdin, Stdout, Stderr *os.File
 
 	starter *Starter
-	dir     string
+	dir     *directory
 	program File
 	run     uint64
 	cmd     *exec.Cmd
@@ -63,7 +63,7 @@ func (s *Starter) Start(c Command) (*Child, error) {
 	p := &Child{starter: s, dir: dir, program: program, cmd: &exec.Cmd{
 		Path: program.path,
 		Args: c.Argv,
-		Env:  c.environment(dir),
+		Env:  c.environment(dir.path),
 		Dir:  c.Dir,
 		// A session, which a process group comes with, tells the sweeps what is a function's.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
@@ -99,7 +99,7 @@ func (p *Child) start() error {
 func (p *Child) PID() int { return p.group.leader }
 
 // Pristine tells whether the directory of the process is empty, as it was made.
-func (p *Child) Pristine() bool { return pristine(p.dir) }
+func (p *Child) Pristine() bool { return p.dir.pristine() }
 
 // Expendable says what ends the process without harm while it waits for work, nil that nothing does: that it works. A sweep calls
 // end, in a goroutine of the sweep's own, when it would hold orphans back for this process. end must not wait for the process.

@@ -8,6 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // keptScratch is how many unused scratch directories are kept. Making and removing one takes a journalling file system
@@ -18,39 +21,40 @@ const keptScratch = 64
 // leaves behind must not reach the next: a directory that was left empty is handed out again, any other is removed.
 type scratch struct {
 	root string
-	free chan string
+	free chan *directory
 }
 
 func newScratch(root string) *scratch {
-	return &scratch{root: root, free: make(chan string, keptScratch)}
+	return &scratch{root: root, free: make(chan *directory, keptScratch)}
 }
 
 // take returns an empty directory that nobody else has.
-func (s *scratch) take() (string, error) {
+func (s *scratch) take() (*directory, error) {
 	for {
 		select {
 		case dir := <-s.free:
 			// Whoever cleans up temporary files, or a process that outlived its call, may have been here.
-			if pristine(dir) {
+			if dir.pristine() {
 				return dir, nil
 			}
-			remove(dir)
+			remove(dir.path)
 		default:
-			return os.MkdirTemp(s.root, "krm-function-*")
+			path, err := os.MkdirTemp(s.root, "krm-function-*")
+			return &directory{path: path}, err
 		}
 	}
 }
 
 // give takes a directory back.
-func (s *scratch) give(dir string) {
-	if pristine(dir) {
+func (s *scratch) give(dir *directory) {
+	if dir.pristine() {
 		select {
 		case s.free <- dir:
 			return
 		default:
 		}
 	}
-	remove(dir)
+	remove(dir.path)
 }
 
 // close removes the directories that are kept.
@@ -58,26 +62,47 @@ func (s *scratch) close() {
 	for {
 		select {
 		case dir := <-s.free:
-			remove(dir)
+			remove(dir.path)
 		default:
 			return
 		}
 	}
 }
 
-// pristine tells whether a directory is as it was made: private, writable, and empty. It may have the group of the volume that it is in.
-func pristine(dir string) bool {
-	info, err := os.Lstat(dir)
-	if err != nil || info.Mode()&^fs.ModeSetgid != fs.ModeDir|0o700 {
+// directory is a scratch directory. It is for one goroutine at a time.
+type directory struct {
+	path string
+	// empty is how it was when it was found empty. It is zero while that was so recent that it could have changed since without a
+	// trace in its times, which are those of the system's clock ticks.
+	empty unix.Stat_t
+}
+
+// tick is more than the time between two ticks of the clock that files have their times from.
+const tick = 20 * time.Millisecond
+
+// pristine tells whether the directory is as it was made: private, writable, and empty. It may have the group of the volume that it is in.
+func (d *directory) pristine() bool {
+	var now unix.Stat_t
+	looked := time.Now()
+	if unix.Lstat(d.path, &now) != nil || now.Mode&^unix.S_ISGID != unix.S_IFDIR|0o700 {
 		return false
 	}
-	f, err := os.Open(dir)
+	// Nobody can set the time of a change.
+	if now.Ino == d.empty.Ino && now.Dev == d.empty.Dev && now.Ctim == d.empty.Ctim {
+		return true
+	}
+	f, err := os.Open(d.path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	_, err = f.Readdirnames(1)
-	return errors.Is(err, io.EOF)
+	if _, err = f.Readdirnames(1); !errors.Is(err, io.EOF) {
+		return false
+	}
+	if looked.Sub(time.Unix(now.Ctim.Unix())) > tick {
+		d.empty = now
+	}
+	return true
 }
 
 // remove removes a directory with all that is in it.

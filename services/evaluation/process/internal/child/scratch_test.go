@@ -4,6 +4,7 @@
 package child
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -48,6 +49,38 @@ func TestScratchOfAGroupIsUsedAgain(t *testing.T) {
 	}
 	s.give(first)
 	if second, err := s.take(); err != nil || second != first {
-		t.Errorf("got %s (%v), want %s again", second, err, first)
+		t.Errorf("got %v (%v), want %s again", second, err, first.path)
+	}
+}
+
+// A directory that has been empty for long enough is known to be by its times alone, and whatever happens in it shows in them.
+func TestPristine(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(dir string) error{
+		"a file":               func(dir string) error { return os.WriteFile(filepath.Join(dir, "x"), nil, 0o600) },
+		"a directory":          func(dir string) error { return os.Mkdir(filepath.Join(dir, "x"), 0o700) },
+		"its mode":             func(dir string) error { return os.Chmod(dir, 0o750) },                                          //nolint:gosec // that is the test
+		"another in its place": func(dir string) error { return errors.Join(os.Rename(dir, dir+"-old"), os.Mkdir(dir, 0o755)) }, //nolint:gosec // so is that
+		"nothing any more":     os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &directory{path: filepath.Join(t.TempDir(), "scratch")}
+			if err := os.Mkdir(d.path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, func() bool { return !d.pristine() || d.empty.Ino != 0 })
+			for range 3 {
+				if !d.pristine() {
+					t.Error("an empty directory is not pristine")
+				}
+			}
+			if err := change(d.path); err != nil {
+				t.Fatal(err)
+			}
+			if d.pristine() {
+				t.Error("it is pristine nevertheless")
+			}
+		})
 	}
 }
