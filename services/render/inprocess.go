@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
@@ -92,10 +92,10 @@ func (in *input) list() (*fn.ResourceList, error) {
 		list.FunctionConfig = fn.MoveToKubeObject(config)
 	}
 	return list, parallel.Each(len(in.selected), func(i int) error {
-		if complicated(in.selected[i]) {
+		own := copyPlain(in.selected[i])
+		if own == nil {
 			return errComplicated
 		}
-		own := yaml.NewRNode(yamlnode.Copy(in.selected[i].YNode()))
 		if err := resource.SetAnnotations(own, in.ids(i)...); err != nil {
 			return err
 		}
@@ -110,12 +110,32 @@ var errComplicated = errors.New("complicated")
 // complicated tells whether a resource has what printing and parsing it among others changes, or what a copy would share.
 func complicated(r *yaml.RNode) bool {
 	n := r.YNode()
-	return n.Kind != yaml.MappingNode || n.HeadComment != "" || n.LineComment != "" || anyComplicated(n)
+	return complicatedTop(n) || yamlnode.Contains(n, complicatedNode)
 }
 
-func anyComplicated(n *yaml.Node) bool {
-	if n.Kind == yaml.AliasNode || n.Anchor != "" || n.FootComment != "" || n.Style&(yaml.FoldedStyle|yaml.TaggedStyle) != 0 {
-		return true
+// copyPlain returns a copy of a resource; nil where it is complicated.
+func copyPlain(r *yaml.RNode) *yaml.RNode {
+	n := r.YNode()
+	if complicatedTop(n) {
+		return nil
 	}
-	return slices.ContainsFunc(n.Content, anyComplicated)
+	own := yamlnode.CopyUnless(n, complicatedNode)
+	if own == nil {
+		return nil
+	}
+	return yaml.NewRNode(own)
+}
+
+func complicatedTop(n *yaml.Node) bool {
+	return n.Kind != yaml.MappingNode || n.HeadComment != "" || n.LineComment != ""
+}
+
+func complicatedNode(n *yaml.Node) bool {
+	return n.Kind == yaml.AliasNode || n.Anchor != "" || n.FootComment != "" || n.Style&(yaml.FoldedStyle|yaml.TaggedStyle) != 0 ||
+		n.Style&yaml.FlowStyle != 0 && yamlnode.Contains(n, quotedInFlow)
+}
+
+// quotedInFlow tells whether a scalar in flow style may get quotes when it is printed, which functions can see.
+func quotedInFlow(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Style == 0 && (n.Value == "" || strings.ContainsAny(n.Value, ",?[]{}:"))
 }

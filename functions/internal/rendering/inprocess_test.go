@@ -27,6 +27,7 @@ var pieces = []string{
 	"", "data:\n  k: v # line\n  n: \"1\"\n", "data:\n  # above\n  k: |\n    text\n      more\n  l: 'q'\n", "# between\ndata: {a: b, c: [d, e]}\n",
 	"spec:\n  list:\n    # first\n    - a\n    - b # b\n  namespace: old\n", "spec:\n  list:\n  - name: x\n    value: >-\n      folded\n      text\n  # foot\n",
 	"data:\n  a: &x {k: v}\n  b: *x\n", "data:\n  on: yes\n  empty: \"\"\n  nothing:\n  tilde: ~\n  long: " + strings.Repeat("word ", 40) + "\n", "# the end\n",
+	"spec: {image: nginx:1, more: [x:y, nginx:1], none: , tilde: ~}\n",
 	"spec:\n  replicas: 3\n  t: 2020-01-01\n  oct: 0o17\n  tab: \"a\\tb\"\n  uni: \"\\u00e9\"\n  multi: \"a\\nb\\n\"\n", "spec:\n  ? complex\n  : value\n  str: !!str 5\n",
 }
 
@@ -35,6 +36,7 @@ func drawBuiltin(t *rapid.T) map[string]string {
 		"{image: set-namespace, configMap: {namespace: shop}}", "{image: set-labels, configMap: {app: shop, n: \"1\"}}",
 		"{image: set-annotations, configMap: {who: \"yes\", note: \"a: b\"}}", "{image: set-labels, configMap: {tier: t}, selectors: [{kind: ConfigMap}], exclude: [{name: n1}]}",
 		"{image: set-namespace}", "{image: set-labels, configPath: labels.yaml}",
+		"{image: search-replace, configMap: {by-value-regex: \"[ng].*x:1\", put-value: nginx:2}}",
 	}
 	list := rapid.SliceOfN(rapid.SampledFrom(functions), 1, 4).Draw(t, "functions")
 	files := map[string]string{

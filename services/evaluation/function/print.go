@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/services/render/parallel"
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
@@ -46,10 +47,11 @@ func SortItems(items fn.KubeObjects) {
 		item *fn.KubeObject
 	}
 	all := make([]keyed, len(items))
-	for i, item := range items {
-		key := strings.Join([]string{item.GetAPIVersion(), item.GetKind(), item.GetNamespace(), item.GetName()}, " ")
-		all[i] = keyed{key, item}
-	}
+	_ = parallel.Each(len(items), func(i int) error {
+		item := items[i]
+		all[i] = keyed{strings.Join([]string{item.GetAPIVersion(), item.GetKind(), item.GetNamespace(), item.GetName()}, " "), item}
+		return nil
+	})
 	slices.SortStableFunc(all, func(a, b keyed) int { return strings.Compare(a.key, b.key) })
 	for i, k := range all {
 		items[i] = k.item

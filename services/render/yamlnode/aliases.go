@@ -102,10 +102,19 @@ func DropAnchors(n *yaml.Node) {
 // Copy returns a deep copy of a node; its aliases stand for the original's anchors. All nodes of the copy lie side by side
 // in memory, because most of what copying costs is asking for memory. Whoever keeps one of them keeps them all.
 func Copy(n *yaml.Node) *yaml.Node {
+	return CopyUnless(n, func(*yaml.Node) bool { return false })
+}
+
+// CopyUnless is Copy where the node, and those below it, do not have a property; otherwise it returns nil.
+func CopyUnless(n *yaml.Node, property func(*yaml.Node) bool) *yaml.Node {
 	if n == nil {
 		return nil
 	}
-	s := slab{nodes: make([]yaml.Node, 0, count(n))}
+	nodes := 0
+	if Contains(n, func(n *yaml.Node) bool { nodes++; return property(n) }) {
+		return nil
+	}
+	s := slab{nodes: make([]yaml.Node, 0, nodes)}
 	s.links = make([]*yaml.Node, 0, cap(s.nodes))
 	return s.copy(n)
 }
@@ -114,14 +123,6 @@ func Copy(n *yaml.Node) *yaml.Node {
 type slab struct {
 	nodes []yaml.Node
 	links []*yaml.Node
-}
-
-func count(n *yaml.Node) int {
-	nodes := 1
-	for _, c := range n.Content {
-		nodes += count(c)
-	}
-	return nodes
 }
 
 func (s *slab) copy(n *yaml.Node) *yaml.Node {
