@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/kptdev/kpt/api v0.0.2
+	github.com/kptdev/krm-functions-sdk/go/fn v1.1.1
 	github.com/krmfn/krmfn/function-runner v0.0.0
 	github.com/krmfn/krmfn/functions v0.1.0
 	github.com/krmfn/krmfn/proto v0.1.0
@@ -74,7 +75,6 @@ require (
 	github.com/kptdev/krm-functions-catalog/functions/go/apply-setters v0.2.2 // indirect
 	github.com/kptdev/krm-functions-catalog/functions/go/set-namespace v0.4.5 // indirect
 	github.com/kptdev/krm-functions-catalog/functions/go/starlark v0.5.5 // indirect
-	github.com/kptdev/krm-functions-sdk/go/fn v1.1.1 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/mohae/deepcopy v0.0.0-20170929034955-c48cc78d4826 // indirect
