@@ -20,13 +20,14 @@ import (
 
 // Function is apply-setters.
 var Function = function.Function{
-	Name:     "apply-setters",
-	Version:  "v0.2.2",
-	Summary:  "sets the fields that kpt-set comments mark",
-	Traits:   traits.Traits{Worker: true, Deterministic: true},
-	Config:   "ConfigMap, data: setter names and values; the value of a list is a YAML list in a string",
-	Process:  applySetters,
-	Unshared: true,
+	Name:      "apply-setters",
+	Version:   "v0.2.2",
+	Summary:   "sets the fields that kpt-set comments mark",
+	Traits:    traits.Traits{Worker: true, Deterministic: true},
+	Config:    "ConfigMap, data: setter names and values; the value of a list is a YAML list in a string",
+	Process:   applySetters,
+	KeepsList: true,
+	Unshared:  true,
 }
 
 // applySetters is the catalog's own implementation, with the results in the SDK's form and lists that print well. Setters

@@ -27,12 +27,13 @@ import (
 
 // Function is create-setters.
 var Function = function.Function{
-	Name:    "create-setters",
-	Version: "v0.1.0",
-	Summary: "marks fields with kpt-set comments, for apply-setters",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
-	Config:  "ConfigMap, data: setter names and the values by which their fields are found; a YAML list in a string finds lists",
-	Process: createSetters,
+	Name:      "create-setters",
+	Version:   "v0.1.0",
+	Summary:   "marks fields with kpt-set comments, for apply-setters",
+	Traits:    traits.Traits{Worker: true, Deterministic: true},
+	Config:    "ConfigMap, data: setter names and the values by which their fields are found; a YAML list in a string finds lists",
+	Process:   createSetters,
+	KeepsList: true,
 }
 
 // createSetters puts a comment on every field that has a setter's value in it, in local configuration too. There is one

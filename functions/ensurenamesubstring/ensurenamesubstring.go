@@ -34,7 +34,8 @@ var Function = function.Function{
 	Config: "v1 ConfigMap, data.prepend or data.append: the substring\n" +
 		"fn.kpt.dev/v1alpha1 EnsureNameSubstring, substring; editMode: prepend (default) or append; additionalNameFields: " +
 		"more fields to edit, each with path, and as needed group, version, kind and create",
-	Process: ensureNameSubstring,
+	Process:   ensureNameSubstring,
+	KeepsList: true,
 }
 
 // keepTheirNames are the kinds of which the name means something by itself.

@@ -35,7 +35,6 @@ data: {prepend: pre-}
 `,
 			Want: `
 items:
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: b-pre-b}} # has it
 - apiVersion: v1
   kind: ConfigMap
   metadata:
@@ -45,6 +44,7 @@ items:
       internal.config.kubernetes.io/path: 'a.yaml'
       config.kubernetes.io/path: 'a.yaml'
       config.kubernetes.io/local-config: 'true'
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: b-pre-b}} # has it
 - {apiVersion: v1, kind: Secret, metadata: {name: "pre-1"}}
 `,
 		},
@@ -83,12 +83,12 @@ data: {prepend: pre-}
 `,
 			Want: `
 items:
+- {apiVersion: v1, kind: Namespace, metadata: {name: a}}
+- {apiVersion: kpt.dev/v1, kind: Kptfile, metadata: {name: a}}
 - {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a}}
+- {apiVersion: example.com/v1, kind: CustomResourceDefinition, metadata: {name: a}}
 - {apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: a}, spec: {service: {name: pre-s, namespace: n}}}
 - {apiVersion: example.com/v1, kind: APIService, metadata: {name: pre-a}}
-- {apiVersion: example.com/v1, kind: CustomResourceDefinition, metadata: {name: a}}
-- {apiVersion: kpt.dev/v1, kind: Kptfile, metadata: {name: a}}
-- {apiVersion: v1, kind: Namespace, metadata: {name: a}}
 - {apiVersion: v1, kind: Service, metadata: {name: pre-s}}
 `,
 		},
@@ -191,6 +191,9 @@ data: {prepend: pre-}
 `,
 			Want: `
 items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: pre-a}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: pre-b}}
+- {apiVersion: v1, kind: Namespace, metadata: {name: n}}
 - apiVersion: apps/v1
   kind: Deployment
   metadata:
@@ -200,16 +203,13 @@ items:
 - apiVersion: apps/v1
   kind: Deployment
   metadata:
-    name: pre-three
-    annotations: {config.kubernetes.io/depends-on: "/namespaces/n/ConfigMap/pre-b,/ConfigMap/pre-a,apps/ConfigMap/a,/namespaces/n/ConfigMap/z,a"}
+    name: pre-two
+    annotations: {config.kubernetes.io/depends-on: "/namespaces/n/ConfigMap/pre-a, apps/namespaces/n/Deployment/pre-one,/Namespace/n"}
 - apiVersion: apps/v1
   kind: Deployment
   metadata:
-    name: pre-two
-    annotations: {config.kubernetes.io/depends-on: "/namespaces/n/ConfigMap/pre-a, apps/namespaces/n/Deployment/pre-one,/Namespace/n"}
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: pre-a}}
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: pre-b}}
-- {apiVersion: v1, kind: Namespace, metadata: {name: n}}
+    name: pre-three
+    annotations: {config.kubernetes.io/depends-on: "/namespaces/n/ConfigMap/pre-b,/ConfigMap/pre-a,apps/ConfigMap/a,/namespaces/n/ConfigMap/z,a"}
 `,
 		},
 		{

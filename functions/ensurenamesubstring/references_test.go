@@ -55,6 +55,11 @@ data: {prepend: pre-}
 `,
 			Want: `
 items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: pre-c}}
+- {apiVersion: v1, kind: Secret, metadata: {name: pre-s}}
+- {apiVersion: v1, kind: ServiceAccount, metadata: {name: pre-sa}, imagePullSecrets: [{name: pre-s}]}
+- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: pre-v}}
+- {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: pre-p}}
 - apiVersion: apps/v1
   kind: Deployment
   metadata: {name: pre-d}
@@ -78,14 +83,9 @@ items:
         initContainers:
         - env: [{valueFrom: {configMapKeyRef: {name: pre-c}}}]
           envFrom: [{secretRef: {name: pre-s}}]
+- {apiVersion: v1, kind: ReplicationController, metadata: {name: pre-r}, spec: {template: {spec: {volumes: [{configMap: {name: pre-c}}]}}}}
 - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: pre-r}, spec: {template: {spec: {serviceAccountName: pre-sa}}}}
 - {apiVersion: batch/v1, kind: CronJob, metadata: {name: pre-r}, spec: {jobTemplate: {spec: {template: {spec: {serviceAccountName: pre-sa}}}}}}
-- {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: pre-p}}
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: pre-c}}
-- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: pre-v}}
-- {apiVersion: v1, kind: ReplicationController, metadata: {name: pre-r}, spec: {template: {spec: {volumes: [{configMap: {name: pre-c}}]}}}}
-- {apiVersion: v1, kind: Secret, metadata: {name: pre-s}}
-- {apiVersion: v1, kind: ServiceAccount, metadata: {name: pre-sa}, imagePullSecrets: [{name: pre-s}]}
 `,
 		},
 		{
@@ -126,8 +126,10 @@ data: {prepend: pre-}
 `,
 			Want: `
 items:
+- {apiVersion: v1, kind: ServiceAccount, metadata: {name: pre-sa, namespace: n}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: pre-c, namespace: n}}
+- {apiVersion: v1, kind: PersistentVolume, metadata: {name: pre-c}}
 - {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: pre-cr}, rules: [{resources: [persistentvolumes/status], resourceNames: [pre-c]}, {resources: ['*'], resourceNames: [pre-c]}, {resources: [pods], resourceNames: [c]}]}
-- {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: pre-g}, roleRef: {kind: ClusterRole, name: pre-cr}, subjects: [{kind: ServiceAccount, name: pre-sa, namespace: n}]}
 - apiVersion: rbac.authorization.k8s.io/v1
   kind: Role
   metadata: {name: pre-r, namespace: n}
@@ -139,8 +141,6 @@ items:
   - resources: [secrets]
     resourceNames: [c]
   - resources: [configmaps]
-- {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: pre-e, namespace: n}, roleRef: {kind: Role, name: pre-r}}
-- {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: pre-f, namespace: n}, roleRef: {kind: Role, name: cr}}
 - apiVersion: rbac.authorization.k8s.io/v1
   kind: RoleBinding
   metadata: {name: pre-b, namespace: other}
@@ -149,9 +149,9 @@ items:
   - {kind: ServiceAccount, name: pre-sa, namespace: n}
   - {kind: ServiceAccount, name: sa, namespace: other}
   - {kind: User, name: sa}
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: pre-c, namespace: n}}
-- {apiVersion: v1, kind: PersistentVolume, metadata: {name: pre-c}}
-- {apiVersion: v1, kind: ServiceAccount, metadata: {name: pre-sa, namespace: n}}
+- {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: pre-e, namespace: n}, roleRef: {kind: Role, name: pre-r}}
+- {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: pre-f, namespace: n}, roleRef: {kind: Role, name: cr}}
+- {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: pre-g}, roleRef: {kind: ClusterRole, name: pre-cr}, subjects: [{kind: ServiceAccount, name: pre-sa, namespace: n}]}
 `,
 		},
 		{
@@ -192,20 +192,10 @@ data: {prepend: pre-}
 `,
 			Want: `
 items:
-- apiVersion: admissionregistration.k8s.io/v1
-  kind: ValidatingWebhookConfiguration
-  metadata: {name: pre-v}
-  webhooks:
-  - clientConfig: {service: {name: pre-s, namespace: n}}
-  - clientConfig: {service: {name: s, namespace: m}}
-  - clientConfig: {url: 'https://s'}
-- apiVersion: apps/v1
-  kind: StatefulSet
-  metadata: {name: pre-w, namespace: n}
-  spec: {serviceName: pre-s, volumeClaimTemplates: [{spec: {storageClassName: pre-sc}}]}
-- {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: pre-h, namespace: n}, spec: {scaleTargetRef: {kind: StatefulSet, name: pre-w}}}
-- {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: pre-k, namespace: n}, spec: {scaleTargetRef: {kind: Deployment, name: w}}}
-- {apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: pre-other, namespace: m}, spec: {defaultBackend: {service: {name: s}}}}
+- {apiVersion: v1, kind: Service, metadata: {name: pre-s, namespace: n}}
+- {apiVersion: v1, kind: Secret, metadata: {name: pre-s, namespace: n}}
+- {apiVersion: networking.k8s.io/v1, kind: IngressClass, metadata: {name: pre-ic}}
+- {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: pre-sc}, parameters: {secretName: pre-s}}
 - apiVersion: networking.k8s.io/v1
   kind: Ingress
   metadata: {name: pre-i, namespace: n, annotations: {nginx.ingress.kubernetes.io/auth-secret: pre-s}}
@@ -214,10 +204,20 @@ items:
     tls: [{secretName: pre-s}]
     defaultBackend: {service: {name: pre-s}}
     rules: [{http: {paths: [{backend: {service: {name: pre-s}}}, {backend: {serviceName: pre-s}}]}}]
-- {apiVersion: networking.k8s.io/v1, kind: IngressClass, metadata: {name: pre-ic}}
-- {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: pre-sc}, parameters: {secretName: pre-s}}
-- {apiVersion: v1, kind: Secret, metadata: {name: pre-s, namespace: n}}
-- {apiVersion: v1, kind: Service, metadata: {name: pre-s, namespace: n}}
+- {apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: pre-other, namespace: m}, spec: {defaultBackend: {service: {name: s}}}}
+- apiVersion: apps/v1
+  kind: StatefulSet
+  metadata: {name: pre-w, namespace: n}
+  spec: {serviceName: pre-s, volumeClaimTemplates: [{spec: {storageClassName: pre-sc}}]}
+- {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: pre-h, namespace: n}, spec: {scaleTargetRef: {kind: StatefulSet, name: pre-w}}}
+- {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: pre-k, namespace: n}, spec: {scaleTargetRef: {kind: Deployment, name: w}}}
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: ValidatingWebhookConfiguration
+  metadata: {name: pre-v}
+  webhooks:
+  - clientConfig: {service: {name: pre-s, namespace: n}}
+  - clientConfig: {service: {name: s, namespace: m}}
+  - clientConfig: {url: 'https://s'}
 `,
 		},
 	}

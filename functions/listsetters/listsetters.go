@@ -28,12 +28,13 @@ import (
 
 // Function is list-setters.
 var Function = function.Function{
-	Name:    "list-setters",
-	Version: "v0.1.0",
-	Summary: "lists the setters of a package, their values and how many fields have them",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
-	Config:  "none",
-	Process: listSetters,
+	Name:      "list-setters",
+	Version:   "v0.1.0",
+	Summary:   "lists the setters of a package, their values and how many fields have them",
+	Traits:    traits.Traits{Worker: true, Deterministic: true},
+	Config:    "none",
+	Process:   listSetters,
+	KeepsList: true,
 }
 
 type foundSetter struct {

@@ -143,6 +143,25 @@ results:
 `,
 			Want: `
 items:
+- apiVersion: kpt.dev/v1
+  kind: Kptfile
+  metadata:
+    name: p
+    annotations: {internal.config.kubernetes.io/path: Kptfile, config.kubernetes.io/path: Kptfile}
+  pipeline:
+    mutators:
+    - image: set-labels:v0.2
+      configMap: {other: x}
+    - image: apply-setters:v0.2
+      configMap: {image: first, tag: '1', env: '[stage, dev]'}
+    - image: example.com/apply-setters
+      configPath: setters.yaml
+    - image: apply-setters
+      configPath: missing.yaml
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: setters, annotations: {internal.config.kubernetes.io/path: setters.yaml}}
+  data: {image: override, unused: 3}
 - apiVersion: apps/v1
   kind: Deployment
   metadata:
@@ -168,25 +187,6 @@ items:
     maps: # kpt-set: ${maps}
     - a: b
     mixed: [a] # kpt-set: ${a}-${b}
-- apiVersion: kpt.dev/v1
-  kind: Kptfile
-  metadata:
-    name: p
-    annotations: {internal.config.kubernetes.io/path: Kptfile, config.kubernetes.io/path: Kptfile}
-  pipeline:
-    mutators:
-    - image: set-labels:v0.2
-      configMap: {other: x}
-    - image: apply-setters:v0.2
-      configMap: {image: first, tag: '1', env: '[stage, dev]'}
-    - image: example.com/apply-setters
-      configPath: setters.yaml
-    - image: apply-setters
-      configPath: missing.yaml
-- apiVersion: v1
-  kind: ConfigMap
-  metadata: {name: setters, annotations: {internal.config.kubernetes.io/path: setters.yaml}}
-  data: {image: override, unused: 3}
 results:
 - message: 'Name: empty, Value: [], Type: array, Count: 1'
   severity: info
@@ -478,10 +478,6 @@ results:
 			Want: `
 items:
 - apiVersion: v1
-  kind: ConfigMap
-  metadata: {name: setters, annotations: {internal.config.kubernetes.io/path: setters.yaml}}
-  data: {image: override, unused: 3}
-- apiVersion: v1
   kind: Secret
   metadata:
     name: p
@@ -496,6 +492,10 @@ items:
       configPath: setters.yaml
     - image: apply-setters
       configPath: missing.yaml
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: setters, annotations: {internal.config.kubernetes.io/path: setters.yaml}}
+  data: {image: override, unused: 3}
 results:
 - message: 'failed to list setters: unable to read Kptfile: invalid ''v1'' Kptfile: unknown resource type "v1, Kind=Secret" found in Kptfile'
   severity: error

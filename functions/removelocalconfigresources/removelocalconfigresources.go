@@ -18,12 +18,13 @@ import (
 
 // Function is remove-local-config-resources.
 var Function = function.Function{
-	Name:    "remove-local-config-resources",
-	Version: "v0.1.0",
-	Summary: "removes resources that are local configuration",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
-	Config:  "none",
-	Process: removeLocalConfig,
+	Name:      "remove-local-config-resources",
+	Version:   "v0.1.0",
+	Summary:   "removes resources that are local configuration",
+	Traits:    traits.Traits{Worker: true, Deterministic: true},
+	Config:    "none",
+	Process:   removeLocalConfig,
+	KeepsList: true,
 }
 
 // removeLocalConfig removes the resources whose annotation says "true", and those that are empty. Other values of the

@@ -29,7 +29,8 @@ var Function = function.Function{
 	Config: "ConfigMap, data.by-value, by-value-regex (RE2), by-path (as spec.**.list[*].name) and by-file-path (a glob): the " +
 		"fields; put-value and put-comment: what becomes of them, ${1} being what a group of by-value-regex found. " +
 		"A by-path without wildcards and put-value alone set the field in every resource",
-	Process: searchReplace,
+	Process:   searchReplace,
+	KeepsList: true,
 }
 
 // searchReplace finds fields in all resources, local configuration too, and has one result for each.

@@ -36,8 +36,9 @@ var Function = function.Function{
 	Config: "v1 ConfigMap, data: the annotations\n" +
 		"fn.kpt.dev/v1alpha1 SetAnnotations, annotations: the annotations; additionalAnnotationFields: more fields to set " +
 		"them in, each with path, and as needed group, version, kind and create",
-	Process:  setAnnotations,
-	Unshared: true,
+	Process:   setAnnotations,
+	KeepsList: true,
+	Unshared:  true,
 }
 
 // annotationFields are the fields that are annotated after the user's own. They are made where they are missing.

@@ -21,12 +21,13 @@ import (
 
 // Function is set-enforcement-action.
 var Function = function.Function{
-	Name:    "set-enforcement-action",
-	Version: "v0.1.0",
-	Summary: "sets what Gatekeeper does where its constraints are violated",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
-	Config:  "ConfigMap, data.enforcementAction: deny, warn or dryrun",
-	Process: setEnforcementAction,
+	Name:      "set-enforcement-action",
+	Version:   "v0.1.0",
+	Summary:   "sets what Gatekeeper does where its constraints are violated",
+	Traits:    traits.Traits{Worker: true, Deterministic: true},
+	Config:    "ConfigMap, data.enforcementAction: deny, warn or dryrun",
+	Process:   setEnforcementAction,
+	KeepsList: true,
 }
 
 // setEnforcementAction sets spec.enforcementAction in all constraints, local configuration too.

@@ -47,9 +47,6 @@ func TestSetEnforcementAction(t *testing.T) {
 `,
 			Want: `
 items:
-- apiVersion: constraints.gatekeeper.sh/v1
-  kind: K8sRequiredLabels
-  metadata: {name: other}
 - apiVersion: constraints.gatekeeper.sh/v1beta1
   kind: K8sRequiredLabels
   metadata: {name: a, annotations: {internal.config.kubernetes.io/path: a.yaml}}
@@ -65,6 +62,9 @@ items:
   metadata: {name: c, annotations: {internal.config.kubernetes.io/path: c.yaml, config.kubernetes.io/path: c.yaml}}
   spec:
     enforcementAction: dryrun
+- apiVersion: constraints.gatekeeper.sh/v1
+  kind: K8sRequiredLabels
+  metadata: {name: other}
 - apiVersion: constraints.gatekeeper.sh/v1beta1
   kind: K8sRequiredLabels
   metadata: {namespace: nameless}

@@ -26,12 +26,13 @@ import (
 
 // Function is set-project-id.
 var Function = function.Function{
-	Name:    "set-project-id",
-	Version: "v0.2.0",
-	Summary: "sets the Google Cloud project of Config Connector's resources, and the setter project-id of the package",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
-	Config:  "ConfigMap, data.project-id: the project",
-	Process: setProjectID,
+	Name:      "set-project-id",
+	Version:   "v0.2.0",
+	Summary:   "sets the Google Cloud project of Config Connector's resources, and the setter project-id of the package",
+	Traits:    traits.Traits{Worker: true, Deterministic: true},
+	Config:    "ConfigMap, data.project-id: the project",
+	Process:   setProjectID,
+	KeepsList: true,
 }
 
 const (

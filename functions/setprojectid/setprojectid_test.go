@@ -43,7 +43,6 @@ data: {project-id: mine}
 `,
 			Want: `
 items:
-- {apiVersion: core.cnrm.cloud.google.com/v1beta1, kind: ConfigConnector, metadata: {name: e}}
 - apiVersion: kpt.dev/v1
   kind: Kptfile
   metadata: {name: k}
@@ -56,7 +55,6 @@ items:
       configMap:
         a: b # first
         project-id: mine
-- {apiVersion: storage.cnrm.cloud.google.com.example.com/v1, kind: StorageBucket, metadata: {name: f}}
 - apiVersion: storage.cnrm.cloud.google.com/v1beta1
   kind: StorageBucket
   metadata:
@@ -65,6 +63,8 @@ items:
       cnrm.cloud.google.com/project-id: mine
 - {apiVersion: storage.cnrm.cloud.google.com/v1beta1, kind: StorageBucket, metadata: {name: c, annotations: {a: b, cnrm.cloud.google.com/project-id: mine}}}
 - {apiVersion: storage.cnrm.cloud.google.com/v1beta1, kind: StorageBucket, metadata: {name: d, annotations: {cnrm.cloud.google.com/project-id: theirs}}}
+- {apiVersion: core.cnrm.cloud.google.com/v1beta1, kind: ConfigConnector, metadata: {name: e}}
+- {apiVersion: storage.cnrm.cloud.google.com.example.com/v1, kind: StorageBucket, metadata: {name: f}}
 `,
 		},
 		{

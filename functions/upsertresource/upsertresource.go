@@ -30,7 +30,8 @@ var Function = function.Function{
 	Traits:  traits.Traits{Worker: true, Deterministic: true},
 	Config: "the resource, of any kind; annotation config.kubernetes.io/target-path: the file that it goes to\n" +
 		"a List, items: several of them",
-	Process: upsertResource,
+	Process:   upsertResource,
+	KeepsList: true,
 }
 
 // identity is what makes a resource the same as another one, in whatever version.

@@ -42,11 +42,6 @@ spec: {colour: 'red'} # new
 `,
 			Want: `
 items:
-- {apiVersion: example.com/v1, kind: Frog, metadata: {name: f, annotations: {config.kubernetes.io/function: x}}}
-- {apiVersion: example.com/v1, kind: Frog, metadata: {name: f, annotations: {config.k8s.io/function: x}}}
-- {apiVersion: example.com/v1, kind: Frog, metadata: {name: g}}
-- {apiVersion: example.com/v1, kind: Frog, metadata: {name: f, namespace: default}}
-- {apiVersion: example.com/v1, kind: Toad, metadata: {name: f}}
 - apiVersion: example.com/v2
   kind: Frog
   metadata:
@@ -57,6 +52,11 @@ items:
       internal.config.kubernetes.io/path: f.yaml
   spec: {colour: 'red'} # new
 - {apiVersion: other.com/v1, kind: Frog, metadata: {name: f}}
+- {apiVersion: example.com/v1, kind: Toad, metadata: {name: f}}
+- {apiVersion: example.com/v1, kind: Frog, metadata: {name: g}}
+- {apiVersion: example.com/v1, kind: Frog, metadata: {name: f, namespace: default}}
+- {apiVersion: example.com/v1, kind: Frog, metadata: {name: f, annotations: {config.kubernetes.io/function: x}}}
+- {apiVersion: example.com/v1, kind: Frog, metadata: {name: f, annotations: {config.k8s.io/function: x}}}
 `,
 		},
 		{
@@ -156,11 +156,11 @@ metadata:
 `,
 			Want: `
 items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: b, annotations: {internal.config.kubernetes.io/path: b.yaml}}}
 - apiVersion: v1
   kind: ConfigMap
   metadata:
     name: a
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: b, annotations: {internal.config.kubernetes.io/path: b.yaml}}}
 `,
 		},
 		{
@@ -176,11 +176,11 @@ metadata: {name: a, annotations: {config.kubernetes.io/target-path: dir/a.yaml, 
 `,
 			Want: `
 items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: b, annotations: {internal.config.kubernetes.io/path: b.yaml, config.kubernetes.io/path: b.yaml}}}
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {internal.config.kubernetes.io/path: a.yaml, config.kubernetes.io/path: a.yaml}}}
 - apiVersion: v1
   kind: ConfigMap
   metadata: {name: a, annotations: {config.kubernetes.io/local-config: 'true', config.kubernetes.io/path: dir/a.yaml, internal.config.kubernetes.io/path: dir/a.yaml}}
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: b, annotations: {internal.config.kubernetes.io/path: b.yaml, config.kubernetes.io/path: b.yaml}}}
 `,
 		},
 		{
@@ -195,10 +195,10 @@ metadata: {name: a, annotations: {config.kubernetes.io/target-path: dir/a.yaml}}
 `,
 			Want: `
 items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}
 - apiVersion: v1
   kind: ConfigMap
   metadata: {name: a, annotations: {internal.config.kubernetes.io/path: dir/a.yaml}}
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}
 `,
 		},
 		{

@@ -35,7 +35,8 @@ func drawBuiltin(t *rapid.T) map[string]string {
 	functions := []string{
 		"{image: set-namespace, configMap: {namespace: shop}}", "{image: set-labels, configMap: {app: shop, n: \"1\"}}",
 		"{image: set-annotations, configMap: {who: \"yes\", note: \"a: b\"}}", "{image: set-labels, configMap: {tier: t}, selectors: [{kind: ConfigMap}], exclude: [{name: n1}]}",
-		"{image: set-namespace}", "{image: set-labels, configPath: labels.yaml}",
+		"{image: set-namespace}", "{image: set-labels, configPath: labels.yaml}", "{image: search-replace, configMap: {by-value: old, put-value: new}}",
+		"{image: upsert-resource, configPath: labels.yaml}", "{image: remove-local-config-resources}", "{image: apply-setters, configMap: {a: b}}",
 		"{image: search-replace, configMap: {by-value-regex: \"[ng].*x:1\", put-value: nginx:2}}",
 	}
 	list := rapid.SliceOfN(rapid.SampledFrom(functions), 1, 4).Draw(t, "functions")

@@ -45,6 +45,11 @@ type Function struct {
 	// is empty when none was given.
 	Process func(ctx context.Context, rl *fn.ResourceList) (bool, error)
 
+	// KeepsList says that the list comes out as it went in but for what Process changes: items in their order, apiVersion, an
+	// empty list of items as "items: []". It holds for the functions of the catalog that are built on kyaml's framework. The
+	// list of others comes out as the SDK prints it: sorted, and without items where it has none.
+	KeepsList bool
+
 	// Unshared says that Process never puts one YAML node into two places: those who keep the list in memory need no copies
 	// of its items to change one of them for itself.
 	Unshared bool

@@ -5,6 +5,7 @@ package function
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -16,17 +17,22 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
-// printList prints a list as the SDK does, to the byte. Items that sort alike stay in their order.
-func printList(rl *fn.ResourceList) ([]byte, error) {
-	SortItems(rl.Items)
-	if len(rl.Items) == 0 {
-		return rl.ToYAML()
+// printList prints a list as the SDK does, to the byte, but for what f keeps of the list as it was. Items that sort alike stay
+// in their order. apiVersion is what the list is to have, "" for the SDK's.
+func (f Function) printList(rl *fn.ResourceList, apiVersion string) ([]byte, error) {
+	f.Arrange(rl.Items)
+	text := func(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: yaml.NodeTagString, Value: s} }
+	list := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
+		text("apiVersion"), text(cmp.Or(apiVersion, kio.ResourceListAPIVersion)), text("kind"), text(kio.ResourceListKind),
+	}}
+	if len(rl.Items) > 0 || f.KeepsList {
+		items := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, item := range rl.Items {
+			items.Content = append(items.Content, NodeOf(item))
+		}
+		list.Content = append(list.Content, text("items"), items)
 	}
-	items := &yaml.Node{Kind: yaml.SequenceNode}
-	for _, item := range rl.Items {
-		items.Content = append(items.Content, NodeOf(item))
-	}
-	text, err := yamlprint.Print(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "items"}, items}}, yaml.CompactSequenceStyle)
+	printed, err := yamlprint.Print(list, yaml.CompactSequenceStyle)
 	if err != nil {
 		return nil, err
 	}
@@ -34,14 +40,22 @@ func printList(rl *fn.ResourceList) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat([]byte(listHead), text, bytes.TrimPrefix(rest, []byte(listHead))), nil
+	return append(printed, bytes.TrimPrefix(rest, []byte(listHead))...), nil
 }
 
+// listHead is how the SDK begins a list.
 const listHead = "apiVersion: " + kio.ResourceListAPIVersion + "\nkind: " + kio.ResourceListKind + "\n"
 
-// SortItems sorts items as the SDK does when it prints them: by apiVersion, kind, namespace and name. The SDK's own sort joins
+// Arrange puts items into the order in which f prints them.
+func (f Function) Arrange(items fn.KubeObjects) {
+	if !f.KeepsList {
+		sortItems(items)
+	}
+}
+
+// sortItems sorts items as the SDK does when it prints them: by apiVersion, kind, namespace and name. The SDK's own sort joins
 // the four for each comparison anew.
-func SortItems(items fn.KubeObjects) {
+func sortItems(items fn.KubeObjects) {
 	type keyed struct {
 		key  string
 		item *fn.KubeObject

@@ -54,7 +54,7 @@ func TestPrintIsTheSDKs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, err := printList(rl)
+				got, err := pass.printList(rl, "")
 				if err != nil {
 					t.Fatal(err)
 				}

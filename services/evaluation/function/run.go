@@ -30,13 +30,14 @@ func catch(err *error) {
 // The output is returned on failure too, with the results that explain it, unless the input is no ResourceList, the
 // function panics (a [PanicError]) or the context ends.
 //
-// Parsing and printing are those of the SDK's fn.Run: items come out sorted by apiVersion, kind, namespace and name.
+// Parsing and printing are those of the SDK's fn.Run: items come out sorted by apiVersion, kind, namespace and name, but for
+// functions that keep their list (KeepsList).
 func Run(ctx context.Context, f Function, in []byte) (out []byte, err error) {
 	defer catch(&err)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("evaluate %s: %w", f.Name, err)
 	}
-	rl, err := fn.ParseResourceList(in)
+	rl, err := parseList(in)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,11 @@ func Run(ctx context.Context, f Function, in []byte) (out []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("evaluate %s: %w", f.Name, err)
 	}
-	if out, err = printList(rl); err != nil {
+	apiVersion := ""
+	if f.KeepsList {
+		apiVersion = apiVersionOf(in)
+	}
+	if out, err = f.printList(rl, apiVersion); err != nil {
 		return out, fmt.Errorf("print the ResourceList: %w", err)
 	}
 	return out, failure

@@ -103,6 +103,7 @@ functionConfig:
   a: b # kept
 `,
 		},
+		{name: "items that are null", in: listHead + "items:\nfunctionConfig: {a: b}\n", want: listHead + "functionConfig: {a: b}\n"},
 		{
 			name: "results stay, in the order of the SDK's fields",
 			in: listHead + `results:
@@ -225,6 +226,33 @@ functionConfig:
 			}
 			if diff := cmp.Diff(test.err, errorText(err)); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRunKeepsTheList(t *testing.T) {
+	t.Parallel()
+	keeps := pass
+	keeps.KeepsList = true
+	const items = "items:\n- apiVersion: v1\n  kind: B\n- apiVersion: apps/v1\n  kind: A\n- a: b\n"
+	const older = "apiVersion: config.kubernetes.io/v1alpha1\nkind: ResourceList\n"
+	for name, test := range map[string]struct{ in, want string }{
+		"the order of items":    {listHead + items, listHead + items},
+		"an older version":      {older + items, older + items},
+		"a version behind":      {items + "kind: ResourceList\napiVersion: \"a/v1\" # c\n", "apiVersion: a/v1\nkind: ResourceList\n" + items},
+		"a version in JSON":     {`{"apiVersion":"a/v1","kind":"ResourceList","items":[]}`, "apiVersion: a/v1\nkind: ResourceList\nitems: []\n"},
+		"a version as a block":  {"apiVersion: |-\n  a/v1\nkind: ResourceList\n", "apiVersion: a/v1\nkind: ResourceList\nitems: []\n"},
+		"no version":            {"kind: ResourceList\n", listHead + "items: []\n"},
+		"no items":              {listHead, listHead + "items: []\n"},
+		"an empty list":         {older + "items: []\n", older + "items: []\n"},
+		"null, and a parameter": {listHead + "items: null\nfunctionConfig:\n  a: b # c\n", listHead + "items: []\nfunctionConfig:\n  a: b # c\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, err := Run(t.Context(), keeps, []byte(test.in))
+			if diff := cmp.Diff(test.want, string(out)); diff != "" || err != nil {
+				t.Errorf("error %v, output (-want +got):\n%s", err, diff)
 			}
 		})
 	}

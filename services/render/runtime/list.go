@@ -43,7 +43,7 @@ func (b Builtin) EvaluateList(ctx context.Context, image string, list *fn.Resour
 	if !c.function.Unshared {
 		unshare(list.Items)
 	}
-	function.SortItems(list.Items)
+	c.function.Arrange(list.Items)
 	return report, nil
 }
 
