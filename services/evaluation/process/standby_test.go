@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -72,7 +73,7 @@ func TestStandbyIsForEqualCommands(t *testing.T) {
 		"equal":        {func(*Command) {}, true},
 		"other output": {func(c *Command) { c.MaxStdout = 1000 }, true},
 		"argument":     {func(c *Command) { c.Argv = append(c.Argv[:len(c.Argv)-1:len(c.Argv)-1], "2") }, false},
-		"one more":     {func(c *Command) { c.Argv = append(c.Argv[:len(c.Argv):len(c.Argv)], "") }, false},
+		"one more":     {func(c *Command) { c.Argv = append(slices.Clip(c.Argv), "") }, false},
 		"environment":  {func(c *Command) { c.Env = []string{c.Env[0], "A=b"} }, false},
 		"directory":    {func(c *Command) { c.Dir = "/tmp" }, false},
 		"memory":       {func(c *Command) { c.MemoryLimit = 1 << 29 }, false},

@@ -39,7 +39,7 @@ func TestMakeAccessible(t *testing.T) {
 func TestScratchOfAGroupIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	if err := os.Chmod(root, 0o770|os.ModeSetgid); err != nil { //nolint:gosec // G302: as the kubelet makes them
+	if err := os.Chmod(root, 0o770|os.ModeSetgid); err != nil {
 		t.Fatal(err)
 	}
 	s := newScratch(root)
@@ -59,8 +59,8 @@ func TestPristine(t *testing.T) {
 	for name, change := range map[string]func(dir string) error{
 		"a file":               func(dir string) error { return os.WriteFile(filepath.Join(dir, "x"), nil, 0o600) },
 		"a directory":          func(dir string) error { return os.Mkdir(filepath.Join(dir, "x"), 0o700) },
-		"its mode":             func(dir string) error { return os.Chmod(dir, 0o750) },                                          //nolint:gosec // that is the test
-		"another in its place": func(dir string) error { return errors.Join(os.Rename(dir, dir+"-old"), os.Mkdir(dir, 0o755)) }, //nolint:gosec // so is that
+		"its mode":             func(dir string) error { return os.Chmod(dir, 0o750) },
+		"another in its place": func(dir string) error { return errors.Join(os.Rename(dir, dir+"-old"), os.Mkdir(dir, 0o755)) },
 		"nothing any more":     os.Remove,
 	} {
 		t.Run(name, func(t *testing.T) {
