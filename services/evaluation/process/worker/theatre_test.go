@@ -1,0 +1,164 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/krmfn/krmfn/services/evaluation/process"
+)
+
+// theatre is a pool of workers that are played.
+type theatre struct {
+	*Pool
+	t     testing.TB
+	hands []*played
+	// unready has workers that are started from now on take that long to greet, and noStart fails their starts.
+	unready time.Duration
+	noStart error
+}
+
+// played is a worker that does what its calls say.
+type played struct {
+	theatre *theatre
+	command process.Command
+	unready time.Duration
+	ended   context.Context //nolint:containedctx // it is the end of the worker, as a channel with a function
+	stop    context.CancelFunc
+	closed  chan struct{}
+	calling atomic.Bool
+	calls   int
+	wear    bool
+	leave   func()
+}
+
+func play(t testing.TB, perCommand, total int) *theatre {
+	th := &theatre{t: t}
+	th.Pool = newPool(th, 100, Options{PerCommand: perCommand, Total: total, Log: slog.New(slog.DiscardHandler)}, th.start)
+	return th
+}
+
+// Run is a process for one call.
+func (th *theatre) Run(context.Context, process.Command, []byte) (process.Outcome, error) {
+	return process.Outcome{Stdout: []byte("process")}, nil
+}
+
+func (th *theatre) start(c process.Command) (hand, error) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	if th.noStart != nil {
+		return nil, th.noStart
+	}
+	h := &played{theatre: th, command: c, unready: th.unready, closed: make(chan struct{})}
+	h.ended, h.stop = context.WithCancel(context.Background()) // until it is ended
+	context.AfterFunc(h.ended, func() { close(h.closed) })
+	th.hands = append(th.hands, h)
+	return h, nil
+}
+
+func (h *played) greet() error {
+	select {
+	case <-time.After(h.unready):
+		return nil
+	case <-h.ended.Done():
+		return errors.New("ended")
+	}
+}
+
+func (h *played) call(ctx context.Context, list []byte, maxStdout int64) (out process.Outcome, f fate, err error) {
+	if !h.calling.CompareAndSwap(false, true) {
+		h.theatre.t.Error("a worker has two calls at once")
+	}
+	defer h.calling.Store(false)
+	h.calls++
+	if h.ended.Err() != nil {
+		return out, untouched, nil
+	}
+	out.Stdout = fmt.Appendf(nil, "worker, limit %d", maxStdout)
+	switch string(list) {
+	case "spend":
+		f = spent
+	case "wear":
+		h.wear = true
+	case "foreign":
+		f = foreign
+	case "untouched":
+		f = untouched
+	case "die":
+		h.stop() // after its answer
+	case "hang":
+		select {
+		case <-ctx.Done():
+		case <-h.ended.Done():
+		}
+		return out, spent, &process.KilledError{Cause: context.Cause(ctx)}
+	}
+	time.Sleep(time.Millisecond)
+	return out, f, nil
+}
+
+func (h *played) worn() bool              { return h.wear }
+func (h *played) end()                    { h.stop() }
+func (h *played) gone() <-chan struct{}   { return h.closed }
+func (h *played) expendable(leave func()) { h.leave = leave }
+
+func (th *theatre) alive() (n int) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	for _, h := range th.hands {
+		if h.ended.Err() == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// call makes a call and returns who has answered it.
+func (th *theatre) call(name, list string) string {
+	out, err := th.Pool.Run(th.t.Context(), process.Command{Argv: []string{os.Args[0], name}, Worker: true}, []byte(list))
+	if err != nil {
+		return err.Error()
+	}
+	return string(out.Stdout)
+}
+
+const byWorker = "worker, limit 100"
+
+// want makes a call and holds it to who should answer it. What it has set going is done then.
+func (th *theatre) want(name, list, by string) {
+	th.t.Helper()
+	if got := th.call(name, list); got != by {
+		th.t.Errorf("call %s of %s is answered by %q, want %q", list, name, got, by)
+	}
+	synctest.Wait()
+}
+
+// bubble plays in a bubble of its own time.
+func bubble(t *testing.T, perCommand, total int, test func(t *testing.T, th *theatre)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		th := play(t, perCommand, total)
+		test(t, th)
+		th.Close()
+		if n := th.alive(); n != 0 || th.Stats().Workers != 0 {
+			t.Errorf("after the end %d workers live, stats %+v", n, th.Stats())
+		}
+		th.want("late", "x", "process")
+	})
+}
+
+func (th *theatre) wantStarted(n int64) {
+	th.t.Helper()
+	if got := th.Stats().Started; got != n {
+		th.t.Errorf("%d workers have been started, want %d", got, n)
+	}
+}
