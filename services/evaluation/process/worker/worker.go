@@ -113,7 +113,12 @@ func (w *worker) expendable(leave func()) { w.child.Expendable(leave) }
 func (w *worker) worn() bool {
 	w.calling.Lock()
 	defer w.calling.Unlock()
-	return w.memory() > mostMemory || !w.child.Pristine()
+	select {
+	case <-w.closed:
+		return true // its directory is another's
+	default:
+		return w.memory() > mostMemory || !w.child.Pristine()
+	}
 }
 
 // memory returns how many bytes of memory the process has; 0 where that is unknown.

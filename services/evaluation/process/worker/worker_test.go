@@ -37,6 +37,10 @@ func serve(t *testing.T, kind string) *harness {
 		t.Fatal(err)
 	}
 	scratch := t.TempDir()
+	// As the kubelet makes volumes.
+	if err := os.Chmod(scratch, 0o770|os.ModeSetgid); err != nil {
+		t.Fatal(err)
+	}
 	runner := process.NewRunner(process.Options{Limits: process.Limits{Stdout: 1 << 20, Stderr: 100}, ScratchRoot: scratch})
 	h := &harness{log: new(bytes.Buffer), command: process.Command{
 		Argv: []string{self}, Env: []string{"FUNCTION=" + kind, "PATH=" + os.Getenv("PATH"), "GOCOVERDIR=" + t.TempDir()}, Worker: true,
