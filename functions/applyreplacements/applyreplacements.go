@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
@@ -33,7 +34,7 @@ var Function = function.Function{
 func applyReplacements(_ context.Context, rl *fn.ResourceList) (bool, error) {
 	var config replacements.Replacements
 	if err := config.Config(rl.FunctionConfig); err != nil {
-		rl.LogResult(err)
+		rl.LogResult(functionconfig.WithoutTypes(err))
 		return false, nil
 	}
 	if err := checkReplacements(config.Replacements); err != nil {

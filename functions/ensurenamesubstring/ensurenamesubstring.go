@@ -187,7 +187,7 @@ func (s *nameSubstring) readTyped(config *fn.KubeObject) error {
 		FieldSpecs []types.FieldSpec `yaml:"fieldSpecs"` // the same by its former name
 	}
 	if err := function.NodeOf(config).Decode(&typed); err != nil {
-		return errors.New(nodes.OneLine(err))
+		return errors.New(nodes.OneLine(functionconfig.WithoutTypes(err)))
 	}
 	if len(typed.Fields) > 0 && len(typed.FieldSpecs) > 0 {
 		return errors.New("`fieldSpecs` has been deprecated, please rename it to `additionalNameFields`")

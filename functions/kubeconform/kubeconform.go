@@ -15,6 +15,7 @@ import (
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
+	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
@@ -81,7 +82,7 @@ func parseOptions(config *fn.KubeObject) (options, error) {
 		Data map[string]any `json:"data"`
 	}
 	if err := config.As(&content); err != nil {
-		return o, fmt.Errorf("functionConfig: data is not a map of strings: %w", err)
+		return o, fmt.Errorf("functionConfig: data is not a map of strings: %w", functionconfig.WithoutTypes(err))
 	}
 	// Sorted, so that of two mistakes it is always the same that is reported.
 	for _, key := range slices.Sorted(maps.Keys(content.Data)) {

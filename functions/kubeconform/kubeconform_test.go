@@ -164,9 +164,21 @@ spec:
 {apiVersion: apps.example.com/v1, kind: Deployment, metadata: {name: d}}
 `,
 			want: []string{
-				"example.com/v1/Frog/f: " + missingSchema("example.com/v1 Frog"),
-				"extensions/v1beta1/Ingress/i: " + missingSchema("extensions/v1beta1 Ingress"),
-				"apps.example.com/v1/Deployment/d: " + missingSchema("apps.example.com/v1 Deployment"),
+				"example.com/v1/Frog/f: " + missingSchema("Frog"),
+				"extensions/v1beta1/Ingress/i: " + missingSchema("Ingress"),
+				"apps.example.com/v1/Deployment/d: " + missingSchema("Deployment"),
+			},
+		},
+		"unknown kind, strict": {
+			items: `
+{apiVersion: example.com/v1, kind: Frog, metadata: {name: f}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {replicas: two, selector: {}, template: {}}, templates: {}}
+`,
+			config: `{strict: "true"}`,
+			want: []string{
+				"apps/v1/Deployment/d: additional properties 'templates' not allowed",
+				"apps/v1/Deployment/d spec.replicas: got string, want null or integer",
 			},
 		},
 		"unknown kind, ignored": {
@@ -242,7 +254,7 @@ items:
 `,
 			want: []string{
 				"v1/Pod/ns/p items[0].spec.containers[0].name: got number, want string",
-				"example.com/v1/Frog items[3].items[0]: " + missingSchema("example.com/v1 Frog"),
+				"example.com/v1/Frog items[3].items[0]: " + missingSchema("Frog"),
 				"v1/List/l items[4]: want an object",
 				"v1/List items: want an array",
 			},
@@ -271,8 +283,7 @@ items:
 }
 
 func missingSchema(kind string) string {
-	return "could not find schema for " + kind + ": add where it is to additional_schema_locations, or the kind to " +
-		`skip_kinds, or set ignore_missing_schemas to "true"`
+	return "could not find schema for " + kind
 }
 
 // kubeconformList makes a resource list of YAML documents and the data of a ConfigMap.

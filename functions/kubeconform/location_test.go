@@ -106,7 +106,7 @@ func TestKubeconformLocations(t *testing.T) {
 		"other location instead of the bundled schemas": {
 			items:  frogs + "---\n{apiVersion: v1, kind: Pod, metadata: {name: p}}",
 			config: "{schema_location: '" + dir + file + "'}",
-			want:   frogProblems("v1/Pod/p: " + missingSchema("v1 Pod")),
+			want:   frogProblems("v1/Pod/p: " + missingSchema("Pod")),
 		},
 		"bundled schemas after another location": {
 			items:  frogs + "---\n{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: 1}",
@@ -121,7 +121,7 @@ func TestKubeconformLocations(t *testing.T) {
 		"web page over HTTP": {
 			items:  frog,
 			config: "{schema_location: '" + server.URL + "/garbage" + file + "'}",
-			want:   []string{"example.com/v1/Frog/f: " + missingSchema("example.com/v1 Frog")},
+			want:   []string{"example.com/v1/Frog/f: " + missingSchema("Frog")},
 		},
 		"directory in the layout of the public registry": {
 			items:  frog,
@@ -135,7 +135,7 @@ func TestKubeconformLocations(t *testing.T) {
 		"schema that is null": {
 			items:  frog,
 			config: "{schema_location: '" + dir + "/nothing" + file + "'}",
-			want:   []string{"example.com/v1/Frog/f: " + missingSchema("example.com/v1 Frog")},
+			want:   []string{"example.com/v1/Frog/f: " + missingSchema("Frog")},
 		},
 		"broken schema, with a good one after it": {
 			items:  frog,

@@ -69,7 +69,8 @@ func listSetters(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		setter := found[name]
-		rl.Results.Infof("Name: %s, Value: %s, Type: %s, Count: %d", name, setter.value, setter.kind, setter.count)
+		message := fmt.Sprintf("Name: %s, Value: %s, Type: %s, Count: %d", name, setter.value, setter.kind, setter.count)
+		rl.Results = append(rl.Results, &fn.Result{Message: message})
 	}
 	return true, nil
 }

@@ -70,27 +70,16 @@ items:
     mixed: [a] # kpt-set: ${a}-${b}
 results:
 - message: 'Name: empty, Value: [], Type: array, Count: 1'
-  severity: info
 - message: 'Name: env, Value: [dev, stage], Type: array, Count: 1'
-  severity: info
 - message: 'Name: flow, Value: [dev, prod], Type: array, Count: 1'
-  severity: info
 - message: 'Name: image, Value: nginx, Type: str, Count: 1'
-  severity: info
 - message: 'Name: name, Value: d, Type: str, Count: 1'
-  severity: info
 - message: 'Name: none, Value: null, Type: null, Count: 1'
-  severity: info
 - message: 'Name: paused, Value: true, Type: bool, Count: 1'
-  severity: info
 - message: 'Name: ratio, Value: 0.5, Type: float, Count: 1'
-  severity: info
 - message: 'Name: replicas, Value: 3, Type: int, Count: 2'
-  severity: info
 - message: 'Name: tag, Value: 1, Type: str, Count: 1'
-  severity: info
 - message: 'Name: twice, Value: a, Type: str, Count: 1'
-  severity: info
 `,
 		},
 		{
@@ -189,29 +178,17 @@ items:
     mixed: [a] # kpt-set: ${a}-${b}
 results:
 - message: 'Name: empty, Value: [], Type: array, Count: 1'
-  severity: info
 - message: 'Name: env, Value: [dev, stage], Type: array, Count: 1'
-  severity: info
 - message: 'Name: flow, Value: [dev, prod], Type: array, Count: 1'
-  severity: info
 - message: 'Name: image, Value: override, Type: str, Count: 1'
-  severity: info
 - message: 'Name: name, Value: d, Type: str, Count: 1'
-  severity: info
 - message: 'Name: none, Value: null, Type: null, Count: 1'
-  severity: info
 - message: 'Name: paused, Value: true, Type: bool, Count: 1'
-  severity: info
 - message: 'Name: ratio, Value: 0.5, Type: float, Count: 1'
-  severity: info
 - message: 'Name: replicas, Value: 3, Type: int, Count: 2'
-  severity: info
 - message: 'Name: tag, Value: 1, Type: str, Count: 1'
-  severity: info
 - message: 'Name: twice, Value: a, Type: str, Count: 1'
-  severity: info
 - message: 'Name: unused, Value: 3, Type: str, Count: 0'
-  severity: info
 `,
 		},
 		{
@@ -234,7 +211,6 @@ items:
   c: one # kpt-set: ${x}
 results:
 - message: 'Name: x, Value: one, Type: str, Count: 3'
-  severity: info
 `,
 		},
 		{

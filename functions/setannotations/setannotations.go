@@ -157,7 +157,7 @@ func annotationConfigOf(config *fn.KubeObject) (annotationConfig, error) {
 	}
 	switch {
 	case err != nil:
-		return annotationConfig{}, fmt.Errorf("failed to unmarshal config: %w", err)
+		return annotationConfig{}, fmt.Errorf("failed to unmarshal config: %w", functionconfig.WithoutTypes(err))
 	case len(typed.Fields) > 0 && len(typed.FieldSpecs) > 0:
 		return annotationConfig{}, errors.New(
 			"`fieldSpecs` has been deprecated, please rename it to `additionalAnnotationFields`")

@@ -194,7 +194,7 @@ func parseImageChange(config *fn.KubeObject) (imageChange, error) {
 			Fields []types.FieldSpec `yaml:"additionalImageFields"`
 		}
 		if err := function.NodeOf(config).Decode(&typed); err != nil {
-			return imageChange{}, fmt.Errorf("unable to read the FunctionConfig: %w", err)
+			return imageChange{}, fmt.Errorf("unable to read the FunctionConfig: %w", functionconfig.WithoutTypes(err))
 		}
 		change = typed.Image
 		change.fields = typed.Fields

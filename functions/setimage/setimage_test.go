@@ -568,11 +568,11 @@ image: nginx
 results:
 - message: |-
     unable to read the FunctionConfig: yaml: unmarshal errors:
-      line 6: cannot unmarshal !!str ` + "`" + `nginx` + "`" + ` into setimage.imageChange
+      line 6: cannot unmarshal !!str ` + "`" + `nginx` + "`" + `
   severity: error
 - message: |-
     function is terminated: unable to read the FunctionConfig: yaml: unmarshal errors:
-      line 6: cannot unmarshal !!str ` + "`" + `nginx` + "`" + ` into setimage.imageChange
+      line 6: cannot unmarshal !!str ` + "`" + `nginx` + "`" + `
   severity: error
 `,
 			Err: functiontest.Failed,

@@ -6,7 +6,7 @@ package setlabels
 import (
 	"slices"
 
-	"github.com/kptdev/krm-functions-sdk/go/fn"
+	schema "github.com/kptdev/kpt/api/schema/v1"
 )
 
 // labelRule says where labels go in resources of some kinds.
@@ -74,24 +74,14 @@ var labelRules = []labelRule{
 	{kinds: []labelledKind{networkPolicy}, path: "spec.egress[].to[].podSelector.matchLabels"},
 }
 
-type itemType struct {
-	apiVersion, kind string
-	// group and groupKind are empty where apiVersion cannot be parsed.
-	group, groupKind string
-}
-
-func typeOf(item *fn.KubeObject) itemType {
-	gk := item.GroupKind()
-	return itemType{item.GetAPIVersion(), item.GetKind(), gk.Group, gk.Kind}
-}
-
-// appliesTo compares groups as loosely as the catalog's function does.
-func (rule labelRule) appliesTo(t itemType) bool {
+// appliesTo compares as loosely as the catalog's function does: what a resource does not say may be anything. t is empty for
+// a resource whose apiVersion cannot be parsed.
+func (rule labelRule) appliesTo(t schema.GroupVersionKind) bool {
+	loosely := func(got, want string) bool { return got == "" || want == "" || got == want }
 	return len(rule.kinds) == 0 || slices.ContainsFunc(rule.kinds, func(k labelledKind) bool {
-		if k.core {
-			return t.apiVersion == "v1" && t.kind == k.kind
+		if k.core && (!loosely(t.Version, "v1") || (t.Kind != "" && t.Group != "")) {
+			return false
 		}
-		loosely := func(got, want string) bool { return got == "" || want == "" || got == want }
-		return loosely(t.groupKind, k.kind) && loosely(t.group, k.group)
+		return loosely(t.Kind, k.kind) && loosely(t.Group, k.group)
 	})
 }

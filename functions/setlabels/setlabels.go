@@ -6,7 +6,6 @@ package setlabels
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,12 +91,11 @@ func labelsOf(config *fn.KubeObject) (labels map[string]string, given bool, err 
 		labels, err := functionconfig.Data(config)
 		return labels, err != nil || len(labels) > 0 || config.GetName() != "function-input", err
 	case kind.Group == fn.KptFunctionGroup && kind.Kind == "SetLabels":
-		type SetLabels struct { // the name is part of what a decoding error says
+		var typed struct {
 			Labels map[string]string `json:"labels,omitempty"`
 		}
-		var typed SetLabels
 		if err := config.As(&typed); err != nil {
-			return nil, true, fmt.Errorf("unable to convert object to *setlabels.SetLabels with error: %w", errors.Unwrap(err))
+			return nil, true, functionconfig.WithoutTypes(err)
 		}
 		return typed.Labels, true, nil
 	default:
@@ -115,7 +113,7 @@ type labelEdit struct {
 
 // all applies every rule. It stops at the first one that finds a value of the wrong type.
 func (e *labelEdit) all() error {
-	t := typeOf(e.item)
+	t := e.item.GroupVersionKind()
 	for _, rule := range labelRules {
 		if !rule.appliesTo(t) {
 			continue

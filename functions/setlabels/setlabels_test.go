@@ -21,6 +21,28 @@ func TestSetLabels(t *testing.T) {
 	const one = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: l}\ndata: {z: '1'}\n"
 	functiontest.EvaluateAll(t, Function, []functiontest.Case{
 		{
+			Name:   "what a resource does not say may be anything",
+			Config: one,
+			Items: `
+- {apiVersion: v1, metadata: {name: a}}
+- {apiVersion: serving.knative.dev/v1, kind: Service, metadata: {name: b}}
+- {kind: Service, metadata: {name: c}}
+- {kind: CronJob, metadata: {name: d}}
+- {apiVersion: a/b/c, kind: Frog, metadata: {name: e}}
+`,
+			Want: `
+items:
+- {kind: CronJob, metadata: {name: d, labels: {z: "1"}}}
+- {kind: Service, metadata: {name: c, labels: {z: "1"}}, spec: {selector: {z: "1"}}}
+- {apiVersion: a/b/c, kind: Frog, metadata: {name: e, labels: {z: "1"}}, spec: {selector: {z: "1", matchLabels: {z: "1"}}}}
+- {apiVersion: serving.knative.dev/v1, kind: Service, metadata: {name: b, labels: {z: "1"}}}
+- {apiVersion: v1, metadata: {name: a, labels: {z: "1"}}, spec: {selector: {z: "1", matchLabels: {z: "1"}}}}
+results:
+- message: set 14 labels in total
+  severity: info
+`,
+		},
+		{
 			Name:   "values keep quotes and comments, and read back as strings",
 			Config: labelConfig,
 			Items: `
@@ -430,7 +452,7 @@ results:
 			Config: "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetLabels\nlabels: {z: 1}\n",
 			Want: `
 results:
-- message: 'unable to convert object to *setlabels.SetLabels with error: json: cannot unmarshal number into Go struct field SetLabels.labels of type string'
+- message: 'unable to read the FunctionConfig: labels cannot be a number'
   severity: error
 `,
 			Err: functiontest.Failed,

@@ -55,7 +55,7 @@ func setNamespace(_ context.Context, rl *fn.ResourceList) (bool, error) {
 	rl.LogResult(results)
 	if nodes.String(config.NewNamespace).Style != 0 {
 		for _, item := range items {
-			quoteNamespaces(function.NodeOf(item), config.NewNamespace, item.GetKind() == "Namespace")
+			quoteNamespaces(function.NodeOf(item), config.NewNamespace, isNamespace(item))
 		}
 	}
 	return true, nil
@@ -98,12 +98,18 @@ func namespaceProblems(items fn.KubeObjects) fn.Results {
 // namespaceField is the path of the field in which a cluster-scoped resource names the namespace of a service.
 func namespaceField(item *fn.KubeObject) []string {
 	switch {
+	case isNamespace(item):
 	case item.IsGVK("apiextensions.k8s.io", "v1", "CustomResourceDefinition"):
 		return []string{"spec", "conversion", "webhook", "clientConfig", "service", "namespace"}
 	case item.IsGVK("apiregistration.k8s.io", "v1", "APIService"):
 		return []string{"spec", "service", "namespace"}
 	}
 	return nil
+}
+
+// isNamespace tells whether the catalog's implementation takes a resource for a Namespace, as it does one without a kind.
+func isNamespace(item *fn.KubeObject) bool {
+	return item.IsGVK("", "v1", "Namespace") && !item.IsNamespaceScoped()
 }
 
 // lacksNamespaceField reports whether a resource of a kind that may name the namespace of a service names none. The API

@@ -14,6 +14,32 @@ func TestSetNamespace(t *testing.T) {
 	const toNew = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {namespace: new}\n"
 	functiontest.EvaluateAll(t, Function, []functiontest.Case{
 		{
+			Name:   "what a resource does not say may be anything",
+			Config: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {namespace: new}\n",
+			Items: `
+- {apiVersion: v1, metadata: {name: a}}
+- {metadata: {name: b}}
+- {kind: Namespace, metadata: {name: c}}
+- {kind: CustomResourceDefinition, metadata: {name: d}}
+- {apiVersion: example.com/v1, metadata: {name: e, namespace: old}}
+- {apiVersion: example.com/v2, metadata: {name: f}}
+`,
+			Want: `
+items:
+- {metadata: {name: new}}
+- {kind: CustomResourceDefinition, metadata: {name: d}}
+- {kind: Namespace, metadata: {name: new}}
+- {apiVersion: example.com/v1, metadata: {name: e, namespace: new}}
+- {apiVersion: example.com/v2, metadata: {name: f}}
+- {apiVersion: v1, metadata: {name: new}}
+results:
+- message: namespace [a b c old] updated to "new", 4 value(s) changed
+  severity: info
+- message: all ` + "`depends-on`" + ` annotations are up-to-date. no ` + "`namespace`" + ` changed
+  severity: info
+`,
+		},
+		{
 			Name:   "namespaces, references to them and dependencies on them",
 			Config: toNew,
 			Items: `

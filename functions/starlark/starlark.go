@@ -18,6 +18,7 @@ import (
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
 
+	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
@@ -59,7 +60,7 @@ func runStarlark(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 func evaluateScript(ctx context.Context, rl *fn.ResourceList) (fn.KubeObjects, error) {
 	var config module.StarlarkRun
 	if err := config.Config(rl.FunctionConfig); err != nil {
-		return nil, err
+		return nil, functionconfig.WithoutTypes(err)
 	}
 	list, err := listToStarlark(rl)
 	if err != nil {

@@ -109,9 +109,8 @@ items:
 			Name:   "data that is no string",
 			Config: "apiVersion: v1\nkind: ConfigMap\ndata: {source: 1}\n",
 			Items:  item,
-			Want: failure("'unable to convert object to *v1.ConfigMap with error: json: cannot unmarshal number into Go struct " +
-				"field ConfigMap.data of type string'"),
-			Err: functiontest.Failed,
+			Want:   failure("'unable to read the FunctionConfig: data cannot be a number'"),
+			Err:    functiontest.Failed,
 		},
 		{
 			Name:   "a syntax error",

@@ -50,6 +50,9 @@ func upsertResource(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 			continue
 		}
 		id, err := identityOf(function.NodeOf(item))
+		if errors.Is(err, yaml.ErrMissingMetadata) {
+			continue
+		}
 		if err != nil {
 			rl.Results.Errorf("failed to upsert resource: %s", err)
 			return false, nil

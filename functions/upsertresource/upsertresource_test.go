@@ -13,6 +13,13 @@ func TestUpsertResource(t *testing.T) {
 	t.Parallel()
 	cases := []functiontest.Case{
 		{
+			Name:   "items without metadata",
+			Config: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n",
+			Items:  "- {}\n- {a: b}\n- {metadata: null}\n- {apiVersion: v1, kind: ConfigMap}\n",
+			Want: "items:\n- {}\n- {a: b}\n- {metadata: null}\n- {apiVersion: v1, kind: ConfigMap}\n" +
+				"- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: c}\n",
+		},
+		{
 			Name: "replaced, in another version, where it was",
 			Config: `
 apiVersion: example.com/v2
@@ -334,27 +341,6 @@ items: {a: b}
 			Want: `
 results:
 - message: 'failed to upsert resource: items of the functionConfig is not a list'
-  severity: error
-`,
-			Err: functiontest.Failed,
-		},
-		{
-			Name: "an empty item",
-			Config: `
-apiVersion: example.com/v2
-kind: Frog
-metadata:
-  name: f
-spec: {colour: 'red'} # new
-`,
-			Items: `
-- {}
-`,
-			Want: `
-items:
-- {}
-results:
-- message: 'failed to upsert resource: missing Resource metadata'
   severity: error
 `,
 			Err: functiontest.Failed,

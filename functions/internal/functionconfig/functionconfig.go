@@ -7,6 +7,7 @@ package functionconfig
 import (
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -34,6 +35,27 @@ func Data(config *fn.KubeObject) (map[string]string, error) {
 	}
 	return texts, nil
 }
+
+// WithoutTypes returns the error of a functionConfig, which may not name the types of a program: its user has never seen them.
+func WithoutTypes(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := goObject.ReplaceAllString(err.Error(), "unable to read the FunctionConfig: ")
+	text = goField.ReplaceAllString(text, "${2} cannot be a ${1}")
+	text = goType.ReplaceAllString(text, "")
+	if text == err.Error() {
+		return err
+	}
+	return errors.New(text)
+}
+
+// What the libraries say of types.
+var (
+	goObject = regexp.MustCompile(`unable to convert object to .*? with error: `)
+	goField  = regexp.MustCompile(`(?:json: )?cannot unmarshal (\w+) into Go struct field \w*\.(\S+) of type \S+`)
+	goType   = regexp.MustCompile(` into (?:Go value of type \S+|[\w*[\]]*[.[*]\S+)`)
+)
 
 // Keys returns the keys of a ConfigMap's data in the order in which they are written.
 func Keys(config *fn.KubeObject) []string {
