@@ -6,8 +6,9 @@ package render_test
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"testing"
+
+	"github.com/kptdev/krm-functions-sdk/go/fn"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
@@ -15,29 +16,44 @@ import (
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-// BenchmarkRender renders ConfigMaps, ten to a file, through three functions that return what they get: what is left is
-// the render's own time.
+// echo returns what it gets, in the usual way.
+var echo = evaluation.Func(func(_ context.Context, req evaluation.Request) (evaluation.Response, error) {
+	return evaluation.Response{ResourceList: req.ResourceList, Report: &evaluationv1.Evaluation{}}, nil
+})
+
+// echoList leaves a list in memory as it is.
+type echoList struct{ evaluation.Evaluator }
+
+func (echoList) EvaluateList(context.Context, string, *fn.ResourceList) (*evaluationv1.Evaluation, error) {
+	return &evaluationv1.Evaluation{}, nil
+}
+
+// BenchmarkRender renders ConfigMaps, ten to a file, through three functions that return what they get, over bytes and on lists
+// in memory: what is left is the render's own time and memory.
 func BenchmarkRender(b *testing.B) {
-	echo := evaluation.Func(func(_ context.Context, req evaluation.Request) (evaluation.Response, error) {
-		return evaluation.Response{ResourceList: req.ResourceList, Report: &evaluationv1.Evaluation{}}, nil
-	})
-	for _, count := range []int{100, 1000, 5000} {
-		b.Run(strconv.Itoa(count), func(b *testing.B) {
-			files := map[string]string{"Kptfile": kpt(mutators("one", "two", "three"))}
-			for i := range count {
-				file := fmt.Sprintf("dir/file-%d.yaml", i/10)
-				files[file] += "---\n" + cm(fmt.Sprintf("cm-%d", i)) + "data:\n  key: value # comment\n  other: \"1\"\n"
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				source, err := packages.NewMemory(files)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := render.Package(b.Context(), source, render.Options{Evaluator: echo}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+	for _, count := range []int{100, 1000, 10000} {
+		benchmarkRender(b, "bytes", count, echo)
+		benchmarkRender(b, "list", count, echoList{echo})
 	}
+}
+
+func benchmarkRender(b *testing.B, way string, count int, evaluator evaluation.Evaluator) {
+	b.Helper()
+	b.Run(fmt.Sprintf("%s/%d", way, count), func(b *testing.B) {
+		files := map[string]string{"Kptfile": kpt(mutators("one", "two", "three"))}
+		for i := range count {
+			file := fmt.Sprintf("dir/file-%d.yaml", i/10)
+			files[file] += "---\n" + cm(fmt.Sprintf("cm-%d", i)) + "data:\n  key: value # comment\n  other: \"1\"\n"
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			source, err := packages.NewMemory(files)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := render.Package(b.Context(), source, render.Options{Evaluator: evaluator}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -121,8 +121,11 @@ func TestDirApplyFails(t *testing.T) {
 			symlink(t, "/etc/hosts", filepath.Join(dir, "sub/out.yaml"))
 			before := readFiles(t, dir)
 			err := openDir(t, dir).Apply([]packages.Change{
-				{Path: "gone.yaml"}, {Path: "run.yaml", After: []byte("new")}, {Path: "sub/a.yaml", After: []byte("new")},
-				{Path: bad, After: []byte("new")}, {Path: "sub/z.yaml", After: []byte("new")},
+				{Path: "gone.yaml"},
+				{Path: "run.yaml", After: []byte("new")},
+				{Path: "sub/a.yaml", After: []byte("new")},
+				{Path: bad, After: []byte("new")},
+				{Path: "sub/z.yaml", After: []byte("new")},
 			})
 			if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, filepath.Dir(bad))) {
 				t.Errorf("got error %v", err)
