@@ -235,3 +235,24 @@ func TestSweepsEndWhatWaits(t *testing.T) {
 		waitFor(t, func() bool { s.sweep(); return len(children("self")) == 0 })
 	})
 }
+
+// Where the kernel tells the poller of no process, a thread waits for it.
+func TestWaitWithoutPidfd(t *testing.T) {
+	t.Parallel()
+	s := NewStarter(t.TempDir())
+	defer s.Close()
+	p, err := s.Start(shell("read x; exit 7"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if p.exit.pidfd == nil {
+		t.Skip("this kernel has none")
+	}
+	_ = p.exit.pidfd.Close()
+	p.exit = exit{pid: p.PID()}
+	Feed(p.Stdin, []byte("go\n"))
+	if state, _ := p.Wait(); state.ExitCode() != 7 {
+		t.Errorf("it ends with %v, want exit code 7", state)
+	}
+}
