@@ -129,6 +129,12 @@ func TestResultsOfLongOutput(t *testing.T) {
 		"no results":          {head + folded, nil, ""},
 		"another kind":        {"kind: List\n" + folded, nil, `the output is of kind "List", want a ResourceList`},
 		"no kind":             {folded, nil, "the output has no kind, want a ResourceList"},
+		"a kind in quotes":    {"kind: 'ResourceList'\n" + folded, nil, ""},
+		"a kind as a block":   {folded + "kind: |-\n  ResourceList\n", nil, ""},
+		"an empty block":      {"0: 00000000000\n" + folded + "kind: |", nil, "the output has no kind, want a ResourceList"},
+		"a kind with a tag":   {folded + "kind: !!str ResourceList # c\nx: y", nil, ""},
+		"a kind with a name":  {folded + "kind: &k ResourceList", nil, ""},
+		"a kind as a list":    {folded + "kind: [a]", nil, "the output has no kind, want a ResourceList"},
 		"results are no YAML": {head + folded + "results: [\n", nil, "the output's results are not YAML"},
 	} {
 		t.Run(name, func(t *testing.T) {

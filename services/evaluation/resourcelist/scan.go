@@ -80,24 +80,30 @@ func scan(doc []byte) (outline, bool) {
 
 // skim returns the outline of a document by its lines that begin with a key, whatever is between them.
 func skim(doc []byte) (o outline) {
+	kindStart, kindEnd := 0, 0
+	var end *int // of the latest key, if its value counts
 	for s := (scanner{doc: doc}); s.next < len(doc); {
 		start := s.next
-		key, value, ok := cutKey(s.line())
+		key, _, ok := cutKey(s.line())
 		if !ok || len(key) == 0 {
 			continue
 		}
-		if o.start > 0 && o.end == 0 {
-			o.end = start
+		if end != nil {
+			*end, end = start, nil
 		}
 		switch string(key) {
 		case "kind":
-			o.kind = string(plain(value))
+			kindStart, end = start, &kindEnd
 		case "results":
-			o.start, o.end = start, 0
+			o.start, end = start, &o.end
 		}
 	}
-	if o.start > 0 && o.end == 0 {
-		o.end = len(doc)
+	if end != nil {
+		*end = len(doc)
+	}
+	var kind yaml.Node
+	if yaml.Unmarshal(doc[kindStart:max(kindStart, kindEnd)], &kind) == nil {
+		o.kind = yamlnode.Text(yamlnode.Lookup(&kind, "kind"))
 	}
 	return o
 }
