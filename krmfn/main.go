@@ -33,7 +33,7 @@ func main() {
 // memory counts for more than time.
 func spareCollector() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(150)
+		debug.SetGCPercent(125)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(2 << 30)
