@@ -36,7 +36,7 @@ func main() {
 	pflag.StringVar(&o.out, "out", "build/bench", "directory for the report and its plots")
 	pflag.StringVar(&o.kpt, "kpt", "kpt", "kpt command to compare renders with; without one there is no such comparison")
 	pflag.IntVar(&o.rounds, "rounds", 5, "how many turns each way gets")
-	pflag.DurationVar(&o.turn, "turn", 800*time.Millisecond, "how long a turn is; those of large lists and of constant rates are longer")
+	pflag.DurationVar(&o.turn, "turn", 700*time.Millisecond, "how long a turn is; those of large lists and of constant rates are longer")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	// A second signal ends the process at once.
