@@ -44,7 +44,7 @@ var scripts = map[string]string{
 	"large":         "cat /dev/zero | head -c 200000",
 	"early":         "exec <&-; printf 'kind: ResourceList\\n'",
 	"killed":        "kill -KILL $$",
-	"hog":           "dd if=/dev/zero of=/dev/null bs=900G count=1 && cat",
+	"hog":           "read line; dd if=/dev/zero of=/dev/null bs=900G count=1 && cat",
 	"secrets":       `test -z "$AWS_SECRET_ACCESS_KEY" && cat`,
 	"once":          `mkdir "$0.ran" && cat; echo careful >&2`,
 	// A worker answers with its number, as a process of its own does.

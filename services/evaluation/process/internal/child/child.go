@@ -68,23 +68,23 @@ func (s *Starter) Start(c Command) (*Child, error) {
 		// A session, which a process group comes with, tells the sweeps what is a function's.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}}
-	if err := p.start(); err != nil {
+	if err := p.start(c.dataLimit()); err != nil {
 		s.scratch.give(dir)
 		return nil, err
-	}
-	if limit := c.dataLimit(); limit > 0 {
-		limitData(p.group.leader, limit)
 	}
 	return p, nil
 }
 
-func (p *Child) start() error {
+func (p *Child) start(dataLimit int64) error {
 	theirs, err := p.pipes()
 	if err != nil {
 		return err
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	p.run, err = p.starter.ledger.start(p.cmd)
+	if err == nil && dataLimit > 0 {
+		limitData(p.cmd.Process.Pid, dataLimit)
+	}
 	closeAll(theirs[:]...)
 	if err != nil {
 		closeAll(p.Stdin, p.Stdout, p.Stderr)
