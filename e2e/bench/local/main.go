@@ -109,7 +109,7 @@ func run(ctx context.Context, o options) (err error) {
 	} {
 		if err := all.Step("measure: "+part.what, func() error { return part.measure(ctx) }); err != nil {
 			err = fmt.Errorf("measure %s: %w", part.what, err)
-			b.Note("This report is not complete: %v.", err)
+			b.Note("This report is not complete: it ends before %s.", part.what)
 			return errors.Join(err, b.write())
 		}
 	}
