@@ -22,7 +22,7 @@ func TestPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(noDeadline{t}, func(rt *rapid.T) {
 			perCommand, total := rapid.IntRange(1, 3).Draw(rt, "workers per command"), rapid.IntRange(1, 4).Draw(rt, "workers")
-			th := play(t, perCommand, total)
+			th := newFakePool(t, perCommand, total)
 			var calls sync.WaitGroup
 			defer func() {
 				th.Close()
@@ -48,7 +48,7 @@ func TestPool(t *testing.T) {
 					time.Sleep(time.Duration(rapid.IntRange(1, 40_000).Draw(rt, "milliseconds")) * time.Millisecond)
 				},
 				"sweep": func(*rapid.T) {
-					for _, h := range th.hands {
+					for _, h := range th.fakes {
 						h.leave()
 					}
 				},
@@ -57,7 +57,7 @@ func TestPool(t *testing.T) {
 					th.mu.Lock()
 					defer th.mu.Unlock()
 					perCommandAlive, alive := map[string]int{}, 0
-					for _, h := range th.hands {
+					for _, h := range th.fakes {
 						if h.ended.Err() == nil {
 							perCommandAlive[h.command.Argv[1]]++
 							alive++

@@ -45,7 +45,7 @@ const (
 	mostFailures = 3
 )
 
-// Pool keeps workers for the commands that say that they are some. All else it hands on, and what finds no worker too. It may be
+// Pool keeps workers for the commands that say that they are some. All else it fakes on, and what finds no worker too. It may be
 // used by any number of goroutines at once.
 //
 // Each call has a worker for itself. A call that fails otherwise than by its exit code, or is ended, costs the worker.
@@ -53,14 +53,14 @@ type Pool struct {
 	next  process.Processes
 	ahead func(process.Command)
 	limit int64
-	start func(process.Command) (hand, error)
+	start func(process.Command) (handle, error)
 	o     Options
 
 	// owners are the goroutines that have started a worker each, until nothing is left of it.
 	owners sync.WaitGroup
 
 	mu     sync.Mutex
-	crews  map[string]*crew
+	groups map[string]*group
 	size   int
 	stats  Stats
 	closed bool
@@ -76,8 +76,8 @@ type Stats struct {
 	Refused int64
 }
 
-// hand is a worker as the pool sees it.
-type hand interface {
+// handle is a worker as the pool sees it.
+type handle interface {
 	// greet waits until the worker is ready. The error is that it is none.
 	greet() error
 	call(ctx context.Context, list []byte, maxStdout int64) (process.Outcome, fate, error)
@@ -95,14 +95,14 @@ type hand interface {
 // closed after the pool.
 func NewPool(runner *process.Runner, o Options) *Pool {
 	limits := runner.Limits()
-	p := newPool(runner, limits.Stdout, o, func(c process.Command) (hand, error) { return start(runner.Starter(), c, limits) })
+	p := newPool(runner, limits.Stdout, o, func(c process.Command) (handle, error) { return start(runner.Starter(), c, limits) })
 	p.ahead = runner.Prepare
 	return p
 }
 
-func newPool(next process.Processes, maxStdout int64, o Options, start func(process.Command) (hand, error)) *Pool {
+func newPool(next process.Processes, maxStdout int64, o Options, start func(process.Command) (handle, error)) *Pool {
 	o.PerCommand, o.Total = max(o.PerCommand, 1), max(o.Total, 1)
-	return &Pool{next: next, limit: maxStdout, start: start, o: o, crews: map[string]*crew{}}
+	return &Pool{next: next, limit: maxStdout, start: start, o: o, groups: map[string]*group{}}
 }
 
 // Run has a worker of the command answer a call. Outcome and errors are those of a process for the call.
@@ -134,9 +134,9 @@ func (p *Pool) Run(ctx context.Context, c process.Command, stdin []byte) (proces
 // process has a process answer one call. One that may have more memory than workers of a command takes that of the idle ones.
 func (p *Pool) process(ctx context.Context, c process.Command, stdin []byte) (process.Outcome, error) {
 	p.mu.Lock()
-	for _, crew := range p.crews {
-		if limit := crew.command.MemoryLimit; 0 < limit && limit < c.MemoryLimit {
-			p.dismissAll(crew.idle)
+	for _, group := range p.groups {
+		if limit := group.command.MemoryLimit; 0 < limit && limit < c.MemoryLimit {
+			p.stopAll(group.idle)
 		}
 	}
 	p.mu.Unlock()
@@ -153,8 +153,8 @@ func (p *Pool) Prepare(c process.Command) {
 	program := programOf(&c)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if crew := p.crewOf(&c, program); crew != nil && len(crew.members) == 0 {
-		p.hire(crew)
+	if group := p.groupOf(&c, program); group != nil && len(group.members) == 0 {
+		p.add(group)
 	}
 }
 
@@ -162,23 +162,23 @@ func (p *Pool) Prepare(c process.Command) {
 func (p *Pool) take(ctx context.Context, c process.Command) (m *member, none bool) {
 	program := programOf(&c)
 	p.mu.Lock()
-	crew := p.crewOf(&c, program)
-	if crew == nil || crew.trust == refused {
+	group := p.groupOf(&c, program)
+	if group == nil || group.trust == refused {
 		p.mu.Unlock()
 		return nil, true
 	}
-	if m := crew.pop(); m != nil {
+	if m := group.pop(); m != nil {
 		p.mu.Unlock()
 		return m, false
 	}
-	p.hire(crew)
+	p.add(group)
 	// The first call does not wait for a program that may be no worker.
-	if crew.trust != agreed || len(crew.members) == 0 {
+	if group.trust != agreed || len(group.members) == 0 {
 		p.mu.Unlock()
 		return nil, false
 	}
 	place := make(chan *member, 1)
-	crew.waiting = append(crew.waiting, place)
+	group.waiting = append(group.waiting, place)
 	p.mu.Unlock()
 
 	wait := time.NewTimer(patience)
@@ -191,32 +191,32 @@ func (p *Pool) take(ctx context.Context, c process.Command) (m *member, none boo
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := slices.Index(crew.waiting, place); i >= 0 {
-		crew.waiting = slices.Delete(crew.waiting, i, i+1)
+	if i := slices.Index(group.waiting, place); i >= 0 {
+		group.waiting = slices.Delete(group.waiting, i, i+1)
 		return nil, false
 	}
 	return <-place, false
 }
 
-// crewOf returns the crew of a command; nil where the call is not for it.
-func (p *Pool) crewOf(c *process.Command, program child.File) *crew {
+// groupOf returns the group of a command; nil where the call is not for it.
+func (p *Pool) groupOf(c *process.Command, program child.File) *group {
 	if !program.Is(program) {
 		return nil // that it is not there is told by the process
 	}
 	key := keyOf(c)
-	found := p.crews[key]
+	found := p.groups[key]
 	if found == nil {
-		if len(p.crews) >= mostCommands {
-			maps.DeleteFunc(p.crews, func(_ string, c *crew) bool { return len(c.members) == 0 })
+		if len(p.groups) >= mostCommands {
+			maps.DeleteFunc(p.groups, func(_ string, c *group) bool { return len(c.members) == 0 })
 		}
-		found = &crew{command: *c, program: program}
-		p.crews[key] = found
+		found = &group{command: *c, program: program}
+		p.groups[key] = found
 		return found
 	}
 	fits, changed := found.fits(c, program)
 	if changed {
-		p.dismissAll(found.members)
-		found.dissolve()
+		p.stopAll(found.members)
+		found.releaseCallers()
 	}
 	if !fits {
 		return nil
@@ -231,13 +231,13 @@ func (p *Pool) give(m *member, f fate, end bool) {
 	m.busy = false
 	switch f {
 	case untouched:
-		p.failed(m.crew, "it ends before it reads its request")
+		p.failed(m.group, "it ends before it reads its request")
 	case foreign:
-		p.refuse(m.crew, "it answers with what is no answer of a worker")
+		p.refuse(m.group, "it answers with what is no answer of a worker")
 	case kept, spent:
 		m.calls++
 		p.stats.Calls++
-		m.crew.failures = 0
+		m.group.failures = 0
 	}
 	switch {
 	case m.left:
@@ -246,7 +246,7 @@ func (p *Pool) give(m *member, f fate, end bool) {
 		m.leaving = true
 		m.end()
 	default:
-		m.crew.offer(m)
+		m.group.offer(m)
 	}
 }
 
@@ -263,15 +263,15 @@ func (p *Pool) Stats() Stats {
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
-	for _, c := range p.crews {
+	for _, c := range p.groups {
 		for _, m := range c.members {
 			m.leaving = true
-			if m.hand != nil {
+			if m.handle != nil {
 				m.end()
 			}
 		}
 		c.idle = nil
-		c.dissolve()
+		c.releaseCallers()
 	}
 	p.mu.Unlock()
 	p.owners.Wait()

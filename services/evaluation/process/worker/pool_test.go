@@ -17,7 +17,7 @@ import (
 
 func TestIdleWorkersEnd(t *testing.T) {
 	t.Parallel()
-	bubble(t, 2, 4, func(t *testing.T, th *theatre) {
+	bubble(t, 2, 4, func(t *testing.T, th *fakePool) {
 		th.want("a", "x", "process")
 		th.want("a", "x", byWorker)
 		time.Sleep(idleTime - time.Second)
@@ -39,7 +39,7 @@ func TestIdleWorkersEnd(t *testing.T) {
 
 func TestOnlyWorkersAreAsked(t *testing.T) {
 	t.Parallel()
-	bubble(t, 2, 4, func(t *testing.T, th *theatre) {
+	bubble(t, 2, 4, func(t *testing.T, th *fakePool) {
 		for _, c := range []process.Command{{Argv: []string{os.Args[0], "a"}}, {Worker: true}, {Argv: []string{"/is/not/there"}, Worker: true}} {
 			if out, err := th.Pool.Run(t.Context(), c, nil); err != nil || string(out.Stdout) != "process" {
 				t.Errorf("got %q, error %v", out.Stdout, err)
@@ -57,7 +57,7 @@ func TestOnlyWorkersAreAsked(t *testing.T) {
 // Calls that hang hold others up for a moment only.
 func TestBusyWorkers(t *testing.T) {
 	t.Parallel()
-	bubble(t, 2, 4, func(t *testing.T, th *theatre) {
+	bubble(t, 2, 4, func(t *testing.T, th *fakePool) {
 		th.want("a", "x", "process")
 		ctx, cancel := context.WithCancel(t.Context())
 		var hanging sync.WaitGroup
@@ -89,7 +89,7 @@ func TestWorkersAreReplaced(t *testing.T) {
 	for list, started := range map[string]int64{"x": 1, "spend": 2, "wear": 2, "die": 2} {
 		t.Run(list, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, 1, 1, func(_ *testing.T, th *theatre) {
+			bubble(t, 1, 1, func(_ *testing.T, th *fakePool) {
 				th.want("a", "x", "process")
 				th.want("a", list, byWorker)
 				th.wantStarted(started)
@@ -98,14 +98,14 @@ func TestWorkersAreReplaced(t *testing.T) {
 			})
 		})
 	}
-	bubble(t, 1, 1, func(t *testing.T, th *theatre) {
+	bubble(t, 1, 1, func(t *testing.T, th *fakePool) {
 		th.want("a", "x", "process")
 		for range mostCalls + 1 {
 			th.want("a", "x", byWorker)
 		}
 		th.wantStarted(2)
-		if th.hands[0].calls != mostCalls {
-			t.Errorf("a worker has had %d calls, want %d", th.hands[0].calls, mostCalls)
+		if th.fakes[0].calls != mostCalls {
+			t.Errorf("a worker has had %d calls, want %d", th.fakes[0].calls, mostCalls)
 		}
 	})
 }
@@ -113,7 +113,7 @@ func TestWorkersAreReplaced(t *testing.T) {
 // A call that a worker has not read runs nevertheless, and a command whose workers do not live gets no more.
 func TestUntouchedCalls(t *testing.T) {
 	t.Parallel()
-	bubble(t, 1, 1, func(t *testing.T, th *theatre) {
+	bubble(t, 1, 1, func(t *testing.T, th *fakePool) {
 		th.want("a", "x", "process")
 		for range mostFailures + 2 {
 			th.want("a", "untouched", "process")
@@ -124,7 +124,7 @@ func TestUntouchedCalls(t *testing.T) {
 		}
 	})
 	// Between two answers fewer may end.
-	bubble(t, 1, 1, func(t *testing.T, th *theatre) {
+	bubble(t, 1, 1, func(t *testing.T, th *fakePool) {
 		th.want("a", "x", "process")
 		for range mostFailures {
 			for range mostFailures - 1 {
@@ -136,7 +136,7 @@ func TestUntouchedCalls(t *testing.T) {
 			t.Errorf("%d commands are refused, want none", got)
 		}
 	})
-	bubble(t, 2, 2, func(_ *testing.T, th *theatre) {
+	bubble(t, 2, 2, func(_ *testing.T, th *fakePool) {
 		th.want("a", "x", "process")
 		th.want("a", "foreign", byWorker)
 		th.want("a", "x", "process")
@@ -147,7 +147,7 @@ func TestUntouchedCalls(t *testing.T) {
 // Workers of all commands together are bounded, and those that are used in turn do not end for each other.
 func TestTotal(t *testing.T) {
 	t.Parallel()
-	bubble(t, 1, 2, func(_ *testing.T, th *theatre) {
+	bubble(t, 1, 2, func(_ *testing.T, th *fakePool) {
 		for _, name := range []string{"a", "b"} {
 			th.want(name, "x", "process")
 			th.want(name, "x", byWorker)
@@ -168,7 +168,7 @@ func TestTotal(t *testing.T) {
 // Workers have the least memory that a command came with. Calls with more get a process, and the memory of idle workers.
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	bubble(t, 1, 4, func(t *testing.T, th *theatre) {
+	bubble(t, 1, 4, func(t *testing.T, th *fakePool) {
 		want := func(memory int64, by string) {
 			t.Helper()
 			out, err := th.Pool.Run(t.Context(), process.Command{Argv: []string{os.Args[0], "a"}, Worker: true, MemoryLimit: memory, MaxData: memory}, nil)
@@ -199,7 +199,7 @@ func TestMemory(t *testing.T) {
 		want(1, byWorker)
 		want(1, byWorker)
 		want(2, "process")
-		for _, h := range th.hands[3:] {
+		for _, h := range th.fakes[3:] {
 			if h.command.MemoryLimit != 1 {
 				t.Errorf("a worker has %d bytes", h.command.MemoryLimit)
 			}
@@ -210,14 +210,14 @@ func TestMemory(t *testing.T) {
 // A worker that takes long to start holds up no call for long, and its pool not at all when that ends.
 func TestSlowStart(t *testing.T) {
 	t.Parallel()
-	bubble(t, 2, 2, func(_ *testing.T, th *theatre) {
+	bubble(t, 2, 2, func(_ *testing.T, th *fakePool) {
 		th.unready = time.Hour
 		for range 3 {
 			th.want("a", "x", "process")
 		}
 		th.wantStarted(1)
 	})
-	bubble(t, 1, 2, func(_ *testing.T, th *theatre) {
+	bubble(t, 1, 2, func(_ *testing.T, th *fakePool) {
 		th.want("a", "x", "process")
 		th.unready = patience * 3 / 2
 		th.want("a", "spend", byWorker)
@@ -235,9 +235,9 @@ func TestSlowStart(t *testing.T) {
 // Sweeps end workers between two calls.
 func TestExpendable(t *testing.T) {
 	t.Parallel()
-	bubble(t, 1, 2, func(t *testing.T, th *theatre) {
+	bubble(t, 1, 2, func(t *testing.T, th *fakePool) {
 		th.want("a", "x", "process")
-		th.hands[0].leave()
+		th.fakes[0].leave()
 		synctest.Wait()
 		if th.alive() != 0 {
 			t.Error("an idle worker stays")
@@ -250,18 +250,18 @@ func TestExpendable(t *testing.T) {
 			}
 		})
 		time.Sleep(time.Microsecond)
-		th.hands[1].leave()
+		th.fakes[1].leave()
 		call.Wait()
 		synctest.Wait()
-		if th.hands[1].ended.Err() == nil {
+		if th.fakes[1].ended.Err() == nil {
 			t.Error("a worker stays that should end after its call")
 		}
 		th.unready = time.Second
 		th.want("b", "x", "process")
-		th.hands[len(th.hands)-1].leave()
+		th.fakes[len(th.fakes)-1].leave()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if th.hands[len(th.hands)-1].ended.Err() == nil {
+		if th.fakes[len(th.fakes)-1].ended.Err() == nil {
 			t.Error("a worker stays that should end as soon as it is ready")
 		}
 	})

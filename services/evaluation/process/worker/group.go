@@ -24,8 +24,8 @@ const (
 	refused
 )
 
-// crew are the workers of one command. The pool's lock guards it.
-type crew struct {
+// group are the workers of one command. The pool's lock guards it.
+type group struct {
 	// command is what its workers are started with.
 	command process.Command
 	program child.File
@@ -38,11 +38,11 @@ type crew struct {
 	waiting []chan *member
 }
 
-// member is a worker in its crew.
+// member is a worker in its group.
 type member struct {
-	// hand is there once the worker has been started, and never changes then.
-	hand
-	crew    *crew
+	// handle is there once the worker has been started, and never changes then.
+	handle
+	group   *group
 	command process.Command
 
 	// What follows is guarded by the pool's lock.
@@ -59,7 +59,7 @@ type member struct {
 }
 
 // pop returns the worker that was used last and can take a call, so that those of little use fall idle; nil for none.
-func (c *crew) pop() *member {
+func (c *group) pop() *member {
 	last := len(c.idle) - 1
 	if last < 0 {
 		return nil
@@ -71,7 +71,7 @@ func (c *crew) pop() *member {
 }
 
 // offer gives a worker to the call that waits longest, or has it wait for one.
-func (c *crew) offer(m *member) {
+func (c *group) offer(m *member) {
 	if len(c.waiting) > 0 {
 		m.busy = true
 		c.waiting[0] <- m
@@ -82,17 +82,17 @@ func (c *crew) offer(m *member) {
 	c.idle = append(c.idle, m)
 }
 
-// dissolve has nobody wait any longer.
-func (c *crew) dissolve() {
+// releaseCallers has nobody wait any longer.
+func (c *group) releaseCallers() {
 	for _, place := range c.waiting {
 		place <- nil
 	}
 	c.waiting = nil
 }
 
-// fits tells whether a crew may answer a call, and makes it one that may where the call is from a newer executable, or has less memory
+// fits tells whether a group may answer a call, and makes it one that may where the call is from a newer executable, or has less memory
 // than those before it: a call with more gets a process of its own, as what workers hold counts only while they run.
-func (c *crew) fits(command *process.Command, program child.File) (fits, changed bool) {
+func (c *group) fits(command *process.Command, program child.File) (fits, changed bool) {
 	replaced := !program.Is(c.program)
 	switch limit := command.MemoryLimit; {
 	case !replaced && c.command.MemoryLimit == limit && c.command.MaxData == command.MaxData:

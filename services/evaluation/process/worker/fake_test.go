@@ -17,55 +17,55 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process"
 )
 
-// theatre is a pool of workers that are played.
-type theatre struct {
+// fakePool is a pool of workers that are fake.
+type fakePool struct {
 	*Pool
 	t     testing.TB
-	hands []*played
+	fakes []*fake
 	// unready has workers that are started from now on take that long to greet, and noStart fails their starts.
 	unready time.Duration
 	noStart error
 }
 
-// played is a worker that does what its calls say.
-type played struct {
-	theatre *theatre
-	command process.Command
-	unready time.Duration
-	ended   context.Context //nolint:containedctx // it is the end of the worker, as a channel with a function
-	stop    context.CancelFunc
-	closed  chan struct{}
-	calling atomic.Bool
-	calls   int
-	wear    bool
-	leave   func()
+// fake is a worker that does what its calls say.
+type fake struct {
+	fakePool *fakePool
+	command  process.Command
+	unready  time.Duration
+	ended    context.Context //nolint:containedctx // it is the end of the worker, as a channel with a function
+	stop     context.CancelFunc
+	closed   chan struct{}
+	calling  atomic.Bool
+	calls    int
+	wear     bool
+	leave    func()
 }
 
-func play(t testing.TB, perCommand, total int) *theatre {
-	th := &theatre{t: t}
+func newFakePool(t testing.TB, perCommand, total int) *fakePool {
+	th := &fakePool{t: t}
 	th.Pool = newPool(th, 100, Options{PerCommand: perCommand, Total: total, Log: slog.New(slog.DiscardHandler)}, th.start)
 	return th
 }
 
 // Run is a process for one call.
-func (th *theatre) Run(context.Context, process.Command, []byte) (process.Outcome, error) {
+func (th *fakePool) Run(context.Context, process.Command, []byte) (process.Outcome, error) {
 	return process.Outcome{Stdout: []byte("process")}, nil
 }
 
-func (th *theatre) start(c process.Command) (hand, error) {
+func (th *fakePool) start(c process.Command) (handle, error) {
 	th.mu.Lock()
 	defer th.mu.Unlock()
 	if th.noStart != nil {
 		return nil, th.noStart
 	}
-	h := &played{theatre: th, command: c, unready: th.unready, closed: make(chan struct{})}
+	h := &fake{fakePool: th, command: c, unready: th.unready, closed: make(chan struct{})}
 	h.ended, h.stop = context.WithCancel(context.Background()) // until it is ended
 	context.AfterFunc(h.ended, func() { close(h.closed) })
-	th.hands = append(th.hands, h)
+	th.fakes = append(th.fakes, h)
 	return h, nil
 }
 
-func (h *played) greet() error {
+func (h *fake) greet() error {
 	select {
 	case <-time.After(h.unready):
 		return nil
@@ -74,9 +74,9 @@ func (h *played) greet() error {
 	}
 }
 
-func (h *played) call(ctx context.Context, list []byte, maxStdout int64) (out process.Outcome, f fate, err error) {
+func (h *fake) call(ctx context.Context, list []byte, maxStdout int64) (out process.Outcome, f fate, err error) {
 	if !h.calling.CompareAndSwap(false, true) {
-		h.theatre.t.Error("a worker has two calls at once")
+		h.fakePool.t.Error("a worker has two calls at once")
 	}
 	defer h.calling.Store(false)
 	h.calls++
@@ -106,15 +106,15 @@ func (h *played) call(ctx context.Context, list []byte, maxStdout int64) (out pr
 	return out, f, nil
 }
 
-func (h *played) worn() bool              { return h.wear }
-func (h *played) end()                    { h.stop() }
-func (h *played) gone() <-chan struct{}   { return h.closed }
-func (h *played) expendable(leave func()) { h.leave = leave }
+func (h *fake) worn() bool              { return h.wear }
+func (h *fake) end()                    { h.stop() }
+func (h *fake) gone() <-chan struct{}   { return h.closed }
+func (h *fake) expendable(leave func()) { h.leave = leave }
 
-func (th *theatre) alive() (n int) {
+func (th *fakePool) alive() (n int) {
 	th.mu.Lock()
 	defer th.mu.Unlock()
-	for _, h := range th.hands {
+	for _, h := range th.fakes {
 		if h.ended.Err() == nil {
 			n++
 		}
@@ -123,7 +123,7 @@ func (th *theatre) alive() (n int) {
 }
 
 // call makes a call and returns who has answered it.
-func (th *theatre) call(name, list string) string {
+func (th *fakePool) call(name, list string) string {
 	out, err := th.Pool.Run(th.t.Context(), process.Command{Argv: []string{os.Args[0], name}, Worker: true}, []byte(list))
 	if err != nil {
 		return err.Error()
@@ -134,7 +134,7 @@ func (th *theatre) call(name, list string) string {
 const byWorker = "worker, limit 100"
 
 // want makes a call and holds it to who should answer it. What it has set going is done then.
-func (th *theatre) want(name, list, by string) {
+func (th *fakePool) want(name, list, by string) {
 	th.t.Helper()
 	if got := th.call(name, list); got != by {
 		th.t.Errorf("call %s of %s is answered by %q, want %q", list, name, got, by)
@@ -142,11 +142,11 @@ func (th *theatre) want(name, list, by string) {
 	synctest.Wait()
 }
 
-// bubble plays in a bubble of its own time.
-func bubble(t *testing.T, perCommand, total int, test func(t *testing.T, th *theatre)) {
+// bubble acts as in a bubble of its own time.
+func bubble(t *testing.T, perCommand, total int, test func(t *testing.T, th *fakePool)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		th := play(t, perCommand, total)
+		th := newFakePool(t, perCommand, total)
 		test(t, th)
 		th.Close()
 		if n := th.alive(); n != 0 || th.Stats().Workers != 0 {
@@ -156,7 +156,7 @@ func bubble(t *testing.T, perCommand, total int, test func(t *testing.T, th *the
 	})
 }
 
-func (th *theatre) wantStarted(n int64) {
+func (th *fakePool) wantStarted(n int64) {
 	th.t.Helper()
 	if got := th.Stats().Started; got != n {
 		th.t.Errorf("%d workers have been started, want %d", got, n)

@@ -11,8 +11,8 @@ import (
 
 // This is how workers come and go. The pool is locked, but in own and what own and sweeps call: arrived, ready, leaves, expire, expend.
 
-// hire starts a worker of a crew that has room for one.
-func (p *Pool) hire(c *crew) {
+// add starts a worker of a group that has room for one.
+func (p *Pool) add(c *group) {
 	most := p.o.PerCommand
 	if c.trust == unknown {
 		most = 1
@@ -21,7 +21,7 @@ func (p *Pool) hire(c *crew) {
 		return
 	}
 	p.size++
-	m := &member{crew: c, command: c.command, busy: true}
+	m := &member{group: c, command: c.command, busy: true}
 	c.members = append(c.members, m)
 	p.owners.Go(func() { p.own(m) })
 }
@@ -29,7 +29,7 @@ func (p *Pool) hire(c *crew) {
 // makeRoom ends the worker that was used longest ago, and tells whether there is one that was not used just now.
 func (p *Pool) makeRoom() bool {
 	var oldest *member
-	for _, c := range p.crews {
+	for _, c := range p.groups {
 		for _, m := range c.idle {
 			if time.Since(m.since) >= settledTime && (oldest == nil || m.since.Before(oldest.since)) {
 				oldest = m
@@ -39,32 +39,32 @@ func (p *Pool) makeRoom() bool {
 	if oldest == nil {
 		return false
 	}
-	p.dismiss(oldest)
+	p.stop(oldest)
 	// It counts no more, although it has yet to end.
-	p.strike(oldest)
+	p.remove(oldest)
 	return true
 }
 
-// dismiss ends a worker that has no call, or has one end after its call.
-func (p *Pool) dismiss(m *member) {
+// stop ends a worker that has no call, or has one end after its call.
+func (p *Pool) stop(m *member) {
 	m.leaving = true
-	if i := slices.Index(m.crew.idle, m); i >= 0 {
-		m.crew.idle = slices.Delete(m.crew.idle, i, i+1)
+	if i := slices.Index(m.group.idle, m); i >= 0 {
+		m.group.idle = slices.Delete(m.group.idle, i, i+1)
 		m.unneeded = true
 		m.end()
 	}
 }
 
-func (p *Pool) dismissAll(members []*member) {
+func (p *Pool) stopAll(members []*member) {
 	for _, m := range slices.Clone(members) {
-		p.dismiss(m)
+		p.stop(m)
 	}
 }
 
-// strike takes a worker out of its crew.
-func (p *Pool) strike(m *member) {
-	if i := slices.Index(m.crew.members, m); i >= 0 {
-		m.crew.members = slices.Delete(m.crew.members, i, i+1)
+// remove takes a worker out of its group.
+func (p *Pool) remove(m *member) {
+	if i := slices.Index(m.group.members, m); i >= 0 {
+		m.group.members = slices.Delete(m.group.members, i, i+1)
 		p.size--
 	}
 }
@@ -90,15 +90,15 @@ func (p *Pool) own(m *member) {
 }
 
 // arrived notes that a worker has been started, or that it could not be: what is wrong then is told by the process for the call.
-func (p *Pool) arrived(m *member, h hand, err error) bool {
+func (p *Pool) arrived(m *member, h handle, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
-		p.strike(m)
-		m.crew.dissolve()
+		p.remove(m)
+		m.group.releaseCallers()
 		return false
 	}
-	m.hand = h
+	m.handle = h
 	p.stats.Started++
 	h.expendable(func() { p.expend(m) })
 	if p.closed {
@@ -113,13 +113,13 @@ func (p *Pool) ready(m *member, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m.busy = false
-	if err == nil && !m.leaving && m.crew.trust != refused {
-		m.crew.trust = agreed
-		m.crew.offer(m)
+	if err == nil && !m.leaving && m.group.trust != refused {
+		m.group.trust = agreed
+		m.group.offer(m)
 		return
 	}
 	if err != nil && !m.leaving {
-		p.refuse(m.crew, err.Error())
+		p.refuse(m.group, err.Error())
 	}
 	m.leaving = true
 	m.end()
@@ -129,10 +129,10 @@ func (p *Pool) ready(m *member, err error) {
 func (p *Pool) leaves(m *member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := slices.Index(m.crew.idle, m); i >= 0 {
-		m.crew.idle = slices.Delete(m.crew.idle, i, i+1)
+	if i := slices.Index(m.group.idle, m); i >= 0 {
+		m.group.idle = slices.Delete(m.group.idle, i, i+1)
 	}
-	p.strike(m)
+	p.remove(m)
 	m.left = true
 	// What a call is about to give back is replaced then.
 	if !m.busy {
@@ -140,16 +140,16 @@ func (p *Pool) leaves(m *member) {
 	}
 }
 
-// replace hires in the place of a worker that has left, if that was of use.
+// replace starts in the place of a worker that has left, if that was of use.
 func (p *Pool) replace(m *member) {
 	if m.calls == 0 && !m.leaving {
-		p.failed(m.crew, "it ends before its first call")
+		p.failed(m.group, "it ends before its first call")
 	}
-	if (m.calls > 0 && !m.unneeded) || len(m.crew.waiting) > 0 {
-		p.hire(m.crew)
+	if (m.calls > 0 && !m.unneeded) || len(m.group.waiting) > 0 {
+		p.add(m.group)
 	}
-	if len(m.crew.members) == 0 {
-		m.crew.dissolve()
+	if len(m.group.members) == 0 {
+		m.group.releaseCallers()
 	}
 }
 
@@ -163,7 +163,7 @@ func (p *Pool) expire(m *member) time.Duration {
 	if rest := idleTime - time.Since(m.since); rest > 0 {
 		return rest
 	}
-	p.dismiss(m)
+	p.stop(m)
 	return idleTime
 }
 
@@ -171,24 +171,24 @@ func (p *Pool) expire(m *member) time.Duration {
 func (p *Pool) expend(m *member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dismiss(m)
+	p.stop(m)
 }
 
 // failed counts workers that ended without an answer.
-func (p *Pool) failed(c *crew, why string) {
+func (p *Pool) failed(c *group, why string) {
 	if c.failures++; c.failures >= mostFailures {
 		p.refuse(c, why)
 	}
 }
 
 // refuse gives a command no more workers.
-func (p *Pool) refuse(c *crew, why string) {
+func (p *Pool) refuse(c *group, why string) {
 	if c.trust == refused {
 		return
 	}
 	c.trust = refused
 	p.stats.Refused++
-	p.dismissAll(c.idle)
-	c.dissolve()
+	p.stopAll(c.idle)
+	c.releaseCallers()
 	p.o.Log.Warn("a function that should be a worker is none, it gets a process for each call", "command", strings.Join(c.command.Argv, " "), "why", why)
 }
