@@ -4,8 +4,10 @@
 package starlark
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -16,26 +18,33 @@ import (
 const (
 	additionGuard       = "+"
 	multiplicationGuard = "*"
+	callGuard           = "()"
 )
 
 // guardOperators makes the right operand of every addition and multiplication the argument of a guard, so that a limit
 // is seen before a result is made that goes far beyond it: [0] * 1000000000 is a single step that takes 16 GB, and 30
-// times s += s make 1 GB of one byte.
+// times s += s make 1 GB of one byte. What a built-in returns is the argument of a guard too, and what a method is given.
 func guardOperators(file *syntax.File) {
 	guards := map[syntax.Token]string{
 		syntax.PLUS: additionGuard, syntax.PLUS_EQ: additionGuard,
+		syntax.PERCENT: additionGuard, syntax.PERCENT_EQ: additionGuard,
 		syntax.STAR: multiplicationGuard, syntax.STAR_EQ: multiplicationGuard,
 	}
-	guarded := func(op syntax.Token, operand syntax.Expr) syntax.Expr {
-		guard, ok := guards[op]
-		if !ok {
-			return operand
-		}
+	made := map[*syntax.CallExpr]bool{} // by this function
+	call := func(guard string, operand syntax.Expr) *syntax.CallExpr {
 		start, end := operand.Span()
-		return &syntax.CallExpr{
+		guarded := &syntax.CallExpr{
 			Fn:     &syntax.Ident{NamePos: start, Name: guard},
 			Lparen: start, Args: []syntax.Expr{operand}, Rparen: end,
 		}
+		made[guarded] = true
+		return guarded
+	}
+	guarded := func(op syntax.Token, operand syntax.Expr) syntax.Expr {
+		if guard, ok := guards[op]; ok {
+			return call(guard, operand)
+		}
+		return operand
 	}
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch node := node.(type) {
@@ -43,25 +52,73 @@ func guardOperators(file *syntax.File) {
 			node.Y = guarded(node.Op, node.Y)
 		case *syntax.AssignStmt:
 			node.RHS = guarded(node.Op, node.RHS)
+		case *syntax.CallExpr:
+			if made[node] || !mayBeBuiltin(node.Fn) {
+				return true
+			}
+			inner := *node
+			made[&inner] = true
+			if method, ok := inner.Fn.(*syntax.DotExpr); ok && slices.Contains([]string{"extend", "update"}, method.Name.Name) && len(inner.Args) == 1 {
+				inner.Args = []syntax.Expr{call(additionGuard, inner.Args[0])}
+			}
+			*node = *call(callGuard, &inner)
+			made[node] = true
 		}
 		return true
 	})
 }
 
-type operatorGuard struct {
-	limits scriptLimits
-	growth *heapGrowth
+// mayBeBuiltin tells whether what is called may be a built-in, or a method of one.
+func mayBeBuiltin(callee syntax.Expr) bool {
+	switch callee := callee.(type) {
+	case *syntax.DotExpr:
+		return true
+	case *syntax.Ident:
+		return starlark.Universe.Has(callee.Name)
+	}
+	return false
 }
 
-// addend lets a right operand of an addition pass, unless it is big and there is too little memory left for a copy.
-func (g operatorGuard) addend(
-	_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple,
+type operatorGuard struct {
+	limits scriptLimits
+	meter  *meter
+}
+
+// charge lets a value pass that is added to another, or that a built-in has made, unless too little memory is left for it.
+func (g operatorGuard) charge(
+	_ *starlark.Thread, of *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, error) {
-	const big = 1 << 20
-	if size := sizeOf(args[0]); size > big && g.growth.exceedsWith(uint64(size)) {
-		return nil, g.growth.error()
+	if len(args) != 1 || len(kwargs) > 0 { // of an argument in the form *args
+		return nil, errors.New("want one argument without a name")
+	}
+	if of.Name() == callGuard && args[0].Type() == "range" { // which has none of its elements
+		return args[0], nil
+	}
+	if g.meter.exceedsWith(uint64(sizeOf(args[0]))) { //nolint:gosec // a length
+		return nil, g.meter.error()
 	}
 	return args[0], nil
+}
+
+// sorted is the built-in of that name, whose keys count.
+func (g operatorGuard) sorted(
+	thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
+) (starlark.Value, error) {
+	held := len(g.meter.held)
+	defer func() { g.meter.held = slices.Delete(g.meter.held, held, len(g.meter.held)) }()
+	for i, kwarg := range kwargs {
+		key, ok := kwarg[1].(starlark.Callable)
+		if kwarg[0] != starlark.String("key") || !ok {
+			continue
+		}
+		kwargs[i] = starlark.Tuple{kwarg[0], starlark.NewBuiltin(key.Name(),
+			func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+				value, err := starlark.Call(thread, key, args, nil)
+				g.meter.held = append(g.meter.held, value)
+				return value, err
+			})}
+	}
+	return starlark.Call(thread, starlark.Universe["sorted"], args, kwargs)
 }
 
 // factor wraps a right operand of a multiplication, so that the left one is seen too.
@@ -114,18 +171,27 @@ func (limits scriptLimits) checkProduct(x, y starlark.Value) error {
 	return nil
 }
 
-// sizeOf is the size in bytes of a string or a list, without what is in the list.
+// sizeOf is the size in bytes of a string or a collection, without what is in the collection, but with the texts in a tuple.
 func sizeOf(value starlark.Value) int {
-	const valueSize = 16
 	switch value := value.(type) {
 	case starlark.String:
 		return len(value)
 	case starlark.Bytes:
 		return len(value)
-	case *starlark.List:
-		return value.Len() * valueSize
+	case *starlark.Dict:
+		return value.Len() * entrySize
+	case *starlark.Set:
+		return value.Len() * entrySize
 	case starlark.Tuple:
-		return len(value) * valueSize
+		size := len(value) * valueSize
+		for _, element := range value {
+			if text, ok := element.(starlark.String); ok {
+				size += len(text)
+			}
+		}
+		return size
+	case starlark.Sequence:
+		return value.Len() * valueSize
 	}
 	return 0
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,9 +24,9 @@ import (
 
 // testLimits are small, so that a script reaches them soon, and the time is not what ends it.
 func testLimits() scriptLimits {
-	limits := defaultScriptLimits(true)
+	limits := defaultScriptLimits()
 	limits.steps = 2_000_000
-	limits.memory = 512 << 20 // more than all tests together take
+	limits.memory = 512 << 20
 	limits.length = 1000
 	limits.output = 1 << 20
 	return limits
@@ -75,16 +76,36 @@ func TestScriptLimits(t *testing.T) {
 	}
 }
 
-// TestScriptMemory is alone: what other tests take meanwhile would count, and hide what the script takes.
-func TestScriptMemory(t *testing.T) { //nolint:paralleltest // see above
-	limits := defaultScriptLimits(true)
+// scriptsThatGrow take all the memory there is, each in a way of its own.
+var scriptsThatGrow = map[string]string{
+	"a list that grows":         "x = []\nwhile True:\n  x.append('a' * 1000)",
+	"a string that doubles":     "x = 'a'\nwhile True:\n  x += x",
+	"a list that doubles":       "x = [0]\nwhile True:\n  x = x + x",
+	"a list in place":           "x = [0]\nwhile True:\n  x += x",
+	"extend":                    "x = [0]\nwhile True:\n  x.extend(x)",
+	"a dict":                    "x = {}\nn = 0\nwhile True:\n  x[n] = None\n  n += 1",
+	"a set of texts":            "x = set()\nn = 0\nwhile True:\n  x.add('a' * 1000 + str(n))\n  n += 1",
+	"big numbers":               "x = []\nn = 1 << 500\nfor i in range(10):\n  n *= n\nwhile True:\n  x.append(n + len(x))",
+	"one call that takes all":   "x = ['a' * 1000000] * 200\n','.join(x)\nwhile True:\n  pass",
+	"a format":                  "x = 'a'\nwhile True:\n  x = '%s%s' % (x, x)",
+	"a comprehension":           "x = [['a' * 1000 + str(i)] for i in range(10000000)]",
+	"a comprehension within":    "x = [[j + i for j in range(1000)] for i in range(1000000)]",
+	"a list of calls":           "def f():\n  x = [i + 1 for i in range(100000)]\n  return x\ny = [" + strings.Repeat("f(), ", 1000) + "]",
+	"arguments of calls":        "def f(n):\n  return len([n] * 1000000) + f(n + 1)\ndef g(n):\n  return ['a' * 1000 + str(i) for i in range(100)] + g(n + 1)\ng(0)",
+	"a recursion":               "def f(n):\n  x = ['a' * 1000 + str(n)]\n  return f(n + 1)\nf(0)",
+	"a closure":                 "def f(x):\n  def g():\n    return x\n  return g\ny = []\nwhile True:\n  y.append(f('a' * 1000 + str(len(y))))",
+	"a variable that is shared": "def f():\n  x = []\n  def g():\n    x.append('a' * 1000 + str(len(x)))\n  while True:\n    g()\nf()",
+	"the keys of a sort":        "x = sorted(range(100000), key=lambda i: 'a' * 1000 + str(i))",
+	"the items":                 "while True:\n  ctx.resource_list['items'].append('a' * 1000)",
+}
+
+// What a script has is counted, wherever it has it, and the collector is not called for it.
+func TestScriptMemory(t *testing.T) { //nolint:paralleltest // nobody else may call the collector
+	limits := defaultScriptLimits()
 	limits.memory, limits.grace = 32<<20, time.Minute
-	for name, source := range map[string]string{ //nolint:paralleltest // see above
-		"a list that grows":       "x = []\nwhile True:\n  x.append('a' * 1000)",
-		"a string that doubles":   "x = 'a'\nwhile True:\n  x += x",
-		"a list that doubles":     "x = [0]\nwhile True:\n  x = x + x",
-		"one call that takes all": "x = ['a' * 1000000] * 200\n','.join(x)\nwhile True:\n  pass",
-	} {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for name, source := range scriptsThatGrow { //nolint:paralleltest // see above
 		t.Run(name, func(t *testing.T) {
 			err := runScript(t.Context(), source, limits)
 			if want := "the script takes more than 32 MiB of memory, the most it may"; functiontest.ErrorText(err) != want {
@@ -92,11 +113,60 @@ func TestScriptMemory(t *testing.T) { //nolint:paralleltest // see above
 			}
 		})
 	}
+	if runtime.ReadMemStats(&after); after.NumForcedGC != before.NumForcedGC {
+		t.Error("the collector was called")
+	}
+}
+
+// What waits on the stack of the interpreter is counted: it is in no variable.
+func TestMemoryOnTheStack(t *testing.T) {
+	t.Parallel()
+	thread := &starlark.Thread{}
+	m := &meter{thread: thread, limit: 1 << 40}
+	var counts []uint64
+	count := starlark.NewBuiltin("count", func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+		counts = append(counts, m.count())
+		return starlark.None, nil
+	})
+	source := "def f(x):\n  return ['a' * 1000000, count()]\ndef g():\n  return ('b' * 1000000, count())\ncount()\nf(0)\ng()\n"
+	if _, err := starlark.ExecFileOptions(&dialect, thread, "s", source, starlark.StringDict{"count": count}); err != nil {
+		t.Fatal(err)
+	}
+	const text = 1_000_000
+	if len(counts) != 3 || counts[0] >= text || counts[1] < text || counts[2] < text {
+		t.Errorf("counts = %v, want less than %d and twice more", counts, text)
+	}
+}
+
+// What other work in the process keeps, and what a script has made and no longer has, is not the script's.
+func TestScriptMemoryIsItsOwn(t *testing.T) {
+	t.Parallel()
+	limits := defaultScriptLimits()
+	limits.memory = 1 << 20
+	var kept [][]byte
+	list := starlark.NewDict(1)
+	if err := list.SetKey(starlark.String("items"), starlark.NewList(nil)); err != nil {
+		t.Fatal(err)
+	}
+	other := writer(func() { kept = append(kept, make([]byte, 64<<20)) })
+	source := "print('x')\nfor i in range(100000):\n  x = 'a' * 1000 + 'b'\nfor i in range(1000):\n  y = [i] * 1000\n"
+	_, err := script{name: "s", source: source, list: list, output: newScriptOutput(other), limits: limits}.run(t.Context())
+	if err != nil || len(kept) != 1 {
+		t.Errorf("error = %v, while other work kept %d times 64 MiB", err, len(kept))
+	}
+	runtime.KeepAlive(kept)
+}
+
+type writer func()
+
+func (w writer) Write(text []byte) (int, error) {
+	w()
+	return len(text), nil
 }
 
 func TestScriptTime(t *testing.T) {
 	t.Parallel()
-	limits := defaultScriptLimits(true)
+	limits := defaultScriptLimits()
 	limits.time = 10 * time.Millisecond
 	err := runScript(t.Context(), "while True:\n  pass", limits)
 	if want := "the script runs for more than 10ms, the most it may"; functiontest.ErrorText(err) != want {
@@ -105,14 +175,14 @@ func TestScriptTime(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := runScript(ctx, "while True:\n  pass", defaultScriptLimits(true)); !errors.Is(err, context.Canceled) {
+	if err := runScript(ctx, "while True:\n  pass", defaultScriptLimits()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v, want that of the context", err)
 	}
 }
 
 func TestScriptRecursion(t *testing.T) {
 	t.Parallel()
-	err := runScript(t.Context(), "def f():\n  f()\nf()", defaultScriptLimits(true))
+	err := runScript(t.Context(), "def f():\n  f()\nf()", defaultScriptLimits())
 	if want := "Starlark stack overflow"; functiontest.ErrorText(err) != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
@@ -121,7 +191,7 @@ func TestScriptRecursion(t *testing.T) {
 // TestScriptIsLeftBehind runs a script that no step ends for a while: a tuple of 2^23 elements is hashed.
 func TestScriptIsLeftBehind(t *testing.T) {
 	t.Parallel()
-	limits := defaultScriptLimits(true)
+	limits := defaultScriptLimits()
 	limits.time, limits.grace = time.Millisecond, time.Millisecond
 	err := runScript(t.Context(), "x = (1,)\nfor i in range(23):\n  x = (x, x)\n{x: 1}", limits)
 	want := "the script runs for more than 1ms, the most it may; it did not stop within 1ms and was left behind"
@@ -138,7 +208,7 @@ func TestScriptPanics(t *testing.T) {
 		}
 	}()
 	limits := testLimits()
-	_ = limits.watch(t.Context(), &starlark.Thread{}, newHeapGrowth(limits.memory), func() error { panic("oops") })
+	_ = limits.watch(t.Context(), &starlark.Thread{}, &meter{}, func() error { panic("oops") })
 	t.Error("it did not panic")
 }
 

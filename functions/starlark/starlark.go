@@ -75,7 +75,7 @@ func evaluateScript(ctx context.Context, rl *fn.ResourceList) (fn.KubeObjects, e
 		list:    list,
 		environ: program.Environ,
 		output:  output,
-		limits:  defaultScriptLimits(program.Alone),
+		limits:  defaultScriptLimits(),
 	}
 	return script.run(ctx)
 }
@@ -99,9 +99,9 @@ func (s script) run(ctx context.Context) (fn.KubeObjects, error) {
 	}
 	thread := &starlark.Thread{Name: s.name, Load: loadModule, Print: s.output.print}
 	var items fn.KubeObjects
-	growth := newHeapGrowth(s.limits.memory)
-	err := s.limits.watch(ctx, thread, growth, func() error {
-		if err := s.execute(thread, growth); err != nil {
+	meter := &meter{thread: thread, limit: s.limits.memory, held: []starlark.Value{s.list}}
+	err := s.limits.watch(ctx, thread, meter, func() error {
+		if err := s.execute(thread, meter); err != nil {
 			return err
 		}
 		var err error
@@ -114,13 +114,13 @@ func (s script) run(ctx context.Context) (fn.KubeObjects, error) {
 	return items, nil
 }
 
-func (s script) execute(thread *starlark.Thread, growth *heapGrowth) error {
+func (s script) execute(thread *starlark.Thread, meter *meter) error {
 	file, err := dialect.Parse(s.name, s.source, 0)
 	if err != nil {
 		return err
 	}
 	guardOperators(file)
-	guard := operatorGuard{limits: s.limits, growth: growth}
+	guard := operatorGuard{limits: s.limits, meter: meter}
 	predeclared := starlark.StringDict{
 		"ctx": starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{
 			"resource_list": s.list,
@@ -128,7 +128,9 @@ func (s script) execute(thread *starlark.Thread, growth *heapGrowth) error {
 			"environment":   s.environment(),
 		}),
 		"range":             starlark.NewBuiltin("range", s.limits.rangeWithin),
-		additionGuard:       starlark.NewBuiltin(additionGuard, guard.addend),
+		"sorted":            starlark.NewBuiltin("sorted", guard.sorted),
+		callGuard:           starlark.NewBuiltin(callGuard, guard.charge),
+		additionGuard:       starlark.NewBuiltin(additionGuard, guard.charge),
 		multiplicationGuard: starlark.NewBuiltin(multiplicationGuard, guard.factor),
 	}
 	program, err := starlark.FileProgram(file, predeclared.Has)

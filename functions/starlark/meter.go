@@ -1,0 +1,175 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package starlark
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
+
+// meter counts the memory of a script, and of nothing else in the process. It adds up what the script makes, and when that could
+// be too much, it counts what the script still has: all that its frames lead to. It belongs to the goroutine of the thread.
+type meter struct {
+	thread *starlark.Thread
+	limit  uint64           // bytes
+	live   uint64           // what the script had when it was last counted
+	made   uint64           // what it has made since, as far as it is known
+	held   []starlark.Value // the list, and what built-ins keep to themselves while they call the script
+}
+
+// countShare is the part of the limit that a script makes before it is counted again, as counting takes long. It may have so much
+// more than the limit.
+const countShare = 16
+
+// exceedsWith tells whether the script has more than its limit when it has made some more bytes.
+func (m *meter) exceedsWith(more uint64) bool {
+	m.made += more
+	if m.live+m.made <= m.limit || m.made < m.limit/countShare {
+		return false
+	}
+	m.live, m.made = m.count(), more
+	return m.live+m.made > m.limit
+}
+
+func (m *meter) error() error {
+	return fmt.Errorf("the script takes more than %d MiB of memory, the most it may", m.limit>>20)
+}
+
+// count counts what the script has. It ends as soon as that is more than the limit.
+func (m *meter) count() uint64 {
+	w := walk{seen: map[unsafe.Pointer]struct{}{}}
+	w.next = append(w.next, m.held...)
+	for depth := range m.thread.CallStackDepth() {
+		frame := m.thread.DebugFrame(depth)
+		w.next = append(w.next, frame.Callable())
+		if function, ok := frame.Callable().(*starlark.Function); ok {
+			w.next = append(w.next, frameValues(frame, function)...)
+		}
+	}
+	for len(w.next) > 0 && w.size <= m.limit {
+		value := w.next[len(w.next)-1]
+		w.next = w.next[:len(w.next)-1]
+		w.visit(value)
+	}
+	return w.size
+}
+
+// frameValues are the local variables of a function and what waits on its stack to be used, such as the elements of a list of
+// which not all are there yet. The interpreter keeps the two in one array, and shows only the first part of it;
+// TestMemoryOnTheStack fails when it no longer does so.
+func frameValues(frame starlark.DebugFrame, function *starlark.Function) []starlark.Value {
+	locals := reflect.ValueOf(frame).Elem().FieldByName("locals")
+	if locals.IsNil() {
+		return nil
+	}
+	code := reflect.ValueOf(function).Elem().FieldByName("funcode").Elem()
+	length := code.FieldByName("Locals").Len() + int(code.FieldByName("MaxStack").Int())
+	return unsafe.Slice((*starlark.Value)(locals.UnsafePointer()), length) //nolint:gosec // see above
+}
+
+// walk goes through values, each once.
+type walk struct {
+	seen map[unsafe.Pointer]struct{}
+	next []starlark.Value
+	size uint64 // bytes, about
+}
+
+const (
+	valueSize = 16 // of a value in a list
+	entrySize = 80 // of a key and its value
+	longText  = 64 // bytes of a string that is worth remembering
+)
+
+func (w *walk) visit(value starlark.Value) {
+	switch value := value.(type) {
+	case nil, starlark.NoneType, starlark.Bool, starlark.Float:
+	case starlark.String:
+		w.text(string(value))
+	case starlark.Bytes:
+		w.text(string(value))
+	case starlark.Int:
+		if _, small := value.Int64(); !small {
+			w.size += uint64(value.BigInt().BitLen() / 8) //nolint:gosec // a length
+		}
+	case starlark.Tuple:
+		if len(value) > 0 && w.first(unsafe.Pointer(unsafe.SliceData(value)), len(value)*valueSize) {
+			w.next = append(w.next, value...)
+		}
+	case *starlark.List:
+		if w.first(unsafe.Pointer(value), value.Len()*valueSize) {
+			for i := range value.Len() {
+				w.next = append(w.next, value.Index(i))
+			}
+		}
+	case *starlark.Dict:
+		if w.first(unsafe.Pointer(value), value.Len()*entrySize) {
+			for key, element := range value.Entries() {
+				w.next = append(w.next, key, element)
+			}
+		}
+	case *starlark.Set:
+		if w.first(unsafe.Pointer(value), value.Len()*entrySize) {
+			for element := range value.Elements() {
+				w.next = append(w.next, element)
+			}
+		}
+	case *starlarkstruct.Struct:
+		if w.first(unsafe.Pointer(value), 0) {
+			for _, name := range value.AttrNames() {
+				element, _ := value.Attr(name)
+				w.next = append(w.next, element)
+			}
+		}
+	case *starlark.Function:
+		w.function(value)
+	case *starlark.Builtin:
+		w.next = append(w.next, value.Receiver())
+	case factor:
+		w.next = append(w.next, value.Value)
+	default:
+		if value.Type() == "cell" { // a variable of a function that others within it share; it has nothing but its value
+			w.next = append(w.next, *(*starlark.Value)(reflect.ValueOf(value).UnsafePointer())) //nolint:gosec // see above
+		}
+	}
+}
+
+// first tells whether a value is seen for the first time, and counts it then.
+func (w *walk) first(at unsafe.Pointer, size int) bool {
+	if _, again := w.seen[at]; again {
+		return false
+	}
+	w.seen[at] = struct{}{}
+	w.size += uint64(longText + size) //nolint:gosec // a length
+	return true
+}
+
+func (w *walk) text(text string) {
+	if len(text) < longText {
+		w.size += uint64(valueSize + len(text))
+		return
+	}
+	w.first(unsafe.Pointer(unsafe.StringData(text)), len(text))
+}
+
+func (w *walk) function(f *starlark.Function) {
+	if !w.first(unsafe.Pointer(f), 0) {
+		return
+	}
+	for i := range f.NumFreeVars() {
+		_, value := f.FreeVar(i)
+		w.next = append(w.next, value)
+	}
+	for i := range f.NumParams() {
+		w.next = append(w.next, f.ParamDefault(i))
+	}
+	if globals := f.Globals(); len(globals) > 0 {
+		for _, value := range globals {
+			w.next = append(w.next, value)
+		}
+	}
+}
