@@ -42,7 +42,7 @@ func (m *meter) error() error {
 
 // count counts what the script has. It ends as soon as that is more than the limit.
 func (m *meter) count() uint64 {
-	w := walk{seen: map[unsafe.Pointer]struct{}{}}
+	w := walk{seen: map[any]struct{}{}}
 	w.next = append(w.next, m.held...)
 	for depth := range m.thread.CallStackDepth() {
 		frame := m.thread.DebugFrame(depth)
@@ -74,7 +74,7 @@ func frameValues(frame starlark.DebugFrame, function *starlark.Function) []starl
 
 // walk goes through values, each once.
 type walk struct {
-	seen map[unsafe.Pointer]struct{}
+	seen map[any]struct{} // pointers
 	next []starlark.Value
 	size uint64 // bytes, about
 }
@@ -97,29 +97,29 @@ func (w *walk) visit(value starlark.Value) {
 			w.size += uint64(value.BigInt().BitLen() / 8) //nolint:gosec // a length
 		}
 	case starlark.Tuple:
-		if len(value) > 0 && w.first(unsafe.Pointer(unsafe.SliceData(value)), len(value)*valueSize) {
+		if len(value) > 0 && w.first(&value[0], len(value)*valueSize) {
 			w.next = append(w.next, value...)
 		}
 	case *starlark.List:
-		if w.first(unsafe.Pointer(value), value.Len()*valueSize) {
+		if w.first(value, value.Len()*valueSize) {
 			for i := range value.Len() {
 				w.next = append(w.next, value.Index(i))
 			}
 		}
 	case *starlark.Dict:
-		if w.first(unsafe.Pointer(value), value.Len()*entrySize) {
+		if w.first(value, value.Len()*entrySize) {
 			for key, element := range value.Entries() {
 				w.next = append(w.next, key, element)
 			}
 		}
 	case *starlark.Set:
-		if w.first(unsafe.Pointer(value), value.Len()*entrySize) {
+		if w.first(value, value.Len()*entrySize) {
 			for element := range value.Elements() {
 				w.next = append(w.next, element)
 			}
 		}
 	case *starlarkstruct.Struct:
-		if w.first(unsafe.Pointer(value), 0) {
+		if w.first(value, 0) {
 			for _, name := range value.AttrNames() {
 				element, _ := value.Attr(name)
 				w.next = append(w.next, element)
@@ -133,13 +133,13 @@ func (w *walk) visit(value starlark.Value) {
 		w.next = append(w.next, value.Value)
 	default:
 		if value.Type() == "cell" { // a variable of a function that others within it share; it has nothing but its value
-			w.next = append(w.next, *(*starlark.Value)(reflect.ValueOf(value).UnsafePointer())) //nolint:gosec // see above
+			w.next = append(w.next, *(*starlark.Value)(reflect.ValueOf(value).UnsafePointer()))
 		}
 	}
 }
 
 // first tells whether a value is seen for the first time, and counts it then.
-func (w *walk) first(at unsafe.Pointer, size int) bool {
+func (w *walk) first(at any, size int) bool {
 	if _, again := w.seen[at]; again {
 		return false
 	}
@@ -153,11 +153,11 @@ func (w *walk) text(text string) {
 		w.size += uint64(valueSize + len(text))
 		return
 	}
-	w.first(unsafe.Pointer(unsafe.StringData(text)), len(text))
+	w.first(unsafe.StringData(text), len(text)) //nolint:gosec // it is only compared
 }
 
 func (w *walk) function(f *starlark.Function) {
-	if !w.first(unsafe.Pointer(f), 0) {
+	if !w.first(f, 0) {
 		return
 	}
 	for i := range f.NumFreeVars() {
