@@ -17,7 +17,6 @@ import (
 
 // Program is what a function has of the process it is served by: nothing, where it is evaluated inside another program.
 type Program struct {
-	Alone   bool      // the process does nothing else
 	Stderr  io.Writer // what a script prints; never nil
 	Environ []string  // KEY=value
 }
@@ -83,7 +82,7 @@ func once(f Function, stdin io.Reader, stdout, stderr io.Writer) error {
 // alone evaluates f in a process that does nothing else.
 func (f Function) alone(in []byte, stderr io.Writer) ([]byte, error) {
 	ctx := context.Background() //nolint:forbidigo // a process has no caller's context: whoever started it ends it
-	return Run(WithProgram(ctx, Program{Alone: true, Stderr: stderr, Environ: os.Environ()}), f, in)
+	return Run(WithProgram(ctx, Program{Stderr: stderr, Environ: os.Environ()}), f, in)
 }
 
 // help describes a function for its user.
