@@ -141,15 +141,20 @@ func children(parent string) []int {
 	}
 	var pids []int
 	for _, list := range lists {
-		// A thread may have ended since it was listed.
-		text, err := os.ReadFile(list)
-		if err != nil {
-			continue
-		}
-		for field := range bytes.FieldsSeq(text) {
-			if pid, err := strconv.Atoi(string(field)); err == nil {
-				pids = append(pids, pid)
-			}
+		pids = append(pids, numbers(list)...)
+	}
+	return pids
+}
+
+// numbers reads a list of processes. It is empty where its thread has ended.
+func numbers(list string) (pids []int) {
+	text, err := os.ReadFile(list)
+	if err != nil {
+		return nil
+	}
+	for field := range bytes.FieldsSeq(text) {
+		if pid, err := strconv.Atoi(string(field)); err == nil {
+			pids = append(pids, pid)
 		}
 	}
 	return pids

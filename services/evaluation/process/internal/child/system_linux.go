@@ -5,8 +5,8 @@ package child
 
 import (
 	"errors"
+	"fmt"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,10 +43,13 @@ func grow(pipe *os.File, size int) {
 
 // limitData bounds the private memory of a process that has just been started, of those that it has started since, and of those
 // that they will start. It fails only for processes that have ended, or are bound to less.
+//
+// Of a process so young only the first thread has started others. No more is looked up than that: the system has to forget what was
+// looked up in /proc when the process ends, which costs more than all else that is done for it.
 func limitData(pid int, limit int64) {
 	bytes := uint64(limit) //nolint:gosec // more than 0
 	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: bytes, Max: bytes}, nil)
-	for _, child := range children(strconv.Itoa(pid)) {
+	for _, child := range numbers(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)) {
 		limitData(child, limit)
 	}
 }
