@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -94,7 +95,7 @@ func TestHostileFunctions(t *testing.T) {
 	} {
 		t.Setenv(key, value)
 	}
-	runner, client := startRunner(t, "--max-evaluation-time=1s")
+	runner, client := startRunner(t, "--max-evaluation-time=1s", "--standby-processes=0")
 	list := configMaps(10)
 	if _, err := call(t.Context(), client, "echo:v1", list); err != nil {
 		t.Fatal(err)
@@ -111,10 +112,7 @@ func TestHostileFunctions(t *testing.T) {
 			}
 		}
 	}
-	// The process for the next call waits by then, which forks as well.
-	eventually(t, "no process of the call is left", func() bool {
-		return !slices.ContainsFunc(descendants(t, runner.PID()), func(pid int) bool { return slices.Contains(call, pid) })
-	})
+	eventually(t, "no process is left", func() bool { return len(descendants(t, runner.PID())) == 0 })
 	eventually(t, "no goroutine is left", func() bool { return goroutines(t, port) <= before })
 	stop(t, runner)
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
@@ -126,7 +124,6 @@ func TestHostileFunctions(t *testing.T) {
 func TestCallerGoesAway(t *testing.T) {
 	t.Parallel()
 	runner, client := startRunner(t)
-	defer stop(t, runner)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -139,9 +136,14 @@ func TestCallerGoesAway(t *testing.T) {
 	if err := <-ended; status.Code(err) != codes.Canceled {
 		t.Errorf("the canceled call ends in %v, want %v", err, codes.Canceled)
 	}
-	// The process for the next call waits by then, which forks as well.
+	// By then the process for the next call waits, which forks as well.
 	eventually(t, "no process of the call is left", func() bool {
 		return !slices.ContainsFunc(descendants(t, runner.PID()), func(pid int) bool { return slices.Contains(running, pid) })
+	})
+	waiting := descendants(t, runner.PID())
+	stop(t, runner)
+	eventually(t, "no process that waited is left", func() bool {
+		return !slices.ContainsFunc(waiting, func(pid int) bool { return syscall.Kill(pid, 0) == nil })
 	})
 }
 
