@@ -86,7 +86,7 @@ var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnF
 	It("declares how a function runs, with annotations", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
 		slash, colon := strings.LastIndex(image, "/"), strings.LastIndex(image, ":")
-		configure(ctx, "declared", `{image: `+image[slash+1:colon]+`, prefixes: ["`+image[:slash]+`"]}`)
+		configure(ctx, "declared", `{image: `+image[slash+1:colon]+`, prefixes: ["`+image[:slash]+`"], podExecutor: {tags: [`+image[colon+1:]+`]}}`)
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		Expect(onlyPodOf(ctx, image).Spec.Containers[0].Args).NotTo(ContainElement("--standby-processes"))
 		annotate(ctx, "declared", "no")
