@@ -86,13 +86,13 @@ var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnF
 	It("declares how a function runs, with annotations", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
 		slash, colon := strings.LastIndex(image, "/"), strings.LastIndex(image, ":")
-		configure(ctx, "declared", `{image: `+image[slash+1:colon]+`, prefixes: ["`+image[:slash]+`"], podExecutor: {tags: [`+image[colon+1:]+`]}}`)
+		configure(ctx, "echo", `{image: `+image[slash+1:colon]+`, prefixes: ["`+image[:slash]+`"], podExecutor: {tags: [`+image[colon+1:]+`]}}`)
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		Expect(onlyPodOf(ctx, image).Spec.Containers[0].Args).NotTo(ContainElement("--standby-processes"))
-		annotate(ctx, "declared", "no")
-		Eventually(ctx, errorOf).WithArguments(ctx, "declared").WithTimeout(promptly).Should(ContainSubstring(`krmfn.dev/standby is "no", want true or false`))
-		annotate(ctx, "declared", "false")
-		Eventually(ctx, errorOf).WithArguments(ctx, "declared").WithTimeout(promptly).Should(BeEmpty())
+		annotate(ctx, "echo", "no")
+		Eventually(ctx, errorOf).WithArguments(ctx, "echo").WithTimeout(promptly).Should(ContainSubstring(`krmfn.dev/standby is "no", want true or false`))
+		annotate(ctx, "echo", "false")
+		Eventually(ctx, errorOf).WithArguments(ctx, "echo").WithTimeout(promptly).Should(BeEmpty())
 		Eventually(ctx, func(g Gomega) {
 			g.Expect(f.Evaluate(ctx, image)).To(Succeed())
 			g.Expect(podsOf(ctx, image)).To(ConsistOf(HaveField("Spec.Containers", ContainElement(HaveField("Args", ContainElements("--standby-processes", "0"))))))
