@@ -26,6 +26,9 @@ type StartError struct {
 	// Image is the image as it was resolved, Err why.
 	Image string
 	Err   error
+	// Rejected means that the fault is in the image that the caller named: its registry does not have it, denies access to it, or
+	// has something else under that name, or a policy refuses it.
+	Rejected bool
 }
 
 func (e *StartError) Error() string {
@@ -61,6 +64,7 @@ const CodeOK = "ok"
 // Code returns how an evaluation ended, as one word for metrics and traces: CodeOK, the failure's reason such as "exit_code", or
 // the kind of the error.
 func Code(resp Response, err error) string {
+	var start *StartError
 	switch {
 	case errors.As(err, new(*NotFoundError)):
 		return "not_found"
@@ -72,7 +76,9 @@ func Code(resp Response, err error) string {
 		return "canceled"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*TimeoutError)):
 		return "deadline"
-	case errors.As(err, new(*StartError)):
+	case errors.As(err, &start) && start.Rejected:
+		return "image_rejected"
+	case start != nil:
 		return "start_failed"
 	case err != nil:
 		return "error"

@@ -193,6 +193,23 @@ func TestResultsText(t *testing.T) {
 	}
 }
 
+// The log line has the warning of a report.
+func TestLogOfWarning(t *testing.T) {
+	t.Parallel()
+	for _, warning := range []string{"", "fn:v2 is evaluated by v1"} {
+		var log bytes.Buffer
+		e := WithLog(Func(func(context.Context, Request) (Response, error) {
+			return Response{Report: &evaluationv1.Evaluation{Warning: warning}}, nil
+		}), slog.New(slog.NewTextHandler(&log, nil)))
+		if _, err := e.Evaluate(t.Context(), Request{Image: "fn:v2"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(log.String(), ` warning="`+warning+`"`); got != (warning != "") {
+			t.Errorf("warning %q, logged %s", warning, &log)
+		}
+	}
+}
+
 // The log line of an answer that was kept says so, and no other.
 func TestLogOfKept(t *testing.T) {
 	t.Parallel()

@@ -54,6 +54,9 @@ func (g *Gate) Load() (running, waiting int) {
 	return running, present - running
 }
 
+// Max returns how many may run, and how many more may wait.
+func (g *Gate) Max() (running, waiting int) { return g.running, g.waiting }
+
 // Limit sends an evaluator's calls through the gate, with the errors of Enter. The time spent waiting is added to the
 // report.
 func (g *Gate) Limit(e Evaluator) Evaluator {

@@ -6,24 +6,29 @@ package evaluation
 import (
 	"context"
 	"log/slog"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
 
 // WithLog writes one line for each evaluation: what was asked, by whom it was answered, how it went and how long it took,
-// and nothing of the content. Failures of functions are not trouble of the server and are logged as what they are.
+// and nothing of the content. The attribute code is that of metrics; see Code. Failures of functions are no warnings, as the server
+// is well.
 func WithLog(e Evaluator, log *slog.Logger) Evaluator {
 	return Func(func(ctx context.Context, req Request) (Response, error) {
 		resp, err := e.Evaluate(ctx, req)
 		if !log.Enabled(ctx, slog.LevelInfo) && err == nil {
 			return resp, err
 		}
-		level, attrs := slog.LevelInfo, []slog.Attr{slog.String("image", req.Image), slog.Int("input_bytes", len(req.ResourceList))}
+		level, attrs := slog.LevelInfo, []slog.Attr{
+			slog.String("image", req.Image), slog.String("code", Code(resp, err)), slog.Int("input_bytes", len(req.ResourceList)),
+		}
 		if err != nil {
 			level, attrs = slog.LevelWarn, append(attrs, slog.String("err", err.Error()))
 		}
 		if r := resp.Report; r != nil {
 			timings := r.GetTimings()
 			attrs = append(attrs,
-				slog.String("implementation", r.GetImplementation()),
+				slog.String(implementationKey(r), r.GetImplementation()),
 				slog.Int("output_bytes", len(resp.ResourceList)),
 				slog.Int("results", len(r.GetResults())),
 				slog.Int("exit_code", int(r.GetExitCode())),
@@ -34,11 +39,18 @@ func WithLog(e Evaluator, log *slog.Logger) Evaluator {
 			if r.GetCached() {
 				attrs = append(attrs, slog.Bool("cached", true))
 			}
-			if f := r.GetFailure(); f != nil {
-				attrs = append(attrs, slog.String("failure", f.GetReason().String()))
+			if warning := r.GetWarning(); warning != "" {
+				attrs = append(attrs, slog.String("warning", warning))
 			}
 		}
 		log.LogAttrs(ctx, level, "evaluated", attrs...)
 		return resp, err
 	})
+}
+
+func implementationKey(r *evaluationv1.Evaluation) string {
+	if r.GetEvaluator() == evaluationv1.Evaluator_EVALUATOR_POD {
+		return "pod"
+	}
+	return "implementation"
 }

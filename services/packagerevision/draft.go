@@ -50,6 +50,13 @@ func (r *Revision) pushOnRenderFailure() bool {
 	return r.Annotations[PushOnRenderFailureAnnotation] == "true"
 }
 
+// LifecycleError says that the content of a revision may not change, as it is no draft.
+type LifecycleError struct{ Lifecycle Lifecycle }
+
+func (e *LifecycleError) Error() string {
+	return fmt.Sprintf("cannot update a package revision with lifecycle value %q; package must be Draft", e.Lifecycle)
+}
+
 // RenderError says that a package does not render, and what has become of the draft. It wraps the render's error.
 type RenderError struct {
 	// Pushed tells whether the draft has become the revision all the same.

@@ -11,9 +11,9 @@ package packagerevision
 import (
 	"context"
 	"fmt"
-	"path"
 	"time"
 
+	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/packagerevision/packagecontext"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
@@ -39,7 +39,9 @@ func (h *Handler) render(ctx context.Context, files map[string]string) (map[stri
 	options := h.Render
 	options.Topmost = true
 	result, err := render.Package(ctx, source, options)
-	if err != nil && ctx.Err() != nil {
+	// An evaluator that ends in time answers shortly before the deadline.
+	if evaluation.OutOfTime(ctx, err) {
+		<-ctx.Done()
 		return nil, nil, fmt.Errorf("render the package: %w", context.Cause(ctx))
 	}
 	source.Apply(result.Output.Changes)
@@ -72,7 +74,7 @@ func (h *Handler) ApplyTask(ctx context.Context, draft Draft, revision Revision,
 }
 
 func (h *Handler) applyTask(ctx context.Context, draft Draft, revision Revision, tasks []Task) (*renderstatus.Report, error) {
-	task, err := soleTask(tasks, path.Base(revision.Context.Path))
+	task, err := soleTask(tasks, revision.Context.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ import (
 func (h *Handler) ReplaceResources(ctx context.Context, draft Draft, revision Revision, files map[string]string) (*renderstatus.Report, error) {
 	switch {
 	case revision.Lifecycle != LifecycleDraft:
-		return nil, fmt.Errorf("cannot update a package revision with lifecycle value %q; package must be Draft", revision.Lifecycle)
+		return nil, &LifecycleError{Lifecycle: revision.Lifecycle}
 	case len(files) == 0:
 		return nil, errors.New("cannot replace all resources of a package by none: delete the package revision instead")
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"strings"
 
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
@@ -43,11 +44,14 @@ type Task struct {
 	Mutation Mutation
 }
 
-// soleTask returns the task of a list that must have exactly one. An empty list means an empty package with the name given.
-func soleTask(tasks []Task, name string) (Task, error) {
+// soleTask returns the task of a list that must have exactly one. An empty list means an empty package, with the last element of
+// its path as its name.
+func soleTask(tasks []Task, at string) (Task, error) {
 	switch {
+	case len(tasks) == 0 && at == "":
+		return Task{}, errors.New("cannot make an empty package without a path: its last element is the package's name")
 	case len(tasks) == 0:
-		return Task{Type: TaskInit, Mutation: Init{Name: name}.Mutate}, nil
+		return Task{Type: TaskInit, Mutation: Init{Name: path.Base(at)}.Mutate}, nil
 	case len(tasks) > 1:
 		return Task{}, errors.New("task list must contain exactly 1 task")
 	case tasks[0].Mutation == nil:

@@ -76,6 +76,8 @@ func (h *hydration) level(
 			return outcome{}
 		}
 		p := newPipeline(level[i], visible, h.images, h.options, emit)
+		// What packages beside a failed one have made does not count.
+		p.keepInput = len(level) > 1
 		err := h.limited(ctx, func() error { return p.run(ctx) })
 		return outcome{resources: p.resources, functions: p.functions, err: err}
 	})

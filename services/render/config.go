@@ -49,6 +49,16 @@ func (c configs) refresh(resources []*yaml.RNode, location string) {
 	maps.Copy(c, fresh)
 }
 
+// has tells whether a resource is one of them.
+func (c configs) has(r *yaml.RNode) bool {
+	for _, config := range c {
+		if config == r {
+			return true
+		}
+	}
+	return false
+}
+
 // of returns the functionConfig of a function; nil for none.
 func (c configs) of(f *kptfilev1.Function) (*yaml.RNode, error) {
 	if f.ConfigPath != "" {

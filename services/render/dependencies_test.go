@@ -13,8 +13,8 @@ import (
 
 // heavy are the libraries of functions and of clouds. A program links them only if it imports functions, or the
 // credentials of clouds.
-var heavy = regexp.MustCompile(`^(github\.com/krmfn/krmfn/functions|cel\.dev|github\.com/(google/cel-go|yannh/kubeconform|` +
-	`santhosh-tekuri/jsonschema|qri-io|aws|awslabs|Azure|chrismellard)|go\.starlark\.net|cloud\.google\.com/go)\b`)
+var heavy = regexp.MustCompile(`^(github\.com/krmfn/krmfn/functions|cel\.dev|github\.com/(google/cel-go|open-policy-agent|yannh/kubeconform|` +
+	`santhosh-tekuri/jsonschema|qri-io|aws|awslabs|Azure|chrismellard)|go\.starlark\.net|helm\.sh|cloud\.google\.com/go)\b`)
 
 func TestLinksNoFunctions(t *testing.T) {
 	t.Parallel()

@@ -110,6 +110,12 @@ func (e *OutputError) Error() string { return e.Err.Error() }
 // Unwrap returns what is wrong with the output.
 func (e *OutputError) Unwrap() error { return e.Err }
 
+// DeletionError says that a function's output would delete all that the function got, or the Kptfile, without plainly meaning to; see
+// Options.AllowDeletion.
+type DeletionError struct{ text string }
+
+func (e *DeletionError) Error() string { return e.text }
+
 // SaveError says that what functions have made of the resources cannot be files.
 type SaveError struct {
 	// Err is why. Render is the error that ended the render; nil where it had succeeded.

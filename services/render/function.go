@@ -4,6 +4,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -22,8 +23,9 @@ const configFile = "function-config"
 
 // Function evaluates one function over resources, as `kpt fn eval` does: with its selectors, and with the functionConfig
 // given, nil for none, in the place of its own. The resources belong to one directory, whatever packages it has: they are not
-// annotated with a package, and neither are those that come out. Of the options, Evaluator, Exec, ImagePrefix, Tags and
-// Observe count. An image without tag and digest stays without.
+// annotated with a package, and neither are those that come out. Annotations of path and index come out in the forms in which
+// the function's resources have them: none where none of them has any. Of the options, Evaluator, Exec, ImagePrefix, Tags,
+// AllowDeletion and Observe count. An image without tag and digest stays without.
 //
 // The function in the result tells how it went, on failure too. The error is worded as in Package, but has no levels; the
 // resources are nil then.
@@ -34,17 +36,21 @@ func Function(ctx context.Context, f kptfilev1.Function, config *yaml.RNode, res
 	if f.Exec != "" {
 		record.Exec, evaluator = f.Exec, options.Exec
 		if evaluator == nil {
-			return nil, record, errors.New("there is nothing that evaluates command lines")
+			err := errors.New("no evaluator runs commands")
+			record.SetFailure(err.Error())
+			return nil, record, err
 		}
 	} else {
 		ref, err := bareReference(ctx, &f, options)
+		record.Image = cmp.Or(ref, f.Image)
 		if err != nil {
+			record.SetFailure(err.Error())
 			return nil, record, err
 		}
-		record.Image = ref
 	}
 	f.ConfigMap, f.ConfigPath = nil, ""
 	p := newPipeline(&node{pkg: &packages.Package{}, dir: "."}, resources, nil, options, options.Observe)
+	p.keepInput = true
 	if config != nil {
 		f.ConfigPath, p.configs = configFile, configs{configFile: config}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -106,12 +107,72 @@ func TestFunctionFails(t *testing.T) {
 		"r.io/none":    "r.io/none",
 		"r.io/UPPER":   `function image reference "r.io/UPPER" is invalid`,
 	} {
-		got, _, err := render.Function(t.Context(), kptfilev1.Function{Image: image, Selectors: []kptfilev1.Selector{{Kind: "Kptfile"}}}, nil, directory(t), render.Options{Evaluator: f})
+		got, record, err := render.Function(t.Context(), kptfilev1.Function{Image: image, Selectors: []kptfilev1.Selector{{Kind: "Kptfile"}}}, nil, directory(t), render.Options{Evaluator: f})
 		if got != nil || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %d resources and error %v, want %q", image, len(got), err, want)
+		}
+		if record.Image == "" || record.ExitCode == 0 || record.Error == "" {
+			t.Errorf("%s: the record says no failure: %+v", image, record)
 		}
 	}
 	if _, _, err := render.Function(t.Context(), kptfilev1.Function{Exec: "x"}, nil, directory(t), render.Options{}); err == nil {
 		t.Error("a command line was evaluated without an evaluator for it")
+	}
+}
+
+// Annotations of place come out in the forms in which the function's resources had them before.
+func TestFormsOfPlaces(t *testing.T) {
+	t.Parallel()
+	annotated := func(text, value string, annotations []string) string {
+		if len(annotations) == 0 {
+			return text
+		}
+		return text + "  annotations:\n    " + strings.Join(annotations, ": "+value+"\n    ") + ": " + value + "\n"
+	}
+	named := func(name string, annotations ...string) string {
+		return annotated(cm(name), "x/"+name+".yaml", annotations)
+	}
+	const internal, former = resource.PathAnnotation, resource.FormerPathAnnotation
+	generated := func(annotations ...string) string {
+		return annotated("apiVersion: v1\nkind: Secret\nmetadata:\n  name: new\n", "'secret_new.yaml'", annotations)
+	}
+	defaulted := func(key string) string { return cm("b") + "  annotations:\n    " + key + ": 'configmap_b.yaml'\n" }
+	for name, tc := range map[string]struct {
+		in, want []string
+		selector kptfilev1.Selector
+	}{
+		"none":                     {in: []string{named("a"), named("b")}, want: []string{named("a"), named("b"), generated()}},
+		"none, of which one":       {in: []string{named("a"), named("b"), named("c")}, selector: kptfilev1.Selector{Name: "b"}, want: []string{named("a"), named("b"), named("c"), generated()}},
+		"former":                   {in: []string{named("a", former), named("b")}, want: []string{named("a", former), defaulted(former), generated(former)}},
+		"internal":                 {in: []string{named("a", internal), named("b")}, want: []string{named("a", internal), defaulted(internal), generated(internal)}},
+		"former, but not selected": {in: []string{named("a", former), named("b")}, selector: kptfilev1.Selector{Name: "b"}, want: []string{named("a", former), named("b"), generated()}},
+		"former, selected":         {in: []string{named("a", former), named("b")}, selector: kptfilev1.Selector{Name: "a"}, want: []string{named("a", former), named("b"), generated(former)}},
+		"nothing selected":         {in: []string{named("a")}, selector: kptfilev1.Selector{Name: "z"}, want: []string{named("a"), generated(internal, former)}},
+	} {
+		var in []*yaml.RNode
+		for _, text := range tc.in {
+			in = append(in, yaml.MustParse(text))
+		}
+		f := &fake{functions: map[string]func([]byte) ([]byte, error){"r.io/fn": items(func(nodes []*yaml.RNode) []*yaml.RNode {
+			return append(nodes, yaml.MustParse(generated()))
+		})}}
+		function := kptfilev1.Function{Image: "r.io/fn"}
+		if !tc.selector.IsEmpty() {
+			function.Selectors = []kptfilev1.Selector{tc.selector}
+		}
+		out, _, err := render.Function(t.Context(), function, nil, in, render.Options{Evaluator: f})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var got []string
+		for _, r := range out {
+			got = append(got, r.MustString())
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if seen := f.inputs[0]; strings.Contains(seen, internal) != strings.Contains(seen, " "+former) {
+			t.Errorf("%s: the function saw\n%s", name, seen)
+		}
 	}
 }

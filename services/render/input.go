@@ -24,16 +24,25 @@ type input struct {
 	withSelectionIDs, withMigrationIDs bool
 	// numbers are the places of those selected among all.
 	numbers []int
+	forms   forms
+	// parked are those selected, kept those that are not parked.
+	parked parked
+	kept   func(*yaml.RNode) bool
+	// unprinted says that the output was not printed and parsed.
+	unprinted bool
+	// hadKptfile says that the package's Kptfile is among all.
+	hadKptfile bool
 }
 
-func newInput(all, selected []*yaml.RNode, config *yaml.RNode) *input {
-	in := &input{all: all, selected: selected, config: config, numbers: make([]int, 0, len(selected))}
+func newInput(all, selected []*yaml.RNode, config *yaml.RNode) (in *input, err error) {
+	in = &input{all: all, selected: selected, config: config, numbers: make([]int, 0, len(selected)), parked: newParked(selected)}
 	for number, r := range all {
 		if next := len(in.numbers); next < len(selected) && selected[next] == r {
 			in.numbers = append(in.numbers, number)
 		}
 	}
-	return in
+	in.forms, err = completeForms(selected)
+	return in, err
 }
 
 // encode writes the ResourceList. Resources carry ids in it, by which their output is known again; they have none any
@@ -100,17 +109,18 @@ func clearIDs(r *yaml.RNode) {
 		resource.SelectionIDAnnotation)
 }
 
-// origin returns the resource that an output's resource was before, by the ids that it still has; nil for a new one.
-func (in *input) origin(r *yaml.RNode) *yaml.RNode {
+// origin returns which of the resources that the function got an output's resource was before, by the ids that it still has; -1
+// for a new one.
+func (in *input) origin(r *yaml.RNode) int {
 	return in.originOf(resource.Annotation(r, resource.IDAnnotation), resource.Annotation(r, resource.FormerIDAnnotation))
 }
 
-// originOf returns the resource that has the first of several ids that is one.
-func (in *input) originOf(ids ...string) *yaml.RNode {
+// originOf returns which resource has the first of several ids that is one; -1 for none.
+func (in *input) originOf(ids ...string) int {
 	for _, id := range ids {
 		if n, err := strconv.Atoi(id); err == nil && n > 0 && n <= len(in.selected) {
-			return in.selected[n-1]
+			return n - 1
 		}
 	}
-	return nil
+	return -1
 }

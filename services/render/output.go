@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -20,20 +19,22 @@ import (
 )
 
 // accept returns the state with a function's output: comments and order as they were, every resource with a place, nothing
-// outside of the package, nothing twice.
+// outside of the package, nothing twice. The error is errPrint where printing would change an output that was not printed.
 func (p *pipeline) accept(in *input, output []*yaml.RNode, validator bool) ([]*yaml.RNode, error) {
-	if output == nil && len(in.selected) > 0 && !validator {
-		return nil, errors.New("the output has no items, which would delete all resources: return the items that are to stay")
+	if output == nil && len(in.selected) > 0 && !validator && !p.options.AllowDeletion {
+		return nil, &DeletionError{"the output has no items, which would delete all resources that the function got: return those that are to stay, or an empty list of items"}
 	}
 	// Each resource is gone through once: together they are more than the processor's caches hold. What comes of a place comes
 	// before what is no resource.
 	noKRM, places := make([]error, len(output)), make([]place, len(output))
 	err := parallel.Each(len(output), func(i int) error {
-		err := p.place(in, output[i])
-		if err == nil {
+		if in.unprinted && complicated(output[i]) {
+			return errPrint
+		}
+		var err error
+		if places[i], err = p.place(in, output[i]); err == nil {
 			noKRM[i] = checkKRM(output[i])
 		}
-		places[i] = placeOf(output[i])
 		if !in.withSelectionIDs {
 			clearIDs(output[i])
 		}
@@ -59,74 +60,21 @@ func (p *pipeline) accept(in *input, output []*yaml.RNode, validator bool) ([]*y
 	if err := checkPlaces(places); err != nil {
 		return nil, err
 	}
-	if !validator && !p.hasKptfile(state) && p.hasKptfile(p.resources) {
-		return nil, lostKptfile(state)
+	in.forms.clear(output)
+	if !validator && !p.options.AllowDeletion && len(state) > 0 && !p.hasKptfile(state) && in.hadKptfile {
+		return nil, &DeletionError{lostKptfile(state)}
 	}
 	return state, nil
 }
 
 // lostKptfile says how the package's Kptfile has gone.
-func lostKptfile(state []*yaml.RNode) error {
+func lostKptfile(state []*yaml.RNode) string {
 	for _, r := range state {
 		if resource.Kind(r) == kptfilev1.KptFileGVK().Kind && path.Base(resource.Path(r)) != kptfilev1.KptFileName {
-			return fmt.Errorf("the output would move the package's Kptfile to %s: keep the annotations of path that items have", resource.Path(r))
+			return fmt.Sprintf("the output would move the package's Kptfile to %s: keep the annotations of path that items have", resource.Path(r))
 		}
 	}
-	return errors.New("the output would delete the package's Kptfile: return all items, or exclude kind Kptfile from the function")
-}
-
-// place restores what a resource has lost on its way, and gives new ones a place.
-func (p *pipeline) place(in *input, r *yaml.RNode) error {
-	var at [len(placeKeys)]string
-	resource.ReadAnnotations(r, placeKeys[:], at[:])
-	if origin := in.originOf(at[5:]...); origin != nil && at[0] != "" && at[1] != "" && at[1] == at[2] && at[3] == at[4] {
-		resource.Restore(origin, r)
-		return nil
-	}
-	var before struct{ path, index string }
-	if origin := in.origin(r); origin != nil {
-		before.path, before.index = resource.Path(origin), resource.Index(origin)
-		resource.Restore(origin, r)
-	}
-	if err := reconcilePlace(r, before.path, before.index); err != nil {
-		return err
-	}
-	if err := resource.SetDefaultPath(r); err != nil {
-		return err
-	}
-	if resource.Annotation(r, resource.PackageAnnotation) == "" {
-		return resource.SetAnnotation(r, resource.PackageAnnotation, p.node.location)
-	}
-	return nil
-}
-
-// placeKeys are the annotations by which most resources turn out to have their place: that of the package, both forms of path
-// and index, and the ids.
-var placeKeys = [...]string{
-	resource.PackageAnnotation, resource.PathAnnotation, resource.FormerPathAnnotation, resource.IndexAnnotation,
-	resource.FormerIndexAnnotation, resource.IDAnnotation, resource.FormerIDAnnotation,
-}
-
-// reconcilePlace makes path and index agree in both of their forms after a function may have changed either. path and index
-// are the values before; empty for resources that are new. It is an error when both forms changed, each to something else.
-func reconcilePlace(r *yaml.RNode, path, index string) error {
-	if err := reconcile(r, "path", resource.PathAnnotation, resource.FormerPathAnnotation, path); err != nil {
-		return err
-	}
-	return reconcile(r, "index", resource.IndexAnnotation, resource.FormerIndexAnnotation, index)
-}
-
-func reconcile(r *yaml.RNode, word, key, formerKey, before string) error {
-	value, former := resource.Annotation(r, key), resource.Annotation(r, formerKey)
-	switch {
-	case value == former:
-		return nil
-	case value == "", value == before && former != "":
-		return resource.SetAnnotation(r, key, former)
-	case former == "", former == before:
-		return resource.SetAnnotation(r, formerKey, value)
-	}
-	return fmt.Errorf("resource input to function has mismatched legacy and internal %s annotations", word)
+	return "the output would delete the package's Kptfile: return all items, or exclude kind Kptfile from the function"
 }
 
 // checkAllKRM is resource.CheckKRM for many; the error names the path of the first that is none.
@@ -141,30 +89,9 @@ func checkKRM(r *yaml.RNode) error {
 	return nil
 }
 
-type place struct{ location, path, index string }
-
-func placeOf(r *yaml.RNode) place {
-	return place{resource.Annotation(r, resource.PackageAnnotation), resource.Path(r), resource.Index(r)}
-}
-
-// checkPlaces makes sure that resources are inside of their packages and that no two have the same place.
-func checkPlaces(places []place) error {
-	taken := make(map[place]bool, len(places))
-	for _, at := range places {
-		written := at.path
-		at.path = path.Clean(at.path)
-		if at.path == ".." || strings.HasPrefix(at.path, "../") {
-			return fmt.Errorf("function must not modify resources outside of package: resource has path %s", written)
-		}
-		if taken[at] {
-			return fmt.Errorf("resource at path %q and index %q already exists", written, at.index)
-		}
-		taken[at] = true
-	}
-	return nil
-}
-
-// decode reads the items of a ResourceList; nil where it has none at all. Evaluators have checked that it is one.
+// decode reads the items of a ResourceList; nil where nothing says that it is to have none. Functions built on the SDK print
+// an empty list as no items beside the functionConfig, others as items without anything. Evaluators have checked that it is a
+// ResourceList.
 func decode(list []byte) ([]*yaml.RNode, error) {
 	if bytes.Contains(list, []byte("\r\n")) {
 		list = bytes.ReplaceAll(list, []byte("\r\n"), []byte("\n"))
@@ -181,8 +108,11 @@ func decode(list []byte) ([]*yaml.RNode, error) {
 		return nil, errors.New("the output has an anchor that contains itself")
 	}
 	field := yamlnode.Lookup(&doc, "items")
-	if field == nil || field.Kind != yaml.SequenceNode {
+	switch {
+	case field == nil && yamlnode.Lookup(&doc, "functionConfig") == nil:
 		return nil, nil
+	case field == nil, field.Kind != yaml.SequenceNode:
+		return []*yaml.RNode{}, nil
 	}
 	items := make([]*yaml.RNode, 0, len(field.Content))
 	for i, item := range field.Content {

@@ -4,6 +4,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ type pipeline struct {
 	// checked says that all of them are KRM resources, as what functions return is.
 	checked bool
 	configs configs
+	// keepInput says that the caller keeps the resources, which are to be as they were then, whatever functions make of them.
+	keepInput bool
 	// functions are all that the pipeline came to.
 	functions []renderstatus.Function
 }
@@ -130,7 +133,7 @@ func (s *step) resolve(names *images, options Options) error {
 		return nil
 	}
 	ref, err := names.of(s.spec)
-	s.record.Image = ref
+	s.record.Image = cmp.Or(ref, s.spec.Image)
 	return err
 }
 

@@ -127,6 +127,10 @@ type Options struct {
 	// condition Rendered, and renderStatus with each function. It does so on failure, too, unless the root Kptfile itself
 	// cannot be read or is not valid.
 	WriteStatus bool
+	// AllowDeletion accepts output that looks like an accident: output that has neither items nor a functionConfig, so that nothing
+	// is left of what the function got, and output that lacks the package's Kptfile but not all else. An empty list of items, and
+	// none beside a functionConfig, as functions built on the SDK print it, are accepted in any case.
+	AllowDeletion bool
 	// Observe, unless nil, is called with each Event, one after the other, on any goroutine.
 	Observe func(Event)
 }

@@ -4,7 +4,7 @@
 package render
 
 import (
-	"slices"
+	"fmt"
 	"strconv"
 
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
@@ -18,20 +18,57 @@ func selects(f *kptfilev1.Function) bool { return len(f.Selectors) > 0 || len(f.
 
 // selectResources returns the resources that a function gets, each once however many selectors match it, in their order:
 // those that any selector matches, or all without selectors, but for those that an exclusion matches. An empty selector
-// matches everything; an empty exclusion nothing.
-func selectResources(f *kptfilev1.Function, resources []*yaml.RNode) []*yaml.RNode {
+// matches everything; an empty exclusion nothing. unmatched says which selectors and exclusions match no resource at all.
+func selectResources(f *kptfilev1.Function, resources []*yaml.RNode) (selected []*yaml.RNode, unmatched []string) {
 	if !selects(f) {
-		return resources
+		return resources, nil
 	}
-	var selected []*yaml.RNode
+	selectors, exclusions := newSelection("selector", f.Selectors), newSelection("exclude", f.Exclusions)
 	for _, r := range resources {
-		match := func(s kptfilev1.Selector) bool { return matches(&s, r) }
-		excluded := func(s kptfilev1.Selector) bool { return !s.IsEmpty() && matches(&s, r) }
-		if (len(f.Selectors) == 0 || slices.ContainsFunc(f.Selectors, match)) && !slices.ContainsFunc(f.Exclusions, excluded) {
+		match := selectors.match(r) || len(f.Selectors) == 0
+		if !exclusions.match(r) && match {
 			selected = append(selected, r)
 		}
 	}
-	return selected
+	if len(resources) == 0 {
+		return nil, nil
+	}
+	return selected, append(selectors.unmatched(), exclusions.unmatched()...)
+}
+
+// selection is a list of selectors, and which of them have matched so far.
+type selection struct {
+	title     string
+	selectors []kptfilev1.Selector
+	matched   []bool
+}
+
+func newSelection(title string, selectors []kptfilev1.Selector) selection {
+	return selection{title, selectors, make([]bool, len(selectors))}
+}
+
+// match tells whether any of the selectors matches a resource. One that has matched before is not looked at where another does.
+func (s selection) match(r *yaml.RNode) bool {
+	found := false
+	for i := range s.selectors {
+		if found && s.matched[i] {
+			continue
+		}
+		if (s.title != "exclude" || !s.selectors[i].IsEmpty()) && matches(&s.selectors[i], r) {
+			s.matched[i], found = true, true
+		}
+	}
+	return found
+}
+
+func (s selection) unmatched() []string {
+	var texts []string
+	for i := range s.selectors {
+		if !s.matched[i] {
+			texts = append(texts, fmt.Sprintf("%s %d (%s) matches no resource", s.title, i+1, DescribeSelector(&s.selectors[i])))
+		}
+	}
+	return texts
 }
 
 // matches tells whether all fields of a selector equal those of a resource.
@@ -66,8 +103,11 @@ func (in *input) merge(output []*yaml.RNode) []*yaml.RNode {
 	var added []*yaml.RNode
 	for _, r := range output {
 		origin := in.selectionOrigin(r)
-		if !given[origin] {
-			origin = in.origin(r)
+		if i := in.origin(r); !given[origin] {
+			origin = nil
+			if i >= 0 {
+				origin = in.selected[i]
+			}
 		}
 		if origin == nil || returned[origin] != nil {
 			added = append(added, r)

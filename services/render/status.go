@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/fn/framework"
@@ -56,13 +58,40 @@ func conditionMessage(root string, err error) string {
 			if root == "/" {
 				return err.Error()
 			}
-			return strings.ReplaceAll(err.Error(), root, ".")
+			return relative(err.Error(), root)
 		},
 	}
 	if level, ok := errors.AsType[*Error](err); ok {
 		return level.text("", "", w)
 	}
 	return w.cause(err)
+}
+
+// relative puts a dot in the place of a directory's path in a text, but where it is a part of a longer name.
+func relative(text, dir string) string {
+	var out strings.Builder
+	rest := text
+	for {
+		before, after, found := strings.Cut(rest, dir)
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		so := text[:len(text)-len(after)-len(dir)]
+		last, _ := utf8.DecodeLastRuneInString(so)
+		next, _ := utf8.DecodeRuneInString(strings.TrimLeft(after, "."))
+		if so != "" && inName(last) || after != "" && after[0] != '/' && inName(next) {
+			out.WriteString(dir)
+		} else {
+			out.WriteByte('.')
+		}
+		rest = after
+	}
+}
+
+// inName tells whether a character before, or after, a path belongs to it.
+func inName(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./~@%+", r)
 }
 
 // kptfileStatus returns the status.renderStatus that kpt writes to the root Kptfile after functions have run; nil when none
@@ -85,8 +114,9 @@ func kptfileStatus(functions []renderstatus.Function) *kptfilev1.RenderStatus {
 }
 
 func stepResult(f *renderstatus.Function) kptfilev1.PipelineStepResult {
+	entry := f.Entry()
 	s := kptfilev1.PipelineStepResult{
-		Name: f.Name, Image: f.Image, ExecPath: f.Exec, Stderr: f.Stderr, ExitCode: f.ExitCode, Results: f.Results,
+		Name: f.Name, Image: f.Image, ExecPath: f.Exec, Stderr: f.Stderr, ExitCode: f.ExitCode, Results: entry.Results,
 	}
 	if f.Error != "" && (!f.Ran || f.Rejected || !told(f.Reason)) {
 		s.ExecutionError, s.ExitCode = f.Error, 1

@@ -4,15 +4,20 @@
 package render_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/function/functiontest"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
 // statusFunctions are a function that succeeds, one that fails with results, and one whose output is no use.
@@ -48,7 +53,7 @@ func TestStatusInTheKptfile(t *testing.T) {
 		"no pipeline": {kptfile: "", want: success},
 		"success": {
 			kptfile: "# what it is\n" + mutators("{name: first, image: same}") + "  validators:\n  - exclude: [] # none\n    image: same\n",
-			want: "# what it is\npipeline:\n  mutators:\n    - {name: first, image: same}\n  validators:\n    - exclude: [] # none\n      image: same\n" + success +
+			want: "# what it is\n" + mutators("{name: first, image: same}") + "  validators:\n  - exclude: [] # none\n    image: same\n" + success +
 				"  renderStatus:\n    mutationSteps:\n      - name: first\n        image: same:latest\n        stderr: log\n        exitCode: 0\n" +
 				"    validationSteps:\n      - image: same:latest\n        stderr: log\n        exitCode: 0\n",
 		},
@@ -56,9 +61,15 @@ func TestStatusInTheKptfile(t *testing.T) {
 			kptfile: "status:\n  renderStatus: {errorSummary: old}\n  conditions:\n  - {type: Rendered, status: \"False\"}\n  - type: Other # kept\n    status: \"True\"\n",
 			want:    "status:\n  conditions:\n    - type: Other # kept\n      status: \"True\"\n    - type: Rendered\n      status: \"True\"\n      reason: RenderSuccess\n",
 		},
+		"blank lines and comments": {
+			kptfile: "\ninfo:\n    description:   odd\n\n# of the status\nstatus: {}\n\n# of the pipeline\n\n" + mutators("same") + "\n# end\n",
+			want: "\ninfo:\n    description:   odd\n\n# of the status\n" + success +
+				"  renderStatus:\n    mutationSteps:\n      - image: same:latest\n        stderr: log\n        exitCode: 0\n" +
+				"\n# of the pipeline\n\n" + mutators("same") + "\n# end\n",
+		},
 		"a function fails": {
 			kptfile: mutators("same", "{name: b, image: bad}"),
-			want: "pipeline:\n  mutators:\n    - {image: same}\n    - {name: b, image: bad}\n" + failed + "        pkg.render: pkg .:\n        \tpipeline.run: already handled error\n" +
+			want: mutators("same", "{name: b, image: bad}") + failed + "        pkg.render: pkg .:\n        \tpipeline.run: already handled error\n" +
 				"  renderStatus:\n    mutationSteps:\n      - image: same:latest\n        stderr: log\n        exitCode: 0\n      - name: b\n        image: bad:latest\n        stderr: log\n" +
 				"        exitCode: 3\n        results:\n          - message: no good\n            severity: error\n            field:\n              path: a.b\n          - message: hm\n            severity: warning\n" +
 				"        errorResults:\n          - message: no good\n            severity: error\n            field:\n              path: a.b\n    errorSummary: 'b: exit code 3'\n",
@@ -71,7 +82,7 @@ func TestStatusInTheKptfile(t *testing.T) {
 		},
 		"output that cannot be used": {
 			kptfile: validators("broken"),
-			want: "pipeline:\n  validators:\n    - {image: broken}\n" + failed + "        pkg.render: pkg .:\n        \tpipeline.run: output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`\n" +
+			want: validators("broken") + failed + "        pkg.render: pkg .:\n        \tpipeline.run: output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`\n" +
 				"  renderStatus:\n    validationSteps:\n      - image: broken:latest\n        executionError: 'output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`'\n" +
 				"        stderr: log\n        exitCode: 1\n    errorSummary: 'broken:latest: output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`'\n",
 		},
@@ -129,9 +140,74 @@ func TestStatusHasNoAbsolutePath(t *testing.T) {
 	if err == nil || len(result.Output.Changes) != 1 {
 		t.Fatalf("got %v, %v", result.Output, err)
 	}
-	want := kpt("pipeline:\n  mutators:\n    - {image: same, configPath: c.yaml}\nstatus:\n  conditions:\n    - type: Rendered\n      status: \"False\"\n      reason: RenderFailed\n      message: |-\n" +
+	want := kpt(mutators("{image: same, configPath: c.yaml}") + "status:\n  conditions:\n    - type: Rendered\n      status: \"False\"\n      reason: RenderFailed\n      message: |-\n" +
 		"        pkg.render: pkg .:\n        \tpkg.Subpackages: pkg ./sub: error reading Kptfile at \"./sub\": unknown resource type \", Kind=none\" found in Kptfile\n")
 	if diff := cmp.Diff(want, string(result.Output.Changes[0].After)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What the root's path is the beginning, or the end, of is no path of the package.
+func TestConditionKeepsWhatIsNoPath(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for root, message := range map[string]struct{ says, want string }{
+		"beside":     {"DIRdev and DIR.old and DIR-2 and DIR_x", "DIRdev and DIR.old and DIR-2 and DIR_x"},
+		"image":      {`function "ghcr.io$DIR/nope:v1" not found`, `function "ghcr.io$DIR/nope:v1" not found`},
+		"longer":     {"/mntDIR/a.yaml and x.DIR", "/mntDIR/a.yaml and x.DIR"},
+		"below":      {"open DIR/a.yaml: DIR: (DIR) DIR", "open ./a.yaml: .: (.) ."},
+		"quoted":     {`"DIR/sub" 'DIR', file://x`, `"./sub" '.', file://x`},
+		"a sentence": {"nothing is in DIR.", "nothing is in .."},
+	} {
+		pkg := filepath.Join(dir, root)
+		if err := os.MkdirAll(pkg, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(pkg, "Kptfile"), []byte(kpt(mutators("fn"))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		source, err := packages.OpenDir(pkg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer source.Close()
+		in := func(text string) string { return strings.NewReplacer("$DIR", pkg, "DIR", pkg).Replace(text) }
+		evaluator := evaluation.Func(func(context.Context, evaluation.Request) (evaluation.Response, error) {
+			return evaluation.Response{}, errors.New(in(message.says))
+		})
+		result, err := render.Package(t.Context(), source, render.Options{WriteStatus: true, Evaluator: evaluator})
+		if err == nil || len(result.Output.Changes) != 1 {
+			t.Fatalf("got %v, %v", result.Output, err)
+		}
+		if got, want := string(result.Output.Changes[0].After), `pipeline.run: func eval "fn:latest" failed: `+in(message.want)+"\n"; !strings.Contains(got, want) {
+			t.Errorf("%s: want %s in\n%s", root, want, got)
+		}
+	}
+}
+
+// The status has no field for the implementation, and kpt refuses fields that it does not know: a result names the version.
+func TestStatusTellsOtherVersion(t *testing.T) {
+	t.Parallel()
+	source, err := packages.NewMemory(map[string]string{
+		"Kptfile": kpt(mutators("{image: set-labels:v9.9.9, configMap: {a: b}}", "{image: set-labels, configMap: {a: b}}")), "a.yaml": cm("a"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := render.Options{Evaluator: runtime.Builtin{Functions: functiontest.Functions()}, ImagePrefix: "gcr.io/kpt-fn", WriteStatus: true}
+	result, err := render.Package(t.Context(), source, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source.Apply(result.Output.Changes)
+	_, status, _ := strings.Cut(source.Files()["Kptfile"], "  renderStatus:\n")
+	const want = "    mutationSteps:\n      - image: gcr.io/kpt-fn/set-labels:v9.9.9\n        exitCode: 0\n        results:\n" +
+		"          - message: set-labels:v9.9.9 is evaluated by v0.2.4\n            severity: warning\n" +
+		"      - image: gcr.io/kpt-fn/set-labels:latest\n        exitCode: 0\n"
+	if diff := cmp.Diff(want, status); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := result.Report.Functions[1].Warning; got != "set-labels:latest is evaluated by v0.2.4" {
+		t.Errorf("the warning of a tag that is no version is %q", got)
 	}
 }

@@ -26,7 +26,8 @@ type step struct {
 
 // evaluate runs a function on the state and returns what it made of it, checked. The state is not changed.
 func (p *pipeline) evaluate(ctx context.Context, s *step) ([]*yaml.RNode, error) {
-	selected := selectResources(s.spec, p.resources)
+	selected, unmatched := selectResources(s.spec, p.resources)
+	s.record.Unmatched = unmatched
 	p.emit(&FunctionStarted{Function: s.record, Resources: len(selected), Selected: selects(s.spec)})
 	output, report, err := p.call(ctx, s, selected)
 	if err != nil {
@@ -38,7 +39,7 @@ func (p *pipeline) evaluate(ctx context.Context, s *step) ([]*yaml.RNode, error)
 	return output, err
 }
 
-func (p *pipeline) call(ctx context.Context, s *step, selected []*yaml.RNode) ([]*yaml.RNode, *evaluationv1.Evaluation, error) {
+func (p *pipeline) call(ctx context.Context, s *step, selected []*yaml.RNode) (output []*yaml.RNode, report *evaluationv1.Evaluation, err error) {
 	if err := p.checkInput(selected); err != nil {
 		return nil, nil, err
 	}
@@ -46,19 +47,39 @@ func (p *pipeline) call(ctx context.Context, s *step, selected []*yaml.RNode) ([
 	if err != nil {
 		return nil, nil, err
 	}
-	in := newInput(p.resources, selected, config)
-	in.withSelectionIDs, in.withMigrationIDs = selects(s.spec), !s.record.Validator
-	output, report, done, err := p.callInProcess(ctx, s, in)
-	if !done {
-		output, report, err = p.callWithBytes(ctx, s, in)
+	in, err := newInput(p.resources, selected, config)
+	if err != nil {
+		return nil, nil, err
 	}
+	in.withSelectionIDs, in.withMigrationIDs = selects(s.spec), !s.record.Validator
+	in.kept, in.hadKptfile = p.configs.has, p.hasKptfile(p.resources)
+	// What the function has made takes the place of its input only where it is accepted.
+	defer func() {
+		if err != nil || s.record.Validator || p.keepInput {
+			in.parked.restore()
+		}
+	}()
+	output, report, err = p.attempt(ctx, s, in, p.callInProcess)
+	if errors.Is(err, errPrint) {
+		in.parked.restore()
+		in.unprinted = false
+		output, report, err = p.attempt(ctx, s, in, p.callWithBytes)
+	}
+	return output, report, err
+}
+
+// attempt evaluates a function in one of two ways and accepts its output.
+func (p *pipeline) attempt(
+	ctx context.Context, s *step, in *input, call func(context.Context, *step, *input) ([]*yaml.RNode, *evaluationv1.Evaluation, error),
+) ([]*yaml.RNode, *evaluationv1.Evaluation, error) {
+	output, report, err := call(ctx, s, in)
 	if err != nil || report.GetFailure() != nil {
 		if err == nil {
 			err = &FunctionError{Function: s.record.Title(), Report: report}
 		}
 		return nil, report, err
 	}
-	if output, err = p.accept(in, output, s.record.Validator); err != nil {
+	if output, err = p.accept(in, output, s.record.Validator); err != nil && !errors.Is(err, errPrint) {
 		err = &OutputError{Function: s.record.Title(), Err: err}
 	}
 	return output, report, err
@@ -70,6 +91,7 @@ func (p *pipeline) callWithBytes(ctx context.Context, s *step, in *input) ([]*ya
 	if err != nil {
 		return nil, nil, fmt.Errorf("write the input of function %q: %w", s.record.Title(), err)
 	}
+	in.parked.all(in.kept)
 	response, err := s.call(ctx, list)
 	if err != nil || response.Report.GetFailure() != nil {
 		return nil, response.Report, err

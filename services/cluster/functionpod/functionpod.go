@@ -26,6 +26,9 @@ const (
 	// TTLAnnotation has how long the pod may be idle, as a Go duration. A function runner that lives has deleted the pod, or
 	// has renewed LastUseAnnotation, before twice that time has passed since LastUseAnnotation, or one of its scans later.
 	TTLAnnotation = "krmfn.dev/ttl"
+	// AuthoritiesAnnotation has the fingerprints of the certificate authorities that the pod trusts, with commas in between. A pod without
+	// it is reached without TLS.
+	AuthoritiesAnnotation = "krmfn.dev/runner-authorities"
 )
 
 // Of other objects in the namespace of the function pods.

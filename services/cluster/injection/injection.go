@@ -67,9 +67,10 @@ func RefusedByServer(err error) bool {
 }
 
 // RefusedByNode reports whether the reason and message of a pod that does not start may mean that its node cannot mount images:
-// the container is not created, or what is mounted at the path is not in it.
+// the container is not created, or what is mounted at the path is not in it. A node without mounts for user namespaces is not meant.
 func RefusedByNode(reason, message, path string) bool {
 	return slices.Contains([]string{
 		"CreateContainerError", "RunContainerError", "CreateContainerConfigError", "StartError", "ContainerCannotRun",
-	}, reason) && (strings.Contains(message, path) || strings.Contains(message, "mount") || strings.Contains(message, "volume"))
+	}, reason) && !slices.ContainsFunc([]string{"idmap", "user namespace", "userns"}, func(words string) bool { return strings.Contains(message, words) }) &&
+		(strings.Contains(message, path) || strings.Contains(message, "mount") || strings.Contains(message, "volume"))
 }

@@ -61,6 +61,7 @@ func TestRefusedByNode(t *testing.T) {
 		{"StartError", `exec: "/tools/server": no such file or directory`, true},
 		{"StartError", `exec: "/home/nonroot": no such file or directory`, false},
 		{"ErrImagePull", "mount", false},
+		{"StartError", "failed to set MOUNT_ATTR_IDMAP on /tools: invalid argument (maybe the filesystem used doesn't support idmap mounts)", false},
 	} {
 		if got := injection.RefusedByNode(tc.reason, tc.message, "/tools"); got != tc.want {
 			t.Errorf("%s: %s: %v", tc.reason, tc.message, got)

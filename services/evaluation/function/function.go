@@ -8,6 +8,7 @@
 package function
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
 	"github.com/krmfn/krmfn/services/evaluation/traits"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Function is one KRM function.
@@ -25,8 +27,16 @@ type Function struct {
 	// Name is the function's name in the catalog and the base name of its image, such as "set-labels".
 	Name string
 
-	// Version is the tag of this implementation, in the catalog's form, such as "v0.4.5".
+	// Version is the release of the catalog's function whose behaviour this implementation has, such as "v0.4.5".
 	Version string
+
+	// Releases are other releases of the catalog's function, in order. Constraints of versions are resolved to them, too, where no
+	// registry can be asked: so what is asked for does not depend on the version that is implemented.
+	Releases []string
+
+	// Stands is the function, with its version, that stands in for this one, such as "kubeconform v0.1.1", and behaves as Version
+	// of this one does. Reports name it. It is "" for a function that is itself.
+	Stands string
 
 	// Summary says in one line, without a full stop, what the function does.
 	Summary string
@@ -65,9 +75,10 @@ type Function struct {
 
 // Tags are the image tags that mean this very implementation, as opposed to an older or newer version of the function of the
 // same name: the version, and the shorter tag that follows it, such as "v0.4".
-func (f Function) Tags() []string {
-	return []string{f.Version, f.Version[:max(strings.LastIndexByte(f.Version, '.'), 0)]}
-}
+func (f Function) Tags() []string { return reference.VersionTags(f.Version) }
+
+// Implementation is name and version of what evaluates, for people.
+func (f Function) Implementation() string { return cmp.Or(f.Stands, f.Name+" "+f.Version) }
 
 // OwnsTag reports whether an image tag is one of the function's.
 func (f Function) OwnsTag(tag string) bool { return slices.Contains(f.Tags(), tag) }
@@ -118,10 +129,16 @@ func (s Set) Lookup(name string) (Function, bool) {
 	return Function{}, false
 }
 
-// Tags returns the tags of the function of a name; nil where there is none.
-func (s Set) Tags(name string) []string {
+// OwnTags returns the tags of the function of a name that mean its implementation; nil where there is none.
+func (s Set) OwnTags(name string) []string {
 	if f, ok := s.Lookup(name); ok {
 		return f.Tags()
 	}
 	return nil
+}
+
+// Tags returns the tags that are known of the function of a name, those of other releases too; nil where there is none.
+func (s Set) Tags(name string) []string {
+	f, _ := s.Lookup(name)
+	return append(s.OwnTags(name), f.Releases...)
 }

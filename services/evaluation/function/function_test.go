@@ -40,7 +40,7 @@ func TestNewSetRefuses(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	t.Parallel()
-	set := NewSet(whole, changed(func(f *Function) { f.Name = "a" }))
+	set := NewSet(whole, changed(func(f *Function) { f.Name, f.Releases = "a", []string{"v0.9.0", "v1.0.1"} }))
 	if len(set) != 2 || set[0].Name != "a" || set[1].Name != "whole" {
 		t.Errorf("the set is not sorted by name: %v", set)
 	}
@@ -52,5 +52,8 @@ func TestSet(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"v1.0.0", "v1.0"}, set.Tags("whole")); diff != "" || set.Tags("other") != nil || Set(nil).Tags("whole") != nil {
 		t.Errorf("tags (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"v1.0.0", "v1.0", "v0.9.0", "v1.0.1"}, set.Tags("a")); diff != "" || set[0].OwnsTag("v1.0.1") {
+		t.Errorf("tags with other releases (-want +got):\n%s", diff)
 	}
 }

@@ -52,7 +52,7 @@ func Main(f Function, args []string, stdin io.Reader, stdout, stderr io.Writer) 
 	case f.Traits.Worker && slices.Equal(args, []string{workerprotocol.Argument}):
 		err = manyTimes(f, stdin, stdout, stderr)
 	case len(args) > 0:
-		err = fmt.Errorf("unexpected argument %q: a ResourceList is read from stdin", args[0])
+		err = fmt.Errorf("unexpected argument %q: the input is a ResourceList on stdin", args[0])
 	default:
 		err = once(f, stdin, stdout, stderr)
 	}

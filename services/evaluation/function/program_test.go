@@ -51,7 +51,7 @@ func TestMainServes(t *testing.T) {
 		},
 		{
 			name: "an argument", process: pass.Process, args: []string{"file.yaml"}, code: 1,
-			stderr: `failed to evaluate function: unexpected argument "file.yaml": a ResourceList is read from stdin`,
+			stderr: `failed to evaluate function: unexpected argument "file.yaml": the input is a ResourceList on stdin`,
 		},
 		{
 			name: "help", process: pass.Process, args: []string{"--help"},

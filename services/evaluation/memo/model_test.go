@@ -44,6 +44,7 @@ func TestModel(t *testing.T) {
 			if takes > limit/largest {
 				return
 			}
+			kept = slices.DeleteFunc(kept, func(m modelled) bool { return m.list == list })
 			kept = append(kept, modelled{list, takes})
 			for sum(kept) > limit {
 				kept = kept[1:]
@@ -54,9 +55,8 @@ func TestModel(t *testing.T) {
 			list := strconv.Itoa(rapid.IntRange(0, 30).Draw(t, "list"))
 			size, fails := rapid.IntRange(0, 6000).Draw(t, "size"), rapid.Bool().Draw(t, "fails")
 			if rapid.Bool().Draw(t, "added") {
-				resp := evaluation.Response{ResourceList: []byte(list), Report: &evaluationv1.Evaluation{Image: "i"}}
+				resp := evaluation.Response{ResourceList: slices.Clip([]byte(list)), Report: &evaluationv1.Evaluation{Image: "i"}}
 				c.Add("fn", evaluation.Request{ResourceList: []byte(list)}, resp)
-				kept = slices.DeleteFunc(kept, func(m modelled) bool { return m.list == list })
 				put(list, resp.ResourceList)
 				return
 			}

@@ -55,8 +55,7 @@ func failureMessage(image string, report *evaluationv1.Evaluation) string {
 		return fmt.Sprintf("failed to parse the output of function %q with stderr '%s': %s", image, stderr, why)
 	case evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, evaluationv1.FailureReason_FAILURE_REASON_SIGNAL:
 		if report.GetEvaluator() == evaluationv1.Evaluator_EVALUATOR_POD {
-			return fmt.Sprintf("failed to evaluate function %q with structured results: %s and stderr: %s",
-				image, evaluation.ResultsText(report.GetResults()), stderr)
+			return podMessage(image, report.GetResults(), stderr, why)
 		}
 	default:
 	}
@@ -65,6 +64,22 @@ func failureMessage(image string, report *evaluationv1.Evaluation) string {
 		message += " with structured results: " + evaluation.ResultsText(report.GetResults())
 	}
 	return message
+}
+
+// podMessage words what a function in a pod has to say of its exit, without what there is none of.
+func podMessage(image string, results []*evaluationv1.Result, stderr, why string) string {
+	var parts []string
+	if len(results) > 0 {
+		parts = append(parts, "structured results: "+evaluation.ResultsText(results))
+	}
+	if text := strings.TrimSpace(stderr); text != "" {
+		parts = append(parts, "stderr: "+text)
+	}
+	message := fmt.Sprintf("failed to evaluate function %q", image)
+	if len(parts) > 0 {
+		message += " with " + strings.Join(parts, " and ")
+	}
+	return message + " (" + why + ")"
 }
 
 func cutStderr(report *evaluationv1.Evaluation) string {

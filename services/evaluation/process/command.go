@@ -7,6 +7,8 @@ package process
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -35,11 +37,34 @@ type Command struct {
 	NoStandby bool
 	// Worker says that a process of the command answers many calls if it is asked to.
 	Worker bool
+	// System, unless nil, amends how the system starts the process: namespaces, users. It is called for each process. Commands with
+	// equal arguments and environment must have equal ones.
+	System func(*syscall.SysProcAttr)
 }
 
 // Child returns the command as the start of a process takes it.
 func (c *Command) Child() child.Command {
-	return child.Command{Argv: c.Argv, Env: c.Env, Dir: c.Dir, MemoryLimit: c.MemoryLimit, MaxData: c.MaxData}
+	return child.Command{Argv: c.Argv, Env: c.Env, Dir: c.Dir, MemoryLimit: c.MemoryLimit, MaxData: c.MaxData, System: c.System}
+}
+
+// Key tells commands apart that need processes of their own, limits aside.
+func (c *Command) Key() string {
+	var b strings.Builder
+	for _, part := range [][]string{c.Argv, c.Env, {c.Dir}} {
+		b.WriteString(strconv.Itoa(len(part)))
+		for _, s := range part {
+			b.WriteByte(0)
+			b.WriteString(s)
+		}
+	}
+	return b.String()
+}
+
+// Program returns the file that a process of the command would be started from now; none that is there where it cannot be found.
+func (c *Command) Program() child.File {
+	command := c.Child()
+	program, _ := command.Program()
+	return program
 }
 
 // Outcome is what a process left behind. It is complete whenever the process was started, however it ended.

@@ -10,10 +10,14 @@ import (
 
 // inherited are the variables that a function gets from a process that holds secrets. All others are withheld: an
 // environment is where credentials, tokens and addresses of a deployment are kept.
-var inherited = []string{"PATH", "LANG", "LANGUAGE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+var inherited = []string{
+	"PATH", "LANG", "LANGUAGE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	// What whoever runs functions permits some of them to read, fetch and write.
+	"GENERATE_KPT_PKG_DOCS_DIR", "RENDER_HELM_CHART_DIR", "RENDER_HELM_CHART_DOWNLOAD",
+}
 
 // RunnerEnvironment returns the part of a function runner's environment that its functions may see: PATH, locale, time
-// zone and where the CA certificates are.
+// zone, where the CA certificates are, and what functions may read, fetch and write by variables of their own.
 func RunnerEnvironment(environ []string) []string {
 	return filter(environ, func(key string) bool {
 		return strings.HasPrefix(key, "LC_") || slices.Contains(inherited, key)

@@ -33,9 +33,9 @@ type pace struct {
 	took time.Duration
 }
 
-// begin notes that a call begins. It tells to hurry where processors are idle, and the call has come sooner after others than a
-// process would have become ready.
-func (p *pace) begin() (hurry bool) {
+// begin notes that a call begins. It tells to hurry where one of the processors is idle, and the call has come sooner after others
+// than a process would have become ready.
+func (p *pace) begin(processors int) (hurry bool) {
 	now := time.Now()
 	hurry = p.running == 0 && now.Sub(p.since) < p.took
 	if p.running++; p.running == 1 {

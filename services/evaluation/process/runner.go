@@ -65,6 +65,9 @@ func (r *Runner) Prepare(c Command) { r.standby.prepare(c) }
 // Fates returns how many processes that were started ahead of their calls have come to which end.
 func (r *Runner) Fates() map[Fate]int64 { return r.standby.counted() }
 
+// Standby returns how many processes are started ahead of their calls now, and how many may be at once.
+func (r *Runner) Standby() (processes, most int) { return r.standby.size() }
+
 // Run gives stdin to a process on its standard input and waits for its end. Its process group, and the pipes, are gone when Run
 // returns. The process has been started ahead, unless it shows that it is not what would be started now.
 //

@@ -16,10 +16,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/krmfn/krmfn/services/evaluation/process/internal/processtest"
 )
 
 func TestMain(m *testing.M) {
@@ -195,7 +196,7 @@ func TestDeadlineKillsTheGroup(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			waitFor(t, func() bool { text, _ := os.ReadFile(pids); return bytes.Count(text, []byte("\n")) == 2 })
+			processtest.WaitFor(t, func() bool { text, _ := os.ReadFile(pids); return bytes.Count(text, []byte("\n")) == 2 })
 			cancel(cause)
 		}()
 		runner := NewRunner(Options{ScratchRoot: scratch, Standby: standby})
@@ -207,7 +208,7 @@ func TestDeadlineKillsTheGroup(t *testing.T) {
 		if !errors.As(err, &killed) || !errors.Is(err, cause) {
 			t.Errorf("got error %v, want a KilledError of %v", err, cause)
 		}
-		assertGone(t, pids)
+		processtest.WaitForEnd(t, pids)
 	})
 }
 
@@ -222,7 +223,7 @@ func TestGrandchildHoldsPipes(t *testing.T) {
 		if err != nil || string(got.Stdout) != "output\n" {
 			t.Errorf("got %q and error %v, want the output", got.Stdout, err)
 		}
-		assertGone(t, pids)
+		processtest.WaitForEnd(t, pids)
 	})
 }
 
@@ -238,7 +239,7 @@ func TestEscapedGrandchildHoldsPipes(t *testing.T) {
 		if err != nil || string(got.Stdout) != "output\n" {
 			t.Errorf("got %q and error %v, want the output", got.Stdout, err)
 		}
-		for _, pid := range readPIDs(t, pids) {
+		for _, pid := range processtest.ReadPIDs(t, pids) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
@@ -300,49 +301,5 @@ func TestCanceledBeforeStart(t *testing.T) {
 	_, err := NewRunner(Options{ScratchRoot: t.TempDir()}).Run(ctx, shell("true"), nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v, want %v", err, context.Canceled)
-	}
-}
-
-func readPIDs(t *testing.T, file string) []int {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pids []int
-	for field := range strings.FieldsSeq(string(text)) {
-		pid, err := strconv.Atoi(field)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pids = append(pids, pid)
-	}
-	return pids
-}
-
-// assertGone waits until the processes are dead: killed is at once, but who collects an orphan is up to the system.
-func assertGone(t *testing.T, file string) {
-	t.Helper()
-	for _, pid := range readPIDs(t, file) {
-		waitFor(t, func() bool { return dead(pid) })
-	}
-}
-
-func dead(pid int) bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	return err != nil || bytes.Contains(stat, []byte(") Z "))
-}
-
-func waitFor(t *testing.T, done func() bool) {
-	t.Helper()
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for !done() {
-		select {
-		case <-poll.C:
-		case <-t.Context().Done():
-			t.Error("the test ended while waiting")
-			return
-		}
 	}
 }

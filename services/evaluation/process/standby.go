@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -41,7 +39,8 @@ const (
 	FateEvicted Fate = "evicted"
 	// FateReplaced means that the program was changed or replaced meanwhile.
 	FateReplaced Fate = "replaced"
-	// FateRefused means that the process did something else than to wait for its input. The command gets no more.
+	// FateRefused means that the process did something else than to wait for its input. The command gets no more until its program is
+	// replaced.
 	FateRefused Fate = "refused"
 )
 
@@ -86,15 +85,7 @@ type key struct {
 }
 
 func keyOf(c Command) key {
-	var b strings.Builder
-	for _, part := range [][]string{c.Argv, c.Env, {c.Dir}} {
-		b.WriteString(strconv.Itoa(len(part)))
-		for _, s := range part {
-			b.WriteByte(0)
-			b.WriteString(s)
-		}
-	}
-	return key{program: b.String(), memoryLimit: c.MemoryLimit, maxData: c.MaxData}
+	return key{program: c.Key(), memoryLimit: c.MemoryLimit, maxData: c.MaxData}
 }
 
 // spare is a process that has been started ahead of its call, or is being.
@@ -118,22 +109,22 @@ type store struct {
 	pace   pace
 	// spares are in the order in which they were started, which is that in which their commands were used.
 	spares []*spare
-	// refused are the programs that get none.
-	refused map[string]bool
+	// refused are the files of programs that get none.
+	refused map[string]child.File
 	fates   map[Fate]int64
 	// work counts goroutines and timers. It grows only before the store is closed, or while it is above 0.
 	work sync.WaitGroup
 }
 
 func newStore(s Standby, start func(Command) (waiting, error)) *store {
-	return &store{Standby: s.withDefaults(), start: start, refused: map[string]bool{}, fates: map[Fate]int64{}}
+	return &store{Standby: s.withDefaults(), start: start, refused: map[string]child.File{}, fates: map[Fate]int64{}}
 }
 
 // begin notes that a call of the command begins. Where calls follow each other so closely that the next would find a process that is
 // not ready yet, that is started now, if a processor is left for it.
 func (s *store) begin(c Command) {
 	s.mu.Lock()
-	hurry := s.pace.begin()
+	hurry := s.pace.begin(processors)
 	s.mu.Unlock()
 	if hurry {
 		s.prepare(c)
@@ -162,7 +153,7 @@ func (s *store) prepare(c Command) {
 			there++
 		}
 	}
-	if s.closed || s.refused[k.program] || there >= s.Processes {
+	if s.closed || there >= s.Processes || s.refuses(k, c) {
 		return
 	}
 	if len(s.spares) >= s.Total {
@@ -289,18 +280,34 @@ func (s *store) counted() map[Fate]int64 {
 	return maps.Clone(s.fates)
 }
 
-// refuse gives the command no more standby processes.
-func (s *store) refuse(c Command, why string) {
-	k := keyOf(c)
+// size returns how many processes there are, and how many there may be.
+func (s *store) size() (processes, most int) {
+	if s.Processes <= 0 {
+		return 0, 0
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refused[k.program] {
+	return len(s.spares), s.Total
+}
+
+// refuses tells whether a command gets no standby processes, until its program is replaced. mu is held.
+func (s *store) refuses(k key, c Command) bool {
+	file, refused := s.refused[k.program]
+	return refused && file == c.Program()
+}
+
+// refuse gives the command no more standby processes.
+func (s *store) refuse(c Command, why string) {
+	k, file := keyOf(c), c.Program()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, refused := s.refused[k.program]; refused && known == file {
 		return
 	}
 	if len(s.refused) >= mostRefused {
 		clear(s.refused)
 	}
-	s.refused[k.program] = true
+	s.refused[k.program] = file
 	for _, sp := range slices.Clone(s.spares) {
 		if sp.key.program == k.program {
 			s.end(sp, FateRefused)

@@ -142,7 +142,7 @@ func TestStandbyMachine(t *testing.T) {
 				synctest.Wait()
 				for _, p := range []string{"0", "1", "2", "3"} {
 					s.mu.Lock()
-					refused[p] = s.refused[keyOf(Command{Argv: []string{p}}).program]
+					_, refused[p] = s.refused[keyOf(Command{Argv: []string{p}}).program]
 					s.mu.Unlock()
 					if n := len(f.waiting(p)); n > settings.Processes || refused[p] && n > 0 {
 						t.Fatalf("%d processes of %s wait, refused: %v", n, p, refused[p])
@@ -172,33 +172,32 @@ func TestStandbyMachine(t *testing.T) {
 // Where calls follow each other closely and a processor is idle, the next process starts beside the one that answers.
 func TestPace(t *testing.T) {
 	t.Parallel()
-	if processors < 2 {
-		t.Skip("there is one processor")
-	}
 	for name, tc := range map[string]struct {
 		pause, took time.Duration
 		beside      int
+		processors  int
 		want        bool
 	}{
-		"close":            {pause: time.Millisecond, took: 5 * time.Millisecond, want: true},
-		"with pauses":      {pause: 20 * time.Millisecond, took: 5 * time.Millisecond},
-		"beside another":   {pause: time.Millisecond, took: 5 * time.Millisecond, beside: 1},
-		"the first of all": {},
+		"close":            {pause: time.Millisecond, took: 5 * time.Millisecond, processors: 2, want: true},
+		"with pauses":      {pause: 20 * time.Millisecond, took: 5 * time.Millisecond, processors: 2},
+		"beside another":   {pause: time.Millisecond, took: 5 * time.Millisecond, beside: 1, processors: 2},
+		"the first of all": {processors: 2},
+		"one processor":    {pause: time.Millisecond, took: 5 * time.Millisecond, processors: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var p pace
 				if tc.took > 0 {
-					p.begin()
+					p.begin(tc.processors)
 					time.Sleep(tc.took)
 					p.end()
 				}
 				time.Sleep(tc.pause)
 				for range tc.beside {
-					p.begin()
+					p.begin(tc.processors)
 				}
-				if got := p.begin(); got != tc.want {
+				if got := p.begin(tc.processors); got != tc.want {
 					t.Errorf("the next process starts at once: %v, want %v", got, tc.want)
 				}
 			})

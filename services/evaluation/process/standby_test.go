@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/krmfn/krmfn/services/evaluation/process/internal/child"
+	"github.com/krmfn/krmfn/services/evaluation/process/internal/processtest"
 )
 
 // standing returns a runner that starts one process ahead, and what it logs.
@@ -128,7 +129,7 @@ func TestStandbyThatDoesNotWait(t *testing.T) {
 			if tc.meddle != nil {
 				tc.meddle(p)
 			}
-			waitFor(t, func() bool { return p.Waits() != "" })
+			processtest.WaitFor(t, func() bool { return p.Waits() != "" })
 			if err := os.WriteFile(seen, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -196,6 +197,7 @@ func TestStandbyOfReplacedProgram(t *testing.T) {
 	for name, tc := range map[string]struct{ argv, change string }{
 		"by another":        {"DIR/a/fn", `echo "$2" >DIR/new; chmod +x DIR/new; mv DIR/new DIR/a/fn`},
 		"in place":          {"DIR/a/fn", `echo "$2" >DIR/a/fn; touch -d 2001-01-01 DIR/a/fn`},
+		"with its times":    {"DIR/a/fn", `touch -r DIR/a/fn DIR/times; echo "$2" >DIR/a/fn; touch -r DIR/times DIR/a/fn`},
 		"by a link":         {"DIR/a/fn", `echo "$2" >DIR/new; chmod +x DIR/new; ln -sf ../new DIR/a/fn`},
 		"by one before it":  {"fn", `echo "$2" >DIR/b/fn; chmod +x DIR/b/fn`},
 		"relative to a Dir": {"./fn", `echo "$2" >DIR/new; chmod +x DIR/new; mv DIR/new DIR/a/fn`},
@@ -228,8 +230,35 @@ func TestStandbyOfReplacedProgram(t *testing.T) {
 			waits(r)
 			do(tc.change, "", next)
 			call("new\n")
-			waitFor(t, func() bool { return r.Fates()[FateReplaced] == 1 })
+			processtest.WaitFor(t, func() bool { return r.Fates()[FateReplaced] == 1 })
 		})
+	}
+}
+
+// A program that does not wait gets standby processes once it is replaced by one that does.
+func TestStandbyOfRepairedProgram(t *testing.T) {
+	t.Parallel()
+	r, log := standing(t)
+	file := filepath.Join(t.TempDir(), "fn")
+	command := Command{Argv: []string{file}, Env: []string{"PATH=/usr/bin:/bin"}}
+	for _, tc := range []struct {
+		script string
+		waits  int
+	}{{"echo early; cat", 0}, {"cat", 1}} {
+		install := shell(`printf '#!/bin/sh\n%s\n' "$2" >"$1.new"; chmod +x "$1.new"; mv "$1.new" "$1"`, file, tc.script)
+		install.NoStandby = true
+		if _, err := r.Run(t.Context(), install, nil); err != nil {
+			t.Fatal(err)
+		}
+		// A process that does not wait is found out when a call wants to use it, if it has written by then.
+		for n := -1; n != tc.waits; n = len(waits(r)) {
+			if _, err := prepared(r, command).Run(t.Context(), command, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := strings.Count(log.String(), "\n"); n != 1 {
+		t.Errorf("the log has %d lines, want 1: %s", n, log)
 	}
 }
 

@@ -29,7 +29,8 @@ type Traits struct {
 	NoStandby bool `json:"noStandby,omitempty"`
 }
 
-// And returns what holds of a function of which there are several builds: it may be run in a faster way where each declares that.
+// And returns the traits of a function that has several builds, one for each platform: it is a worker, or deterministic, only if every
+// build is, and gets no standby processes if one build asks for none.
 func (t Traits) And(other Traits) Traits {
 	return Traits{
 		Worker: t.Worker && other.Worker, Deterministic: t.Deterministic && other.Deterministic, NoStandby: t.NoStandby || other.NoStandby,

@@ -82,7 +82,7 @@ func ReadRequest(r io.Reader) ([]byte, error) {
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return nil, err
 	}
-	return readBytes(r, binary.BigEndian.Uint32(head[:]))
+	return ReadBytes(r, binary.BigEndian.Uint32(head[:]))
 }
 
 // WriteAnswer writes an answer. One that is small goes in one Write.
@@ -108,7 +108,7 @@ func ReadAnswer(r io.Reader, limit int64) (Answer, error) {
 	if int64(size) > limit {
 		return Answer{}, &TooLargeError{Size: int64(size), Limit: limit}
 	}
-	stdout, err := readBytes(r, size)
+	stdout, err := ReadBytes(r, size)
 	return Answer{ExitCode: int(code), Stdout: stdout}, err
 }
 
@@ -124,8 +124,8 @@ func write(w io.Writer, head, body []byte) error {
 	return err
 }
 
-// readBytes reads so many bytes. A length that nothing follows takes no memory.
-func readBytes(r io.Reader, size uint32) ([]byte, error) {
+// ReadBytes reads so many bytes. A length that nothing follows takes no memory. The error is io.ErrUnexpectedEOF where fewer follow.
+func ReadBytes(r io.Reader, size uint32) ([]byte, error) {
 	if size <= trusted {
 		b := make([]byte, size)
 		_, err := io.ReadFull(r, b)

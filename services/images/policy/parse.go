@@ -23,6 +23,9 @@ type file struct {
 	Kind         string        `json:"kind"`
 	Allow        *[]entry      `json:"allow"`
 	FloatingTags *floatingTags `json:"floatingTags"`
+	// TrustedRoot is a file; Signatures are empty by default.
+	TrustedRoot *string           `json:"trustedRoot"`
+	Signatures  *[]signatureEntry `json:"signatures"`
 }
 
 type entry struct {
@@ -40,10 +43,23 @@ type entry struct {
 //	  - repository: r.io/team/fn
 //	    digest: sha256:…   # all fields of an entry must match
 //	floatingTags: allow    # or warn, or refuse; default allow
+//	trustedRoot: trusted_root.json   # Sigstore's, for keyless; no default
+//	signatures:            # left out: none is needed; of an image, all rules that match must hold
+//	  - repository: r.io/team/fn     # or prefix; without both, all images
+//	    keys: [{file: team.pub}]     # or data: PEM; any of keys and keyless must have signed
+//	    keyless: [{issuer: https://accounts.example.org, subject: me@example.org}]   # or subjectRegExp
+//	    attestations: [{predicateType: https://slsa.dev/provenance/v1}]
 //
 // A reference floats that has neither a digest nor a full version (v1.2.3, with or without pre-release) for its tag. The
-// errors, one line, name the field: unknown ones and ones without a value are refused.
+// errors, one line, name the field: unknown ones and ones without a value are refused. So are files that the policy names:
+// ReadFile reads them.
 func Parse(text []byte) (*Policy, error) {
+	return parsePolicy(text, func(name string) ([]byte, error) {
+		return nil, fmt.Errorf("file %q is not read here: give the content", name)
+	})
+}
+
+func parsePolicy(text []byte, readFile readFunc) (*Policy, error) {
 	f, err := read(text)
 	if err != nil {
 		return nil, fmt.Errorf("image policy: %w", err)
@@ -57,16 +73,27 @@ func Parse(text []byte) (*Policy, error) {
 	default:
 		return nil, fmt.Errorf("image policy: floatingTags is %q, want allow, warn or refuse", p.floating)
 	}
-	if f.Allow == nil {
-		return p, nil
-	}
-	p.restricted = true
-	for i, e := range *f.Allow {
+	p.restricted = f.Allow != nil
+	for i, e := range value(f.Allow) {
 		r, err := e.rule()
 		if err != nil {
 			return nil, fmt.Errorf("image policy: allow[%d]: %w", i, err)
 		}
 		p.rules = append(p.rules, r)
+	}
+	var trustedRoot []byte
+	if f.TrustedRoot != nil {
+		if trustedRoot, err = readFile(*f.TrustedRoot); err != nil {
+			return nil, fmt.Errorf("image policy: trustedRoot: %w", err)
+		}
+	}
+	for i, e := range value(f.Signatures) {
+		name := fmt.Sprintf("signatures[%d]", i)
+		r, err := e.rule(name, trustedRoot, readFile)
+		if err != nil {
+			return nil, fmt.Errorf("image policy: %s: %w", name, err)
+		}
+		p.signatures = append(p.signatures, r)
 	}
 	return p, nil
 }
@@ -127,18 +154,21 @@ func (e *entry) rule() (r rule, err error) {
 	if e.Prefix == nil && e.Repository == nil && e.Digest == nil {
 		return r, errors.New("it is empty: set prefix, repository or digest")
 	}
+	if r, err = e.where(); err == nil && e.Digest != nil {
+		r.digest, err = *e.Digest, checkDigest(*e.Digest)
+	}
+	return r, err
+}
+
+// where returns the part of a rule that repositories match.
+func (e *entry) where() (r rule, err error) {
 	if e.Prefix != nil {
 		if r.prefix, err = normalPrefix(*e.Prefix); err != nil {
 			return r, err
 		}
 	}
 	if e.Repository != nil {
-		if r.repository, err = normalRepository(*e.Repository); err != nil {
-			return r, err
-		}
-	}
-	if e.Digest != nil {
-		r.digest, err = *e.Digest, checkDigest(*e.Digest)
+		r.repository, err = normalRepository(*e.Repository)
 	}
 	return r, err
 }

@@ -21,6 +21,7 @@ type Policy struct {
 	restricted bool
 	rules      []rule
 	floating   floatingTags
+	signatures []*SignatureRule
 }
 
 // floatingTags is what becomes of images whose reference may mean another one tomorrow.
@@ -39,10 +40,28 @@ type rule struct {
 	digest             string
 }
 
+// Rule is a kind of rule that refuses images.
+type Rule string
+
+const (
+	// RuleAllow is that no entry of allow permits the image.
+	RuleAllow Rule = "allow"
+	// RuleFloatingTags is that its tag can move.
+	RuleFloatingTags Rule = "floating_tags"
+	// RuleDigest is that another digest would run than the one of the reference.
+	RuleDigest Rule = "digest"
+	// RuleSignatures is that the image is not signed as the policy wants.
+	RuleSignatures Rule = "signatures"
+	// RuleReference is that the reference is not a valid one.
+	RuleReference Rule = "reference"
+)
+
 // RefusedError says that a policy does not permit an image.
 type RefusedError struct {
 	// Image is the reference as it was given.
 	Image string
+	// Rule is what refused it.
+	Rule Rule
 	// Reason says why, and what to do; one line.
 	Reason string
 }
@@ -62,7 +81,7 @@ func (p *Policy) Refused(reference string) error {
 		return err
 	}
 	if p.floating == floatingRefuse && image.floats() {
-		return &RefusedError{reference, fmt.Sprintf(
+		return &RefusedError{reference, RuleFloatingTags, fmt.Sprintf(
 			"its tag %q can move, which the image policy refuses: name a full version, such as v1.2.3, or a digest", image.tag)}
 	}
 	return p.decide(image, image.digest)
@@ -82,7 +101,7 @@ func (p *Policy) RefusedDigest(reference, digest string) error {
 	case digest == "":
 		digest = image.digest
 	case image.digest != "" && image.digest != digest:
-		return &RefusedError{reference, fmt.Sprintf("it would be run with another digest, %q", digest)}
+		return &RefusedError{reference, RuleDigest, fmt.Sprintf("it would be run with another digest, %q", digest)}
 	}
 	if digest == "" {
 		digest = unknown
@@ -118,7 +137,7 @@ func (p *Policy) decide(image parsed, digest string) error {
 	if digest != "" && digest != unknown {
 		what += fmt.Sprintf(" or digest %q", digest)
 	}
-	return &RefusedError{image.reference, fmt.Sprintf(
+	return &RefusedError{image.reference, RuleAllow, fmt.Sprintf(
 		"no rule of the image policy allows %s: use an image that it allows, or have a rule added for this one", what)}
 }
 

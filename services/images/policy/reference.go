@@ -25,7 +25,7 @@ type parsed struct {
 func parse(ref string) (parsed, error) {
 	named, err := distribution.ParseNormalizedNamed(ref)
 	if err != nil {
-		return parsed{}, &RefusedError{ref, "it is no valid reference: want REGISTRY/PATH:TAG, or @DIGEST, with the path in small letters"}
+		return parsed{}, &RefusedError{ref, RuleReference, "it is no valid reference: want REGISTRY/PATH:TAG, or @DIGEST, with the path in small letters"}
 	}
 	p := parsed{reference: ref, repository: named.Name()}
 	if tagged, ok := distribution.TagNameOnly(named).(distribution.Tagged); ok {

@@ -6,6 +6,7 @@ package policy
 import (
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ type Store struct {
 	file   string
 	log    *slog.Logger
 	policy atomic.Pointer[Policy]
+	check  func(*Policy) error
 
 	mu sync.Mutex
 	// logged keeps a recheck from repeating a problem.
@@ -26,47 +28,68 @@ type Store struct {
 }
 
 // NewStore returns the policy of a file. A file that is missing or wrong is an error: nothing would be enforced, and nobody
-// would notice.
-func NewStore(file string, log *slog.Logger) (*Store, error) {
-	policy, err := readFile(file)
+// would notice. check, which may be nil, says what else is wrong with a policy.
+func NewStore(file string, check func(*Policy) error, log *slog.Logger) (*Store, error) {
+	s := &Store{file: file, check: check, log: log}
+	policy, err := s.read()
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{file: file, log: log}
 	s.put(policy)
 	return s, nil
 }
 
 func (s *Store) put(policy *Policy) {
 	s.policy.Store(policy)
-	s.log.Info("image policy loaded", "file", s.file, "rules", len(policy.rules), "floating_tags", string(policy.floating))
+	s.log.Info("image policy loaded", "file", s.file, "rules", len(policy.rules),
+		"floating_tags", string(policy.floating), "signature_rules", len(policy.signatures))
 }
 
 // Policy returns the policy that is in force.
 func (s *Store) Policy() *Policy { return s.policy.Load() }
 
-// Load reads the file again and tells whether that has changed anything. A file that is wrong by now, or gone, leaves in
-// force what was, and is logged once.
-func (s *Store) Load() bool {
+// Load reads the file again and tells whether that has changed anything. A file that is wrong by now, or gone, is an error, which is
+// logged once, and leaves in force what was.
+func (s *Store) Load() (changed bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	policy, err := readFile(s.file)
+	policy, err := s.read()
 	if s.logged.New(err) {
 		s.log.Error("the image policy cannot be loaded, the one before stays in force", "file", s.file, "err", err)
 	}
 	if err != nil || reflect.DeepEqual(policy, s.policy.Load()) {
-		return false
+		return false, err
 	}
 	s.put(policy)
-	return true
+	return true, nil
 }
 
-func readFile(file string) (*Policy, error) {
+func (s *Store) read() (*Policy, error) {
+	policy, err := ReadFile(s.file)
+	if err == nil && s.check != nil {
+		if err = s.check(policy); err != nil {
+			err = fmt.Errorf("%s: %w", s.file, err)
+		}
+	}
+	return policy, err
+}
+
+// ReadFile reads a policy, and the files that it names: relative names are of files beside it.
+func ReadFile(file string) (*Policy, error) {
 	text, err := configfile.Read(file, MaxSize)
 	if err != nil {
 		return nil, fmt.Errorf("read the image policy: %w", err)
 	}
-	policy, err := Parse(text)
+	policy, err := parsePolicy(text, func(name string) ([]byte, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(file), name)
+		}
+		text, err := configfile.Read(name, MaxFileSize)
+		if err == nil && len(text) > MaxFileSize {
+			err = fmt.Errorf("file %s has more than %d bytes", name, MaxFileSize)
+		}
+		return text, err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

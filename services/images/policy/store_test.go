@@ -31,18 +31,18 @@ func TestStore(t *testing.T) {
 		if text != "" {
 			write(t, file, text)
 		}
-		if _, err := policy.NewStore(file, logger); err == nil || !strings.Contains(err.Error(), file) {
+		if _, err := policy.NewStore(file, nil, logger); err == nil || !strings.Contains(err.Error(), file) {
 			t.Fatalf("starts with %q: %v", text, err)
 		}
 	}
 	write(t, file, head+"allow: []\n")
-	s, err := policy.NewStore(file, logger)
+	s, err := policy.NewStore(file, nil, logger)
 	if err != nil {
 		t.Fatal(err)
 	}
 	load := func(want, permitted bool, logged string, times int) {
 		t.Helper()
-		if got := s.Load(); got != want {
+		if got, _ := s.Load(); got != want {
 			t.Errorf("Load has changed something: %v, want %v", got, want)
 		}
 		if err := s.Policy().Refused("r.io/x"); (err == nil) != permitted {

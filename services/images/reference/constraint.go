@@ -5,14 +5,10 @@ package reference
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/distribution/reference"
 )
-
-// maxTag is the most bytes of a tag.
-const maxTag = 128
 
 // Constraint is a version constraint in a function's field tag: ~0.1 or >=1.0 <2. It takes the list of the repository's
 // tags to tell which image is meant.
@@ -26,7 +22,7 @@ type Constraint struct {
 // FunctionConstraint returns the constraint that a Kptfile's function has by its fields image and tag, resolved with the
 // prefix. It is false where the function has none, and ForFunction tells the image, or what is wrong.
 func FunctionConstraint(name, tag, prefix string) (Constraint, bool) {
-	if tag == "" || !isConstraint(tag) {
+	if tag == "" || !isConstraint(tag) || IsLocal(name) {
 		return Constraint{}, false
 	}
 	ref, err := Resolve(name, prefix)
@@ -69,32 +65,4 @@ func (c Constraint) Resolve(tags []string) (string, error) {
 		return "", fmt.Errorf("no tag could be found matching the version constraint %q: the highest version of %s is %s",
 			c.Versions, c.Repository, newest.Original())
 	}
-}
-
-// version returns the version that a tag is; nil for none that a constraint may choose.
-func version(tag string) *semver.Version {
-	if strings.HasPrefix(tag, "sha256-") || strings.Contains(tag, "-git-") {
-		return nil
-	}
-	// With a plus sign, or longer, it is a version and no tag.
-	v, err := semver.NewVersion(tag)
-	if err != nil || strings.Contains(tag, "+") || len(tag) > maxTag {
-		return nil
-	}
-	return v
-}
-
-// higher returns the higher version, and of two that are the same one that does not depend on the order.
-func higher(a, b *semver.Version) *semver.Version {
-	if a == nil {
-		return b
-	}
-	order := b.Compare(a)
-	if order == 0 {
-		order = len(b.Original()) - len(a.Original())
-	}
-	if order > 0 || order == 0 && b.Original() > a.Original() {
-		return b
-	}
-	return a
 }

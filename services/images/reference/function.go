@@ -22,7 +22,12 @@ func ForFunction(name, tag, prefix string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if tag != "" {
+	switch {
+	case IsLocal(ref) && tag != "":
+		return "", fmt.Errorf("image %q is on this machine and takes no tag: leave the tag out", ref)
+	case IsLocal(ref):
+		return ref, nil
+	case tag != "":
 		return withTag(ref, tag)
 	}
 	if err := Validate(ref); err != nil {
@@ -62,8 +67,11 @@ func isConstraint(tag string) bool {
 	return err == nil
 }
 
-// Validate checks a reference against the grammar of the OCI distribution specification.
+// Validate checks a reference against the grammar of the OCI distribution specification. Names of local images are valid.
 func Validate(ref string) error {
+	if IsLocal(ref) {
+		return nil
+	}
 	if _, err := reference.Parse(ref); err != nil {
 		return fmt.Errorf("function image reference %q is invalid: %w", ref, err)
 	}

@@ -22,6 +22,12 @@ const (
 // DefaultTag is what a Kptfile's image gets that has neither tag nor digest.
 const DefaultTag = "latest"
 
+// IsLocal tells whether an image is named by where it is on this machine: oci:DIR[:NAME] is an OCI layout, docker-archive:FILE[:NAME]
+// what docker save writes. Such a name is no reference, and means what it says whatever the prefix.
+func IsLocal(name string) bool {
+	return strings.HasPrefix(name, "oci:") || strings.HasPrefix(name, "docker-archive:")
+}
+
 // Resolve gives a short name, one without any slash, its prefix; slashes at the prefix's end do not count. A name with a
 // slash, and any name when the prefix is empty, stays as it is. Tags and digests are left alone.
 //
@@ -37,7 +43,7 @@ func Resolve(name, prefix string) (string, error) {
 		}
 	}
 	prefix = strings.TrimRight(prefix, "/")
-	if prefix == "" || strings.Contains(name, "/") {
+	if prefix == "" || strings.Contains(name, "/") || IsLocal(name) {
 		return name, nil
 	}
 	return prefix + "/" + name, nil
@@ -65,7 +71,10 @@ func BaseName(ref string) string {
 func CatalogName(ref string, prefixes ...string) string {
 	repository, _, _ := Split(ref)
 	slash := strings.LastIndexByte(repository, '/')
-	if slash < 0 {
+	switch {
+	case IsLocal(ref):
+		return ""
+	case slash < 0:
 		return repository
 	}
 	prefix, name := repository[:slash], repository[slash+1:]

@@ -22,6 +22,8 @@ func TestResolve(t *testing.T) {
 		{"set-labels", "///", "set-labels"},
 		{"builtins/gen", "r.io", "builtins/gen"},
 		{"r.io/a/b:c", "other.io", "r.io/a/b:c"},
+		{"oci:set-labels", "r.io", "oci:set-labels"},
+		{"docker-archive:set-labels.tar", "r.io", "docker-archive:set-labels.tar"},
 	} {
 		if got, err := reference.Resolve(tc.name, tc.prefix); err != nil || got != tc.want {
 			t.Errorf("Resolve(%q, %q) = %q, %v; want %q", tc.name, tc.prefix, got, err, tc.want)
@@ -72,6 +74,7 @@ func TestForFunction(t *testing.T) {
 		{"alpine", "foo", "", "docker.io/library/alpine:foo"},
 		{"builtins/x", "v1.2", "r.io", "docker.io/builtins/x:v1.2"},
 		{"r.io/x", "stable", "", "r.io/x:stable"},
+		{"oci:./dir/Image:v1", "", "r.io", "oci:./dir/Image:v1"},
 	} {
 		if got, err := reference.ForFunction(tc.name, tc.tag, tc.prefix); err != nil || got != tc.want {
 			t.Errorf("ForFunction(%q, %q) = %q, %v; want %q", tc.name, tc.tag, got, err, tc.want)
@@ -84,6 +87,8 @@ func TestForFunction(t *testing.T) {
 		{"r.io/x", "~0.1", "version constraint"},
 		{"r.io/x", ">=1.0 <2", "version constraint"},
 		{"r.io/x", "1.x", "version constraint"},
+		{"oci:dir", "v1", "takes no tag"},
+		{"oci:dir", "~1", "takes no tag"},
 		{"r.io/x", "a/b", "must be a valid image tag"},
 		{"r.io/x", "v1.2.3+build", "must be a valid image tag"},
 		{"r.io/x", strings.Repeat("a", 129), "must be a valid image tag"},

@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
@@ -279,11 +280,7 @@ func helpers(t *testing.T, scripts map[string]string) []string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, script := range scripts {
-		file := filepath.Join(dir, "docker-credential-"+name)
-		write(t, file, "#!/bin/sh\nread server\n"+script+"\n")
-		if err := os.Chmod(file, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, filepath.Join(dir, "docker-credential-"+name), "#!/bin/sh\nread server\n"+script+"\n")
 	}
 	return []string{"PATH=" + dir + ":/bin:/usr/bin"}
 }

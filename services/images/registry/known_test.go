@@ -4,6 +4,7 @@
 package registry_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"testing"
@@ -118,9 +119,16 @@ func TestLookupsAreCounted(t *testing.T) {
 		if _, err := b.Resolve(b.Context(), "r.io/other:v1"); err == nil {
 			b.Error("want an error")
 		}
+		for image, err := range map[string]error{"gone": &registry.NotFoundError{}, "private": &registry.UnauthorizedError{}, "chart": &registry.UnusableError{}, "dropped": context.Canceled} {
+			b.source.set("", err, 0)
+			if _, err := b.Resolve(b.Context(), "r.io/"+image+":v1"); err == nil {
+				b.Errorf("%s: want an error", image)
+			}
+		}
 		want := map[string]int64{
-			"tag hit": 1, "tag stale": 1, "tag miss": 1, "tag error": 1,
-			"image hit": 1, "image stale": 0, "image miss": 1, "image error": 0, "tag kept": 1, "image kept": 1,
+			"tag hit": 1, "tag stale": 1, "tag miss": 1, "tag error": 1, "tag not_found": 1, "tag denied": 1, "tag unusable": 1, "tag canceled": 1,
+			"image hit": 1, "image stale": 0, "image miss": 1, "image error": 0, "image not_found": 0, "image denied": 0, "image unusable": 0,
+			"image canceled": 0, "tag kept": 1, "image kept": 1,
 		}
 		if diff := cmp.Diff(want, read(t, reader)); diff != "" {
 			b.Errorf("(-want +got):\n%s", diff)

@@ -43,7 +43,7 @@ func (c *Client) ask(
 	case ctx.Err() != nil:
 		return fmt.Errorf("ask %s: %w", repository, context.Cause(ctx))
 	case bounded.Err() != nil:
-		return &failure{fmt.Sprintf("no answer of %s within %s: check the way to the registry (network, proxy)",
+		return &failure{fmt.Sprintf("no answer of %s within %s: check the connection to the registry (network, proxy)",
 			repository.RegistryStr(), c.options.Timeout), err}
 	}
 	return explain(err, sent)

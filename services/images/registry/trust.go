@@ -11,10 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -28,6 +31,9 @@ type TrustOptions struct {
 	Owner string
 	// Log gets one line for each change, and for what is not understood. Default: none.
 	Log *slog.Logger
+	// Reloaded is told, each time that the files have been read, whether what is trusted has changed, or what in them cannot be used.
+	// It must not wait. Default: nobody.
+	Reloaded func(changed bool, err error)
 }
 
 // Trust is a transport, as of NewTransport, with certificate authorities of its own. Files that change hold for connections
@@ -52,6 +58,9 @@ type Trust struct {
 func NewTrust(options TrustOptions) *Trust {
 	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
 	options.Owner = cmp.Or(options.Owner, "the function runner")
+	if options.Reloaded == nil {
+		options.Reloaded = func(bool, error) {}
+	}
 	return &Trust{options: options, transports: map[string]*http.Transport{}}
 }
 
@@ -70,6 +79,24 @@ func (t *Trust) CloseIdleConnections() {
 	defer t.mu.Unlock()
 	for _, transport := range t.transports {
 		transport.CloseIdleConnections()
+	}
+}
+
+// lookInterval is how often Run looks at the files.
+const lookInterval = 30 * time.Second
+
+// Run looks at the files at once and now and then, until ctx ends, so that what is wrong with them is known before a registry is asked.
+func (t *Trust) Run(ctx context.Context) {
+	ticker := time.NewTicker(lookInterval)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		t.mu.Lock()
+		t.reload(ctx)
+		t.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
 	}
 }
 
@@ -104,7 +131,7 @@ func directoriesOf(server *url.URL) []string {
 	return names
 }
 
-// reload looks at the files once a second.
+// reload looks at the files once a second. The caller holds the lock.
 func (t *Trust) reload(ctx context.Context) {
 	if t.options.Dir == "" || !t.looked.IsZero() && time.Since(t.looked) < reread {
 		return
@@ -118,6 +145,7 @@ func (t *Trust) reload(ctx context.Context) {
 	}
 	t.problems = problems
 	changed := files.changed(t.files)
+	t.options.Reloaded(len(changed) > 0, problemsError(problems))
 	if len(changed) == 0 {
 		return
 	}
@@ -128,6 +156,14 @@ func (t *Trust) reload(ctx context.Context) {
 		transport.CloseIdleConnections()
 	}
 	clear(t.transports)
+}
+
+// problemsError returns one error for all problems; nil for none.
+func problemsError(problems map[string]bool) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(slices.Sorted(maps.Keys(problems)), "; "))
 }
 
 // pool returns what is trusted for the registry of a directory.

@@ -127,16 +127,17 @@ func (c *Cache) keep(repository string, tags []string) {
 	}
 }
 
-// WithBuiltin returns a source for where functions are evaluated in process: when the other one fails, the function's own tags
-// come beside the error. So a constraint that they satisfy needs no registry. own returns the tags of the function of a name in
-// the catalog, nil where there is none. prefix is one more prefix under which the catalog's functions are known; may be empty.
-func WithBuiltin(source Source, own func(name string) []string, prefix string) Source {
-	return withBuiltin{source, own, prefix}
+// WithBuiltin returns a source for where functions are evaluated in process: when the other one fails, the tags that are known of
+// the function come beside the error. So a constraint that they satisfy needs no registry. known returns the tags of the function
+// of a name in the catalog, nil where there is none. prefix is one more prefix under which the catalog's functions are known; may
+// be empty.
+func WithBuiltin(source Source, known func(name string) []string, prefix string) Source {
+	return withBuiltin{source, known, prefix}
 }
 
 type withBuiltin struct {
 	source Source
-	own    func(name string) []string
+	known  func(name string) []string
 	prefix string
 }
 
@@ -146,5 +147,5 @@ func (w withBuiltin) Tags(ctx context.Context, repository string) ([]string, err
 	if err == nil {
 		return tags, nil
 	}
-	return append(slices.Clip(tags), w.own(reference.CatalogName(repository, w.prefix))...), err
+	return append(slices.Clip(tags), w.known(reference.CatalogName(repository, w.prefix))...), err
 }

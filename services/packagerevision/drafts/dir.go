@@ -54,35 +54,18 @@ func read(dir *packages.Dir) (map[string]string, error) {
 	return files, nil
 }
 
-// Close writes the files that differ to the directory. When one cannot be written, those before it get back what they had,
-// and the draft stays open.
+// Close writes the files that differ to the directory, all of them or none. With an error the draft stays open; after a
+// *packages.ChangedError, which says that a file of the directory is not what it was when the draft was opened, all that is
+// left is to discard it and to begin again.
 func (d *Dir) Close(ctx context.Context) error {
 	files, err := d.Files(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.apply(changes(d.before, files)); err != nil {
-		return err
+	if err := d.dir.Apply(changes(d.before, files)); err != nil {
+		return fmt.Errorf("write the package: %w", err)
 	}
 	return errors.Join(d.Memory.Close(ctx), d.dir.Close())
-}
-
-// apply makes all changes or none.
-func (d *Dir) apply(list []packages.Change) error {
-	for i, c := range list {
-		err := d.dir.Apply([]packages.Change{c})
-		if err == nil {
-			continue
-		}
-		for _, done := range slices.Backward(list[:i]) {
-			back := packages.Change{Path: done.Path, Before: done.After, After: done.Before}
-			if berr := d.dir.Apply([]packages.Change{back}); berr != nil {
-				return fmt.Errorf("%w (and what was written could not be taken back: %w)", err, berr)
-			}
-		}
-		return err
-	}
-	return nil
 }
 
 // Discard leaves the directory as it is.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/krmfn/krmfn/services/packagerevision"
 	"github.com/krmfn/krmfn/services/packagerevision/drafts"
+	"github.com/krmfn/krmfn/services/render/packages"
 )
 
 func write(t *testing.T, dir string, files map[string]string) {
@@ -119,6 +120,38 @@ func TestDirCloseFails(t *testing.T) {
 	}
 	if err := d.Close(t.Context()); err != nil {
 		t.Errorf("the next attempt: %v", err)
+	}
+}
+
+// What somebody else has done to the directory meanwhile is not overwritten, and the draft is told.
+func TestDirChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ file, content, want string }{
+		"a file of the draft":  {"a.yaml", "theirs", "a.yaml changed since it was read"},
+		"a file that it keeps": {"Kptfile", "theirs", "Kptfile changed since it was read"},
+		"a file that it adds":  {"b.yaml", "theirs", "b.yaml changed since it was read: it is new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, dir, map[string]string{"Kptfile": "same", "a.yaml": "a"})
+			d := open(t, dir)
+			if err := d.Update(t.Context(), map[string]string{"Kptfile": "same", "a.yaml": "changed", "b.yaml": "new"}, packagerevision.TaskPush); err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, map[string]string{tc.file: tc.content})
+			want := content(t, dir)
+			err := d.Close(t.Context())
+			if !errors.As(err, new(*packages.ChangedError)) || err.Error() != "write the package: "+filepath.Join(dir, tc.want) {
+				t.Errorf("got %v", err)
+			}
+			if diff := cmp.Diff(want, content(t, dir)); diff != "" || !d.Open() {
+				t.Errorf("open: %t, (-want +got):\n%s", d.Open(), diff)
+			}
+			if err := d.Discard(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -11,6 +11,9 @@ import (
 
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/render/yamlnode"
+	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
 // Patch is what a package's owner wants its Kptfile to say. What is nil is left alone.
@@ -70,15 +73,14 @@ func setStrings(kf *yaml.RNode, field string, values map[string]string, replace 
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if before := m.Field(key); before != nil && before.Value.YNode().Value == values[key] {
-			continue
-		}
-		value, err := encoded(values[key])
-		if err != nil {
-			return err
-		}
-		if err := m.PipeE(yaml.SetField(key, yaml.NewRNode(value))); err != nil {
-			return fmt.Errorf("metadata.%s of the Kptfile: %w", field, err)
+		value, before := yamlprint.Text(values[key]), m.Field(key)
+		switch {
+		case before == nil:
+			m.YNode().Content = append(m.YNode().Content, yamlprint.Text(key), value)
+		case before.Value.YNode().Value != values[key]:
+			if err := m.PipeE(yaml.SetField(key, yaml.NewRNode(value))); err != nil {
+				return fmt.Errorf("metadata.%s of the Kptfile: %w", field, err)
+			}
 		}
 	}
 	return nil
@@ -88,7 +90,7 @@ func setStrings(kf *yaml.RNode, field string, values map[string]string, replace 
 func (p Patch) lists(kf *yaml.RNode, replace bool) error {
 	gates := make([]typed, 0, len(p.ReadinessGates))
 	for _, g := range p.ReadinessGates {
-		gates = append(gates, typed{g.ConditionType, g})
+		gates = append(gates, typed{g.ConditionType, fields{yamlnode.String("conditionType", 0), yamlprint.Text(g.ConditionType)}.node()})
 	}
 	if p.ReadinessGates != nil {
 		if err := setTyped(kf, []string{"info", "readinessGates"}, "conditionType", gates, replace); err != nil {
@@ -97,7 +99,7 @@ func (p Patch) lists(kf *yaml.RNode, replace bool) error {
 	}
 	conditions := make([]typed, 0, len(p.Conditions))
 	for _, c := range p.Conditions {
-		conditions = append(conditions, typed{c.Type, c})
+		conditions = append(conditions, typed{c.Type, conditionNode(c)})
 	}
 	if p.Conditions == nil {
 		return nil
@@ -108,7 +110,7 @@ func (p Patch) lists(kf *yaml.RNode, replace bool) error {
 // typed is an element of a list and what it is known by.
 type typed struct {
 	name  string
-	value any
+	value *yaml.Node
 }
 
 // setTyped changes a list whose elements are known by the field key. Elements that are there already keep their place,
@@ -138,16 +140,12 @@ func setTyped(kf *yaml.RNode, path []string, key string, elements []typed, repla
 		})
 	}
 	for _, e := range elements {
-		node, err := encoded(e.value)
-		if err != nil {
-			return err
-		}
 		at := slices.IndexFunc(n.Content, func(before *yaml.Node) bool { return nameOf(before, key) == e.name })
 		switch {
 		case at < 0:
-			n.Content = append(n.Content, node)
-		case !sameValue(n.Content[at], node):
-			n.Content[at] = node
+			n.Content = append(n.Content, e.value)
+		case !sameValue(n.Content[at], e.value):
+			n.Content[at] = e.value
 		}
 	}
 	return nil

@@ -4,7 +4,6 @@
 package packages
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,172 +11,220 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"syscall"
+	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/krmfn/krmfn/services/render/parallel"
 )
 
-// Apply makes changes on disk. Each file is replaced as a whole, or not at all, and keeps its mode; new files get the mode
-// that the umask leaves of 0666, and the directories that they need. No file is replaced before the contents of all are on
-// disk, so that one that cannot be written leaves all files as they were. Deletions come last. The first error ends it, with
-// the replacements before it made.
+// Apply makes changes on disk, all of them or none. A file keeps its mode, and its owner and group where the user may give
+// files away; a new one gets the mode that the umask leaves of 0666, and the directories that it needs. While Apply is at
+// work, and after a kill, each file has all of its content from before or all of the new; only where the user may not make
+// files beside it is it written in place.
+//
+// Errors before anything is changed: a *ChangedError for a file, changed or only read, that is no longer what ReadFile has
+// returned or what a Change says; a *LockedError while another process changes the directory; two changes that end at one
+// file through links; a file that cannot be written, and no space. A *PartialError says that some changes were made and
+// could not be taken back. What Apply has ended well is forgotten: files are to be read again before they are changed again.
 func (d *Dir) Apply(changes []Change) error {
-	batches := d.batches(changes)
-	err := parallel.Each(len(batches), func(i int) error { return batches[i].each(batches[i].stage) })
+	if d.lock == nil {
+		if err := d.Lock(); err != nil {
+			return err
+		}
+		defer d.release()
+	}
+	d.removeLeftovers()
+	batches, err := d.plan(changes)
 	if err == nil {
-		err = parallel.Each(len(batches), func(i int) error { return batches[i].each(batches[i].replace) })
+		err = each(batches, (*batch).stage)
+	}
+	if err == nil {
+		err = d.checkRead(changes)
+	}
+	if err == nil {
+		err = each(batches, (*batch).commit)
 	}
 	if err != nil {
-		for _, b := range batches {
-			if b.staged() {
-				err = errors.Join(err, b.each(b.discard))
-			}
-		}
-		return err
+		return undo(batches, err)
 	}
-	for _, c := range changes {
-		if c.After != nil {
-			continue
-		}
-		if err := d.root.Remove(c.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("delete %s: %w", filepath.Join(d.location, c.Path), err)
-		}
-	}
+	// What is left to remove is nobody's any more. Where that fails, the next Apply does it.
+	_ = each(batches, (*batch).discard)
+	d.forget()
 	return nil
 }
 
-// batch is the files of one directory that are written. They are written one after the other, as the directory is locked while
-// a file is made or renamed in it.
+// ChangedError says that a file is not what it was when it was read.
+type ChangedError struct {
+	// Path is the absolute path of the file.
+	Path string
+	how  string
+}
+
+// How a file has changed, where that is not its content.
+const (
+	deleted  = ": it has been deleted"
+	appeared = ": it is new"
+)
+
+func (e *ChangedError) Error() string { return e.Path + " changed since it was read" + e.how }
+
+// PartialError says that some changes were made, and could not be taken back after another had failed.
+type PartialError struct {
+	// Written are the paths of their files in the directory, sorted.
+	Written []string
+	// Err is why the others were not made.
+	Err error
+}
+
+func (e *PartialError) Error() string {
+	return fmt.Sprintf("%v (already changed, and not taken back: %s)", e.Err, strings.Join(e.Written, ", "))
+}
+
+// Unwrap returns why the other changes were not made.
+func (e *PartialError) Unwrap() error { return e.Err }
+
+// batch is the changes in one directory. They are made one after the other, as the system locks the directory while a file is
+// made or renamed in it.
 type batch struct {
 	*Dir
 	path  string
 	files []*replacement
-	// handle is the directory, while a step goes through the files.
-	handle *os.Root
+	// directory is open while a step goes through its changes; fd is its descriptor.
+	directory *os.File
+	fd        int
+	// made are the directories that were made for the batch, the deepest first.
+	made []string
 }
 
-type replacement struct {
-	// name is that of the file in the directory; that of the file behind a link is a path in the tree.
-	name   string
-	linked bool
-	// temp is where the content is until it takes the file's place; "" before and after.
-	temp    string
-	content []byte
-}
-
-func (d *Dir) batches(changes []Change) []*batch {
+// plan finds the files at which changes end.
+func (d *Dir) plan(changes []Change) ([]*batch, error) {
 	var batches []*batch
-	byPath := map[string]*batch{}
+	byPath, ends := map[string]*batch{}, map[any]string{}
 	for _, c := range changes {
-		if c.After == nil {
-			continue
+		p := c.Path
+		was, err := statEntry(unix.AT_FDCWD, d.absolute(p))
+		if err == nil && c.After != nil && kind(was) == unix.S_IFLNK {
+			if p, err = d.target(p); err == nil {
+				was, err = statEntry(unix.AT_FDCWD, d.absolute(p))
+			}
 		}
-		dir, name := path.Split(c.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && c.After == nil:
+			continue
+		case errors.Is(err, fs.ErrNotExist):
+			was = nil
+		case err != nil:
+			return nil, fmt.Errorf("write %s: %w", d.absolute(c.Path), err)
+		}
+		for _, end := range endsOf(p, was, c) {
+			if other, twice := ends[end]; twice {
+				return nil, fmt.Errorf("%s and %s are the same file, through links, and both are to be changed: remove one of them", other, c.Path)
+			}
+			ends[end] = c.Path
+		}
+		dir, name := path.Split(p)
 		b := byPath[dir]
 		if b == nil {
 			b = &batch{Dir: d, path: path.Clean(dir)}
 			byPath[dir], batches = b, append(batches, b)
 		}
-		b.files = append(b.files, &replacement{name: name, content: c.After})
+		b.files = append(b.files, &replacement{name: name, before: c.Before, after: c.After, was: was})
 	}
-	return batches
+	return batches, nil
 }
 
-// staged tells whether there are files that were not put in their places.
-func (b *batch) staged() bool {
-	return slices.ContainsFunc(b.files, func(r *replacement) bool { return r.temp != "" })
+// each takes a step with all files of all batches, up to the first error.
+func each(batches []*batch, step func(*batch, *replacement) error) error {
+	return parallel.Each(len(batches), func(i int) error {
+		b := batches[i]
+		if err := b.open(); err != nil {
+			return fmt.Errorf("write to %s: %w", b.absolute(b.path), err)
+		}
+		defer b.close()
+		for _, r := range b.files {
+			if err := step(b, r); err != nil {
+				return b.explainWrite(r, err)
+			}
+		}
+		return nil
+	})
 }
 
-// each takes a step with all files, up to the first error.
-func (b *batch) each(step func(*replacement) error) (err error) {
-	if b.handle, err = b.root.OpenRoot(b.path); errors.Is(err, fs.ErrNotExist) {
-		if err = b.root.MkdirAll(b.path, 0o777); err == nil {
-			b.handle, err = b.root.OpenRoot(b.path)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("write to %s: %w", filepath.Join(b.location, b.path), err)
-	}
-	defer b.handle.Close() //nolint:errcheck // Nothing was written to it.
-	for _, r := range b.files {
-		if err := step(r); err != nil {
-			return fmt.Errorf("write %s: %w", filepath.Join(b.location, b.path, r.name), err)
-		}
-	}
-	return nil
-}
-
-// holder is what the name of a file is relative to.
-func (b *batch) holder(r *replacement) *os.Root {
-	if r.linked {
-		return b.root
-	}
-	return b.handle
-}
-
-// stage writes a content to a file of its own, beside the one that it is to replace.
-func (b *batch) stage(r *replacement) error {
-	before, err := b.handle.Lstat(r.name)
-	if err == nil && before.Mode()&fs.ModeSymlink != 0 {
-		if r.name, err = b.target(path.Join(b.path, r.name)); err != nil {
-			return err
-		}
-		r.linked = true
-		before, err = b.root.Lstat(r.name)
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		before = nil
-	case err != nil:
-		return err
-	default:
-		if err := b.writable(r); err != nil {
-			return err
-		}
-	}
-	// The name is no resource file's, so that one left behind by a crash is not taken for one.
-	r.temp = path.Join(path.Dir(r.name), ".krmfn-"+rand.Text()+".tmp")
-	f, err := b.holder(r).OpenFile(r.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		r.temp = ""
+func (b *batch) explainWrite(r *replacement, err error) error {
+	if errors.As(err, new(*ChangedError)) {
 		return err
 	}
-	_, err = f.Write(r.content)
-	if err == nil && before != nil {
-		err = f.Chmod(before.Mode().Perm())
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = failed.Err // Its path may be that of the file beside this one.
 	}
-	return errors.Join(err, f.Close())
+	return fmt.Errorf("write %s: %w", b.absolute(path.Join(b.path, r.name)), err)
 }
 
-// writable tells why the user may not write to a file. Replacing one takes no such right, but who has taken it away means it.
-func (b *batch) writable(r *replacement) error {
-	// Opening a pipe would wait for ever otherwise.
-	f, err := b.holder(r).OpenFile(r.name, os.O_WRONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return err
+// undo makes everything as it was before, after an error, which it returns.
+func undo(batches []*batch, err error) error {
+	var written []string
+	for _, b := range slices.Backward(batches) {
+		if openErr := b.open(); openErr != nil {
+			for _, r := range b.files {
+				if r.done {
+					written = append(written, path.Join(b.path, r.name))
+				}
+			}
+			continue
+		}
+		for _, r := range slices.Backward(b.files) {
+			if r.done && !b.revert(r) {
+				written = append(written, path.Join(b.path, r.name))
+			}
+			_ = b.discard(r)
+		}
+		b.close()
 	}
-	return f.Close()
-}
-
-func (b *batch) replace(r *replacement) error {
-	err := b.holder(r).Rename(r.temp, r.name)
-	if err == nil {
-		r.temp = ""
+	for _, b := range batches {
+		for _, dir := range b.made {
+			_ = b.root.Remove(dir) // One that others use by now is not empty, and stays.
+		}
+	}
+	if len(written) > 0 {
+		slices.Sort(written)
+		return &PartialError{Written: written, Err: err}
 	}
 	return err
 }
 
-// discard removes what was staged and not put in its place.
-func (b *batch) discard(r *replacement) error {
-	if r.temp == "" {
+func (b *batch) open() (err error) {
+	b.directory, err = b.root.Open(b.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		for dir := b.path; dir != "."; dir = path.Dir(dir) {
+			if _, err := b.root.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			b.made = append(b.made, dir)
+		}
+		if err = b.root.MkdirAll(b.path, 0o777); err == nil {
+			b.directory, err = b.root.Open(b.path)
+		}
+	}
+	if err == nil {
+		b.fd = int(b.directory.Fd())
+	}
+	return err
+}
+
+// at is called before each step that may fail, with the path of the file. Tests make it fail, or do something meanwhile.
+func (b *batch) at(step, name string) error {
+	if b.intercept == nil {
 		return nil
 	}
-	return b.holder(r).Remove(r.temp)
+	return b.intercept(step, path.Join(b.path, name))
 }
+
+func (b *batch) close() { _ = b.directory.Close() } // Nothing was written to it.
 
 // target follows a symbolic link to the file that is to be replaced.
 func (d *Dir) target(p string) (string, error) {
-	resolved, err := filepath.EvalSymlinks(filepath.Join(d.location, p))
+	resolved, err := filepath.EvalSymlinks(d.absolute(p))
 	if err != nil {
 		return "", err
 	}

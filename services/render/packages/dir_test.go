@@ -52,7 +52,7 @@ func TestDirLinks(t *testing.T) {
 	if diff := cmp.Diff([]string{"Kptfile#0 Kptfile/app", "link.yaml#0 ConfigMap/linked"}, places(p.Resources)); diff != "" {
 		t.Fatalf("resources (-want +got):\n%s", diff)
 	}
-	if err := d.Apply([]packages.Change{{Path: "link.yaml", After: []byte("new")}}); err != nil {
+	if err := d.Apply([]packages.Change{{Path: "link.yaml", Before: []byte(cm("linked")), After: []byte("new")}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := readFiles(t, dir)["real/a.txt"]; got != "new" {
@@ -121,11 +121,11 @@ func TestDirApplyFails(t *testing.T) {
 			symlink(t, "/etc/hosts", filepath.Join(dir, "sub/out.yaml"))
 			before := readFiles(t, dir)
 			err := openDir(t, dir).Apply([]packages.Change{
-				{Path: "gone.yaml"},
-				{Path: "run.yaml", After: []byte("new")},
-				{Path: "sub/a.yaml", After: []byte("new")},
+				{Path: "gone.yaml", Before: []byte("old")},
+				{Path: "run.yaml", Before: []byte("old"), After: []byte("new")},
+				{Path: "sub/a.yaml", Before: []byte("old"), After: []byte("new")},
 				{Path: bad, After: []byte("new")},
-				{Path: "sub/z.yaml", After: []byte("new")},
+				{Path: "sub/z.yaml", Before: []byte("old"), After: []byte("new")},
 			})
 			if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, filepath.Dir(bad))) {
 				t.Errorf("got error %v", err)

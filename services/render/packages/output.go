@@ -16,7 +16,6 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/kptfile"
 	"github.com/krmfn/krmfn/services/render/parallel"
 	"github.com/krmfn/krmfn/services/render/resource"
 )
@@ -61,7 +60,12 @@ func (t *Tree) Output(resources []*yaml.RNode, read ...*Package) (Output, error)
 		if err := t.checkTarget(file.Path, groups, before); err != nil {
 			return err
 		}
-		if file.Content, err = PrintFile(groups[file.Path]); err != nil {
+		if content, exists := before[file.Path]; exists {
+			file.Content, err = splice(file.Path, content, groups[file.Path])
+		} else {
+			file.Content, err = PrintFile(groups[file.Path])
+		}
+		if err != nil {
 			return fmt.Errorf("print %s: %w", file.Path, err)
 		}
 		return nil
@@ -136,55 +140,4 @@ func (t *Tree) checkTarget(file string, groups map[string][]*yaml.RNode, before 
 		}
 	}
 	return nil
-}
-
-// EditKptfile returns an output with another content of a package's Kptfile, which is decoded strictly first. An output
-// that is empty gets the Kptfile as it was read, changed; one of which the Kptfile is no part stays as it is.
-//
-// Sequences in it are indented, whatever they were before, as kpt writes the Kptfile.
-func (t *Tree) EditKptfile(out Output, p *Package, edit func(kf *yaml.RNode) error) (Output, error) {
-	file := path.Join(p.Dir, kptfile.FileName)
-	before, err := t.source.ReadFile(file)
-	if err != nil {
-		return out, err
-	}
-	content := before
-	at := slices.IndexFunc(out.Files, func(f File) bool { return f.Path == file })
-	switch {
-	case at >= 0:
-		content = out.Files[at].Content
-	case len(out.Changes) > 0 || len(out.Files) > 0:
-		return out, nil
-	}
-	if content, err = editKptfile(p, content, edit); err != nil {
-		return out, err
-	}
-	out.Files, out.Changes = slices.Clone(out.Files), slices.DeleteFunc(slices.Clone(out.Changes), func(c Change) bool { return c.Path == file })
-	if at >= 0 {
-		out.Files[at].Content = content
-	}
-	if string(content) != string(before) {
-		out.Changes = append(out.Changes, Change{Path: file, Before: before, After: content})
-		slices.SortFunc(out.Changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
-	}
-	return out, nil
-}
-
-func editKptfile(p *Package, content []byte, edit func(kf *yaml.RNode) error) ([]byte, error) {
-	if _, err := kptfile.Parse(p.Location, content); err != nil {
-		return nil, err
-	}
-	documents, err := parse(content, kptfile.FileName, p.Location)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range documents {
-		if err := resource.SetAnnotation(d, resource.SeqIndentAnnotation, string(yaml.WideSequenceStyle)); err != nil {
-			return nil, err
-		}
-	}
-	if err := edit(documents[0]); err != nil {
-		return nil, err
-	}
-	return PrintFile(documents)
 }

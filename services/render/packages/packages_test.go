@@ -171,7 +171,7 @@ func TestReadErrors(t *testing.T) {
 		"not YAML":              {map[string]string{"Kptfile": kpt, "d/a.yaml": "a: [\n"}, "/d/a.yaml: MalformedYAMLError: yaml: "},
 		"separator with text":   {map[string]string{"Kptfile": kpt, "a.yaml": "a: b\n--- c: d\n"}, "/a.yaml: invalid document separator: --- c: d"},
 		"scalar":                {map[string]string{"Kptfile": kpt, "a.yaml": "text\n"}, "/a.yaml: "},
-		"text after the end":    {map[string]string{"Kptfile": kpt, "a.yaml": "a: b\n... # end\n\n c: d\n"}, "/a.yaml: a document goes on after its end mark"},
+		"text after the end":    {map[string]string{"Kptfile": kpt, "a.yaml": "a: b\n... # end\n\n c: d\n"}, "/a.yaml: there is text after a document end marker"},
 		"endless anchor":        {map[string]string{"Kptfile": kpt, "a.yaml": cm("a") + "a: &x [b, {c: *x}]\n"}, "/a.yaml: document 0 has an anchor that contains itself"},
 		"missing configuration": {map[string]string{"Kptfile": pipeline}, `open /fc.yaml: no such file or directory`},
 		"empty configuration":   {map[string]string{"Kptfile": pipeline, "fc.yaml": "# c\n"}, `functionConfig "fc.yaml" must contain one config, got none`},
@@ -214,33 +214,40 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	if *update {
-		golden := map[string]string{}
-		tree, p := open(t, openDir(t, "testdata/roundtrip/in"))
-		out, err := tree.Output(p.Resources, p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range out.Files {
-			golden[f.Path] = string(f.Content)
-		}
-		writeFiles(t, "testdata/roundtrip/out", golden)
+		writeFiles(t, "testdata/roundtrip/out", printedFiles(t, "testdata/roundtrip/in"))
 	}
 	want := readFiles(t, "testdata/roundtrip/out")
 	for _, from := range []string{"in", "out"} {
-		tree, p := open(t, openDir(t, filepath.Join("testdata/roundtrip", from)))
+		dir := filepath.Join("testdata/roundtrip", from)
+		if diff := cmp.Diff(want, printedFiles(t, dir)); diff != "" {
+			t.Errorf("from %s (-want +got):\n%s", from, diff)
+		}
+		tree, p := open(t, openDir(t, dir))
 		out, err := tree.Output(p.Resources, p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := map[string]string{}
-		for _, f := range out.Files {
-			got[f.Path] = string(f.Content)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("from %s (-want +got):\n%s", from, diff)
-		}
-		if from == "out" && len(out.Changes) > 0 {
-			t.Errorf("%d files change that are normal already, the first is %s", len(out.Changes), out.Changes[0].Path)
+		if len(out.Changes) > 0 {
+			t.Errorf("%d files of %s change without a change, the first is %s", len(out.Changes), from, out.Changes[0].Path)
 		}
 	}
+}
+
+// printedFiles prints all resources of a package anew.
+func printedFiles(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	_, p := open(t, openDir(t, dir))
+	byFile := map[string][]*yaml.RNode{}
+	for _, r := range p.Resources {
+		byFile[resource.Path(r)] = append(byFile[resource.Path(r)], r)
+	}
+	files := map[string]string{}
+	for file, resources := range byFile {
+		text, err := packages.PrintFile(resources)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[file] = string(text)
+	}
+	return files
 }

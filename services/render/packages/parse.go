@@ -5,10 +5,10 @@ package packages
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,25 +20,68 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
+var errHiddenText = errors.New("there is text after a document end marker (...): add the separator ---")
+
 // parse reads the resources of a file. Each is annotated with where it came from. Documents that are empty, or have only
 // comments, are no resources.
 func parse(content []byte, file, location string) ([]*yaml.RNode, error) {
-	if hidesText(content) {
-		return nil, errors.New("a document goes on after its end mark (...): put the separator --- there")
+	documents, err := parseDocuments(content, file, location)
+	if err != nil {
+		return nil, err
 	}
-	resources, ok := readPlain(content, file, location)
-	if !ok {
-		var err error
-		if resources, err = read(content, file, location); err != nil {
-			return nil, err
-		}
-	}
-	for i, r := range resources {
-		if !yamlnode.Finite(r.YNode()) {
-			return nil, fmt.Errorf("document %d has an anchor that contains itself", i)
+	resources := make([]*yaml.RNode, 0, len(documents))
+	for _, d := range documents {
+		if d.resource != nil {
+			resources = append(resources, d.resource)
 		}
 	}
 	return resources, nil
+}
+
+// parseDocuments reads the documents of a file as kio.ByteReader does. FuzzPlain holds the two equal.
+func parseDocuments(content []byte, file, location string) ([]document, error) {
+	if hidesText(content) {
+		return nil, errHiddenText
+	}
+	documents, err := split(string(content))
+	if err != nil {
+		return nil, err
+	}
+	index := 0
+	for i := range documents {
+		d := &documents[i]
+		text := strings.ReplaceAll(d.text, "\r\n", "\n")
+		var ok bool
+		if d.resource, ok = readPlain(text, index, file, location); !ok {
+			if d.resource, err = readAny(text, index, file, location); err != nil {
+				// The reader of the whole file knows the number of the document.
+				_, whole := read(content, file, location)
+				return nil, cmp.Or(whole, err)
+			}
+		}
+		if d.resource == nil {
+			continue
+		}
+		if !yamlnode.Finite(d.resource.YNode()) {
+			return nil, fmt.Errorf("document %d has an anchor that contains itself", index)
+		}
+		if strings.Contains(text, ">") {
+			yamlnode.QuoteFolded(d.resource.Document())
+		}
+		index++
+	}
+	return documents, nil
+}
+
+// readAny reads one document; nil where it is none.
+func readAny(text string, index int, file, location string) (*yaml.RNode, error) {
+	resources, err := read([]byte(text), file, location)
+	if err != nil || len(resources) == 0 {
+		return nil, err
+	}
+	number := strconv.Itoa(index)
+	return resources[0], resource.SetAnnotations(resources[0],
+		resource.KeyValue{Key: resource.FormerIndexAnnotation, Value: number}, resource.KeyValue{Key: resource.IndexAnnotation, Value: number})
 }
 
 func read(content []byte, file, location string) ([]*yaml.RNode, error) {
@@ -77,66 +120,39 @@ func hidesText(content []byte) bool {
 	return false
 }
 
-// readPlain reads the documents of a file as kio.ByteReader does, in half of the time, where all of them are plainly
-// resources, as most are. Otherwise ok is false, and read is to read them, and to say what is wrong with them. FuzzPlain
-// holds the two equal.
-func readPlain(content []byte, file, location string) (resources []*yaml.RNode, ok bool) {
-	text := string(content)
-	if strings.Contains(text, "\r") {
+// readPlain reads one document as readAny does, in half of the time, where it is plainly a resource, as most are; nil where it
+// is none. Otherwise ok is false.
+func readPlain(text string, index int, file, location string) (r *yaml.RNode, ok bool) {
+	n, quick := readPlainDocument(text)
+	if !quick {
+		if n, ok = decodeDocument(text); !ok || n == nil {
+			return nil, ok
+		}
+	}
+	if !plain(n) {
 		return nil, false
 	}
-	for document, separated := range documents(text) {
-		if !separated {
-			return nil, false
-		}
-		n, quick := readPlainDocument(document)
-		var err error
-		if !quick {
-			n = &yaml.Node{}
-			err = yaml.NewDecoder(strings.NewReader(document)).Decode(n)
-		}
-		if errors.Is(err, io.EOF) || err == nil && yaml.IsYNodeEmptyDoc(n) {
-			continue
-		}
-		if err != nil || !plain(n) {
-			return nil, false
-		}
-		r, index := yaml.NewRNode(n), strconv.Itoa(len(resources))
-		err = resource.SetAnnotations(r, // in the order of their names
-			resource.KeyValue{Key: resource.FormerIndexAnnotation, Value: index},
-			resource.KeyValue{Key: resource.FormerPathAnnotation, Value: file},
-			resource.KeyValue{Key: resource.IndexAnnotation, Value: index},
-			resource.KeyValue{Key: resource.PackageAnnotation, Value: location},
-			resource.KeyValue{Key: resource.PathAnnotation, Value: file},
-			resource.KeyValue{Key: resource.SeqIndentAnnotation, Value: seqIndent(document)},
-		)
-		if err != nil {
-			return nil, false
-		}
-		resources = append(resources, r)
-	}
-	return resources, true
+	r = yaml.NewRNode(n)
+	number := strconv.Itoa(index)
+	err := resource.SetAnnotations(r, // in the order of their names
+		resource.KeyValue{Key: resource.FormerIndexAnnotation, Value: number},
+		resource.KeyValue{Key: resource.FormerPathAnnotation, Value: file},
+		resource.KeyValue{Key: resource.IndexAnnotation, Value: number},
+		resource.KeyValue{Key: resource.PackageAnnotation, Value: location},
+		resource.KeyValue{Key: resource.PathAnnotation, Value: file},
+		resource.KeyValue{Key: resource.SeqIndentAnnotation, Value: seqIndent(text)},
+	)
+	return r, err == nil
 }
 
-// documents splits a file where lines begin with three dashes. separated is false where more than a comment follows those,
-// or not even the end of the line.
-func documents(content string) iter.Seq2[string, bool] {
-	return func(yield func(document string, separated bool) bool) {
-		for content != "" {
-			at := strings.Index(content, "\n---")
-			if at < 0 {
-				yield(content, true)
-				return
-			}
-			document := content[:at+1]
-			separator, rest, ended := strings.Cut(content[at+len("\n---"):], "\n")
-			separator = strings.TrimSpace(separator)
-			if !yield(document, ended && (separator == "" || separator[0] == '#')) {
-				return
-			}
-			content = rest
-		}
+// decodeDocument decodes a document with a mapping; nil where it has nothing, or only comments. Otherwise ok is false.
+func decodeDocument(text string) (n *yaml.Node, ok bool) {
+	n = &yaml.Node{}
+	err := yaml.NewDecoder(strings.NewReader(text)).Decode(n)
+	if errors.Is(err, io.EOF) || err == nil && yaml.IsYNodeEmptyDoc(n) {
+		return nil, true
 	}
+	return n, err == nil && n.Kind == yaml.DocumentNode && len(n.Content) == 1 && n.Content[0].Kind == yaml.MappingNode
 }
 
 func seqIndent(document string) string {
@@ -148,7 +164,7 @@ func seqIndent(document string) string {
 
 // plain tells whether a document is a mapping with metadata in which annotations can be set without looking twice.
 func plain(document *yaml.Node) bool {
-	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
+	if document.Content[0].Kind != yaml.MappingNode {
 		return false
 	}
 	metadata := sole(document.Content[0], yaml.MetadataField)
@@ -161,7 +177,7 @@ func plain(document *yaml.Node) bool {
 	annotations := sole(metadata, yaml.AnnotationsField)
 	return annotations != nil && annotations.Kind == yaml.MappingNode && annotations.Anchor == "" && len(annotations.Content) > 0 &&
 		!slices.ContainsFunc(annotations.Content, func(n *yaml.Node) bool {
-			return n.Kind != yaml.ScalarNode || n.Tag != yaml.NodeTagString || slices.Contains(internalAnnotations, n.Value)
+			return n.Kind != yaml.ScalarNode || n.Tag != yaml.NodeTagString || slices.Contains(resource.PlaceAnnotations, n.Value)
 		})
 }
 

@@ -4,61 +4,65 @@
 package packages
 
 import (
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // plainReader reads documents as the decoder does, in a fifth of the time, where every line is plain, as in most resources:
-// collections in block style, scalars of one line of ASCII, comments behind scalars only. FuzzPlainDocument holds the two equal.
+// collections in block style, scalars of one line of ASCII, literal texts, comments behind scalars and directly above keys and items.
+// FuzzPlainDocument holds the two equal.
 type plainReader struct {
-	lines []plainLine
-	next  int
+	plainLines
 	// spare are nodes that nobody has yet. Asking for each by itself would be most of the work.
 	spare []yaml.Node
-}
-
-// plainLine is a line without its indentation and its end.
-type plainLine struct {
-	text string
-	// indent is where the text begins, number the line's, from 1.
-	indent, number int
+	// links are for what is in collections, where again says that all nodes are read over again.
+	links []*yaml.Node
+	again bool
 }
 
 // readPlainDocument returns ok false for a document that is not plain.
 func readPlainDocument(text string) (document *yaml.Node, ok bool) {
-	r := plainReader{lines: make([]plainLine, 0, strings.Count(text, "\n")+1)}
-	if !r.split(text) || len(r.lines) == 0 || r.lines[0].indent > 0 {
+	return new(plainReader).read(text)
+}
+
+// read is readPlainDocument. Where the reader is used again, what it has read before is lost.
+func (r *plainReader) read(text string) (document *yaml.Node, ok bool) {
+	if !r.again {
+		r.lines = make([]plainLine, 0, strings.Count(text, "\n")+1)
+	}
+	r.links = r.links[:0]
+	if !r.split(text) {
 		return nil, false
 	}
-	r.spare = make([]yaml.Node, 0, 2*len(r.lines)+8)
-	document = r.node(yaml.DocumentNode, "", 1, 1)
+	head, ok := r.head()
+	if !ok || r.next == len(r.lines) || r.lines[r.next].indent > 0 {
+		return nil, false
+	}
+	// A line has a key and its value, or else an item, which may be a mapping that begins with them. Beside these are the document
+	// and its root. What is asked for in vain stays in memory as long as the document.
+	r.spare = slices.Grow(r.spare[:0], 2*r.fields+r.items+2)
+	document = r.node(yaml.DocumentNode, "", r.lines[r.next].number, 1)
+	if r.marked {
+		document.Line = 1
+	}
+	document.HeadComment = head
 	root, ok := r.collection(0)
-	document.Content = []*yaml.Node{root}
+	document.Content = append(r.room(1), root)
 	return document, ok && r.next == len(r.lines)
 }
 
-// split finds the lines. The first may begin the document.
-func (r *plainReader) split(text string) bool {
-	number := 0
-	for line := range strings.Lines(text) {
-		number++
-		line = strings.TrimSuffix(line, "\n")
-		if number == 1 && line == "---" {
-			continue
-		}
-		for i := range len(line) {
-			if line[i] < ' ' || line[i] > '~' {
-				return false
-			}
-		}
-		text := strings.TrimLeft(line, " ")
-		if text == "" || text[0] == '#' || line[len(line)-1] == ' ' {
-			return false
-		}
-		r.lines = append(r.lines, plainLine{text, len(line) - len(text), number})
+// room returns an empty slice for so many nodes.
+func (r *plainReader) room(n int) []*yaml.Node {
+	if !r.again {
+		return make([]*yaml.Node, 0, n)
 	}
-	return true
+	if len(r.links)+n > cap(r.links) {
+		r.links = make([]*yaml.Node, 0, 2*cap(r.links)+n)
+	}
+	r.links = r.links[:len(r.links)+n]
+	return r.links[len(r.links)-n : len(r.links)-n : len(r.links)]
 }
 
 func (r *plainReader) node(kind yaml.Kind, tag string, line, column int) *yaml.Node {
@@ -99,6 +103,10 @@ func (r *plainReader) sequence(indent int) (*yaml.Node, bool) {
 			// The sequence is a field's, and not indented.
 			return n, true
 		}
+		comment, ok := r.above(indent)
+		if !ok {
+			return nil, false
+		}
 		rest := strings.TrimLeft(line.text[2:], " ")
 		line.indent += len(line.text) - len(rest)
 		line.text = rest
@@ -106,19 +114,20 @@ func (r *plainReader) sequence(indent int) (*yaml.Node, bool) {
 		if _, _, isKey := cutKey(rest); isKey {
 			item, ok = r.mapping(line.indent)
 		} else {
-			item, ok = r.value(rest, line.number, line.indent)
 			r.next++
+			item, ok = r.value(rest, line.number, line.indent, indent)
 		}
 		if !ok {
 			return nil, false
 		}
+		item.HeadComment = comment
 		n.Content = append(n.Content, item)
 	}
 }
 
 func (r *plainReader) mapping(indent int) (*yaml.Node, bool) {
 	n := r.node(yaml.MappingNode, yaml.NodeTagMap, r.lines[r.next].number, indent+1)
-	n.Content = make([]*yaml.Node, 0, 8)
+	n.Content = r.room(8)
 	for {
 		more, ok := r.more(indent)
 		if !more || !ok {
@@ -129,15 +138,18 @@ func (r *plainReader) mapping(indent int) (*yaml.Node, bool) {
 		if !ok {
 			return nil, false
 		}
-		r.next++
 		key := r.node(yaml.ScalarNode, tagOf(name), line.number, indent+1)
 		key.Value = name
+		if key.HeadComment, ok = r.above(indent); !ok {
+			return nil, false
+		}
+		r.next++
 		var value *yaml.Node
 		switch {
 		case rest != "":
 			text := strings.TrimLeft(rest, " ")
-			value, ok = r.value(text, line.number, indent+len(line.text)-len(text))
-		case r.next == len(r.lines):
+			value, ok = r.value(text, line.number, indent+len(line.text)-len(text), indent)
+		case !r.skip() || r.next == len(r.lines):
 			return nil, false
 		case r.lines[r.next].indent > indent:
 			value, ok = r.collection(r.lines[r.next].indent)
@@ -170,48 +182,4 @@ func cutKey(text string) (key, rest string, ok bool) {
 // isWord tells of a character whether a plain scalar may begin with it.
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '/' || c == '.'
-}
-
-// value reads a scalar, or a collection without anything in it, and the comment behind a scalar.
-func (r *plainReader) value(text string, line, indent int) (*yaml.Node, bool) {
-	n := r.node(yaml.ScalarNode, yaml.NodeTagString, line, indent+1)
-	switch {
-	case text == "{}":
-		n.Kind, n.Tag, n.Style = yaml.MappingNode, yaml.NodeTagMap, yaml.FlowStyle
-		return n, true
-	case text == "[]":
-		n.Kind, n.Tag, n.Style = yaml.SequenceNode, yaml.NodeTagSeq, yaml.FlowStyle
-		return n, true
-	case text[0] == '"' || text[0] == '\'':
-		return n, quoted(n, text)
-	case !isWord(text[0]) || strings.HasPrefix(text, "..."):
-		return nil, false
-	}
-	n.Value = text
-	if at := strings.Index(text, " #"); at >= 0 {
-		n.Value, n.LineComment = strings.TrimRight(text[:at], " "), text[at+1:]
-	}
-	n.Tag = tagOf(n.Value)
-	return n, !strings.Contains(n.Value, ": ") && n.Value[len(n.Value)-1] != ':'
-}
-
-func quoted(n *yaml.Node, text string) bool {
-	value, rest, ended := strings.Cut(text[1:], text[:1])
-	n.Style = yaml.DoubleQuotedStyle
-	if text[0] == '\'' {
-		n.Style = yaml.SingleQuotedStyle
-	} else if strings.Contains(value, "\\") {
-		return false
-	}
-	n.Value, n.LineComment = value, strings.TrimLeft(rest, " ")
-	return ended && (rest == "" || rest[0] == ' ' && n.LineComment[0] == '#')
-}
-
-func tagOf(text string) string {
-	// What begins with another character is a string.
-	if strings.IndexByte("+-0123456789yYnNtTfFoO~<.", text[0]) < 0 {
-		return yaml.NodeTagString
-	}
-	n := yaml.Node{Kind: yaml.ScalarNode, Value: text}
-	return n.ShortTag()
 }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// FuzzPlain reads files in both ways: what the quick one reads is what kyaml's reader reads.
+// FuzzPlain reads files document by document, and as a whole: what is read is what kyaml's reader reads.
 func FuzzPlain(f *testing.F) {
 	const cm = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
 	for _, seed := range []string{
@@ -29,8 +29,8 @@ func FuzzPlain(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, content string) {
-		got, ok := readPlain([]byte(content), "dir/a.yaml", "/package")
-		if !ok {
+		got, err := parse([]byte(content), "dir/a.yaml", "/package")
+		if err != nil {
 			return
 		}
 		want, err := read([]byte(content), "dir/a.yaml", "/package")
@@ -47,9 +47,9 @@ func FuzzPlain(f *testing.F) {
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	const deployment = "# licence\n\napiVersion: apps/v1\nkind: Deployment\nmetadata: # m\n  name: a\n  annotations:\n    a: b\nspec:\n  containers:\n  - name: c\n"
-	got, ok := readPlain([]byte("---\n"+deployment+"---\n"+deployment), "a.yaml", "/package")
-	if !ok || len(got) != 2 {
-		t.Errorf("%d resources, %t", len(got), ok)
+	r, ok := readPlain("---\n"+deployment, 0, "a.yaml", "/package")
+	if !ok || r == nil {
+		t.Errorf("%v, %t", r, ok)
 	}
 }
 
@@ -59,6 +59,11 @@ var plainDocuments = []string{
 	"---\napiVersion: apps/v1\nkind: Deployment\nspec:\n  replicas: 3\n  on: true\n  none: null\n  half: 0.5\n  template:\n    containers:\n    - name: a\n      args: []\n      command:\n      - sh   # line\n      -   more:  x\n          y: 2024-01-01\n    - name: b\n  list:\n    - 1\n    - _a\n",
 	"a:\n  - 1\n  - b: c\n    d: {}\n  - e\nf: g",
 	"- a: b\n- c\n",
+	"# licence ©\n# of it\n\n\n# more\n\n# above\n# it\na: b\n\n# c\nd: --e=f # g\n\n# h\ni:\n  # j\n  k: $(l)\n  m:\n  # n\n  - o\n  # p\n  - q: -1\n    # r\n    s: ~\n\n\n",
+	"---\n\n# above\na: b\n",
+	"# licence\n\n- a\n# c\n- b\n",
+	"a: |\n  b\n   c: d \n  \te\tf\n\n    \n  # no comment\n  é\n\nd:\n- |-\n    e\n\n\n# c\n- |+\n f\n\n- g: |\n    h\n\n  # c\n  i: j\n",
+	"kind: Kptfile\nmetadata: {name: a}\nlist:\n- image: x\n  configMap: {on: true,   b/c-d:  1.5, e: /x}\n- {a: b-c}\n",
 }
 
 func TestPlainDocuments(t *testing.T) {
@@ -74,7 +79,7 @@ func FuzzPlainDocument(f *testing.F) {
 	for _, text := range plainDocuments {
 		f.Add(text)
 	}
-	for _, text := range []string{"a: b\n  c\n", "a: b\n# c\n", "a:\n- b\nc: d\n", "a:\n  - b\n  c: d\n", "- - a\n", "a: 'b' c\n", "a: b: c\n", "...: a\n", "a: ... b\n", "a: &b c\n", "a:\n\nb: c\n"} {
+	for _, text := range []string{"a: b\n  c\n", "a: b\n# c\n", "a:\n- b\nc: d\n", "a:\n  - b\n  c: d\n", "- - a\n", "a: 'b' c\n", "a: b: c\n", "...: a\n", "a: ... b\n", "a: &b c\n", "a:\n\nb: c\n", "# a\n---\nb: c\n", "---\n# a\n\nb: c\n", "a: b\n# c\n\nd: e\n", "a: |\n\n  b\n", "a: |2\n   b\n", "a: |\nb: c\n", "a: |\n    b\n  # c\n", "a: b\n  # c\nd: e\n", "a: |\n  b"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) { samePlain(t, text) })
@@ -84,14 +89,17 @@ func FuzzPlainDocument(f *testing.F) {
 func TestPlainLines(t *testing.T) {
 	t.Parallel()
 	line := rapid.Custom(func(t *rapid.T) string {
+		if rapid.IntRange(0, 4).Draw(t, "other") == 0 {
+			return rapid.SampledFrom([]string{"", "", "# c", "  # c", "# c ", " ", "# é", "    # c", "#\tc", "# c\t", "\t# c", "\ttext", "  \ttext", "    text\t", "    text", "  - text", "   text: |"}).Draw(t, "line")
+		}
 		return strings.Repeat(" ", 2*rapid.IntRange(0, 3).Draw(t, "indent")) + rapid.SampledFrom([]string{"", "", "- ", "-   ", "- - "}).Draw(t, "item") +
 			rapid.SampledFrom([]string{"", "a: ", "b: ", "c/d.e-f:  ", "true: ", "1: ", "a:", "-a: ", "a b: ", "'a': ", "..."}).Draw(t, "key") +
 			rapid.SampledFrom([]string{
-				"", "x", "x y", "1", "0x1f", "1.5", "~", "null", "yes", "true", "2024-01-01", "'x'", "'it''s'", "\"x\"", "\"\\n\"", "''", "{}", "[]", "{a: b}", "|", "x:", "x: y", "a:b", "x#y", "- x", "-1", "...", "<<", "é",
+				"", "x", "x y", "1", "0x1f", "1.5", "~", "null", "yes", "true", "2024-01-01", "'x'", "'it''s'", "\"x\"", "\"\\n\"", "''", "{}", "[]", "{a: b}", "|", "x:", "x: y", "{a: b, c: d}", "{a: 1 }", "{ a: on}", "{a}", "{a: b,}", "{a: {b: c}}", "{a: b} c", "|-", "|+", "|1", "--a=b", "-", "- b", "$x", "<a", "+1", "{<<: b}", "{a: b: c}", "{a: ...}", "a:b", "x#y", "- x", "-1", "...", "<<", "é",
 			}).Draw(t, "value") + rapid.SampledFrom([]string{"", "", "", " # c", "  # c # d", " #", " ", "#c"}).Draw(t, "comment")
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		samePlain(t, strings.Join(rapid.SliceOfN(line, 1, 6).Draw(t, "lines"), "\n")+rapid.SampledFrom([]string{"", "\n", "\n\n"}).Draw(t, "end"))
+		samePlain(t, strings.Join(rapid.SliceOfN(line, 1, 9).Draw(t, "lines"), "\n")+rapid.SampledFrom([]string{"", "\n", "\n\n"}).Draw(t, "end"))
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path"
 	"slices"
 	"strconv"
 
@@ -21,40 +20,22 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
-// internalAnnotations are gone in what is written.
-var internalAnnotations = []string{
-	resource.PathAnnotation, resource.FormerPathAnnotation, resource.IndexAnnotation, resource.FormerIndexAnnotation,
-	resource.PackageAnnotation, resource.SeqIndentAnnotation, resource.IDAnnotation, resource.FormerIDAnnotation,
-	resource.MigrationIDAnnotation, resource.SelectionIDAnnotation,
-}
-
 // WriteDocuments prints resources as YAML documents, without the annotations of their place; one that belongs to a JSON
 // file, alone, as JSON.
 //
 // kio.ByteWriter writes the same in twice the time, because it copies all that it is given: it is left what is not plain.
 // TestDocumentsAreKyamls holds the two equal.
 func WriteDocuments(w io.Writer, resources []*yaml.RNode) error {
-	documents := make([]*yaml.Node, 0, len(resources))
-	for _, r := range resources {
-		document := withoutPlace(r.YNode())
-		if document == nil || (len(resources) == 1 && path.Ext(resource.Path(r)) == ".json") {
-			return kio.ByteWriter{Writer: w, ClearAnnotations: internalAnnotations}.Write(resources)
-		}
-		if r.Document().Kind == yaml.DocumentNode {
-			outer := *r.Document()
-			outer.Content = []*yaml.Node{document}
-			document = &outer
-		}
-		documents = append(documents, document)
+	if len(resources) == 1 && isJSON(resource.Path(resources[0]), 1) {
+		return kio.ByteWriter{Writer: w, ClearAnnotations: resource.PlaceAnnotations}.Write(resources)
 	}
-	for i, document := range documents {
+	for i, r := range resources {
 		if i > 0 {
 			if _, err := io.WriteString(w, "---\n"); err != nil {
 				return err
 			}
 		}
-		style := yaml.SequenceIndentStyle(resource.Annotation(resources[i], resource.SeqIndentAnnotation))
-		text, err := yamlprint.Print(document, style)
+		text, err := printDocument(r)
 		if err != nil {
 			return err
 		}
@@ -65,53 +46,35 @@ func WriteDocuments(w io.Writer, resources []*yaml.RNode) error {
 	return nil
 }
 
-// withoutPlace returns a resource without the annotations of its place, which shares with it all that is the same; nil
-// where it is not plainly a mapping with annotations.
-func withoutPlace(r *yaml.Node) *yaml.Node {
-	if yamlnode.Position(r, yaml.BareSeqNodeWrappingKey) >= 0 {
-		return nil
-	}
-	return replace(r, yaml.MetadataField, func(metadata *yaml.Node) *yaml.Node {
-		return replace(metadata, yaml.AnnotationsField, func(annotations *yaml.Node) *yaml.Node {
-			own := *annotations
-			own.Content = make([]*yaml.Node, 0, len(annotations.Content))
-			for i := 0; i+1 < len(annotations.Content); i += 2 {
-				if !slices.Contains(internalAnnotations, annotations.Content[i].Value) {
-					own.Content = append(own.Content, annotations.Content[i], annotations.Content[i+1])
-				}
-			}
-			return &own
-		})
-	})
+// printDocument prints a resource as a YAML document.
+func printDocument(r *yaml.RNode) ([]byte, error) {
+	return printContent(r, resource.WithoutPlace(r.Document()))
 }
 
-// replace returns a mapping with another mapping in a field, and without the field where that is empty; nil where there is
-// no mapping in the field.
-func replace(mapping *yaml.Node, key string, value func(*yaml.Node) *yaml.Node) *yaml.Node {
-	at := yamlnode.Position(mapping, key)
-	if at < 0 || mapping.Content[at+1].Kind != yaml.MappingNode {
-		return nil
+// printContent prints a resource, of which the content is without annotations of its place.
+func printContent(r *yaml.RNode, content *yaml.Node) ([]byte, error) {
+	if content == r.Document() || yamlnode.Position(r.YNode(), yaml.BareSeqNodeWrappingKey) >= 0 {
+		var b bytes.Buffer
+		// Without a path it is not taken for JSON.
+		own := r.Copy()
+		yamlnode.QuoteUnreadable(own.Document())
+		resource.ClearAnnotations(own, resource.PathAnnotation, resource.FormerPathAnnotation)
+		err := kio.ByteWriter{Writer: &b, ClearAnnotations: resource.PlaceAnnotations}.Write([]*yaml.RNode{own})
+		return b.Bytes(), err
 	}
-	other := value(mapping.Content[at+1])
-	if other == nil {
-		return nil
-	}
-	own := *mapping
-	if len(other.Content) == 0 {
-		own.Content = slices.Concat(mapping.Content[:at], mapping.Content[at+2:])
-		return &own
-	}
-	own.Content = slices.Clone(mapping.Content)
-	own.Content[at+1] = other
-	return &own
+	return yamlprint.Print(content, yaml.SequenceIndentStyle(resource.Annotation(r, resource.SeqIndentAnnotation)))
 }
 
 // PrintFile prints the resources of one file, in the order of their index annotations, those without one last. Annotations
 // that say where a resource is are left out.
 func PrintFile(resources []*yaml.RNode) ([]byte, error) {
-	resources, err := byIndex(resources)
+	sorted, err := byIndex(resources)
 	if err != nil {
 		return nil, err
+	}
+	resources = make([]*yaml.RNode, len(sorted))
+	for i, r := range sorted {
+		resources[i] = r.RNode
 	}
 	var b bytes.Buffer
 	if err := WriteDocuments(&b, resources); err != nil {
@@ -120,14 +83,19 @@ func PrintFile(resources []*yaml.RNode) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func byIndex(resources []*yaml.RNode) ([]*yaml.RNode, error) {
-	type indexed struct {
-		index int
-		r     *yaml.RNode
-	}
+// indexed is a resource and its index annotation.
+type indexed struct {
+	*yaml.RNode
+	index int
+}
+
+// unindexed is the index of a resource without the annotation.
+const unindexed = math.MaxInt
+
+func byIndex(resources []*yaml.RNode) ([]indexed, error) {
 	sorted := make([]indexed, len(resources))
 	for i, r := range resources {
-		sorted[i] = indexed{math.MaxInt, r}
+		sorted[i] = indexed{r, unindexed}
 		text := resource.Index(r)
 		if text == "" {
 			continue
@@ -140,11 +108,7 @@ func byIndex(resources []*yaml.RNode) ([]*yaml.RNode, error) {
 		sorted[i].index = index
 	}
 	slices.SortStableFunc(sorted, func(a, b indexed) int { return cmp.Compare(a.index, b.index) })
-	out := make([]*yaml.RNode, len(sorted))
-	for i, s := range sorted {
-		out[i] = s.r
-	}
-	return out, nil
+	return sorted, nil
 }
 
 // WriteResourceList prints resources as one ResourceList, in which the annotations of path, index and indentation stay.
@@ -157,6 +121,7 @@ func (t *Tree) WriteResourceList(w io.Writer, resources []*yaml.RNode) error {
 			return err
 		}
 		r = r.Copy()
+		yamlnode.QuoteUnreadable(r.Document())
 		resource.ClearAnnotations(r, resource.PackageAnnotation, resource.IDAnnotation, resource.FormerIDAnnotation,
 			resource.MigrationIDAnnotation, resource.SelectionIDAnnotation)
 		err = resource.SetAnnotations(r, resource.KeyValue{Key: resource.PathAnnotation, Value: file},

@@ -5,6 +5,7 @@ package renderstatus
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/images/reference"
 )
 
 // Function is one function of a pipeline and how it was run.
@@ -25,9 +27,9 @@ type Function struct {
 	Index int `json:"index" yaml:"index"`
 	// Name is the name that the Kptfile gives the function; may be empty.
 	Name string `json:"name,omitempty" yaml:"name,omitempty"`
-	// Ran tells whether the function ran. One that did not has an Error instead of a Result.
+	// Ran tells whether the function ran. One that did not has an Error.
 	Ran bool `json:"ran" yaml:"ran"`
-	// Result is the function's entry in the result list. Its Image, or Exec, is set even when the function did not run.
+	// Result is the function's item in the result list.
 	Result `json:",inline" yaml:",inline"`
 	// Error is why the function failed, or did not run; "" when it succeeded.
 	Error string `json:"error,omitempty" yaml:"error,omitempty"`
@@ -36,10 +38,16 @@ type Function struct {
 	// Rejected tells that the function itself succeeded and that its output could not be used.
 	Rejected bool `json:"rejected,omitempty" yaml:"rejected,omitempty"`
 
-	// Evaluator is what ran it: "builtin", "exec", "pod"; "" when that is not known.
+	// Evaluator is what ran it: "builtin", "exec", "pod", "sandbox", "engine"; "" when that is not known.
 	Evaluator string `json:"evaluator,omitempty" yaml:"evaluator,omitempty"`
 	// Implementation is what the evaluator ran, for people: name and version of the program, or the name of the pod.
 	Implementation string `json:"implementation,omitempty" yaml:"implementation,omitempty"`
+	// Warning is what users must know though the function ran: that it has another version than its image's tag names. It is ""
+	// when there is nothing of the kind.
+	Warning string `json:"warning,omitempty" yaml:"warning,omitempty"`
+	// Unmatched are warnings of selectors and exclusions that matched no resource, one each: "selector 1 (kind=Deploy) matches no
+	// resource".
+	Unmatched []string `json:"unmatched,omitempty" yaml:"unmatched,omitempty"`
 	// Digest is the digest of the image that ran; "" when none was involved.
 	Digest string `json:"digest,omitempty" yaml:"digest,omitempty"`
 	// Duration is how long the evaluation took, from the caller's side.
@@ -67,9 +75,17 @@ func (f *Function) Title() string {
 	return f.Exec
 }
 
-// Listed tells whether the function has an entry in the result list: kpt makes one only once the function's output is taken,
-// or the function has failed by itself.
-func (f *Function) Listed() bool { return f.Ran && !f.Rejected }
+// Entry returns the function's entry in the lists of results that kpt's formats have. These have no field for the implementation:
+// where the image's tag is a version, a warning of another one that ran stands behind the function's own results. Tags such as
+// "latest" name none, and leave the entry as kpt has it.
+func (f *Function) Entry() Result {
+	entry := f.Result
+	if f.Warning != "" && reference.NamesVersion(f.Image) {
+		warning := fnresultv1.ResultItem{Message: f.Warning, Severity: framework.Warning}
+		entry.Results = append(slices.Clip(entry.Results), warning)
+	}
+	return entry
+}
 
 // Exited tells of a kind of failure whether the exit code says it: the function ended by itself, or by a signal. Other failures
 // have exit code 1 in a status, as kpt has it, and people are told of them in words.
@@ -96,6 +112,7 @@ func (f *Function) SetReport(report *evaluationv1.Evaluation) {
 	f.Results = Items(report.GetResults())
 	f.Evaluator = EvaluatorName(report.GetEvaluator())
 	f.Implementation = report.GetImplementation()
+	f.Warning = report.GetWarning()
 	f.Digest = report.GetDigest()
 	failure := report.GetFailure()
 	if failure == nil {
@@ -111,7 +128,7 @@ func (f *Function) SetReport(report *evaluationv1.Evaluation) {
 // SetFailure notes why the function failed.
 func (f *Function) SetFailure(message string) {
 	f.Error = message
-	if f.Ran && f.ExitCode == 0 {
+	if f.ExitCode == 0 {
 		f.ExitCode = 1
 	}
 }
@@ -133,6 +150,10 @@ func EvaluatorName(e evaluationv1.Evaluator) string {
 		return "exec"
 	case evaluationv1.Evaluator_EVALUATOR_POD:
 		return "pod"
+	case evaluationv1.Evaluator_EVALUATOR_SANDBOX:
+		return "sandbox"
+	case evaluationv1.Evaluator_EVALUATOR_ENGINE:
+		return "engine"
 	default:
 		return ""
 	}

@@ -6,13 +6,17 @@
 package renderstatus
 
 import (
+	"fmt"
+	"slices"
+
 	fnresultv1 "github.com/kptdev/kpt/api/fnresult/v1"
+	"sigs.k8s.io/kustomize/kyaml/fn/framework"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // RenderStatus is the status of PackageRevisionResources in Porch's API.
 type RenderStatus struct {
-	// Result lists the functions that ran; nil when the render ended before any function was reached.
+	// Result lists the functions; nil when the render ended before any function was reached.
 	Result *ResultList `json:"result,omitempty" yaml:"result,omitempty"`
 	// Error is the text of the error that ended the render; "" when it succeeded.
 	Error string `json:"error" yaml:"error"`
@@ -21,9 +25,10 @@ type RenderStatus struct {
 // ResultList is a kpt.dev/v1 FunctionResultList.
 type ResultList struct {
 	yaml.ResourceMeta `json:",inline" yaml:",inline"`
-	// ExitCode is 1 once any function has failed, otherwise 0.
+	// ExitCode is 1 when the render failed, for whatever reason, otherwise 0.
 	ExitCode int `json:"exitCode" yaml:"exitCode"`
-	// Items has a result for each function that ran, in the order in which they ran, but for one whose output was rejected.
+	// Items has a result for each function that the render came to, in order: a function that could not run, and one whose
+	// output was rejected, too.
 	Items []Result `json:"items,omitempty" yaml:"items,omitempty"`
 }
 
@@ -36,7 +41,7 @@ type Result struct {
 	// Stderr is the function's standard error.
 	Stderr string `json:"stderr,omitempty" yaml:"stderr,omitempty"`
 	// ExitCode is the function's exit code: not 0 exactly when it failed, -1 when a signal ended it, and 1 when something else
-	// than its end was the failure.
+	// than its end was the failure: it was not found, say, or its output was rejected.
 	ExitCode int `json:"exitCode" yaml:"exitCode"`
 	// Results are what the function had to say, on success and on failure.
 	Results []fnresultv1.ResultItem `json:"results,omitempty" yaml:"results,omitempty"`
@@ -45,7 +50,7 @@ type Result struct {
 // Report is a RenderStatus and, beside it, what its API has no place for.
 type Report struct {
 	RenderStatus `json:",inline" yaml:",inline"`
-	// Functions are all functions that the render came to, in order. They may be more than those that ran.
+	// Functions are all functions that the render came to, in order, as the items of the result list are.
 	Functions []Function `json:"functions,omitempty" yaml:"functions,omitempty"`
 }
 
@@ -53,23 +58,64 @@ type Report struct {
 func NewReport(functions []Function, err error) Report {
 	list := &ResultList{ResourceMeta: fnresultv1.NewResultList().ResourceMeta}
 	for i := range functions {
-		f := &functions[i]
-		if !f.Listed() {
-			continue
-		}
-		if f.ExitCode != 0 {
-			list.ExitCode = 1
-		}
-		list.Items = append(list.Items, f.Result)
+		list.Items = append(list.Items, functions[i].item())
 	}
 	report := Report{RenderStatus: RenderStatus{Result: list}, Functions: functions}
-	if err != nil {
-		report.Error = err.Error()
-	}
+	report.Fail(err)
 	return report
+}
+
+// item returns the function's item of a result list: its entry and, behind the results of that, the warnings of selectors that
+// matched nothing. The status of a Kptfile does without these, as it is kept as kpt writes it.
+func (f *Function) item() Result {
+	entry := f.Entry()
+	for _, text := range f.Unmatched {
+		entry.Results = append(slices.Clip(entry.Results), fnresultv1.ResultItem{Message: text, Severity: framework.Warning})
+	}
+	return entry
+}
+
+// Fail notes an error that ends what is reported on; nil for none. The first one stays.
+func (r *Report) Fail(err error) {
+	if err == nil || r.Error != "" {
+		return
+	}
+	r.Error = err.Error()
+	if r.Result != nil {
+		r.Result.ExitCode = 1
+	}
 }
 
 // NewUnreached returns the report of a render that ended with err before it came to its functions.
 func NewUnreached(err error) Report {
 	return Report{RenderStatus: RenderStatus{Error: err.Error()}}
+}
+
+// Warnings returns what users must know of the functions that ran, each text once.
+func (r *Report) Warnings() []string {
+	var warnings []string
+	for i := range r.Functions {
+		if w := r.Functions[i].Warning; w != "" && !slices.Contains(warnings, w) {
+			warnings = append(warnings, w)
+		}
+	}
+	return warnings
+}
+
+// Unmatched returns what users should know of selectors that matched no resource, with their functions, each text once.
+func (r *Report) Unmatched() []string {
+	var warnings []string
+	for i := range r.Functions {
+		f := &r.Functions[i]
+		where := ""
+		if f.Package != "." {
+			where = fmt.Sprintf(" of package %q", f.Package)
+		}
+		for _, text := range f.Unmatched {
+			if w := fmt.Sprintf("function %q%s: %s", f.Title(), where, text); !slices.Contains(warnings, w) {
+				warnings = append(warnings, w)
+			}
+		}
+	}
+	return warnings
 }

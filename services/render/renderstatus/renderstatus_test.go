@@ -6,14 +6,31 @@ package renderstatus_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	fnresultv1 "github.com/kptdev/kpt/api/fnresult/v1"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
+
+func TestEvaluatorName(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for number, name := range evaluationv1.Evaluator_name {
+		word := renderstatus.EvaluatorName(evaluationv1.Evaluator(number))
+		if want := strings.ToLower(strings.TrimPrefix(name, "EVALUATOR_")); number != 0 && word != want {
+			t.Errorf("%s is called %q, want %q", name, word, want)
+		}
+		seen[word] = true
+	}
+	if len(seen) != len(evaluationv1.Evaluator_name) {
+		t.Errorf("words are not unique: %v", seen)
+	}
+}
 
 func TestRenderStatusJSON(t *testing.T) {
 	t.Parallel()
@@ -83,6 +100,10 @@ func TestRenderStatusJSON(t *testing.T) {
         "exec": "./check --all",
         "stderr": "[7 bytes before this are left out] end",
         "exitCode": 1
+      },
+      {
+        "image": "r.io/x:v1",
+        "exitCode": 1
       }
     ]
   },
@@ -141,7 +162,7 @@ func TestRenderStatusJSON(t *testing.T) {
       "index": 2,
       "ran": false,
       "image": "r.io/x:v1",
-      "exitCode": 0,
+      "exitCode": 1,
       "error": "function not found"
     }
   ]
@@ -155,6 +176,31 @@ func TestRenderStatusJSON(t *testing.T) {
 	}
 	if diff := cmp.Diff(report, back); diff != "" {
 		t.Errorf("read again (-want +got):\n%s", diff)
+	}
+}
+
+// What a tag that names another version runs is told in every list; one that names no version leaves the lists as they are.
+func TestWarningOfVersion(t *testing.T) {
+	t.Parallel()
+	const warning = "set:v9.9.9 is evaluated by v0.2.0"
+	own := &evaluationv1.Result{Message: "own"}
+	for image, want := range map[string][]fnresultv1.ResultItem{
+		"r.io/set:v9.9.9": {{Message: "own"}, {Message: warning, Severity: "warning"}},
+		"r.io/set:latest": {{Message: "own"}},
+	} {
+		f := renderstatus.Function{Result: renderstatus.Result{Image: image}}
+		f.SetReport(&evaluationv1.Evaluation{Warning: warning, Results: []*evaluationv1.Result{own}})
+		report := renderstatus.NewReport([]renderstatus.Function{f}, nil)
+		if diff := cmp.Diff(want, report.Result.Items[0].Results); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", image, diff)
+		}
+		again := renderstatus.NewReport([]renderstatus.Function{f, {}, f}, nil)
+		if diff := cmp.Diff([]string{warning}, again.Warnings()); diff != "" {
+			t.Errorf("%s: warnings (-want +got):\n%s", image, diff)
+		}
+		if f := report.Functions[0]; f.Warning != warning || len(f.Results) != 1 {
+			t.Errorf("%s: the function has %+v", image, f)
+		}
 	}
 }
 

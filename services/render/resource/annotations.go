@@ -82,18 +82,18 @@ func SetAnnotations(r *yaml.RNode, values ...KeyValue) error {
 	if err != nil {
 		return err
 	}
-	var made []yaml.Node
+	nodes := yamlnode.Copier{Slab: 2 * len(values)}
 	for i, value := range values {
 		if n := yamlnode.Lookup(annotations, value.Key); n != nil {
 			n.Kind, n.Tag, n.Value, n.Content = yaml.ScalarNode, yaml.NodeTagString, value.Value, nil
 			continue
 		}
-		if made == nil {
-			made = make([]yaml.Node, 0, 2*(len(values)-i))
-			annotations.Content = slices.Grow(annotations.Content, cap(made))
+		if before := annotations.Content; len(before)+2 > cap(before) {
+			annotations.Content = append(nodes.Links(len(before) + 2*(len(values)-i))[:0], before...)
 		}
-		made = append(made, *yamlnode.String(value.Key, 0), *yamlnode.String(value.Value, yaml.SingleQuotedStyle))
-		annotations.Content = append(annotations.Content, &made[len(made)-2], &made[len(made)-1])
+		key, text := nodes.Node(), nodes.Node()
+		*key, *text = yaml.Node{Kind: yaml.ScalarNode, Tag: yaml.NodeTagString, Value: value.Key}, *yamlnode.String(value.Value, yaml.SingleQuotedStyle)
+		annotations.Content = append(annotations.Content, key, text)
 	}
 	return nil
 }

@@ -14,11 +14,15 @@ import (
 )
 
 // Restore brings comments and the order of fields back to a resource that a function has returned. What the function has
-// rebuilt beyond recognition goes without: that is no reason to fail.
+// rebuilt beyond recognition goes without: that is no reason to fail. Aliases come back where nothing has changed.
 func Restore(from, to *yaml.RNode) {
-	if sameComments(from.Document(), to.Document()) && intact(from.YNode(), to.YNode()) {
+	if packed := yamlnode.Pack(from.Document()); packed != nil && Intact(packed, to) {
 		return
 	}
+	if adopt(from, to) {
+		return
+	}
+	defer yamlnode.RestoreAliases(from.YNode(), to.YNode())
 	if err := restoreComments(from, to); err != nil {
 		return
 	}
@@ -28,20 +32,34 @@ func Restore(from, to *yaml.RNode) {
 	}
 }
 
-// intact tells whether a node plainly has all comments and the order of fields that it had before, new fields last, so that
-// there is nothing to restore: that is most resources, and one look takes less than those of kept and ordered.
-func intact(from, to *yaml.Node) bool {
-	if from.Kind != to.Kind || from.Kind == yaml.AliasNode || len(from.Content) > len(to.Content) || folded(to) || !sameComments(from, to) {
+// Intact tells whether a resource plainly has all comments and the order of fields that it had when it was packed, new fields last,
+// so that Restore has nothing to do: that is most resources, and one look takes less than those of kept and ordered.
+func Intact(packed *yamlnode.Packed, to *yaml.RNode) bool {
+	from := packed.Reader()
+	root := from.Peek()
+	if root.Comments != yamlnode.CommentsOf(to.Document()) {
 		return false
 	}
-	inSequence := from.Kind == yaml.SequenceNode
-	for i, n := range from.Content {
-		other := to.Content[i]
-		if from.Kind == yaml.MappingNode && i%2 == 0 && n.Value != other.Value || !intact(n, other) || inSequence && yamlnode.Contains(other, commented) {
+	if root.Kind == yaml.DocumentNode {
+		from.Next()
+	}
+	return intact(&from, to.YNode())
+}
+
+// intact is Intact for a part of a resource.
+func intact(from *yamlnode.Reader, to *yaml.Node) bool {
+	before := from.Next()
+	if before.Kind != to.Kind || before.Below > len(to.Content) || folded(to) || before.Comments != yamlnode.CommentsOf(to) {
+		return false
+	}
+	inSequence := before.Kind == yaml.SequenceNode
+	for i, n := range to.Content[:before.Below] {
+		isKey := before.Kind == yaml.MappingNode && i%2 == 0
+		if isKey && from.Peek().Value != n.Value || !intact(from, n) || inSequence && yamlnode.Contains(n, commented) {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(to.Content[len(from.Content):], func(n *yaml.Node) bool {
+	return !slices.ContainsFunc(to.Content[before.Below:], func(n *yaml.Node) bool {
 		return yamlnode.Contains(n, folded) || inSequence && yamlnode.Contains(n, commented)
 	})
 }

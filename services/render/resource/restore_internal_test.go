@@ -67,7 +67,7 @@ func TestWhatIsKeptNeedsNoRestoring(t *testing.T) {
 		case 1:
 			n.Value = "w"
 		}
-		if intact(from, to) && (!kept(from, to) || !ordered(from, to)) {
+		if Intact(yamlnode.Pack(from), yaml.NewRNode(to)) && (!kept(from, to) || !ordered(from, to)) {
 			t.Fatalf("intact from\n%s\nto\n%s", yaml.NewRNode(from).MustString(), yaml.NewRNode(to).MustString())
 		}
 		before := yaml.CopyYNode(to)
@@ -93,7 +93,7 @@ func TestIntact(t *testing.T) {
 		from + "- i # j\n": false, from + "i: >-\n  j\n": false, strings.Replace(from, " # c", "", 1): false,
 		strings.Replace(from, "f", ">-\n    f", 1): false, strings.Replace(from, "e:", "x: y\n  e:", 1): false, "a: b # c\n": false,
 	} {
-		if got := intact(yaml.MustParse(from).YNode(), yaml.MustParse(to).YNode()); got != want {
+		if got := Intact(yamlnode.Pack(yaml.MustParse(from).Document()), yaml.MustParse(to)); got != want {
 			t.Errorf("%v for\n%s", got, to)
 		}
 	}

@@ -27,7 +27,8 @@ import (
 )
 
 // Builtin evaluates functions in the process itself. A function answers to its name under either prefix of the catalog, under
-// Prefix, and alone, whatever the tag or digest. All other images are not found.
+// Prefix, and alone, whatever the tag; a report warns of a tag that is not its own. All other images are not found, among them
+// those with a digest, which names the bytes of an image.
 //
 // The zero value finds no function. It may be used by any number of goroutines at once.
 type Builtin struct {
@@ -35,7 +36,7 @@ type Builtin struct {
 	Functions function.Set
 	// Prefix is one more prefix under which the catalog's functions are known; may be empty.
 	Prefix string
-	// StrictVersions makes images not found whose tag, or digest, is not one of the implementation's own.
+	// StrictVersions makes images not found whose tag is not one of the implementation's own.
 	StrictVersions bool
 	// Origin is put behind name and version of the implementation in reports; may be empty.
 	Origin string
@@ -83,7 +84,7 @@ type call struct {
 }
 
 func (b Builtin) newCall(image string) (*call, error) {
-	f, err := b.lookup(image)
+	f, err := b.Lookup(image)
 	return &call{Builtin: b, image: image, function: f, begin: time.Now()}, err
 }
 
@@ -101,6 +102,7 @@ func (c *call) report(err error) *evaluationv1.Evaluation {
 		Image:          c.image,
 		Evaluator:      evaluationv1.Evaluator_EVALUATOR_BUILTIN,
 		Implementation: c.implementation(c.function),
+		Warning:        reference.Substitution(c.image, c.function.Version),
 		Timings:        &evaluationv1.Timings{Execute: durationpb.New(time.Since(c.begin))},
 	}
 	if c.AsProcess {
@@ -113,7 +115,7 @@ func (c *call) report(err error) *evaluationv1.Evaluation {
 }
 
 func (b Builtin) implementation(f function.Function) string {
-	return strings.TrimSpace(f.Name + " " + f.Version + " " + b.Origin)
+	return strings.TrimSpace(f.Implementation() + " " + b.Origin)
 }
 
 // failed reports a failure of the function, or else that its results cannot be read. Without either it returns nothing.
@@ -133,13 +135,18 @@ func (c *call) failed(report *evaluationv1.Evaluation, err, resultsErr error) ev
 	return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, err.Error())
 }
 
-func (b Builtin) lookup(ref string) (function.Function, error) {
+// Lookup returns the function that answers to an image. The error is an *evaluation.NotFoundError.
+func (b Builtin) Lookup(ref string) (function.Function, error) {
 	f, ok := b.Functions.Lookup(reference.CatalogName(ref, b.Prefix))
 	if !ok {
 		return f, &evaluation.NotFoundError{Image: ref}
 	}
 	_, tag, digest := reference.Split(ref)
-	if b.StrictVersions && (digest != "" || (tag != "" && !f.OwnsTag(tag))) {
+	switch {
+	case digest != "":
+		return f, fmt.Errorf("%w: a digest is not answered by %s %s, which is in this program and is not an image",
+			&evaluation.NotFoundError{Image: ref}, f.Name, f.Version)
+	case b.StrictVersions && tag != "" && !f.OwnsTag(tag):
 		return f, fmt.Errorf("%w: the implementation of %s here is %s and answers to the tags %s",
 			&evaluation.NotFoundError{Image: ref}, f.Name, f.Version, strings.Join(f.Tags(), ", "))
 	}

@@ -13,9 +13,12 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/resolver/manual"
+	"google.golang.org/grpc/status"
 
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
@@ -31,6 +34,10 @@ func ownAddress() string {
 // replica is a function runner at an address of its own.
 type replica struct {
 	v1Server
+	// porch is Porch's contract, which an old one speaks only; unknown counts the calls that it does not know.
+	porch   porchServer
+	old     bool
+	unknown atomic.Int32
 	server  *grpc.Server
 	address string
 	served  sync.WaitGroup
@@ -42,8 +49,15 @@ func (r *replica) start(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.address, r.server = listener.Addr().String(), grpc.NewServer()
-	evaluatorv1grpc.RegisterFunctionEvaluatorServiceServer(r.server, &r.v1Server)
+	r.address, r.server = listener.Addr().String(), grpc.NewServer(grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
+		r.unknown.Add(1)
+		return status.Error(codes.Unimplemented, "unknown service")
+	}))
+	r.porch.evaluator = r.evaluator
+	evaluatorgrpc.RegisterFunctionEvaluatorServer(r.server, &r.porch)
+	if !r.old {
+		evaluatorv1grpc.RegisterFunctionEvaluatorServiceServer(r.server, &r.v1Server)
+	}
 	r.served.Go(func() { _ = r.server.Serve(listener) })
 	t.Cleanup(r.stop)
 }
@@ -53,17 +67,23 @@ func (r *replica) stop() {
 	r.served.Wait()
 }
 
-// newReplicas returns so many replicas, and a runtime on one connection to all of them. Each has a loopback address to
-// itself, so that its port is still free when it restarts.
-func newReplicas(t *testing.T, n int) ([]*replica, *runtime.GRPC) {
-	t.Helper()
+func newReplicas(n int) []*replica {
 	var replicas []*replica
+	for range n {
+		replicas = append(replicas, &replica{v1Server: v1Server{evaluator: functionsForTests, maxList: maxMessage}})
+	}
+	return replicas
+}
+
+// connectReplicas starts replicas and returns a runtime on one connection to all of them. Each has a loopback address to itself, so that its port is
+// still free when it restarts.
+func connectReplicas(t *testing.T, replicas []*replica) *runtime.GRPC {
+	t.Helper()
 	names := manual.NewBuilderWithScheme("replicas")
 	state := resolver.State{}
-	for range n {
-		r := &replica{address: ownAddress(), v1Server: v1Server{evaluator: functionsForTests, maxList: maxMessage}}
+	for _, r := range replicas {
+		r.address = ownAddress()
 		r.start(t)
-		replicas = append(replicas, r)
 		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: r.address}}})
 	}
 	names.InitialState(state)
@@ -72,12 +92,37 @@ func newReplicas(t *testing.T, n int) ([]*replica, *runtime.GRPC) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return replicas, runtime.NewGRPC(conn, runtime.Limits{})
+	return runtime.NewGRPC(conn, runtime.Limits{})
+}
+
+// One replica that is as old as Porch's runner does not take the answers of the others from their callers.
+func TestDialMixedReplicas(t *testing.T) {
+	t.Parallel()
+	replicas := newReplicas(3)
+	replicas[0].old, replicas[1].old = true, true
+	g, upgraded := connectReplicas(t, replicas), replicas[2]
+	evaluate := func() {
+		if _, err := g.Evaluate(t.Context(), request("echo")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Until all are connected, the calls go to those that are.
+	for replicas[0].unknown.Load() == 0 || replicas[1].unknown.Load() == 0 || upgraded.unary.Load() == 0 {
+		evaluate()
+	}
+	before := upgraded.unary.Load()
+	for range 20 {
+		evaluate()
+	}
+	if got := upgraded.unary.Load() - before; got < 20 {
+		t.Errorf("after the old replicas answered, %d of 20 calls spoke to the new one as such", got)
+	}
 }
 
 func TestDialBalances(t *testing.T) {
 	t.Parallel()
-	replicas, g := newReplicas(t, 3)
+	replicas := newReplicas(3)
+	g := connectReplicas(t, replicas)
 	// Until all are connected, the calls go to those that are.
 	for replicas[0].unary.Load() < 5 || replicas[1].unary.Load() < 5 || replicas[2].unary.Load() < 5 {
 		if _, err := g.Evaluate(t.Context(), request("echo")); err != nil {
@@ -94,7 +139,8 @@ func TestDialBalances(t *testing.T) {
 
 func TestDialOutlivesARestart(t *testing.T) {
 	t.Parallel()
-	replicas, g := newReplicas(t, 1)
+	replicas := newReplicas(1)
+	g := connectReplicas(t, replicas)
 	if _, err := g.Evaluate(t.Context(), request("echo")); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +159,8 @@ func TestDialOutlivesARestart(t *testing.T) {
 // A runner that is gone for good is said to be.
 func TestDialGivesUp(t *testing.T) {
 	t.Parallel()
-	replicas, g := newReplicas(t, 1)
+	replicas := newReplicas(1)
+	g := connectReplicas(t, replicas)
 	replicas[0].stop()
 	if _, err := g.Evaluate(t.Context(), request("echo")); err == nil || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("got %v", err)

@@ -16,7 +16,8 @@ import (
 )
 
 // Exec evaluates functions that are command lines. A request has the command line in the place of the image; it is split
-// by the rules of a shell, and no shell runs. The program is looked up in the PATH of Env.
+// by the rules of a shell, and no shell runs. The program is looked up in the PATH of Env. One that writes nothing has
+// written a ResourceList without items, as for kpt.
 type Exec struct {
 	// Runner runs the programs.
 	Runner *process.Runner
@@ -45,6 +46,7 @@ func (e Exec) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.
 		Command:        process.Command{Argv: argv, Env: e.Env, Dir: e.Dir},
 		Evaluator:      evaluationv1.Evaluator_EVALUATOR_EXEC,
 		Implementation: argv[0],
+		Silence:        []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"),
 	}
 	if e.MaxTime > 0 {
 		evaluator = evaluation.WithMaximumTime(evaluator, e.MaxTime)

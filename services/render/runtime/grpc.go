@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
@@ -41,17 +41,16 @@ func (l Limits) complete() Limits {
 	return l
 }
 
-// GRPC evaluates functions through a function runner. It speaks krmfn.evaluator.v1, and from the first time that the
-// runner turns out not to know it, the evaluator contract of Porch.
+// GRPC evaluates functions through a function runner. It speaks krmfn.evaluator.v1, and with addresses of the runner that
+// turn out not to know it, for a minute each, the evaluator contract of Porch.
 //
 // It may be used by any number of goroutines at once.
 type GRPC struct {
-	target string
-	limits Limits
-	v1     evaluatorv1grpc.FunctionEvaluatorServiceClient
-	porch  evaluatorgrpc.FunctionEvaluatorClient
-	// porchOnly says that the runner does not know krmfn.evaluator.v1.
-	porchOnly atomic.Bool
+	target    string
+	limits    Limits
+	v1        evaluatorv1grpc.FunctionEvaluatorServiceClient
+	porch     evaluatorgrpc.FunctionEvaluatorClient
+	contracts contracts
 }
 
 // NewGRPC returns a runtime on a connection, such as one of Dial, which stays the caller's to close.
@@ -68,23 +67,29 @@ func NewGRPC(conn *grpc.ClientConn, limits Limits) *GRPC {
 // Evaluate sends the request to the runner. Errors: *evaluation.NotFoundError, *SizeError, the context's end, and a gRPC
 // status for all that happened on the way or in the runner.
 func (g *GRPC) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
-	if !g.porchOnly.Load() {
-		resp, err := g.evaluateV1(ctx, req)
-		if status.Code(err) != codes.Unimplemented {
+	// Calls go to the addresses in turn: those that do not know the contract are passed by until one that may is reached.
+	for range g.contracts.known() + 1 {
+		if g.contracts.porchOnly() {
+			break
+		}
+		var from peer.Peer
+		resp, err := g.evaluateV1(ctx, req, &from)
+		if !g.contracts.answeredV1(&from, err) {
 			return resp, g.explain(ctx, req, err)
 		}
-		g.porchOnly.Store(true)
 	}
-	resp, err := g.evaluatePorch(ctx, req)
+	var from peer.Peer
+	resp, err := g.evaluatePorch(ctx, req, grpc.Peer(&from))
+	g.contracts.answeredPorch(&from)
 	return resp, g.explain(ctx, req, err)
 }
 
-// evaluateV1 streams lists that, with what a function may add to them, could be too long for one message.
-func (g *GRPC) evaluateV1(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+// evaluateV1 streams lists that, with what a function may add to them, could be too long for one message. It sets who answered.
+func (g *GRPC) evaluateV1(ctx context.Context, req evaluation.Request, from *peer.Peer) (evaluation.Response, error) {
 	if len(req.ResourceList) > g.limits.MaxMessageSize/2 {
-		return g.stream(ctx, req)
+		return g.stream(ctx, req, from)
 	}
-	resp, err := g.v1.Evaluate(ctx, &evaluatorv1.EvaluateRequest{Image: req.Image, ResourceList: req.ResourceList}, g.callOptions()...)
+	resp, err := g.v1.Evaluate(ctx, &evaluatorv1.EvaluateRequest{Image: req.Image, ResourceList: req.ResourceList}, g.callOptions(grpc.Peer(from))...)
 	if err != nil {
 		return evaluation.Response{}, err
 	}
@@ -93,9 +98,9 @@ func (g *GRPC) evaluateV1(ctx context.Context, req evaluation.Request) (evaluati
 
 // evaluatePorch speaks the contract that Porch's own runner serves, too. That runner says of a failed function only the
 // code Internal and a text, and does not check outputs.
-func (g *GRPC) evaluatePorch(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+func (g *GRPC) evaluatePorch(ctx context.Context, req evaluation.Request, options ...grpc.CallOption) (evaluation.Response, error) {
 	resp, err := g.porch.EvaluateFunction(ctx,
-		&evaluator.EvaluateFunctionRequest{Image: req.Image, ResourceList: req.ResourceList}, g.callOptions()...)
+		&evaluator.EvaluateFunctionRequest{Image: req.Image, ResourceList: req.ResourceList}, g.callOptions(options...)...)
 	if report := reportOf(err); report != nil {
 		return evaluation.Response{Report: report}, nil
 	}
@@ -126,8 +131,8 @@ func answer(list []byte, report *evaluationv1.Evaluation) (evaluation.Response, 
 	return evaluation.Response{ResourceList: list, Report: report}, nil
 }
 
-func (g *GRPC) callOptions() []grpc.CallOption {
-	return []grpc.CallOption{grpc.MaxCallSendMsgSize(g.limits.MaxMessageSize), grpc.MaxCallRecvMsgSize(g.limits.MaxMessageSize)}
+func (g *GRPC) callOptions(more ...grpc.CallOption) []grpc.CallOption {
+	return append(more, grpc.MaxCallSendMsgSize(g.limits.MaxMessageSize), grpc.MaxCallRecvMsgSize(g.limits.MaxMessageSize))
 }
 
 // Prepare makes the runner get images ready, and tells for each what will evaluate it. The error wraps

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -148,6 +149,42 @@ func TestGRPCFallsBackOnce(t *testing.T) {
 			t.Errorf("Prepare: %v", err)
 		}
 	}
+}
+
+// A runner that has been upgraded is spoken to as such after a while.
+func TestGRPCFallbackExpires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		old, upgraded := &porchServer{evaluator: functionsForTests}, &v1Server{evaluator: functionsForTests}
+		var knows atomic.Bool
+		g := connect(t, func(srv *grpc.Server) {
+			evaluatorgrpc.RegisterFunctionEvaluatorServer(srv, old)
+			evaluatorv1grpc.RegisterFunctionEvaluatorServiceServer(srv, upgraded)
+		}, grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			if info.Server == upgraded && !knows.Load() {
+				return nil, status.Error(codes.Unimplemented, "unknown service")
+			}
+			return handle(ctx, req)
+		}))
+		evaluate := func() {
+			if _, err := g.Evaluate(t.Context(), request("echo")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		evaluate()
+		knows.Store(true)
+		time.Sleep(59 * time.Second)
+		evaluate()
+		if old.calls.Load() != 2 || upgraded.unary.Load() != 0 {
+			t.Errorf("within a minute: %d calls of Porch's contract, %d of the other", old.calls.Load(), upgraded.unary.Load())
+		}
+		time.Sleep(2 * time.Second)
+		evaluate()
+		evaluate()
+		if old.calls.Load() != 2 || upgraded.unary.Load() != 2 {
+			t.Errorf("after a minute: %d calls of Porch's contract, %d of the other", old.calls.Load(), upgraded.unary.Load())
+		}
+	})
 }
 
 func TestGRPCStreamsLongLists(t *testing.T) {

@@ -22,7 +22,8 @@ import (
 )
 
 // EvaluateList runs a function on a list in memory, in place. Report and error are as those of Evaluate, and the
-// items end in the order in which the function prints them. No node is at two places of the list then.
+// items end in the order in which the function prints them; nil where it prints neither items nor a functionConfig. No node
+// is at two places of the list then.
 func (b Builtin) EvaluateList(ctx context.Context, image string, list *fn.ResourceList) (*evaluationv1.Evaluation, error) {
 	c, err := b.newCall(image)
 	if err != nil {
@@ -44,6 +45,13 @@ func (b Builtin) EvaluateList(ctx context.Context, image string, list *fn.Resour
 		unshare(list.Items)
 	}
 	c.function.Arrange(list.Items)
+	switch {
+	case len(list.Items) > 0:
+	case c.function.KeepsList || !list.FunctionConfig.IsEmpty():
+		list.Items = fn.KubeObjects{}
+	default:
+		list.Items = nil
+	}
 	return report, nil
 }
 

@@ -57,13 +57,13 @@ func (b Builtin) Prepare(_ context.Context, images []string) ([]*evaluatorv1.Pre
 	list := make([]*evaluatorv1.PreparedFunction, 0, len(images))
 	for _, ref := range images {
 		p := &evaluatorv1.PreparedFunction{Image: ref, ResolvedImage: ref}
-		f, err := b.lookup(ref)
+		f, err := b.Lookup(ref)
 		if err != nil {
 			p.State, p.Message = evaluatorv1.PrepareState_PREPARE_STATE_NOT_FOUND, err.Error()
 		} else {
 			p.State = evaluatorv1.PrepareState_PREPARE_STATE_READY
 			p.Evaluator = evaluationv1.Evaluator_EVALUATOR_BUILTIN
-			p.Implementation = f.Name + " " + f.Version
+			p.Implementation = f.Implementation()
 		}
 		list = append(list, p)
 	}

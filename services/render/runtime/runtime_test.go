@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/function/functiontest"
 	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
@@ -55,7 +55,7 @@ func TestBuiltinAnswersTo(t *testing.T) {
 		"set-labels":          {true, true},
 		"set-labels" + own:    {true, true},
 		"set-labels:unstable": {true, false},
-		"set-labels" + digest: {true, false},
+		"set-labels" + digest: {false, false},
 		reference.CatalogPrefix + "/set-labels" + own:       {true, true},
 		reference.CatalogPrefix + "/set-labels:latest":      {true, false},
 		reference.FormerCatalogPrefix + "/set-labels" + own: {true, true},
@@ -64,7 +64,7 @@ func TestBuiltinAnswersTo(t *testing.T) {
 		reference.CatalogPrefix + "/x/set-labels":           {false, false},
 		reference.CatalogPrefix + "/no-such-function":       {false, false},
 		"": {false, false},
-		reference.CatalogPrefix + "/set-labels" + own + digest: {true, false},
+		reference.CatalogPrefix + "/set-labels" + own + digest: {false, false},
 	} {
 		for _, strict := range []bool{false, true} {
 			_, err := runtime.Builtin{Functions: functiontest.Functions(), Prefix: "mirror.io/fns/", StrictVersions: strict}.Evaluate(t.Context(),
@@ -79,6 +79,9 @@ func TestBuiltinAnswersTo(t *testing.T) {
 			}
 			if strict && want.found && !want.strictly && !strings.Contains(err.Error(), "answers to the tags "+f.Version) {
 				t.Errorf("%q: the error does not say which tags there are: %v", ref, err)
+			}
+			if strings.Contains(ref, digest) && !strings.Contains(err.Error(), "set-labels "+f.Version+", which is in this program and is not an image") {
+				t.Errorf("%q: the error does not say why: %v", ref, err)
 			}
 		}
 	}
@@ -96,6 +99,9 @@ func TestBuiltinEvaluates(t *testing.T) {
 	f, _ := functiontest.Functions().Lookup("set-labels")
 	if got, want := resp.Report.GetImplementation(), "set-labels "+f.Version; got != want {
 		t.Errorf("implementation %q, want %q", got, want)
+	}
+	if got, want := resp.Report.GetWarning(), "set-labels:v9 is evaluated by "+f.Version; got != want {
+		t.Errorf("warning %q, want %q", got, want)
 	}
 
 	resp, err = runtime.Builtin{Functions: functiontest.Functions()}.Evaluate(t.Context(), evaluation.Request{Image: "set-namespace", ResourceList: []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")})
@@ -153,9 +159,7 @@ func TestExec(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "a function")
 	script := "#!/bin/sh\necho \"arg $1\" >&2\n[ \"$1\" = 'no good' ] && exit 3\ncat\n"
-	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, program, script)
 	e := runtime.Exec{Runner: process.NewRunner(process.Options{ScratchRoot: dir}), Env: []string{"PATH=" + dir + ":/bin:/usr/bin"}}
 	resp, err := e.Evaluate(t.Context(), evaluation.Request{Image: fmt.Sprintf("%q 'one two'", program), ResourceList: []byte(list)})
 	if err != nil || string(resp.ResourceList) != list || string(resp.Report.GetStderr()) != "arg one two\n" || resp.Report.GetImplementation() != program {
@@ -168,6 +172,20 @@ func TestExec(t *testing.T) {
 	resp, err = e.Evaluate(t.Context(), evaluation.Request{Image: "no-such-program", ResourceList: []byte(list)})
 	if err != nil || resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_START {
 		t.Errorf("got %v, %v", resp.Report, err)
+	}
+	resp, err = e.Evaluate(t.Context(), evaluation.Request{Image: "true", ResourceList: []byte(list)})
+	if err != nil || string(resp.ResourceList) != "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n" || resp.Report.GetFailure() != nil {
+		t.Errorf("silence: got %q, %v, %v", resp.ResourceList, resp.Report, err)
+	}
+	for command, reason := range map[string]evaluationv1.FailureReason{
+		"false":                   evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE,
+		"sh -c 'kill -9 $$'":      evaluationv1.FailureReason_FAILURE_REASON_SIGNAL,
+		"echo what is not a list": evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID,
+	} {
+		resp, err = e.Evaluate(t.Context(), evaluation.Request{Image: command, ResourceList: []byte(list)})
+		if err != nil || resp.Report.GetFailure().GetReason() != reason {
+			t.Errorf("%s: got %v, %v", command, resp.Report, err)
+		}
 	}
 	limited := e
 	limited.MaxTime = time.Second / 2

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
@@ -21,7 +22,7 @@ const chunkSize = 256 << 10
 type evaluateStream = grpc.BidiStreamingClient[evaluatorv1.EvaluateStreamRequest, evaluatorv1.EvaluateStreamResponse]
 
 // stream sends the list in parts and gathers the output from parts.
-func (g *GRPC) stream(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+func (g *GRPC) stream(ctx context.Context, req evaluation.Request, from *peer.Peer) (evaluation.Response, error) {
 	// Whatever way this ends, the stream ends with it.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -34,6 +35,10 @@ func (g *GRPC) stream(ctx context.Context, req evaluation.Request) (evaluation.R
 		return evaluation.Response{}, err
 	}
 	list, report, err := g.receive(stream, req)
+	// grpc.Peer would be set at the stream's end, which comes after this one's.
+	if answered, ok := peer.FromContext(stream.Context()); ok { //nolint:contextcheck // it is derived from ctx
+		*from = *answered
+	}
 	if err != nil {
 		return evaluation.Response{}, err
 	}

@@ -77,7 +77,16 @@ func Text(n *yaml.Node) string {
 
 // Contains reports whether a node, or one below it, has a property. It does not follow aliases.
 func Contains(n *yaml.Node, property func(*yaml.Node) bool) bool {
-	return n != nil && (property(n) || slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return Contains(c, property) }))
+	if n == nil || property(n) {
+		return n != nil
+	}
+	// As a loop, because renders spend a tenth of their time here.
+	for _, c := range n.Content {
+		if Contains(c, property) {
+			return true
+		}
+	}
+	return false
 }
 
 // MakeMapping puts an empty mapping into a mapping's field that is missing or null, and returns it. It has the parent's
@@ -102,9 +111,16 @@ func MakeMapping(parent, key *yaml.Node) *yaml.Node {
 
 // Remove removes fields from a mapping, where they exist.
 func Remove(mapping *yaml.Node, keys ...string) {
-	for _, key := range keys {
-		for at := Position(mapping, key); at >= 0; at = Position(mapping, key) {
-			mapping.Content = slices.Delete(mapping.Content, at, at+2)
-		}
+	if mapping == nil || mapping.Kind != yaml.MappingNode {
+		return
 	}
+	kept := mapping.Content[:0]
+	for i := 0; i < len(mapping.Content); i += 2 {
+		if k := mapping.Content[i]; i+1 < len(mapping.Content) && k.Kind == yaml.ScalarNode && slices.Contains(keys, k.Value) {
+			continue
+		}
+		kept = append(kept, mapping.Content[i:min(i+2, len(mapping.Content))]...)
+	}
+	clear(mapping.Content[len(kept):])
+	mapping.Content = kept
 }

@@ -4,15 +4,17 @@
 package yamlprint
 
 import (
-	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // plain prints nodes as the encoder does, in a tenth of the time and without its events, where they are plain, as nearly all
-// resources are: collections in block style, scalars of one line of ASCII, comments above keys and behind scalars. What it
-// prints of a node that is not plain is worth nothing. FuzzPlain holds the two equal.
+// resources are: collections in block style, scalars of one line of ASCII, literal texts, comments above the document, keys and
+// items, and behind scalars. What it prints of a node that is not plain is worth nothing. FuzzPlain holds the two equal.
 type plain struct {
 	text []byte
 	// inner is how far sequences in mappings are indented.
@@ -25,11 +27,14 @@ func printPlain(n *yaml.Node, style yaml.SequenceIndentStyle) (text []byte, ok b
 	if style == yaml.WideSequenceStyle {
 		p.inner = indentation
 	}
-	if n.Kind == yaml.DocumentNode && len(n.Content) == 1 && !commented(n) {
+	if n.Kind == yaml.DocumentNode && len(n.Content) == 1 && n.LineComment == "" && n.FootComment == "" {
+		if !p.head(n.HeadComment) {
+			return nil, false
+		}
 		n = n.Content[0]
 	}
 	switch {
-	case !isBlock(n) || len(n.Content) == 0:
+	case !isBlock(n) || n.HeadComment != "" || len(n.Content) == 0:
 		return nil, false
 	case n.Kind == yaml.MappingNode:
 		ok = p.mapping(n, 0, false)
@@ -45,11 +50,7 @@ const (
 	maxKey = 100
 )
 
-func commented(n *yaml.Node) bool {
-	return n.HeadComment != "" || n.LineComment != "" || n.FootComment != ""
-}
-
-// isBlock tells whether a node is a collection that is printed as lines, with nothing of its own.
+// isBlock tells whether a node is a collection that is printed as lines, with nothing of its own but a comment above.
 func isBlock(n *yaml.Node) bool {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -63,7 +64,8 @@ func isBlock(n *yaml.Node) bool {
 	default:
 		return false
 	}
-	return (n.Style == 0 || len(n.Content) == 0 && n.Style == yaml.FlowStyle) && n.Anchor == "" && !commented(n)
+	return (n.Style == 0 || len(n.Content) == 0 && n.Style == yaml.FlowStyle) && n.Anchor == "" &&
+		n.LineComment == "" && n.FootComment == ""
 }
 
 // mapping prints the fields of a mapping. inline says that the first key goes on where the text ends.
@@ -97,7 +99,7 @@ func (p *plain) value(n *yaml.Node, indent int) bool {
 	switch {
 	case n.Kind == yaml.ScalarNode:
 		p.text = append(p.text, ' ')
-		return p.line(n)
+		return p.line(n, indent+indentation)
 	case !isBlock(n):
 		return false
 	case len(n.Content) == 0:
@@ -114,11 +116,14 @@ func (p *plain) value(n *yaml.Node, indent int) bool {
 
 func (p *plain) sequence(n *yaml.Node, indent int) bool {
 	for _, item := range n.Content {
+		if !p.comment(item.HeadComment, indent) {
+			return false
+		}
 		p.indent(indent)
 		p.text = append(p.text, "- "...)
 		switch {
 		case item.Kind == yaml.ScalarNode:
-			if item.HeadComment != "" || !p.line(item) {
+			if !p.line(item, indent+indentation) {
 				return false
 			}
 		case !isBlock(item):
@@ -146,11 +151,25 @@ func (p *plain) indent(n int) {
 	}
 }
 
-// comment prints the lines of a comment above a key.
+// head prints the comments above a document, which may have blank lines between them.
+func (p *plain) head(text string) bool {
+	if text == "" {
+		return true
+	}
+	for part := range strings.SplitSeq(text, "\n\n") {
+		if part == "" || !p.comment(part, 0) {
+			return false
+		}
+		p.text = append(p.text, '\n')
+	}
+	return true
+}
+
+// comment prints the lines of a comment above a key or an item.
 func (p *plain) comment(text string, indent int) bool {
 	for text != "" {
-		line, rest, _ := strings.Cut(text, "\n")
-		if line == "" || line[0] != '#' || !printable(line) {
+		line, rest, more := strings.Cut(text, "\n")
+		if line == "" || line[0] != '#' || more && rest == "" || !readable(line) {
 			return false
 		}
 		p.indent(indent)
@@ -160,18 +179,46 @@ func (p *plain) comment(text string, indent int) bool {
 	return true
 }
 
-// line prints a scalar and the comment behind it.
-func (p *plain) line(n *yaml.Node) bool {
+// line prints a scalar and the comment behind it. The lines of a literal text are indented.
+func (p *plain) line(n *yaml.Node, indent int) bool {
+	if n.Style == yaml.LiteralStyle || n.Style == 0 && strings.Contains(n.Value, "\n") {
+		return p.literal(n, indent)
+	}
 	if n.FootComment != "" || !p.scalar(n) {
 		return false
 	}
 	if c := n.LineComment; c != "" {
-		if c[0] != '#' || !printable(c) {
+		if c[0] != '#' || !readable(c) {
 			return false
 		}
 		p.text = append(append(p.text, ' '), c...)
 	}
 	p.text = append(p.text, '\n')
+	return true
+}
+
+// literal prints a text as it is, unless it begins or ends so that this needs care.
+func (p *plain) literal(n *yaml.Node, indent int) bool {
+	text := n.Value
+	if n.Anchor != "" || n.LineComment != "" || n.FootComment != "" || n.Tag != "" && n.Tag != yaml.NodeTagString || text == "" ||
+		strings.IndexByte(" \t\n", text[0]) >= 0 || strings.HasSuffix(text, "\n\n") {
+		return false
+	}
+	p.text = append(p.text, '|')
+	if text[len(text)-1] != '\n' {
+		p.text = append(p.text, '-')
+	}
+	p.text = append(p.text, '\n')
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if line != "" {
+			if line[len(line)-1] == ' ' || !readable(line) {
+				return false
+			}
+			p.indent(indent)
+		}
+		p.text = append(append(p.text, line...), '\n')
+	}
 	return true
 }
 
@@ -250,21 +297,31 @@ func printable(text string) bool {
 	return true
 }
 
+// readable tells whether a line of a comment or a literal text is printed as it is: whatever it has, all is a character, and none
+// ends a line or is written as an escape.
+func readable(line string) bool {
+	for _, r := range line {
+		switch {
+		case r >= ' ' && r <= '~', r == '\t', r >= 0xa0 && r <= 0xd7ff && r != '\u2028' && r != '\u2029':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
 // Text returns the node of a text as the encoder prints strings of Go: in quotes, too, where readers of YAML 1.1 take them for
 // something else.
 func Text(text string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: yaml.NodeTagString, Value: text}
-	switch text {
-	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF":
+	switch {
+	case yamlnode.Ambiguous(text):
 		n.Style = yaml.DoubleQuotedStyle
-	}
-	if base60.MatchString(text) {
-		n.Style = yaml.DoubleQuotedStyle
+	case !utf8.ValidString(text):
+		n.SetString(text) // in base64
 	}
 	return n
 }
-
-var base60 = regexp.MustCompile(`^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$`)
 
 // impliedTag returns the tag that a text has without quotes.
 func impliedTag(text string) string {

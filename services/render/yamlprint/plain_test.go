@@ -16,6 +16,7 @@ import (
 var resources = []string{
 	"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a # line\n  annotations:\n    config.kubernetes.io/index: '0'\n    x: \"a \\\"b\\\" \\\\ c\"\n  labels: {}\ndata:\n  # above\n  # the key\n  key: value\n  empty: \"\"\n",
 	"# head\napiVersion: apps/v1\nkind: Deployment\nspec:\n  replicas: 3\n  on: true\n  off: 'false'\n  none: null\n  half: 0.5\n  template:\n    containers:\n    - name: a\n      image: nginx:1.2\n      args: []\n      command:\n      - -c # line\n      - '- it''s'\n      env:\n      - name: b\n        # above\n        value: -1\n    - name: b\n",
+	"# licence ©\n# of it\n\n# more\n\na: |\n  b\n\n   c\n  \td é\ne:\n  # item\n  - |-\n    f\n  # item\n  - g: |\n      # h\n      i\n    # j ©\n    k: l\n",
 	"a:\n  - 1\n  - {}\n  - b: 2024-01-01\n    c: http://x:80/#y\n",
 }
 
@@ -52,7 +53,13 @@ func FuzzPlain(f *testing.F) {
 
 func TestPlainNodes(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) { samePlain(t, drawPlain(t, 4), rapid.Bool().Draw(t, "wide")) })
+	rapid.Check(t, func(t *rapid.T) {
+		n := drawPlain(t, 4)
+		if rapid.Bool().Draw(t, "document") {
+			n = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{n}, HeadComment: drawHead(t)}
+		}
+		samePlain(t, n, rapid.Bool().Draw(t, "wide"))
+	})
 }
 
 // samePlain compares what is printed of a node, where it is plain, with what the encoder prints.
@@ -100,6 +107,9 @@ func drawPlain(t *rapid.T, depth int) *yaml.Node {
 		n = drawScalar(t)
 		n.LineComment = rapid.SampledFrom([]string{"", "", "", "# line", "line", "# two\n# lines"}).Draw(t, "line")
 	}
+	if n.Kind != yaml.ScalarNode && rapid.IntRange(0, 4).Draw(t, "above") == 0 {
+		n.HeadComment = drawHead(t)
+	}
 	if rapid.IntRange(0, 9).Draw(t, "flow") == 0 {
 		n.Style |= yaml.FlowStyle
 	}
@@ -113,8 +123,12 @@ func drawScalar(t *rapid.T) *yaml.Node {
 			"", yaml.NodeTagString, yaml.NodeTagString, yaml.NodeTagInt, yaml.NodeTagBool, yaml.NodeTagNull, yaml.NodeTagFloat, "!!timestamp", "!!merge", "!own", "tag:yaml.org,2002:str",
 		}).Draw(t, "tag"),
 		Value: rapid.OneOf(rapid.StringOfN(rapid.RuneFrom([]rune("ab1 :#-?'\"\\,.[]{}&*!|>%@`~<=é\t\n")), 0, 6, -1),
-			rapid.SampledFrom([]string{"true", "no", "null", "~", "1", "1.5", "0x1", "1e3", "2024-01-01", "<<", ".nan", "+.inf", "=", strings.Repeat("k", maxKey), strings.Repeat("k", 200)})).Draw(t, "value"),
+			rapid.SampledFrom([]string{"true", "no", "null", "~", "1", "1.5", "0x1", "1e3", "2024-01-01", "<<", ".nan", "+.inf", "=", "a\nb", "a\n b\n", "a\n\n\tb\u00a0\n", "a \nb", "a\n\n", "a\nb ", "\ta\n", " a\nb", "a\u2028\nb", "a\r\nb", strings.Repeat("k", maxKey), strings.Repeat("k", 200)})).Draw(t, "value"),
 		Style:       rapid.SampledFrom([]yaml.Style{0, 0, 0, yaml.SingleQuotedStyle, yaml.DoubleQuotedStyle, yaml.LiteralStyle, yaml.TaggedStyle}).Draw(t, "style"),
-		HeadComment: rapid.SampledFrom([]string{"", "", "", "", "# head", "# two\n# lines", "# two\n\n# parts", "no comment"}).Draw(t, "head"),
+		HeadComment: drawHead(t),
 	}
+}
+
+func drawHead(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"", "", "", "", "# head", "# two\n# lines", "# two\n\n# parts", "# three\n\n\n# parts", "# é\t", "# end\n", "\n# begin", "no comment"}).Draw(t, "head")
 }

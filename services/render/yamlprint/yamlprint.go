@@ -1,7 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package yamlprint prints YAML nodes as the encoder of go.yaml.in/yaml/v3 does, byte for byte, in bounded memory.
+// Package yamlprint prints YAML nodes as the encoder of go.yaml.in/yaml/v3 does, byte for byte, in bounded memory. Only what that
+// prints so that it cannot be read again, as a text that begins with a tab, it quotes.
 //
 // That encoder keeps every event that it has printed until it is thrown away, which for thousands of resources is half a
 // gigabyte and most of the time. Print therefore gives long sequences to several encoders, and puts their texts together; what is
@@ -34,7 +35,7 @@ const printed yaml.Kind = 1 << 7
 
 // Items returns a sequence of values that are printed already, with wide sequences, and so need not be read as nodes and
 // printed again. Only Print can print it, below mappings in block style and sequences of those. node returns the node that a
-// value is encoded as, with [Text] for its texts: values that are plain are printed by it.
+// value is encoded as, with [Text] for its texts.
 func Items[T any](values []T, node func(*T) *yaml.Node) (*yaml.Node, error) {
 	const perEncoder = 50
 	parts := slices.Collect(slices.Chunk(values, perEncoder))
@@ -44,10 +45,7 @@ func Items[T any](values []T, node func(*T) *yaml.Node) (*yaml.Node, error) {
 		for j := range parts[i] {
 			sequence.Content = append(sequence.Content, node(&parts[i][j]))
 		}
-		var ok bool
-		if texts[i], ok = printPlain(sequence, yaml.WideSequenceStyle); !ok {
-			texts[i], err = printer{style: yaml.WideSequenceStyle}.encode(parts[i])
-		}
+		texts[i], err = printer{style: yaml.WideSequenceStyle}.whole(sequence)
 		return err
 	})
 	text := string(slices.Concat(texts...))
@@ -80,6 +78,10 @@ func (p printer) print(n *yaml.Node) ([]byte, error) {
 func (p printer) whole(n *yaml.Node) ([]byte, error) {
 	if text, ok := printPlain(n, p.style); ok {
 		return text, nil
+	}
+	if yamlnode.Contains(n, yamlnode.Unreadable) {
+		n = yamlnode.Copy(n)
+		yamlnode.QuoteUnreadable(n)
 	}
 	return p.encode(n)
 }
@@ -152,7 +154,7 @@ func dependent(n *yaml.Node) bool {
 		return true
 	case n.Kind == yaml.ScalarNode:
 		return strings.Contains(n.LineComment, "\n") || n.Style&yaml.SingleQuotedStyle != 0 && strings.Contains(n.Value, "\n") ||
-			strings.ContainsAny(n.Value, "\u0085\u2028\u2029")
+			strings.ContainsAny(n.Value, yamlnode.RareEnds)
 	case n.Style&yaml.FlowStyle != 0:
 		return yamlnode.Contains(n, func(n *yaml.Node) bool { return n.HeadComment != "" || n.LineComment != "" })
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 func TestPartsMakeTheWhole(t *testing.T) {
@@ -44,11 +46,41 @@ func TestWhatIsReadIsPrinted(t *testing.T) {
 	})
 }
 
+// A text that begins with a tab, or has rare ends of lines, is read again as what it is.
+func TestTabs(t *testing.T) {
+	t.Parallel()
+	n := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
+		{Kind: yaml.ScalarNode, Value: "literal"},
+		{Kind: yaml.ScalarNode, Value: "\ta\n", Style: yaml.LiteralStyle},
+		{Kind: yaml.ScalarNode, Value: "folded"},
+		{Kind: yaml.ScalarNode, Value: "\ta\n\tb", Style: yaml.FoldedStyle},
+		{Kind: yaml.ScalarNode, Value: "none"},
+		{Kind: yaml.ScalarNode, Value: "\ta\nb", Tag: yaml.NodeTagString},
+		{Kind: yaml.ScalarNode, Value: "rare"},
+		{Kind: yaml.ScalarNode, Value: "\u2028a\nb", Style: yaml.LiteralStyle},
+		{Kind: yaml.ScalarNode, Value: "later"},
+		{Kind: yaml.ScalarNode, Value: "a\n\tb\n"},
+	}}
+	before := yaml.CopyYNode(n)
+	text, err := Print(n, yaml.CompactSequenceStyle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("literal: \"\\ta\\n\"\nfolded: \"\\ta\\n\\tb\"\nnone: \"\\ta\\nb\"\nrare: \"\\La\\nb\"\nlater: |\n  a\n  \tb\n", string(text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, n); diff != "" {
+		t.Errorf("the node has changed:\n%s", diff)
+	}
+}
+
 // compare prints a node with one encoder and with many.
 func compare(t *rapid.T, n *yaml.Node) {
 	style := rapid.SampledFrom([]yaml.SequenceIndentStyle{yaml.WideSequenceStyle, yaml.CompactSequenceStyle}).Draw(t, "style")
 	before := yaml.CopyYNode(n)
-	want, err := printer{style: style}.encode(n)
+	readable := yaml.CopyYNode(n)
+	yamlnode.QuoteUnreadable(readable)
+	want, err := printer{style: style}.encode(readable)
 	if err != nil {
 		t.Skip(err)
 	}

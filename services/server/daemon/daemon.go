@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/krmfn/krmfn/services/server/grpcserver"
 	"github.com/krmfn/krmfn/services/server/logging"
 	"github.com/krmfn/krmfn/services/server/memory"
 	"github.com/krmfn/krmfn/services/server/telemetry"
@@ -35,6 +36,8 @@ type Settings struct {
 	// HeapShare is the share of its container's memory limit that the server may use as heap, above 0 and at most 1. Child
 	// processes of the server need the rest.
 	HeapShare float64
+	// Security is how connections are secured, and who may call.
+	Security Security
 }
 
 // Surroundings are what a server gets to run in.
@@ -42,6 +45,8 @@ type Surroundings struct {
 	Listener  net.Listener
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
+	// Guard is what the gRPC server owes to the settings' security.
+	Guard grpcserver.Guard
 }
 
 // Help ends the process where the arguments of a command ask for help, with exit code 0, or make no sense, with 2. err is
@@ -79,10 +84,18 @@ func run(ctx context.Context, s Settings, serve func(ctx context.Context, in Sur
 	if err != nil {
 		return fmt.Errorf("listen on --port: %w", err)
 	}
-	exporters, err := telemetry.New(ctx, "krmfn-"+s.Name, version.Version())
+	secured, err := s.Security.load(log)
+	if err != nil {
+		return err
+	}
+	exporters, err := telemetry.New(ctx, "krmfn-"+s.Name, version.Version(), secured.https())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, exporters.Shutdown(ctx)) }()
-	return serve(ctx, Surroundings{Listener: listener, Telemetry: exporters, Log: log})
+	guard, err := secured.guard(ctx, s.Name, exporters, log)
+	if err != nil {
+		return err
+	}
+	return serve(ctx, Surroundings{Listener: listener, Telemetry: exporters, Log: log, Guard: guard})
 }

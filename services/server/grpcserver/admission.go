@@ -7,11 +7,14 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/krmfn/krmfn/services/evaluation"
 )
@@ -36,6 +39,7 @@ const (
 type admission struct {
 	budget  *evaluation.Budget
 	reading *evaluation.Gate
+	weigh   func(proto.Message) int64
 }
 
 // newAdmission has requests read that take up half as much as the budget besides, but at least four: one that comes slowly must not
@@ -45,20 +49,27 @@ func newAdmission(o Options) *admission {
 		return nil
 	}
 	readers := max(o.Budget.Total()/2/int64(o.MaxMessageSize), 4)
-	return &admission{o.Budget, evaluation.NewGate(int(readers), o.Budget.MaxWaiting())}
+	weigh := o.Weigh
+	if weigh == nil {
+		weigh = func(proto.Message) int64 { return 0 }
+	}
+	return &admission{o.Budget, evaluation.NewGate(int(readers), o.Budget.MaxWaiting()), weigh}
 }
 
-// RegisterService registers a service. With a budget, the calls of its unary methods wait, or are refused, before their requests are
+// RegisterService registers a service. The calls of its unary methods wait for the budget, or are refused, before their requests are
 // read.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
-	if s.admission != nil {
-		own := *desc
-		own.Methods = slices.Clone(desc.Methods)
-		for i, m := range own.Methods {
+	own := *desc
+	own.Methods = slices.Clone(desc.Methods)
+	for i, m := range own.Methods {
+		if s.admission != nil {
 			own.Methods[i].Handler = s.admission.admitted(m.Handler)
 		}
-		desc = &own
+		if s.permit != nil {
+			own.Methods[i].Handler = s.permitted(own.Methods[i].Handler, "/"+desc.ServiceName+"/"+m.MethodName)
+		}
 	}
+	desc = &own
 	s.Server.RegisterService(desc, impl)
 }
 
@@ -81,7 +92,7 @@ func (a *admission) read(ctx context.Context, request any, decode func(any) erro
 	}
 	size := int64(callOverhead)
 	if message, ok := request.(proto.Message); ok {
-		size += int64(proto.Size(message))
+		size += max(int64(proto.Size(message)), a.weigh(message))
 	}
 	reservation, err := a.budget.Reserve(ctx, size)
 	if err != nil {
@@ -102,9 +113,22 @@ func (a *admission) status(err error) error {
 func AdmissionStatus(err error) error {
 	switch {
 	case errors.As(err, new(*evaluation.ExhaustedError)):
-		return status.Error(codes.ResourceExhausted, err.Error())
+		return Busy(err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		return status.Errorf(codes.DeadlineExceeded, "the call ended while it waited for memory: %v", err)
 	}
 	return status.Errorf(codes.Canceled, "the call ended while it waited for memory: %v", err)
+}
+
+// retryAfter is when a client that has been refused may call again.
+const retryAfter = time.Second
+
+// Busy returns the status error for a call that is refused because of other calls. The detail google.rpc.RetryInfo tells it apart
+// from one that is over a limit by itself, which has the same code and is refused again.
+func Busy(message string) error {
+	refused := status.New(codes.ResourceExhausted, message)
+	if detailed, err := refused.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retryAfter)}); err == nil {
+		refused = detailed
+	}
+	return refused.Err()
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
@@ -64,6 +65,27 @@ func TestAdmission(t *testing.T) {
 		synctest.Wait()
 		if reserved, waiting := budget.Load(); reserved != 0 || waiting != 0 {
 			t.Errorf("%d bytes stay reserved and %d waited for", reserved, waiting)
+		}
+	})
+}
+
+// A request may count for more than its size.
+func TestAdmissionWeighs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const weight = 1000
+		budget := evaluation.NewBudget(10*callOverhead, 10)
+		h := startWith(t, Options{Budget: budget, Weigh: func(proto.Message) int64 { return weight }})
+		defer h.end(t)
+		done := make(chan error, 1)
+		go func() { done <- h.call(t, "wait") }()
+		<-h.entered
+		if reserved, _ := budget.Load(); reserved != callOverhead+weight {
+			t.Errorf("%d bytes are reserved, want %d", reserved, callOverhead+weight)
+		}
+		close(h.release)
+		if err := <-done; err != nil {
+			t.Error(err)
 		}
 	})
 }

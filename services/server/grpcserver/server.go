@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -19,11 +18,13 @@ import (
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/krmfn/krmfn/services/evaluation"
 )
@@ -34,6 +35,9 @@ const (
 	connectionAge = 5 * time.Minute
 	// minPingInterval is how often clients may ask for a sign of life.
 	minPingInterval = 10 * time.Second
+	// workers is how many goroutines wait for calls. A function pod runs half as many calls at once by default. Workers that wait have
+	// small stacks after a garbage collection.
+	workers = 16
 	// pingInterval is how long a client may be silent before it is asked for a sign of life, and pingTimeout how long it may take to
 	// give one: the calls of a client that has gone hold memory until then.
 	pingInterval, pingTimeout = 30 * time.Second, 20 * time.Second
@@ -48,12 +52,19 @@ type Options struct {
 	// Linger is how long new calls are still answered in a shutdown, before the drain: until the clients, or the Service before
 	// this, have learnt that there is one. 0 refuses them at once.
 	Linger time.Duration
+	// Last tells, at the beginning of a shutdown, whether clients have no other server to go to and get none. Then there is no use in
+	// Linger: new calls are refused at once. It must return when ctx ends, which is when Linger is over; nil means that they have.
+	Last func(ctx context.Context) bool
 	// KeepConnections is for a server that clients reach directly. Others ask their clients to connect anew every five minutes,
 	// so that the Service before them spreads them over all replicas.
 	KeepConnections bool
 	// Budget is shared by the requests of all calls until they are answered; nil admits all calls at once. Streaming methods
 	// take their parts of it by themselves.
 	Budget *evaluation.Budget
+	// Weigh returns what a request counts for in the budget where that is more than its size, in bytes; nil for never.
+	Weigh func(request proto.Message) int64
+	// Guard is how connections are secured, and who may call.
+	Guard Guard
 	// Logger gets one line for each panic and for the steps of a shutdown.
 	Logger *slog.Logger
 	// Server has further options of the server. Interceptors must be chained ones.
@@ -66,8 +77,11 @@ type Server struct {
 	log    *slog.Logger
 	drain  time.Duration
 	linger time.Duration
+	last   func(ctx context.Context) bool
 	// admission is nil where calls need none.
 	admission *admission
+	permit    func(ctx context.Context, method string) error
+	probes    net.Listener
 
 	// mu is held while health changes, so that nothing is SERVING again once leaving is true.
 	mu      sync.Mutex
@@ -81,7 +95,8 @@ type Server struct {
 
 // New returns a server that is alive, and not ready until SetServing. Values of ctx are kept, its end is not heeded.
 func New(ctx context.Context, o Options) *Server {
-	s := &Server{health: health.NewServer(), log: o.Logger, drain: o.Drain, linger: o.Linger, admission: newAdmission(o)}
+	s := &Server{health: health.NewServer(), log: o.Logger, drain: o.Drain, linger: o.Linger, last: o.Last}
+	s.admission, s.permit, s.probes = newAdmission(o), o.Guard.Permit, o.Guard.Health
 	s.draining, s.beginDrain = context.WithCancel(context.WithoutCancel(ctx))
 	recovered := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error {
 		s.log.Error("a call panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -91,7 +106,12 @@ func New(ctx context.Context, o Options) *Server {
 	if !o.KeepConnections {
 		pings.MaxConnectionAge = connectionAge
 	}
+	secure := o.Guard.Credentials
+	if secure == nil {
+		secure = insecure.NewCredentials()
+	}
 	s.Server = grpc.NewServer(append([]grpc.ServerOption{
+		grpc.Creds(secure),
 		grpc.MaxRecvMsgSize(o.MaxMessageSize),
 		grpc.MaxSendMsgSize(o.MaxMessageSize),
 		grpc.StaticStreamWindowSize(streamWindow),
@@ -102,9 +122,9 @@ func New(ctx context.Context, o Options) *Server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval, PermitWithoutStream: true}),
 		// Workers keep their grown stacks from call to call, which saves a fifth of what a call costs. When all are busy, a
 		// call gets a goroutine of its own.
-		grpc.NumStreamWorkers(uint32(2 * runtime.GOMAXPROCS(0))), //nolint:gosec // a number of processors
+		grpc.NumStreamWorkers(workers),
 		grpc.ChainUnaryInterceptor(recovery.UnaryServerInterceptor(recovered)),
-		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(recovered), s.endWatches),
+		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(recovered), s.endWatches, s.permitStream),
 	}, o.Server...)...)
 	grpc_health_v1.RegisterHealthServer(s.Server, s.health)
 	reflection.Register(s.Server)
@@ -114,12 +134,13 @@ func New(ctx context.Context, o Options) *Server {
 	return s
 }
 
-// Serve answers calls until ctx ends. Then it leaves at once; once the linger time is over new calls are refused as Unavailable,
-// and running ones have the drain time to finish. It returns nil after a shutdown, however it went, and the listener's error
-// when it cannot serve at all.
+// Serve answers calls until ctx ends. Then it leaves at once; once the linger time is over, which it is at once for the last server,
+// new calls are refused as Unavailable, and running ones have the drain time to finish. It returns nil after a shutdown, however it
+// went, and the listener's error when it cannot serve at all.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	started := time.AfterFunc(startTime, s.SetStarted)
 	defer started.Stop()
+	defer s.serveHealth()()
 	stopped := make(chan struct{})
 	done := make(chan struct{})
 	go func() {
@@ -127,7 +148,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			s.shutdown()
+			s.shutdown(context.WithoutCancel(ctx))
 		}
 	}()
 	err := s.Server.Serve(listener)
@@ -139,11 +160,11 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-func (s *Server) shutdown() {
+func (s *Server) shutdown(ctx context.Context) {
 	s.log.Info("shutting down", "new_calls_for", s.linger, "drain_within", s.drain)
 	s.Leave()
 	s.beginDrain()
-	time.Sleep(s.linger)
+	s.answerLatecomers(ctx)
 	s.health.Shutdown()
 	hardStop := time.AfterFunc(s.drain, func() {
 		s.log.Warn("the drain time is over, running calls are cut off", "drain", s.drain)
@@ -151,4 +172,15 @@ func (s *Server) shutdown() {
 	})
 	defer hardStop.Stop()
 	s.GracefulStop()
+}
+
+// answerLatecomers waits while new calls are still answered.
+func (s *Server) answerLatecomers(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.linger)
+	defer cancel()
+	if s.linger > 0 && s.last != nil && s.last(ctx) {
+		s.log.Info("clients have no other server to go to, new calls are refused at once")
+		return
+	}
+	<-ctx.Done()
 }

@@ -296,6 +296,53 @@ func TestShutdownLingers(t *testing.T) {
 	})
 }
 
+// Nobody gains from the linger time of the last server. Its running calls are finished all the same.
+func TestShutdownOfTheLast(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		last   func(ctx context.Context) bool
+		linger time.Duration
+		want   time.Duration
+	}{
+		"last":          {func(context.Context) bool { return true }, 3 * time.Second, 0},
+		"not the last":  {func(context.Context) bool { return false }, 3 * time.Second, 3 * time.Second},
+		"known late":    {func(context.Context) bool { time.Sleep(time.Second); return true }, 3 * time.Second, time.Second},
+		"never known":   {func(ctx context.Context) bool { <-ctx.Done(); return false }, 3 * time.Second, 3 * time.Second},
+		"without delay": {func(context.Context) bool { panic("nobody needs to know") }, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := startWith(t, Options{Linger: test.linger, Last: test.last})
+				called := make(chan error, 1)
+				go func() { called <- h.call(t, "wait") }()
+				<-h.entered
+				h.stop()
+				time.Sleep(test.want + time.Millisecond) // of the bubble's clock
+				if err := h.call(t, ""); status.Code(err) != codes.Unavailable {
+					t.Errorf("after %v, a new call ends in %v, want %v", test.want, err, codes.Unavailable)
+				}
+				close(h.release)
+				if err := <-called; err != nil {
+					t.Errorf("the running call ends in %v", err)
+				}
+				h.end(t)
+			})
+		})
+		t.Run(name+", idle", func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := startWith(t, Options{Linger: test.linger, Last: test.last})
+				begin := time.Now()
+				h.end(t)
+				if took := time.Since(begin); took != test.want {
+					t.Errorf("the shutdown took %v, want %v", took, test.want)
+				}
+			})
+		})
+	}
+}
+
 // Clients connect anew from time to time, so that a Service spreads them, unless there is nobody to spread them over.
 func TestAgeOfConnections(t *testing.T) {
 	t.Parallel()

@@ -16,13 +16,13 @@ const (
 )
 
 // New returns a logger that writes one line for each event to w: as JSON, or as key=value for people. Verbosity is klog's:
-// 0 logs errors, 1 warnings too, 2 and 3 one line per evaluation too, 4 and more everything.
+// 0 logs errors, 1 warnings too, 2 and 3 one line per evaluation too, 4 and more everything. In JSON, a duration KEY is the number
+// KEY_seconds; in text it is KEY=1.5s.
 func New(w io.Writer, format string, verbosity int) *slog.Logger {
-	options := &slog.HandlerOptions{Level: level(verbosity), ReplaceAttr: readable}
 	if format == Text {
-		return slog.New(slog.NewTextHandler(w, options))
+		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level(verbosity)}))
 	}
-	return slog.New(slog.NewJSONHandler(w, options))
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level(verbosity), ReplaceAttr: inSeconds}))
 }
 
 func level(verbosity int) slog.Level {
@@ -52,10 +52,10 @@ func (o *Once) New(err error) bool {
 	return err != nil && o.last != before
 }
 
-// readable writes durations as "1.5s"; JSON would have them as a number whose unit nobody can guess.
-func readable(_ []string, a slog.Attr) slog.Attr {
+// inSeconds replaces durations, which JSON would have as a number whose unit nobody can guess.
+func inSeconds(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
-		a.Value = slog.StringValue(a.Value.Duration().String())
+		return slog.Float64(a.Key+"_seconds", a.Value.Duration().Seconds())
 	}
 	return a
 }

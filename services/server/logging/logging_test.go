@@ -4,9 +4,23 @@
 package logging
 
 import (
+	"bytes"
 	"errors"
+	"strings"
 	"testing"
+	"time"
 )
+
+func TestDurations(t *testing.T) {
+	t.Parallel()
+	for format, want := range map[string]string{JSON: `"took_seconds":1.5`, Text: "took=1.5s"} {
+		var out bytes.Buffer
+		New(&out, format, 2).Info("done", "took", 1500*time.Millisecond)
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: want %s in %s", format, want, &out)
+		}
+	}
+}
 
 // A problem is new when it begins, changes, or comes again after there was none.
 func TestOnce(t *testing.T) {

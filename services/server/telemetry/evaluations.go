@@ -8,6 +8,7 @@ import (
 	"errors"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -18,14 +19,17 @@ import (
 // boundaries of the duration histograms, in seconds: from a fast executable to the longest evaluation.
 var boundaries = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 
+// knownImages is how many images are remembered by the repository that they resolve to.
+const knownImages = 1000
+
 // WithMetrics counts evaluations and measures where their time goes:
 //
 //   - krm_function_requests (image, code): evaluations that ended; see evaluation.Code
 //   - krm_function_duration (image, phase), seconds: phases queue, start, execute, and total; only the last of answers that were kept
 //   - krm_function_running: evaluations that have begun and not ended
 //
-// The image is the repository, without tag and digest. Images that no evaluator knows share one value, because anybody
-// can make them up.
+// The image is the repository, without tag and digest. Images that no evaluator knows, that are rejected, or whose first call ends
+// before they are looked up share the value unknown, because anybody can make them up.
 func WithMetrics(e evaluation.Evaluator, provider metric.MeterProvider) (evaluation.Evaluator, error) {
 	meter := provider.Meter("github.com/krmfn/krmfn/services/server/telemetry")
 	requests, err1 := meter.Int64Counter("krm_function_requests", metric.WithDescription("Evaluations that ended."))
@@ -35,12 +39,16 @@ func WithMetrics(e evaluation.Evaluator, provider metric.MeterProvider) (evaluat
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
+	repositories, err := lru.New[string, string](knownImages)
+	if err != nil {
+		return nil, err
+	}
 	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 		begin := time.Now()
 		running.Add(ctx, 1)
 		defer running.Add(ctx, -1)
 		resp, err := e.Evaluate(ctx, req)
-		name := imageLabel(resp, err)
+		name := attribute.String("image", repository(repositories, req.Image, resp, err))
 		requests.Add(ctx, 1, metric.WithAttributes(name, attribute.String("code", evaluation.Code(resp, err))))
 		record := func(phase string, d time.Duration) {
 			durations.Record(ctx, d.Seconds(), metric.WithAttributes(name, attribute.String("phase", phase)))
@@ -55,10 +63,20 @@ func WithMetrics(e evaluation.Evaluator, provider metric.MeterProvider) (evaluat
 	}), nil
 }
 
-func imageLabel(resp evaluation.Response, err error) attribute.KeyValue {
-	if err != nil || resp.Report == nil {
-		return attribute.String("image", "unknown")
+// repository returns the repository of an image that an evaluator knows, from its answer, its error, or earlier answers; or unknown.
+func repository(known *lru.Cache[string, string], image string, resp evaluation.Response, err error) string {
+	resolved := resp.Report.GetImage()
+	var start *evaluation.StartError
+	if errors.As(err, &start) && !start.Rejected {
+		resolved = start.Image
 	}
-	repository, _, _ := reference.Split(resp.Report.GetImage())
-	return attribute.String("image", repository)
+	if resolved != "" && (err == nil || start != nil) {
+		name, _, _ := reference.Split(resolved)
+		known.Add(image, name)
+		return name
+	}
+	if name, ok := known.Get(image); ok && start == nil {
+		return name
+	}
+	return "unknown"
 }

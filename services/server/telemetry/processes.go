@@ -20,37 +20,57 @@ import (
 //   - krm_workers_started: how many have been started, so how often they are replaced
 //   - krm_workers_refused: commands that should be workers and are none
 //   - krm_worker_calls: calls that they have answered
-func ObserveWorkers(provider metric.MeterProvider, stats func() worker.Stats) error {
+//   - krm_max_workers: how many there may be
+func ObserveWorkers(provider metric.MeterProvider, stats func() worker.Stats, most int) error {
 	meter := provider.Meter("github.com/krmfn/krmfn/services/server/telemetry")
 	now, err1 := meter.Int64ObservableGauge("krm_workers", metric.WithDescription("Workers that there are."))
 	started, err2 := meter.Int64ObservableCounter("krm_workers_started", metric.WithDescription("Workers that have been started."))
 	refused, err3 := meter.Int64ObservableCounter("krm_workers_refused", metric.WithDescription("Functions that should be workers and are none."))
 	calls, err4 := meter.Int64ObservableCounter("krm_worker_calls", metric.WithDescription("Calls that workers have answered."))
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	limit, err5 := meter.Int64ObservableGauge("krm_max_workers", metric.WithDescription("Workers that there may be."))
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := stats()
+		o.ObserveInt64(limit, int64(most))
 		o.ObserveInt64(now, s.Workers)
 		o.ObserveInt64(started, s.Started)
 		o.ObserveInt64(refused, s.Refused)
 		o.ObserveInt64(calls, s.Calls)
 		return nil
-	}, now, started, refused, calls)
+	}, now, started, refused, calls, limit)
 	return err
 }
 
-// ObserveStandby counts processes that were started ahead of their calls, by what became of them: krm_standby_processes (fate).
-func ObserveStandby(provider metric.MeterProvider, fates func() map[process.Fate]int64) error {
+// Standby has processes that are started ahead of their calls; see process.Runner.
+type Standby interface {
+	Fates() map[process.Fate]int64
+	Standby() (processes, most int)
+}
+
+// ObserveStandby tells of processes that are started ahead of their calls:
+//
+//   - krm_standby_processes (fate): what became of those that ended
+//   - krm_standby_processes_waiting, krm_max_standby_processes: how many there are, and how many there may be
+func ObserveStandby(provider metric.MeterProvider, standby Standby) error {
 	meter := provider.Meter("github.com/krmfn/krmfn/services/server/telemetry")
-	_, err := meter.Int64ObservableCounter("krm_standby_processes",
-		metric.WithDescription("Processes that were started ahead of their calls, by what became of them."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			counted := fates()
-			for _, fate := range process.AllFates {
-				o.Observe(counted[fate], metric.WithAttributes(attribute.String("fate", string(fate))))
-			}
-			return nil
-		}))
+	ended, err1 := meter.Int64ObservableCounter("krm_standby_processes",
+		metric.WithDescription("Processes that were started ahead of their calls, by what became of them."))
+	waiting, err2 := meter.Int64ObservableGauge("krm_standby_processes_waiting", metric.WithDescription("Processes that wait for their calls."))
+	limit, err3 := meter.Int64ObservableGauge("krm_max_standby_processes", metric.WithDescription("Processes that may wait for their calls."))
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		counted := standby.Fates()
+		for _, fate := range process.AllFates {
+			o.ObserveInt64(ended, counted[fate], metric.WithAttributes(attribute.String("fate", string(fate))))
+		}
+		processes, most := standby.Standby()
+		o.ObserveInt64(waiting, int64(processes))
+		o.ObserveInt64(limit, int64(most))
+		return nil
+	}, ended, waiting, limit)
 	return err
 }

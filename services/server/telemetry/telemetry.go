@@ -7,6 +7,7 @@ package telemetry
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -39,21 +40,23 @@ type Telemetry struct {
 	Active bool
 	// Propagator carries traces across calls: W3C trace context and baggage.
 	Propagator propagation.TextMapPropagator
+	// Reloads measures configuration that is read again.
+	Reloads *Reloads
 
 	shutdown []func(context.Context) error
 }
 
 // New sets up the exporters that the environment names: OTEL_METRICS_EXPORTER (otlp, prometheus, console, none),
 // OTEL_TRACES_EXPORTER (otlp, console, none) and what further configures them. Both default to none, unlike in the
-// specification: nobody may be listening where otlp would send to. Call Shutdown in the end.
-func New(ctx context.Context, service, version string) (*Telemetry, error) {
+// specification: nobody may be listening where otlp would send to. With secure, prometheus serves HTTPS. Call Shutdown in the end.
+func New(ctx context.Context, service, version string, secure *tls.Config) (*Telemetry, error) {
 	res, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName(service), semconv.ServiceVersion(version)),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("describe this process for telemetry: %w", err)
 	}
 	t := &Telemetry{Propagator: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})}
-	if err := t.metrics(ctx, res); err != nil {
+	if err := t.metrics(ctx, res, service, version, secure); err != nil {
 		return nil, fmt.Errorf("export metrics with OTEL_METRICS_EXPORTER=%q: %w", os.Getenv("OTEL_METRICS_EXPORTER"), err)
 	}
 	if err := t.traces(ctx, res); err != nil {
@@ -62,9 +65,15 @@ func New(ctx context.Context, service, version string) (*Telemetry, error) {
 	return t, nil
 }
 
-func (t *Telemetry) metrics(ctx context.Context, res *resource.Resource) error {
+func (t *Telemetry) metrics(ctx context.Context, res *resource.Resource, service, version string, secure *tls.Config) error {
 	none := func(context.Context) (sdkmetric.Reader, error) { return nil, errNone }
-	reader, err := autoexport.NewMetricReader(ctx, autoexport.WithFallbackMetricReader(none))
+	read := func(ctx context.Context) (sdkmetric.Reader, error) {
+		return autoexport.NewMetricReader(ctx, autoexport.WithFallbackMetricReader(none))
+	}
+	if secure != nil && os.Getenv("OTEL_METRICS_EXPORTER") == "prometheus" {
+		read = func(ctx context.Context) (sdkmetric.Reader, error) { return servePrometheus(ctx, secure) }
+	}
+	reader, err := read(ctx)
 	switch {
 	case errors.Is(err, errNone) || (err == nil && autoexport.IsNoneMetricReader(reader)):
 		t.Metrics = metricnoop.NewMeterProvider()
@@ -75,7 +84,10 @@ func (t *Telemetry) metrics(ctx context.Context, res *resource.Resource) error {
 	t.Active = true
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(res))
 	t.Metrics, t.shutdown = provider, append(t.shutdown, provider.Shutdown)
-	return runtime.Start(runtime.WithMeterProvider(provider))
+	if t.Reloads, err = NewReloads(provider); err != nil {
+		return err
+	}
+	return errors.Join(observeBuild(provider, service, version), runtime.Start(runtime.WithMeterProvider(provider)))
 }
 
 func (t *Telemetry) traces(ctx context.Context, res *resource.Resource) error {
@@ -104,10 +116,10 @@ func (t *Telemetry) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(t.instruments()...))}
 }
 
-// DialOptions does for clients what ServerOptions does for servers.
+// DialOptions does for clients what ServerOptions does for servers. Where nothing is exported, calls stay in their callers' traces.
 func (t *Telemetry) DialOptions() []grpc.DialOption {
 	if t == nil || !t.Active {
-		return nil
+		return forwarding()
 	}
 	return []grpc.DialOption{grpc.WithStatsHandler(otelgrpc.NewClientHandler(t.instruments()...))}
 }

@@ -5,6 +5,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -38,7 +39,7 @@ func TestPrometheus(t *testing.T) {
 	} {
 		t.Setenv(key, value)
 	}
-	tel, err := New(t.Context(), "test", "v0")
+	tel, err := New(t.Context(), "test", "v0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,22 +62,40 @@ func TestPrometheus(t *testing.T) {
 	if err := ObserveBudgets(tel.Metrics, map[string]*evaluation.Budget{"requests": budget}); err != nil {
 		t.Fatal(err)
 	}
-	if err := ObserveWorkers(tel.Metrics, func() worker.Stats { return worker.Stats{Workers: 1, Started: 2, Calls: 3, Refused: 4} }); err != nil {
+	if err := ObserveWorkers(tel.Metrics, func() worker.Stats { return worker.Stats{Workers: 1, Started: 2, Calls: 3, Refused: 4} }, 5); err != nil {
 		t.Fatal(err)
 	}
-	if err := ObserveStandby(tel.Metrics, func() map[process.Fate]int64 { return map[process.Fate]int64{process.FateUsed: 5} }); err != nil {
+	if err := ObserveStandby(tel.Metrics, standby{}); err != nil {
 		t.Fatal(err)
 	}
+	gate := evaluation.NewGate(6, 7)
+	leave, _, err := gate.Enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	if err := ObserveGates(tel.Metrics, map[string]*evaluation.Gate{"executables": gate}); err != nil {
+		t.Fatal(err)
+	}
+	tel.Reloads.Record("good", false, nil)
+	tel.Reloads.Record("bad", true, nil)
+	tel.Reloads.Record("bad", false, errors.New("it is broken"))
 	if !tel.Active {
 		t.Error("telemetry is not active")
 	}
 	text := get(t, "http://127.0.0.1:"+port+"/metrics")
 	for _, want := range []string{
+		`krm_build_info{component="test",goversion="go`, `version="v0"} 1`,
 		`krm_function_requests_total{code="ok",image="r.io/fn"`,
 		`krm_function_requests_total{code="not_found",image="unknown"`,
 		`krm_function_duration_seconds_count{image="r.io/fn",`, `phase="execute"`, "krm_function_running", "go_memory_used",
 		`krm_memory_budget_bytes{budget="requests",`, `krm_memory_reserved_bytes{budget="requests",`, `krm_memory_waiting_bytes{budget="requests",`,
 		`krm_standby_processes_total{fate="used",`, `krm_standby_processes_total{fate="refused",`,
+		`krm_standby_processes_waiting{`, `krm_max_standby_processes{`, "krm_max_workers{",
+		`krm_calls_running{kind="executables",`, `krm_calls_max_running{kind="executables",`, `krm_calls_waiting{kind="executables",`,
+		`krm_calls_max_waiting{kind="executables",`,
+		`krm_config_reloads_total{config="good",`, `krm_config_last_reload_successful{config="bad",`,
+		`krm_config_last_reload_success_timestamp_seconds{config="bad",`,
 		"krm_workers{", "krm_workers_started_total{", "krm_worker_calls_total{", "krm_workers_refused_total{",
 	} {
 		if !strings.Contains(text, want) {
@@ -87,6 +106,13 @@ func TestPrometheus(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// standby are processes that are started ahead of their calls.
+type standby struct{}
+
+func (standby) Fates() map[process.Fate]int64 { return map[process.Fate]int64{process.FateUsed: 5} }
+
+func (standby) Standby() (processes, most int) { return 1, 8 }
 
 func get(t *testing.T, url string) string {
 	t.Helper()
@@ -110,7 +136,7 @@ func get(t *testing.T, url string) string {
 func TestNothingByDefault(t *testing.T) {
 	t.Setenv("OTEL_METRICS_EXPORTER", "")
 	t.Setenv("OTEL_TRACES_EXPORTER", "")
-	tel, err := New(t.Context(), "test", "v0")
+	tel, err := New(t.Context(), "test", "v0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +152,7 @@ func TestNothingByDefault(t *testing.T) {
 
 func TestUnknownExporter(t *testing.T) {
 	t.Setenv("OTEL_METRICS_EXPORTER", "carrier-pigeon")
-	if _, err := New(t.Context(), "test", "v0"); err == nil || !strings.Contains(err.Error(), "carrier-pigeon") {
+	if _, err := New(t.Context(), "test", "v0", nil); err == nil || !strings.Contains(err.Error(), "carrier-pigeon") {
 		t.Errorf("got error %v, want one that names the exporter", err)
 	}
 }

@@ -5,7 +5,6 @@ package worker
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/krmfn/krmfn/services/evaluation/process"
@@ -105,24 +104,4 @@ func (c *group) fits(command *process.Command, program child.File) (fits, change
 	}
 	c.command, c.program = *command, program
 	return true, true
-}
-
-// programOf returns what the program of a command is now; none that is there where it cannot be found.
-func programOf(c *process.Command) child.File {
-	command := c.Child()
-	program, _ := command.Program()
-	return program
-}
-
-// keyOf tells commands apart that need workers of their own.
-func keyOf(c *process.Command) string {
-	var key strings.Builder
-	for _, list := range [][]string{c.Argv, c.Env, {c.Dir}} {
-		for _, s := range list {
-			key.WriteString(s)
-			key.WriteByte(0)
-		}
-		key.WriteByte(1)
-	}
-	return key.String()
 }

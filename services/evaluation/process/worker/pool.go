@@ -150,7 +150,7 @@ func (p *Pool) Prepare(c process.Command) {
 		p.ahead(c)
 		return
 	}
-	program := programOf(&c)
+	program := c.Program()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if group := p.groupOf(&c, program); group != nil && len(group.members) == 0 {
@@ -160,7 +160,7 @@ func (p *Pool) Prepare(c process.Command) {
 
 // take returns a worker for one call; nil where there is none, or none in time, and then whether the command is none.
 func (p *Pool) take(ctx context.Context, c process.Command) (m *member, none bool) {
-	program := programOf(&c)
+	program := c.Program()
 	p.mu.Lock()
 	group := p.groupOf(&c, program)
 	if group == nil || group.trust == refused {
@@ -203,7 +203,7 @@ func (p *Pool) groupOf(c *process.Command, program child.File) *group {
 	if !program.Is(program) {
 		return nil // that it is not there is told by the process
 	}
-	key := keyOf(c)
+	key := c.Key()
 	found := p.groups[key]
 	if found == nil {
 		if len(p.groups) >= mostCommands {

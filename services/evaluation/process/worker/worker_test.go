@@ -20,6 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/evaluation/process/internal/processtest"
+	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 )
 
 // harness is a pool of one kind of function.
@@ -170,7 +172,7 @@ func TestDeadline(t *testing.T) {
 			t.Errorf("got %+v and error %v, want a KilledError of %v", out, err, cause)
 		}
 	})
-	waitFor(t, func() bool { _, err := os.Stat(hangs); return err == nil })
+	processtest.WaitFor(t, func() bool { _, err := os.Stat(hangs); return err == nil })
 	if got := h.run(t, "beside"); got != "process beside" {
 		t.Errorf("beside a call that hangs another gets %q", got)
 	}
@@ -193,7 +195,7 @@ func TestCommandsThatAreNoWorkers(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			h := serve(t, kind)
-			waitFor(t, func() bool { return h.run(t, "x") == "process x" && h.Stats().Refused == 1 })
+			processtest.WaitFor(t, func() bool { return h.run(t, "x") == "process x" && h.Stats().Refused == 1 })
 			h.run(t, "x")
 			h.Close()
 			if log := h.log.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, why) {
@@ -247,7 +249,7 @@ func TestFork(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Close()
-	waitFor(t, func() bool {
+	processtest.WaitFor(t, func() bool {
 		stat, err := os.ReadFile("/proc/" + string(text) + "/stat")
 		return err != nil || bytes.Contains(stat, []byte(") Z "))
 	})
@@ -264,9 +266,10 @@ func TestReplacedExecutable(t *testing.T) {
 	}
 	h.command.Argv = []string{link}
 	h.settle(t)
-	if err := errors.Join(os.Remove(link), os.WriteFile(link, []byte("#!/bin/sh\nprintf new\n"), 0o700)); err != nil {
+	if err := os.Remove(link); err != nil {
 		t.Fatal(err)
 	}
+	programtest.Write(t, link, "#!/bin/sh\nprintf new\n")
 	if got := h.run(t, "x"); got != "new" {
 		t.Errorf("after the executable was replaced: %q", got)
 	}
@@ -297,19 +300,5 @@ func TestManyAtOnce(t *testing.T) {
 	calls.Wait()
 	if got := h.Stats(); got.Workers > 3 {
 		t.Errorf("stats %+v", got)
-	}
-}
-
-func waitFor(t *testing.T, done func() bool) {
-	t.Helper()
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for !done() {
-		select {
-		case <-poll.C:
-		case <-t.Context().Done():
-			t.Error("the test ended while waiting")
-			return
-		}
 	}
 }

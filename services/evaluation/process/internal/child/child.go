@@ -68,6 +68,9 @@ func (s *Starter) Start(c Command) (*Child, error) {
 		// A session, which a process group comes with, tells the sweeps what is a function's.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}}
+	if c.System != nil {
+		c.System(p.cmd.SysProcAttr)
+	}
 	if err := p.start(c.dataLimit()); err != nil {
 		s.scratch.give(dir)
 		return nil, err

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/krmfn/krmfn/services/evaluation/process/internal/processtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -57,10 +58,10 @@ func TestConversation(t *testing.T) {
 	}
 	pid := p.PID()
 	p.Kill()
-	waitFor(t, p.Exited)
+	processtest.WaitFor(t, p.Exited)
 	p.End()
 	s.Close()
-	if !dead(pid) || len(s.ledger.leaders) > 0 {
+	if !processtest.Dead(pid) || len(s.ledger.leaders) > 0 {
 		t.Errorf("process %d is left, or among %v", pid, s.ledger.leaders)
 	}
 	if left, err := os.ReadDir(s.scratch.root); err != nil || len(left) > 0 {
@@ -101,40 +102,4 @@ func TestFeed(t *testing.T) {
 			}
 		})
 	}
-}
-
-func dead(pid int) bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	return err != nil || bytes.Contains(stat, []byte(") Z "))
-}
-
-func waitFor(t *testing.T, done func() bool) {
-	t.Helper()
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for !done() {
-		select {
-		case <-poll.C:
-		case <-t.Context().Done():
-			t.Error("the test ended while waiting")
-			return
-		}
-	}
-}
-
-func readPIDs(t *testing.T, file string) []int {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pids []int
-	for field := range strings.FieldsSeq(string(text)) {
-		pid, err := strconv.Atoi(field)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pids = append(pids, pid)
-	}
-	return pids
 }

@@ -4,13 +4,16 @@
 package child
 
 import (
-	"io/fs"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Command is the program to start, and the bounds of its process: those of process.Command.
@@ -18,6 +21,7 @@ type Command struct {
 	Argv, Env            []string
 	Dir                  string
 	MemoryLimit, MaxData int64
+	System               func(*syscall.SysProcAttr)
 }
 
 // mappedUnused is for what runtimes map and do not use: 60 MiB in Go, 10 MiB in Node.js, up to 500 MiB in Java, which does not
@@ -51,15 +55,25 @@ func (c *Command) environment(scratch string) []string {
 // File is what a command's program is at some time.
 type File struct {
 	path string
-	// info is nil where there is nothing at the path.
-	info fs.FileInfo
+	// identity is empty where there is nothing at the path.
+	identity string
 }
 
-// Is tells whether nobody has changed or replaced the program in between. A program that is not there is none.
-func (f File) Is(other File) bool {
-	return f.path == other.path && f.info != nil && other.info != nil && os.SameFile(f.info, other.info) &&
-		f.info.Size() == other.info.Size() && f.info.ModTime().Equal(other.info.ModTime())
+// fileAt returns what is at a path now, under the name that a process starts it by.
+func fileAt(path, name string) File {
+	var s unix.Stat_t
+	if unix.Stat(path, &s) != nil {
+		return File{path: name}
+	}
+	// Whoever sets the times of a file cannot set the last of them.
+	return File{path: name, identity: fmt.Sprint(path, "\x00", s.Dev, s.Ino, s.Size, s.Mtim, s.Ctim)}
 }
+
+// Identity tells the file from every other, and from itself before a change. It is empty for a program that is not there.
+func (f File) Identity() string { return f.identity }
+
+// Is tells whether nobody has changed or replaced the program in between. A program that is not there is none.
+func (f File) Is(other File) bool { return f.identity != "" && f.identity == other.identity }
 
 // Program finds the program in the PATH of the command's environment, which need not be our own.
 func (c *Command) Program() (File, error) {
@@ -68,8 +82,7 @@ func (c *Command) Program() (File, error) {
 		if !filepath.IsAbs(at) {
 			at = filepath.Join(c.Dir, at)
 		}
-		info, _ := os.Stat(at)
-		return File{path: name, info: info}, nil
+		return fileAt(at, name), nil
 	}
 	for _, kv := range c.Env {
 		path, ok := strings.CutPrefix(kv, "PATH=")
@@ -79,7 +92,7 @@ func (c *Command) Program() (File, error) {
 		for _, dir := range filepath.SplitList(path) {
 			path := filepath.Join(dir, c.Argv[0])
 			if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
-				return File{path: path, info: info}, nil
+				return fileAt(path, path), nil
 			}
 		}
 	}

@@ -60,12 +60,15 @@ func (s *Starter) Reap(ctx context.Context) error {
 			case <-exits:
 			}
 		}
+		// The sweep sees what ends during the pause. Each SIGCHLD that is asked for wakes threads, in the middle of a call.
+		signal.Stop(exits)
 		pause.Reset(reapEvery)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-pause.C:
 		}
+		signal.Notify(exits, syscall.SIGCHLD)
 		sweeper.sweepAll()
 	}
 }

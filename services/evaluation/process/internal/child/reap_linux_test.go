@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/krmfn/krmfn/services/evaluation/process/internal/processtest"
 )
 
 // alone runs a test in a process that does nothing else: sweeps concern a whole process.
@@ -61,12 +63,12 @@ func TestReapCollectsOrphans(t *testing.T) {
 			if _, err := run(starter, script+written, pids); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			left = append(left, readPIDs(t, pids)...)
+			left = append(left, processtest.ReadPIDs(t, pids)...)
 		}
 		for _, pid := range left {
-			waitFor(t, func() bool { return dead(pid) })
+			processtest.WaitFor(t, func() bool { return processtest.Dead(pid) })
 		}
-		waitFor(t, func() bool { return len(children("self")) == 0 })
+		processtest.WaitFor(t, func() bool { return len(children("self")) == 0 })
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -95,10 +97,10 @@ func hold(t *testing.T, s *Starter) *held {
 			t.Error(err)
 		}
 	}()
-	waitFor(t, func() bool { text, _ := os.ReadFile(pids); return bytes.HasSuffix(text, []byte("\n")) })
-	h.pid = readPIDs(t, pids)[0]
+	processtest.WaitFor(t, func() bool { text, _ := os.ReadFile(pids); return bytes.HasSuffix(text, []byte("\n")) })
+	h.pid = processtest.ReadPIDs(t, pids)[0]
 	// It is an orphan of this process once the parents that it has left are gone.
-	waitFor(t, func() bool { return slices.Contains(children("self"), h.pid) })
+	processtest.WaitFor(t, func() bool { return slices.Contains(children("self"), h.pid) })
 	return h
 }
 
@@ -126,8 +128,8 @@ func TestSweepsSpareWhatRuns(t *testing.T) {
 				s.sweep()
 			}
 			if !alive {
-				waitFor(t, func() bool { return dead(h.pid) })
-			} else if dead(h.pid) {
+				processtest.WaitFor(t, func() bool { return processtest.Dead(h.pid) })
+			} else if processtest.Dead(h.pid) {
 				t.Errorf("%s: process %d is dead", what, h.pid)
 			}
 		}
@@ -150,7 +152,7 @@ func TestSweepsSpareWhatRuns(t *testing.T) {
 		want("the third runs still", third, true)
 		third.end(t)
 		want("of the third", third, false)
-		waitFor(t, func() bool { s.sweep(); return len(children("self")) == 0 })
+		processtest.WaitFor(t, func() bool { s.sweep(); return len(children("self")) == 0 })
 		if len(s.orphans) > 0 {
 			t.Errorf("%v are still counted", s.orphans)
 		}
@@ -223,16 +225,16 @@ func TestSweepsEndWhatWaits(t *testing.T) {
 		if _, err := run(starter, escapes["its parents"]+written, pids); err != nil {
 			t.Fatal(err)
 		}
-		orphan := readPIDs(t, pids)[0]
-		waitFor(t, func() bool { s.sweep(); return waits.Exited() })
+		orphan := processtest.ReadPIDs(t, pids)[0]
+		processtest.WaitFor(t, func() bool { s.sweep(); return waits.Exited() })
 		waits.End()
 		s.sweep()
-		if works.Exited() || dead(orphan) {
+		if works.Exited() || processtest.Dead(orphan) {
 			t.Error("what works is ended, or the orphan that may be its own")
 		}
 		works.End()
-		waitFor(t, func() bool { s.sweep(); return dead(orphan) })
-		waitFor(t, func() bool { s.sweep(); return len(children("self")) == 0 })
+		processtest.WaitFor(t, func() bool { s.sweep(); return processtest.Dead(orphan) })
+		processtest.WaitFor(t, func() bool { s.sweep(); return len(children("self")) == 0 })
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/krmfn/krmfn/services/evaluation/process/internal/processtest"
 )
 
 // Root may do anything in any directory, so what happens to others is tested by what comes of the permissions.
@@ -69,7 +71,7 @@ func TestPristine(t *testing.T) {
 			if err := os.Mkdir(d.path, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			waitFor(t, func() bool { return !d.pristine() || d.empty.Ino != 0 })
+			processtest.WaitFor(t, func() bool { return !d.pristine() || d.empty.Ino != 0 })
 			for range 3 {
 				if !d.pristine() {
 					t.Error("an empty directory is not pristine")

@@ -41,6 +41,10 @@ const (
 	Evaluator_EVALUATOR_POD Evaluator = 2
 	// In the process itself.
 	Evaluator_EVALUATOR_BUILTIN Evaluator = 3
+	// A sandbox that needs no container engine.
+	Evaluator_EVALUATOR_SANDBOX Evaluator = 4
+	// A container engine: Docker, Podman or nerdctl.
+	Evaluator_EVALUATOR_ENGINE Evaluator = 5
 )
 
 // Enum value maps for Evaluator.
@@ -50,12 +54,16 @@ var (
 		1: "EVALUATOR_EXEC",
 		2: "EVALUATOR_POD",
 		3: "EVALUATOR_BUILTIN",
+		4: "EVALUATOR_SANDBOX",
+		5: "EVALUATOR_ENGINE",
 	}
 	Evaluator_value = map[string]int32{
 		"EVALUATOR_UNSPECIFIED": 0,
 		"EVALUATOR_EXEC":        1,
 		"EVALUATOR_POD":         2,
 		"EVALUATOR_BUILTIN":     3,
+		"EVALUATOR_SANDBOX":     4,
+		"EVALUATOR_ENGINE":      5,
 	}
 )
 
@@ -187,7 +195,10 @@ type Evaluation struct {
 	// Why the evaluation failed; absent when it succeeded.
 	Failure *Failure `protobuf:"bytes,10,opt,name=failure,proto3" json:"failure,omitempty"`
 	// True when nothing ran: the answer is that of an earlier evaluation of the same function over the same bytes.
-	Cached        bool `protobuf:"varint,11,opt,name=cached,proto3" json:"cached,omitempty"`
+	Cached bool `protobuf:"varint,11,opt,name=cached,proto3" json:"cached,omitempty"`
+	// What callers must know of a function that ran, in one line: that its implementation has another version than the one
+	// that the image's tag names. Empty when there is nothing of the kind.
+	Warning       string `protobuf:"bytes,12,opt,name=warning,proto3" json:"warning,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -297,6 +308,13 @@ func (x *Evaluation) GetCached() bool {
 		return x.Cached
 	}
 	return false
+}
+
+func (x *Evaluation) GetWarning() string {
+	if x != nil {
+		return x.Warning
+	}
+	return ""
 }
 
 // Timings are the phases of one evaluation. A phase that did not occur is absent.
@@ -705,7 +723,7 @@ var File_krmfn_evaluation_v1_evaluation_proto protoreflect.FileDescriptor
 
 const file_krmfn_evaluation_v1_evaluation_proto_rawDesc = "" +
 	"\n" +
-	"$krmfn/evaluation/v1/evaluation.proto\x12\x13krmfn.evaluation.v1\x1a\x1egoogle/protobuf/duration.proto\"\xc6\x03\n" +
+	"$krmfn/evaluation/v1/evaluation.proto\x12\x13krmfn.evaluation.v1\x1a\x1egoogle/protobuf/duration.proto\"\xe0\x03\n" +
 	"\n" +
 	"Evaluation\x12\x14\n" +
 	"\x05image\x18\x01 \x01(\tR\x05image\x12\x16\n" +
@@ -719,7 +737,8 @@ const file_krmfn_evaluation_v1_evaluation_proto_rawDesc = "" +
 	"\atimings\x18\t \x01(\v2\x1c.krmfn.evaluation.v1.TimingsR\atimings\x126\n" +
 	"\afailure\x18\n" +
 	" \x01(\v2\x1c.krmfn.evaluation.v1.FailureR\afailure\x12\x16\n" +
-	"\x06cached\x18\v \x01(\bR\x06cached\"\xa0\x01\n" +
+	"\x06cached\x18\v \x01(\bR\x06cached\x12\x18\n" +
+	"\awarning\x18\f \x01(\tR\awarning\"\xa0\x01\n" +
 	"\aTimings\x12/\n" +
 	"\x05queue\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x05queue\x12/\n" +
 	"\x05start\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05start\x123\n" +
@@ -749,12 +768,14 @@ const file_krmfn_evaluation_v1_evaluation_proto_rawDesc = "" +
 	"\x0eproposed_value\x18\x03 \x01(\tR\rproposedValue\"0\n" +
 	"\x04File\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x05R\x05index*d\n" +
+	"\x05index\x18\x02 \x01(\x05R\x05index*\x91\x01\n" +
 	"\tEvaluator\x12\x19\n" +
 	"\x15EVALUATOR_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eEVALUATOR_EXEC\x10\x01\x12\x11\n" +
 	"\rEVALUATOR_POD\x10\x02\x12\x15\n" +
-	"\x11EVALUATOR_BUILTIN\x10\x03*\x9e\x02\n" +
+	"\x11EVALUATOR_BUILTIN\x10\x03\x12\x15\n" +
+	"\x11EVALUATOR_SANDBOX\x10\x04\x12\x14\n" +
+	"\x10EVALUATOR_ENGINE\x10\x05*\x9e\x02\n" +
 	"\rFailureReason\x12\x1e\n" +
 	"\x1aFAILURE_REASON_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14FAILURE_REASON_START\x10\x01\x12\x1c\n" +

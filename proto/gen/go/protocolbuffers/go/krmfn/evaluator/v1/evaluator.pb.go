@@ -16,6 +16,7 @@ import (
 	v1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -706,7 +707,9 @@ type Function struct {
 	// The image references that it answers to, sorted.
 	Images []string `protobuf:"bytes,4,rep,name=images,proto3" json:"images,omitempty"`
 	// True when it answers to every tag of these repositories.
-	AnyTag        bool `protobuf:"varint,5,opt,name=any_tag,json=anyTag,proto3" json:"any_tag,omitempty"`
+	AnyTag bool `protobuf:"varint,5,opt,name=any_tag,json=anyTag,proto3" json:"any_tag,omitempty"`
+	// The function's pods as this server sees them; unset where it runs in none.
+	Pods          *FunctionPods `protobuf:"bytes,6,opt,name=pods,proto3" json:"pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -776,11 +779,136 @@ func (x *Function) GetAnyTag() bool {
 	return false
 }
 
+func (x *Function) GetPods() *FunctionPods {
+	if x != nil {
+		return x.Pods
+	}
+	return nil
+}
+
+// FunctionPods is the state of a function's pods, and of the calls that this server has sent to them or holds for them.
+type FunctionPods struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The digest of the image that new calls run.
+	Digest string `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+	// Pods that start.
+	Starting int32 `protobuf:"varint,2,opt,name=starting,proto3" json:"starting,omitempty"`
+	// Pods that take calls.
+	Ready int32 `protobuf:"varint,3,opt,name=ready,proto3" json:"ready,omitempty"`
+	// Pods that served and do not answer now.
+	Unreachable int32 `protobuf:"varint,4,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
+	// Pods that get no more calls and are about to end.
+	Leaving int32 `protobuf:"varint,5,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	// Calls that run in pods.
+	Running int32 `protobuf:"varint,6,opt,name=running,proto3" json:"running,omitempty"`
+	// Calls that wait for a place in a pod.
+	Waiting int32 `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// The median duration of the last calls, at most 64, from when they were sent to a pod; unset before the first.
+	MedianDuration *durationpb.Duration `protobuf:"bytes,8,opt,name=median_duration,json=medianDuration,proto3" json:"median_duration,omitempty"`
+	// Why the last pod did not start, one line; empty once one has started.
+	LastFailure   string `protobuf:"bytes,9,opt,name=last_failure,json=lastFailure,proto3" json:"last_failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FunctionPods) Reset() {
+	*x = FunctionPods{}
+	mi := &file_krmfn_evaluator_v1_evaluator_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FunctionPods) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FunctionPods) ProtoMessage() {}
+
+func (x *FunctionPods) ProtoReflect() protoreflect.Message {
+	mi := &file_krmfn_evaluator_v1_evaluator_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FunctionPods.ProtoReflect.Descriptor instead.
+func (*FunctionPods) Descriptor() ([]byte, []int) {
+	return file_krmfn_evaluator_v1_evaluator_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *FunctionPods) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *FunctionPods) GetStarting() int32 {
+	if x != nil {
+		return x.Starting
+	}
+	return 0
+}
+
+func (x *FunctionPods) GetReady() int32 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *FunctionPods) GetUnreachable() int32 {
+	if x != nil {
+		return x.Unreachable
+	}
+	return 0
+}
+
+func (x *FunctionPods) GetLeaving() int32 {
+	if x != nil {
+		return x.Leaving
+	}
+	return 0
+}
+
+func (x *FunctionPods) GetRunning() int32 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *FunctionPods) GetWaiting() int32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *FunctionPods) GetMedianDuration() *durationpb.Duration {
+	if x != nil {
+		return x.MedianDuration
+	}
+	return nil
+}
+
+func (x *FunctionPods) GetLastFailure() string {
+	if x != nil {
+		return x.LastFailure
+	}
+	return ""
+}
+
 var File_krmfn_evaluator_v1_evaluator_proto protoreflect.FileDescriptor
 
 const file_krmfn_evaluator_v1_evaluator_proto_rawDesc = "" +
 	"\n" +
-	"\"krmfn/evaluator/v1/evaluator.proto\x12\x12krmfn.evaluator.v1\x1a\x1bbuf/validate/validate.proto\x1a$krmfn/evaluation/v1/evaluation.proto\"k\n" +
+	"\"krmfn/evaluator/v1/evaluator.proto\x12\x12krmfn.evaluator.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a$krmfn/evaluation/v1/evaluation.proto\"k\n" +
 	"\x0fEvaluateRequest\x12*\n" +
 	"\x05image\x18\x01 \x01(\tB\x14\xbaH\x11r\x0f\x10\x01(\x80\b2\b^[^\\s]+$R\x05image\x12,\n" +
 	"\rresource_list\x18\x02 \x01(\fB\a\xbaH\x04z\x02\x10\x01R\fresourceList\"x\n" +
@@ -816,13 +944,24 @@ const file_krmfn_evaluator_v1_evaluator_proto_rawDesc = "" +
 	"\amessage\x18\x06 \x01(\tR\amessage\"\x16\n" +
 	"\x14ListFunctionsRequest\"S\n" +
 	"\x15ListFunctionsResponse\x12:\n" +
-	"\tfunctions\x18\x01 \x03(\v2\x1c.krmfn.evaluator.v1.FunctionR\tfunctions\"\xb5\x01\n" +
+	"\tfunctions\x18\x01 \x03(\v2\x1c.krmfn.evaluator.v1.FunctionR\tfunctions\"\xeb\x01\n" +
 	"\bFunction\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12<\n" +
 	"\tevaluator\x18\x02 \x01(\x0e2\x1e.krmfn.evaluation.v1.EvaluatorR\tevaluator\x12&\n" +
 	"\x0eimplementation\x18\x03 \x01(\tR\x0eimplementation\x12\x16\n" +
 	"\x06images\x18\x04 \x03(\tR\x06images\x12\x17\n" +
-	"\aany_tag\x18\x05 \x01(\bR\x06anyTag*\x99\x01\n" +
+	"\aany_tag\x18\x05 \x01(\bR\x06anyTag\x124\n" +
+	"\x04pods\x18\x06 \x01(\v2 .krmfn.evaluator.v1.FunctionPodsR\x04pods\"\xaf\x02\n" +
+	"\fFunctionPods\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x1a\n" +
+	"\bstarting\x18\x02 \x01(\x05R\bstarting\x12\x14\n" +
+	"\x05ready\x18\x03 \x01(\x05R\x05ready\x12 \n" +
+	"\vunreachable\x18\x04 \x01(\x05R\vunreachable\x12\x18\n" +
+	"\aleaving\x18\x05 \x01(\x05R\aleaving\x12\x18\n" +
+	"\arunning\x18\x06 \x01(\x05R\arunning\x12\x18\n" +
+	"\awaiting\x18\a \x01(\x05R\awaiting\x12B\n" +
+	"\x0fmedian_duration\x18\b \x01(\v2\x19.google.protobuf.DurationR\x0emedianDuration\x12!\n" +
+	"\flast_failure\x18\t \x01(\tR\vlastFailure*\x99\x01\n" +
 	"\fPrepareState\x12\x1d\n" +
 	"\x19PREPARE_STATE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13PREPARE_STATE_READY\x10\x01\x12\x1a\n" +
@@ -849,7 +988,7 @@ func file_krmfn_evaluator_v1_evaluator_proto_rawDescGZIP() []byte {
 }
 
 var file_krmfn_evaluator_v1_evaluator_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_krmfn_evaluator_v1_evaluator_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_krmfn_evaluator_v1_evaluator_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_krmfn_evaluator_v1_evaluator_proto_goTypes = []any{
 	(PrepareState)(0),              // 0: krmfn.evaluator.v1.PrepareState
 	(*EvaluateRequest)(nil),        // 1: krmfn.evaluator.v1.EvaluateRequest
@@ -863,31 +1002,35 @@ var file_krmfn_evaluator_v1_evaluator_proto_goTypes = []any{
 	(*ListFunctionsRequest)(nil),   // 9: krmfn.evaluator.v1.ListFunctionsRequest
 	(*ListFunctionsResponse)(nil),  // 10: krmfn.evaluator.v1.ListFunctionsResponse
 	(*Function)(nil),               // 11: krmfn.evaluator.v1.Function
-	(*v1.Evaluation)(nil),          // 12: krmfn.evaluation.v1.Evaluation
-	(v1.Evaluator)(0),              // 13: krmfn.evaluation.v1.Evaluator
+	(*FunctionPods)(nil),           // 12: krmfn.evaluator.v1.FunctionPods
+	(*v1.Evaluation)(nil),          // 13: krmfn.evaluation.v1.Evaluation
+	(v1.Evaluator)(0),              // 14: krmfn.evaluation.v1.Evaluator
+	(*durationpb.Duration)(nil),    // 15: google.protobuf.Duration
 }
 var file_krmfn_evaluator_v1_evaluator_proto_depIdxs = []int32{
-	12, // 0: krmfn.evaluator.v1.EvaluateResponse.evaluation:type_name -> krmfn.evaluation.v1.Evaluation
+	13, // 0: krmfn.evaluator.v1.EvaluateResponse.evaluation:type_name -> krmfn.evaluation.v1.Evaluation
 	4,  // 1: krmfn.evaluator.v1.EvaluateStreamRequest.header:type_name -> krmfn.evaluator.v1.EvaluateStreamHeader
-	12, // 2: krmfn.evaluator.v1.EvaluateStreamResponse.evaluation:type_name -> krmfn.evaluation.v1.Evaluation
+	13, // 2: krmfn.evaluator.v1.EvaluateStreamResponse.evaluation:type_name -> krmfn.evaluation.v1.Evaluation
 	8,  // 3: krmfn.evaluator.v1.PrepareResponse.functions:type_name -> krmfn.evaluator.v1.PreparedFunction
 	0,  // 4: krmfn.evaluator.v1.PreparedFunction.state:type_name -> krmfn.evaluator.v1.PrepareState
-	13, // 5: krmfn.evaluator.v1.PreparedFunction.evaluator:type_name -> krmfn.evaluation.v1.Evaluator
+	14, // 5: krmfn.evaluator.v1.PreparedFunction.evaluator:type_name -> krmfn.evaluation.v1.Evaluator
 	11, // 6: krmfn.evaluator.v1.ListFunctionsResponse.functions:type_name -> krmfn.evaluator.v1.Function
-	13, // 7: krmfn.evaluator.v1.Function.evaluator:type_name -> krmfn.evaluation.v1.Evaluator
-	1,  // 8: krmfn.evaluator.v1.FunctionEvaluatorService.Evaluate:input_type -> krmfn.evaluator.v1.EvaluateRequest
-	3,  // 9: krmfn.evaluator.v1.FunctionEvaluatorService.EvaluateStream:input_type -> krmfn.evaluator.v1.EvaluateStreamRequest
-	6,  // 10: krmfn.evaluator.v1.FunctionEvaluatorService.Prepare:input_type -> krmfn.evaluator.v1.PrepareRequest
-	9,  // 11: krmfn.evaluator.v1.FunctionEvaluatorService.ListFunctions:input_type -> krmfn.evaluator.v1.ListFunctionsRequest
-	2,  // 12: krmfn.evaluator.v1.FunctionEvaluatorService.Evaluate:output_type -> krmfn.evaluator.v1.EvaluateResponse
-	5,  // 13: krmfn.evaluator.v1.FunctionEvaluatorService.EvaluateStream:output_type -> krmfn.evaluator.v1.EvaluateStreamResponse
-	7,  // 14: krmfn.evaluator.v1.FunctionEvaluatorService.Prepare:output_type -> krmfn.evaluator.v1.PrepareResponse
-	10, // 15: krmfn.evaluator.v1.FunctionEvaluatorService.ListFunctions:output_type -> krmfn.evaluator.v1.ListFunctionsResponse
-	12, // [12:16] is the sub-list for method output_type
-	8,  // [8:12] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	14, // 7: krmfn.evaluator.v1.Function.evaluator:type_name -> krmfn.evaluation.v1.Evaluator
+	12, // 8: krmfn.evaluator.v1.Function.pods:type_name -> krmfn.evaluator.v1.FunctionPods
+	15, // 9: krmfn.evaluator.v1.FunctionPods.median_duration:type_name -> google.protobuf.Duration
+	1,  // 10: krmfn.evaluator.v1.FunctionEvaluatorService.Evaluate:input_type -> krmfn.evaluator.v1.EvaluateRequest
+	3,  // 11: krmfn.evaluator.v1.FunctionEvaluatorService.EvaluateStream:input_type -> krmfn.evaluator.v1.EvaluateStreamRequest
+	6,  // 12: krmfn.evaluator.v1.FunctionEvaluatorService.Prepare:input_type -> krmfn.evaluator.v1.PrepareRequest
+	9,  // 13: krmfn.evaluator.v1.FunctionEvaluatorService.ListFunctions:input_type -> krmfn.evaluator.v1.ListFunctionsRequest
+	2,  // 14: krmfn.evaluator.v1.FunctionEvaluatorService.Evaluate:output_type -> krmfn.evaluator.v1.EvaluateResponse
+	5,  // 15: krmfn.evaluator.v1.FunctionEvaluatorService.EvaluateStream:output_type -> krmfn.evaluator.v1.EvaluateStreamResponse
+	7,  // 16: krmfn.evaluator.v1.FunctionEvaluatorService.Prepare:output_type -> krmfn.evaluator.v1.PrepareResponse
+	10, // 17: krmfn.evaluator.v1.FunctionEvaluatorService.ListFunctions:output_type -> krmfn.evaluator.v1.ListFunctionsResponse
+	14, // [14:18] is the sub-list for method output_type
+	10, // [10:14] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_krmfn_evaluator_v1_evaluator_proto_init() }
@@ -909,7 +1052,7 @@ func file_krmfn_evaluator_v1_evaluator_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_krmfn_evaluator_v1_evaluator_proto_rawDesc), len(file_krmfn_evaluator_v1_evaluator_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

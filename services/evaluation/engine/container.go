@@ -1,0 +1,192 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/krmfn/krmfn/services/evaluation/engine/entrypoint"
+	"github.com/krmfn/krmfn/services/evaluation/process"
+)
+
+const (
+	// startTime is how long a container may take to start.
+	startTime = 2 * time.Minute
+	// patience is how long a call waits for a container that is there before another is started: about what that would take.
+	patience = time.Second
+	// maxContainers is how many containers of a function there may be.
+	maxContainers = 8
+)
+
+// container is one that answers calls. It is for one goroutine at a time.
+type container struct {
+	evaluator *Evaluator
+	name      string
+	program   string
+	cmd       *exec.Cmd
+	stdin     io.WriteCloser
+	stdout    *bufio.Reader
+	stderr    *messages
+	// wait waits for the end of the engine's command. remove ends the container at once, and returns when it is gone.
+	wait, remove func()
+	// kill ends the engine's command.
+	kill context.CancelFunc
+}
+
+// take returns a container that is kept; nil if the function can have none. While there is one, or one is being started, a call
+// waits for it for a while, so that a function has more than one only if its calls take long and come at once.
+func (e *Evaluator) take(ctx context.Context, fn *function) (*container, error) {
+	for wait := patience; ; {
+		select {
+		case c := <-fn.idle:
+			return c, nil
+		default:
+		}
+		e.mu.Lock()
+		alone, start := fn.alone, fn.live == 0 || wait == 0 && fn.starting == 0 && fn.live < maxContainers
+		if start && !alone {
+			fn.live++
+			fn.starting++
+		}
+		e.mu.Unlock()
+		switch {
+		case alone:
+			return nil, nil
+		case start:
+			return e.startFor(ctx, fn)
+		}
+		timer := time.NewTimer(patience)
+		select {
+		case c := <-fn.idle:
+			timer.Stop()
+			return c, nil
+		case <-timer.C:
+			wait = 0
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// startFor starts a container of a function; nil if the function can have none.
+func (e *Evaluator) startFor(ctx context.Context, fn *function) (*container, error) {
+	c, err := e.start(ctx, fn.image)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	fn.starting--
+	if err == nil {
+		return c, nil
+	}
+	fn.live--
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	// What is wrong with the engine or the image shows without our entrypoint, too.
+	fn.alone = true
+	return nil, nil
+}
+
+// drop removes a container that can answer no more calls.
+func (e *Evaluator) drop(fn *function, c *container) {
+	c.remove()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	fn.live--
+}
+
+// start starts a container and waits until it can answer calls.
+func (e *Evaluator) start(ctx context.Context, i *image) (*container, error) {
+	// The container outlives the call.
+	running, kill := context.WithCancel(context.WithoutCancel(ctx))
+	c := &container{evaluator: e, name: containerName(), program: i.command[0], stderr: &messages{}, kill: kill}
+	c.cmd = e.client.command(running, e.options.keptArguments(c.name, i)...)
+	c.cmd.Stderr = c.stderr
+	c.wait = sync.OnceFunc(func() { _ = c.cmd.Wait() })
+	c.remove = sync.OnceFunc(func() { c.end(running) })
+	stdin, err := c.cmd.StdinPipe()
+	if err != nil {
+		kill()
+		return nil, err
+	}
+	stdout, err := c.cmd.StdoutPipe()
+	if err != nil {
+		kill()
+		return nil, err
+	}
+	c.stdin, c.stdout = stdin, bufio.NewReader(stdout)
+	if err := c.cmd.Start(); err != nil {
+		kill()
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	stop := context.AfterFunc(ctx, c.remove)
+	err = entrypoint.ReadGreeting(c.stdout)
+	if !stop() || err != nil {
+		c.remove()
+		return nil, errors.Join(err, context.Cause(ctx))
+	}
+	e.warnings(c.stderr.take())
+	return c, nil
+}
+
+// runKept runs a call in a container that is kept, and gives the container back if it can answer more.
+func (e *Evaluator) runKept(ctx context.Context, fn *function, c *container, stdin []byte, limit int64) (process.Outcome, error) {
+	begin := time.Now()
+	stop := context.AfterFunc(ctx, c.remove)
+	outcome, ran, err := c.call(stdin, limit)
+	over := !stop()
+	switch {
+	case over && ctx.Err() != nil:
+		e.drop(fn, c)
+		return process.Outcome{ExitCode: -1, Execute: time.Since(begin)}, &process.KilledError{Cause: context.Cause(ctx)}
+	case err != nil:
+		e.drop(fn, c)
+		return process.Outcome{ExitCode: -1}, &ContainerError{Engine: e.client.Name, Image: fn.image.ref, Err: fmt.Errorf("the container ended during a call: %w", err)}
+	default:
+		fn.idle <- c
+	}
+	return outcome, ran
+}
+
+// call sends a request and reads the answer.
+func (c *container) call(stdin []byte, limit int64) (outcome process.Outcome, ran, err error) {
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		// What keeps it from sending ends the answer, too.
+		_ = entrypoint.WriteRequest(c.stdin, stdin, limit)
+	})
+	outcome, ran, err = entrypoint.ReadAnswer(c.stdout, c.program, limit)
+	if err != nil {
+		c.remove()
+	}
+	sending.Wait()
+	return outcome, ran, err
+}
+
+// close lets the container end by itself, and removes it if it does not.
+func (c *container) close() {
+	_ = c.stdin.Close()
+	timer := time.AfterFunc(stopTime, c.remove)
+	c.wait()
+	if !timer.Stop() {
+		c.remove()
+	}
+	c.kill()
+}
+
+func (c *container) end(ctx context.Context) {
+	_ = c.stdin.Close()
+	c.evaluator.client.remove(ctx, c.name)
+	c.kill()
+	c.wait()
+}

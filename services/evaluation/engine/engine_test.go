@@ -1,0 +1,334 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/engine"
+	"github.com/krmfn/krmfn/services/evaluation/engine/entrypoint"
+)
+
+const (
+	ref  = "example.com/fn:v1"
+	list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
+)
+
+// client returns the command line of a fake engine, as it is found in the PATH.
+func (f fakeEngine) client(t *testing.T) engine.Client {
+	t.Helper()
+	c, err := engine.Find(f.name, []string{"PATH=/no/such:" + f.dir, "FAKE_ENGINE=" + f.dir, "GOCOVERDIR=" + f.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// said is what an evaluator tells beside its answers.
+type said struct {
+	mu      sync.Mutex
+	pulling []string
+	warned  []string
+}
+
+// evaluator returns one that uses a fake engine.
+func (f fakeEngine) evaluator(t *testing.T, o engine.Options) (*engine.Evaluator, *said) {
+	t.Helper()
+	s := &said{}
+	o.Pulling = func(image, line string, goesOn bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.pulling = append(s.pulling, fmt.Sprint(image, "|", line, "|", goesOn))
+	}
+	o.Warn = func(text string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.warned = append(s.warned, text)
+	}
+	e := engine.New(f.client(t), o)
+	t.Cleanup(e.Close)
+	return e, s
+}
+
+func evaluate(ctx context.Context, e evaluation.Evaluator, image, marker string) (evaluation.Response, error) {
+	return e.Evaluate(ctx, evaluation.Request{Image: image, ResourceList: []byte(list + marker)})
+}
+
+// succeeds evaluates once and returns the function's standard error.
+func succeeds(t *testing.T, e evaluation.Evaluator, image string) string {
+	t.Helper()
+	resp, err := evaluate(t.Context(), e, image, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.Report.GetFailure() != nil || string(resp.ResourceList) != list {
+		t.Fatalf("response %v", resp)
+	}
+	return string(resp.Report.GetStderr())
+}
+
+const warning = "docker: WARNING: The requested image's platform (linux/arm64) does not match the detected host platform (linux/amd64)"
+
+func TestOneContainerForAllCalls(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, engine.Docker, ref)
+	e, said := f.evaluator(t, engine.Options{Entrypoint: "/krmfn", Env: []string{"FOO=bar"}})
+	var calls sync.WaitGroup
+	for range 5 {
+		calls.Go(func() {
+			resp, err := evaluate(t.Context(), e, ref, "")
+			if got := string(resp.Report.GetStderr()); err != nil || got != "hello from arg bar\n" {
+				t.Errorf("standard error %q, error %v", got, err)
+			}
+		})
+	}
+	calls.Wait()
+	resp, err := evaluate(t.Context(), e, ref, "# fail")
+	if err != nil || resp.Report.GetExitCode() != 3 || resp.Report.GetEvaluator() != evaluationv1.Evaluator_EVALUATOR_ENGINE {
+		t.Errorf("response %v, error %v", resp, err)
+	}
+	if got, want := resp.Report.GetImplementation(), "sha256:1234 (docker)"; got != want {
+		t.Errorf("implementation %q, want %q", got, want)
+	}
+	e.Close()
+	// A busy machine may take longer than calls wait.
+	if n := len(f.commands(t, "run")); n < 1 || n > 2 {
+		t.Errorf("%d containers for 6 calls", n)
+	}
+	f.none(t)
+	if diff := cmp.Diff([]string{warning}, said.warned); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// none fails the test if a container runs.
+func (f fakeEngine) none(t *testing.T) {
+	t.Helper()
+	if left, _ := os.ReadDir(f.path("containers")); len(left) > 0 {
+		t.Errorf("containers %v", left)
+	}
+}
+
+// Without an entrypoint, and where the engine refuses it, each call has a container of its own.
+func TestOneContainerForEachCall(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		options engine.Options
+		refuse  bool
+		runs    int
+	}{
+		"no entrypoint": {runs: 2},
+		"refused":       {options: engine.Options{Entrypoint: "/krmfn"}, refuse: true, runs: 3},
+		"mounts":        {options: engine.Options{Entrypoint: "/krmfn", Mounts: []engine.Mount{{Type: "tmpfs", Target: "/x"}}}, runs: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t, engine.Docker, ref)
+			if test.refuse {
+				f.touch("refuse")
+			}
+			e, said := f.evaluator(t, test.options)
+			for range 2 {
+				if got := succeeds(t, e, ref); got != "hello from alone \n" {
+					t.Errorf("standard error %q", got)
+				}
+			}
+			if n := len(f.commands(t, "run")); n != test.runs {
+				t.Errorf("%d containers, want %d", n, test.runs)
+			}
+			if diff := cmp.Diff([]string{warning}, said.warned); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRunArguments(t *testing.T) {
+	t.Parallel()
+	names := regexp.MustCompile(`krmfn-[a-z0-9]{16}`)
+	current := fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())
+	kept := []string{"--mount", "type=bind,source=/krmfn,target=/krm-function-entrypoint,readonly", "--entrypoint", "/krm-function-entrypoint", ref, entrypoint.Name, "FN", "arg"}
+	common := func(network, user string) []string {
+		return []string{
+			"run", "--rm", "-i", "--name", "NAME", "--label", "dev.krmfn.function=true", "--network", network, "--user", user,
+			"--security-opt=no-new-privileges", "--pull", "never",
+		}
+	}
+	for _, test := range []struct {
+		options engine.Options
+		want    []string
+	}{
+		{engine.Options{}, append(common("none", "65534:65534"), ref)},
+		{engine.Options{Entrypoint: "/krmfn"}, append(common("none", "65534:65534"), kept...)},
+		{engine.Options{
+			Network: true, CurrentUser: true, Env: []string{"A=b", "C"},
+			Mounts: []engine.Mount{{Type: "bind", Source: "/a", Target: "/b"}, {Type: "tmpfs", Target: "/c", Writable: true}},
+		}, append(common("host", current), "--mount", "type=bind,source=/a,target=/b,readonly", "--mount", "type=tmpfs,target=/c", "-e", "A=b", "-e", "C", ref)},
+	} {
+		for _, name := range engine.Names {
+			f := newFake(t, name, ref)
+			e, _ := f.evaluator(t, test.options)
+			succeeds(t, e, ref)
+			var got []string
+			for _, arg := range f.commands(t, "run")[0] {
+				got = append(got, strings.ReplaceAll(names.ReplaceAllString(arg, "NAME"), f.path("fn"), "FN"))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+	}
+}
+
+func TestPullPolicies(t *testing.T) {
+	t.Parallel()
+	progress := []string{ref + "||true", ref + "|v1: Pulling from example/fn|true", ref + "|0123: Downloading|true", ref + "|0123: Pull complete|true", ref + "||false"}
+	failing := []string{ref + "||true", ref + "|Error response from daemon: manifest unknown|true", ref + "||false"}
+	for name, test := range map[string]struct {
+		policy              engine.Policy
+		present, obtainable bool
+		pulling             []string
+		want                string
+	}{
+		"there":                  {engine.IfNotPresent, true, true, nil, ""},
+		"not there":              {engine.IfNotPresent, false, true, progress, ""},
+		"nowhere":                {engine.IfNotPresent, false, false, failing, "docker: image " + ref + ": pull: Error response from daemon: manifest unknown"},
+		"always":                 {engine.Always, true, true, progress, ""},
+		"never":                  {engine.Never, true, true, nil, ""},
+		"never, and not there":   {engine.Never, false, true, nil, "docker: image " + ref + ": it is not there, and the pull policy is Never"},
+		"always, without answer": {engine.Always, true, false, failing, "docker: image " + ref + ": pull: Error response from daemon: manifest unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t, engine.Docker)
+			if test.present {
+				f.touch("images", file(ref))
+			}
+			if test.obtainable {
+				f.touch("registry", file(ref))
+			}
+			e, said := f.evaluator(t, engine.Options{Policy: test.policy})
+			_, err := evaluate(t.Context(), e, ref, "")
+			if got := fmt.Sprint(err); err != nil && got != test.want || err == nil && test.want != "" {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+			if err != nil && !errors.As(err, new(*evaluation.NotFoundError)) {
+				t.Error("another evaluator would not be asked")
+			}
+			if diff := cmp.Diff(test.pulling, said.pulling); diff != "" {
+				t.Errorf("progress (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// An image that was built here has its short name only.
+func TestShortName(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, engine.Docker, "myfn:latest")
+	e, said := f.evaluator(t, engine.Options{Prefix: "ghcr.io/catalog/"})
+	succeeds(t, e, "ghcr.io/catalog/myfn:latest")
+	want := "docker has no image ghcr.io/catalog/myfn:latest: its own image myfn:latest runs"
+	if len(said.warned) == 0 || said.warned[0] != want {
+		t.Errorf("warnings %q, want %q", said.warned, want)
+	}
+	if _, err := evaluate(t.Context(), e, "ghcr.io/catalog/myfn@sha256:12", ""); err == nil {
+		t.Error("a digest was answered by an image that has none")
+	}
+	if _, err := evaluate(t.Context(), e, "oci:"+f.dir, ""); err == nil || !strings.Contains(err.Error(), "runs no images from files") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Nothing runs any more when a call is given up.
+func TestCanceled(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"", "/krmfn"} {
+		f := newFake(t, engine.Docker, ref)
+		e, _ := f.evaluator(t, engine.Options{Entrypoint: program})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			for entries, _ := os.ReadDir(f.path("containers")); len(entries) == 0; entries, _ = os.ReadDir(f.path("containers")) {
+				time.Sleep(time.Millisecond)
+			}
+			cancel()
+		}()
+		resp, err := evaluate(ctx, e, ref, "# hang")
+		if err == nil && resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_CANCELED {
+			t.Errorf("response %v, error %v", resp, err)
+		}
+		f.none(t)
+		cancel()
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"", "/krmfn"} {
+		f := newFake(t, engine.Docker, ref)
+		e, _ := f.evaluator(t, engine.Options{Entrypoint: program, MaxTime: 300 * time.Millisecond})
+		resp, err := evaluate(t.Context(), e, ref, "# hang")
+		if err != nil || resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_DEADLINE {
+			t.Errorf("response %v, error %v", resp, err)
+		}
+		f.none(t)
+	}
+}
+
+func TestEngineFails(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, engine.Docker, ref)
+	f.touch("broken")
+	e, _ := f.evaluator(t, engine.Options{Entrypoint: "/krmfn"})
+	_, err := evaluate(t.Context(), e, ref, "")
+	if _, ok := errors.AsType[*engine.ContainerError](err); !ok || err.Error() != "docker cannot run the image "+ref+": Error response from daemon: no space left on device." {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A container that ends fails its call; the next call has a new one.
+func TestContainerEnds(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, engine.Docker, ref)
+	e, _ := f.evaluator(t, engine.Options{Entrypoint: "/krmfn"})
+	succeeds(t, e, ref)
+	if err := os.RemoveAll(f.path("containers")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := evaluate(t.Context(), e, ref, "# hang")
+	if _, ok := errors.AsType[*engine.ContainerError](err); !ok {
+		t.Errorf("error %v", err)
+	}
+	succeeds(t, e, ref)
+}
+
+func TestPing(t *testing.T) {
+	t.Parallel()
+	for _, name := range engine.Names {
+		f := newFake(t, name)
+		if err := f.client(t).Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+		f.touch("down")
+		want := name + " does not answer: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?"
+		if err := f.client(t).Ping(t.Context()); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	if _, err := engine.Find(engine.Docker, []string{"PATH=" + t.TempDir()}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,62 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package processtest is for tests that start processes and see them end.
+package processtest
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// WaitFor waits until done says true, or the test ends.
+func WaitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for !done() {
+		select {
+		case <-poll.C:
+		case <-t.Context().Done():
+			t.Error("the test ended while waiting")
+			return
+		}
+	}
+}
+
+// Dead tells whether a process has ended, reaped or not.
+func Dead(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err != nil || bytes.Contains(stat, []byte(") Z "))
+}
+
+// ReadPIDs returns the process IDs in a file, which white space separates.
+func ReadPIDs(t *testing.T, file string) []int {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for field := range strings.FieldsSeq(string(text)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// WaitForEnd waits until the processes with the IDs in a file are dead: killed is at once, but who collects an orphan is up to the
+// system.
+func WaitForEnd(t *testing.T, file string) {
+	t.Helper()
+	for _, pid := range ReadPIDs(t, file) {
+		WaitFor(t, func() bool { return Dead(pid) })
+	}
+}

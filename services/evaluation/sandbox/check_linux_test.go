@@ -1,0 +1,23 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox_test
+
+import (
+	"testing"
+
+	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/evaluation/sandbox"
+	"github.com/krmfn/krmfn/services/evaluation/sandbox/sandboxtest"
+)
+
+// What is found out without an image is what an image finds.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	processes := process.NewRunner(process.Options{})
+	t.Cleanup(processes.Close)
+	if err := sandbox.Check(t.Context(), processes); err != nil {
+		sandboxtest.SkipRefused(t, err.Error())
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,100 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package signatures verifies that images are signed as an image policy wants. It is a module of its own, so that only binaries
+// that verify have Sigstore's modules in their graph.
+package signatures
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"fmt"
+	"time"
+
+	"github.com/sigstore/sigstore-go/pkg/root"
+	"github.com/sigstore/sigstore-go/pkg/verify"
+	"github.com/sigstore/sigstore/pkg/signature"
+
+	"github.com/krmfn/krmfn/services/images/policy"
+)
+
+// trust is what the signers of a rule are verified with.
+type trust struct {
+	rule *policy.SignatureRule
+	// keys verify signatures made with a key, and certificates, which may be nil, those made with a certificate.
+	keys         []*verify.Verifier
+	certificates *verify.Verifier
+}
+
+// Check tells what in the rules of a policy cannot be used to verify anything: a trusted root that is none.
+func Check(p *policy.Policy) error {
+	for _, rule := range p.SignatureRules() {
+		if _, err := newTrust(rule); err != nil {
+			return fmt.Errorf("%s: %w", rule.Name, err)
+		}
+	}
+	return nil
+}
+
+func newTrust(rule *policy.SignatureRule) (*trust, error) {
+	t := &trust{rule: rule}
+	for _, key := range rule.Keys {
+		verifiers, err := keyVerifiers(key.Key)
+		if err != nil {
+			return nil, fmt.Errorf("key %s: %w", key.Name, err)
+		}
+		t.keys = append(t.keys, verifiers...)
+	}
+	if len(rule.Identities) == 0 {
+		return t, nil
+	}
+	trusted, err := root.NewTrustedRootFromJSON(rule.TrustedRoot)
+	if err != nil {
+		return nil, fmt.Errorf("the trusted root cannot be read: want the JSON of Sigstore's TrustedRoot, such as trusted_root.json: %s", oneLine(err))
+	}
+	t.certificates, err = certificateVerifier(trusted)
+	return t, err
+}
+
+// keyVerifiers returns verifiers for a key: long curves sign the hash that goes with them, or SHA-256 as cosign has it.
+func keyVerifiers(key crypto.PublicKey) ([]*verify.Verifier, error) {
+	usual, err := signature.LoadDefaultVerifier(key)
+	if err != nil {
+		return nil, err
+	}
+	loaded := []signature.Verifier{usual}
+	if long, ok := key.(*ecdsa.PublicKey); ok && long.Curve != elliptic.P256() {
+		short, err := signature.LoadVerifier(key, crypto.SHA256)
+		if err != nil {
+			return nil, err
+		}
+		loaded = append(loaded, short)
+	}
+	verifiers := make([]*verify.Verifier, 0, len(loaded))
+	for _, l := range loaded {
+		// Whatever name for its key a signature has.
+		material := root.NewTrustedPublicKeyMaterial(func(string) (root.TimeConstrainedVerifier, error) {
+			return root.NewExpiringKey(l, time.Time{}, time.Time{}), nil
+		})
+		v, err := verify.NewVerifier(material, verify.WithNoObserverTimestamps(), verify.WithoutStatementPredicate())
+		if err != nil {
+			return nil, err
+		}
+		verifiers = append(verifiers, v)
+	}
+	return verifiers, nil
+}
+
+// certificateVerifier wants proof of all that the trusted root has logs for, and of the time of the signature in any case: the
+// certificate has expired since.
+func certificateVerifier(trusted *root.TrustedRoot) (*verify.Verifier, error) {
+	options := []verify.VerifierOption{verify.WithObserverTimestamps(1), verify.WithoutStatementPredicate()}
+	if len(trusted.RekorLogs()) > 0 {
+		options = append(options, verify.WithTransparencyLog(1))
+	}
+	if len(trusted.CTLogs()) > 0 {
+		options = append(options, verify.WithSignedCertificateTimestamps(1))
+	}
+	return verify.NewVerifier(trusted, options...)
+}

@@ -1,0 +1,94 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package imagetest is for tests that need images: it makes them without a container engine.
+package imagetest
+
+import (
+	"archive/tar"
+	"bytes"
+	"io"
+	"runtime"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// Entry is one of a layer's tar.
+type Entry struct {
+	// Name may be anything. A zero Type means a file.
+	Name string
+	Type byte
+	// Link is the target of links.
+	Link string
+	// Content is that of files.
+	Content []byte
+	// Mode is 0755 where it is 0.
+	Mode int64
+}
+
+// Image returns an image for this machine of these layers. What config does not say of the platform is filled in.
+func Image(t testing.TB, config v1.ConfigFile, layers ...[]Entry) v1.Image {
+	t.Helper()
+	if config.OS == "" {
+		config.OS, config.Architecture = "linux", runtime.GOARCH
+	}
+	image, err := mutate.ConfigFile(empty.Image, &config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entries := range layers {
+		content := pack(t, entries)
+		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if image, err = mutate.AppendLayers(image, layer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return image
+}
+
+func pack(t testing.TB, entries []Entry) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w := tar.NewWriter(&packed)
+	for _, e := range entries {
+		header := tar.Header{Name: e.Name, Typeflag: e.Type, Linkname: e.Link, Size: int64(len(e.Content)), Mode: e.Mode}
+		if header.Typeflag == 0 {
+			header.Typeflag = tar.TypeReg
+		}
+		if header.Mode == 0 {
+			header.Mode = 0o755
+		}
+		if err := w.WriteHeader(&header); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(e.Content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+// Layout writes an image to an OCI layout and returns the layout's reference, as oci:DIR.
+func Layout(t testing.TB, image v1.Image) string {
+	t.Helper()
+	dir := t.TempDir()
+	path, err := layout.Write(dir, empty.Index)
+	if err == nil {
+		err = path.AppendImage(image)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "oci:" + dir
+}

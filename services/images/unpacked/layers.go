@@ -1,0 +1,66 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package unpacked
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// unpack writes an image's files into a directory and returns their size. Each layer must be what the config says.
+func (c *Cache) unpack(ctx context.Context, image v1.Image, file *v1.ConfigFile, dir string) (int64, error) {
+	layers, err := image.Layers()
+	if err != nil {
+		return 0, err
+	}
+	if len(layers) != len(file.RootFS.DiffIDs) {
+		return 0, fmt.Errorf("it has %d layers and its config names %d", len(layers), len(file.RootFS.DiffIDs))
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return 0, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer root.Close()
+	t := &tree{Root: root, bytes: c.MaxImage, entries: c.MaxFiles}
+	for i, l := range layers {
+		if err := t.applyLayer(ctx, l, file.RootFS.DiffIDs[i]); err != nil {
+			return 0, fmt.Errorf("layer %d: %w", i+1, err)
+		}
+	}
+	return c.MaxImage - t.bytes, t.finish(strings.TrimSpace(file.Config.WorkingDir))
+}
+
+// maxRest is the most bytes of a layer after the end of its tar.
+const maxRest = 64 << 20
+
+func (t *tree) applyLayer(ctx context.Context, l v1.Layer, want v1.Hash) error {
+	content, err := l.Uncompressed()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	sum := sha256.New()
+	r := io.TeeReader(bufio.NewReaderSize(content, 1<<20), sum)
+	if err := t.apply(ctx, r); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, io.LimitReader(r, maxRest)); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want.Hex {
+		return fmt.Errorf("its content is sha256:%s and the config says %s", got, want)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+
+	"github.com/krmfn/krmfn/services/render/packages"
+)
+
+// PackagePlan is what a render would do with a package.
+type PackagePlan struct {
+	PlannedPackage
+	// Mutators and Validators are the functions of the pipeline, in the order in which they would run.
+	Mutators, Validators []kptfilev1.Function
+}
+
+// Plan returns the packages that Package would render, in the order in which it would, without running a function or asking a
+// registry. It reads all Kptfiles. The error is the one that Package would end with because of them, however many functions it
+// would have run before.
+func Plan(tree *packages.Tree) ([]PackagePlan, error) {
+	root := plan(tree, ".")
+	if err := root.check(); err != nil {
+		return nil, &Error{Op: opRender, Package: root.location, Err: &Error{Op: opRead, Package: root.location, Err: err}}
+	}
+	order := root.order()
+	plans := make([]PackagePlan, 0, len(order))
+	for _, n := range order {
+		if err := n.check(); err != nil {
+			return nil, &Error{Op: opRender, Package: root.location, Err: &Error{Op: opRead, Package: n.location, Err: err}}
+		}
+		p := PackagePlan{PlannedPackage: n.planned()}
+		p.Mutators, p.Validators = n.functions()
+		plans = append(plans, p)
+	}
+	return plans, nil
+}

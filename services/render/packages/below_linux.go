@@ -1,0 +1,17 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import "golang.org/x/sys/unix"
+
+// openBelow opens a file below a directory for reading, as os.Root does: no link leads out of it. Where the system has no call for
+// that, or the call fails, os.Root is to be asked.
+func openBelow(dir int, p string) (fd int, err error) {
+	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
+	err = again(func() (err error) {
+		fd, err = unix.Openat2(dir, p, &how)
+		return err
+	})
+	return fd, err
+}

@@ -1,0 +1,99 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"errors"
+	"io/fs"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What is here works on the entries of one directory, by single system calls: there are several for each file of a render, and each
+// os.File costs more than one of them. Names have no slashes, and links are not followed.
+
+// again repeats a system call that a signal has interrupted.
+func again(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+func openEntry(dir int, name string, flags int, mode uint32) (fd int, err error) {
+	err = again(func() (err error) {
+		// Opening a pipe would wait for ever without O_NONBLOCK.
+		fd, err = unix.Openat(dir, name, flags|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+		return err
+	})
+	return fd, err
+}
+
+func statEntry(dir int, name string) (*unix.Stat_t, error) {
+	var s unix.Stat_t
+	err := again(func() error { return unix.Fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW) })
+	return &s, err
+}
+
+func stat(fd int) (*unix.Stat_t, error) {
+	var s unix.Stat_t
+	err := again(func() error { return unix.Fstat(fd, &s) })
+	return &s, err
+}
+
+func writeAll(fd int, content []byte) error {
+	for len(content) > 0 {
+		err := again(func() error {
+			n, err := unix.Write(fd, content)
+			content = content[max(n, 0):]
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAll returns what a file has that had a size a moment ago.
+func readAll(fd int, size int64) ([]byte, error) {
+	content := make([]byte, size+1)
+	have := 0
+	for {
+		var n int
+		err := again(func() (err error) {
+			n, err = unix.Read(fd, content[have:])
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		have += n
+		switch {
+		case n == 0 || int64(have) == size && have < len(content):
+			return content[:have:have], nil
+		case have == len(content): // The file is another one than a moment ago.
+			content = append(content, make([]byte, len(content))...)
+		}
+	}
+}
+
+// kind returns the type of a file, as unix.S_IFREG, permissions what chmod sets of it.
+func kind(s *unix.Stat_t) uint32 { return uint32(s.Mode) & unix.S_IFMT } //nolint:unconvert // The type differs between systems.
+
+const permissions = uint32(fs.ModePerm)
+
+func permissionsOf(s *unix.Stat_t) uint32 { return uint32(s.Mode) & permissions } //nolint:unconvert // As above.
+
+func modified(s *unix.Stat_t) time.Time { return time.Unix(s.Mtim.Unix()) }
+
+// same tells whether a file is the one that it was, by what remains when it is renamed.
+func same(a, b *unix.Stat_t) bool {
+	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.Mtim == b.Mtim
+}
+
+// untouched tells whether nothing about a file has changed, its name included.
+func untouched(a, b *unix.Stat_t) bool { return same(a, b) && a.Ctim == b.Ctim && a.Mode == b.Mode }

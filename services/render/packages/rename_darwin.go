@@ -1,0 +1,17 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import "golang.org/x/sys/unix"
+
+const (
+	// exchanging lets two files change places.
+	exchanging = unix.RENAME_SWAP
+	// overwritingNone makes it an error that there is a file of the new name.
+	overwritingNone = unix.RENAME_EXCL
+)
+
+func renameIn(dir int, from, to string, how uint) error {
+	return unix.RenameatxNp(dir, from, dir, to, uint32(how))
+}

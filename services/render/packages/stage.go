@@ -1,0 +1,173 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"path"
+
+	"golang.org/x/sys/unix"
+)
+
+// replacement is the change of one file: of its content, of a new file, or a deletion.
+type replacement struct {
+	name string
+	// before is nil for a new file, after for one that is deleted.
+	before, after []byte
+	// was is the file before; nil where there is none. made is the one that takes its place.
+	was, made *unix.Stat_t
+	// temp is a file beside it: the new one until both change places, the old one from then on; "" where there is none.
+	temp string
+	// inPlace is whether the file itself is written to, as none can be made beside it.
+	inPlace bool
+	// done is whether the file is changed, in place perhaps half.
+	done bool
+}
+
+// endsOf returns what tells the file at which a change ends from those of other changes. A deletion ends at the name.
+func endsOf(p string, was *unix.Stat_t, c Change) []any {
+	if was == nil || c.After == nil {
+		return []any{p}
+	}
+	return []any{p, [2]uint64{uint64(was.Dev), was.Ino}} //nolint:unconvert // The type of Dev differs between systems.
+}
+
+// stage checks that a file is as it was read, and writes the new content to a file beside it.
+func (b *batch) stage(r *replacement) (err error) {
+	if err := b.compare(r); err != nil {
+		return err
+	}
+	if r.after == nil {
+		return nil
+	}
+	mode := uint32(0o666)
+	if r.was != nil {
+		mode = permissionsOf(r.was)
+	}
+	temp := tempName()
+	fd, err := b.create(r, temp, mode)
+	if r.was != nil && refused(err) {
+		r.inPlace = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, unix.Close(fd)) }()
+	r.temp = temp
+	if err = b.at("write", r.name); err == nil {
+		err = writeAll(fd, r.after)
+	}
+	if err == nil {
+		r.made, err = inherit(fd, r.was)
+	}
+	return err
+}
+
+// tempName returns a name that is no resource file's, so that what a kill leaves is not taken for one; see isTemp.
+func tempName() string { return tempPrefix + rand.Text() + tempSuffix }
+
+func (b *batch) create(r *replacement, temp string, mode uint32) (fd int, err error) {
+	if err := b.at("create", r.name); err != nil {
+		return 0, err
+	}
+	return openEntry(b.fd, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, mode)
+}
+
+// inherit gives a new file the owner, the group and the mode of the one before, if there was one. A user who may not give
+// files away keeps them.
+func inherit(fd int, was *unix.Stat_t) (*unix.Stat_t, error) {
+	made, err := stat(fd)
+	if err != nil || was == nil {
+		return made, err
+	}
+	switch {
+	case made.Uid != was.Uid || made.Gid != was.Gid:
+		if unix.Fchown(fd, int(was.Uid), int(was.Gid)) != nil {
+			_ = unix.Fchown(fd, -1, int(was.Gid)) // The group alone may be one of the user's.
+		}
+	case made.Mode == was.Mode:
+		return made, nil
+	}
+	if err := unix.Fchmod(fd, permissionsOf(was)); err != nil {
+		return nil, err
+	}
+	return stat(fd)
+}
+
+// compare checks that a file, or that none, is where it was, with the content that it had, and that it can be written to.
+// Replacing it takes no right to write to it, but who has taken that away means it.
+func (b *batch) compare(r *replacement) error {
+	switch {
+	case r.was == nil && r.before != nil:
+		return b.changed(r, deleted)
+	case r.was == nil:
+		return nil
+	case kind(r.was) == unix.S_IFDIR:
+		return errors.New("it is a directory")
+	case r.before == nil:
+		return b.changed(r, appeared)
+	}
+	if err := b.at("read", r.name); err != nil {
+		return err
+	}
+	if b.untouched(r) {
+		return nil
+	}
+	if kind(r.was) == unix.S_IFLNK { // It is deleted, and not what it leads to.
+		if content, _, err := b.readFile(path.Join(b.path, r.name)); err != nil || !bytes.Equal(content, r.before) {
+			return b.changed(r, "")
+		}
+		return nil
+	}
+	flags := unix.O_RDWR
+	if r.after == nil {
+		flags = unix.O_RDONLY
+	}
+	fd, err := openEntry(b.fd, r.name, flags, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return b.changed(r, deleted)
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd) //nolint:errcheck // Nothing was written to it.
+	now, err := stat(fd)
+	switch {
+	case err != nil:
+		return err
+	case kind(now) != unix.S_IFREG:
+		return errors.New("it is not a regular file")
+	}
+	r.was = now
+	content, err := readAll(fd, now.Size)
+	if err != nil || !bytes.Equal(content, r.before) {
+		return b.changed(r, "")
+	}
+	return nil
+}
+
+// untouched tells of a file that may be written to whether it still is what was read, without reading it again.
+func (b *batch) untouched(r *replacement) bool {
+	b.mu.Lock()
+	read, known := b.read[path.Join(b.path, r.name)]
+	b.mu.Unlock()
+	if !known || !read.settled || !bytes.Equal(read.content, r.before) {
+		return false
+	}
+	now, err := statEntry(b.fd, r.name)
+	if err != nil || !untouched(now, read.stat) || r.after != nil && unix.Faccessat(b.fd, r.name, unix.W_OK, unix.AT_EACCESS) != nil {
+		return false
+	}
+	r.was = now
+	return true
+}
+
+func (b *batch) changed(r *replacement, how string) error {
+	return &ChangedError{Path: b.absolute(path.Join(b.path, r.name)), how: how}
+}

@@ -1,0 +1,35 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package yamlnode
+
+import (
+	"bytes"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// QuoteFolded gives folded texts (>) double quotes where the encoder of YAML would print another text than was read: where a
+// line begins with a space, it adds an empty one before. n must be finite.
+func QuoteFolded(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.Style&yaml.FoldedStyle != 0 && !staysFolded(n.Value) {
+		n.Style = n.Style&^yaml.FoldedStyle | yaml.DoubleQuotedStyle
+	}
+	for _, below := range n.Content {
+		QuoteFolded(below)
+	}
+}
+
+// staysFolded tells whether a text is read as what it was printed from.
+func staysFolded(text string) bool {
+	sequence := &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{String(text, yaml.FoldedStyle), String("", 0)}}
+	var printed bytes.Buffer
+	encoder := yaml.NewEncoder(&printed)
+	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
+	var read []string
+	if encoder.Encode(sequence) != nil || encoder.Close() != nil || yaml.Unmarshal(printed.Bytes(), &read) != nil {
+		return false
+	}
+	return len(read) == 2 && read[0] == text
+}

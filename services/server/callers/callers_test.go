@@ -1,0 +1,240 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package callers
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// jwt is a token as a cluster makes it, but for its signature.
+func jwt(expiry time.Time, audiences, name string) string {
+	payload := fmt.Sprintf(`{"aud":%s,"exp":%d,"sub":%q}`, audiences, expiry.Unix(), name)
+	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".signature"
+}
+
+// cluster knows tokens, and counts questions.
+type cluster struct {
+	asked  atomic.Int64
+	status func(token string) (authenticationv1.TokenReviewStatus, error)
+}
+
+func (c *cluster) Create(_ context.Context, r *authenticationv1.TokenReview, _ metav1.CreateOptions) (*authenticationv1.TokenReview, error) {
+	c.asked.Add(1)
+	var err error
+	r.Status, err = c.status(r.Spec.Token)
+	return r, err
+}
+
+// knows is a cluster that accepts all tokens as those of an account.
+func knows(user string) *cluster {
+	return &cluster{status: func(string) (authenticationv1.TokenReviewStatus, error) {
+		return authenticationv1.TokenReviewStatus{Authenticated: true, Audiences: []string{"krmfn"}, User: authenticationv1.UserInfo{Username: user}}, nil
+	}}
+}
+
+// call is the context of a call with the names of a certificate, and a token; "" for none.
+func call(t *testing.T, certificate, token string) context.Context {
+	t.Helper()
+	p := &peer.Peer{Addr: &net.TCPAddr{}}
+	if certificate != "" {
+		leaf := &x509.Certificate{DNSNames: []string{certificate}}
+		if uri, err := url.Parse(certificate); err == nil && uri.Scheme != "" {
+			leaf = &x509.Certificate{URIs: []*url.URL{uri}}
+		}
+		p.AuthInfo = credentials.TLSInfo{State: tls.ConnectionState{
+			PeerCertificates: []*x509.Certificate{leaf}, VerifiedChains: [][]*x509.Certificate{{leaf}},
+		}}
+	}
+	ctx := peer.NewContext(t.Context(), p)
+	if token != "" {
+		ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("authorization", "Bearer "+token))
+	}
+	return ctx
+}
+
+func TestPermit(t *testing.T) {
+	t.Parallel()
+	const user = "system:serviceaccount:porch-system:porch-server"
+	soon := time.Now().Add(time.Hour)
+	good := jwt(soon, `["krmfn","other"]`, "a")
+	certificates := Flags{Clients: []string{"spiffe://cluster/ns/porch-*", "porch.example.org"}}
+	tokens := Flags{Audience: "krmfn", ServiceAccounts: []string{"porch-system/porch-server", "tools/*"}}
+	both := Flags{certificates.Clients, tokens.Audience, tokens.ServiceAccounts}
+	fails := &cluster{status: func(string) (authenticationv1.TokenReviewStatus, error) {
+		return authenticationv1.TokenReviewStatus{}, errors.New("no answer")
+	}}
+	refuses := &cluster{status: func(string) (authenticationv1.TokenReviewStatus, error) {
+		return authenticationv1.TokenReviewStatus{Error: "no"}, nil
+	}}
+	ignoresAudiences := &cluster{status: func(string) (authenticationv1.TokenReviewStatus, error) {
+		return authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: user}}, nil
+	}}
+	for name, tc := range map[string]struct {
+		flags              Flags
+		cluster            *cluster
+		certificate, token string
+		code               codes.Code
+		want               string
+	}{
+		"any certificate":           {Flags{}, nil, "anyone", "", codes.OK, ""},
+		"no certificate":            {Flags{}, nil, "", "", codes.Unauthenticated, "show a client certificate"},
+		"a token is not heeded":     {Flags{}, nil, "", good, codes.Unauthenticated, "show a client certificate"},
+		"a SPIFFE ID by prefix":     {certificates, nil, "spiffe://cluster/ns/porch-system/sa/x", "", codes.OK, ""},
+		"an exact name":             {certificates, nil, "porch.example.org", "", codes.OK, ""},
+		"a longer name":             {certificates, nil, "porch.example.org.evil.org", "", codes.PermissionDenied, "the client certificate for porch.example.org.evil.org may not call"},
+		"a token":                   {tokens, knows(user), "", good, codes.OK, ""},
+		"an audience that is alone": {tokens, knows(user), "", jwt(soon, `"krmfn"`, "a"), codes.OK, ""},
+		"an account by prefix":      {tokens, knows("system:serviceaccount:tools:x"), "", good, codes.OK, ""},
+		"another account":           {tokens, knows("system:serviceaccount:porch-system:porch-server2"), "", good, codes.PermissionDenied, "the service account porch-system/porch-server2 may not call"},
+		"a person":                  {tokens, knows("admin"), "", good, codes.Unauthenticated, "it is not a service account's"},
+		"another audience":          {tokens, knows(user), "", jwt(soon, `["api"]`, "a"), codes.Unauthenticated, "it is not for the audience krmfn"},
+		"an audience not checked":   {tokens, ignoresAudiences, "", good, codes.Unauthenticated, "does not accept it for the audience krmfn"},
+		"an expired token":          {tokens, knows(user), "", jwt(time.Now().Add(-time.Minute), `["krmfn"]`, "a"), codes.Unauthenticated, "it expired at "},
+		"a forged token":            {tokens, refuses, "", good, codes.Unauthenticated, "the Kubernetes API server does not accept it"},
+		"no token":                  {tokens, knows(user), "", "rubbish", codes.Unauthenticated, "want a JSON Web Token"},
+		"nothing":                   {tokens, knows(user), "", "", codes.Unauthenticated, "send a token for the audience krmfn"},
+		"a silent cluster":          {tokens, fails, "", good, codes.Unavailable, "could not be checked: ask the Kubernetes API server: no answer"},
+		"a certificate of both":     {both, fails, "porch.example.org", "", codes.OK, ""},
+		"a token in its place":      {both, knows(user), "elsewhere", good, codes.OK, ""},
+		"neither":                   {both, knows(user), "elsewhere", "", codes.PermissionDenied, "the client certificate for elsewhere"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			reader := sdkmetric.NewManualReader()
+			g, err := New(tc.flags, tc.cluster, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), slog.New(slog.NewTextHandler(&log, nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = g.Permit(call(t, tc.certificate, tc.token), "/service/Method")
+			if status.Code(err) != tc.code || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v, want %v %s", err, tc.code, tc.want)
+			}
+			if refusals(t, reader) != (err != nil) || strings.Contains(log.String(), "a call was refused") != (err != nil) {
+				t.Errorf("refused: %v, logged %q", err, log.String())
+			}
+			if tc.token != "" && (strings.Contains(log.String(), tc.token) || err != nil && strings.Contains(err.Error(), tc.token)) {
+				t.Errorf("the token is told: %v, %s", err, log.String())
+			}
+		})
+	}
+}
+
+// refusals tells whether a refusal is counted.
+func refusals(t *testing.T, reader *sdkmetric.ManualReader) bool {
+	t.Helper()
+	var data metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &data); err != nil {
+		t.Fatal(err)
+	}
+	return len(data.ScopeMetrics) > 0 && data.ScopeMetrics[0].Metrics[0].Name == "krm_calls_refused"
+}
+
+// A token is asked about once a minute, and once however many calls come with it at once; a refused one every ten seconds.
+func TestTokensAreKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := knows("system:serviceaccount:n:a")
+		tokens := newTokens(c, "krmfn")
+		asked := func(token string, want int64, ok bool) {
+			t.Helper()
+			if _, err := tokens.account(t.Context(), token); (err == nil) != ok || c.asked.Load() != want {
+				t.Errorf("asked %d times, want %d; %v", c.asked.Load(), want, err)
+			}
+		}
+		token := jwt(time.Now().Add(90*time.Second), `["krmfn"]`, "a")
+		asked(token, 1, true)
+		asked(token, 1, true)
+		time.Sleep(keepGood)
+		asked(token, 2, true)
+		time.Sleep(31 * time.Second)
+		asked(token, 2, false) // it has expired since
+		accepted := c.status
+		c.status = func(string) (authenticationv1.TokenReviewStatus, error) {
+			return authenticationv1.TokenReviewStatus{}, nil
+		}
+		other := jwt(time.Now().Add(time.Hour), `["krmfn"]`, "b")
+		asked(other, 3, false)
+		asked(other, 3, false)
+		c.status = accepted
+		time.Sleep(keepBad)
+		asked(other, 4, true)
+		c.status = func(token string) (authenticationv1.TokenReviewStatus, error) {
+			time.Sleep(time.Second)
+			return accepted(token)
+		}
+		var calls sync.WaitGroup
+		third := jwt(time.Now().Add(time.Hour), `["krmfn"]`, "c")
+		for range 100 {
+			calls.Go(func() { asked(third, 5, true) })
+		}
+		calls.Wait()
+		c.status = func(string) (authenticationv1.TokenReviewStatus, error) {
+			return authenticationv1.TokenReviewStatus{}, errors.New("no")
+		}
+		fourth := jwt(time.Now().Add(time.Hour), `["krmfn"]`, "d")
+		asked(fourth, 6, false)
+		asked(fourth, 7, false) // no answer is no answer to keep
+	})
+}
+
+// What is kept is bounded, whoever sends what.
+func TestTokensAreBounded(t *testing.T) {
+	t.Parallel()
+	tokens := newTokens(knows("system:serviceaccount:n:a"), "krmfn")
+	for i := range maxTokens + 100 {
+		if _, err := tokens.account(t.Context(), jwt(time.Now().Add(time.Hour), `["krmfn"]`, strconv.Itoa(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := tokens.kept.Len(); n != maxTokens {
+		t.Errorf("%d are kept, want %d", n, maxTokens)
+	}
+}
+
+func TestNoReviewer(t *testing.T) {
+	t.Parallel()
+	if _, err := New(Flags{Audience: "krmfn"}, nil, noop.NewMeterProvider(), slog.Default()); err == nil {
+		t.Error("tokens are checked by nobody")
+	}
+}
+
+func FuzzClaims(f *testing.F) {
+	f.Add(jwt(time.Unix(1e9, 0), `["a"]`, "n"))
+	f.Add(jwt(time.Unix(1e9, 0), `"a"`, "n"))
+	f.Add("..")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := parseClaims(text)
+		if err == nil && (c.Expiry.Year() > 9999 || c.Expiry.Before(time.Unix(0, 0))) {
+			t.Errorf("it expires at %v", c.Expiry)
+		}
+	})
+}

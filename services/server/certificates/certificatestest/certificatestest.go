@@ -1,0 +1,116 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package certificatestest makes certificates for tests.
+package certificatestest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Authority signs certificates.
+type Authority struct {
+	// PEM is its own certificate.
+	PEM []byte
+
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+// New makes an authority.
+func New(t testing.TB, name string) *Authority {
+	t.Helper()
+	key := newKey(t)
+	template := template(name)
+	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Authority{PEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), certificate: parsed, key: key}
+}
+
+// Issue makes a certificate, for servers and clients, of names: a URI, an IP address or a DNS name each. It holds for a lifetime that
+// began an hour ago, so that one below an hour has ended.
+func (a *Authority) Issue(t testing.TB, lifetime time.Duration, names ...string) (certificate, key []byte) {
+	t.Helper()
+	own := newKey(t)
+	template := template("test")
+	template.NotAfter = template.NotBefore.Add(lifetime)
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	for _, name := range names {
+		uri, err := url.Parse(name)
+		switch ip := net.ParseIP(name); {
+		case ip != nil:
+			template.IPAddresses = append(template.IPAddresses, ip)
+		case err == nil && strings.Contains(name, "://"):
+			template.URIs = append(template.URIs, uri)
+		default:
+			template.DNSNames = append(template.DNSNames, name)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, own.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
+}
+
+// Pair writes a certificate and its key as tls.crt and tls.key into a directory, and returns the files.
+func (a *Authority) Pair(t testing.TB, dir string, lifetime time.Duration, names ...string) (certificate, key string) {
+	t.Helper()
+	c, k := a.Issue(t, lifetime, names...)
+	return Write(t, dir, "tls.crt", c), Write(t, dir, "tls.key", k)
+}
+
+// Write writes a file into a directory, in one step, and returns it.
+func Write(t testing.TB, dir, name string, text []byte) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.WriteFile(file+".new", text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func newKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func template(name string) *x509.Certificate {
+	now := time.Now()
+	return &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(48 * time.Hour),
+	}
+}

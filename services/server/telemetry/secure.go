@@ -1,0 +1,64 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+)
+
+// servePrometheus serves /metrics by HTTPS where autoexport would serve it by HTTP: on OTEL_EXPORTER_PROMETHEUS_HOST and _PORT.
+func servePrometheus(ctx context.Context, secure *tls.Config) (sdkmetric.Reader, error) {
+	registry := prometheus.NewRegistry()
+	reader, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
+	if err != nil {
+		return nil, err
+	}
+	address := net.JoinHostPort(cmp.Or(os.Getenv("OTEL_EXPORTER_PROMETHEUS_HOST"), "localhost"), cmp.Or(os.Getenv("OTEL_EXPORTER_PROMETHEUS_PORT"), "9464"))
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen for requests for metrics: %w", err), reader.Shutdown(ctx))
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
+	server := &http.Server{
+		Handler: mux, TLSConfig: secure, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
+	}
+	r := &securedReader{Reader: reader, server: server, done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+			slog.Default().Warn("metrics are no longer served", "address", address, "err", err)
+		}
+	}()
+	return r, nil
+}
+
+// securedReader is a reader whose server ends with it.
+type securedReader struct {
+	sdkmetric.Reader
+	server *http.Server
+	done   chan struct{}
+}
+
+// Shutdown ends the server, too.
+func (r *securedReader) Shutdown(ctx context.Context) error {
+	err := errors.Join(r.server.Shutdown(ctx), r.Reader.Shutdown(ctx))
+	<-r.done
+	return err
+}
