@@ -4,11 +4,14 @@
 package functions
 
 import (
+	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
 	"github.com/krmfn/krmfn/functions/internal/functiontest"
@@ -44,6 +47,34 @@ func TestEveryFunctionIsDescribed(t *testing.T) {
 	}
 }
 
+// QUIRKS.md has the releases of every function, and which of them is implemented.
+func TestReleases(t *testing.T) {
+	t.Parallel()
+	var table strings.Builder
+	table.WriteString("| function | behaves as | other releases that are known |\n| --- | --- | --- |\n")
+	for _, f := range All() {
+		fmt.Fprintf(&table, "| %s | %s | %s |\n", f.Name, f.Version, strings.Join(f.Releases, ", "))
+		releases := append([]string{f.Version}, f.Releases...)
+		parsed := make([]*semver.Version, len(releases))
+		for i, release := range releases {
+			var err error
+			if parsed[i], err = semver.StrictNewVersion(strings.TrimPrefix(release, "v")); err != nil || release[0] != 'v' {
+				t.Fatalf("%s: release %q, %v: want one like v1.2.3", f.Name, release, err)
+			}
+			if i > 1 && !parsed[i-1].LessThan(parsed[i]) || i > 0 && parsed[i].Equal(parsed[0]) {
+				t.Errorf("%s: the releases %v, behind the one that is implemented, are not in order", f.Name, releases)
+			}
+		}
+	}
+	quirks, err := os.ReadFile("QUIRKS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(quirks), "\n"+table.String()) {
+		t.Errorf("QUIRKS.md does not have this table:\n%s", &table)
+	}
+}
+
 func TestCatalog(t *testing.T) {
 	t.Parallel()
 	all := All()
@@ -51,8 +82,8 @@ func TestCatalog(t *testing.T) {
 		t.Error("functions are not sorted by name")
 	}
 	for _, name := range []string{
-		"apply-replacements", "apply-setters", "ensure-name-substring", "set-annotations", "set-labels", "set-namespace",
-		"set-project-id", "starlark", "upsert-resource",
+		"apply-replacements", "apply-setters", "delete-annotations", "ensure-name-substring", "set-annotations", "set-labels", "set-namespace",
+		"set-project-id", "set-name-prefix", "starlark", "upsert-resource",
 	} {
 		if f, ok := Lookup(name); !ok || f.Name != name {
 			t.Errorf("Lookup(%q) = %q, %v", name, f.Name, ok)

@@ -114,10 +114,11 @@ func link(dir string) error {
 }
 
 // ExecConfig returns the config file by which a function runner evaluates functions as executables that are named after
-// them: each answers to its own tags under both prefixes of the catalog, and declares its traits.
+// them: each answers to its own tags under both prefixes of the catalog, and declares its version and traits.
 func ExecConfig(functions []function.Function) ([]byte, error) {
 	type entry struct {
 		Function      string   `json:"function"`
+		Version       string   `json:"version"`
 		Images        []string `json:"images"`
 		Worker        bool     `json:"worker,omitempty"`
 		Deterministic bool     `json:"deterministic,omitempty"`
@@ -125,7 +126,7 @@ func ExecConfig(functions []function.Function) ([]byte, error) {
 	entries := make([]entry, 0, len(functions))
 	for _, f := range functions {
 		entries = append(entries, entry{
-			f.Name, f.Images(true, reference.CatalogPrefix, reference.FormerCatalogPrefix), f.Traits.Worker, f.Traits.Deterministic,
+			f.Name, f.Version, f.Images(true, reference.CatalogPrefix, reference.FormerCatalogPrefix), f.Traits.Worker, f.Traits.Deterministic,
 		})
 	}
 	text, err := yaml.Marshal(map[string][]entry{"functions": entries})

@@ -42,12 +42,21 @@ func FuzzEdits(f *testing.F) {
 		"{project-id: a}")
 	add("set-project-id", "apiVersion: kpt.dev/v1\nkind: Kptfile\npipeline: ~ # c\n", "{project-id: '- '}")
 
+	add("delete-annotations", "{kind: A, metadata: {annotations: &a {a: b, c: *a}}, x: *a}", "{a: ''}")
+	add("delete-annotations", "{kind: A, metadata: [annotations, {a: b}]}", "{a: ''}")
+	add("fix", "apiVersion: kpt.dev/v1alpha1\nkind: Kptfile\npackageMetadata: {email: a, tags: ~}\nupstream: {git: [a]}\nopenAPI: "+
+		"{definitions: {io.k8s.cli.setters.a: ~, io.k8s.cli.substitutions.s: {x-k8s-cli: {substitution: {values: {a: b}}}}}}\n"+
+		"---\na: b # {\"$openapi\":\"s\"}\nmetadata: {annotations: {config.k8s.io/function: 'image: x'}}\n", "{}")
+	add("format", "apiVersion: v1\nkind: Pod\nspec: {b: &a on, a: *a, ? [c] : d, containers: [{name: b}, {name: a}, c]}\n# foot\n", "{}")
+	add("set-name-prefix", "{kind: Pod, metadata: {name: on}, spec: {volumes: [configMap: {name: ~}]}}", "{prefix: on}")
+
 	edits := map[string]bool{ // to whether a second run has nothing to do: what is replaced may be found again
 		"set-image": false, "search-replace": false, "create-setters": true, "list-setters": true,
 		"remove-local-config-resources": true, "set-enforcement-action": true,
 		"ensure-name-substring": true, "upsert-resource": true, "set-project-id": true,
+		"delete-annotations": true, "fix": true, "format": true, "set-name-prefix": true,
 	}
-	quiet := map[string]bool{"ensure-name-substring": true, "upsert-resource": true, "set-project-id": true}
+	quiet := map[string]bool{"ensure-name-substring": true, "upsert-resource": true, "set-project-id": true, "format": true, "set-name-prefix": true}
 	f.Fuzz(func(t *testing.T, name, items, data string) {
 		settles, ok := edits[name]
 		if !ok {

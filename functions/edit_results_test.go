@@ -16,6 +16,8 @@ func TestEditsKeepResults(t *testing.T) {
 		"set-image":                     "{name: a, newTag: b}",
 		"search-replace":                "{by-value: a}",
 		"create-setters":                "{a: b}",
+		"delete-annotations":            "{a: }",
+		"fix":                           "{}",
 		"list-setters":                  "{}",
 		"remove-local-config-resources": "{}",
 		"set-enforcement-action":        "{enforcementAction: deny}",
@@ -34,7 +36,7 @@ func TestEditsKeepResults(t *testing.T) {
 // Functions that give no results of their own leave those from before as they are.
 func TestQuietEditsKeepResults(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"ensure-name-substring", "upsert-resource", "set-project-id"} {
+	for _, name := range []string{"ensure-name-substring", "upsert-resource", "set-project-id", "format", "no-op", "set-name-prefix"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			input := functiontest.List(workItems, workConfigs[name]) + "results:\n- message: before\n"

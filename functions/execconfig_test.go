@@ -28,6 +28,7 @@ func TestExecConfig(t *testing.T) {
   - ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2
   - gcr.io/kpt-fn/set-labels:v0.2.4
   - gcr.io/kpt-fn/set-labels:v0.2
+  version: v0.2.4
 - deterministic: true
   function: starlark
   images:
@@ -35,6 +36,7 @@ func TestExecConfig(t *testing.T) {
   - ghcr.io/kptdev/krm-functions-catalog/starlark:v0.5
   - gcr.io/kpt-fn/starlark:v0.5.5
   - gcr.io/kpt-fn/starlark:v0.5
+  version: v0.5.5
   worker: true
 `
 	if diff := cmp.Diff(want, string(got)); diff != "" {

@@ -18,14 +18,20 @@ import (
 	"github.com/krmfn/krmfn/functions/applyreplacements"
 	"github.com/krmfn/krmfn/functions/applysetters"
 	"github.com/krmfn/krmfn/functions/createsetters"
+	"github.com/krmfn/krmfn/functions/deleteannotations"
 	"github.com/krmfn/krmfn/functions/ensurenamesubstring"
+	"github.com/krmfn/krmfn/functions/fix"
+	"github.com/krmfn/krmfn/functions/format"
+	"github.com/krmfn/krmfn/functions/generatekptpkgdocs"
 	"github.com/krmfn/krmfn/functions/listsetters"
+	"github.com/krmfn/krmfn/functions/noop"
 	"github.com/krmfn/krmfn/functions/removelocalconfigresources"
 	"github.com/krmfn/krmfn/functions/searchreplace"
 	"github.com/krmfn/krmfn/functions/setannotations"
 	"github.com/krmfn/krmfn/functions/setenforcementaction"
 	"github.com/krmfn/krmfn/functions/setimage"
 	"github.com/krmfn/krmfn/functions/setlabels"
+	"github.com/krmfn/krmfn/functions/setnameprefix"
 	"github.com/krmfn/krmfn/functions/setnamespace"
 	"github.com/krmfn/krmfn/functions/setprojectid"
 	"github.com/krmfn/krmfn/functions/starlark"
@@ -37,14 +43,20 @@ var all = function.NewSet(slices.Concat(heavy, []function.Function{
 	applyreplacements.Function,
 	applysetters.Function,
 	createsetters.Function,
+	deleteannotations.Function,
 	ensurenamesubstring.Function,
+	fix.Function,
+	format.Function,
+	generatekptpkgdocs.Function,
 	listsetters.Function,
+	noop.Function,
 	removelocalconfigresources.Function,
 	searchreplace.Function,
 	setannotations.Function,
 	setenforcementaction.Function,
 	setimage.Function,
 	setlabels.Function,
+	setnameprefix.Function,
 	setnamespace.Function,
 	setprojectid.Function,
 	starlark.Function,

@@ -6,13 +6,18 @@
 package functions
 
 import (
+	"github.com/krmfn/krmfn/functions/gatekeeper"
 	"github.com/krmfn/krmfn/functions/kubeconform"
+	"github.com/krmfn/krmfn/functions/renderhelmchart"
 	"github.com/krmfn/krmfn/functions/validatecel"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 // heavy are the functions whose libraries take long to start.
 var heavy = []function.Function{
+	gatekeeper.Function,
 	kubeconform.Function,
+	kubeconform.Kubeval,
+	renderhelmchart.Function,
 	validatecel.Function,
 }

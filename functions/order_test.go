@@ -19,14 +19,22 @@ import (
 var orderConfigs = map[string]string{
 	"apply-setters":         "data: {image: nginx}",
 	"create-setters":        "data: {app: web}",
+	"delete-annotations":    "apiVersion: v1\nkind: ConfigMap\ndata: {a: b}",
 	"ensure-name-substring": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {prepend: x-}",
+	"fix":                   "",
+	"format":                "",
+	"gatekeeper":            "",
+	"generate-kpt-pkg-docs": "",
 	"list-setters":          "",
+	"no-op":                 "",
 
 	"remove-local-config-resources": "",
+	"render-helm-chart":             "",
 
 	"search-replace":         "data: {by-value: web, put-value: shop}",
 	"set-annotations":        "apiVersion: v1\nkind: ConfigMap\ndata: {a: b}",
 	"set-enforcement-action": "data: {enforcementAction: warn}",
+	"set-name-prefix":        "apiVersion: v1\nkind: ConfigMap\ndata: {prefix: x-}",
 	"set-project-id":         "data: {project-id: p}",
 	"upsert-resource":        "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {}",
 }

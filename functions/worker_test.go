@@ -25,6 +25,7 @@ import (
 // moreConfigs are those with which the functions have work that are not in workConfigs.
 var moreConfigs = map[string]string{
 	"create-setters":         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {image: nginx, args: '[a, b]'}\n",
+	"kubeval":                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {strict: 'true'}\n",
 	"kubeconform":            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {strict: 'true', ignore_missing_schemas: 'true'}\n",
 	"search-replace":         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {by-value-regex: 'ngi(.*)', put-value: 'x${1}'}\n",
 	"set-enforcement-action": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {enforcementAction: warn}\n",
@@ -211,7 +212,7 @@ func (w worker) call(t *testing.T, in string) outcome {
 
 func TestEveryFunctionHasWork(t *testing.T) {
 	t.Parallel()
-	without := []string{"list-setters", "remove-local-config-resources"}
+	without := []string{"fix", "gatekeeper", "generate-kpt-pkg-docs", "list-setters", "no-op", "remove-local-config-resources", "render-helm-chart"}
 	for _, f := range All() {
 		if workConfigs[f.Name] == "" && moreConfigs[f.Name] == "" && !slices.Contains(without, f.Name) {
 			t.Errorf("%s has no config with which it changes something", f.Name)

@@ -21,12 +21,13 @@ import (
 
 // Function is apply-replacements.
 var Function = function.Function{
-	Name:    "apply-replacements",
-	Version: "v0.1.5",
-	Summary: "copies values from fields to other fields, as kustomize's replacements do",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
-	Config:  "fn.kpt.dev/v1alpha1 ApplyReplacements, replacements: kustomize's, without path",
-	Process: applyReplacements,
+	Name:     "apply-replacements",
+	Version:  "v0.1.5",
+	Releases: []string{"v0.1.1"},
+	Summary:  "copies values from fields to other fields, as kustomize's replacements do",
+	Traits:   traits.Traits{Worker: true, Deterministic: true},
+	Config:   "fn.kpt.dev/v1alpha1 ApplyReplacements, replacements: kustomize's, without path",
+	Process:  applyReplacements,
 }
 
 // applyReplacements is the catalog's own implementation, which is kustomize's. It adds no result when it succeeds, and

@@ -29,7 +29,7 @@ import (
 var Function = function.Function{
 	Name:      "create-setters",
 	Version:   "v0.1.0",
-	Summary:   "marks fields with kpt-set comments, for apply-setters",
+	Summary:   "adds kpt-set comments to fields, for apply-setters",
 	Traits:    traits.Traits{Worker: true, Deterministic: true},
 	Config:    "ConfigMap, data: setter names and the values by which their fields are found; a YAML list in a string finds lists",
 	Process:   createSetters,

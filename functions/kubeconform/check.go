@@ -27,6 +27,8 @@ type check struct {
 	options options
 	schemas schemaSource
 	results fn.Results
+
+	missingIsError bool // whether a kind without a schema is one
 }
 
 // place is what a result says about where it belongs.
@@ -107,7 +109,7 @@ func (c *check) validate(content map[string]any, here place) {
 		for _, problem := range schemaProblems(schema, content) {
 			c.report(here, problem.field, problem.message)
 		}
-	case !c.options.ignoreMissing && !c.options.strict:
+	case c.missingIsError:
 		c.report(here, "", "could not find schema for "+here.Ref.Kind)
 	}
 }

@@ -33,9 +33,25 @@ var Function = function.Function{
 	Process: kubeconform,
 }
 
-// kubeconform validates every item against the JSON schema of its kind, with the schema engine, the schema locations
-// and the texts of the tool of that name (github.com/yannh/kubeconform), and changes none. README.md says what it takes.
+// Kubeval is kubeval, the function that kubeconform took the place of: the same but for its name, and for kinds without a
+// schema, of which it tells with strict too.
+var Kubeval = kubeval()
+
+func kubeval() function.Function {
+	f := Function
+	f.Name, f.Version, f.Stands = "kubeval", "v0.3.0", f.Implementation()
+	f.Process = func(ctx context.Context, rl *fn.ResourceList) (bool, error) { return validate(ctx, rl, false) }
+	return f
+}
+
 func kubeconform(ctx context.Context, rl *fn.ResourceList) (bool, error) {
+	return validate(ctx, rl, true)
+}
+
+// validate validates every item against the JSON schema of its kind, with the schema engine, the schema locations
+// and the texts of the tool of that name (github.com/yannh/kubeconform), and changes none. With
+// strictTakesMissing, a kind without a schema is no error where fields are checked strictly. README.md says what it takes.
+func validate(ctx context.Context, rl *fn.ResourceList, strictTakesMissing bool) (bool, error) {
 	o, err := parseOptions(rl.FunctionConfig)
 	if err != nil {
 		rl.LogResult(fn.ErrorConfigObjectResult(err, rl.FunctionConfig))
@@ -47,7 +63,7 @@ func kubeconform(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 		return false, nil
 	}
 
-	c := check{options: o, schemas: source}
+	c := check{options: o, schemas: source, missingIsError: !o.ignoreMissing && (!o.strict || !strictTakesMissing)}
 	for _, item := range rl.Items {
 		if err := ctx.Err(); err != nil {
 			return false, err

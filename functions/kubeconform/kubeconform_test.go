@@ -282,6 +282,22 @@ items:
 	}
 }
 
+func TestKubevalTellsOfMissingSchemas(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string][]string{
+		"{strict: 'true'}": {"example.com/v1/Frog/f: " + missingSchema("Frog")},
+		"{strict: 'true', ignore_missing_schemas: 'true'}": nil,
+	} {
+		rl := kubeconformList(t, "{apiVersion: example.com/v1, kind: Frog, metadata: {name: f}}", config)
+		if ok, err := Kubeval.Process(t.Context(), rl); ok != (want == nil) || err != nil {
+			t.Errorf("%s: Process() = %t, %v", config, ok, err)
+		}
+		if diff := cmp.Diff(want, resultLines(t, rl.Results), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: results (-want +got):\n%s", config, diff)
+		}
+	}
+}
+
 func missingSchema(kind string) string {
 	return "could not find schema for " + kind
 }

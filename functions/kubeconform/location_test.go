@@ -98,6 +98,11 @@ func TestKubeconformLocations(t *testing.T) {
 			config: "{additional_schema_locations: '" + dir + file + "'}",
 			want:   frogProblems(configMap),
 		},
+		"location that is a file URL": {
+			items:  frogs,
+			config: "{additional_schema_locations: 'file://" + dir + file + "'}",
+			want:   frogProblems(configMap),
+		},
 		"several locations": {
 			items:  frogs,
 			config: "{additional_schema_locations: '" + dir + "/none" + file + ", " + dir + file + "'}",

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/yannh/kubeconform/pkg/loader"
@@ -83,7 +84,7 @@ const anyRelease = "master"
 
 // newSchemaLocation checks the template. The error names it.
 func newSchemaLocation(template string, strict bool) (*schemaLocation, error) {
-	schemas, err := registry.New(template, "", strict, false, false)
+	schemas, err := registry.New(strings.TrimPrefix(template, "file://"), "", strict, false, false)
 	if err != nil {
 		return nil, fmt.Errorf("schema location %q: %w", template, err)
 	}

@@ -30,7 +30,7 @@ import (
 var Function = function.Function{
 	Name:      "list-setters",
 	Version:   "v0.1.0",
-	Summary:   "lists the setters of a package, their values and how many fields have them",
+	Summary:   "lists the setters of a package, their values, and how many fields use them",
 	Traits:    traits.Traits{Worker: true, Deterministic: true},
 	Config:    "none",
 	Process:   listSetters,

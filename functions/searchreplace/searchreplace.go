@@ -24,7 +24,7 @@ import (
 var Function = function.Function{
 	Name:    "search-replace",
 	Version: "v0.2.0",
-	Summary: "finds fields by their value and place, and replaces their values or comments",
+	Summary: "finds fields by value or path, and replaces their values or comments",
 	Traits:  traits.Traits{Worker: true, Deterministic: true},
 	Config: "ConfigMap, data.by-value, by-value-regex (RE2), by-path (as spec.**.list[*].name) and by-file-path (a glob): the " +
 		"fields; put-value and put-comment: what becomes of them, ${1} being what a group of by-value-regex found. " +

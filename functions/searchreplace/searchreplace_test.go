@@ -772,7 +772,7 @@ items:
   data:
     a: &x x
     b: y
-    c: x
+    c: *x
 results:
 - field:
     path: data.b

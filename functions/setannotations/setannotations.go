@@ -29,10 +29,11 @@ import (
 
 // Function is set-annotations.
 var Function = function.Function{
-	Name:    "set-annotations",
-	Version: "v0.1.4",
-	Summary: "sets annotations on resources and their pod templates",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
+	Name:     "set-annotations",
+	Version:  "v0.1.4",
+	Releases: []string{"v0.1.3"},
+	Summary:  "sets annotations on resources and their pod templates",
+	Traits:   traits.Traits{Worker: true, Deterministic: true},
 	Config: "v1 ConfigMap, data: the annotations\n" +
 		"fn.kpt.dev/v1alpha1 SetAnnotations, annotations: the annotations; additionalAnnotationFields: more fields to set " +
 		"them in, each with path, and as needed group, version, kind and create",

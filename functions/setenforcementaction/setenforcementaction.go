@@ -23,7 +23,7 @@ import (
 var Function = function.Function{
 	Name:      "set-enforcement-action",
 	Version:   "v0.1.0",
-	Summary:   "sets what Gatekeeper does where its constraints are violated",
+	Summary:   "sets the enforcement action of Gatekeeper constraints",
 	Traits:    traits.Traits{Worker: true, Deterministic: true},
 	Config:    "ConfigMap, data.enforcementAction: deny, warn or dryrun",
 	Process:   setEnforcementAction,

@@ -23,10 +23,11 @@ import (
 
 // Function is set-labels.
 var Function = function.Function{
-	Name:    "set-labels",
-	Version: "v0.2.0",
-	Summary: "sets labels on resources, their selectors and their pod templates",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
+	Name:     "set-labels",
+	Version:  "v0.2.0",
+	Releases: []string{"v0.1.5", "v0.2.1", "v0.2.2", "v0.2.3", "v0.2.4", "v0.2.5"},
+	Summary:  "sets labels on resources, their selectors and their pod templates",
+	Traits:   traits.Traits{Worker: true, Deterministic: true},
 	Config: "v1 ConfigMap, data: the labels\n" +
 		"fn.kpt.dev SetLabels (any version), labels: the labels",
 	Process:  setLabels,

@@ -6,6 +6,7 @@ package setnamespace
 
 import (
 	"context"
+	"slices"
 
 	transformer "github.com/kptdev/krm-functions-catalog/functions/go/set-namespace/transformer"
 	"github.com/kptdev/krm-functions-sdk/go/fn"
@@ -14,14 +15,16 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/evaluation/traits"
+	"github.com/krmfn/krmfn/services/render/parallel"
 )
 
 // Function is set-namespace.
 var Function = function.Function{
-	Name:    "set-namespace",
-	Version: "v0.4.5",
-	Summary: "moves resources, and what refers to them, to another namespace",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
+	Name:     "set-namespace",
+	Version:  "v0.4.5",
+	Releases: []string{"v0.1.1", "v0.4.1", "v0.4.2"},
+	Summary:  "moves resources, and what refers to them, to another namespace",
+	Traits:   traits.Traits{Worker: true, Deterministic: true},
 	Config: "v1 ConfigMap, data.namespace: the namespace; data.namespaceMatcher: the one to be replaced, default any\n" +
 		"v1 ConfigMap named kptfile.kpt.dev (the package context), data.name: the namespace\n" +
 		"fn.kpt.dev/v1alpha1 SetNamespace, namespace and namespaceMatcher: the same",
@@ -37,28 +40,62 @@ func setNamespace(_ context.Context, rl *fn.ResourceList) (bool, error) {
 		rl.LogResult(fn.ErrorConfigObjectResult(err, rl.FunctionConfig))
 		return false, nil
 	}
-	items := rl.Items.WhereNot(fn.IsLocalConfig)
-	if problems := namespaceProblems(items); len(problems) > 0 {
+	parts := slices.Collect(slices.Chunk(rl.Items, perPart))
+	problems := make([]fn.Results, len(parts))
+	_ = parallel.Each(len(parts), func(i int) error {
+		parts[i] = parts[i].WhereNot(fn.IsLocalConfig)
+		problems[i] = namespaceProblems(parts[i])
+		return nil
+	})
+	if problems := slices.Concat(problems...); len(problems) > 0 {
 		rl.LogResult(problems)
 		return false, nil
 	}
+	items := slices.Concat(parts...)
 
 	var matchers []string
 	if config.NamespaceMatcher != "" {
 		matchers = []string{config.NamespaceMatcher}
+		// The results are to have resources without namespaces first.
+		parts = []fn.KubeObjects{items}
 	}
-	dependencies := transformer.MapGKNNBeforeChange(items)
-	results, count, old := transformer.WalkAndReplace(items.WhereNot(lacksNamespaceField), config.NewNamespace, matchers...)
-	results = transformer.AddSummaryResult(results, count, config.NewNamespace, old...)
-	count, old = transformer.UpdateAnnotation(items, dependencies, config.NewNamespace, matchers...)
-	results = transformer.AddAnnotationResult(results, count, config.NewNamespace, old...)
-	rl.LogResult(results)
+	dependent := items.Where(func(o *fn.KubeObject) bool { return o.GetAnnotation(dependsOn) != "" })
+	var dependencies map[string]struct{}
+	if len(dependent) > 0 {
+		dependencies = transformer.MapGKNNBeforeChange(items)
+	}
+	rl.LogResult(replaceNamespaces(parts, config.NewNamespace, matchers))
+	count, old := transformer.UpdateAnnotation(dependent, dependencies, config.NewNamespace, matchers...)
+	rl.LogResult(transformer.AddAnnotationResult(nil, count, config.NewNamespace, old...))
 	if nodes.String(config.NewNamespace).Style != 0 {
 		for _, item := range items {
 			quoteNamespaces(function.NodeOf(item), config.NewNamespace, isNamespace(item))
 		}
 	}
 	return true, nil
+}
+
+const (
+	// perPart is how many items are changed by one goroutine at a time.
+	perPart = 250
+	// dependsOn is the annotation that names other resources by their namespaces.
+	dependsOn = "config.kubernetes.io/depends-on"
+)
+
+// replaceNamespaces changes the items of all parts at once.
+func replaceNamespaces(parts []fn.KubeObjects, namespace string, matchers []string) fn.Results {
+	results, counts, olds := make([]fn.Results, len(parts)), make([]int, len(parts)), make([][]string, len(parts))
+	_ = parallel.Each(len(parts), func(i int) error {
+		results[i], counts[i], olds[i] = transformer.WalkAndReplace(parts[i].WhereNot(lacksNamespaceField), namespace, matchers...)
+		return nil
+	})
+	count := 0
+	for _, c := range counts {
+		count += c
+	}
+	old := slices.Concat(olds...)
+	slices.Sort(old)
+	return transformer.AddSummaryResult(slices.Concat(results...), count, namespace, slices.Compact(old)...)
 }
 
 // quoteNamespaces quotes a namespace such as "no", which the SDK prints plain, and which Kubernetes then takes for a

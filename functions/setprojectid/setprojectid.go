@@ -28,7 +28,7 @@ import (
 var Function = function.Function{
 	Name:      "set-project-id",
 	Version:   "v0.2.0",
-	Summary:   "sets the Google Cloud project of Config Connector's resources, and the setter project-id of the package",
+	Summary:   "sets the Google Cloud project of Config Connector resources, and the setter project-id of the package",
 	Traits:    traits.Traits{Worker: true, Deterministic: true},
 	Config:    "ConfigMap, data.project-id: the project",
 	Process:   setProjectID,

@@ -25,10 +25,11 @@ import (
 
 // Function is starlark.
 var Function = function.Function{
-	Name:    "starlark",
-	Version: "v0.5.5",
-	Summary: "runs a Starlark script over the resources",
-	Traits:  traits.Traits{Worker: true},
+	Name:     "starlark",
+	Version:  "v0.5.5",
+	Releases: []string{"v0.4.3"},
+	Summary:  "runs a Starlark script over the resources",
+	Traits:   traits.Traits{Worker: true},
 	Config: "v1 ConfigMap, data.source: the script; all of data is there for it\n" +
 		"fn.kpt.dev/v1alpha1 StarlarkRun, source: the script; params: whatever it takes",
 	Process: runStarlark,

@@ -26,7 +26,7 @@ import (
 var Function = function.Function{
 	Name:    "upsert-resource",
 	Version: "v0.2.0",
-	Summary: "adds a resource, or puts it in the place of the one of the same group, kind, namespace and name",
+	Summary: "adds a resource, or replaces the one with the same group, kind, namespace and name",
 	Traits:  traits.Traits{Worker: true, Deterministic: true},
 	Config: "the resource, of any kind; annotation config.kubernetes.io/target-path: the file that it goes to\n" +
 		"a List, items: several of them",

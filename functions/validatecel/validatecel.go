@@ -27,7 +27,7 @@ import (
 var Function = function.Function{
 	Name:    "validate-cel",
 	Version: "v0.1.0",
-	Summary: "validates resources by expressions in CEL, as ValidatingAdmissionPolicies do",
+	Summary: "validates resources with CEL expressions, like a ValidatingAdmissionPolicy",
 	Traits:  traits.Traits{Worker: true, Deterministic: true},
 	Config: "v1 ConfigMap, data: expressions that must be true of every resource, by their names\n" +
 		"fn.kpt.dev/v1alpha1 ValidateCEL, validations: expressions, each with as needed name, message, " +

@@ -14,7 +14,7 @@ import (
 )
 
 // EditUnshared lets edit change a resource in which no value is shared: where the resource has aliases, edit is given a
-// copy without them, which takes the place of the resource if edit changed it. Otherwise a change of one field would be
+// copy without them, which takes the place of the resource if edit changed it, with aliases where nothing changed. Otherwise a change of one field would be
 // one of every field that shares its value, and an alias that stands for itself would have no end.
 //
 // On an error, a resource with aliases is as it was.
@@ -29,6 +29,7 @@ func EditUnshared(root *yaml.Node, edit func(root *yaml.Node) (changed bool, err
 	}
 	changed, err := edit(own)
 	if err == nil && changed {
+		yamlnode.RestoreAliases(root, own)
 		*root = *own
 	}
 	return err

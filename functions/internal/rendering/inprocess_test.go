@@ -38,6 +38,7 @@ func drawBuiltin(t *rapid.T) map[string]string {
 		"{image: set-namespace}", "{image: set-labels, configPath: labels.yaml}", "{image: search-replace, configMap: {by-value: old, put-value: new}}",
 		"{image: upsert-resource, configPath: labels.yaml}", "{image: remove-local-config-resources}", "{image: apply-setters, configMap: {a: b}}",
 		"{image: search-replace, configMap: {by-value-regex: \"[ng].*x:1\", put-value: nginx:2}}",
+		"{image: starlark, configMap: {source: 'ctx.resource_list[\"items\"] = []'}}", "{image: remove-local-config-resources, selectors: [{kind: ConfigMap}]}",
 	}
 	list := rapid.SliceOfN(rapid.SampledFrom(functions), 1, 4).Draw(t, "functions")
 	files := map[string]string{
@@ -48,7 +49,7 @@ func drawBuiltin(t *rapid.T) map[string]string {
 		for j := range rapid.IntRange(1, 3).Draw(t, "documents") {
 			text := rapid.SampledFrom([]string{"", "# head\n", "# head\n\n"}).Draw(t, "head") +
 				rapid.SampledFrom([]string{"apiVersion: v1\nkind: ConfigMap\n", "apiVersion: apps/v1 # v\nkind: Deployment\n", "kind: Service\napiVersion: v1\n"}).Draw(t, "type") +
-				"metadata:\n  name: n" + strconv.Itoa(j) + rapid.SampledFrom([]string{"\n", " # name\n", "\n  namespace: old\n", "\n  annotations: {a: b}\n", "\n  labels:\n    # l\n    app: old\n"}).Draw(t, "meta")
+				"metadata:\n  name: n" + strconv.Itoa(j) + rapid.SampledFrom([]string{"\n", " # name\n", "\n  namespace: old\n", "\n  annotations: {a: b}\n", "\n  annotations:\n    config.kubernetes.io/local-config: \"true\"\n", "\n  labels:\n    # l\n    app: old\n"}).Draw(t, "meta")
 			text += strings.Join(rapid.SliceOfNDistinct(rapid.SampledFrom(pieces), 0, 2, func(p string) string {
 				return strings.SplitN(strings.TrimLeft(p, "# betwn\n"), ":", 2)[0]
 			}).Draw(t, "pieces"), "")

@@ -1,0 +1,108 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deleteannotations is the function delete-annotations.
+package deleteannotations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/krmfn/krmfn/functions/internal/functionconfig"
+	"github.com/krmfn/krmfn/functions/internal/nodes"
+	"github.com/krmfn/krmfn/functions/internal/origin"
+	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/traits"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
+)
+
+// Function is delete-annotations.
+var Function = function.Function{
+	Name:    "delete-annotations",
+	Version: "v0.1.0",
+	Summary: "deletes annotations",
+	Traits:  traits.Traits{Worker: true, Deterministic: true},
+	Config: "fn.kpt.dev/v1alpha1 DeleteAnnotations, annotationKeys: the annotations\n" +
+		"v1 ConfigMap, the keys of data: the annotations",
+	Process:   deleteAnnotations,
+	KeepsList: true,
+	Unshared:  true,
+}
+
+// deleteAnnotations deletes annotations of resources, of local configuration too. A resource that is left without any has no map
+// of them.
+func deleteAnnotations(ctx context.Context, rl *fn.ResourceList) (bool, error) {
+	keys, err := keysOf(rl.FunctionConfig)
+	if err != nil {
+		rl.LogResult(fn.ErrorConfigObjectResult(err, rl.FunctionConfig))
+		return false, nil
+	}
+	var deleted fn.Results
+	ok, err := nodes.Each(ctx, rl, func(item *fn.KubeObject) error {
+		return nodes.EditUnshared(function.NodeOf(item), func(root *yaml.Node) (bool, error) {
+			found := deleteFrom(root, keys)
+			for _, key := range found {
+				result := fn.GeneralResult(fmt.Sprintf("Annotation: [%s] removed from resource: [%s]", key, item.GetName()), fn.Info)
+				result.File = origin.Path(item)
+				deleted = append(deleted, result)
+			}
+			return len(found) > 0, nil
+		})
+	})
+	if err == nil && ok && len(deleted) == 0 {
+		rl.Results.Infof("None of the resources had the provided annotations to delete")
+	}
+	rl.LogResult(deleted)
+	return ok, err
+}
+
+// deleteFrom deletes those of the annotations that a resource has, and returns them.
+func deleteFrom(root *yaml.Node, keys []string) (found []string) {
+	metadata := yamlnode.Field(root, "metadata")
+	annotations := yamlnode.Field(metadata, "annotations")
+	for _, key := range keys {
+		if yamlnode.Field(annotations, key) != nil {
+			yamlnode.Remove(annotations, key)
+			found = append(found, key)
+		}
+	}
+	if len(found) > 0 && len(annotations.Content) == 0 {
+		yamlnode.Remove(metadata, "annotations")
+	}
+	return found
+}
+
+// keysOf returns the annotations that a functionConfig names, each once.
+func keysOf(config *fn.KubeObject) ([]string, error) {
+	var keys []string
+	switch version, kind := config.GetAPIVersion(), config.GetKind(); {
+	case config.IsEmpty():
+		return nil, errors.New("functionConfig is missing: want a DeleteAnnotations.v1alpha1.fn.kpt.dev")
+	case version == fn.KptFunctionAPIVersion && kind == "DeleteAnnotations":
+		var typed struct {
+			AnnotationKeys []string `yaml:"annotationKeys"`
+		}
+		if err := function.NodeOf(config).Decode(&typed); err != nil {
+			return nil, errors.New(nodes.OneLine(functionconfig.WithoutTypes(err)))
+		}
+		keys = typed.AnnotationKeys
+	case version == "v1" && kind == "ConfigMap":
+		data, err := functionconfig.Data(config)
+		if err != nil {
+			return nil, err
+		}
+		keys = slices.Sorted(maps.Keys(data))
+	default:
+		return nil, fmt.Errorf("functionConfig is a %s %s: want a %s DeleteAnnotations", version, kind, fn.KptFunctionAPIVersion)
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("functionConfig has no annotationKeys: name at least one annotation")
+	}
+	return keys, nil
+}

@@ -1,0 +1,89 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deleteannotations
+
+import (
+	"testing"
+
+	"github.com/krmfn/krmfn/functions/internal/functiontest"
+)
+
+func TestDeleteAnnotations(t *testing.T) {
+	t.Parallel()
+	const items = `
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: a
+    annotations:
+      keep: 'yes' # kept
+      annotation-to-delete: "x"
+      internal.config.kubernetes.io/path: 'a.yaml'
+- {apiVersion: v1, kind: Secret, metadata: {name: b, annotations: {annotation-to-delete: x, other: y}, namespace: n}}
+- {apiVersion: v1, kind: Secret, metadata: {name: c, annotations: {keep: x}}}
+- {kind: A}
+`
+	const want = `
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: a
+    annotations:
+      keep: 'yes' # kept
+      internal.config.kubernetes.io/path: 'a.yaml'
+- {apiVersion: v1, kind: Secret, metadata: {name: b, namespace: n}}
+- {apiVersion: v1, kind: Secret, metadata: {name: c, annotations: {keep: x}}}
+- {kind: A}
+results:
+- file:
+    path: a.yaml
+  message: 'Annotation: [annotation-to-delete] removed from resource: [a]'
+  severity: info
+- message: 'Annotation: [other] removed from resource: [b]'
+  severity: info
+- message: 'Annotation: [annotation-to-delete] removed from resource: [b]'
+  severity: info
+`
+	cases := []functiontest.Case{
+		{
+			Name:   "own kind",
+			Config: "apiVersion: fn.kpt.dev/v1alpha1\nkind: DeleteAnnotations\nmetadata: {name: c}\nannotationKeys:\n- other\n- annotation-to-delete\n- other\n",
+			Items:  items, Want: want,
+		},
+		{
+			Name:   "nothing to delete",
+			Config: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: ''}",
+			Items:  "- {apiVersion: v1, kind: Secret, metadata: {name: b, annotations: x}}\n",
+			Want: "items:\n- {apiVersion: v1, kind: Secret, metadata: {name: b, annotations: x}}\n" +
+				"results:\n- message: None of the resources had the provided annotations to delete\n  severity: info\n",
+		},
+		{
+			Name:   "an alias of what loses an annotation",
+			Config: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: ''}",
+			Items:  "- {kind: A, metadata: {name: n, annotations: &a {a: x, b: y}}, x: *a}\n",
+			Want: "items:\n- {kind: A, metadata: {name: n, annotations: &a {b: y}}, x: {a: x, b: y}}\n" +
+				"results:\n- message: 'Annotation: [a] removed from resource: [n]'\n  severity: info\n",
+		},
+	}
+	functiontest.EvaluateAll(t, Function, cases)
+	functiontest.EvaluateTwice(t, Function, cases)
+}
+
+func TestDeleteAnnotationsBadConfig(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ config, message, ref string }{
+		"none":      {"", "'functionConfig is missing: want a DeleteAnnotations.v1alpha1.fn.kpt.dev'", " {}"},
+		"no keys":   {"apiVersion: fn.kpt.dev/v1alpha1\nkind: DeleteAnnotations\nmetadata: {name: c}", "'functionConfig has no annotationKeys: name at least one annotation'", "\n    name: c\n    apiVersion: fn.kpt.dev/v1alpha1\n    kind: DeleteAnnotations"},
+		"no list":   {"apiVersion: fn.kpt.dev/v1alpha1\nkind: DeleteAnnotations\nmetadata: {name: c}\nannotationKeys: a", "'yaml: unmarshal errors: line 9: cannot unmarshal !!str `a`'", "\n    name: c\n    apiVersion: fn.kpt.dev/v1alpha1\n    kind: DeleteAnnotations"},
+		"data":      {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: []", "data of the functionConfig is not a map", "\n    name: c\n    apiVersion: v1\n    kind: ConfigMap"},
+		"otherwise": {"apiVersion: v1\nkind: Secret\nmetadata: {name: c}", "'functionConfig is a v1 Secret: want a fn.kpt.dev/v1alpha1 DeleteAnnotations'", "\n    name: c\n    apiVersion: v1\n    kind: Secret"},
+	} {
+		functiontest.EvaluateAll(t, Function, []functiontest.Case{{
+			Name: name, Config: c.config, Items: "- {kind: A}\n",
+			Want: "items:\n- {kind: A}\nresults:\n- file:\n    index: -1\n  message: " + c.message + "\n  resourceRef:" + c.ref + "\n  severity: error\n",
+			Err:  functiontest.Failed,
+		}})
+	}
+}

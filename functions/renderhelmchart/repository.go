@@ -1,0 +1,121 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package renderhelmchart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// download fetches a chart from a repository (http, https).
+func download(ctx context.Context, repository, chart string, wanted versions, login login) ([]byte, error) {
+	base, err := url.Parse(strings.TrimSuffix(repository, "/") + "/")
+	if err != nil {
+		return nil, fmt.Errorf("repository: %s", shown(repository))
+	}
+	index, err := get(ctx, base.JoinPath("index.yaml").String(), login)
+	if err != nil {
+		return nil, err
+	}
+	location, err := locate(index, chart, wanted)
+	if err != nil {
+		return nil, fmt.Errorf("repository %s: %w", shown(repository), err)
+	}
+	to, err := base.Parse(location)
+	if err != nil {
+		return nil, fmt.Errorf("repository %s: its index has a location of %s that cannot be read", shown(repository), chart)
+	}
+	if !sameServer(to, base) {
+		// What is elsewhere, such as in a bucket, is not to get the repository's credentials.
+		login.username, login.password = "", ""
+	}
+	return get(ctx, to.String(), login)
+}
+
+// locate returns where a repository's index says that a chart is.
+func locate(index []byte, chart string, wanted versions) (string, error) {
+	var typed struct {
+		Entries map[string][]struct {
+			Version string   `json:"version"`
+			URLs    []string `json:"urls"`
+		} `json:"entries"`
+	}
+	if err := yaml.Unmarshal(index, &typed); err != nil {
+		return "", errors.New("its index cannot be read")
+	}
+	var there, locations []string
+	for _, entry := range typed.Entries[chart] {
+		if len(entry.URLs) > 0 {
+			there, locations = append(there, entry.Version), append(locations, entry.URLs[0])
+		}
+	}
+	at := wanted.best(there)
+	if at < 0 {
+		return "", fmt.Errorf("it has no %s of version %s", chart, wanted.text)
+	}
+	return locations[at], nil
+}
+
+// maxRedirects is the most of one request, as in net/http.
+const maxRedirects = 10
+
+// client follows redirects, without credentials where they lead to another server.
+var client = &http.Client{CheckRedirect: func(next *http.Request, via []*http.Request) error {
+	if len(via) >= maxRedirects {
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	}
+	if !sameServer(next.URL, via[0].URL) {
+		next.Header.Del("Authorization")
+	}
+	return nil
+}}
+
+func sameServer(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
+
+// get downloads a file, which may have maxChart bytes.
+func get(ctx context.Context, location string, login login) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, location, http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("get %s: not a URL", shown(location))
+	}
+	if login.username != "" {
+		request.SetBasicAuth(login.username, login.password)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", shown(location), withoutURL(err))
+	}
+	defer response.Body.Close() //nolint:errcheck // nothing is written
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("get %s: %s", shown(location), answered(response.StatusCode))
+	}
+	data, err := readAtMost(response.Body, maxChart)
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", shown(location), err)
+	}
+	return data, nil
+}
+
+// answered says what a status is, and what to do if credentials are wanted or refused.
+func answered(status int) string {
+	text := fmt.Sprintf("%d %s", status, http.StatusText(status))
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		text += ": check the Secret of chartArgs.auth"
+	}
+	return text
+}
+
+// withoutURL returns what a request failed of; its URL may have credentials.
+func withoutURL(err error) error {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err
+	}
+	return err
+}
