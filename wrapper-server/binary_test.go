@@ -69,6 +69,7 @@ var allowed = []string{
 	"golang.org/x/sync/semaphore",
 	"golang.org/x/sys/unix",
 	"golang.org/x/text",
+	"google.golang.org/genproto/googleapis/rpc/errdetails",
 	"google.golang.org/genproto/googleapis/rpc/status",
 	"google.golang.org/grpc",
 	"google.golang.org/protobuf",

@@ -35,22 +35,28 @@ const garbagePercent = 200
 func main() { os.Exit(run(os.Args)) }
 
 func run(argv []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
 	switch args := argv[1:]; filepath.Base(argv[0]) {
 	case "cp":
 		return report("cp", copier.Run(args))
 	case "grpc-health-probe":
-		return probe.Run(ctx, args, os.Stdout, os.Stderr)
+		return probe.Run(context.Background(), args, os.Stdout, os.Stderr)
 	default:
-		process.YieldProcessors()
-		if os.Getenv("GOGC") == "" {
-			debug.SetGCPercent(garbagePercent)
-		}
-		// It fails where the container has no limit.
-		_, _ = memlimit.Set(memlimit.WithRatio(ownShare))
-		return report("wrapper-server", server.Run(ctx, args, os.Environ(), os.Stderr))
+		return report("wrapper-server", serveFunction(args))
 	}
+}
+
+func serveFunction(args []string) error {
+	process.RelaxTimers()
+	protect()
+	process.YieldProcessors()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
+	}
+	// It fails where the container has no limit.
+	_, _ = memlimit.Set(memlimit.WithRatio(ownShare))
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	return server.Run(ctx, args, os.Environ(), os.Stderr)
 }
 
 func report(name string, err error) int {

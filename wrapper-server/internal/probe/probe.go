@@ -10,12 +10,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/status"
 )
 
 // Exit codes, those of grpc-health-probe.
@@ -43,40 +41,24 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintln(stderr, "error: -addr must be given, timeouts must be above 0, and there are no arguments")
 		return exitArguments
 	}
-	conn, err := connect(ctx, *addr, *connectTimeout)
+	conn, err := (&net.Dialer{Timeout: *connectTimeout}).DialContext(ctx, "tcp", *addr)
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "error: connect to %s within %v: %v\n", *addr, *connectTimeout, err)
 		return exitConnection
 	}
 	defer conn.Close() //nolint:errcheck // the process ends
-	ctx, cancel := context.WithTimeout(ctx, *rpcTimeout)
-	defer cancel()
-	resp, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: *service})
-	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "error: health check of %s: %v: %s\n", *addr, status.Code(err), status.Convert(err).Message())
+	if err = conn.SetDeadline(time.Now().Add(*rpcTimeout)); err != nil {
+		_, _ = fmt.Fprintf(stderr, "error: limit the time of the health check: %v\n", err)
 		return exitRPC
 	}
-	_, _ = fmt.Fprintln(stdout, "status:", resp.GetStatus())
-	if resp.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+	answer, err := check(conn, *service)
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "error: health check of %s: %v\n", *addr, err)
+		return exitRPC
+	}
+	_, _ = fmt.Fprintln(stdout, "status:", answer)
+	if answer != grpc_health_v1.HealthCheckResponse_SERVING {
 		return exitNotServing
 	}
 	return exitServing
-}
-
-// connect returns when the connection stands, so that an unreachable server can be told from one that does not answer.
-func connect(ctx context.Context, addr string, timeout time.Duration) (*grpc.ClientConn, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return nil, err
-	}
-	conn.Connect()
-	for state := conn.GetState(); state.String() != "READY"; state = conn.GetState() {
-		if !conn.WaitForStateChange(ctx, state) {
-			_ = conn.Close()
-			return nil, ctx.Err()
-		}
-	}
-	return conn, nil
 }

@@ -28,7 +28,7 @@ type harness struct {
 }
 
 // end shuts the server down and waits for it.
-func (h *harness) end(t *testing.T) {
+func (h *harness) end(t testing.TB) {
 	t.Helper()
 	h.stop()
 	if err := <-h.served; err != nil {
@@ -38,7 +38,7 @@ func (h *harness) end(t *testing.T) {
 }
 
 // run starts a server whose environment has more in it. Whoever calls it calls end.
-func run(t *testing.T, more []string, log io.Writer, script string, flags ...string) *harness {
+func run(t testing.TB, more []string, log io.Writer, script string, flags ...string) *harness {
 	t.Helper()
 	o, err := parse(append(flags, "--", "/bin/sh", "-c", script), io.Discard)
 	if err != nil {
@@ -56,7 +56,7 @@ func run(t *testing.T, more []string, log io.Writer, script string, flags ...str
 	return h
 }
 
-func dial(t *testing.T, addr string) *grpc.ClientConn {
+func dial(t testing.TB, addr string) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/pflag"
+
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
 // options are the flags of the server and the function's command.
@@ -21,6 +23,8 @@ type options struct {
 	maxConcurrent  int
 	standby        int
 	worker         bool
+	tls            bool
+	healthPort     int
 	drain          time.Duration
 	command        []string
 }
@@ -30,12 +34,14 @@ func (o *options) flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("wrapper-server", pflag.ContinueOnError)
 	flags.SortFlags = false
 	flags.IntVar(&o.port, "port", 9446, "port to listen on, on all interfaces")
-	flags.IntVar(&o.maxMessageSize, "max-request-body-size", 6<<20, "most bytes of a request, a response, and a function's output")
-	flags.IntVar(&o.verbosity, "verbosity", 2, "0 logs errors, 1 warnings, 2 and 3 one line per evaluation, 4 and more debugging")
-	flags.IntVar(&o.maxConcurrent, "max-concurrent-evaluations", concurrency(memlimit.FromCgroup()), "how many evaluations run at once; ten times as many may wait")
-	flags.IntVar(&o.standby, "standby-processes", 1, "how many processes of the function are started ahead of their calls; each answers one call, and ends when none comes for 30 seconds")
-	flags.BoolVar(&o.worker, "worker", false, "run the function as a worker, one process for many calls, if it says that it is one")
-	flags.DurationVar(&o.drain, "drain-timeout", 25*time.Second, "how long running evaluations may take to finish after SIGTERM")
+	flags.IntVar(&o.maxMessageSize, "max-request-body-size", 6<<20, "maximum size in bytes of a request, a response, and a function's output")
+	flags.IntVar(&o.verbosity, "verbosity", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per evaluation, 4 and above for debugging")
+	flags.IntVar(&o.maxConcurrent, "max-concurrent-evaluations", concurrency(memlimit.FromCgroup()), "maximum number of evaluations at once; ten times as many may wait")
+	flags.IntVar(&o.standby, "standby-processes", 1, "number of standby processes, started before their calls; each answers one call and ends after 30 idle seconds")
+	flags.BoolVar(&o.worker, "worker", false, "run the function as a worker, one process for many calls, if it speaks the worker protocol")
+	flags.BoolVar(&o.tls, wrapperapi.TLSFlag, false, "accept only connections of function runners, by TLS with a client certificate that an authority in $"+wrapperapi.AuthoritiesVariable+" has signed for "+wrapperapi.RunnerName)
+	flags.IntVar(&o.healthPort, wrapperapi.HealthPortFlag, 9448, "with --tls, port of the health service in plain text, for the kubelet")
+	flags.DurationVar(&o.drain, "drain-timeout", 25*time.Second, "how long to wait for running evaluations after SIGTERM")
 	return flags
 }
 
@@ -51,7 +57,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return options{}, err
 	}
 	if dash := flags.ArgsLenAtDash(); dash > 0 || (dash < 0 && flags.NArg() > 0) {
-		return options{}, fmt.Errorf("unexpected argument %q, the function's command goes behind --", flags.Arg(0))
+		return options{}, fmt.Errorf("unexpected argument %q: the function's command goes after --", flags.Arg(0))
 	}
 	o.command = flags.Args()
 	return o, o.validate()
@@ -60,9 +66,11 @@ func parse(args []string, stderr io.Writer) (options, error) {
 func (o options) validate() error {
 	switch {
 	case len(o.command) == 0:
-		return errors.New("the function's command is missing, give it behind --")
+		return errors.New("the function's command is missing: add it after --")
 	case o.port < 0 || o.port > 65535:
 		return fmt.Errorf("--port is %d, want 0 to 65535", o.port)
+	case o.healthPort < 0 || o.healthPort > 65535:
+		return fmt.Errorf("--%s is %d, want 0 to 65535", wrapperapi.HealthPortFlag, o.healthPort)
 	case o.maxMessageSize <= 0:
 		return fmt.Errorf("--max-request-body-size is %d, want more than 0", o.maxMessageSize)
 	case o.maxConcurrent <= 0:

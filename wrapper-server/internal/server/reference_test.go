@@ -13,40 +13,46 @@ import (
 const reference = "../../../docs/wrapper-server.md"
 
 // environment is what the page says of the variables that the server heeds.
-const environment = "Metrics and traces follow the OpenTelemetry environment; both are off where it does not ask for them.\n" +
+const environment = "OpenTelemetry environment variables configure metrics and traces; both are off by default.\n" +
 	"`OTEL_METRICS_EXPORTER=prometheus` serves `/metrics` on `OTEL_EXPORTER_PROMETHEUS_HOST` (`localhost`) and `_PORT` (`9464`).\n" +
-	"`OTEL_TRACES_EXPORTER=otlp` sends one span for each evaluation, as `http/protobuf`, with `OTEL_EXPORTER_OTLP_ENDPOINT`,\n" +
-	"`_HEADERS` and `_TIMEOUT` (also with `TRACES_` before them), `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`. What is\n" +
-	"not supported (other exporters, `grpc`, samplers, compression, proxies, certificates but the system's) is warned of at the\n" +
-	"start."
+	"`OTEL_TRACES_EXPORTER=otlp` sends one span per evaluation, as `http/protobuf`, according to `OTEL_EXPORTER_OTLP_ENDPOINT`,\n" +
+	"`_HEADERS` and `_TIMEOUT` (or their `TRACES_` forms), `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`. At the start, the\n" +
+	"wrapper server warns about settings that it does not support: other exporters, `grpc`, samplers, compression, proxies, and\n" +
+	"certificates other than the system's."
 
-// aboutTarget says which requests are refused, and aboutMemory what becomes of a function that takes too much.
+// aboutTarget says which requests are refused, and aboutMemory what happens when a function exceeds the memory limit.
 const (
-	aboutTarget = "`KRMFN_POD_UID` and `KRMFN_FUNCTION` say which pod of which function this is. Function runners set both, and name in each\n" +
-		"request, health checks too, the pod and the function that they mean. A request that is meant for another is refused as\n" +
-		"Unavailable before anything runs: its pod has gone, and its address is this pod's now. Requests that name none, as those of\n" +
-		"Porch's function runner and of the kubelet, are answered. Without the variables all are. Variables that begin with `KRMFN_`,\n" +
-		"`OTEL_` and `GRPC_` are not handed on to the function."
-	aboutMemory = "## Memory\n\n" +
-		"A function that exceeds the container's memory limit takes the whole container down. On nodes with cgroup v2 the kubelet sets\n" +
-		"`memory.oom.group`, with which the kernel kills all processes of the container, the wrapper server too. All calls that run in\n" +
-		"the pod fail as Unavailable, and those that wait in it are sent to other pods. The kubelet then restarts the container. With\n" +
-		"`singleProcessOOMKill: true` in the kubelet's configuration, and on nodes with cgroup v1, the kernel kills one process, mostly\n" +
-		"the largest: then its call alone fails, with `signal: killed`.\n\n" +
-		"So how many evaluations run at once follows from the memory limit: one for each 128 MiB, at least 1 and at most 8. Functions of\n" +
-		"the catalog, written in Go, were measured to take 30 MiB for a list of 50 KiB, 92 MiB for 1 MiB, 430 MiB for 6 MiB and 1.4 GiB for\n" +
-		"20 MiB. Where lists are large, lower `--max-concurrent-evaluations-per-pod` of the function runner, or raise the limit by the\n" +
-		"function's `resources`. The wrapper server itself takes 13 MiB and the lists of the calls that run and wait. It collects garbage\n" +
-		"often when it comes near a quarter of the limit, and gives memory back within 30 seconds after the last call."
+	aboutTarget = "`KRMFN_POD_UID` and `KRMFN_FUNCTION` identify the pod and its function. Function runners set both variables, and name the pod\n" +
+		"and the function in each request, including health checks. The wrapper server refuses a request for another pod or function as\n" +
+		"Unavailable before anything runs: the address belonged to a pod that is gone. It answers requests that name neither, such as those\n" +
+		"of Porch's function runner and of the kubelet, and all requests if the variables are not set. The function does not receive\n" +
+		"variables that begin with `KRMFN_`, `OTEL_` and `GRPC_`."
+	aboutTLS = "With `--tls`, only function runners can connect: clients must show a certificate that one of the authorities in\n" +
+		"`KRMFN_RUNNER_AUTHORITIES` (PEM) has signed for `function-runner.krmfn.dev`. The wrapper server's own key exists in its memory only.\n" +
+		"The kubelet uses the health service on `--health-port`, in plain text. See [TLS between the function runner and function\n" +
+		"pods](operate.md#tls-between-the-function-runner-and-function-pods)."
+	aboutMemory = "## Memory\n" +
+		"\n" +
+		"A function that exceeds the container's memory limit affects the whole container. On nodes with cgroup v2, the kubelet sets\n" +
+		"`memory.oom.group`, so that the kernel kills all processes of the container, including the wrapper server. All calls that run in\n" +
+		"the pod fail with Unavailable, and waiting calls go to other pods. The kubelet then restarts the container. On nodes with cgroup\n" +
+		"v1, or with `singleProcessOOMKill: true` in the kubelet's configuration, the kernel kills a single process, usually the largest:\n" +
+		"only its call fails, with `signal: killed`.\n" +
+		"\n" +
+		"The number of concurrent evaluations therefore depends on the memory limit: one for each 128 MiB, at least 1 and at most 8. Go\n" +
+		"functions of the catalog use 30 MiB for a list of 50 KiB, 92 MiB for 1 MiB, 430 MiB for 6 MiB and 1.4 GiB for 20 MiB. For large\n" +
+		"lists, lower `--max-concurrent-evaluations-per-pod` of the function runner, or raise the limit with the function's `resources`.\n" +
+		"The wrapper server itself uses 13 MiB plus the lists of running and waiting calls. It collects garbage more often when it\n" +
+		"approaches a quarter of the limit, and returns memory within 30 seconds after the last call."
 )
 
 // The reference of flags says what the flags say of themselves.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	page := flags.Reference(new(options).flags(), "go -C wrapper-server test ./internal/server -run TestReference -update",
-		"The function's command stands behind `--`: `wrapper-server [flags] -- ENTRYPOINT [ARG...]`. Called as `cp` or as\n"+
-			"`grpc-health-probe`, the binary is `cp -a SOURCE... TARGET` or the probe (`-addr`, `-service`, `-connect-timeout`,\n"+
-			"`-rpc-timeout`).\n\n"+aboutTarget+"\n\n"+environment+"\n\n"+aboutMemory+"\n\n## Flags",
+		"The function's command follows `--`: `wrapper-server [flags] -- ENTRYPOINT [ARG...]`. Under the name `cp`, the binary works like\n"+
+			"`cp -a SOURCE... TARGET`; under the name `grpc-health-probe`, it is the probe (`-addr`, `-service`, `-connect-timeout`,\n"+
+			"`-rpc-timeout`).\n\n"+aboutTarget+"\n\n"+aboutTLS+"\n\n"+environment+"\n\n"+aboutMemory+"\n\n## Flags",
 		map[string]string{"max-concurrent-evaluations": "one for each 128 MiB of the memory limit, 1 to 8"})
 	flagstest.Reference(t, reference, page)
 }

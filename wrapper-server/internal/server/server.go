@@ -12,11 +12,13 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc"
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
@@ -79,12 +81,16 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 	exports := telemetry.New(environ, log)
 	exports.Workers(workers.Stats)
 	exports.Standby(runner.Fates)
+	guard, err := secured(ctx, o, environ, exports.Refused, log)
+	if err != nil {
+		return err
+	}
 	draining := drain.New(ctx)
 	gate := evaluation.NewGate(o.maxConcurrent, waitingPerRunning*o.maxConcurrent)
 	front, memory := newFront(environ, gate), newMemory(gate)
 	s := grpcserver.New(ctx, grpcserver.Options{
-		MaxMessageSize: o.maxMessageSize, Drain: min(goodbye, o.drain), KeepConnections: true, Logger: log,
-		Server: append(exports.ServerOptions(), front.options()...),
+		MaxMessageSize: o.maxMessageSize, Drain: min(goodbye, o.drain), KeepConnections: true, Guard: guard, Logger: log,
+		Server: slices.Concat(exports.ServerOptions(), front.options(), []grpc.ServerOption{grpc.ConnectionTimeout(handshakeTime)}),
 	})
 	function := newFunction(o, environ, workers)
 	workers.Prepare(function.Command)
@@ -92,7 +98,7 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 	besides.Go(func() { exports.Run(beside) })
 	besides.Go(func() { memory.run(beside) })
 	s.SetServing(true)
-	log.Info("serving", "address", listener.Addr().String(), "command", o.command[0])
+	log.Info("serving", "address", listener.Addr().String(), "command", o.command[0], "tls", o.tls)
 	return serveUntilDrained(ctx, s, listener, draining, o.drain, log)
 }
 

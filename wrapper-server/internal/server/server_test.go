@@ -41,8 +41,10 @@ func TestPorchContract(t *testing.T) {
 		"success":          {script: "cat; echo hi >&2", log: "hi\n"},
 		"error results":    {script: "cat; printf 'results:\\n- message: m\\n  severity: error\\n'"},
 		"the environment":  {script: `test "$OF_THE_IMAGE" = x && test -z "$OTEL_SERVICE_NAME" && cat`},
-		"an exit code":     {script: "cat; echo boom >&2; exit 2", code: codes.Internal, message: "failed to evaluate function \"img\" with structured results:  and stderr: boom\n"},
-		"with results":     {script: "cat; printf 'results:\\n- message: m\\n'; exit 1", code: codes.Internal, message: "failed to evaluate function \"img\" with structured results: [info]: m and stderr: "},
+		"an exit code":     {script: "cat; echo boom >&2; exit 2", code: codes.Internal, message: "failed to evaluate function \"img\" with stderr: boom (exit status 2)"},
+		"with results":     {script: "cat; printf 'results:\\n- message: m\\n'; exit 1", code: codes.Internal, message: "failed to evaluate function \"img\" with structured results: [info]: m (exit status 1)"},
+		"all of it":        {script: "cat; printf 'results:\\n- message: m\\n'; echo boom >&2; exit 3", code: codes.Internal, message: "failed to evaluate function \"img\" with structured results: [info]: m and stderr: boom (exit status 3)"},
+		"nothing said":     {script: "exit 4", code: codes.Internal, message: "failed to evaluate function \"img\" (exit status 4)"},
 		"no ResourceList":  {script: "echo x", code: codes.Internal, message: "failed to parse the output of function \"img\" with stderr '': "},
 		"output too large": {script: "cat /dev/zero | head -c 5000", code: codes.ResourceExhausted, message: "Failed to execute function \"img\": output of 5000 bytes is larger than the limit of 1000 bytes"},
 	}

@@ -29,6 +29,7 @@ type metrics struct {
 	calls    *prometheus.HistogramVec
 	ended    *prometheus.CounterVec
 	present  prometheus.Gauge
+	refused  prometheus.Counter
 }
 
 func newMetrics() *metrics {
@@ -41,8 +42,11 @@ func newMetrics() *metrics {
 		present: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "krm_function_pod_present", Help: "Evaluations that run or wait in this function pod.",
 		}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "krm_tls_connections_refused_total", Help: "Connections that ended before they were secured.",
+		}),
 	}
-	m.registry.MustRegister(m.calls, m.ended, m.present, collectors.NewGoCollector())
+	m.registry.MustRegister(m.calls, m.ended, m.present, m.refused, collectors.NewGoCollector())
 	return m
 }
 
@@ -61,6 +65,14 @@ func (t *Telemetry) Count(e evaluation.Evaluator) evaluation.Evaluator {
 		t.metrics.ended.WithLabelValues(code(resp, err)).Inc()
 		return resp, err
 	})
+}
+
+// Refused counts a connection that ended before it was secured, as services/server/certificates does, where metrics are asked for:
+// krm_tls_connections_refused_total.
+func (t *Telemetry) Refused() {
+	if t.metrics != nil {
+		t.metrics.refused.Inc()
+	}
 }
 
 // Workers has counts of workers served where metrics are asked for: krm_workers, krm_workers_started_total,

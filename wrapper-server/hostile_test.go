@@ -1,0 +1,114 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"crypto/tls"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
+	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
+)
+
+// hostile is a function that tries to get at what its wrapper server has, and answers with what it got.
+const hostile = `
+parent=/proc/$PPID
+case $(cat $parent/comm) in wrapper-server) ;; *) echo "# $parent is not the wrapper server" ;; esac
+cat $parent/environ >/dev/null 2>&1 && echo "# environment"
+dd if=$parent/mem of=/dev/null bs=1 count=1 skip=4194304 2>/dev/null && echo "# memory"
+cat $parent/maps 2>/dev/null | grep -q . && echo "# addresses"
+cat $parent/auxv >/dev/null 2>&1 && echo "# auxiliary vector"
+ls $parent/fd/ 2>/dev/null | grep -q . && echo "# files and connections"
+ls $parent/map_files/ 2>/dev/null | grep -q . && echo "# mapped files"
+(: >$parent/clear_refs) 2>/dev/null && echo "# pages"
+(echo 1000 >$parent/oom_score_adj) 2>/dev/null && echo "# the choice of whom the kernel kills"
+env | grep -q '^KRMFN_\|CERTIFICATE' && echo "# variables of the wrapper server"
+cat >/dev/null
+printf 'kind: ResourceList\nitems: []\n'
+`
+
+// A function runs as the user of its wrapper server, and gets at nothing of it all the same: not at the key of its connections, not at
+// calls of others.
+func TestHostileFunction(t *testing.T) {
+	t.Parallel()
+	authority := certificatestest.New(t, "authority")
+	address := serve(t, "KRMFN_POD_UID=1", wrapperapi.AuthoritiesVariable+"="+string(authority.PEM))
+	certificate, key := authority.Issue(t, 24*time.Hour, wrapperapi.RunnerName)
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
+		Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true,
+	})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // the test has its answer
+	resp, err := wrapperv1grpc.NewFunctionServiceClient(conn).Evaluate(t.Context(), &wrapperv1.EvaluateRequest{}, grpc.WaitForReady(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(resp.GetResourceList()); got != "kind: ResourceList\nitems: []\n" {
+		t.Errorf("the function got at:\n%s\n%v", got, resp.GetEvaluation())
+	}
+}
+
+// serve runs the wrapper server of the hostile function, as nobody where the test may choose, and returns its address.
+func serve(t *testing.T, environ ...string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "wrapper-server-*") //nolint:usetesting // nobody has to find the binary, and a TempDir is its owner's
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "wrapper-server")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	address, health := free(t), free(t)
+	command := exec.CommandContext(t.Context(), binary, "--tls", "--port", port(address), "--health-port", port(health), "--standby-processes=0",
+		"--", "/bin/sh", "-c", hostile)
+	command.Env, command.Stderr, command.Dir = append(environ, "PATH="+os.Getenv("PATH")), t.Output(), "/"
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if os.Getuid() == 0 {
+		// Root may look at everything, and no function pod lets a function be root with the capability to.
+		command.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+	}
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = command.Wait() })
+	return address
+}
+
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // the test only needs its address
+	return l.Addr().String()
+}
+
+func port(address string) string { return address[strings.LastIndex(address, ":")+1:] }
