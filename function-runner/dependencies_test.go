@@ -14,8 +14,8 @@ import (
 var (
 	// heavy are the libraries of functions, and of clouds, whose keychains are for builds that ask for them by a tag. CEL is
 	// linked by protovalidate, which validates requests with it.
-	heavy = regexp.MustCompile(`^(github\.com/krmfn/krmfn/functions|cel\.dev|github\.com/(google/cel-go|yannh/kubeconform|` +
-		`santhosh-tekuri/jsonschema|qri-io|aws|awslabs)|go\.starlark\.net|cloud\.google\.com/go)\b`)
+	heavy = regexp.MustCompile(`^(github\.com/krmfn/krmfn/functions|cel\.dev|github\.com/(google/cel-go|open-policy-agent|yannh/kubeconform|` +
+		`santhosh-tekuri/jsonschema|qri-io|aws|awslabs)|go\.starlark\.net|helm\.sh|cloud\.google\.com/go)\b`)
 	validation = regexp.MustCompile(`^(buf\.build/go/protovalidate|cel\.dev|github\.com/google/cel-go)\b`)
 )
 

@@ -13,7 +13,10 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/server/callers"
+	"github.com/krmfn/krmfn/services/server/certificates"
 )
 
 // Options are the settings of a function runner. Each is the value of a flag, which Flags describes.
@@ -46,13 +49,15 @@ type Options struct {
 	StandbyProcesses int
 	// At shutdown, new calls are answered for ShutdownDelay, and then running ones may take DrainTimeout to finish.
 	DrainTimeout, ShutdownDelay time.Duration
-	Exec                        Exec
-	Pod                         struct {
+	// Deployment is the name of the function runner's own, without whose other replicas there is no ShutdownDelay; "" for none.
+	Deployment string
+	Exec       Exec
+	Pod        struct {
 		// Kubeconfig is a file; empty means the usual places.
 		Kubeconfig string
 		// Namespace is where function pods live.
 		Namespace string
-		// CacheConfig is the file with settings of single functions; WarmUp makes pods for its entries at start.
+		// CacheConfig is the path of the file with settings of functions; WarmUp makes pods for its entries at start.
 		CacheConfig string
 		WarmUp      bool
 		// FunctionConfigs is FunctionConfigsAuto or FunctionConfigsOff.
@@ -61,12 +66,25 @@ type Options struct {
 		TTL, ScanInterval time.Duration
 		// Template names a ConfigMap; empty means the built-in template.
 		Template string
+		// Patches is a file with settings that are merged into the template; "" for none.
+		Patches string
 		// MaxWaitlist and MaxPods are the limits of one function's pool; MaxPerPod is how many calls one pod runs at once, and
 		// MaxWaiting how many may wait for a place.
 		MaxWaitlist, MaxPods, MaxPerPod, MaxWaiting int
-		ReadyTimeout                                time.Duration
+		// MaxWarmUps is how many pods that no call waits for may be starting at once; each may take ReadyTimeout.
+		MaxWarmUps   int
+		ReadyTimeout time.Duration
 		// Frontend is auto, service or pod-ip; Injection auto, image-volume or init-container.
 		Frontend, Injection string
+		// ImageForm is ImageFormDigest or ImageFormReference; User is functionpod.UserNobody or functionpod.UserAssigned.
+		ImageForm, User string
+		// TLS is PodTLSOff, PodTLSAuto or PodTLSAlways. CASecret names the Secret with the certificate authority in the function runner's
+		// namespace, which somebody else keeps with CAExternal. CALifetime and CertificateLifetime bound authorities and certificates.
+		TLS, CASecret                   string
+		CAExternal                      bool
+		CALifetime, CertificateLifetime time.Duration
+		// PullSecrets are names of Secrets in Namespace.
+		PullSecrets []string
 	}
 	Images struct {
 		// TTL is how long the digest of a tag is taken for granted.
@@ -85,6 +103,9 @@ type Options struct {
 		TLS     bool
 		TLSPath string
 	}
+	// TLS is how connections to this server are secured, and Callers who may call.
+	TLS     certificates.ServerFlags
+	Callers callers.Flags
 }
 
 // DefaultStandbyProcesses is the default of --standby-processes, the wrapper server's too.
@@ -96,6 +117,8 @@ type Exec struct {
 	Config, Functions string
 	// Strict makes every problem in the config file an error.
 	Strict bool
+	// Tags says which tags functions answer to that have a version in the config file: one of the values of --executable-tags.
+	Tags string
 }
 
 // Default returns the settings that hold where no flag is given.
@@ -109,55 +132,70 @@ func Default() Options {
 func (o *Options) Flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("function-runner", pflag.ContinueOnError)
 	f.SortFlags = false
-	f.IntVar(&o.Port, "port", 9445, "port to listen on, on all interfaces; 0 lets the system choose")
-	f.StringVar(&o.DisableRuntimes, "disable-runtimes", "", "evaluators to do without, separated by commas: exec, pod")
-	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "what is put before images that have no slash")
-	f.IntVar(&o.Log.Level, "log-level", 2, "0 logs errors, 1 warnings, 2 and 3 one line per evaluation, 4 and more debugging")
-	f.StringVar(&o.Log.Format, "log-format", "json", "json or text")
+	f.IntVar(&o.Port, "port", 9445, "port to listen on, on all interfaces; 0 means any free port")
+	f.StringVar(&o.DisableRuntimes, "disable-runtimes", "", "comma-separated list of evaluators to disable: exec, pod")
+	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "prefix for images without a slash")
+	f.IntVar(&o.Log.Level, "log-level", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per evaluation, 4 and above for debugging")
+	f.StringVar(&o.Log.Format, "log-format", "json", "log format: json or text")
 
-	f.IntVar(&o.Limits.MaxMessageSize, "max-request-body-size", 6<<20, "most bytes of one gRPC message, in both directions")
-	f.Int64Var(&o.Limits.MaxListSize, "max-resource-list-size", 64<<20, "most bytes of a ResourceList that is streamed in parts")
-	f.Int64Var(&o.Limits.MaxBytesInFlight, "max-bytes-in-flight", 0, "most bytes of the requests of all calls together; further calls wait in order, up to a thousand; 0 means a sixth of the memory that is the function runner's own, which is 40% of its cgroup's limit, or GOMEMLIMIT")
+	f.IntVar(&o.Limits.MaxMessageSize, "max-request-body-size", 6<<20, "maximum size of a gRPC message in bytes, in both directions")
+	f.Int64Var(&o.Limits.MaxListSize, "max-resource-list-size", 64<<20, "maximum size in bytes of a streamed ResourceList")
+	f.Int64Var(&o.Limits.MaxBytesInFlight, "max-bytes-in-flight", 0, "maximum total size in bytes of the requests of all calls; up to a thousand further calls wait in order; 0 means a sixth of the heap limit, which is GOMEMLIMIT or 40% of the cgroup's memory limit")
 	o.Limits.ResultCache = resource.QuantityValue{Quantity: resource.MustParse("0")}
-	f.Var(&o.Limits.ResultCache, "result-cache-size", "most memory, such as 64Mi, for the answers of functions that declare themselves deterministic: a later call with the same input gets the kept answer; calls in flight have that much less memory; 0 turns the cache off")
-	f.DurationVar(&o.Limits.MaxEvaluationTime, "max-evaluation-time", 5*time.Minute, "most time that one evaluation may take, waiting included")
-	f.IntVar(&o.Limits.MaxConcurrent, "max-concurrent-evaluations", 4*runtime.GOMAXPROCS(0), "how many executables run at once; four for each processor")
-	f.IntVar(&o.Limits.MaxQueued, "max-queued-evaluations", 100, "how many calls may wait for an executable; the next is refused")
-	f.IntVar(&o.StandbyProcesses, "standby-processes", DefaultStandbyProcesses, "how many processes of each function are started ahead of their calls, of executables and in each function pod; each answers one call, and ends when none comes for 30 seconds")
-	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second, "how long running calls may take to finish after --shutdown-delay")
-	f.DurationVar(&o.ShutdownDelay, "shutdown-delay", 3*time.Second, "how long new calls are still answered after SIGTERM, while Kubernetes takes the replica out of its Service")
+	f.Var(&o.Limits.ResultCache, "result-cache-size", "memory for cached answers of deterministic functions, for example 64Mi; reduces the memory for calls in flight; 0 disables the cache")
+	f.DurationVar(&o.Limits.MaxEvaluationTime, "max-evaluation-time", 5*time.Minute, "maximum duration of an evaluation, including the time in the queue")
+	f.IntVar(&o.Limits.MaxConcurrent, "max-concurrent-evaluations", 4*runtime.GOMAXPROCS(0), "maximum number of executables that run at once; default four per CPU")
+	f.IntVar(&o.Limits.MaxQueued, "max-queued-evaluations", 100, "maximum number of calls that wait for an executable; further calls fail")
+	f.IntVar(&o.StandbyProcesses, "standby-processes", DefaultStandbyProcesses, "number of standby processes per executable, and per function pod, started before their calls; each answers one call and ends after 30 idle seconds")
+	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second, "how long to wait for running calls after --shutdown-delay")
+	f.DurationVar(&o.ShutdownDelay, "shutdown-delay", 3*time.Second, "how long to accept new calls after SIGTERM, while Kubernetes removes the replica from its Service")
+	f.StringVar(&o.Deployment, "deployment", "", "name of the function runner's own Deployment, in its namespace; if that has been scaled to 0, the function runner skips --shutdown-delay, because callers have no other replica to go to; empty, and without the evaluator pod, never")
 
-	f.StringVar(&o.Exec.Config, "config", "./config.yaml", "file that maps images to executables; empty means none")
-	f.StringVar(&o.Exec.Functions, "functions", "./functions", "directory of the executables")
-	f.BoolVar(&o.Exec.Strict, "strict-config", false, "make every problem in the config file an error: unknown fields, duplicate images, executables that cannot be run")
+	f.StringVar(&o.Exec.Config, "config", "./config.yaml", "path of the file that maps images to executables; empty means none")
+	f.StringVar(&o.Exec.Functions, "functions", "./functions", "directory that contains the executables")
+	f.BoolVar(&o.Exec.Strict, "strict-config", false, "treat every problem in the config file as an error: unknown fields, duplicate images, executables that cannot be run")
+	f.StringVar(&o.Exec.Tags, "executable-tags", ExecutableTagsOwn, "tags that functions with a version in --config answer to: own, which are those in the file; compatible, also other patch releases of the same minor version; or all; digests must be in the file; reports warn of another version")
 
-	f.StringVar(&o.Pod.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty means KUBECONFIG, the cluster that this runs in, or ~/.kube/config")
+	f.StringVar(&o.Pod.Kubeconfig, "kubeconfig", "", "path of a kubeconfig file; empty means KUBECONFIG, the in-cluster configuration, or ~/.kube/config, in this order")
 	f.StringVar(&o.Pod.Namespace, "pod-namespace", "porch-fn-system", "namespace of the function pods")
-	f.StringVar(&o.Pod.CacheConfig, "pod-cache-config", "/pod-cache-config/pod-cache-config.yaml", "file with settings of single functions")
-	f.BoolVar(&o.Pod.WarmUp, "warm-up-pod-cache", true, "make a pod at start for each function of --pod-cache-config, and for each tag that a FunctionConfig object names for pods")
-	f.StringVar(&o.Pod.FunctionConfigs, "function-configs", FunctionConfigsAuto, "follow the FunctionConfig objects in --pod-namespace: auto, where the cluster has them and pods are not disabled, or off")
-	f.DurationVar(&o.Pod.TTL, "pod-ttl", 30*time.Minute, "how long an idle function pod is kept")
-	f.DurationVar(&o.Pod.ScanInterval, "scan-interval", time.Minute, "how often idle function pods are looked for")
-	f.StringVar(&o.Pod.Template, "function-pod-template", "", "ConfigMap with the template of function pods, in the function runner's namespace; empty means the built-in template")
-	f.IntVar(&o.Pod.MaxWaitlist, "max-waitlist-length", 2, "how many calls a function pod may have before another pod is made")
-	f.IntVar(&o.Pod.MaxPods, "max-parallel-pods-per-function", 1, "most pods of one function, of all function runners together")
-	f.IntVar(&o.Pod.MaxPerPod, "max-concurrent-evaluations-per-pod", 8, "how many calls one function pod runs at once")
-	f.IntVar(&o.Pod.MaxWaiting, "max-queued-evaluations-per-function", 1000, "how many calls of one function may wait for a place in a pod; the next is refused")
-	f.DurationVar(&o.Pod.ReadyTimeout, "pod-ready-timeout", 2*time.Minute, "how long a function pod may take to get ready")
-	f.StringVar(&o.Pod.Frontend, "pod-frontend", "auto", "how function pods are reached: service, pod-ip, or auto, which is the address, but the Service where a service mesh has added a sidecar")
-	f.StringVar(&o.Pod.Injection, "wrapper-injection", "auto", "how the wrapper server comes into function pods of the built-in template: image-volume, init-container, or auto by what the cluster can do")
+	f.StringVar(&o.Pod.CacheConfig, "pod-cache-config", "/pod-cache-config/pod-cache-config.yaml", "path of the file with settings of functions")
+	f.BoolVar(&o.Pod.WarmUp, "warm-up-pod-cache", true, "at start, create a pod for each function in --pod-cache-config and for each tag of FunctionConfig objects with a podExecutor")
+	f.StringVar(&o.Pod.FunctionConfigs, "function-configs", FunctionConfigsAuto, "apply FunctionConfig objects in --pod-namespace: auto, if the cluster has this resource and pods are enabled, or off")
+	f.DurationVar(&o.Pod.TTL, "pod-ttl", 30*time.Minute, "how long to keep an idle function pod")
+	f.DurationVar(&o.Pod.ScanInterval, "scan-interval", time.Minute, "how often to look for idle function pods")
+	f.StringVar(&o.Pod.Template, "function-pod-template", "", "name of the ConfigMap with the template of function pods, in the function runner's namespace; empty means the built-in template")
+	f.StringVar(&o.Pod.Patches, "function-pods", "", "path of the file with labels, isolation and scheduling of function pods, for all functions or some; empty means none")
+	f.IntVar(&o.Pod.MaxWaitlist, "max-waitlist-length", 2, "number of calls per function pod above which another pod is created")
+	f.IntVar(&o.Pod.MaxPods, "max-parallel-pods-per-function", 1, "maximum number of pods per function, over all function runners")
+	f.IntVar(&o.Pod.MaxPerPod, "max-concurrent-evaluations-per-pod", 8, "maximum number of calls that one function pod runs at once")
+	f.IntVar(&o.Pod.MaxWaiting, "max-queued-evaluations-per-function", 1000, "maximum number of calls per function that wait for a pod; further calls fail")
+	f.IntVar(&o.Pod.MaxWarmUps, "max-parallel-warm-ups", 16, "maximum number of function pods that one function runner starts at once while no call waits for them; raise it in clusters with many nodes")
+	f.DurationVar(&o.Pod.ReadyTimeout, "pod-ready-timeout", 2*time.Minute, "how long a function pod may take to become ready")
+	f.StringVar(&o.Pod.Frontend, "pod-frontend", "auto", "how to connect to function pods: service, pod-ip, or auto, which uses the Service if a service mesh added a sidecar and the address otherwise")
+	f.StringVar(&o.Pod.Injection, "wrapper-injection", "auto", "how to add the wrapper server to function pods, unless their template starts its own: image-volume, init-container, or auto, which chooses by what the cluster supports")
+	f.StringVar(&o.Pod.ImageForm, "pod-image-form", ImageFormDigest, "how function pods name their image: digest, or reference, which is the name as it was called; the node then asks the registry at each start of a pod")
+	f.StringVar(&o.Pod.User, "pod-user", functionpod.UserNobody, "user of function pods of the built-in template: nobody, which is the image's own user if that is a number other than 0 and otherwise 65534, or assigned, which leaves the choice to the cluster, as OpenShift requires")
+	f.StringVar(&o.Pod.TLS, "function-pod-tls", PodTLSOff, "which new function pods demand a client certificate of the function runner: off, auto, which is those of the built-in template, or always, which requires krmfn's wrapper server in templates of one's own")
+	f.StringVar(&o.Pod.CASecret, "function-pod-ca-secret", "function-pod-ca", "name of the Secret with the certificate authority for function pods, in the function runner's namespace")
+	f.BoolVar(&o.Pod.CAExternal, "function-pod-ca-external", false, "only read --function-pod-ca-secret (tls.crt, tls.key and ca.crt, as cert-manager writes them); otherwise the function runner creates and rotates the certificate authority in it")
+	f.DurationVar(&o.Pod.CALifetime, "function-pod-ca-lifetime", 90*24*time.Hour, "lifetime of a certificate authority that the function runner creates; it gets a successor after two thirds of it")
+	f.DurationVar(&o.Pod.CertificateLifetime, "function-pod-certificate-lifetime", 24*time.Hour, "lifetime of the function runner's own certificates for function pods")
+	f.StringArrayVar(&o.Pod.PullSecrets, "image-pull-secret", nil, "Secret in --pod-namespace that function pods pull with; may be repeated")
 
-	f.DurationVar(&o.Images.TTL, "image-ttl", 5*time.Minute, "how long the image that a tag names is taken for granted; then the registry is asked again")
-	f.Var(&o.Images.Rewrites, "image-rewrite", "FROM=TO: function pods run images below TO where calls name those below FROM, such as a mirror's; may be given more than once, the longest FROM counts")
-	f.StringVar(&o.Images.Policy, "image-policy", "", "file that says which images function pods may run; empty permits all")
-	f.StringVar(&o.Images.Warmed, "image-metadata", "", "file of known images that the image warmer has made; a missing one is waited for")
-	f.StringVar(&o.Images.Kept, "image-cache-file", "", "file in which the images that are known are kept over a restart; empty keeps them in memory alone")
+	f.DurationVar(&o.Images.TTL, "image-ttl", 5*time.Minute, "how long to trust the digest of a tag before asking the registry again")
+	f.Var(&o.Images.Rewrites, "image-rewrite", "rule FROM=TO that replaces the prefix FROM of images by TO, for example a mirror's; repeatable, the longest FROM wins")
+	f.StringVar(&o.Images.Policy, "image-policy", "", "path of the policy of images that function pods may run; empty permits all images")
+	f.StringVar(&o.Images.Warmed, "image-metadata", "", "path of the metadata file of the image warmer; it may appear later")
+	f.StringVar(&o.Images.Kept, "image-cache-file", "", "path of a file that keeps image metadata across restarts; empty keeps it in memory only")
 
-	f.BoolVar(&o.Registry.Private, "enable-private-registries", false, "use the credentials of --registry-auth-secret-path")
-	f.StringVar(&o.Registry.AuthPath, "registry-auth-secret-path", "/var/tmp/config-secret/.dockerconfigjson", "docker config file with credentials of registries")
-	f.StringVar(&o.Registry.AuthSecret, "registry-auth-secret-name", "auth-secret", "pull secret that is kept in the namespace of the function pods")
-	f.BoolVar(&o.Registry.TLS, "enable-private-registries-tls", false, "trust the CA certificates of --tls-secret-path")
-	f.StringVar(&o.Registry.TLSPath, "tls-secret-path", "/var/tmp/tls-secret/", "directory with ca.crt or ca.pem")
+	f.BoolVar(&o.Registry.Private, "enable-private-registries", false, "use the credentials in --registry-auth-secret-path")
+	f.StringVar(&o.Registry.AuthPath, "registry-auth-secret-path", "/var/tmp/config-secret/.dockerconfigjson", "path of a Docker config file with registry credentials")
+	f.StringVar(&o.Registry.AuthSecret, "registry-auth-secret-name", "auth-secret", "name of the pull secret to maintain in the function namespace")
+	f.BoolVar(&o.Registry.TLS, "enable-private-registries-tls", false, "trust the CA certificates in --tls-secret-path")
+	f.StringVar(&o.Registry.TLSPath, "tls-secret-path", "/var/tmp/tls-secret/", "directory that contains ca.crt or ca.pem")
+
+	o.TLS.AddTo(f)
+	o.Callers.AddTo(f)
 	return f
 }
 

@@ -16,7 +16,7 @@ const flagsPage = "../../docs/function-runner.md"
 func TestReference(t *testing.T) {
 	t.Parallel()
 	page := flags.Reference(new(Options).Flags(), "go -C function-runner test ./options -run TestReference -update",
-		"Flags may have one dash or two. A value that makes no sense is refused at start.",
+		"Flags take one dash or two. The function runner refuses invalid values at the start.",
 		map[string]string{"max-concurrent-evaluations": "4 × processors"})
 	flagstest.Reference(t, flagsPage, page)
 }

@@ -4,13 +4,13 @@
 package options
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/server/flags"
 )
 
@@ -18,6 +18,26 @@ import (
 const (
 	FunctionConfigsAuto = "auto"
 	FunctionConfigsOff  = "off"
+)
+
+// The values of --pod-image-form.
+const (
+	ImageFormDigest    = "digest"
+	ImageFormReference = "reference"
+)
+
+// The values of --function-pod-tls.
+const (
+	PodTLSOff    = "off"
+	PodTLSAuto   = "auto"
+	PodTLSAlways = "always"
+)
+
+// The values of --executable-tags.
+const (
+	ExecutableTagsOwn        = "own"
+	ExecutableTagsCompatible = "compatible"
+	ExecutableTagsAll        = "all"
 )
 
 // validate names every flag that is wrong.
@@ -30,10 +50,10 @@ func (o *Options) validate(args []string) error {
 			problems = append(problems, fmt.Errorf("--disable-runtimes names %q, want exec or pod", name))
 		}
 	}
-	if o.Registry.TLS && !o.Registry.Private {
-		problems = append(problems, errors.New("--enable-private-registries-tls takes effect only with --enable-private-registries"))
+	for _, secret := range o.Pod.PullSecrets {
+		problems = append(problems, flags.That(validation.IsDNS1123Subdomain(secret) == nil, "image-pull-secret", secret, "the name of a Secret"))
 	}
-	return flags.Check(args, append(o.rules(), problems...)...)
+	return flags.Check(args, slices.Concat(o.rules(), problems, o.TLS.Problems(), o.Callers.Problems(&o.TLS))...)
 }
 
 func (o *Options) rules() []error {
@@ -41,6 +61,7 @@ func (o *Options) rules() []error {
 	l, p, r := o.Limits, o.Pod, o.Registry
 	return []error{
 		flags.That(o.Port >= 0 && o.Port <= 65535, "port", o.Port, "0 to 65535"),
+		flags.That(o.TLS.HealthPort >= 0 && o.TLS.HealthPort <= 65535, "health-port", o.TLS.HealthPort, "0 to 65535"),
 		flags.That(o.Log.Level >= 0, "log-level", o.Log.Level, "0 or more"),
 		flags.That(o.Log.Format == "json" || o.Log.Format == "text", "log-format", o.Log.Format, "json or text"),
 		flags.That(!strings.Contains(o.DefaultImagePrefix, "://") && !strings.ContainsAny(o.DefaultImagePrefix, " ?#"), "default-image-prefix", o.DefaultImagePrefix, "a registry path without a scheme"),
@@ -54,6 +75,7 @@ func (o *Options) rules() []error {
 		flags.That(o.StandbyProcesses >= 0, "standby-processes", o.StandbyProcesses, "0 or more"),
 		flags.That(o.DrainTimeout > 0, "drain-timeout", o.DrainTimeout, positive),
 		flags.That(o.ShutdownDelay >= 0, "shutdown-delay", o.ShutdownDelay, "0 or more"),
+		flags.That(o.Deployment == "" || validation.IsDNS1123Subdomain(o.Deployment) == nil, "deployment", o.Deployment, "the name of a Deployment"),
 		flags.That(validation.IsDNS1123Label(p.Namespace) == nil, "pod-namespace", p.Namespace, "the name of a namespace"),
 		flags.That(p.TTL > 0, "pod-ttl", p.TTL, positive),
 		flags.That(p.ScanInterval > 0, "scan-interval", p.ScanInterval, positive),
@@ -62,10 +84,18 @@ func (o *Options) rules() []error {
 		flags.That(p.MaxPods > 0, "max-parallel-pods-per-function", p.MaxPods, positive),
 		flags.That(p.MaxPerPod > 0, "max-concurrent-evaluations-per-pod", p.MaxPerPod, positive),
 		flags.That(p.MaxWaiting >= 0, "max-queued-evaluations-per-function", p.MaxWaiting, "0 or more"),
+		flags.That(p.MaxWarmUps > 0, "max-parallel-warm-ups", p.MaxWarmUps, positive),
 		flags.That(p.ReadyTimeout > 0, "pod-ready-timeout", p.ReadyTimeout, positive),
 		oneOf("function-configs", p.FunctionConfigs, FunctionConfigsAuto, FunctionConfigsOff),
 		oneOf("pod-frontend", p.Frontend, "auto", "service", "pod-ip"),
 		oneOf("wrapper-injection", p.Injection, "auto", "image-volume", "init-container"),
+		oneOf("executable-tags", o.Exec.Tags, ExecutableTagsOwn, ExecutableTagsCompatible, ExecutableTagsAll),
+		oneOf("pod-image-form", p.ImageForm, ImageFormDigest, ImageFormReference),
+		oneOf("function-pod-tls", p.TLS, PodTLSOff, PodTLSAuto, PodTLSAlways),
+		flags.That(validation.IsDNS1123Subdomain(p.CASecret) == nil, "function-pod-ca-secret", p.CASecret, "the name of a Secret"),
+		flags.That(p.CALifetime > 0, "function-pod-ca-lifetime", p.CALifetime, positive),
+		flags.That(p.CertificateLifetime > 0, "function-pod-certificate-lifetime", p.CertificateLifetime, positive),
+		oneOf("pod-user", p.User, functionpod.UserNobody, functionpod.UserAssigned),
 		flags.That(o.Images.TTL > 0, "image-ttl", o.Images.TTL, positive),
 		flags.That(validation.IsDNS1123Subdomain(r.AuthSecret) == nil, "registry-auth-secret-name", r.AuthSecret, "the name of a Secret"),
 	}

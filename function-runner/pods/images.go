@@ -4,6 +4,10 @@
 package pods
 
 import (
+	"context"
+	"slices"
+
+	"go.opentelemetry.io/otel/metric"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/krmfn/krmfn/function-runner/internal/knownimages"
@@ -11,6 +15,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pullsecret"
 	"github.com/krmfn/krmfn/services/images/policy"
 	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/services/images/signatures"
 )
 
 // know loads the known images from files.
@@ -24,24 +29,27 @@ func (p *Pods) know() {
 	}
 	if o.Warmed != "" {
 		warmed := knownimages.NewWarmed(o.Warmed, p.images, p.config.Log, before...)
-		warmed.Load()
-		p.reload("image metadata", o.Warmed, warmed.Load)
+		_, _ = warmed.Load() // which logs
+		p.reload("image_metadata", o.Warmed, warmed.Load, nil)
 	}
 }
 
 // permit lets only images run that the image policy permits. The error is that the policy is missing or wrong.
-func (p *Pods) permit() error {
+func (p *Pods) permit(ctx context.Context, client signatures.Source, meter metric.Meter) error {
 	p.resolver = p.images
 	file := p.config.Options.Images.Policy
 	if file == "" {
 		return nil
 	}
-	policy, err := policy.NewStore(file, p.config.Log)
+	policy, err := policy.NewStore(file, signatures.Check, p.config.Log)
 	if err != nil {
 		return err
 	}
-	p.reload("image policy", file, func() { policy.Load() })
-	p.resolver, err = permission.NewResolver(p.images, policy.Policy, p.config.Log)
+	p.reload("image_policy", file, policy.Load, nil)
+	if p.signatures, err = signatures.NewChecker(context.WithoutCancel(ctx), client, meter); err != nil {
+		return err
+	}
+	p.resolver, err = permission.NewResolver(p.images, p.signatures, policy.Policy, meter, p.config.Log)
 	return err
 }
 
@@ -50,9 +58,12 @@ func (p *Pods) registries(client kubernetes.Interface) registry.Options {
 	o := p.config.Options
 	trust := registry.TrustOptions{Log: p.config.Log}
 	if o.Registry.TLS {
-		trust.Dir = o.Registry.TLSPath
+		trust.Dir, trust.Reloaded = o.Registry.TLSPath, p.reloaded("registry_authorities")
 	}
 	p.trust = registry.NewTrust(trust)
+	if o.Registry.TLS {
+		p.background = append(p.background, p.trust.Run)
+	}
 	if !o.Registry.Private {
 		return registry.Options{Keychain: p.config.Keychain, Transport: p.trust}
 	}
@@ -61,6 +72,7 @@ func (p *Pods) registries(client kubernetes.Interface) registry.Options {
 	})
 	p.secret = pullsecret.New(pullsecret.Config{
 		Client: client, Namespace: o.Pod.Namespace, Name: o.Registry.AuthSecret, File: o.Registry.AuthPath, Log: p.config.Log,
+		Attempted: p.reloaded("registry_credentials"),
 	})
 	p.background = append(p.background, p.secret.Run)
 	return registry.Options{Keychain: p.keychain, Transport: p.trust}
@@ -68,8 +80,9 @@ func (p *Pods) registries(client kubernetes.Interface) registry.Options {
 
 // pullSecrets names the Secrets that pods are pulled with, beside those of their template.
 func (p *Pods) pullSecrets() []string {
-	if p.secret == nil {
-		return nil
+	secrets := slices.Clone(p.config.Options.Pod.PullSecrets)
+	if auth := p.config.Options.Registry.AuthSecret; p.secret != nil && !slices.Contains(secrets, auth) {
+		secrets = append(secrets, auth)
 	}
-	return []string{p.config.Options.Registry.AuthSecret}
+	return secrets
 }

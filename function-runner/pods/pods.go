@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+	"go.opentelemetry.io/otel/metric"
+	"google.golang.org/protobuf/types/known/durationpb"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -23,14 +25,17 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
+	"github.com/krmfn/krmfn/function-runner/internal/podcertificates"
 	"github.com/krmfn/krmfn/function-runner/internal/podevaluator"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
+	"github.com/krmfn/krmfn/function-runner/internal/podpatch"
 	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
 	"github.com/krmfn/krmfn/function-runner/internal/pullsecret"
 	"github.com/krmfn/krmfn/function-runner/options"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/cluster/connect"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/cluster/podcacheconfig"
 	"github.com/krmfn/krmfn/services/evaluation"
@@ -38,6 +43,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/services/images/signatures"
 	"github.com/krmfn/krmfn/services/server/configfile"
 	"github.com/krmfn/krmfn/services/server/flags"
 	"github.com/krmfn/krmfn/services/server/telemetry"
@@ -63,14 +69,20 @@ type Config struct {
 // Pods evaluates functions in pods. Its methods may be used by any number of goroutines at once.
 type Pods struct {
 	config    Config
+	client    kubernetes.Interface
 	settings  *podsettings.Store
+	patches   *podpatch.Store
 	templates *podmanager.TemplateLoader
+	// certificates are shown to function pods.
+	certificates *podcertificates.Keeper
 	// configs are the FunctionConfig objects; nil where they are not followed. configure gets the executables in them.
 	configs   configs
 	configure func([]exec.Executable)
 	images    *registry.Cache
 	// resolver is what of the images may run.
 	resolver podevaluator.Resolver
+	// signatures is nil without a policy.
+	signatures *signatures.Checker
 	// trust, keychain and secret are for private registries; the latter two are nil without.
 	trust    *registry.Trust
 	keychain *registry.Keychain
@@ -87,12 +99,12 @@ type Pods struct {
 func New(ctx context.Context, c Config) (*Pods, error) {
 	wrapperImage := flags.Getenv(c.Environ, wrapperImageVariable)
 	if wrapperImage == "" {
-		return nil, fmt.Errorf("the environment variable %s must name the wrapper server's image, or pods be disabled with --disable-runtimes=pod",
+		return nil, fmt.Errorf("the environment variable %s must name the wrapper server's image: set it, or disable function pods with --disable-runtimes=pod",
 			wrapperImageVariable)
 	}
 	cluster, err := connect.Config(c.Options.Pod.Kubeconfig, "function-runner")
 	if err != nil {
-		return nil, fmt.Errorf("find the cluster for the function pods (give --kubeconfig, or --disable-runtimes=pod to do without): %w", err)
+		return nil, fmt.Errorf("find the cluster for the function pods (give --kubeconfig, or disable function pods with --disable-runtimes=pod): %w", err)
 	}
 	// Each has a limit of requests of its own: callers do not wait for upkeep.
 	clientset, err1 := kubernetes.NewForConfig(cluster)
@@ -100,33 +112,53 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	p := &Pods{config: c, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
-	p.settings.Load()
-	p.templates, err = podmanager.LoadTemplate(ctx, podmanager.TemplateSource{
+	p := &Pods{config: c, client: clientset, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
+	_, _ = p.settings.Load() // which logs
+	if p.patches, err = podpatch.NewStore(c.Options.Pod.Patches, c.Log); err != nil {
+		return nil, err
+	}
+	source := podmanager.TemplateSource{
 		Client: clientset, Namespace: connect.OwnNamespace(), ConfigMap: c.Options.Pod.Template,
 		WrapperImage: wrapperImage, Injection: injection.Method(c.Options.Pod.Injection), Env: traced(c.Environ), Log: c.Log,
-	})
+		AssignedUser: c.Options.Pod.User == functionpod.UserAssigned, Reloaded: p.reloaded("pod_template"),
+	}
+	if err = p.certify(ctx, clientset, &source); err == nil {
+		p.templates, err = podmanager.LoadTemplate(ctx, source)
+	}
 	if err != nil {
 		return nil, err
 	}
-	p.images = registry.NewCache(context.WithoutCancel(ctx), registry.NewClient(p.registries(clientset)), registry.CacheOptions{TTL: c.Options.Images.TTL, Log: c.Log})
+	registries := registry.NewClient(p.registries(clientset))
+	p.images = registry.NewCache(context.WithoutCancel(ctx), registries, registry.CacheOptions{TTL: c.Options.Images.TTL, Log: c.Log})
 	p.know()
-	if err = p.permit(); err == nil {
+	if err = p.permit(ctx, registries, p.meter()); err == nil {
 		err = p.follow(cluster, clientset)
 	}
 	if err == nil {
 		err = p.assemble(ctx, clientset, upkeep)
 	}
 	if err != nil {
-		p.images.Close()
+		p.close()
 		return nil, err
 	}
 	return p, nil
 }
 
+// close ends what registries are being asked, and waits for it.
+func (p *Pods) close() {
+	p.images.Close()
+	if p.signatures != nil {
+		p.signatures.Close()
+	}
+}
+
+func (p *Pods) meter() metric.Meter {
+	return p.config.Telemetry.Metrics.Meter("github.com/krmfn/krmfn/function-runner")
+}
+
 // assemble makes the parts and hands them to each other.
 func (p *Pods) assemble(ctx context.Context, clientset, upkeep kubernetes.Interface) error {
-	o, meter := p.config.Options, p.config.Telemetry.Metrics.Meter("github.com/krmfn/krmfn/function-runner")
+	o, meter := p.config.Options, p.meter()
 	var err1, err2 error
 	events := record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)))
 	p.background = append(p.background, func(ctx context.Context) {
@@ -136,9 +168,10 @@ func (p *Pods) assemble(ctx context.Context, clientset, upkeep kubernetes.Interf
 	})
 	p.manager, err1 = podmanager.New(ctx, podmanager.Config{
 		Client: clientset, Upkeep: upkeep, Namespace: o.Pod.Namespace, Images: p.images, Templates: p.templates, Limits: p.limits,
-		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL, TagTTL: o.Images.TTL,
+		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, MaxWarmUps: o.Pod.MaxWarmUps, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL, TagTTL: o.Images.TTL,
 		Endpoint:      endpoint.Options{MaxMessageSize: o.Limits.MaxMessageSize, Dial: p.config.Telemetry.DialOptions()},
 		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), StandbyProcesses: wrapperStandby(o.StandbyProcesses), PullSecrets: p.pullSecrets(), Meter: meter,
+		Certificates: p.certificates, ImagesByReference: o.Pod.ImageForm == options.ImageFormReference,
 		Events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "krmfn-function-runner"}), Log: p.config.Log,
 	})
 	p.evaluator, err2 = podevaluator.New(podevaluator.Config{
@@ -155,11 +188,10 @@ func (p *Pods) assemble(ctx context.Context, clientset, upkeep kubernetes.Interf
 		Always: func() []string { return p.settings.All(func(s podcacheconfig.Settings) bool { return s.MinPods > 0 }) },
 	})
 	p.background = append(p.background, p.warmer.Run, func(ctx context.Context) { p.templates.Watch(ctx, p.templateChanged) })
-	p.reload("pod settings", o.Pod.CacheConfig, func() {
-		if p.settings.Load() {
-			p.manager.Changed()
-		}
-	})
+	p.reload("pod_settings", o.Pod.CacheConfig, p.settings.Load, p.manager.Changed)
+	if o.Pod.Patches != "" {
+		p.reload("function_pods", o.Pod.Patches, p.patches.Load, p.manager.Changed)
+	}
 	return nil
 }
 
@@ -174,7 +206,7 @@ func (p *Pods) atStart() []string {
 // answered.
 func (p *Pods) Run(ctx context.Context, ready func()) error {
 	defer p.trust.CloseIdleConnections()
-	defer p.images.Close()
+	defer p.close()
 	defer p.warmer.Close()
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -206,13 +238,25 @@ func (p *Pods) tellReady(ctx context.Context, ready func()) {
 	ready()
 }
 
-// reload has a file loaded, in the background, when it may have changed.
-func (p *Pods) reload(what, file string, load func()) {
+// reload has a file loaded, in the background, when it may have changed; then, which may be nil, is called if it has.
+func (p *Pods) reload(config, file string, load func() (changed bool, err error), then func()) {
+	reloaded := p.reloaded(config)
 	p.background = append(p.background, func(ctx context.Context) {
-		if err := configfile.Watch(ctx, file, p.config.Log, load); err != nil {
-			p.config.Log.Warn("changes of the "+what+" take effect at the next start only", "file", file, "err", err)
+		err := configfile.Watch(ctx, file, p.config.Log, func() {
+			changed, err := load()
+			if reloaded(changed, err); changed && then != nil {
+				then()
+			}
+		})
+		if err != nil {
+			p.config.Log.Warn("changes of a file take effect at the next start only", "config", config, "file", file, "err", err)
 		}
 	})
+}
+
+// reloaded returns what is told that a configuration has been read again.
+func (p *Pods) reloaded(config string) func(changed bool, err error) {
+	return func(changed bool, err error) { p.config.Telemetry.Reloads.Record(config, changed, err) }
 }
 
 // Evaluate runs a function in one of its pods; see podevaluator.Evaluator.
@@ -225,16 +269,31 @@ func (p *Pods) Prepare(ctx context.Context, name string) *evaluatorv1.PreparedFu
 	return p.warmer.Prepare(ctx, name)
 }
 
-// List lists the functions that have pods.
+// List lists the functions that have pods, want some, or could have none.
 func (p *Pods) List() []*evaluatorv1.Function {
-	references := p.manager.References()
-	list := make([]*evaluatorv1.Function, 0, len(references))
-	for _, ref := range references {
+	known := p.manager.Functions()
+	list := make([]*evaluatorv1.Function, 0, len(known))
+	for _, f := range known {
 		list = append(list, &evaluatorv1.Function{
-			Name: reference.BaseName(ref), Evaluator: evaluationv1.Evaluator_EVALUATOR_POD, Images: []string{ref},
+			Name: reference.BaseName(f.Reference), Evaluator: evaluationv1.Evaluator_EVALUATOR_POD, Images: []string{f.Reference}, Pods: podsOf(f),
 		})
 	}
 	return list
+}
+
+func podsOf(f podmanager.Function) *evaluatorv1.FunctionPods {
+	s := f.Stats
+	pods := &evaluatorv1.FunctionPods{
+		Digest: f.Digest, Starting: int32(s.Starting), Ready: int32(s.Ready), Unreachable: int32(s.Unreachable), Leaving: int32(s.Leaving), //nolint:gosec // G115: they are few
+		Running: int32(s.Running), Waiting: int32(s.Waiting), //nolint:gosec // G115: they are bounded
+	}
+	if f.Median > 0 {
+		pods.MedianDuration = durationpb.New(f.Median)
+	}
+	if s.LastFailure != nil {
+		pods.LastFailure = strings.ReplaceAll(s.LastFailure.Error(), "\n", " ")
+	}
+	return pods
 }
 
 // wrapperImageVariable names the image of the wrapper server, which function pods are made with.

@@ -126,7 +126,7 @@ func TestLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &Pods{config: c, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
-	p.settings.Load()
+	_, _ = p.settings.Load()
 	// An object comes between the settings of exactly this reference and the flags, field by field.
 	overrides := &podtemplate.Overrides{ServiceAccountName: "sa"}
 	p.configs = objects{"r.io/own": {TTL: time.Minute, MaxPods: 9, Waitlist: 9, Overrides: overrides}, "r.io/object": {MaxPods: 5, Overrides: overrides}}

@@ -46,7 +46,7 @@ func (p *Pods) follow(config *rest.Config, clientset kubernetes.Interface) error
 		rules.Executable = func(name string) (string, error) { return exec.FindExecutable(o.Exec.Functions, name) }
 	}
 	follower := functionconfig.New(functionconfig.Config{
-		Rules: rules, Client: client, Namespace: o.Pod.Namespace, Log: p.config.Log,
+		Rules: rules, Client: client, Namespace: o.Pod.Namespace, Reloaded: p.reloaded("function_configs"), Log: p.config.Log,
 		Served: func(ctx context.Context) (bool, error) {
 			return functionconfig.Served(ctx, clientset.Discovery().RESTClient())
 		},
@@ -114,7 +114,7 @@ func (p *Pods) limits(reference string) podmanager.Limits {
 		TTL:        cmp.Or(s.TTL.Duration, object.TTL, o.TTL),
 	}
 	c.MaxPods = max(c.MaxPods, c.MinPods)
-	return podmanager.Limits{Config: c, Overrides: object.Overrides, Declared: object.Declared, Resources: s.Resources}
+	return podmanager.Limits{Config: c, Overrides: object.Overrides, Declared: object.Declared, Patches: p.patches.For(reference), Resources: s.Resources}
 }
 
 func wrapperConcurrency(perPod int) int {

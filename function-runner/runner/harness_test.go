@@ -24,6 +24,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
+	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -72,6 +73,15 @@ type fixture struct {
 
 func start(t *testing.T, change func(*options.Options)) *fixture {
 	t.Helper()
+	return startWith(t, func(c *Config) {
+		if change != nil {
+			change(&c.Options)
+		}
+	})
+}
+
+func startWith(t *testing.T, change func(*Config)) *fixture {
+	t.Helper()
 	dir := t.TempDir()
 	var config strings.Builder
 	config.WriteString("functions:\n")
@@ -82,9 +92,7 @@ func start(t *testing.T, change func(*options.Options)) *fixture {
 			}
 		}
 	}) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+scripts[name]+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, filepath.Join(dir, name), "#!/bin/sh\n"+scripts[name]+"\n")
 		fmt.Fprintf(&config, "- function: %s\n  images: ['r.io/%s:v1']\n  deterministic: %v\n  worker: %v\n", name, name, name == "once", name == "worker")
 	}
 	o := options.Default()
@@ -95,17 +103,14 @@ func start(t *testing.T, change func(*options.Options)) *fixture {
 	if err := os.WriteFile(o.Exec.Config, []byte(config.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if change != nil {
-		change(&o)
-	}
+	c := Config{Options: o, Environ: append(os.Environ(), "AWS_SECRET_ACCESS_KEY=x"), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	change(&c)
 	ctx, cancel := context.WithCancel(t.Context())
-	memo, err := NewMemo(o, noop.NewMeterProvider())
-	if err != nil {
+	var err error
+	if c.Memo, err = NewMemo(c.Options, noop.NewMeterProvider()); err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(ctx, Config{
-		Options: o, Memo: memo, Environ: append(os.Environ(), "AWS_SECRET_ACCESS_KEY=x"), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	})
+	r, err := New(ctx, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,20 +119,29 @@ func start(t *testing.T, change func(*options.Options)) *fixture {
 		t.Fatal(err)
 	}
 	f := &fixture{stop: cancel, done: make(chan error, 1)}
-	go func() { f.done <- r.Serve(ctx, listener) }()
+	go func() {
+		defer close(f.done)
+		f.done <- r.Serve(ctx, listener)
+	}()
 	f.conn, err = grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.porch, f.v1 = evaluatorgrpc.NewFunctionEvaluatorClient(f.conn), evaluatorv1grpc.NewFunctionEvaluatorServiceClient(f.conn)
-	t.Cleanup(func() {
-		f.stop()
-		if err := <-f.done; err != nil {
+	t.Cleanup(func() { f.end(t) })
+	return f
+}
+
+// end ends the runner and waits for it. It may be called again.
+func (f *fixture) end(t *testing.T) {
+	t.Helper()
+	f.stop()
+	if err, serving := <-f.done; serving {
+		if err != nil {
 			t.Errorf("Serve returned %v", err)
 		}
 		_ = f.conn.Close()
-	})
-	return f
+	}
 }
 
 // within returns a context that ends by itself, for functions that do not.

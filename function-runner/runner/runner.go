@@ -60,6 +60,10 @@ type Config struct {
 	// ReapOrphans makes the process collect what its functions leave behind. Children that others start must stay in this
 	// process's session then.
 	ReapOrphans bool
+	// Last tells whether callers have no other function runner to go to, for grpcserver.Options; nil is never.
+	Last func(ctx context.Context) bool
+	// Guard is how connections are secured, and who may call.
+	Guard grpcserver.Guard
 	// Log gets one line for each evaluation, reload and step of the shutdown.
 	Log *slog.Logger
 }
@@ -128,7 +132,7 @@ const (
 // New returns a runner with its configuration loaded. Errors say what in the configuration is wrong.
 func New(ctx context.Context, c Config) (*Runner, error) {
 	if c.Options.Enabled(options.RuntimePod) && c.Pods == nil {
-		return nil, errors.New("this runner has no pod evaluator, disable it with --disable-runtimes=pod")
+		return nil, errors.New("this function runner has no pod evaluator: add --disable-runtimes=pod")
 	}
 	if c.Memory == (memory.Shares{}) {
 		c.Memory = memory.Divide(HeapShare)
@@ -144,7 +148,7 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 	}
 	r.workers = worker.NewPool(r.processes, worker.Options{
 		PerCommand: process.Processors(),
-		Total:      min(int(c.Memory.Executables/perWorker), workersPerProcessor*process.Processors()),
+		Total:      r.maxWorkers(),
 		Log:        c.Log,
 	})
 	if c.Options.Enabled(options.RuntimePod) {
@@ -175,6 +179,10 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 	return r, nil
 }
 
+func (r *Runner) maxWorkers() int {
+	return min(int(r.config.Memory.Executables/perWorker), workersPerProcessor*process.Processors())
+}
+
 // evaluator returns the chain with what is added to every evaluation: its deadline, the metrics and the log line.
 func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 	o := r.config.Options
@@ -192,7 +200,9 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 	if o.Enabled(options.RuntimeExec) {
 		chain = append(chain, r.exec)
 		if o.Exec.Config != "" {
-			file := exec.Config{File: o.Exec.Config, Dir: o.Exec.Functions, Strict: o.Exec.Strict, Changed: r.updateHealth}
+			file := exec.Config{
+				File: o.Exec.Config, Dir: o.Exec.Functions, Strict: o.Exec.Strict, Tags: exec.Tags(o.Exec.Tags), Changed: r.updateHealth, Reloaded: r.reloaded,
+			}
 			r.loader = exec.NewLoader(r.exec, file)
 		}
 	}
@@ -209,11 +219,13 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 			return nil, fmt.Errorf("make the metrics: %w", err)
 		}
 		budgets := map[string]*evaluation.Budget{"requests": r.inFlight, "executables": limits.Memory.Budget}
-		if err := errors.Join(telemetry.ObserveBudgets(t.Metrics, budgets), telemetry.ObserveWorkers(t.Metrics, r.workers.Stats), telemetry.ObserveStandby(t.Metrics, r.processes.Fates)); err != nil {
+		err = errors.Join(telemetry.ObserveBudgets(t.Metrics, budgets), telemetry.ObserveGates(t.Metrics, map[string]*evaluation.Gate{"executables": limits.Gate}),
+			telemetry.ObserveWorkers(t.Metrics, r.workers.Stats, r.maxWorkers()), telemetry.ObserveStandby(t.Metrics, r.processes))
+		if err != nil {
 			return nil, fmt.Errorf("make the metrics: %w", err)
 		}
 	}
-	return evaluation.WithLog(evaluator, r.config.Log), nil
+	return evaluation.WithLog(evaluator, telemetry.Logger(grpcserver.Logger(r.config.Log))), nil
 }
 
 func (r *Runner) newServer(ctx context.Context) (*grpcserver.Server, error) {
@@ -227,6 +239,8 @@ func (r *Runner) newServer(ctx context.Context) (*grpcserver.Server, error) {
 		Budget:         r.inFlight,
 		Drain:          r.config.Options.DrainTimeout,
 		Linger:         r.config.Options.ShutdownDelay,
+		Last:           r.config.Last,
+		Guard:          r.config.Guard,
 		Logger:         r.config.Log,
 		Server:         append(serverOptions, r.config.Telemetry.ServerOptions()...),
 	}), nil
@@ -285,6 +299,12 @@ func (r *Runner) Serve(ctx context.Context, listener net.Listener) error {
 		})
 	}
 	return group.Wait()
+}
+
+func (r *Runner) reloaded(changed bool, err error) {
+	if t := r.config.Telemetry; t != nil {
+		t.Reloads.Record("executables", changed, err)
+	}
 }
 
 func (r *Runner) podsAreReady() {

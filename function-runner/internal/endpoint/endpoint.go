@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -34,8 +35,12 @@ const (
 type Options struct {
 	// MaxMessageSize is the most bytes of one message, in both directions.
 	MaxMessageSize int
+	// Credentials secure the connection; nil for plain text.
+	Credentials credentials.TransportCredentials
 	// Dial has further options, for telemetry and tests.
 	Dial []grpc.DialOption
+	// Advice says what to do if the server in the pod does not speak the wrapper's protocol.
+	Advice string
 }
 
 // Endpoint is where one function pod is reached. It may be used by any number of goroutines at once.

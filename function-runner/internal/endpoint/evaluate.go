@@ -93,6 +93,8 @@ func (e *Endpoint) failure(ctx context.Context, f *flight, err error, trailer me
 		return &NotRunError{Pod: e.Pod, Message: st.Message()}
 	case st.Code() == codes.Unavailable || st.Code() == codes.Canceled:
 		return &LostError{Pod: e.Pod, Message: st.Message()}
+	case st.Code() == codes.Unimplemented && e.options.Advice != "":
+		return fmt.Errorf("function pod %s: %w: %s", e.Pod, err, e.options.Advice)
 	}
 	return fmt.Errorf("function pod %s: %w", e.Pod, err)
 }

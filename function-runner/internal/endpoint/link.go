@@ -49,8 +49,12 @@ type link struct {
 }
 
 func (e *Endpoint) dial() (*link, error) {
+	secure := e.options.Credentials
+	if secure == nil {
+		secure = insecure.NewCredentials()
+	}
 	conn, err := grpc.NewClient(e.address, append([]grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(secure),
 		grpc.WithConnectParams(reconnect),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(e.options.MaxMessageSize), grpc.MaxCallRecvMsgSize(e.options.MaxMessageSize)),

@@ -19,40 +19,56 @@ type Executable struct {
 	Path string
 	// Implementation says, for people, what the executable is.
 	Implementation string
-	// Images are the references that it answers to.
+	// Version is the version of the function that it implements, of which reports warn where an image has another tag; "" if it is
+	// not known, or of no interest.
+	Version string
+	// Images are the references that it answers to. One with a digest stands for that image alone, whatever tag is beside it.
 	Images []string
-	// AnyTag makes it answer to these references whatever their tag or digest.
+	// AnyTag makes it answer to these references whatever their tag. A digest never is one of any: it names the bytes of an image.
 	AnyTag bool
+	// PatchTags makes it answer in the repositories of Images to the tags of all patch releases of Version's minor version, too.
+	PatchTags bool
 	// Traits are what it declares of itself. Declared has annotations that take the place of the traits of the functions of other
-	// sources that have the same executable; see package traits.
+	// sources that have the same executable; see package traits. The version of those is its own, too.
 	Traits   traits.Traits
 	Declared map[string]string
 }
 
-// catalog finds functions by image, each in one or two look-ups. It does not change.
+// catalog finds functions by image, each in at most three look-ups. It does not change.
 type catalog struct {
 	functions []Executable
 	exact     map[string]*Executable
+	patches   map[string]*Executable
 	anyTag    map[string]*Executable
 }
 
 // newCatalog indexes functions by the references they are resolved to with a prefix. The first function of an image wins.
 func newCatalog(functions []Executable, prefix string) *catalog {
-	c := &catalog{functions: functions, exact: map[string]*Executable{}, anyTag: map[string]*Executable{}}
+	c := &catalog{functions: functions, exact: map[string]*Executable{}, patches: map[string]*Executable{}, anyTag: map[string]*Executable{}}
 	for i := range functions {
 		f := &functions[i]
 		for _, name := range f.Images {
-			index, key := c.exact, canonical(name, prefix)
-			if f.AnyTag {
-				index = c.anyTag
-				key, _, _ = reference.Split(key)
+			key := canonical(name, prefix)
+			repository, _, digest := reference.Split(key)
+			switch {
+			case digest != "" || !f.AnyTag:
+				put(c.exact, key, f)
+			default:
+				put(c.anyTag, repository, f)
 			}
-			if _, taken := index[key]; !taken && key != "" {
-				index[key] = f
+			if digest == "" && f.PatchTags {
+				put(c.patches, repository, f)
 			}
 		}
 	}
 	return c
+}
+
+// put adds a function to an index, unless the key is empty or taken.
+func put(index map[string]*Executable, key string, f *Executable) {
+	if _, taken := index[key]; !taken && key != "" {
+		index[key] = f
+	}
 }
 
 // find returns the function of a reference that is in its canonical form, or nil.
@@ -60,18 +76,28 @@ func (c *catalog) find(ref string) *Executable {
 	if f, ok := c.exact[ref]; ok {
 		return f
 	}
-	repository, _, _ := reference.Split(ref)
+	repository, tag, digest := reference.Split(ref)
+	if digest != "" {
+		return nil
+	}
+	if f, ok := c.patches[repository]; ok && reference.SameMinor(tag, f.Version) {
+		return f
+	}
 	return c.anyTag[repository]
 }
 
-// canonical resolves a short name and adds the tag that a reference without tag and digest means; "" for no reference.
+// canonical resolves a short name and adds the tag that a reference without tag and digest means; beside a digest, a tag means
+// nothing and is left out. It is "" for no reference.
 func canonical(name, prefix string) string {
 	ref, err := reference.Resolve(name, prefix)
 	if err != nil {
 		return ""
 	}
-	if _, tag, digest := reference.Split(ref); tag == "" && digest == "" {
-		ref += ":" + reference.DefaultTag
+	switch repository, tag, digest := reference.Split(ref); {
+	case digest != "":
+		return repository + "@" + digest
+	case tag == "":
+		return ref + ":" + reference.DefaultTag
 	}
 	return ref
 }
@@ -114,19 +140,24 @@ func (e *Evaluator) change(source func(*sources) *[]Executable, functions []Exec
 	return true
 }
 
-// declared returns the configured functions with the traits that others with their executables have, and what is declared over these.
+// declared returns the configured functions with the version and the traits that others with their executables have, and what is
+// declared over these.
 func (s *sources) declared() []Executable {
-	known := map[string]traits.Traits{}
+	known := map[string]Executable{}
 	for _, f := range slices.Concat(s.given, s.file) {
 		if same, twice := known[f.Path]; twice {
-			f.Traits = f.Traits.And(same)
+			f.Traits = f.Traits.And(same.Traits)
 		}
-		known[f.Path] = f.Traits
+		known[f.Path] = f
 	}
 	functions := slices.Clone(s.configured)
 	for i, f := range functions {
+		same := known[f.Path]
 		// A wrong value counts for nothing, and is a problem of the object.
-		functions[i].Traits, _ = traits.Parse(known[f.Path], f.Declared)
+		functions[i].Traits, _ = traits.Parse(same.Traits, f.Declared)
+		if same.Version != "" {
+			functions[i].Version, functions[i].Implementation = same.Version, same.Implementation
+		}
 	}
 	return functions
 }

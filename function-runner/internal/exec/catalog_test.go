@@ -88,6 +88,28 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
+// An executable that answers to a tag of another version than its own warns of it, whatever gave it that tag.
+func TestOtherVersionIsReported(t *testing.T) {
+	t.Parallel()
+	dir := executables(t)
+	path, err := FindExecutable(dir, "good")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := New(process.NewRunner(process.Options{ScratchRoot: t.TempDir()}), Limits{Gate: evaluation.NewGate(1, 1), Memory: NewMemory(1<<30, 1)},
+		nil, "r.io", slog.New(slog.DiscardHandler))
+	e.load([]Executable{{Path: path, Version: "v0.2.0", Implementation: "fn v0.2.0", Images: []string{"fn:v0.2", "fn:v0.1.5"}}})
+	e.Configure([]Executable{{Path: path, Implementation: "good", Images: []string{"other:v9.9.9", "other:v0.2.0"}}})
+	for image, want := range map[string]string{
+		"fn:v0.2": "", "fn:v0.1.5": "fn:v0.1.5 is evaluated by v0.2.0", "other:v0.2.0": "", "other:v9.9.9": "other:v9.9.9 is evaluated by v0.2.0",
+	} {
+		resp, err := e.Evaluate(context.WithoutCancel(t.Context()), evaluation.Request{Image: image, ResourceList: []byte("kind: ResourceList\n")})
+		if err != nil || resp.Report.GetWarning() != want || resp.Report.GetImplementation() != "fn v0.2.0" {
+			t.Errorf("%s: %v, %v, want the warning %q", image, resp.Report, err, want)
+		}
+	}
+}
+
 // A config file that is loaded keeps what objects configure.
 func TestLoadBesideObjects(t *testing.T) {
 	t.Parallel()

@@ -14,12 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/krmfn/krmfn/services/evaluation/traits"
+	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // entry is one function of the config file.
 type entry struct {
 	Function      string   `json:"function"`
+	Version       string   `json:"version"`
 	Images        []string `json:"images"`
 	Worker        bool     `json:"worker"`
 	Deterministic bool     `json:"deterministic"`
@@ -33,8 +35,8 @@ func (e *entry) traits() traits.Traits {
 }
 
 // parseConfig reads a config file: a mapping with the list functions, each with the name of an executable in function, a list of
-// references in images, and, where they are not the defaults, its traits in worker (false), deterministic (false) and standby
-// (true). What has another shape is an error with its line; unknown fields are problems.
+// references in images, the function's version in version, and, where they are not the defaults, its traits in worker (false),
+// deterministic (false) and standby (true). What has another shape is an error with its line; unknown fields are problems.
 func parseConfig(text []byte) ([]entry, []configfile.Problem, error) {
 	doc, err := configfile.Parse(text)
 	if err != nil {
@@ -77,12 +79,43 @@ func lines(doc configfile.Document) (lines []int) {
 	return lines
 }
 
+// Tags says which tags the functions of a config file answer to that have a version there. Digests must be listed in any case.
+type Tags string
+
+// The values of Tags.
+const (
+	// TagsOwn are those that the config file lists.
+	TagsOwn Tags = "own"
+	// TagsCompatible are also those of the other patch releases of the same minor version.
+	TagsCompatible Tags = "compatible"
+	// TagsAll are all tags.
+	TagsAll Tags = "all"
+)
+
+// apply makes a function answer to these tags.
+func (t Tags) apply(f *Executable) {
+	if f.Version == "" {
+		return
+	}
+	f.PatchTags = t == TagsCompatible
+	if f.AnyTag = t == TagsAll; !f.AnyTag {
+		return
+	}
+	for i, image := range f.Images {
+		if repository, _, digest := reference.Split(image); digest == "" {
+			f.Images[i] = repository
+		}
+	}
+	slices.Sort(f.Images)
+	f.Images = slices.Compact(f.Images)
+}
+
 // loadFunctions reads a config file. An error means that there are no functions to be had from it; problems that there are
 // some without the entries that they name.
-func loadFunctions(file, dir, prefix string) ([]Executable, []configfile.Problem, error) {
+func loadFunctions(file, dir, prefix string, tags Tags) ([]Executable, []configfile.Problem, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, fmt.Errorf("the config file %s is missing, name another with --config or none with --config=", file)
+		return nil, nil, fmt.Errorf("the config file %s is missing: name another with --config, or use --config= for none", file)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the config file: %w", err)
@@ -97,7 +130,8 @@ func loadFunctions(file, dir, prefix string) ([]Executable, []configfile.Problem
 		if e.Function == "" || len(e.Images) == 0 {
 			continue
 		}
-		f := Executable{Name: filepath.Base(e.Function), Implementation: filepath.Base(e.Function), Traits: e.traits()}
+		name := filepath.Base(e.Function)
+		f := Executable{Name: name, Implementation: strings.TrimSpace(name + " " + e.Version), Version: e.Version, Traits: e.traits()}
 		for _, name := range e.Images {
 			key := canonical(name, prefix)
 			switch line, twice := seen[key]; {
@@ -114,6 +148,7 @@ func loadFunctions(file, dir, prefix string) ([]Executable, []configfile.Problem
 			problems = append(problems, problem(e, "function %q is left out: %v", e.Function, err))
 			continue
 		}
+		tags.apply(&f)
 		functions = append(functions, f)
 	}
 	slices.SortStableFunc(problems, func(a, b configfile.Problem) int { return a.Line - b.Line })

@@ -40,18 +40,22 @@ func write(t *testing.T, file, text string) {
 func TestLoadFunctions(t *testing.T) {
 	t.Parallel()
 	dir := executables(t)
+	const curated = "functions:\n- function: good\n  version: v0.2.0\n  images: [r.io/a:v0.2.0, r.io/a:v0.2, 'r.io/a@sha256:ab']\n" +
+		"- function: nested/good\n  images: [r.io/b:v0.2.0]\n"
 	tests := map[string]struct {
 		config   string
+		tags     Tags
 		images   map[string]string
 		traits   map[string]traits.Traits
+		versions map[string]string
 		problems []string
 		err      string
 	}{
 		"relative, nested and absolute": {
-			config: "functions:\n- function: good\n  images: [r.io/a:v1, 'r.io/a@sha256:ab']\n- function: nested/good\n  images: [r.io/b:v1]\n" +
+			config: "functions:\n- function: good\n  images: [r.io/a:v1, 'r.io/a@sha256:ab', 'r.io/a:v2@sha256:cd']\n- function: nested/good\n  images: [r.io/b:v1]\n" +
 				"- function: DIR/good\n  images: [r.io/c:v1]\n- function: /good\n  images: [r.io/d:v1]\n",
 			images: map[string]string{
-				"r.io/a:v1": "good", "r.io/a@sha256:ab": "good", "r.io/b:v1": "nested/good", "r.io/c:v1": "good", "r.io/d:v1": "good",
+				"r.io/a:v1": "good", "r.io/a@sha256:ab": "good", "r.io/a:v9@sha256:ab": "good", "r.io/a@sha256:cd": "good", "r.io/a:v2": "", "r.io/a:v1@sha256:ef": "", "r.io/b:v1": "nested/good", "r.io/c:v1": "good", "r.io/d:v1": "good",
 			},
 		},
 		"short names and default tags": {
@@ -62,6 +66,31 @@ func TestLoadFunctions(t *testing.T) {
 			config: "functions:\n- function: good\n  images: [a]\n  worker: true\n  deterministic: true\n  standby: false\n" +
 				"- function: good\n  images: [b]\n  standby: true\n- function: good\n  images: [c]\n",
 			traits: map[string]traits.Traits{"a": {Worker: true, Deterministic: true, NoStandby: true}, "b": {}, "c": {}},
+		},
+		"a version": {
+			config:   "functions:\n- function: nested/good\n  version: v1.2.3\n  images: [a]\n- function: good\n  images: [b]\n",
+			versions: map[string]string{"a": "good v1.2.3", "b": "good"},
+		},
+		"own tags": {
+			config: curated,
+			tags:   TagsOwn,
+			images: map[string]string{"r.io/a:v0.2.0": "good", "r.io/a:v0.2": "good", "r.io/a:v0.2.1": "", "r.io/a": "", "r.io/a@sha256:ab": "good"},
+		},
+		"compatible tags": {
+			config: curated,
+			tags:   TagsCompatible,
+			images: map[string]string{
+				"r.io/a:v0.2.0": "good", "r.io/a:v0.2": "good", "r.io/a:v0.2.1": "good", "r.io/a:v0.1.5": "", "r.io/a": "", "x.io/a:v0.2.1": "",
+				"r.io/a@sha256:ab": "good", "r.io/a:v0.2.1@sha256:cd": "", "r.io/b:v0.2.1": "", "r.io/b:v0.2.0": "nested/good",
+			},
+		},
+		"all tags": {
+			config: curated,
+			tags:   TagsAll,
+			images: map[string]string{
+				"r.io/a:v0.2.0": "good", "r.io/a:v0.1.5": "good", "r.io/a": "good", "r.io/a:odd": "good", "x.io/a:v0.2.0": "",
+				"r.io/a@sha256:ab": "good", "r.io/a:v0.2.0@sha256:cd": "", "r.io/b:v0.2.1": "", "r.io/b:v0.2.0": "nested/good",
+			},
 		},
 		"no functions":         {config: "functions:\n"},
 		"JSON":                 {config: `{"functions": [{"function": "good", "images": ["r.io/a:v1"]}]}`, images: map[string]string{"r.io/a:v1": "good"}},
@@ -94,7 +123,7 @@ func TestLoadFunctions(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "config.yaml")
 			write(t, file, strings.ReplaceAll(tc.config, "DIR", dir))
-			functions, problems, err := loadFunctions(file, dir, "pre.fix/")
+			functions, problems, err := loadFunctions(file, dir, "pre.fix/", tc.tags)
 			if tc.err != "" {
 				if want := "config file " + file + ", " + tc.err; err == nil || !strings.HasPrefix(err.Error(), want) {
 					t.Errorf("got error %v, want %q", err, want)
@@ -117,6 +146,12 @@ func TestLoadFunctions(t *testing.T) {
 					t.Errorf("%s has the traits %+v, want %+v", name, got, want)
 				}
 			}
+			for name, want := range tc.versions {
+				f := c.find(canonical(name, "pre.fix"))
+				if version := strings.TrimPrefix(strings.TrimPrefix(want, "good"), " "); f.Implementation != want || f.Version != version {
+					t.Errorf("%s is %q of version %q, want %q", name, f.Implementation, f.Version, want)
+				}
+			}
 			for name, want := range tc.images {
 				path := ""
 				if f := c.find(canonical(name, "pre.fix")); f != nil {
@@ -132,7 +167,7 @@ func TestLoadFunctions(t *testing.T) {
 
 func TestMissingConfigFile(t *testing.T) {
 	t.Parallel()
-	_, _, err := loadFunctions("/does/not/exist.yaml", ".", "")
+	_, _, err := loadFunctions("/does/not/exist.yaml", ".", "", TagsOwn)
 	if err == nil || !strings.Contains(err.Error(), "config file /does/not/exist.yaml is missing") {
 		t.Errorf("got error %v, want one that names the file", err)
 	}

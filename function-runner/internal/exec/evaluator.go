@@ -7,13 +7,10 @@ package exec
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"golang.org/x/sys/unix"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
@@ -70,6 +67,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 	if resp.Report != nil {
 		resp.Report.Image = ref
 		_, _, resp.Report.Digest = reference.Split(ref)
+		resp.Report.Warning = reference.Substitution(req.Image, f.Version)
 	}
 	return resp, err
 }
@@ -87,13 +85,12 @@ func (e *Evaluator) remember(f Executable, running evaluation.Evaluator) evaluat
 	if !f.Traits.Deterministic || e.limits.Memo == nil {
 		return running
 	}
-	var s unix.Stat_t
-	if unix.Stat(f.Path, &s) != nil {
+	command := e.command(f)
+	identity := command.Program().Identity()
+	if identity == "" {
 		return running
 	}
-	// Not even one who sets the times of a file can set the last of them.
-	file := fmt.Sprint(f.Path, "\x00", s.Dev, s.Ino, s.Size, s.Mtim, s.Ctim)
-	return e.limits.Memo.Keep(file, running)
+	return e.limits.Memo.Keep(identity, running)
 }
 
 // Find returns the function that evaluates an image, and the reference that the image is resolved to.

@@ -16,6 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/memo"
 	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
@@ -52,9 +53,7 @@ func newRemembering(t *testing.T, declared traits.Traits) *remembering {
 func (r *remembering) program(text string) {
 	r.t.Helper()
 	file := r.path + ".new"
-	if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
-		r.t.Fatal(err)
-	}
+	programtest.Write(r.t, file, text)
 	if err := os.Rename(file, r.path); err != nil {
 		r.t.Fatal(err)
 	}
@@ -98,9 +97,7 @@ func TestRemember(t *testing.T) {
 	r.wants("fn:v1", "run: 2\n", true)
 
 	// The same file with another content.
-	if err := os.WriteFile(r.path, []byte(strings.ReplaceAll(counting, "run:", "RUN:")), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, r.path, strings.ReplaceAll(counting, "run:", "RUN:"))
 	r.wants("fn:v1", "RUN: 3\n", false)
 
 	if err := os.Remove(r.path); err != nil {

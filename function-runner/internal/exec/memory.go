@@ -19,8 +19,6 @@ const (
 	// memoryPerByte is how many bytes of memory an executable may need for each byte of its list. BenchmarkProcessMemory in e2e/bench
 	// measures it: set-labels needs 30 where it collects its garbage often, and 60 where it does not; apply-replacements 70.
 	memoryPerByte = 72
-	// mappedUnused is what a program of Go maps and does not use.
-	mappedUnused = 64 << 20
 	// memoryClass is what parts are multiples of, where they depend on the list: what waits for a call has the limits of its part.
 	memoryClass = 16 << 20
 	// memoryOfSpare is what a process has that waits for its list: a program of Go a third, one of Python or Node.js all of it.

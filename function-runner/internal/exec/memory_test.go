@@ -4,7 +4,6 @@
 package exec
 
 import (
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 )
 
 const empty = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
@@ -21,9 +21,7 @@ const empty = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: [
 func evaluate(t *testing.T, m Memory, script, list string) (evaluation.Response, error) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, program, "#!/bin/sh\n"+script)
 	runner := process.NewRunner(process.Options{ScratchRoot: t.TempDir()})
 	defer runner.Close()
 	f := process.Function{Runner: runner, Command: process.Command{Argv: []string{program}, Env: []string{"PATH=/bin:/usr/bin"}}}
@@ -68,7 +66,7 @@ func TestExecutableOutOfMemory(t *testing.T) {
 		script string
 		want   error
 	}{
-		"refused by the system":      {"read line; dd if=/dev/zero of=/dev/null bs=400M count=1 && cat", &evaluation.ExhaustedError{Total: leastMemory}},
+		"refused by the system":      {"read line; dd if=/dev/zero of=/dev/null bs=1500M count=1 && cat", &evaluation.ExhaustedError{Total: leastMemory}},
 		"a program of Go":            {"echo 'fatal error: runtime: out of memory' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
 		"the runtime of Go":          {"printf 'SIGSEGV: segmentation violation\nPC=0x43751d m=4 sigcode=1 addr=0x0\n\ngoroutine 0 gp=0x1 m=4 mp=0x2 [idle]:\nruntime.(*spanQueue).tryDrain(0x27)\n' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
 		"a program of C++":           {"echo 'what():  std::bad_alloc' >&2; kill -ABRT $$", &evaluation.ExhaustedError{Total: leastMemory}},

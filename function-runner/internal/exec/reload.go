@@ -17,8 +17,12 @@ type Config struct {
 	File, Dir string
 	// Strict makes every problem an error.
 	Strict bool
+	// Tags says which tags functions with a version answer to; empty means TagsOwn.
+	Tags Tags
 	// Changed is called after each reload that took effect; it may be nil.
 	Changed func()
+	// Reloaded is told, after each reload, whether it has changed anything, or why the file is not used; it may be nil.
+	Reloaded func(changed bool, err error)
 }
 
 // Loader puts a config file in force in an evaluator. Load comes before Watch; they are not for use at once.
@@ -36,12 +40,17 @@ func NewLoader(e *Evaluator, c Config) *Loader { return &Loader{config: c, evalu
 // Load reads the config file and puts it in force. Without Strict, problems are logged and the entries that they name are
 // left out. An error leaves in force what was; it names the file, and the line where there is one.
 func (l *Loader) Load() error {
-	loaded, problems, err := loadFunctions(l.config.File, l.config.Dir, l.evaluator.prefix)
+	_, err := l.load()
+	return err
+}
+
+func (l *Loader) load() (changed bool, err error) {
+	loaded, problems, err := loadFunctions(l.config.File, l.config.Dir, l.evaluator.prefix, l.config.Tags)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if l.config.Strict && len(problems) > 0 {
-		return problemsError(l.config.File, problems)
+		return false, problemsError(l.config.File, problems)
 	}
 	for _, p := range problems {
 		if !slices.Contains(l.problems, p) {
@@ -50,7 +59,7 @@ func (l *Loader) Load() error {
 	}
 	l.problems = problems
 	if !l.evaluator.load(loaded) {
-		return nil
+		return false, nil
 	}
 	images := 0
 	for _, f := range loaded {
@@ -60,7 +69,7 @@ func (l *Loader) Load() error {
 	if l.config.Changed != nil {
 		l.config.Changed()
 	}
-	return nil
+	return true, nil
 }
 
 // Watch reloads the config file whenever it changes, until ctx ends. A file that has an error, or with Strict a problem,
@@ -70,7 +79,11 @@ func (l *Loader) Watch(ctx context.Context) error {
 }
 
 func (l *Loader) reload() {
-	if err := l.Load(); l.failed.New(err) {
+	changed, err := l.load()
+	if l.failed.New(err) {
 		l.evaluator.log.Error("the changed config file is not used, the one before it stays in force", "err", err)
+	}
+	if l.config.Reloaded != nil {
+		l.config.Reloaded(changed, err)
 	}
 }

@@ -93,7 +93,7 @@ func TestAnyTag(t *testing.T) {
 	t.Parallel()
 	f := Executable{Name: "x", Images: []string{"r.io/x"}, AnyTag: true}
 	e := New(nil, Limits{}, nil, "r.io", slog.New(slog.DiscardHandler), f, Executable{Name: "y", Images: []string{"r.io/x:v9"}})
-	for image, want := range map[string]string{"x": "x", "x:v1": "x", "r.io/x@sha256:ab": "x", "r.io/x:v9": "y", "other.io/x:v1": "", "a b": ""} {
+	for image, want := range map[string]string{"x": "x", "x:v1": "x", "r.io/x@sha256:ab": "", "r.io/x:v1@sha256:ab": "", "r.io/x:v9": "y", "r.io/x:v9@sha256:ab": "", "other.io/x:v1": "", "a b": ""} {
 		if got, _, _ := e.Find(image); got.Name != want {
 			t.Errorf("%s is evaluated by %q, want %q", image, got.Name, want)
 		}

@@ -36,6 +36,9 @@ type Config struct {
 	Functions   func([]exec.Executable)
 	PodsChanged func()
 	Warm        func(references []string)
+	// Reloaded is told, each time that the objects have been looked at, whether what is in force has changed, or what in them cannot be
+	// used, or else why they are not followed.
+	Reloaded func(changed bool, err error)
 	// Log gets one line for each change that takes effect, and for each new problem.
 	Log *slog.Logger
 }
@@ -87,6 +90,9 @@ func (f *Follower) Run(ctx context.Context) {
 	pauses.Reset()
 	for ctx.Err() == nil {
 		err := f.follow(ctx, pauses.Reset)
+		if ctx.Err() == nil && !errors.Is(err, errNotServed) {
+			f.config.Reloaded(false, err)
+		}
 		var pause time.Duration
 		switch {
 		case errors.Is(err, errNotServed):
@@ -130,6 +136,7 @@ func (f *Follower) apply(objects []*unstructured.Unstructured) {
 		f.config.Log.Info("FunctionConfig objects in force", "objects", len(objects), "executables", len(now.functions), "pods", len(now.pods), "warmed", len(warm))
 	}
 	f.logProblems(now)
+	f.config.Reloaded(functions || pods || len(warm) > 0, now.problem())
 }
 
 // logProblems logs what is wrong with objects, once for each text.

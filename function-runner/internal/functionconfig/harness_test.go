@@ -214,7 +214,10 @@ type replica struct {
 	images map[string]string
 	pods   int
 	warmed []string
-	log    bytes.Buffer
+	// changes counts the reloads that have changed what is in force, and reload is the error of the last reload.
+	changes int
+	reload  error
+	log     bytes.Buffer
 	// executables are those that can be executed.
 	executables   map[string]bool
 	initContainer bool
@@ -290,6 +293,13 @@ func start(t *testing.T, c *cluster) *replica {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.warmed = append(r.warmed, references...)
+		},
+		Reloaded: func(changed bool, err error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.reload = err; changed {
+				r.changes++
+			}
 		},
 	})
 	ctx, cancel := context.WithCancel(t.Context())

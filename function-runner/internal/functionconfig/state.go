@@ -88,6 +88,23 @@ func newState(rules *Rules, objects []*unstructured.Unstructured) *state {
 	return b.state
 }
 
+// problem returns an error that names the objects with problems; nil where there are none.
+func (s *state) problem() error {
+	var names []string
+	for name, v := range s.verdicts {
+		if len(v.problems) > 0 {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return fmt.Errorf("%w: %s", errProblems, strings.Join(names, ", "))
+}
+
+var errProblems = errors.New("FunctionConfig objects have problems")
+
 func (v *verdict) problem(format string, args ...any) {
 	v.problems = append(v.problems, fmt.Sprintf(format, args...))
 }

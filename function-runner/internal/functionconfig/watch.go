@@ -30,7 +30,7 @@ const (
 var (
 	// errNotServed says that the cluster has no such objects.
 	errNotServed = errors.New("the cluster has no FunctionConfig objects")
-	errSlow      = fmt.Errorf("the API server has not told within %v which FunctionConfig objects there are", syncTimeout)
+	errSlow      = fmt.Errorf("the API server has not returned the FunctionConfig objects within %v", syncTimeout)
 )
 
 // follow follows the objects until ctx ends or they cannot be followed, and tells why. synced is called when they are known.

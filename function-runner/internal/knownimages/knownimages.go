@@ -35,11 +35,11 @@ type file struct {
 	logged logging.Once
 }
 
-// read returns the file's images, and its content; nil where there is no such file, or it is not understood.
-func (f *file) read() ([]registry.Image, []byte) {
+// read returns the file's images, and its content; nil where there is no such file. The error, that it is not understood, is logged once.
+func (f *file) read() ([]registry.Image, []byte, error) {
 	content, err := configfile.Read(f.name, metadata.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	var images []registry.Image
 	if err == nil {
@@ -49,9 +49,9 @@ func (f *file) read() ([]registry.Image, []byte) {
 		f.log.Warn("the file of known images cannot be used", "file", f.name, "err", err)
 	}
 	if err != nil {
-		return nil, nil
+		return nil, nil, err
 	}
-	return images, content
+	return images, content, nil
 }
 
 // Warmed makes known what is in the image warmer's file. Its methods are called one after another.
@@ -68,15 +68,16 @@ func NewWarmed(name string, cache Cache, log *slog.Logger, before ...registry.Im
 }
 
 // Load makes known what the file says, if that has changed. While it is not there, or is not understood, what it last said
-// stays known.
-func (w *Warmed) Load() {
-	images, content := w.file.read()
+// stays known. It tells whether anything has changed, or that the file is not understood.
+func (w *Warmed) Load() (changed bool, err error) {
+	images, content, err := w.file.read()
 	if content == nil || bytes.Equal(content, w.content) {
-		return
+		return false, err
 	}
 	w.content = content
 	w.cache.Load(slices.Concat(w.before, images))
 	w.file.log.Info("image metadata loaded", "file", w.file.name, "images", len(images))
+	return true, nil
 }
 
 // Kept keeps in a file what registries have said, for the next start. Its methods are called one after another.
@@ -96,7 +97,7 @@ func NewKept(name string, cache Cache, log *slog.Logger) *Kept {
 
 // Load makes known what is in the file, and returns it.
 func (k *Kept) Load() []registry.Image {
-	images, content := k.file.read()
+	images, content, _ := k.file.read() // which logs
 	k.written = content
 	k.cache.Load(images)
 	return images

@@ -71,28 +71,34 @@ func TestWarmed(t *testing.T) {
 	var text bytes.Buffer
 	k, name := &known{}, filepath.Join(t.TempDir(), "known.yaml")
 	w := NewWarmed(name, k, slog.New(slog.NewTextHandler(&text, nil)), image("kept", "a"))
-	w.Load()
+	load := func(changed, ok bool) {
+		t.Helper()
+		if got, err := w.Load(); got != changed || (err == nil) != ok {
+			t.Errorf("Load = %v, %v; want %v and an error: %v", got, err, changed, !ok)
+		}
+	}
+	load(false, true)
 	wantLoaded(t, k)
 	write(t, name, image("one", "a"))
-	w.Load()
+	load(true, true)
 	wantLoaded(t, k, image("kept", "a"), image("one", "a"))
 	k.loaded = nil
-	w.Load()
+	load(false, true)
 	wantLoaded(t, k)
 	// What cannot be used changes nothing and is said once.
 	for range 2 {
 		if err := os.WriteFile(name, []byte("images: ["), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w.Load()
+		load(false, false)
 	}
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
-	w.Load()
+	load(false, true)
 	wantLoaded(t, k)
 	write(t, name, image("one", "b"))
-	w.Load()
+	load(true, true)
 	wantLoaded(t, k, image("kept", "a"), image("one", "b"))
 	if got := text.String(); strings.Count(got, "cannot be used") != 1 || strings.Count(got, "loaded") != 2 || !strings.Contains(got, name) {
 		t.Errorf("log: %s", got)

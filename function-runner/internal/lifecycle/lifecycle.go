@@ -67,14 +67,14 @@ type transition struct {
 
 // table has all transitions. An event that is not there for a state changes nothing. Of any state, the pod's end is the end.
 var table = []transition{
-	{[]State{Requested}, Created, Starting, "connect to it as soon as it has an address; give it up after `--pod-ready-timeout`"},
-	{[]State{Requested, Starting, Unreachable}, Answered, Ready, "send it the calls that have waited longest; forget earlier failures of the pool"},
-	{[]State{Ready}, Suspected, Starting, "send it no calls and ask it at once; hold it for lost after a second"},
-	{[]State{Starting, Ready}, Lost, Unreachable, "send calls that it has not begun to other pods; make another pod if calls wait; give it up after `--pod-ready-timeout`, or 10 seconds if the kubelet holds it for unready"},
+	{[]State{Requested}, Created, Starting, "connect to it as soon as it has an address; give up after `--pod-ready-timeout`"},
+	{[]State{Requested, Starting, Unreachable}, Answered, Ready, "send it the calls that have waited longest; end the backoff of the pool"},
+	{[]State{Ready}, Suspected, Starting, "send it no calls and check its health at once; consider it lost after a second"},
+	{[]State{Starting, Ready}, Lost, Unreachable, "send calls that it has not started to other pods; create another pod if calls wait; give up after `--pod-ready-timeout`, or after 10 seconds if the kubelet reports it as unready"},
 	{[]State{Ready}, Expired, Expiring, "send it no calls, and request its deletion"},
 	{[]State{Expiring}, Kept, Ready, "send it calls again"},
-	{[]State{Requested, Starting, Ready, Unreachable, Expiring, Failed}, Deleted, Leaving, "let it finish the calls that it runs; make another pod if calls wait"},
-	{[]State{Requested, Starting, Ready, Unreachable}, Broken, Failed, "delete it; if it never was ready, tell its callers why, and let the pool back off"},
+	{[]State{Requested, Starting, Ready, Unreachable, Expiring, Failed}, Deleted, Leaving, "let it finish its running calls; create another pod if calls wait"},
+	{[]State{Requested, Starting, Ready, Unreachable}, Broken, Failed, "delete it; if it was never ready, return the reason to its callers, and let the pool back off"},
 }
 
 // Pod is where a function pod is in its life. It is not safe for concurrent use.

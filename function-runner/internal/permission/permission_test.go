@@ -12,6 +12,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/krmfn/krmfn/function-runner/internal/permission"
 	"github.com/krmfn/krmfn/services/images/policy"
@@ -35,12 +39,23 @@ func (s *source) Resolve(_ context.Context, reference string) (string, error) {
 	return s.digest, nil
 }
 
+// verifier finds all images unsigned, or signed.
+type verifier bool
+
+func (v verifier) Verify(_ context.Context, _ *policy.Policy, reference, _ string) error {
+	if v {
+		return &policy.RefusedError{Image: reference, Reason: "it is not signed"}
+	}
+	return nil
+}
+
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		policy, digest, reference string
 		asked                     bool
 		want                      string
+		unsigned                  bool
 	}{
 		"no policy":            {digest: bad, reference: "r.io/x:latest", asked: true},
 		"permitted":            {policy: "allow: [{prefix: r.io}]", digest: bad, reference: "r.io/x:v1", asked: true},
@@ -49,12 +64,14 @@ func TestResolve(t *testing.T) {
 		"digest permitted":     {policy: "allow: [{digest: '" + good + "'}]", digest: good, reference: "r.io/x:v1", asked: true},
 		"digest refused":       {policy: "allow: [{digest: '" + good + "'}]", digest: bad, reference: "r.io/x:v1", asked: true, want: "not permitted"},
 		"given digest refused": {policy: "allow: [{digest: '" + good + "'}]", digest: bad, reference: "r.io/x@" + bad, want: "not permitted"},
+		"not signed":           {policy: "floatingTags: allow", digest: good, reference: "r.io/x:v1", asked: true, want: "not signed", unsigned: true},
+		"signed or not":        {digest: good, reference: "r.io/x:v1", asked: true, unsigned: true},
 		"registry is down":     {policy: "allow: [{prefix: r.io}]", reference: "r.io/x:v1", asked: true, want: "registry is down"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &source{digest: tc.digest}
-			r := newResolver(t, s, tc.policy, slog.New(slog.DiscardHandler))
+			r := newResolver(t, s, verifier(tc.unsigned), tc.policy, slog.New(slog.DiscardHandler))
 			got, err := r.Resolve(t.Context(), tc.reference)
 			if len(s.asked) > 0 != tc.asked {
 				t.Errorf("the registry was asked for %q", s.asked)
@@ -72,7 +89,7 @@ func TestResolve(t *testing.T) {
 func TestFloatingTagsAreWarnedOfOnce(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer
-	r := newResolver(t, &source{digest: good}, "floatingTags: warn", slog.New(slog.NewTextHandler(&text, nil)))
+	r := newResolver(t, &source{digest: good}, false, "floatingTags: warn", slog.New(slog.NewTextHandler(&text, nil)))
 	for _, reference := range []string{"r.io/x:latest", "r.io/x:latest", "r.io/x:v1.2.3", "r.io/y"} {
 		if _, err := r.Resolve(t.Context(), reference); err != nil {
 			t.Error(err)
@@ -89,7 +106,7 @@ func TestFloatingTagsAreWarnedOfOnce(t *testing.T) {
 	}
 }
 
-func newResolver(t *testing.T, s permission.Source, text string, log *slog.Logger) *permission.Resolver {
+func newResolver(t *testing.T, s permission.Source, unsigned verifier, text string, log *slog.Logger) *permission.Resolver {
 	t.Helper()
 	var parsed *policy.Policy
 	if text != "" {
@@ -98,9 +115,40 @@ func newResolver(t *testing.T, s permission.Source, text string, log *slog.Logge
 			t.Fatal(err)
 		}
 	}
-	r, err := permission.NewResolver(s, func() *policy.Policy { return parsed }, log)
+	r, err := permission.NewResolver(s, unsigned, func() *policy.Policy { return parsed }, metricnoop.NewMeterProvider().Meter(""), log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// Refusals are counted by the rule that refused.
+func TestRefusalsAreCounted(t *testing.T) {
+	t.Parallel()
+	reader := sdkmetric.NewManualReader()
+	parsed, err := policy.Parse([]byte(head + "allow: [{prefix: r.io}]\nfloatingTags: refuse\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
+	r, err := permission.NewResolver(&source{digest: good}, verifier(false), func() *policy.Policy { return parsed }, meter, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reference := range []string{"r.io/x:v1.0.0", "evil.io/x:v1.0.0", "evil.io/y:v1.0.0", "r.io/x:latest", "r.io/x@" + good, "no reference"} {
+		_, _ = r.Resolve(t.Context(), reference)
+	}
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for _, point := range all.ScopeMetrics[0].Metrics[0].Data.(metricdata.Sum[int64]).DataPoints { //nolint:forcetypeassert // it panics otherwise
+		rule, _ := point.Attributes.Value(attribute.Key("rule"))
+		got[rule.AsString()] = point.Value
+	}
+	want := map[string]int64{"allow": 2, "floating_tags": 1, "reference": 1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("refusals (-want +got):\n%s", diff)
+	}
 }

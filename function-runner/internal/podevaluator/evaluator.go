@@ -20,6 +20,8 @@ import (
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/memo"
+	"github.com/krmfn/krmfn/services/images/policy"
+	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // pauses are those before the second and the later attempts to send a call that no pod has begun with, which the caller's deadline
@@ -71,7 +73,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 	}
 	reference, err := e.config.Reference(req.Image)
 	if err != nil {
-		return evaluation.Response{}, &evaluation.StartError{Image: req.Image, Err: err}
+		return evaluation.Response{}, &evaluation.StartError{Image: req.Image, Err: err, Rejected: true}
 	}
 	if limit := e.config.MaxTime(reference); limit > 0 {
 		var cancel context.CancelFunc
@@ -80,10 +82,18 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 	}
 	c := &call{Evaluator: e, reference: reference, clock: newClock()}
 	resp, err := c.evaluate(ctx, req)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && isOver(ctx) {
 		err = c.clock.explain(context.Cause(ctx), c.doing)
 	}
 	return resp, err
+}
+
+// isOver tells whether ctx has ended. At its deadline the pod's answer that time is over may come before the end of ctx.
+func isOver(ctx context.Context) bool {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-ctx.Done()
+	}
+	return ctx.Err() != nil
 }
 
 // call is one evaluation on its way.
@@ -160,9 +170,20 @@ func (c *call) resolve(ctx context.Context) error {
 	}
 	var err error
 	if c.digest, err = c.config.Resolver.Resolve(ctx, c.reference); err != nil {
-		return &evaluation.StartError{Image: c.reference, Err: err}
+		return c.startError(err)
 	}
 	return nil
+}
+
+// startError is what a call ends with that has no pod.
+func (c *call) startError(err error) error {
+	return &evaluation.StartError{Image: c.reference, Err: err, Rejected: isRejected(err)}
+}
+
+// isRejected tells whether the image that the caller named is at fault, and neither a registry nor the cluster.
+func isRejected(err error) bool {
+	return errors.As(err, new(*registry.NotFoundError)) || errors.As(err, new(*registry.UnauthorizedError)) ||
+		errors.As(err, new(*registry.UnusableError)) || errors.As(err, new(*policy.RefusedError))
 }
 
 // attempt sends the call to one pod.
@@ -203,7 +224,7 @@ func (c *call) acquire(ctx context.Context, p *podmanager.Pool) (*podmanager.Pla
 	case errors.As(err, &full):
 		return nil, &evaluation.BusyError{Running: p.Stats().Running, Waiting: full.Waiting}
 	}
-	return nil, &evaluation.StartError{Image: c.reference, Err: err}
+	return nil, c.startError(err)
 }
 
 // complete adds what only the function runner knows to the wrapper server's report.

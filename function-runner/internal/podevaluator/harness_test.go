@@ -126,7 +126,7 @@ func startWith(t *testing.T, c *simulation.Cluster, configure func(*podevaluator
 	r.manager, err = podmanager.New(t.Context(), podmanager.Config{
 		Client: c.Client, Namespace: simulation.Namespace, Images: r.images, Templates: templates,
 		Limits:   func(string) podmanager.Limits { return r.limits },
-		Frontend: podmanager.Auto, ReadyTimeout: 2 * time.Minute, ScanInterval: time.Minute, ForeignTTL: time.Hour,
+		Frontend: podmanager.Auto, ReadyTimeout: 2 * time.Minute, MaxWarmUps: 16, ScanInterval: time.Minute, ForeignTTL: time.Hour,
 		Endpoint: endpoint.Options{MaxMessageSize: 1 << 20, Dial: c.DialOptions()},
 		Meter:    metricnoop.Meter{}, Log: slog.New(slog.DiscardHandler),
 	})

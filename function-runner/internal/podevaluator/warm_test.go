@@ -91,7 +91,7 @@ func TestWarmUp(t *testing.T) {
 		// Warm-ups are spread over two seconds, and pods take a moment to be made.
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		if n := len(r.manager.References()); n != 4 {
+		if n := len(r.manager.Functions()); n != 4 {
 			t.Errorf("%d functions have pods, want 4", n)
 		}
 		// So are functions that turn up later, each at a moment of its own, so that replicas do not make the same pod.
@@ -99,7 +99,7 @@ func TestWarmUp(t *testing.T) {
 		w.Want([]string{"r.io/d"})
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		if n := len(r.manager.References()); n != 6 {
+		if n := len(r.manager.Functions()); n != 6 {
 			t.Errorf("%d functions have pods, want 6", n)
 		}
 		// The same problem is logged once.

@@ -111,7 +111,11 @@ func TestAdoption(t *testing.T) {
 				t.Errorf("%s has digest %q, want that of its pod", reference, got)
 			}
 		}
-		if diff := cmp.Diff([]string{"r.io/coming", "r.io/failed", fn, "r.io/going"}, r.References()); diff != "" {
+		var references []string
+		for _, f := range r.Functions() {
+			references = append(references, f.Reference)
+		}
+		if diff := cmp.Diff([]string{"r.io/coming", "r.io/failed", fn, "r.io/going"}, references); diff != "" {
 			t.Errorf("functions with pods (-want +got):\n%s", diff)
 		}
 		// Those that the call has shown to be outdated go soon, the used one stays.

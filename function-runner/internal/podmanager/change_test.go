@@ -29,7 +29,7 @@ func (r *replica) edit(wrapper string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.config.Templates.put(template)
+	r.config.Templates.current.Store(template)
 	r.Changed()
 }
 

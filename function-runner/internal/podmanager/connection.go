@@ -12,6 +12,7 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
+	"github.com/krmfn/krmfn/function-runner/internal/podcertificates"
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
@@ -45,7 +46,12 @@ func (p *Pool) connect(mem *member, assumed bool) {
 // converse keeps one connection, until another must be made or ctx ends, which it tells.
 func (p *Pool) converse(ctx context.Context, mem *member, pod *corev1.Pod, assumed bool, patience time.Duration) (ended bool) {
 	target := wrapperapi.Target{PodUID: string(pod.UID), Function: wrapperapi.FunctionName(p.id.Image, p.id.Digest)}
-	e := endpoint.New(ctx, pod.Name, p.m.config.Frontend.target(pod), target, p.m.config.Endpoint)
+	options := p.m.config.Endpoint
+	options.Advice = p.m.config.Templates.wrapperAdvice()
+	if trusted := podcertificates.Trusted(pod); trusted != nil && p.m.config.Certificates != nil {
+		options.Credentials = p.m.config.Certificates.Credentials(trusted)
+	}
+	e := endpoint.New(ctx, pod.Name, p.m.config.Frontend.target(pod), target, options)
 	defer e.Close() //nolint:errcheck // nothing is lost with it
 	for {
 		if !assumed {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
+	"github.com/krmfn/krmfn/function-runner/internal/podpatch"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/cluster/injection"
@@ -51,6 +52,9 @@ func (m *Manager) provide(p *Pool, slot int) {
 	mem := p.request(slot)
 	mem.made = true
 	m.mu.Unlock()
+	if !m.pace(mem) {
+		return
+	}
 	// This is not the caller's deadline, and the error must not look like one.
 	ctx, cancel := context.WithTimeoutCause(m.life, m.config.ReadyTimeout,
 		fmt.Errorf("the pod ready timeout of %v (--pod-ready-timeout) is over", m.config.ReadyTimeout))
@@ -66,7 +70,7 @@ func (m *Manager) provide(p *Pool, slot int) {
 // notMade ends the request for a pod, unless another replica has made it. The manager's lock is held.
 func (p *Pool) notMade(mem *member, err error) {
 	if p.members[mem.slot] == mem && mem.State == lifecycle.Requested {
-		delete(p.members, mem.slot)
+		p.remove(mem)
 		p.pool.NotMade(mem.slot, err)
 	}
 }
@@ -128,9 +132,7 @@ func (m *Manager) lostNodes() []string {
 func (m *Manager) createPod(ctx context.Context, mem *member, pod *corev1.Pod, service *corev1.Service) error {
 	p, begin, pause := mem.pool, time.Now(), firstLook
 	created, err := retried(ctx, func() (*corev1.Pod, error) {
-		client, done := p.lane(ctx)
-		defer done()
-		created, err := client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager})
+		created, err := p.client().CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager})
 		if overQuota(err) && (m.makeRoom(ctx, mem, requests(pod)) || pause == firstLook) {
 			err = fmt.Errorf("%v: %w", err, &backoff.RetryAfterError{Duration: pause}) //nolint:errorlint // it is not the answer yet
 			pause = 2 * roomPause
@@ -147,8 +149,15 @@ func (m *Manager) createPod(ctx context.Context, mem *member, pod *corev1.Pod, s
 	default:
 		m.metrics.phase(ctx, p.id.Image, "create", time.Since(begin))
 		m.config.Log.Info("function pod created", "pod", pod.Name, "image", p.id.Image, "digest", p.id.Digest)
+		if _, _, ours := identity(created); !ours {
+			return m.stripped(ctx, created)
+		}
 		// The watch may be late, or not there.
 		m.observe(created) //nolint:contextcheck // pods are made for whoever waits
+		if field := podpatch.Dropped(pod, created); field != "" {
+			m.weakened(mem, created, field)
+			return nil
+		}
 	}
 	m.mu.RLock()
 	made := mem.object
@@ -157,6 +166,25 @@ func (m *Manager) createPod(ctx context.Context, mem *member, pod *corev1.Pod, s
 		m.createService(ctx, p, made, service)
 	}
 	return nil
+}
+
+// weakened gives up a pod that was created without a field of isolation, so that it is deleted before it runs anything, and whoever
+// waits is told.
+func (m *Manager) weakened(mem *member, pod *corev1.Pod, field string) {
+	err := fmt.Errorf("function pod %s is deleted, as the API server has created it without %s", pod.Name, field)
+	m.config.Log.Warn("function pod created with less isolation than the settings of function pods ask for", "pod", pod.Name, "image", mem.pool.id.Image, "err", err)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	mem.pool.broken(mem, "weakened", err)
+}
+
+// stripped deletes a pod that nobody could tell from one of another maker, and returns why.
+func (m *Manager) stripped(ctx context.Context, pod *corev1.Pod) error {
+	err := m.config.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	if err != nil && !apierrors.IsNotFound(err) {
+		m.config.Log.Warn("function pod without its annotations not deleted", "pod", pod.Name, "err", err)
+	}
+	return fmt.Errorf("function pod %s is deleted, as the API server has created it without its annotations: exempt namespace %s from the admission policy or webhook that removes them", pod.Name, pod.Namespace)
 }
 
 // refused turns image volumes off if the API server does not know them.
@@ -212,7 +240,7 @@ func (m *Manager) avoid(mem *member, pod *corev1.Pod) {
 	m.config.Log.Warn("the name of a function pod is taken by a pod of another maker, or its annotations were changed: delete that pod",
 		"pod", pod.Name, "image", mem.pool.id.Image, "annotations", "krmfn.dev/image, krmfn.dev/digest, fn.kpt.dev/template-version")
 	if mem.pool.members[mem.slot] == mem {
-		delete(mem.pool.members, mem.slot)
+		mem.pool.remove(mem)
 		mem.pool.pool.Avoid(mem.slot, avoidFor)
 	}
 }

@@ -70,6 +70,29 @@ func TestReplicasJoin(t *testing.T) {
 	})
 }
 
+// A pod that the watch does not show for long, as after an outage of the API server, serves the calls that wait for it all the same.
+func TestPodThatNoWatchShows(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		c.DelayWatches(true)
+		defer c.DelayWatches(false)
+		call := r.begin(fn, digest("a"))
+		for range 2 {
+			time.Sleep(requestTimeout)
+			r.rescan()
+		}
+		select {
+		case got := <-call:
+			if got.err != nil {
+				t.Error(got.err)
+			}
+		default:
+			t.Error("the call waits for the watch")
+		}
+	})
+}
+
 // A pod that is going holds its name. The next slot is taken, though only one pod may live.
 func TestTerminatingPodHoldsItsName(t *testing.T) {
 	t.Parallel()
@@ -206,13 +229,16 @@ func TestFailureIsExplainedAtOnce(t *testing.T) {
 // unplaced has the scheduler find no node.
 func unplaced(message string) func(*simulation.Cluster) {
 	return func(c *simulation.Cluster) {
-		c.Kubelet(func(name string) {
-			c.Change(name, func(p *corev1.Pod) {
-				p.Status.Conditions = []corev1.PodCondition{{
-					Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
-				}}
-			})
-		})
+		c.Kubelet(func(name string) { c.Change(name, unscheduled(message)) })
+	}
+}
+
+// unscheduled has a pod wait for a node, and say why.
+func unscheduled(message string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
+		}}
 	}
 }
 

@@ -126,7 +126,7 @@ func newReplica(t *testing.T, c *simulation.Cluster, changes ...func(*Config)) *
 			defer r.limitsMu.Unlock()
 			return r.limits
 		},
-		Frontend: Auto, ReadyTimeout: 2 * time.Minute, ScanInterval: 1000 * time.Hour, ForeignTTL: ttl,
+		Frontend: Auto, ReadyTimeout: 2 * time.Minute, MaxWarmUps: 16, ScanInterval: 1000 * time.Hour, ForeignTTL: ttl,
 		Endpoint: endpoint.Options{MaxMessageSize: 1 << 20, Dial: c.DialOptions()},
 		Meter:    noop.Meter{}, Log: slog.New(slog.NewTextHandler(r.log, nil)),
 	}

@@ -27,6 +27,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/function-runner/internal/podcertificates"
+	"github.com/krmfn/krmfn/function-runner/internal/podpatch"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/services/images/registry"
@@ -47,6 +49,8 @@ type Limits struct {
 	// for none.
 	Overrides *podtemplate.Overrides
 	Declared  map[string]string
+	// Patches are merged into what the template and the overrides say.
+	Patches []podpatch.Patch
 	// Resources take the place of the template's and of the overrides' where they are set.
 	Resources corev1.ResourceRequirements
 }
@@ -75,11 +79,17 @@ type Config struct {
 	TagTTL time.Duration
 	// Endpoint configures the connections to pods.
 	Endpoint endpoint.Options
+	// Certificates are shown to pods that demand one; nil where there are no such pods.
+	Certificates *podcertificates.Keeper
+	// MaxWarmUps is how many pods may be starting at once that were made here and that no call has waited for.
+	MaxWarmUps int
 	// MaxConcurrent and StandbyProcesses are handed to the wrapper servers; 0 and nil leave it to them.
 	MaxConcurrent    int
 	StandbyProcesses *int
 	// PullSecrets are added to those of the template.
 	PullSecrets []string
+	// ImagesByReference has pods name their images by reference, and not by digest.
+	ImagesByReference bool
 	// Events records what becomes of pods as Kubernetes events; nil for nowhere. It does not wait.
 	Events Events
 	Meter  metric.Meter
@@ -92,7 +102,7 @@ type Manager struct {
 	metrics metrics
 	// synced is closed when the pods that there are have been looked at.
 	synced chan struct{}
-	// warming is taken by requests for pods that no caller waits for.
+	// warming has an element for each pod that was made for no call, until it is ready, is given up or finds no node.
 	warming chan struct{}
 	// work has the goroutines, which all end after life; ended says that there will be no more.
 	workMu sync.Mutex
@@ -121,7 +131,7 @@ func New(ctx context.Context, c Config) (*Manager, error) {
 	m := &Manager{
 		config: c, synced: make(chan struct{}),
 		pools: map[string]*Pool{}, current: map[string]*Pool{}, foreign: map[string]foreign{}, byUID: map[types.UID]*member{},
-		warming: make(chan struct{}, warming),
+		warming: make(chan struct{}, c.MaxWarmUps),
 	}
 	m.life, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return m, m.measure(c.Meter)

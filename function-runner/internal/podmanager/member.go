@@ -28,7 +28,7 @@ type member struct {
 	// made says that this replica has requested it, and does not change. exists is closed when the API server has it, whoever made it.
 	made   bool
 	exists chan struct{}
-	// seen is when this replica first saw it, and addressed when it got an address.
+	// seen is when this replica first saw it or began to make it, and addressed when it got an address.
 	seen, addressed time.Time
 	// endpoint is where it was last ready. disconnect ends the goroutine that keeps the connection, once there is one.
 	endpoint   *endpoint.Endpoint
@@ -39,6 +39,8 @@ type member struct {
 	// keep ends the delete request of an expiring pod that a call has taken back, and deleting says that a failed pod's is on its way.
 	keep     context.CancelFunc
 	deleting bool
+	// warmed lets another pod start in place of this one, which was made for no call; nil for one that was not.
+	warmed func()
 	// patched is when its last use was last written.
 	patched time.Time
 	// room is the room that is being made for it in a full cluster; nil for none.
@@ -106,12 +108,19 @@ func (p *Pool) forget(mem *member) {
 	if mem.object != nil {
 		delete(p.m.byUID, mem.object.UID)
 	}
-	delete(p.members, mem.slot)
+	p.remove(mem)
 	p.pool.Gone(mem.slot)
+}
+
+// remove takes a member out of its slot. The manager's lock is held.
+func (p *Pool) remove(mem *member) {
+	delete(p.members, mem.slot)
+	mem.settle()
 }
 
 // stop ends what was begun for the pod's state.
 func (mem *member) stop() {
+	mem.settle()
 	mem.turn++
 	if mem.timer != nil {
 		mem.timer.Stop()

@@ -35,9 +35,11 @@ type metrics struct {
 //
 //   - krm_function_pods (image, state): function pods by their state, see package lifecycle
 //   - krm_function_waiting (image): calls that wait for a place in a pod
+//   - krm_function_max_pods, krm_function_max_waiting (image): how many pods there may be, and how many calls may wait
+//   - krm_function_places, krm_function_places_used (image): how many calls from here ready pods run at once, and how many they do
 //   - krm_function_pools_backing_off (image): pools whose pods failed to start and that make no other for a while
 func (m *Manager) measure(meter metric.Meter) error {
-	var errs [6]error
+	var errs [10]error
 	m.metrics.phases, errs[0] = meter.Float64Histogram("krm_function_pod_start_duration", metric.WithUnit("s"),
 		metric.WithDescription("Where the time of starting function pods goes."), metric.WithExplicitBucketBoundaries(boundaries...))
 	m.metrics.starts, errs[1] = meter.Int64Counter("krm_function_pod_starts", metric.WithDescription("Function pods that became ready."))
@@ -49,6 +51,14 @@ func (m *Manager) measure(meter metric.Meter) error {
 	backingOff, err := meter.Int64ObservableGauge("krm_function_pools_backing_off",
 		metric.WithDescription("Pools whose function pods failed to start and that make no other for a while."))
 	errs[5] = err
+	maxPods, err := meter.Int64ObservableGauge("krm_function_max_pods", metric.WithDescription("Function pods that there may be."))
+	errs[6] = err
+	maxWaiting, err := meter.Int64ObservableGauge("krm_function_max_waiting", metric.WithDescription("Calls that may wait for a place in a function pod."))
+	errs[7] = err
+	places, err := meter.Int64ObservableGauge("krm_function_places", metric.WithDescription("Calls that ready function pods can run at once."))
+	errs[8] = err
+	used, err := meter.Int64ObservableGauge("krm_function_places_used", metric.WithDescription("Calls that run in function pods."))
+	errs[9] = err
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
@@ -60,9 +70,13 @@ func (m *Manager) measure(meter metric.Meter) error {
 			}
 			o.ObserveInt64(waiting, s.waiting, metric.WithAttributes(label))
 			o.ObserveInt64(backingOff, s.backingOff, metric.WithAttributes(label))
+			o.ObserveInt64(maxPods, s.maxPods, metric.WithAttributes(label))
+			o.ObserveInt64(maxWaiting, s.maxWaiting, metric.WithAttributes(label))
+			o.ObserveInt64(places, s.places, metric.WithAttributes(label))
+			o.ObserveInt64(used, s.used, metric.WithAttributes(label))
 		}
 		return nil
-	}, pods, waiting, backingOff)
+	}, pods, waiting, backingOff, maxPods, maxWaiting, places, used)
 	return err
 }
 
@@ -70,6 +84,8 @@ func (m *Manager) measure(meter metric.Meter) error {
 type sizes struct {
 	pods                map[lifecycle.State]int64
 	waiting, backingOff int64
+	maxPods, maxWaiting int64
+	places, used        int64
 }
 
 // sizes returns the sizes by repository.
@@ -84,6 +100,14 @@ func (m *Manager) sizes() map[string]*sizes {
 		}
 		s := p.pool.Stats()
 		all[name].waiting += int64(s.Waiting)
+		limits := p.pool.Config()
+		all[name].places += int64(s.Ready * limits.PerPod)
+		all[name].used += int64(s.Running)
+		// A retired pool gets no more pods and calls: one of the same function has taken its place.
+		if !p.retired {
+			all[name].maxPods += int64(limits.MaxPods)
+			all[name].maxWaiting += int64(limits.MaxWaiting)
+		}
 		if s.BackingOff {
 			all[name].backingOff++
 		}

@@ -158,18 +158,22 @@ func (m *Manager) gone(pod *corev1.Pod) {
 	}
 }
 
-// unwatched tells whether the watch does not show a pod. The manager's lock is held.
+// unwatched tells whether the watch does not show a pod, or may be late with what it shows of one that is starting: after an outage of
+// the API server, it takes a minute to be back. The manager's lock is held.
 func (m *Manager) unwatched(mem *member) bool {
 	if mem.object == nil || time.Since(mem.seen) < requestTimeout {
 		return false
+	}
+	if mem.State == lifecycle.Starting {
+		return true
 	}
 	object, _, _ := m.listed.Get(mem.object) // the key of a pod is no failure
 	pod, ok := object.(*corev1.Pod)
 	return !ok || pod.UID != mem.object.UID
 }
 
-// find looks for a pod that the watch does not show any more. One that has only lost its labels gets them back, and is watched
-// again; one that has gone is forgotten. The error is that the API server cannot be reached.
+// find looks for a pod that the watch does not show. One that has only lost its labels gets them back, and is watched again; one that
+// has gone is forgotten. The error is that the API server cannot be reached.
 func (m *Manager) find(ctx context.Context, mem *member) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -184,7 +188,10 @@ func (m *Manager) find(ctx context.Context, mem *member) error {
 		mem.pool.forget(mem)
 		return nil
 	case err == nil && pod.DeletionTimestamp == nil:
-		_, err = m.restoreLabels(ctx, mem.pool, mem.slot, pod)
+		pod, err = m.restoreLabels(ctx, mem.pool, mem.slot, pod)
+	}
+	if err == nil {
+		m.observe(pod) //nolint:contextcheck // pods are made for whoever waits
 	}
 	if err != nil && ctx.Err() == nil {
 		m.config.Log.Warn("a function pod is not watched any more", "pod", mem.name(), "image", mem.pool.id.Image, "err", err)

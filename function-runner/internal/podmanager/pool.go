@@ -34,6 +34,8 @@ type Pool struct {
 	m    *Manager
 	// users is how many hold this, so that it must not be forgotten.
 	users atomic.Int64
+	// took are how long calls took.
+	took durations
 
 	// The manager's lock guards what follows.
 
@@ -105,7 +107,8 @@ func (m *Manager) values(reference string) *podtemplate.Values {
 	limits := m.config.Limits(reference)
 	return &podtemplate.Values{
 		Reference: reference, MaxMessageSize: m.config.Endpoint.MaxMessageSize,
-		MaxConcurrent: m.config.MaxConcurrent, StandbyProcesses: m.config.StandbyProcesses, Declared: limits.Declared, PullSecrets: m.config.PullSecrets, Overrides: limits.Overrides, Resources: limits.Resources,
+		MaxConcurrent: m.config.MaxConcurrent, StandbyProcesses: m.config.StandbyProcesses, Declared: limits.Declared, PullSecrets: m.config.PullSecrets, Overrides: limits.Overrides, Patches: limits.Patches, Resources: limits.Resources,
+		ByReference: m.config.ImagesByReference,
 	}
 }
 
@@ -136,7 +139,11 @@ func (p *Pool) Acquire(ctx context.Context) (*Place, error) { return p.pool.Acqu
 // Evaluate sends a call to the pod of a place. The pool learns of the pod's load, and a pod that does not take the call, though it has
 // room, has to show anew that it serves. Errors are those of endpoint.Endpoint.
 func (p *Pool) Evaluate(ctx context.Context, place *Place, list []byte) (evaluation.Response, error) {
+	begin := time.Now()
 	resp, err := place.Endpoint.Evaluate(ctx, p.id.Image, list, func(l wrapperapi.Load) { place.Report(l.Running + l.Waiting) })
+	if err == nil {
+		p.took.add(time.Since(begin))
+	}
 	if notRun, ok := errors.AsType[*endpoint.NotRunError](err); ok && !notRun.Busy {
 		place.Endpoint.Suspect(err)
 	}
@@ -178,21 +185,4 @@ func (mem *member) explain() string {
 		return fmt.Sprintf("pod %s is %s since %v: %v", mem.name(), mem.State, time.Since(mem.Since).Round(time.Second), mem.Reason)
 	}
 	return fmt.Sprintf("pod %s %s", mem.name(), podstatus.Progress(mem.object))
-}
-
-// References returns the references of the functions that have pods, sorted.
-func (m *Manager) References() []string {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	var references []string
-	for _, p := range m.pools {
-		for _, mem := range p.members {
-			if mem.object != nil {
-				references = append(references, p.id.Image)
-				break
-			}
-		}
-	}
-	slices.Sort(references)
-	return slices.Compact(references)
 }

@@ -275,33 +275,44 @@ func TestReplicasShareLoad(t *testing.T) {
 	})
 }
 
-// Replicas that warm up the same functions at the same time make each pod once.
+// Replicas that warm up the same functions at the same time make each pod once, all at once or a few at a time.
 func TestNoHerd(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, c *simulation.Cluster) {
-		const replicas, functions = 10, 1000
-		c.Kubelet(func(string) {})
-		var all []*replica
-		for range replicas {
-			all = append(all, start(t, c))
-		}
-		begun := c.Requests("", "")
-		for _, r := range all {
-			for i := range functions {
-				f := r.Pool(fmt.Sprintf("r.io/f%d:v1", i), digest("a"))
-				go func() {
-					defer f.Done()
-					f.WarmSoon(t.Context())
-				}()
-			}
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		pods, requests := len(c.Pods()), c.Requests("", "")-begun
-		if pods != functions || float64(requests) > 1.2*functions {
-			t.Errorf("%d replicas made %d pods by %d requests, want %d by 1.2 each", replicas, pods, requests, functions)
-		}
-	})
+	for name, test := range map[string]struct {
+		functions, warmUps int
+		kubelet            func(c *simulation.Cluster, pod string)
+	}{
+		"at once":         {1000, 1000, func(*simulation.Cluster, string) {}},
+		"a few at a time": {200, 16, func(c *simulation.Cluster, pod string) { time.Sleep(time.Second); c.Run(pod) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, c *simulation.Cluster) {
+				const replicas = 10
+				c.Kubelet(func(pod string) { test.kubelet(c, pod) })
+				var all []*replica
+				for range replicas {
+					all = append(all, start(t, c, func(config *Config) { config.MaxWarmUps = test.warmUps }))
+				}
+				begun := c.Requests("", "")
+				for _, r := range all {
+					for i := range test.functions {
+						f := r.Pool(fmt.Sprintf("r.io/f%d:v1", i), digest("a"))
+						go func() {
+							defer f.Done()
+							f.WarmSoon(t.Context())
+						}()
+					}
+				}
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				pods, requests := len(c.Pods()), c.Requests("", "")-begun
+				if pods != test.functions || float64(requests) > 1.2*float64(test.functions) {
+					t.Errorf("%d replicas made %d pods by %d requests, want %d by 1.2 each", replicas, pods, requests, test.functions)
+				}
+			})
+		})
+	}
 }
 
 // A pod that becomes ready in the moment in which its time is over is either used or given up, not both.

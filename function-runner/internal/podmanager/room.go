@@ -44,9 +44,14 @@ type room struct {
 
 // unplaced handles a pod that finds no node. The manager's lock is held.
 func (p *Pool) unplaced(mem *member, problem *podstatus.Problem) {
+	// It keeps no node busy, and the autoscaler of a cluster should see all that need one.
+	mem.endTurn()
 	err := notStarted(mem.object, problem)
 	if len(p.platforms) > 0 && strings.Contains(problem.Message, "affinity") {
 		err = fmt.Errorf("%w: image %s is built for %s, which a node must be", err, p.id.Image, strings.Join(p.platforms, ", "))
+	}
+	if len(p.values.Patches) > 0 && (strings.Contains(problem.Message, "affinity") || strings.Contains(problem.Message, "taint")) {
+		err = fmt.Errorf("%w: check nodeSelector, tolerations and affinity in the settings of function pods", err)
 	}
 	switch {
 	case mem.room != nil && !mem.room.vain:

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -44,11 +43,7 @@ func scheduler(t *testing.T, c *simulation.Cluster, places int, message string) 
 	}
 	c.Kubelet(func(name string) {
 		for !place(name) {
-			c.Change(name, func(p *corev1.Pod) {
-				p.Status.Conditions = []corev1.PodCondition{{
-					Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
-				}}
-			})
+			c.Change(name, unscheduled(message))
 			time.Sleep(100 * time.Millisecond)
 			if c.Gone(name) || t.Context().Err() != nil {
 				return

@@ -32,7 +32,7 @@ func (s *slimmer) slim(object any) (any, error) {
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
 			Labels: only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.SlotLabel),
 			Annotations: only(pod.Annotations, functionpod.TemplateAnnotation, functionpod.ReferenceAnnotation, functionpod.DigestAnnotation,
-				functionpod.LastUseAnnotation, functionpod.TTLAnnotation),
+				functionpod.LastUseAnnotation, functionpod.TTLAnnotation, functionpod.AuthoritiesAnnotation),
 		},
 		Spec: s.slimSpec(&pod.Spec),
 		Status: corev1.PodStatus{

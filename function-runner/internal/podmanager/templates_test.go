@@ -110,7 +110,7 @@ func TestWatchTemplate(t *testing.T) {
 		c.Put(configMap("2Gi"))
 		want("2Gi", 1, 0)
 		broken := configMap("3Gi")
-		delete(broken.Data, "serviceTemplate")
+		broken.Data["serviceTemplate"] = "spec: 3"
 		c.Put(broken)
 		want("2Gi", 1, 1)
 		c.Before(always("get", "configmaps", errors.New("down")))
@@ -121,4 +121,62 @@ func TestWatchTemplate(t *testing.T) {
 		cancel()
 		<-done
 	})
+}
+
+func TestWrapperAdvice(t *testing.T) {
+	t.Parallel()
+	own := configMap("1Gi")
+	own.Data["template"] = `{spec: {initContainers: [{name: copy-wrapper-server, image: "nephio/porch-wrapper-server:v1"}],
+  containers: [{name: function, command: [/wrapper-server-tools/wrapper-server], volumeMounts: [{name: tools, mountPath: /wrapper-server-tools}]}]}}`
+	for name, tc := range map[string]struct {
+		configMap *corev1.ConfigMap
+		want      string
+	}{
+		"built in": {},
+		"injected": {configMap: configMap("1Gi")},
+		"its own": {
+			own, "the wrapper server comes from image nephio/porch-wrapper-server:v1 of init container copy-wrapper-server, which is not krmfn's: " +
+				"write krmfn/wrapper-server:v1 there, in ConfigMap template",
+		},
+	} {
+		loader := &TemplateLoader{source: TemplateSource{ConfigMap: "template", WrapperImage: "krmfn/wrapper-server:v1"}}
+		if _, err := loader.put(injection.InitContainer, tc.configMap); err != nil {
+			t.Fatal(err)
+		}
+		if got := loader.wrapperAdvice(); got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// A template of one's own that has the wrapper server injected gets an init container, too, where image volumes do not work.
+func TestRefusedImageVolumesOfOwnTemplates(t *testing.T) {
+	t.Parallel()
+	c := simulation.New(t)
+	c.Put(configMap("1Gi"))
+	l, err := LoadTemplate(t.Context(), TemplateSource{
+		Client: c.Client, Namespace: "porch", ConfigMap: "template", WrapperImage: "wrapper", Injection: injection.Auto, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pod := &l.Current().Pod; !podtemplate.HasImageVolume(pod) || len(pod.Spec.InitContainers) > 0 {
+		t.Errorf("at first, the pod is %+v", pod.Spec)
+	}
+	if !l.RefuseImageVolumes("does not work") {
+		t.Error("refused image volumes do not change the template")
+	}
+	check := func(memory string) {
+		t.Helper()
+		pod := &l.Current().Pod
+		if podtemplate.HasImageVolume(pod) || len(pod.Spec.InitContainers) != 1 || podtemplate.FunctionOf(pod).Resources.Limits.Memory().String() != memory {
+			t.Errorf("then it is %+v", pod.Spec)
+		}
+	}
+	check("1Gi")
+	c.Put(configMap("2Gi"))
+	if !l.refresh(t.Context()) {
+		t.Error("a changed ConfigMap changes nothing")
+	}
+	check("2Gi")
 }

@@ -50,9 +50,9 @@ func (s *Store) All(that func(podcacheconfig.Settings) bool) []string {
 	return all
 }
 
-// Load reads the file and tells whether that has changed anything. An installation can do without the file, and a broken one
-// leaves in force what was: both are logged, and so are problems with single entries.
-func (s *Store) Load() bool {
+// Load reads the file and tells whether that has changed anything. An installation can do without the file; a broken one is an error
+// and leaves in force what was. Both are logged, and so are problems with single entries.
+func (s *Store) Load() (changed bool, err error) {
 	settings, problems, err := s.read()
 	messages := make([]string, 0, len(problems)+1)
 	for _, p := range problems {
@@ -67,8 +67,11 @@ func (s *Store) Load() bool {
 		}
 	}
 	s.logged = messages
-	if err != nil {
-		return false
+	switch {
+	case errors.Is(err, errNoFile):
+		return false, nil
+	case err != nil:
+		return false, err
 	}
 	loaded := make(map[string]podcacheconfig.Settings, len(settings))
 	for _, one := range settings {
@@ -77,17 +80,19 @@ func (s *Store) Load() bool {
 		}
 	}
 	if reflect.DeepEqual(loaded, *s.settings.Load()) {
-		return false
+		return false, nil
 	}
 	s.settings.Store(&loaded)
 	s.log.Info("pod settings loaded", "file", s.file, "functions", len(loaded))
-	return true
+	return true, nil
 }
+
+var errNoFile = errors.New("the file does not exist, so the flags apply to all functions: see --pod-cache-config")
 
 func (s *Store) read() ([]podcacheconfig.Settings, []configfile.Problem, error) {
 	text, err := os.ReadFile(s.file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, errors.New("there is no such file, so that all functions have the settings of the flags: see --pod-cache-config")
+		return nil, nil, errNoFile
 	}
 	if err != nil {
 		return nil, nil, err

@@ -33,15 +33,15 @@ func TestStore(t *testing.T) {
 	s := podsettings.NewStore(file, func(name string) (string, error) { return reference.Resolve(name, "r.io") }, slog.New(slog.NewTextHandler(&log, nil)))
 	load := func(want bool, logged string, times int) {
 		t.Helper()
-		if got := s.Load(); got != want {
+		if got, _ := s.Load(); got != want {
 			t.Errorf("Load has changed something: %v, want %v", got, want)
 		}
 		if n := strings.Count(log.String(), logged); n != times {
 			t.Errorf("%q was logged %d times, want %d, in:\n%s", logged, n, times, &log)
 		}
 	}
-	load(false, "no such file", 1)
-	load(false, "no such file", 1)
+	load(false, "the file does not exist", 1)
+	load(false, "the file does not exist", 1)
 	write(t, file, "- name: a:v1\n  maxParallelPodsPerFunction: 3\n- name: other.io/b\n  minWarmPods: 1\n  foo: bar\n")
 	load(true, "foo", 1)
 	load(false, "foo", 1)
@@ -68,7 +68,7 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Trouble that comes again is told of again.
-	load(false, "no such file", 2)
+	load(false, "the file does not exist", 2)
 	write(t, file, "")
 	load(true, "settings loaded", 2)
 	if got := s.For("r.io/a:v1").MaxPods; got != 0 {

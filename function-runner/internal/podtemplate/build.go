@@ -4,6 +4,7 @@
 package podtemplate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/krmfn/krmfn/function-runner/internal/podpatch"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
@@ -50,10 +52,14 @@ type Values struct {
 	Traits   traits.Traits
 	// Overrides take the place of what the template says; nil for none.
 	Overrides *Overrides
+	// Patches are merged into what the template and the overrides say.
+	Patches []podpatch.Patch
 	// Resources take the place of the template's and of the overrides', where they are set.
 	Resources corev1.ResourceRequirements
 	// PullSecrets are added to those of the template, unless it names them.
 	PullSecrets []string
+	// ByReference has the container name its image by Reference, which the node resolves at each start, and not by digest.
+	ByReference bool
 }
 
 // Build returns the pod of a function in a slot, and its Service, both with the name given.
@@ -61,7 +67,10 @@ func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.P
 	if len(v.Command) == 0 {
 		return nil, nil, fmt.Errorf("image %s has neither entrypoint nor command: it is no function", v.Reference)
 	}
-	pod := t.Pod.DeepCopy()
+	pod, err := t.base(v)
+	if err != nil {
+		return nil, nil, fmt.Errorf("function pods of image %s: %w", v.Reference, err)
+	}
 	pod.TypeMeta = metav1.TypeMeta{}
 	pod.Name, pod.Namespace = name, namespace
 	pod.Labels = with(pod.Labels, map[string]string{functionpod.ImageLabel: name, functionpod.PoolLabel: v.Pool, functionpod.SlotLabel: strconv.Itoa(slot)})
@@ -71,6 +80,11 @@ func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.P
 	})
 	container := FunctionOf(pod)
 	container.Image = v.Image
+	if v.ByReference {
+		container.Image = v.Reference
+		// What a node keeps under a tag may be older than what the tag means now.
+		container.ImagePullPolicy = cmp.Or(container.ImagePullPolicy, corev1.PullAlways)
+	}
 	container.Args = append(container.Args, "--port", strconv.Itoa(Port), "--max-request-body-size", strconv.Itoa(v.MaxMessageSize))
 	if v.MaxConcurrent > 0 {
 		container.Args = append(container.Args, "--max-concurrent-evaluations", strconv.Itoa(v.MaxConcurrent))
@@ -78,11 +92,8 @@ func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.P
 	container.Args = append(container.Args, v.processes()...)
 	container.Args = append(container.Args, "--")
 	container.Args = append(container.Args, v.Command...)
-	if v.Overrides != nil {
-		v.Overrides.apply(pod)
-	}
 	(&ContainerOverrides{Requests: v.Resources.Requests, Limits: v.Resources.Limits}).apply(container)
-	container.Env = append(slices.DeleteFunc(container.Env, isIdentity), v.identity()...)
+	container.Env = append(slices.DeleteFunc(container.Env, isIdentity), v.identity(t.authorities)...)
 	if t.imageUser && (v.Overrides == nil || v.Overrides.SecurityContext == nil) {
 		v.user(pod.Spec.SecurityContext)
 	}
@@ -94,6 +105,16 @@ func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.P
 	place(&pod.Spec, v.Platforms)
 	avoid(&pod.Spec, v.AvoidNodes)
 	return pod, t.service(v, namespace, name, slot), nil
+}
+
+// base returns a copy of the template's pod with what others say about it. What a pod must have comes after that, so that nobody can
+// take it away.
+func (t *Template) base(v *Values) (*corev1.Pod, error) {
+	pod := t.Pod.DeepCopy()
+	if v.Overrides != nil {
+		v.Overrides.apply(pod)
+	}
+	return podpatch.Apply(pod, v.Patches...)
 }
 
 // processes returns the flags that say how the wrapper server runs the function. What is its default is not said: a wrapper server of
@@ -125,15 +146,19 @@ func (t *Template) service(v *Values, namespace, name string, slot int) *corev1.
 
 // identity returns the variables by which the wrapper server knows which pod of which function it is in. It refuses requests
 // that are meant for another.
-func (v *Values) identity() []corev1.EnvVar {
-	return []corev1.EnvVar{
+func (v *Values) identity(authorities string) []corev1.EnvVar {
+	env := []corev1.EnvVar{
 		{Name: wrapperapi.PodUIDVariable, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}}},
 		{Name: wrapperapi.FunctionVariable, Value: wrapperapi.FunctionName(v.Reference, v.Digest)},
 	}
+	if authorities != "" {
+		env = append(env, corev1.EnvVar{Name: wrapperapi.AuthoritiesVariable, Value: authorities})
+	}
+	return env
 }
 
 func isIdentity(v corev1.EnvVar) bool {
-	return v.Name == wrapperapi.PodUIDVariable || v.Name == wrapperapi.FunctionVariable
+	return v.Name == wrapperapi.PodUIDVariable || v.Name == wrapperapi.FunctionVariable || v.Name == wrapperapi.AuthoritiesVariable
 }
 
 // user runs the function as the image's own user if that is a number other than 0. The kubelet cannot tell whether a name is

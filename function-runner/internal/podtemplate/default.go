@@ -15,7 +15,11 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
-const toolsVolume = "wrapper-server-tools"
+// What brings the wrapper server into pods: a volume, and an init container that fills it where it is not the image itself.
+const (
+	toolsVolume   = "wrapper-server-tools"
+	copyContainer = "copy-wrapper-server"
+)
 
 //go:embed default.yaml
 var defaultTemplate []byte
@@ -30,7 +34,7 @@ func Default(wrapperImage string, method injection.Method, env ...corev1.EnvVar)
 	if err := yaml.UnmarshalStrict(defaultTemplate, &parts); err != nil {
 		return nil, fmt.Errorf("read the built-in function pod template: %w", err)
 	}
-	t := &Template{Pod: parts.Pod, Service: parts.Service, imageUser: true}
+	t := &Template{Pod: parts.Pod, Service: parts.Service, Injected: true, imageUser: true}
 	spec, function := &t.Pod.Spec, t.function()
 	spec.SecurityContext, function.SecurityContext = functionpod.PodSecurity(), functionpod.ContainerSecurity()
 	function.Env = append(slices.DeleteFunc(function.Env, func(v corev1.EnvVar) bool {
@@ -48,6 +52,13 @@ func Default(wrapperImage string, method injection.Method, env ...corev1.EnvVar)
 	}
 	spec.Volumes = append(spec.Volumes, tools)
 	return t.versioned()
+}
+
+// WithAssignedUser returns the template with the choice of users left to admission, as OpenShift's security context constraints have it.
+func (t *Template) WithAssignedUser() (*Template, error) {
+	assigned := &Template{Pod: *t.Pod.DeepCopy(), Service: t.Service, Injected: true}
+	assigned.Pod.Spec.SecurityContext = functionpod.AssignedPodSecurity()
+	return assigned.versioned()
 }
 
 // HasImageVolume tells whether a pod has the wrapper server from an image volume.

@@ -64,3 +64,48 @@ func TestUser(t *testing.T) {
 		}
 	}
 }
+
+// The cluster assigns users that the pod does not name; the image's own user would be one that it refuses.
+func TestAssignedUser(t *testing.T) {
+	t.Parallel()
+	builtIn, err := podtemplate.Default("w", injection.InitContainer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assigned, err := builtIn.WithAssignedUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod, _, err := assigned.Build(&podtemplate.Values{Reference: "r.io/fn:v1", Image: "r.io/fn@sha256:1", Command: []string{"fn"}, User: "1000"}, "ns", "n", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := pod.Spec.SecurityContext; s.RunAsUser != nil || s.RunAsGroup != nil || s.FSGroup != nil || !*s.RunAsNonRoot {
+		t.Errorf("security context is %+v", s)
+	}
+	if assigned.Version == builtIn.Version || builtIn.Pod.Spec.SecurityContext.RunAsUser == nil {
+		t.Error("both templates are the same")
+	}
+}
+
+// Tools that look for images by name find the one that was called, and the node does not start what the name meant once.
+func TestImageByReference(t *testing.T) {
+	t.Parallel()
+	template, err := podtemplate.Default("w", injection.ImageVolume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byDigest := &podtemplate.Values{Reference: "r.io/fn:v1", Image: "r.io/fn@sha256:1", Command: []string{"fn"}}
+	byReference := *byDigest
+	byReference.ByReference = true
+	pod, _, err := template.Build(&byReference, "ns", "n", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := podtemplate.FunctionOf(pod); c.Image != "r.io/fn:v1" || c.ImagePullPolicy != corev1.PullAlways {
+		t.Errorf("image is %s, pulled %s", c.Image, c.ImagePullPolicy)
+	}
+	if template.VersionFor(byDigest) == template.VersionFor(&byReference) {
+		t.Error("pods of the other form would not be replaced")
+	}
+}

@@ -22,7 +22,7 @@ func cpu(amount string) corev1.ResourceList {
 // Overrides replace what the template says at the function's container and the init container, and nothing beside it.
 func TestOverrides(t *testing.T) {
 	t.Parallel()
-	template, err := podtemplate.Parse(configMap(porchTemplate, porchService))
+	template, err := podtemplate.Parse(configMap(porchTemplate, porchService), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestPlatforms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	withAffinity, err := podtemplate.Parse(configMap(zoned, porchService))
+	withAffinity, err := podtemplate.Parse(configMap(zoned, porchService), builtIn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ var identity = []corev1.EnvVar{
 
 func TestTemplateOfPorch(t *testing.T) {
 	t.Parallel()
-	template, err := podtemplate.Parse(configMap(porchTemplate, porchService))
+	template, err := podtemplate.Parse(configMap(porchTemplate, porchService), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestParseErrors(t *testing.T) {
 		"broken service": {configMap(porchTemplate, "spec: 3"), "unable to decode function service template: "},
 		"no function":    {configMap("spec: {containers: [{name: other}]}", porchService), `has no container with the name "function"`},
 	} {
-		if _, err := podtemplate.Parse(tc.cm); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := podtemplate.Parse(tc.cm, nil); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
 		}
 	}
@@ -193,17 +193,17 @@ func TestProcesses(t *testing.T) {
 // The version follows what the template says and nothing else.
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	first, err := podtemplate.Parse(configMap(porchTemplate, porchService))
+	first, err := podtemplate.Parse(configMap(porchTemplate, porchService), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	edited := configMap(porchTemplate+"\n# a comment\n", porchService)
 	edited.ResourceVersion = "7"
-	same, err := podtemplate.Parse(edited)
+	same, err := podtemplate.Parse(edited, nil)
 	if err != nil || same.Version != first.Version {
 		t.Errorf("%v: a comment makes another version", err)
 	}
-	other, err := podtemplate.Parse(configMap(porchTemplate, strings.Replace(porchService, "note: kept", "note: new", 1)))
+	other, err := podtemplate.Parse(configMap(porchTemplate, strings.Replace(porchService, "note: kept", "note: new", 1)), nil)
 	if err != nil || other.Version == first.Version {
 		t.Errorf("%v: another Service makes no other version", err)
 	}
@@ -218,7 +218,7 @@ func TestVersion(t *testing.T) {
 // What a function has of its own makes other pods, too; which image it runs does not.
 func TestVersionFor(t *testing.T) {
 	t.Parallel()
-	template, err := podtemplate.Parse(configMap(porchTemplate, porchService))
+	template, err := podtemplate.Parse(configMap(porchTemplate, porchService), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

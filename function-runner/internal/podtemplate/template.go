@@ -25,8 +25,13 @@ type Template struct {
 	// Version tells templates apart.
 	Version string
 
+	// Injected says that the wrapper server in it is krmfn's, which the function runner put there.
+	Injected bool
+
 	// imageUser has functions run as their images' own users, where those may be known not to be root.
 	imageUser bool
+	// authorities are those of Trust; "" for pods without TLS.
+	authorities string
 }
 
 const (
@@ -41,19 +46,32 @@ const (
 	serviceKey = "serviceTemplate"
 )
 
-// Parse returns the template in a ConfigMap: the pod under the key template, the Service under serviceTemplate, each in
-// YAML or JSON. What is not known in them is left out of account, as Porch does: templates in use have fields at places
-// where they mean nothing. The errors are worded as Porch words them.
-func Parse(cm *corev1.ConfigMap) (*Template, error) {
+// Parse returns the template in a ConfigMap: the pod under the key template, the Service under serviceTemplate, each in YAML or JSON.
+//
+// A template whose container "function" has a command, which starts a wrapper server of its own as in Porch's, is used as it is. What is not known in it
+// is left out of account, as Porch does: templates in use have fields at places where they mean nothing. The errors are worded as
+// Porch words them. Any other template is merged into the built-in one, and need not have a Service: see merge.
+func Parse(cm *corev1.ConfigMap, builtIn *Template) (*Template, error) {
 	t := &Template{}
 	if err := decode(cm, podKey, "pod", &t.Pod); err != nil {
 		return nil, err
 	}
-	if err := decode(cm, serviceKey, "service", &t.Service); err != nil {
-		return nil, err
-	}
-	if t.function() == nil {
+	function := t.function()
+	if function == nil {
 		return nil, fmt.Errorf("function pod template in ConfigMap %s has no container with the name %q", cm.Name, FunctionContainer)
+	}
+	own := len(function.Command) > 0
+	if _, ok := cm.Data[serviceKey]; own || ok {
+		if err := decode(cm, serviceKey, "service", &t.Service); err != nil {
+			return nil, err
+		}
+	} else {
+		t.Service = builtIn.Service
+	}
+	if !own {
+		if err := t.merge(cm, builtIn); err != nil {
+			return nil, fmt.Errorf("function pod template: key %s of ConfigMap %s: %w", podKey, cm.Name, err)
+		}
 	}
 	// Names are the pool's to give: a fixed one would be taken by the first pod.
 	t.Pod.Name, t.Pod.GenerateName = "", ""
@@ -90,6 +108,12 @@ func (t *Template) VersionFor(v *Values) string {
 	}
 	if v.StandbyProcesses != nil || v.Declared != nil {
 		values = append(values, v.StandbyProcesses, v.Declared)
+	}
+	if len(v.Patches) > 0 {
+		values = append(values, v.Patches)
+	}
+	if v.ByReference {
+		values = append(values, "by reference")
 	}
 	version, err := hash(values...)
 	if err != nil {

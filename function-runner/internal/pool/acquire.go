@@ -63,6 +63,10 @@ func (p *Pool[P]) Acquire(ctx context.Context) (*Place[P], error) {
 	}
 	w := &waiter[P]{answer: make(chan answer[P], 1), came: time.Now()}
 	element := p.waiting.PushBack(w)
+	if p.awaited != nil {
+		close(p.awaited)
+		p.awaited = nil
+	}
 	p.unlock()
 	select {
 	case a := <-w.answer:
@@ -81,6 +85,21 @@ func (p *Pool[P]) Acquire(ctx context.Context) (*Place[P], error) {
 	default:
 	}
 	return nil, context.Cause(ctx)
+}
+
+// Awaited returns what is closed as soon as a call waits for a place: at once if one does.
+func (p *Pool[P]) Awaited() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting.Len() > 0 {
+		awaited := make(chan struct{})
+		close(awaited)
+		return awaited
+	}
+	if p.awaited == nil {
+		p.awaited = make(chan struct{})
+	}
+	return p.awaited
 }
 
 // refusal returns why a call may not wait, or nil.

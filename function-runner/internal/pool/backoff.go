@@ -77,7 +77,7 @@ func (p *Pool[P]) failed(m *pod[P], err error) {
 	if !retriable(err) {
 		p.failure.remember(m.came, err)
 	}
-	p.recall(p.waitedFor())
+	p.recall(min(p.waitedFor(), p.config.MaxPods-p.live()))
 	if p.live() == 0 {
 		p.refuse(err)
 	}

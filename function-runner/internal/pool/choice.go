@@ -98,11 +98,14 @@ func (p *Pool[P]) room() int {
 	room := 0
 	for _, m := range p.pods {
 		if m.state == ready || m.state == starting {
-			room += max(0, p.config.Waitlist-m.load())
+			room += m.room(p.config.Waitlist)
 		}
 	}
 	return room
 }
+
+// room returns how many more calls a pod gets.
+func (m *pod[P]) room(waitlist int) int { return max(0, waitlist-m.load()) }
 
 // live returns how many pods count towards the maximum.
 func (p *Pool[P]) live() int { return p.count(starting) + p.count(ready) }

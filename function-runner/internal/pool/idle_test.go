@@ -4,6 +4,7 @@
 package pool_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -263,5 +264,29 @@ func TestWantedBackAfterAFailure(t *testing.T) {
 		h.Keep(1)
 		synctest.Wait()
 		wantSlots(t, []int{1}, waiting)
+	})
+}
+
+// A pod that was given up is not wanted back where there are as many pods as may be, though another one has failed.
+func TestNotWantedBackAboveMaximum(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := config()
+		h := newHarness(t, c)
+		h.ready(1)
+		h.ready(2)
+		time.Sleep(c.TTL)
+		c.MaxPods = 1
+		h.SetConfig(c)
+		if named := idle(h.Idle(never)); !slices.Contains(named, 2) || !h.GiveUp(2) {
+			t.Fatalf("slots %v are idle, want the second, to give it up", named)
+		}
+		h.Starting(1)
+		h.call()
+		h.call()
+		h.Starting(3)
+		h.Failed(3, errStart)
+		synctest.Wait()
+		h.wantStarted()
 	})
 }

@@ -56,7 +56,7 @@ func TestMachine(t *testing.T) {
 			rt.Repeat(map[string]func(*rapid.T){
 				"call": m.arrive, "cancel": m.leave, "release": m.release, "report": m.report,
 				"ready": m.becomeReady, "unreachable": m.unreachable, "doubt": m.doubt, "problem": m.problem,
-				"notMade": m.notMade, "fail": m.fail, "die": m.die, "terminate": m.terminate, "avoid": m.avoid, "adopt": m.adopt,
+				"notMade": m.notMade, "withdraw": m.withdraw, "fail": m.fail, "die": m.die, "terminate": m.terminate, "avoid": m.avoid, "adopt": m.adopt,
 				"look": m.look, "giveUp": m.giveUp, "keep": m.keep,
 				"fill": m.fill, "warm": m.warm, "limit": m.limit, "sleep": m.sleep, "": m.check,
 			})
@@ -127,12 +127,12 @@ func (m *machine) check(rt *rapid.T) {
 	m.starts(rt)
 	m.answers(rt)
 	s, got := m.sizes(), m.Stats()
-	s.BackingOff = got.BackingOff
+	s.BackingOff, s.LastFailure = got.BackingOff, got.LastFailure
 	switch {
 	case got != s.Stats:
 		rt.Fatalf("the pool says %+v, want %+v", got, s.Stats)
-	case got.BackingOff && !m.failing:
-		rt.Fatal("it backs off, and nothing has failed")
+	case (got.BackingOff || got.LastFailure != nil) && !m.failing:
+		rt.Fatal("it backs off or tells of a failure, and nothing has failed")
 	case s.Waiting > m.config.MaxWaiting:
 		rt.Fatalf("%d calls wait, of %d at most", s.Waiting, m.config.MaxWaiting)
 	case s.Waiting > 0 && s.free > 0:

@@ -117,6 +117,28 @@ func (m *machine) notMade(rt *rapid.T) {
 	synctest.Wait()
 }
 
+// withdraw gives up a pod that is not made yet. The maximum, the minimum, and the calls that wait, have what they need without it.
+func (m *machine) withdraw(rt *rapid.T) {
+	slot, p := m.draw(rt, func(p *modelPod) bool { return p.state == "starting" && !p.served && !p.recalled })
+	before, retired := m.sizes(), rapid.Bool().Draw(rt, "retired")
+	withdrawn := m.Withdraw(slot, retired)
+	if withdrawn {
+		delete(m.pods, slot)
+	}
+	synctest.Wait()
+	after := m.sizes()
+	switch above := before.live() > m.config.MaxPods; {
+	case !withdrawn && above:
+		rt.Fatalf("slot %d keeps its pod above the maximum: %+v", slot, before)
+	case !withdrawn && retired && before.Waiting == 0:
+		rt.Fatalf("slot %d of a retired pool keeps its pod for no call", slot)
+	case withdrawn && !above && before.Waiting > 0:
+		rt.Fatalf("slot %d gives up the pod that %d calls wait for: %+v", slot, before.Waiting, *p)
+	case withdrawn && !above && !retired && after.live() < max(m.config.MinPods, 1):
+		rt.Fatalf("slot %d gives up a pod of the minimum: %+v", slot, after)
+	}
+}
+
 func (m *machine) fail(rt *rapid.T) {
 	slot, p := m.draw(rt, in("starting", "ready", "unreachable"))
 	p.become("leaving")

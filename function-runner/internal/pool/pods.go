@@ -93,6 +93,31 @@ func (p *Pool[P]) NotMade(slot int, err error) {
 	}
 }
 
+// Withdraw is called right before the pod that was wanted in a slot is made, where that had to wait, and tells whether nobody needs it
+// any more; the slot is free then. It is not needed above the maximum, nor, while no call waits, where the pool is retired, which gets
+// no new calls, or where there is the minimum without it and room in another pod.
+func (p *Pool[P]) Withdraw(slot int, retired bool) bool {
+	p.mu.Lock()
+	defer p.unlock()
+	m := p.find(slot)
+	if m == nil || m.state != starting || m.recalled || !p.needless(m, retired) {
+		return false
+	}
+	p.remove(slot)
+	p.settle(0)
+	return true
+}
+
+func (p *Pool[P]) needless(m *pod[P], retired bool) bool {
+	switch {
+	case p.live() > p.config.MaxPods:
+		return true
+	case p.waiting.Len() > 0:
+		return false
+	}
+	return retired || p.live() > p.config.MinPods && p.room() > m.room(p.config.Waitlist)
+}
+
 // Gone says that there is no pod in a slot any more. The calls that wait go on waiting, for a new pod if need be.
 func (p *Pool[P]) Gone(slot int) {
 	p.mu.Lock()

@@ -42,6 +42,8 @@ type Pool[P any] struct {
 	// waiting has the *waiter[P] of the calls without a place, in the order in which they came. While there are any, no ready
 	// pod has a place free, and a pod is starting or ready.
 	waiting *list.List
+	// awaited is closed when a call begins to wait; nil where nobody has asked since that was last so.
+	awaited chan struct{}
 	// blocked has the slots that get no pod, and until when.
 	blocked map[int]time.Time
 	// failure is why pods do not start, if so.
@@ -105,6 +107,13 @@ func (p *Pool[P]) unlock() {
 	for _, slot := range slots {
 		p.want(slot)
 	}
+}
+
+// Config returns the limits.
+func (p *Pool[P]) Config() Config {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.config
 }
 
 // SetConfig changes the limits. Calls that run or wait are not ended by lower ones.

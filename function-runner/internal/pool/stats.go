@@ -3,7 +3,10 @@
 
 package pool
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Stats are the sizes of a pool at one moment.
 type Stats struct {
@@ -14,13 +17,24 @@ type Stats struct {
 	Running, Waiting int
 	// BackingOff says that pods have failed and that none may be wanted yet.
 	BackingOff bool
+	// LastFailure is why pods have failed to start; nil once one has started.
+	LastFailure error
+}
+
+// Plus returns the sizes of two pools together.
+func (s Stats) Plus(other Stats) Stats {
+	return Stats{
+		Starting: s.Starting + other.Starting, Ready: s.Ready + other.Ready, Unreachable: s.Unreachable + other.Unreachable,
+		Leaving: s.Leaving + other.Leaving, Running: s.Running + other.Running, Waiting: s.Waiting + other.Waiting,
+		BackingOff: s.BackingOff || other.BackingOff, LastFailure: cmp.Or(s.LastFailure, other.LastFailure),
+	}
 }
 
 // Stats returns the sizes.
 func (p *Pool[P]) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Stats{Waiting: p.waiting.Len(), BackingOff: p.failure.lasts()}
+	s := Stats{Waiting: p.waiting.Len(), BackingOff: p.failure.lasts(), LastFailure: p.failure.reason}
 	for _, m := range p.pods {
 		s.Running += m.running
 		switch m.state {

@@ -8,6 +8,7 @@
 package pullsecret
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"sync"
@@ -20,13 +21,15 @@ import (
 	"github.com/krmfn/krmfn/services/server/logging"
 )
 
-// Config is what a Keeper needs. All of it must be set.
+// Config is what a Keeper needs. All of it must be set, unless it says otherwise.
 type Config struct {
 	Client kubernetes.Interface
 	// Namespace and Name are the Secret's.
 	Namespace, Name string
 	// File is the docker config file, of at most 1 MiB.
 	File string
+	// Attempted is told, after each attempt, whether it has changed the Secret's content, or why the Secret is not up to date. It may be nil.
+	Attempted func(changed bool, err error)
 	// Log gets one line for each change of the Secret, and for each new problem.
 	Log *slog.Logger
 }
@@ -91,7 +94,11 @@ func (k *Keeper) keep(ctx context.Context, changed <-chan struct{}) {
 	pauses.Reset()
 	for ctx.Err() == nil {
 		pause := recheck
+		before := k.written
 		err := k.attempt(ctx)
+		if k.config.Attempted != nil && ctx.Err() == nil {
+			k.config.Attempted(!bytes.Equal(before, k.written), err)
+		}
 		if err != nil {
 			pause = pauses.NextBackOff()
 		} else {

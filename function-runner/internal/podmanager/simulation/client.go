@@ -80,8 +80,12 @@ func (p hangingPods) Delete(ctx context.Context, name string, o metav1.DeleteOpt
 		return err
 	}
 	err := p.PodInterface.Delete(ctx, name, o)
+	late := time.Duration(p.client.late.Load())
+	if late <= 0 {
+		return err
+	}
 	select {
-	case <-time.After(time.Duration(p.client.late.Load())):
+	case <-time.After(late):
 		return err
 	case <-ctx.Done():
 		return ctx.Err()

@@ -1,0 +1,38 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint_test
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+)
+
+// A wrapper server of Porch serves, but does not speak the wrapper's protocol: callers are told what to do.
+func TestForeignWrapper(t *testing.T) {
+	t.Parallel()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(server.Stop)
+	e := endpoint.New(t.Context(), "pod", "passthrough:///"+l.Addr().String(), mine, endpoint.Options{MaxMessageSize: 1000, Advice: "write another"})
+	t.Cleanup(func() { _ = e.Close() })
+	if err := e.Ready(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = e.Evaluate(within(t), "img", []byte("x"), ignore)
+	if err == nil || !strings.HasPrefix(err.Error(), "function pod pod: ") || !strings.HasSuffix(err.Error(), ": write another") {
+		t.Errorf("got error %v", err)
+	}
+}

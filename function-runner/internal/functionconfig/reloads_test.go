@@ -1,0 +1,83 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functionconfig
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubetesting "k8s.io/client-go/testing"
+)
+
+// wantReloads checks how often what is in force has changed, and what is wrong by now; "" for nothing.
+func wantReloads(t *testing.T, r *replica, changes int, problem string) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changes != changes {
+		t.Errorf("%d reloads have changed what is in force, want %d", r.changes, changes)
+	}
+	if problem == "" && r.reload != nil || problem != "" && (r.reload == nil || !strings.Contains(r.reload.Error(), problem)) {
+		t.Errorf("the last reload had the error %v, want %q", r.reload, problem)
+	}
+}
+
+// Reloads tell of changes that take effect, of objects with problems, and that they are gone.
+func TestReloads(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.put("a", binaryA)
+		r := start(t, c)
+		wantReloads(t, r, 1, "")
+		time.Sleep(10 * recheckInterval)
+		wantReloads(t, r, 1, "")
+		c.put("b", podB)
+		wantReloads(t, r, 2, "")
+		c.put("c", "{image: c, binaryExecutor: {path: c}}")
+		wantReloads(t, r, 2, "FunctionConfig objects have problems: c")
+		c.put("b", "{image: b, podExecutor: {timeToLive: soon}}")
+		wantReloads(t, r, 3, "FunctionConfig objects have problems: b, c")
+		c.remove("c")
+		c.remove("b")
+		wantReloads(t, r, 4, "")
+		r.has(false)
+		wantReloads(t, r, 5, "FunctionConfig objects have problems: a")
+		r.stop()
+		wantReloads(t, r, 5, "FunctionConfig objects have problems: a")
+	})
+}
+
+// Objects that cannot be followed have not been loaded; a cluster that has none of them lacks nothing.
+func TestReloadsThatFail(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		served  bool
+		down    error
+		refuse  error
+		problem string
+	}{
+		"forbidden":  {served: true, refuse: apierrors.NewForbidden(Resource.GroupResource(), "", errors.New("no")), problem: "forbidden"},
+		"down":       {down: errors.New("connection refused"), problem: "connection refused"},
+		"not served": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, c *cluster) {
+				c.set(tc.served, tc.down)
+				c.PrependReactor("list", "functionconfigs", func(kubetesting.Action) (bool, runtime.Object, error) {
+					return tc.refuse != nil, nil, tc.refuse
+				})
+				r := start(t, c)
+				<-r.Tried()
+				synctest.Wait()
+				wantReloads(t, r, 0, tc.problem)
+			})
+		})
+	}
+}

@@ -1,0 +1,179 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podcertificates
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+)
+
+const (
+	// caKey is what cert-manager puts the certificate of the issuer under.
+	caKey = "ca.crt"
+	// skew is how far the clock of a node may be behind.
+	skew = 5 * time.Minute
+)
+
+// authority signs the certificates of function runners.
+type authority struct {
+	certificate *x509.Certificate
+	key         crypto.Signer
+	// anchor is what wrapper servers trust: the certificate, or the one of the issuer that signed it. Then chain leads from one to the other.
+	anchor *x509.Certificate
+	chain  [][]byte
+}
+
+// fingerprint names an authority.
+func fingerprint(c *x509.Certificate) string {
+	sum := sha256.Sum256(c.Raw)
+	return hex.EncodeToString(sum[:])[:16]
+}
+
+// parse returns the authorities in a Secret, the newest first. Of keys it says nothing.
+func parse(secret *corev1.Secret) ([]authority, error) {
+	certificates, err := cert.ParseCertsPEM(secret.Data[corev1.TLSCertKey])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", corev1.TLSCertKey, err)
+	}
+	var anchor *x509.Certificate
+	if text := secret.Data[caKey]; len(text) > 0 {
+		anchors, err := cert.ParseCertsPEM(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", caKey, err)
+		}
+		anchor = anchors[0]
+	}
+	var found []authority
+	for rest := secret.Data[corev1.TLSPrivateKeyKey]; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		a, err := signer(block, certificates)
+		if err != nil {
+			return nil, err
+		}
+		if anchor != nil {
+			a.anchor = anchor
+			for _, c := range certificates {
+				a.chain = append(a.chain, c.Raw)
+			}
+		}
+		found = append(found, a)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s has no private key in PEM format", corev1.TLSPrivateKeyKey)
+	}
+	return found, nil
+}
+
+// signer returns the authority of a key, whose certificate is one of some.
+func signer(block *pem.Block, certificates []*x509.Certificate) (authority, error) {
+	parsed, err := keyutil.ParsePrivateKeyPEM(pem.EncodeToMemory(block))
+	key, ok := parsed.(crypto.Signer)
+	if err != nil || !ok {
+		return authority{}, fmt.Errorf("%s has what is no private key", corev1.TLSPrivateKeyKey)
+	}
+	public, ok := key.Public().(interface {
+		Equal(other crypto.PublicKey) bool
+	})
+	if !ok {
+		return authority{}, fmt.Errorf("%s has a private key of an unknown kind", corev1.TLSPrivateKeyKey)
+	}
+	at := slices.IndexFunc(certificates, func(c *x509.Certificate) bool { return public.Equal(c.PublicKey) })
+	switch {
+	case at < 0:
+		return authority{}, fmt.Errorf("%s has a private key to which %s has no certificate", corev1.TLSPrivateKeyKey, corev1.TLSCertKey)
+	case !certificates[at].IsCA:
+		return authority{}, fmt.Errorf("the certificate of %s is no certificate authority: issue it with isCA", corev1.TLSCertKey)
+	}
+	return authority{certificate: certificates[at], key: key, anchor: certificates[at]}, nil
+}
+
+// encode puts authorities into the form that parse reads.
+func encode(authorities []authority) (map[string][]byte, error) {
+	var certificates, keys []byte
+	for _, a := range authorities {
+		der, err := x509.MarshalPKCS8PrivateKey(a.key)
+		if err != nil {
+			return nil, err
+		}
+		certificates = append(certificates, encodeCertificate(a.certificate)...)
+		keys = append(keys, pem.EncodeToMemory(&pem.Block{Type: keyutil.PrivateKeyBlockType, Bytes: der})...)
+	}
+	return map[string][]byte{corev1.TLSCertKey: certificates, corev1.TLSPrivateKeyKey: keys}, nil
+}
+
+func encodeCertificate(c *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: c.Raw})
+}
+
+// newAuthority makes an authority that expires after a lifetime.
+func newAuthority(lifetime time.Duration) (authority, error) {
+	key, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	serial, err2 := serialNumber()
+	if err := errors.Join(err1, err2); err != nil {
+		return authority{}, err
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "krmfn function runners"},
+		NotBefore: now.Add(-skew), NotAfter: now.Add(lifetime),
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
+		PermittedDNSDomainsCritical: true, PermittedDNSDomains: []string{wrapperapi.RunnerName},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return authority{}, err
+	}
+	certificate, err := x509.ParseCertificate(der)
+	return authority{certificate: certificate, key: key, anchor: certificate}, err
+}
+
+// issue makes a function runner's certificate, whose key is in no other place. It expires after a lifetime, or with the authority.
+func (a authority) issue(lifetime time.Duration) (*tls.Certificate, error) {
+	key, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	serial, err2 := serialNumber()
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "krmfn function runner"}, DNSNames: []string{wrapperapi.RunnerName},
+		NotBefore: now.Add(-skew), NotAfter: now.Add(lifetime),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	if template.NotAfter.After(a.certificate.NotAfter) {
+		template.NotAfter = a.certificate.NotAfter
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	if err != nil {
+		return nil, fmt.Errorf("sign a certificate: %w", err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	return &tls.Certificate{Certificate: append([][]byte{der}, a.chain...), PrivateKey: key, Leaf: leaf}, err
+}
+
+func serialNumber() (*big.Int, error) {
+	return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+}

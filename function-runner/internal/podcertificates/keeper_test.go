@@ -1,0 +1,338 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podcertificates
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	namespace = "krmfn"
+	name      = "function-pod-ca"
+	quarter   = 90 * 24 * time.Hour
+	day       = 24 * time.Hour
+)
+
+// cluster returns an API server that has the Secret, and refuses updates of what has changed meanwhile.
+func cluster(secret *corev1.Secret) *fake.Clientset {
+	client := fake.NewClientset()
+	if secret != nil {
+		secret.Name, secret.Namespace, secret.ResourceVersion = name, namespace, "1"
+		client = fake.NewClientset(secret)
+	}
+	var mu sync.Mutex
+	version := "1"
+	client.PrependReactor("update", "secrets", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		updated := action.(clienttesting.UpdateAction).GetObject().(*corev1.Secret)
+		if updated.ResourceVersion != version {
+			return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, name, errors.New("it has changed"))
+		}
+		version += "0"
+		updated.ResourceVersion = version
+		return true, updated, client.Tracker().Update(action.GetResource(), updated, namespace)
+	})
+	return client
+}
+
+func keeper(client *fake.Clientset, mode Mode, authority time.Duration) *Keeper {
+	return New(Config{
+		Client: client, Namespace: namespace, Name: name, Mode: mode, AuthorityLifetime: authority, Lifetime: day,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+}
+
+// load has keepers look at their Secrets.
+func load(t *testing.T, keepers ...*Keeper) {
+	t.Helper()
+	for _, k := range keepers {
+		if err := k.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// accepts tells whether a pod with some trust lets a keeper connect.
+func accepts(t *testing.T, trust podtemplate.Trust, k *Keeper) error {
+	t.Helper()
+	certificate, err := k.certificate(trust.Fingerprints)
+	if err != nil {
+		return err
+	}
+	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(trust.Authorities))
+	for _, der := range certificate.Certificate[1:] {
+		c, err := x509.ParseCertificate(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		intermediates.AddCert(c)
+	}
+	_, err = certificate.Leaf.Verify(x509.VerifyOptions{
+		DNSName: wrapperapi.RunnerName, Roots: roots, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	return err
+}
+
+// However many replicas start at once, all have one authority.
+func TestReplicasShareTheAuthority(t *testing.T) {
+	t.Parallel()
+	for what, secret := range map[string]*corev1.Secret{"no Secret": nil, "an empty one": {}} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			client := cluster(secret)
+			keepers := make([]*Keeper, 5)
+			var starts sync.WaitGroup
+			for i := range keepers {
+				keepers[i] = keeper(client, Own, quarter)
+				starts.Go(func() {
+					if err := keepers[i].Load(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			starts.Wait()
+			for _, k := range keepers {
+				if err := accepts(t, keepers[0].Trust(), k); err != nil {
+					t.Error(err)
+				}
+				if got, want := k.Trust(), keepers[0].Trust(); got.Authorities != want.Authorities || len(got.Fingerprints) != 1 {
+					t.Errorf("a replica trusts %v, another %v", got.Fingerprints, want.Fingerprints)
+				}
+			}
+		})
+	}
+}
+
+// Through several lifetimes of the authority, each replica may call each pod that is not older than a third of one.
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := cluster(&corev1.Secret{})
+		writer, reader, off := keeper(client, Own, quarter), keeper(client, Own, quarter), keeper(client, Unused, quarter)
+		load(t, writer, reader)
+		pods := []podtemplate.Trust{writer.Trust()}
+		changes := 0
+		for range 4 * 90 {
+			time.Sleep(day)
+			before := writer.Trust()
+			load(t, writer)
+			// A replica that has not looked yet can call the newest pods.
+			if err := accepts(t, writer.Trust(), reader); err != nil {
+				t.Fatalf("a replica that looks later cannot call: %v", err)
+			}
+			load(t, reader)
+			if before.Authorities != writer.Trust().Authorities {
+				changes++
+			}
+			pods = append(pods, writer.Trust())
+			pods = pods[max(0, len(pods)-30):]
+			for _, pod := range pods {
+				if err := errors.Join(accepts(t, pod, writer), accepts(t, pod, reader)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(writer.Trust().Fingerprints) > 2 {
+				t.Fatalf("pods trust %v", writer.Trust().Fingerprints)
+			}
+		}
+		if changes < 8 {
+			t.Errorf("the authorities have changed %d times in four lifetimes", changes)
+		}
+		// A replica that makes no such pods reads the Secret when it meets one.
+		if _, err := off.certificate(pods[0].Fingerprints); err == nil {
+			t.Error("a replica has a certificate without an authority")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); off.Run(ctx, func() {}) }()
+		synctest.Wait()
+		if err := accepts(t, pods[len(pods)-1], off); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		<-done
+	})
+}
+
+// A certificate is replaced well before it expires, and none outlives its authority.
+func TestCertificatesAreShortLived(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := keeper(cluster(&corev1.Secret{}), Own, 36*time.Hour)
+		load(t, k)
+		pod := k.Trust()
+		serials := map[string]bool{}
+		for range 35 {
+			c, err := k.certificate(pod.Fingerprints)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left := time.Until(c.Leaf.NotAfter); left <= 0 || left > day || c.Leaf.NotAfter.After(k.authorities[0].certificate.NotAfter) {
+				t.Fatalf("a certificate expires in %v", left)
+			}
+			serials[c.Leaf.SerialNumber.String()] = true
+			time.Sleep(time.Hour)
+		}
+		if len(serials) < 2 {
+			t.Error("the certificate is never replaced")
+		}
+		time.Sleep(2 * time.Hour)
+		if c, err := k.certificate(pod.Fingerprints); err == nil {
+			t.Errorf("an authority that has expired signs a certificate until %v", c.Leaf.NotAfter)
+		}
+	})
+}
+
+// An authority that was taken out of the Secret signs nothing any more, and new pods do not trust it.
+func TestRevocation(t *testing.T) {
+	t.Parallel()
+	client := cluster(&corev1.Secret{})
+	k := keeper(client, Own, quarter)
+	load(t, k)
+	old := k.Trust()
+	if err := accepts(t, old, k); err != nil {
+		t.Fatal(err)
+	}
+	secrets := client.CoreV1().Secrets(namespace)
+	secret, err := secrets.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret.Data = nil
+	if _, err := secrets.Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	late := keeper(client, Own, quarter)
+	load(t, k, late)
+	if slices.Contains(k.Trust().Fingerprints, old.Fingerprints[0]) {
+		t.Error("new pods trust the old authority")
+	}
+	// Pods that are there are called until they are replaced.
+	if err := errors.Join(accepts(t, old, k), accepts(t, k.Trust(), late)); err != nil {
+		t.Error(err)
+	}
+	if err := accepts(t, old, late); err == nil || !strings.Contains(err.Error(), old.Fingerprints[0]) {
+		t.Errorf("a replica that never knew the old authority: %v", err)
+	}
+}
+
+// A Secret of cert-manager has one authority, and the one that signed it, which pods trust: it may be renewed.
+func TestExternal(t *testing.T) {
+	t.Parallel()
+	first, second := intermediate(t), intermediate(t)
+	client := cluster(first)
+	k := keeper(client, External, quarter)
+	load(t, k)
+	pod := k.Trust()
+	if err := accepts(t, pod, k); err != nil {
+		t.Fatal(err)
+	}
+	second.Name, second.Namespace = name, namespace
+	// The issuer is the same, and the key another.
+	second.Data[caKey] = first.Data[caKey]
+	if err := client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), second, namespace); err != nil {
+		t.Fatal(err)
+	}
+	load(t, k)
+	if k.Trust().Fingerprints[0] != pod.Fingerprints[0] {
+		t.Error("pods trust another root")
+	}
+	if c, err := k.certificate(pod.Fingerprints); err != nil || len(c.Certificate) != 2 || c.Leaf.CheckSignatureFrom(k.authorities[0].certificate) != nil {
+		t.Errorf("the certificate is not of the new authority: %v, %v", c, err)
+	}
+	foreign := keeper(client, Own, quarter)
+	if err := foreign.Load(t.Context()); err == nil || !strings.Contains(err.Error(), "somebody else keeps it") {
+		t.Errorf("a Secret of somebody else: %v", err)
+	}
+}
+
+// intermediate returns a Secret as cert-manager writes it for a certificate with isCA.
+func intermediate(t *testing.T) *corev1.Secret {
+	t.Helper()
+	a, err := newAuthority(quarter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := encode([]authority{a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[caKey] = data[corev1.TLSCertKey]
+	return &corev1.Secret{Data: data}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	good := intermediate(t).Data
+	for what, tc := range map[string]struct {
+		secret *corev1.Secret
+		want   string
+	}{
+		"none":                  {nil, "NotFound"},
+		"empty":                 {&corev1.Secret{}, "tls.crt"},
+		"no key":                {&corev1.Secret{Data: map[string][]byte{"tls.crt": good["tls.crt"]}}, "tls.key has no private key"},
+		"broken key":            {&corev1.Secret{Data: map[string][]byte{"tls.crt": good["tls.crt"], "tls.key": good["tls.crt"]}}, "what is no private key"},
+		"the key of another":    {&corev1.Secret{Data: map[string][]byte{"tls.crt": good["tls.crt"], "tls.key": intermediate(t).Data["tls.key"]}}, "has no certificate"},
+		"an unreadable issuer":  {&corev1.Secret{Data: map[string][]byte{"tls.crt": good["tls.crt"], "tls.key": good["tls.key"], "ca.crt": []byte("x")}}, "ca.crt"},
+		"not even certificates": {&corev1.Secret{Data: map[string][]byte{"tls.crt": []byte("hunter2"), "tls.key": good["tls.key"]}}, "tls.crt"},
+	} {
+		err := keeper(cluster(tc.secret), External, quarter).Load(t.Context())
+		if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), namespace+"/"+name) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: got error %v, want %q", what, err, tc.want)
+		}
+	}
+	client := fake.NewClientset()
+	client.PrependReactor("*", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, name, errors.New("no"))
+	})
+	if err := keeper(client, Own, quarter).Load(t.Context()); err == nil || !strings.Contains(err.Error(), "allow the function runner to get and update it") {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// A pod that answers without TLS is refused before a request reaches it.
+func TestHandshakeWithAnother(t *testing.T) {
+	t.Parallel()
+	k := keeper(cluster(&corev1.Secret{}), Own, quarter)
+	load(t, k)
+	client, server := net.Pipe()
+	defer client.Close() //nolint:errcheck // the test has its answer
+	go func() {
+		defer server.Close() //nolint:errcheck // as above
+		_, _ = server.Read(make([]byte, 4096))
+		_, _ = server.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+	}()
+	_, _, err := k.Credentials(k.Trust().Fingerprints).ClientHandshake(t.Context(), "pod", client)
+	if !errors.As(err, new(tls.RecordHeaderError)) {
+		t.Errorf("got error %v", err)
+	}
+}

@@ -1,0 +1,30 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podevaluator
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/images/policy"
+	"github.com/krmfn/krmfn/services/images/registry"
+)
+
+// A mistake in a Kptfile is told apart from registries and clusters that fail.
+func TestCodeOfStartErrors(t *testing.T) {
+	t.Parallel()
+	for want, errs := range map[string][]error{
+		"image_rejected": {&registry.NotFoundError{}, &registry.UnauthorizedError{}, &registry.UnusableError{}, &policy.RefusedError{}},
+		"start_failed":   {&registry.ThrottledError{}, errors.New("quota exceeded")},
+	} {
+		for _, err := range errs {
+			started := (&call{}).startError(fmt.Errorf("look up: %w", err))
+			if got := evaluation.Code(evaluation.Response{}, started); got != want {
+				t.Errorf("%T: the code is %s, want %s", err, got, want)
+			}
+		}
+	}
+}

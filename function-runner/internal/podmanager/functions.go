@@ -1,0 +1,50 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
+)
+
+// Function is the state of all pools of one function.
+type Function struct {
+	// Reference is its image as calls have it, resolved; Digest is that of new calls, empty where there have been none.
+	Reference, Digest string
+	// Stats are the sizes of its pools together.
+	Stats pool.Stats
+	// Median is how long the median of the last calls took; 0 before the first.
+	Median time.Duration
+}
+
+// Functions returns the functions that have pods, want some, or could have none, by reference.
+func (m *Manager) Functions() []Function {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	found := map[string]*Function{}
+	for _, p := range m.pools {
+		stats := p.pool.Stats()
+		if len(p.members) == 0 && stats.Waiting == 0 && stats.LastFailure == nil {
+			continue
+		}
+		f := found[p.id.Image]
+		if f == nil {
+			f = &Function{Reference: p.id.Image}
+			found[p.id.Image] = f
+		}
+		f.Stats = f.Stats.Plus(stats)
+		if m.current[p.id.Image] == p || f.Digest == "" {
+			f.Digest, f.Median = p.id.Digest, cmp.Or(p.took.median(), f.Median)
+		}
+	}
+	functions := make([]Function, 0, len(found))
+	for _, f := range found {
+		functions = append(functions, *f)
+	}
+	slices.SortFunc(functions, func(a, b Function) int { return cmp.Compare(a.Reference, b.Reference) })
+	return functions
+}
