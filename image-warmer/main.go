@@ -24,10 +24,13 @@ import (
 	"github.com/krmfn/krmfn/image-warmer/internal/publish"
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/image-warmer/internal/warmer"
+	"github.com/krmfn/krmfn/image-warmer/internal/watch"
 	"github.com/krmfn/krmfn/image-warmer/options"
 	"github.com/krmfn/krmfn/services/cluster/connect"
 	"github.com/krmfn/krmfn/services/images/policy"
 	"github.com/krmfn/krmfn/services/server/logging"
+	"github.com/krmfn/krmfn/services/server/telemetry"
+	"github.com/krmfn/krmfn/services/server/version"
 )
 
 // Exit codes.
@@ -64,36 +67,113 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return exitUsage
 	}
 	log := logging.New(stderr, o.Log.Format, o.Log.Level)
-	config := warmer.Config{
-		Options: o, OwnNamespace: connect.OwnNamespace(), Run: strings.ToLower(rand.Text()[:10]), Keychain: keychain, Environ: environ, Stdout: stdout, Log: log,
+	exporters, err := telemetry.New(ctx, "krmfn-image-warmer", version.Version(), nil)
+	if err != nil {
+		fmt.Fprintf(stderr, "image-warmer: %v\n", err)
+		return exitUsage
+	}
+	defer func() {
+		// What was to be done is done, whether somebody hears of it or not.
+		if err := exporters.Shutdown(ctx); err != nil {
+			log.Warn("the metrics are lost", "err", err)
+		}
+	}()
+	c := command{options: o, telemetry: exporters, stdout: stdout, stderr: stderr, config: warmer.Config{
+		Options: o, OwnNamespace: connect.OwnNamespace(), Keychain: keychain, Environ: environ, Stdout: stdout, Log: log,
+	}}
+	if c.config.Metrics, err = warmer.NewMetrics(exporters.Metrics); err != nil {
+		fmt.Fprintf(stderr, "image-warmer: %v\n", err)
+		return exitFailed
+	}
+	// Who wants the metadata on standard output wants nothing else there.
+	if o.Metadata.File == publish.StandardOutput {
+		c.stdout = stderr
 	}
 	if o.NeedsCluster() {
 		klog.SetSlogLogger(log)
-		if err := addClients(&config, o.Kubeconfig); err != nil {
+		if err := addClients(&c.config, o.Kubeconfig); err != nil {
 			fmt.Fprintf(stderr, "image-warmer: %v\n", err)
 			return exitFailed
 		}
 	}
-	// Who wants the metadata on standard output wants nothing else there.
-	if o.Metadata.File == publish.StandardOutput {
-		stdout = stderr
-	}
 	if o.Policy != "" {
-		policy, err := policy.NewStore(o.Policy, log)
-		if err != nil {
+		if c.policy, err = policy.NewStore(o.Policy, nil, log); err != nil {
 			fmt.Fprintf(stderr, "image-warmer: %v\n", err)
 			return exitUsage
 		}
-		config.Policy = policy.Policy()
 	}
-	return finish(warmer.Run(ctx, config), o, stdout, stderr)
+	if o.Watch {
+		return c.watch(ctx)
+	}
+	return c.finish(c.warm(ctx, nil))
+}
+
+// command makes runs and reports them.
+type command struct {
+	options        options.Options
+	config         warmer.Config
+	policy         *policy.Store // nil where all images may be warmed
+	telemetry      *telemetry.Telemetry
+	stdout, stderr io.Writer
+}
+
+// warm makes one run, for some nodes or, where they are nil, for all.
+func (c *command) warm(ctx context.Context, nodes []string) *report.Report {
+	run := c.config
+	run.Run, run.Nodes = strings.ToLower(rand.Text()[:10]), nodes
+	if c.policy != nil {
+		run.Policy = c.policy.Policy()
+	}
+	return warmer.Run(ctx, run)
+}
+
+// watch makes runs until ctx ends.
+func (c *command) watch(ctx context.Context) int {
+	o := &c.options
+	w := watch.Config{
+		Selector: o.Prepull.NodeSelector, Tolerations: o.Prepull.Tolerations, Interval: o.Interval, Log: c.config.Log,
+		Warm: func(ctx context.Context, nodes []string) *report.Report {
+			if c.policy != nil {
+				changed, err := c.policy.Load() // which logs its errors, and keeps the policy before
+				c.telemetry.Reloads.Record("image_policy", changed, err)
+			}
+			r := c.warm(ctx, nodes)
+			c.finish(r)
+			return r
+		},
+		Recovered: func() { c.config.Metrics.Succeeded(ctx) },
+	}
+	if o.Prepull.Enabled {
+		w.Client = c.config.Kubernetes
+	}
+	if err := watch.Run(ctx, w); err != nil {
+		fmt.Fprintf(c.stderr, "image-warmer: %v\n", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+// finish writes the report of a run and returns the exit code.
+func (c *command) finish(result *report.Report) int {
+	write := result.WriteTable
+	if c.options.Output == options.OutputJSON {
+		write = result.WriteJSON
+	}
+	if err := write(c.stdout); err != nil {
+		fmt.Fprintf(c.stderr, "image-warmer: write the report: %v\n", err)
+		return exitFailed
+	}
+	if len(result.Failures) > 0 && !c.options.IgnoreFailures {
+		return exitFailed
+	}
+	return exitOK
 }
 
 // addClients has a run work for the cluster that a kubeconfig file names; see connect.Config.
 func addClients(c *warmer.Config, kubeconfig string) error {
 	config, err := connect.Config(kubeconfig, "image-warmer")
 	if err != nil {
-		return fmt.Errorf("find the cluster (give --kubeconfig, or do without one by --metadata-file and --prepull=false): %w", err)
+		return fmt.Errorf("find the cluster (give --kubeconfig, or use --metadata-file and --prepull=false, which need no cluster): %w", err)
 	}
 	if c.Kubernetes, err = kubernetes.NewForConfig(config); err == nil {
 		c.Dynamic, err = dynamic.NewForConfig(config)
@@ -102,19 +182,4 @@ func addClients(c *warmer.Config, kubeconfig string) error {
 		return fmt.Errorf("connect to the cluster: %w", err)
 	}
 	return nil
-}
-
-func finish(result *report.Report, o options.Options, stdout, stderr io.Writer) int {
-	write := result.WriteTable
-	if o.Output == options.OutputJSON {
-		write = result.WriteJSON
-	}
-	if err := write(stdout); err != nil {
-		fmt.Fprintf(stderr, "image-warmer: write the report: %v\n", err)
-		return exitFailed
-	}
-	if len(result.Failures) > 0 && !o.IgnoreFailures {
-		return exitFailed
-	}
-	return exitOK
 }

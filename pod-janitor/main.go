@@ -37,7 +37,7 @@ func run(ctx context.Context, o options.Options, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	exporters, err := telemetry.New(ctx, "krmfn-"+name, version.Version())
+	exporters, err := telemetry.New(ctx, "krmfn-"+name, version.Version(), nil)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/server/flags"
@@ -71,7 +72,12 @@ type Options struct {
 	Output string
 	// DryRun asks and writes nothing.
 	DryRun bool
-	Log    struct {
+	// Timeout is the most time for one run: what is left by then fails.
+	Timeout time.Duration
+	// Watch has runs follow each other: for all nodes each Interval, and for nodes that join when they do.
+	Watch    bool
+	Interval time.Duration
+	Log      struct {
 		// Level is klog's verbosity, and Format json or text.
 		Level  int
 		Format string
@@ -98,6 +104,8 @@ type Pulls struct {
 	// NodeSelector and Tolerations choose the nodes; an empty selector chooses all.
 	NodeSelector string
 	Tolerations  []corev1.Toleration
+	// User is functionpod.UserNobody or functionpod.UserAssigned.
+	User string
 	// PullSecrets are names of Secrets in the namespace.
 	PullSecrets []string
 	// MaxParallel is how many pulls run at once, and MaxPerNode how many on one node; both at least 1.
@@ -111,53 +119,57 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("image-warmer", pflag.ContinueOnError)
 	f.SortFlags = false
 	s, m := &o.Sources, &o.Metadata
-	f.StringArrayVar(&s.Images, "image", nil, "image to warm, as calls have it; may be repeated, and is the same as an argument")
-	f.StringVar(&s.PodCacheConfig, "pod-cache-config", "", "file of settings of single functions, as of the function runner; each of them is an image to warm")
-	f.BoolVar(&s.FunctionConfigs, "function-configs", false, "warm the images of the FunctionConfig objects in --namespace")
-	f.StringArrayVar(&s.Kptfiles, "kptfiles", nil, "directory with packages, at any depth; the images of their pipelines are warmed; may be repeated")
-	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "what is put before images that have no slash")
-	f.Var(&o.Rewrites, "image-rewrite", "FROM=TO: images below TO are warmed where those below FROM are named, such as a mirror's; may be given more than once, and must be the function runner's")
-	f.StringVar(&o.Policy, "image-policy", "", "file that says which images function pods may run, as of the function runner; others are not warmed; empty permits all")
-	f.StringVar(&o.Namespace, "namespace", "porch-fn-system", "namespace of the function pods, in which nodes are made to pull")
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty means KUBECONFIG, the cluster that this runs in, or ~/.kube/config")
-	f.BoolVar(&o.DryRun, "dry-run", false, "ask registries and the cluster, say what would be done, and write nothing")
-	f.BoolVar(&o.IgnoreFailures, "ignore-failures", false, "exit with 0 though images have failed, which the report and the log tell of")
-	f.StringVar(&o.Output, "output", "table", "form of the report on standard output: table or json")
-	f.IntVar(&o.Log.Level, "log-level", 1, "0 logs errors, 1 warnings, 2 and 3 one line per image and pull, 4 and more debugging")
-	f.StringVar(&o.Log.Format, "log-format", "text", "json or text")
+	f.StringArrayVar(&s.Images, "image", nil, "image to warm, as callers name it; repeatable; equivalent to an argument")
+	f.StringVar(&s.PodCacheConfig, "pod-cache-config", "", "path of the function runner's file with settings of functions; warms the image of each")
+	f.BoolVar(&s.FunctionConfigs, "function-configs", false, "warm the images of FunctionConfig objects in --namespace")
+	f.StringArrayVar(&s.Kptfiles, "kptfiles", nil, "directory with packages at any depth; warms the images of their pipelines; repeatable")
+	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "prefix for images without a slash")
+	f.Var(&o.Rewrites, "image-rewrite", "rule FROM=TO that replaces the prefix FROM of images by TO, for example a mirror's; repeatable; must equal the function runner's")
+	f.StringVar(&o.Policy, "image-policy", "", "path of the function runner's image policy; skips other images; empty permits all images")
+	f.StringVar(&o.Namespace, "namespace", "porch-fn-system", "namespace of the function pods, in which the pods that pull are created")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "path of a kubeconfig file; empty means KUBECONFIG, the in-cluster configuration, or ~/.kube/config, in this order")
+	f.BoolVar(&o.DryRun, "dry-run", false, "report what would be done, and change nothing")
+	f.BoolVar(&o.IgnoreFailures, "ignore-failures", false, "exit with 0 even if images failed; the report and the log show the failures")
+	f.DurationVar(&o.Timeout, "timeout", time.Hour, "maximum duration of one run, after --jitter; what is left by then fails")
+	f.BoolVar(&o.Watch, "watch", false, "keep running: warm at the start, again each --interval, and nodes that join or recover at once")
+	f.DurationVar(&o.Interval, "interval", 6*time.Hour, "with --watch, time between two runs for all images and nodes; failures are retried after a minute, then less and less often up to this interval")
+	f.StringVar(&o.Output, "output", "table", "format of the report on standard output: table or json")
+	f.IntVar(&o.Log.Level, "log-level", 1, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per image and pull, 4 and above for debugging")
+	f.StringVar(&o.Log.Format, "log-format", "text", "log format: json or text")
 
-	f.IntVar(&o.Resolve.Parallel, "parallel", 4, "how many images registries are asked for at once")
-	f.DurationVar(&o.Resolve.Timeout, "resolve-timeout", 30*time.Second, "most time that registries may take for one image")
-	f.DurationVar(&o.Resolve.Jitter, "jitter", 0, "wait for a part of this time, by chance, before registries are asked, so that many clusters do not ask at once")
+	f.IntVar(&o.Resolve.Parallel, "parallel", 4, "maximum number of images to look up in parallel")
+	f.DurationVar(&o.Resolve.Timeout, "resolve-timeout", 30*time.Second, "timeout for looking up one image")
+	f.DurationVar(&o.Resolve.Jitter, "jitter", 0, "maximum random delay before the first lookup, so that many clusters do not ask a registry at once")
 	o.registryFlags(f)
 
-	f.StringVar(&m.ConfigMap, "metadata-configmap", "krmfn-image-metadata", "ConfigMap that the metadata goes to, for function runners to mount; empty means none")
-	f.StringVar(&m.Namespace, "metadata-namespace", "", "namespace of --metadata-configmap; empty means the pod's own, porch-system outside a cluster")
-	f.StringVar(&m.File, "metadata-file", "", "file that the metadata goes to instead of a ConfigMap; - is standard output, and the report goes to standard error then")
+	f.StringVar(&m.ConfigMap, "metadata-configmap", "krmfn-image-metadata", "name of the ConfigMap to write metadata to, for function runners to mount; empty means none")
+	f.StringVar(&m.Namespace, "metadata-namespace", "", "namespace of --metadata-configmap; empty means the pod's own namespace, or porch-system outside a cluster")
+	f.StringVar(&m.File, "metadata-file", "", "path of a file to write metadata to instead of a ConfigMap; - means standard output, and moves the report to standard error")
 	o.prepullFlags(f)
 	return f
 }
 
 func (o *Options) registryFlags(f *pflag.FlagSet) {
 	r := &o.Registry
-	f.BoolVar(&r.Private, "enable-private-registries", false, "use the credentials of --registry-auth-secret-path, and have nodes pull with --registry-auth-secret-name")
-	f.StringVar(&r.AuthPath, "registry-auth-secret-path", "/var/tmp/config-secret/.dockerconfigjson", "docker config file with credentials of registries")
-	f.StringVar(&r.AuthSecret, "registry-auth-secret-name", "auth-secret", "pull secret that function runners keep in --namespace")
-	f.BoolVar(&r.TLS, "enable-private-registries-tls", false, "trust the CA certificates of --tls-secret-path")
-	f.StringVar(&r.TLSPath, "tls-secret-path", "/var/tmp/tls-secret/", "directory with ca.crt or ca.pem")
+	f.BoolVar(&r.Private, "enable-private-registries", false, "use the credentials in --registry-auth-secret-path, and pull with the Secret --registry-auth-secret-name")
+	f.StringVar(&r.AuthPath, "registry-auth-secret-path", "/var/tmp/config-secret/.dockerconfigjson", "path of a Docker config file with registry credentials")
+	f.StringVar(&r.AuthSecret, "registry-auth-secret-name", "auth-secret", "name of the pull secret that function runners maintain in --namespace")
+	f.BoolVar(&r.TLS, "enable-private-registries-tls", false, "trust the CA certificates in --tls-secret-path")
+	f.StringVar(&r.TLSPath, "tls-secret-path", "/var/tmp/tls-secret/", "directory that contains ca.crt or ca.pem")
 }
 
 func (o *Options) prepullFlags(f *pflag.FlagSet) {
 	p := &o.Prepull
-	f.BoolVar(&p.Enabled, "prepull", false, "have every node pull the images; on by default inside a cluster")
-	f.StringVar(&p.WrapperImage, "wrapper-image", "", "image of the wrapper server; empty means that of the environment variable "+wrapperImageVariable)
-	f.StringVar((*string)(&p.Injection), "injection", string(injection.Auto), "how nodes are made to pull: image-volume, where nothing of the image is run, init-container, where the wrapper server is copied into it, or auto by what the cluster can do")
-	f.StringVar(&p.NodeSelector, "node-selector", "", "labels of the nodes that pull, as kubectl has it; empty means all")
-	f.Var(&tolerations{all: &p.Tolerations}, "toleration", "taint that does not keep nodes from pulling, key[=value][:effect]; may be repeated")
-	f.StringArrayVar(&p.PullSecrets, "image-pull-secret", nil, "Secret in --namespace that nodes pull with; may be repeated")
-	f.IntVar(&p.MaxParallel, "max-parallel-pulls", 4, "how many pulls run at once")
-	f.IntVar(&p.MaxPerNode, "max-parallel-pulls-per-node", 1, "how many pulls run on one node at once; a kubelet does one after another unless it is told otherwise")
-	f.DurationVar(&p.Timeout, "pull-timeout", 10*time.Minute, "most time that one pull may take; pods of earlier runs that are older are deleted")
+	f.BoolVar(&p.Enabled, "prepull", false, "pull the images on every node; enabled by default inside a cluster")
+	f.StringVar(&p.WrapperImage, "wrapper-image", "", "image of the wrapper server; empty means the value of the environment variable "+wrapperImageVariable)
+	f.StringVar((*string)(&p.Injection), "injection", string(injection.Auto), "how a pod makes its node pull: image-volume mounts the image and runs nothing of it, init-container copies the wrapper server into a container of the image, auto chooses by what the cluster supports")
+	f.StringVar(&p.NodeSelector, "node-selector", "", "label selector of the nodes that pull, as in kubectl; empty means all nodes")
+	f.Var(&tolerations{all: &p.Tolerations}, "toleration", "taint to tolerate, key[=value][:effect]; repeatable")
+	f.StringArrayVar(&p.PullSecrets, "image-pull-secret", nil, "name of a pull secret in --namespace; repeatable")
+	f.StringVar(&p.User, "pod-user", functionpod.UserNobody, "user of the pods by which nodes pull: nobody, which is 65534, or assigned, which leaves the choice to the cluster, as OpenShift requires")
+	f.IntVar(&p.MaxParallel, "max-parallel-pulls", 4, "maximum number of pulls in parallel")
+	f.IntVar(&p.MaxPerNode, "max-parallel-pulls-per-node", 1, "maximum number of pulls in parallel on one node; by default, a kubelet pulls one image at a time")
+	f.DurationVar(&p.Timeout, "pull-timeout", 10*time.Minute, "timeout of one pull; pods of earlier runs that are older are deleted")
 }
 
 const (
@@ -199,10 +211,7 @@ func (o *Options) validate() error {
 	var problems []error
 	s := &o.Sources
 	if len(s.Images) == 0 && s.PodCacheConfig == "" && !s.FunctionConfigs && len(s.Kptfiles) == 0 {
-		problems = append(problems, errors.New("no images are named: give some, or --pod-cache-config, --function-configs or --kptfiles"))
-	}
-	if o.Registry.TLS && !o.Registry.Private {
-		problems = append(problems, errors.New("--enable-private-registries-tls takes effect only with --enable-private-registries"))
+		problems = append(problems, errors.New("no images are given: name images, or use --pod-cache-config, --function-configs or --kptfiles"))
 	}
 	if o.Prepull.Enabled {
 		problems = append(problems, o.prepullProblems()...)
@@ -214,7 +223,7 @@ func (o *Options) prepullProblems() []error {
 	var problems []error
 	p := &o.Prepull
 	if p.WrapperImage == "" {
-		problems = append(problems, fmt.Errorf("--wrapper-image or the environment variable %s must name the wrapper server's image, or pulls be left out with --prepull=false", wrapperImageVariable))
+		problems = append(problems, fmt.Errorf("--wrapper-image or the environment variable %s must name the wrapper server's image: set one, or disable pulls with --prepull=false", wrapperImageVariable))
 	} else if err := reference.Validate(p.WrapperImage); err != nil {
 		problems = append(problems, fmt.Errorf("--wrapper-image: %w", err))
 	}
@@ -238,12 +247,16 @@ func (o *Options) rules() []error {
 		flags.That(o.Output == OutputTable || o.Output == OutputJSON, "output", o.Output, "table or json"),
 		flags.That(o.Log.Level >= 0, "log-level", o.Log.Level, "0 or more"),
 		flags.That(o.Log.Format == "json" || o.Log.Format == "text", "log-format", o.Log.Format, "json or text"),
+		flags.That(o.Timeout > 0, "timeout", o.Timeout, positive),
+		flags.That(o.Interval >= time.Minute, "interval", o.Interval, "1m or more"),
+		flags.That(!o.Watch || !o.DryRun, "watch", o.Watch, "false with --dry-run"),
 		flags.That(o.Resolve.Parallel > 0, "parallel", o.Resolve.Parallel, positive),
 		flags.That(o.Resolve.Timeout > 0, "resolve-timeout", o.Resolve.Timeout, positive),
 		flags.That(o.Resolve.Jitter >= 0, "jitter", o.Resolve.Jitter, "0 or more"),
 		flags.That(isName(o.Registry.AuthSecret), "registry-auth-secret-name", o.Registry.AuthSecret, "the name of a Secret"),
 		flags.That(m.ConfigMap == "" || isName(m.ConfigMap), "metadata-configmap", m.ConfigMap, "the name of a ConfigMap"),
 		flags.That(m.Namespace == "" || isLabel(m.Namespace), "metadata-namespace", m.Namespace, "the name of a namespace"),
+		flags.That(p.User == functionpod.UserNobody || p.User == functionpod.UserAssigned, "pod-user", p.User, "nobody or assigned"),
 		flags.That(slices.Contains(injection.Methods, p.Injection), "injection", p.Injection, "one of auto, image-volume, init-container"),
 		flags.That(p.MaxParallel > 0, "max-parallel-pulls", p.MaxParallel, positive),
 		flags.That(p.MaxPerNode > 0, "max-parallel-pulls-per-node", p.MaxPerNode, positive),

@@ -14,6 +14,6 @@ import (
 func TestReference(t *testing.T) {
 	t.Parallel()
 	flagstest.Reference(t, "../../docs/image-warmer-flags.md", flags.Reference(new(Options).Flags(),
-		"go -C image-warmer test ./options -run TestReference -update", "What the image warmer does: [image-warmer.md](image-warmer.md). Arguments are images.",
+		"go -C image-warmer test ./options -run TestReference -update", "[Image warmer](image-warmer.md) explains what it does. Arguments are images.",
 		map[string]string{"prepull": "in a cluster"}))
 }

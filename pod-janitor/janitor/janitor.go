@@ -4,15 +4,14 @@
 // Package janitor sweeps the namespace of the function pods: it lists, decides, deletes and tells what it did.
 //
 // It needs to list and delete pods and services there, to get and delete the one pull secret, and to create events in the
-// namespace of the pod that it runs in.
+// namespace of the pod that it runs in; with --stop-deployment also to get and scale these Deployments, and to list pods beside them;
+// with --stop-cronjob to patch these CronJobs, and to list and delete Jobs beside them.
 package janitor
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
-	"time"
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -47,8 +46,8 @@ func New(c Config) *Janitor {
 	return &Janitor{Config: c, limiter: rate.NewLimiter(rate.Limit(c.Options.QPS), 1)}
 }
 
-// Run sweeps once, or until ctx ends where there is an interval. Then errors are logged; else the error is that of the sweep. It
-// is called once.
+// Run sweeps once, or until ctx ends where there is an interval. Then errors are logged; else the error is that of the sweep. That ctx
+// ends between two deletions is an error only with Rules.All. It is called once.
 func (j *Janitor) Run(ctx context.Context) error {
 	interval := j.Options.Interval
 	switch {
@@ -64,30 +63,4 @@ func (j *Janitor) Run(ctx context.Context) error {
 		}
 	}, interval)
 	return nil
-}
-
-// clearPause is the time between the sweeps that delete everything.
-const clearPause = 2 * time.Second
-
-// clear sweeps until there has been nothing of ours for the grace: a function runner that is being uninstalled still makes pods
-// for the calls that it has. The error is that of a sweep, or that there is no end of it.
-func (j *Janitor) clear(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, j.Options.Timeout,
-		fmt.Errorf("after the %v of --timeout there still are objects, or new ones: are all function runners gone?", j.Options.Timeout))
-	defer cancel()
-	empty := time.Now()
-	err := wait.PollUntilContextCancel(ctx, clearPause, true, func(ctx context.Context) (bool, error) {
-		r, err := j.sweep(ctx)
-		if err != nil {
-			return false, err
-		}
-		if len(r.Seen) > 0 {
-			empty = time.Now()
-		}
-		return time.Since(empty) >= j.Options.Rules.Grace, nil
-	})
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }

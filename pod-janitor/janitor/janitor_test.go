@@ -342,6 +342,48 @@ func TestAllHasAnEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, "--all --timeout=1m", everything()...)
+		if err := h.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "--timeout") || !strings.Contains(err.Error(), "with 1 object left") {
+			t.Errorf("got error %v", err)
+		}
+	})
+}
+
+// Where nothing is left there is no error, even if --timeout ends before the grace.
+func TestAllOfNothing(t *testing.T) {
+	t.Parallel()
+	for name, objects := range map[string][]metav1.Object{
+		"empty":             nil,
+		"objects of others": {foreign("foreign")},
+		"emptied":           {pod("old", time.Hour)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newHarness(t, "--all --grace=30s --timeout=8s", objects...)
+				begin := time.Now()
+				if err := h.Run(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(begin); took > 8*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				if !strings.Contains(h.log.String(), "nothing is left") {
+					t.Errorf("the log does not say that the grace is not over: %s", h.log.String())
+				}
+			})
+		})
+	}
+}
+
+// Nothing is known of a cluster that does not answer.
+func TestAllWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, "--all --grace=30s --timeout=8s")
+		h.server.Before(func(request) error {
+			time.Sleep(8 * time.Second)
+			return context.DeadlineExceeded
+		})
 		if err := h.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "--timeout") {
 			t.Errorf("got error %v", err)
 		}

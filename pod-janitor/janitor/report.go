@@ -70,6 +70,20 @@ func (r *Report) count(action Action) int {
 	return n
 }
 
+// objects returns how many objects of ours there were.
+func (r *Report) objects() int {
+	n := 0
+	for _, seen := range r.Seen {
+		n += seen
+	}
+	return n
+}
+
+// settled tells whether nothing is left that is to be deleted.
+func (r *Report) settled() bool {
+	return r.count(Used)+r.count(Waiting)+r.count(Failed) == 0
+}
+
 // note says in one sentence what was deleted, and why: "deleted 3 Pods (expired 2, failed 1), 1 Service (orphaned 1)".
 func (r *Report) note() string {
 	var kinds []string

@@ -39,7 +39,7 @@ func (j *Janitor) sweep(ctx context.Context) (*Report, error) {
 		return r, fmt.Errorf("%d deletions failed, the first of them: %w", r.count(Failed), r.err)
 	// That somebody ended it is no error: what is left waits for the next sweep.
 	case over && life.Err() == nil:
-		return r, fmt.Errorf("%d objects are left to the next sweep: the %v of --timeout do not do at %v deletions in a second (--qps)",
+		return r, fmt.Errorf("%d objects are left to the next sweep: the --timeout of %v is too short for %v deletions per second (--qps)",
 			r.count(Waiting), j.Options.Timeout, j.Options.QPS)
 	}
 	return r, nil

@@ -6,6 +6,7 @@ package options
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -37,10 +38,13 @@ type Options struct {
 	DryRun     bool
 	Output     Output
 	Rules      sweep.Rules
+	// StopDeployments and StopCronJobs are the NAMESPACE/NAME of what Rules.All stops first, all of it within StopTimeout.
+	StopDeployments, StopCronJobs []string
+	StopTimeout                   time.Duration
 	// QPS is how many deletions are made in a second; MaxDeletions is how many in one sweep.
 	QPS          float64
 	MaxDeletions int
-	// Timeout is how long one sweep may take, and Interval the pause between sweeps; with 0 there is one sweep.
+	// Timeout is maximum duration of one sweep, and Interval the pause between sweeps; with 0 there is one sweep.
 	Timeout, Interval time.Duration
 	// LogLevel is klog's verbosity, and LogFormat json or text.
 	LogLevel  int
@@ -52,24 +56,27 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("pod-janitor", pflag.ContinueOnError)
 	f.SortFlags = false
 	f.StringVar(&o.Namespace, "namespace", "porch-fn-system", "namespace of the function pods")
-	f.StringVar(&o.SecretName, "registry-auth-secret-name", "auth-secret", "name of the pull secret that function runners keep, as they have it; empty means that none is looked for")
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty means KUBECONFIG, the cluster that this runs in, or ~/.kube/config")
-	f.BoolVar(&o.Rules.All, "all", false, "delete everything of function runners, used or not, until there has been nothing for --grace: for when they are uninstalled")
-	f.BoolVar(&o.DryRun, "dry-run", false, "delete nothing, and show what would be deleted")
-	f.StringVar((*string)(&o.Output), "output", "", "where what was done is shown: log, or on the standard output table or json; empty means table with --dry-run, else log")
+	f.StringVar(&o.SecretName, "registry-auth-secret-name", "auth-secret", "name of the pull secret that function runners maintain; must equal theirs; empty leaves the pull secret alone")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "path of a kubeconfig file; empty means KUBECONFIG, the in-cluster configuration, or ~/.kube/config, in this order")
+	f.BoolVar(&o.Rules.All, "all", false, "delete everything that function runners created, even if it is in use, until nothing has appeared for --grace; use it to uninstall")
+	f.StringArrayVar(&o.StopDeployments, "stop-deployment", nil, "with --all, NAMESPACE/NAME of a Deployment that creates objects, which is the function runners' or the image warmer's: scale it to 0 and wait until its pods have ended before anything is deleted; may be repeated")
+	f.StringArrayVar(&o.StopCronJobs, "stop-cronjob", nil, "with --all, NAMESPACE/NAME of a CronJob that creates objects, which is the image warmer's: suspend it, delete its Jobs and wait until their pods have ended before anything else is deleted; may be repeated")
+	f.DurationVar(&o.StopTimeout, "stop-timeout", 45*time.Second, "how long to wait for the pods of all --stop-deployment and --stop-cronjob")
+	f.BoolVar(&o.DryRun, "dry-run", false, "report what would be deleted, and delete nothing")
+	f.StringVar((*string)(&o.Output), "output", "", "report format: log, or table or json on standard output; empty means table with --dry-run, and log otherwise")
 
 	r := &o.Rules
-	f.DurationVar(&r.Grace, "grace", 5*time.Minute, "how long every object is left alone for certain, and how long a function runner may be late; longer than its --scan-interval")
-	f.DurationVar(&r.PodTTL, "pod-ttl", 30*time.Minute, "how long function pods may be idle that do not say so themselves; the function runners' --pod-ttl")
-	f.DurationVar(&r.WarmerTTL, "warmer-ttl", time.Hour, "how long pods of the image warmer may take")
-	f.DurationVar(&r.SecretTTL, "secret-ttl", 24*time.Hour, "how long the pull secret is kept after a function runner has last renewed it")
+	f.DurationVar(&r.Grace, "grace", 5*time.Minute, "minimum age of objects to delete, and how late a function runner may be; must exceed its --scan-interval")
+	f.DurationVar(&r.PodTTL, "pod-ttl", 30*time.Minute, "how long function pods without the annotation krmfn.dev/ttl may be idle; must equal the function runners' --pod-ttl")
+	f.DurationVar(&r.WarmerTTL, "warmer-ttl", time.Hour, "maximum age of pods of the image warmer")
+	f.DurationVar(&r.SecretTTL, "secret-ttl", 24*time.Hour, "how long to keep the pull secret after a function runner last renewed it")
 
-	f.Float64Var(&o.QPS, "qps", 5, "deletions in a second")
-	f.IntVar(&o.MaxDeletions, "max-deletions", 500, "most deletions of one sweep; what is left waits for the next one")
-	f.DurationVar(&o.Timeout, "timeout", 4*time.Minute, "how long one sweep may take")
-	f.DurationVar(&o.Interval, "interval", 0, "pause between sweeps, for those who do not run this as a CronJob; 0 means one sweep")
-	f.IntVar(&o.LogLevel, "log-level", 2, "0 logs errors, 1 warnings, 2 and 3 one line per object, 4 and more debugging")
-	f.StringVar(&o.LogFormat, "log-format", "json", "json or text")
+	f.Float64Var(&o.QPS, "qps", 5, "maximum number of deletions per second")
+	f.IntVar(&o.MaxDeletions, "max-deletions", 500, "maximum number of deletions per sweep; the next sweep deletes the rest")
+	f.DurationVar(&o.Timeout, "timeout", 4*time.Minute, "maximum duration of one sweep")
+	f.DurationVar(&o.Interval, "interval", 0, "pause between sweeps, to run as a Deployment; 0 means a single sweep, for a CronJob")
+	f.IntVar(&o.LogLevel, "log-level", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per object, 4 and above for debugging")
+	f.StringVar(&o.LogFormat, "log-format", "json", "log format: json or text")
 	return f
 }
 
@@ -94,7 +101,24 @@ func Parse(args []string) (Options, error) {
 const leastSecretTTL = 2 * time.Hour
 
 // validate names every flag that is wrong.
-func (o *Options) validate(args []string) error { return flags.Check(args, o.rules()...) }
+func (o *Options) validate(args []string) error {
+	problems := o.rules()
+	problems = append(problems, o.stops("stop-deployment", o.StopDeployments)...)
+	problems = append(problems, o.stops("stop-cronjob", o.StopCronJobs)...)
+	return flags.Check(args, problems...)
+}
+
+func (o *Options) stops(flag string, names []string) (problems []error) {
+	for _, name := range names {
+		problems = append(problems, flags.That(isObject(name), flag, name, "NAMESPACE/NAME"), flags.That(o.Rules.All, flag, name, "none without --all"))
+	}
+	return problems
+}
+
+func isObject(text string) bool {
+	namespace, name, _ := strings.Cut(text, "/")
+	return len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
+}
 
 func (o *Options) rules() []error {
 	const positive = flags.Positive
@@ -111,6 +135,7 @@ func (o *Options) rules() []error {
 		flags.That(o.MaxDeletions > 0, "max-deletions", o.MaxDeletions, positive),
 		flags.That(o.Timeout > 0, "timeout", o.Timeout, positive),
 		flags.That(o.Interval >= 0, "interval", o.Interval, "0 or more"),
+		flags.That(o.StopTimeout > 0, "stop-timeout", o.StopTimeout, positive),
 		flags.That(!r.All || o.Interval == 0, "interval", o.Interval, "0 with --all"),
 		flags.That(o.LogLevel >= 0, "log-level", o.LogLevel, "0 or more"),
 		flags.That(o.LogFormat == logging.JSON || o.LogFormat == logging.Text, "log-format", o.LogFormat, "json or text"),

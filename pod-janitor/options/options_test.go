@@ -16,11 +16,17 @@ import (
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for args, change := range map[string]func(*options.Options){
-		"":                             func(o *options.Options) { o.Output = options.Log },
-		"--dry-run":                    func(o *options.Options) { o.DryRun, o.Output = true, options.Table },
-		"--dry-run --output=log":       func(o *options.Options) { o.DryRun, o.Output = true, options.Log },
-		"--output=json --grace=1m":     func(o *options.Options) { o.Output, o.Rules.Grace = options.JSON, time.Minute },
-		"--qps 0.5 --interval 10s":     func(o *options.Options) { o.Output, o.QPS, o.Interval = options.Log, .5, 10*time.Second },
+		"":                         func(o *options.Options) { o.Output = options.Log },
+		"--dry-run":                func(o *options.Options) { o.DryRun, o.Output = true, options.Table },
+		"--dry-run --output=log":   func(o *options.Options) { o.DryRun, o.Output = true, options.Log },
+		"--output=json --grace=1m": func(o *options.Options) { o.Output, o.Rules.Grace = options.JSON, time.Minute },
+		"--qps 0.5 --interval 10s": func(o *options.Options) { o.Output, o.QPS, o.Interval = options.Log, .5, 10*time.Second },
+		"--all --stop-deployment=a/b --stop-deployment=a/c.d": func(o *options.Options) {
+			o.Output, o.Rules.All, o.StopDeployments = options.Log, true, []string{"a/b", "a/c.d"}
+		},
+		"--all --stop-cronjob=a/b": func(o *options.Options) {
+			o.Output, o.Rules.All, o.StopCronJobs = options.Log, true, []string{"a/b"}
+		},
 		"--registry-auth-secret-name=": func(o *options.Options) { o.Output, o.SecretName = options.Log, "" },
 	} {
 		var want options.Options
@@ -49,10 +55,16 @@ func TestParseErrors(t *testing.T) {
 		"--qps=Inf":                     `--qps is "+Inf"`,
 		"--qps=NaN":                     `--qps is "NaN"`,
 		"--max-deletions=0":             `--max-deletions is "0"`,
-		"--timeout=0s":                  `--timeout is "0s"`,
-		"--interval=-1s":                `--interval is "-1s", want 0 or more`,
-		"--log-level=-1":                `--log-level is "-1"`,
-		"--log-format=xml":              `--log-format is "xml", want json or text`,
+		"--stop-deployment=a/b":         `--stop-deployment is "a/b", want none without --all`,
+		"--stop-cronjob=a/b":            `--stop-cronjob is "a/b", want none without --all`,
+		"--all --stop-cronjob=b":        `--stop-cronjob is "b", want NAMESPACE/NAME`,
+		"--all --stop-deployment=b":     `--stop-deployment is "b", want NAMESPACE/NAME`,
+		"--all --stop-deployment=a/b --stop-deployment=/": `--stop-deployment is "/", want NAMESPACE/NAME`,
+		"--all --interval=1s":                             `--interval is "1s", want 0 with --all`,
+		"--timeout=0s":                                    `--timeout is "0s"`,
+		"--interval=-1s":                                  `--interval is "-1s", want 0 or more`,
+		"--log-level=-1":                                  `--log-level is "-1"`,
+		"--log-format=xml":                                `--log-format is "xml", want json or text`,
 	} {
 		if _, err := options.Parse(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", args, err, want)

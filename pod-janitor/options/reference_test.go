@@ -14,5 +14,5 @@ import (
 func TestReference(t *testing.T) {
 	t.Parallel()
 	flagstest.Reference(t, "../../docs/pod-janitor-flags.md", flags.Reference(new(Options).Flags(),
-		"go -C pod-janitor test ./options -run TestReference -update", "What the pod janitor does, and when: [pod-janitor.md](pod-janitor.md).", nil))
+		"go -C pod-janitor test ./options -run TestReference -update", "[Pod janitor](pod-janitor.md) explains what it does and when.", nil))
 }

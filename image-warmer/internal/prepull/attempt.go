@@ -26,7 +26,7 @@ var errTimeout = errors.New("the pull takes too long")
 // attempt makes a pod, waits for what becomes of it, and deletes it.
 func (p *Puller) attempt(ctx context.Context, pull *Pull, method injection.Method) error {
 	if ctx.Err() != nil {
-		return errCanceled
+		return ended(ctx)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.Timeout, errTimeout)
 	defer cancel()
@@ -74,7 +74,7 @@ func (p *Puller) await(ctx context.Context, f *followed) error {
 // over says why a pull has not ended by itself.
 func (p *Puller) over(ctx context.Context, now *state) error {
 	if !errors.Is(context.Cause(ctx), errTimeout) {
-		return errCanceled
+		return ended(ctx)
 	}
 	timeout := p.Timeout
 	switch {

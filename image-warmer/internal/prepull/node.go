@@ -53,7 +53,7 @@ type candidate struct {
 }
 
 func newCandidate(node *corev1.Node, tolerations []corev1.Toleration) candidate {
-	c := candidate{name: node.Name, unfit: unfit(node, tolerations), has: map[string]bool{}}
+	c := candidate{name: node.Name, unfit: Unfit(node, tolerations), has: map[string]bool{}}
 	if info := node.Status.NodeInfo; info.OperatingSystem != "" && info.Architecture != "" {
 		c.platform = info.OperatingSystem + "/" + info.Architecture
 	}
@@ -75,8 +75,8 @@ func (c *candidate) runs(platforms []string) bool {
 	})
 }
 
-// unfit returns why a node does not pull, or nil. The taints that go with a condition say less than the condition does.
-func unfit(node *corev1.Node, tolerations []corev1.Toleration) error {
+// Unfit returns why a node does not pull, or nil. The taints that go with a condition say less than the condition does.
+func Unfit(node *corev1.Node, tolerations []corev1.Toleration) error {
 	switch {
 	case node.DeletionTimestamp != nil:
 		return errors.New("the node is being deleted")

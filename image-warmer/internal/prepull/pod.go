@@ -50,6 +50,9 @@ func (c *Config) Pod(name string, pull *Pull, method injection.Method) *corev1.P
 			SecurityContext:               functionpod.PodSecurity(),
 		},
 	}
+	if c.User == functionpod.UserAssigned {
+		pod.Spec.SecurityContext = functionpod.AssignedPodSecurity()
+	}
 	for _, secret := range c.PullSecrets {
 		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret})
 	}

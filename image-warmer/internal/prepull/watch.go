@@ -58,7 +58,7 @@ func watch(ctx context.Context, client kubernetes.Interface, namespace, run stri
 	w.cancel = cancel
 	w.factory.StartWithContext(running)
 	limited, end := context.WithTimeoutCause(ctx, syncTimeout,
-		fmt.Errorf("pods in namespace %s cannot be watched: check the rights (list and watch pods)", namespace))
+		fmt.Errorf("pods in namespace %s cannot be watched: check the permissions (list and watch pods)", namespace))
 	defer end()
 	if !cache.WaitForCacheSync(limited.Done(), informer.HasSynced) {
 		w.close()
@@ -119,3 +119,12 @@ var (
 	errDeleted  = &podstatus.Problem{Reason: "Deleted", Message: "somebody has deleted the pod"}
 	errCanceled = errors.New("the image warmer was told to end")
 )
+
+// ended says why the context of all pulls has ended: somebody told the image warmer to end, or the cause says that time is over.
+func ended(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded) {
+		return errCanceled
+	}
+	return cause
+}

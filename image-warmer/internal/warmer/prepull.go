@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
 )
@@ -20,7 +22,9 @@ func (r *run) prepull(ctx context.Context) {
 		r.report.Fail("", "", err)
 		return
 	}
-	if len(nodes) == 0 {
+	if r.Nodes != nil {
+		nodes = slices.DeleteFunc(nodes, func(node corev1.Node) bool { return !slices.Contains(r.Nodes, node.Name) })
+	} else if len(nodes) == 0 {
 		r.report.Notes = append(r.report.Notes, fmt.Sprintf("no node has the labels of --node-selector %q: nothing is pulled", o.NodeSelector))
 	}
 	plan := prepull.NewPlan(nodes, r.resolved, o.Tolerations)

@@ -8,6 +8,7 @@ package warmer
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -36,6 +37,10 @@ type Config struct {
 	OwnNamespace string
 	// Run names this run among others, as the value of a label.
 	Run string
+	// Nodes are the names of the only nodes that pull; nil means all that the options choose.
+	Nodes []string
+	// Metrics counts what the run does; nil counts nothing.
+	Metrics *Metrics
 	// Keychain has the credentials for registries that have none by the options; nil means those of Docker's or Podman's
 	// configuration.
 	Keychain authn.Keychain
@@ -54,6 +59,8 @@ func Run(ctx context.Context, c Config) *report.Report {
 	client, done := r.registries()
 	defer done()
 	pause(ctx, c.Options.Resolve.Jitter)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Options.Timeout, fmt.Errorf("the %v of --timeout are over", c.Options.Timeout))
+	defer cancel()
 	found := r.collect(ctx, client)
 	results := r.resolve(ctx, permitted{client, c.Policy}, found.References)
 	for _, one := range results {
@@ -66,6 +73,7 @@ func Run(ctx context.Context, c Config) *report.Report {
 		r.prepull(ctx)
 	}
 	r.report.Seconds = time.Since(start).Seconds()
+	c.Metrics.done(ctx, &r.report, c.Nodes == nil)
 	return &r.report
 }
 

@@ -4,10 +4,12 @@
 package warmer_test
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +22,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -241,5 +246,80 @@ func TestPolicy(t *testing.T) {
 	}
 	if len(got.Images) != 2 || got.Images[0].Digest != digest {
 		t.Errorf("images: %+v", got.Images)
+	}
+}
+
+// Only the nodes that are named pull, and the run counts what it does.
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	host, _ := newRegistry(t)
+	c := config(t, newCluster(t, node("n1"), node("n2")), host+"/a:v1", host+"/b:v1")
+	reader := sdkmetric.NewManualReader()
+	var err error
+	if c.Metrics, err = warmer.NewMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))); err != nil {
+		t.Fatal(err)
+	}
+	c.Nodes = []string{"n2", "gone"}
+	got := warmer.Run(t.Context(), c)
+	if len(got.Images) != 2 || len(got.Images[0].Nodes) != 1 || got.Images[0].Nodes[0].Node != "n2" || len(got.Notes) > 0 {
+		t.Errorf("%+v", got)
+	}
+	want := []string{"krm_warmer_pull_duration 1", "krm_warmer_pulls failed 1", "krm_warmer_pulls pulled 1", "krm_warmer_runs failed 1"}
+	if diff := cmp.Diff(want, measured(t, reader)); diff != "" {
+		t.Errorf("metrics of a run for some nodes (-want +got):\n%s", diff)
+	}
+	c.Nodes = nil
+	warmer.Run(t.Context(), c)
+	want = []string{
+		"krm_warmer_images failed 0", "krm_warmer_images kept 0", "krm_warmer_images resolved 2",
+		"krm_warmer_pull_duration 3", "krm_warmer_pulls failed 3", "krm_warmer_pulls pulled 3", "krm_warmer_runs failed 2",
+	}
+	if diff := cmp.Diff(want, measured(t, reader)); diff != "" {
+		t.Errorf("metrics of a run for all nodes (-want +got):\n%s", diff)
+	}
+}
+
+// measured returns the metrics by name and label.
+func measured(t *testing.T, reader sdkmetric.Reader) []string {
+	t.Helper()
+	var data metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &data); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	add := func(name string, labels attribute.Set, value any) {
+		if state := labels.ToSlice(); len(state) > 0 {
+			name += " " + state[0].Value.AsString()
+		}
+		all = append(all, fmt.Sprintf("%s %v", name, value))
+	}
+	for _, m := range data.ScopeMetrics[0].Metrics {
+		switch data := m.Data.(type) {
+		case metricdata.Sum[int64]:
+			for _, p := range data.DataPoints {
+				add(m.Name, p.Attributes, p.Value)
+			}
+		case metricdata.Gauge[int64]:
+			for _, p := range data.DataPoints {
+				add(m.Name, p.Attributes, p.Value)
+			}
+		case metricdata.Histogram[float64]:
+			for _, p := range data.DataPoints {
+				add(m.Name, p.Attributes, p.Count)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// What is left at the end of --timeout fails, and says why.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	t.Cleanup(hangs.Close)
+	got := warmer.Run(t.Context(), config(t, newCluster(t, node("n1")), strings.TrimPrefix(hangs.URL, "http://")+"/a:v1", "--timeout=10ms"))
+	if len(got.Failures) == 0 {
+		t.Errorf("%+v", got)
 	}
 }

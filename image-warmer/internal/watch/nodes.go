@@ -1,0 +1,81 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
+)
+
+// syncTimeout is how long the API server may take until it tells of nodes.
+const syncTimeout = time.Minute
+
+var errNoNodes = errors.New("nodes cannot be watched: check the permissions (list and watch nodes), and that the API server answers")
+
+// follow puts nodes that join, or that become able to pull, into the queue until end is called, which waits for the watch. Nodes
+// that are there already count as warm: the run for all nodes follows.
+func (l *loop) follow(ctx context.Context) (end func(), err error) {
+	factory := informers.NewSharedInformerFactoryWithOptions(l.Client, 0,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = l.Selector }), informers.WithTransform(slim))
+	informer := factory.Core().V1().Nodes().Informer()
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, initial bool) {
+			if node, ok := object.(*corev1.Node); ok && !initial && l.fit(node) {
+				l.join(ctx, node)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			was, known := before.(*corev1.Node)
+			node, ok := after.(*corev1.Node)
+			if ok && known && l.fit(node) && (!l.fit(was) || was.UID != node.UID) {
+				l.join(ctx, node)
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch nodes: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	end = func() {
+		cancel()
+		factory.Shutdown()
+	}
+	factory.StartWithContext(ctx)
+	limited, over := context.WithTimeoutCause(ctx, syncTimeout, errNoNodes)
+	defer over()
+	if !cache.WaitForCacheSync(limited.Done(), informer.HasSynced) && context.Cause(limited) == errNoNodes { //nolint:errorlint // the very one
+		end()
+		return nil, errNoNodes
+	}
+	return end, nil
+}
+
+func (l *loop) fit(node *corev1.Node) bool { return prepull.Unfit(node, l.Tolerations) == nil }
+
+func (l *loop) join(ctx context.Context, node *corev1.Node) {
+	l.Log.InfoContext(ctx, "a node can pull from now on", "node", node.Name)
+	l.queue.Add(node.Name)
+}
+
+// slim leaves of a node what says whether it can pull: the images and addresses of all nodes would take much memory.
+func slim(object any) (any, error) {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return object, nil
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, DeletionTimestamp: node.DeletionTimestamp},
+		Spec:       corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints},
+		Status:     corev1.NodeStatus{Conditions: node.Status.Conditions},
+	}, nil
+}

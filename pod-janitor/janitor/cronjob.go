@@ -1,0 +1,54 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package janitor
+
+import (
+	"context"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// suspend suspends a CronJob, whose Jobs are deleted when they are counted. It returns nil where there is none.
+func (j *Janitor) suspend(ctx context.Context, cronJob string) (*stopping, error) {
+	namespace, name, _ := strings.Cut(cronJob, "/")
+	suspended, err := j.Client.BatchV1().CronJobs(namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		j.Log.InfoContext(ctx, "there is nothing to stop", "cronjob", cronJob)
+		return nil, nil //nolint:nilnil // nothing is to be waited for
+	case err != nil:
+		return nil, err
+	}
+	return &stopping{what: "CronJob " + cronJob, flag: "--stop-cronjob", count: func(ctx context.Context) (int, error) { return j.deleteJobs(ctx, suspended) }}, nil
+}
+
+// deleteJobs deletes the Jobs of a CronJob, and returns how many there still were: each stays until its pods are gone.
+func (j *Janitor) deleteJobs(ctx context.Context, cronJob *batchv1.CronJob) (left int, err error) {
+	client := j.Client.BatchV1().Jobs(cronJob.Namespace)
+	jobs, err := client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
+	for i := range jobs.Items {
+		job := &jobs.Items[i]
+		if !metav1.IsControlledBy(job, cronJob) {
+			continue
+		}
+		left++
+		if job.DeletionTimestamp != nil {
+			continue
+		}
+		err := client.Delete(ctx, job.Name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &job.UID}, PropagationPolicy: new(metav1.DeletePropagationForeground),
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return left, err
+		}
+	}
+	return left, nil
+}

@@ -1,0 +1,115 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package janitor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// stopPause is the time between two looks at what is being stopped.
+const stopPause = 100 * time.Millisecond
+
+// stopping is a Deployment that has been scaled to 0, or a CronJob that has been suspended.
+type stopping struct {
+	// what names it for people, and flag is the one that does so for the janitor.
+	what, flag string
+	// count tells how much of it has not ended.
+	count func(ctx context.Context) (running int, err error)
+	// running is what count last said.
+	running int
+}
+
+// stop stops the Deployments of --stop-deployment and the CronJobs of --stop-cronjob, and returns when none of their pods runs, or
+// --stop-timeout is over: those on a lost node never end. stopped tells whether all have ended; it is false where one of them is not there.
+func (j *Janitor) stop(ctx context.Context) (stopped bool, err error) {
+	left, err := j.begin(ctx)
+	if err != nil {
+		return false, err
+	}
+	stopped = len(left) > 0 && len(left) == len(j.Options.StopDeployments)+len(j.Options.StopCronJobs)
+	err = wait.PollUntilContextTimeout(ctx, stopPause, j.Options.StopTimeout, true, func(ctx context.Context) (bool, error) {
+		for _, s := range left {
+			if s.running, err = s.count(ctx); err != nil {
+				return false, fmt.Errorf("wait for the pods of %s (%s): %w", s.what, s.flag, err)
+			}
+		}
+		left = slices.DeleteFunc(left, func(s *stopping) bool { return s.running == 0 })
+		return len(left) == 0, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		for _, s := range left {
+			j.Log.WarnContext(ctx, "not all has ended in time", "of", s.what, "left", s.running, "timeout", j.Options.StopTimeout)
+		}
+		return false, nil
+	}
+	return stopped && err == nil, err
+}
+
+// begin has all that is to be stopped make nothing new, and returns what of it is there.
+func (j *Janitor) begin(ctx context.Context) (all []*stopping, err error) {
+	for _, cronJob := range j.Options.StopCronJobs {
+		s, err := j.suspend(ctx, cronJob)
+		if err != nil {
+			return nil, fmt.Errorf("suspend CronJob %s (--stop-cronjob): %w", cronJob, err)
+		}
+		all = append(all, s)
+	}
+	for _, deployment := range j.Options.StopDeployments {
+		s, err := j.scaleDown(ctx, deployment)
+		if err != nil {
+			return nil, fmt.Errorf("scale Deployment %s to 0 (--stop-deployment): %w", deployment, err)
+		}
+		all = append(all, s)
+	}
+	return slices.DeleteFunc(all, func(s *stopping) bool { return s == nil }), nil
+}
+
+// scaleDown scales a Deployment to 0. It returns nil where there is none.
+func (j *Janitor) scaleDown(ctx context.Context, deployment string) (*stopping, error) {
+	namespace, name, _ := strings.Cut(deployment, "/")
+	deployments := j.Client.AppsV1().Deployments(namespace)
+	found, err := deployments.Get(ctx, name, metav1.GetOptions{})
+	if err == nil {
+		_, err = deployments.Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{}, "scale")
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		j.Log.InfoContext(ctx, "there is nothing to stop", "deployment", deployment)
+		return nil, nil //nolint:nilnil // nothing is to be waited for
+	case err != nil:
+		return nil, err
+	}
+	selector, err := metav1.LabelSelectorAsSelector(found.Spec.Selector)
+	if err != nil {
+		return nil, err
+	}
+	return &stopping{what: "Deployment " + deployment, flag: "--stop-deployment", count: func(ctx context.Context) (int, error) {
+		return j.runningPods(ctx, namespace, selector.String())
+	}}, nil
+}
+
+// runningPods counts the pods that have not ended. A pod in a terminal phase runs nothing any more, however long the kubelet takes to
+// remove it, and nobody removes one that was evicted.
+func (j *Janitor) runningPods(ctx context.Context, namespace, selector string) (running int, err error) {
+	pods, err := j.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return 0, err
+	}
+	for i := range pods.Items {
+		if phase := pods.Items[i].Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed {
+			running++
+		}
+	}
+	return running, nil
+}

@@ -1,0 +1,151 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package janitor
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+const stopArgs = "--all --grace=40s --stop-deployment=porch-system/function-runner --stop-deployment=porch-system/image-warmer --stop-timeout=1m --timeout=5m"
+
+// deployment is one whose pod ends a while after it is scaled to 0.
+type deployment struct {
+	missing bool
+	ends    time.Duration
+	// stays has the pod stay in a phase when it has ended, as one does that the kubelet has yet to remove.
+	stays  corev1.PodPhase
+	scaled time.Time
+	patch  string
+}
+
+func (d *deployment) pods(labels map[string]string) *corev1.PodList {
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+	if !d.scaled.IsZero() && time.Since(d.scaled) >= d.ends {
+		pod.Status.Phase = d.stays
+	}
+	if pod.Status.Phase == "" {
+		return &corev1.PodList{}
+	}
+	return &corev1.PodList{Items: []corev1.Pod{pod}}
+}
+
+// deployments are those of porch-system, by name, which is the label of their pods, too.
+type deployments map[string]*deployment
+
+func (all deployments) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	if action.GetNamespace() != "porch-system" {
+		return false, nil, nil
+	}
+	switch action := action.(type) {
+	case clienttesting.GetActionImpl:
+		if all[action.Name].missing {
+			return true, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "deployments"}, action.Name)
+		}
+		return true, &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": action.Name}}}}, nil
+	case clienttesting.PatchActionImpl:
+		d := all[action.Name]
+		d.scaled, d.patch = time.Now(), action.GetSubresource()+" "+string(action.Patch)
+		return true, &appsv1.Deployment{}, nil
+	case clienttesting.ListActionImpl:
+		name, _ := action.ListRestrictions.Labels.RequiresExactMatch("app")
+		if d := all[name]; d != nil {
+			return true, d.pods(map[string]string{"app": name}), nil
+		}
+		return true, nil, apierrors.NewBadRequest("pods are listed by " + action.ListRestrictions.Labels.String())
+	}
+	return false, nil, nil
+}
+
+// most returns how long it takes until all have ended, within a timeout.
+func (all deployments) most(timeout time.Duration) time.Duration {
+	most := time.Duration(0)
+	for _, d := range all {
+		if !d.missing {
+			most = max(most, d.ends)
+		}
+	}
+	return min(most, timeout)
+}
+
+func TestAllStopsDeploymentsFirst(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		runner, warmer deployment
+		least, most    time.Duration
+	}{
+		"idle":                      {runner: deployment{ends: 5 * time.Second}, least: 5 * time.Second, most: 6 * time.Second},
+		"busy":                      {runner: deployment{ends: 30 * time.Second}, warmer: deployment{ends: time.Second}, least: 30 * time.Second, most: 31 * time.Second},
+		"the other one is slow":     {warmer: deployment{ends: 30 * time.Second}, least: 30 * time.Second, most: 31 * time.Second},
+		"ended, not removed":        {runner: deployment{ends: time.Second, stays: corev1.PodSucceeded}, least: time.Second, most: 2 * time.Second},
+		"cut off, not removed":      {runner: deployment{ends: time.Second}, warmer: deployment{stays: corev1.PodFailed}, least: time.Second, most: 2 * time.Second},
+		"of unknown state":          {runner: deployment{stays: corev1.PodUnknown}, least: 100 * time.Second, most: 110 * time.Second},
+		"on a lost node":            {runner: deployment{ends: time.Hour}, least: 100 * time.Second, most: 110 * time.Second},
+		"the other on a lost node":  {warmer: deployment{ends: time.Hour}, least: 100 * time.Second, most: 110 * time.Second},
+		"deleted already":           {runner: deployment{missing: true}, least: 40 * time.Second, most: 50 * time.Second},
+		"the other deleted already": {runner: deployment{ends: 5 * time.Second}, warmer: deployment{missing: true}, least: 45 * time.Second, most: 55 * time.Second},
+		"both of them":              {runner: deployment{missing: true}, warmer: deployment{missing: true}, least: 40 * time.Second, most: 50 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				objects := slices.DeleteFunc(everything(), func(o metav1.Object) bool { return o.GetName() == "stuck" })
+				h := newHarness(t, stopArgs, objects...)
+				there := deployments{"function-runner": &test.runner, "image-warmer": &test.warmer}
+				h.server.Client.PrependReactor("*", "*", there.react)
+				begin := time.Now()
+				h.server.Before(func(r request) error {
+					if r.Verb == "delete" && time.Since(begin) < there.most(time.Minute) {
+						t.Errorf("%s comes before everything has ended that makes objects", r)
+					}
+					return nil
+				})
+				if err := h.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(begin); took < test.least || took > test.most {
+					t.Errorf("it took %v, want %v to %v", took, test.least, test.most)
+				}
+				if diff := cmp.Diff([]string{"pods foreign", "services other"}, h.server.Names()); diff != "" {
+					t.Errorf("what is left: %s", diff)
+				}
+				for name, d := range there {
+					if want := `scale {"spec":{"replicas":0}}`; !d.missing && (d.patch != want || d.scaled.After(begin)) {
+						t.Errorf("Deployment %s is patched with %s after %v, want %s at once", name, d.patch, d.scaled.Sub(begin), want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Nothing is deleted where one of the Deployments cannot be stopped: it would make it anew.
+func TestAllWithoutTheRightToStop(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, stopArgs, everything()...)
+	before := h.server.Names()
+	h.server.Client.PrependReactor("*", "*", deployments{"function-runner": {}, "image-warmer": {}}.react)
+	h.server.Client.PrependReactor("patch", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		patch, _ := action.(clienttesting.PatchActionImpl)
+		return patch.Name == "image-warmer", nil, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, patch.Name, nil)
+	})
+	if err := h.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "scale Deployment porch-system/image-warmer to 0 (--stop-deployment)") {
+		t.Errorf("got error %v", err)
+	}
+	if diff := cmp.Diff(before, h.server.Names()); diff != "" {
+		t.Errorf("something was deleted: %s", diff)
+	}
+}
