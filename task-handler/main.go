@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command task-handler renders kpt packages over gRPC, for controllers.
+// Command task-handler renders kpt packages over gRPC, and handles package revisions, for controllers.
 package main
 
 import (
@@ -16,10 +16,11 @@ import (
 func main() {
 	const name = "task-handler"
 	o, err := options.Parse(os.Args[1:])
-	daemon.Help(name, "Renders kpt packages over gRPC.", new(options.Options).Flags(), err)
+	daemon.Help(name, "Renders kpt packages over gRPC, and handles package revisions.", new(options.Options).Flags(), err)
 	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.LogFormat, LogLevel: o.LogLevel, HeapShare: handler.HeapShare}
+	settings.Security = daemon.Security{TLS: o.TLS, Callers: o.Callers}
 	daemon.Run(context.Background(), settings, func(ctx context.Context, in daemon.Surroundings) error {
-		h, err := handler.New(ctx, handler.Config{Options: o, Telemetry: in.Telemetry, Log: in.Log})
+		h, err := handler.New(ctx, handler.Config{Options: o, Telemetry: in.Telemetry, Guard: in.Guard, Log: in.Log})
 		if err != nil {
 			return err
 		}

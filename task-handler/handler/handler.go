@@ -8,6 +8,7 @@ package handler
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -37,6 +38,8 @@ type Config struct {
 	Options options.Options
 	// Telemetry may be nil for none; where it is not active, nothing is measured.
 	Telemetry *telemetry.Telemetry
+	// Guard is how connections are secured, and who may call.
+	Guard grpcserver.Guard
 	// Log gets one line for each render and step of the shutdown.
 	Log *slog.Logger
 }
@@ -58,18 +61,13 @@ type Handler struct {
 // HeapShare is the share of the memory limit that a task handler takes.
 const HeapShare = .9
 
-const (
-	// heldPerByte is how many bytes of memory a render may take for each byte of its package, as nodes of YAML before and after. About
-	// half of them are garbage, which is collected when memory gets short.
-	heldPerByte = 120
-	// maxWaiting is how many calls may wait for their part of the memory.
-	maxWaiting = 1000
-)
+// maxWaiting is how many calls may wait for their part of the memory.
+const maxWaiting = 1000
 
 // New returns a task handler. Errors say what in the configuration is wrong. The function runner need not be there yet.
 func New(ctx context.Context, c Config) (*Handler, error) {
 	memory := memory.Divide(HeapShare).Heap
-	inFlight := cmp.Or(c.Options.Limits.MaxBytesInFlight, memory/heldPerByte)
+	inFlight := cmp.Or(c.Options.Limits.MaxBytesInFlight, memory/service.HeldPerByte)
 	h := &Handler{config: c, inFlight: evaluation.NewBudget(inFlight, maxWaiting)}
 	evaluator, err := h.evaluator()
 	if err != nil {
@@ -100,7 +98,7 @@ func New(ctx context.Context, c Config) (*Handler, error) {
 // largestPackage returns the most bytes of a streamed package: what is live of a larger one does not fit into the memory, so that it
 // would take other calls down. As much as comes in one message may be streamed, too.
 func largestPackage(limits options.Limits, memory int64) int64 {
-	return min(limits.MaxPackageSize, max(2*memory/heldPerByte, int64(limits.MaxMessageSize)))
+	return min(limits.MaxPackageSize, max(memory/service.HeldPerByte, int64(limits.MaxMessageSize)))
 }
 
 // renderer returns what renders, with what is added to every render.
@@ -109,15 +107,18 @@ func (h *Handler) renderer(ctx context.Context, evaluator evaluation.Evaluator) 
 	r := rendering.New(render.Options{
 		Evaluator: evaluator, ImagePrefix: o.DefaultImagePrefix, Tags: h.tags(ctx), Parallel: o.Limits.MaxParallelPackages,
 	})
-	r = rendering.Limited(r, evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued), o.Limits.MaxRenderTime)
+	gate := evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued)
+	r = rendering.Limited(r, gate, o.Limits.MaxRenderTime)
 	var metrics metric.MeterProvider = noop.NewMeterProvider()
 	if h.measures() {
 		metrics = h.config.Telemetry.Metrics
 	}
-	if err := telemetry.ObserveBudgets(metrics, map[string]*evaluation.Budget{"requests": h.inFlight}); err != nil {
+	err := errors.Join(telemetry.ObserveBudgets(metrics, map[string]*evaluation.Budget{"requests": h.inFlight}),
+		telemetry.ObserveGates(metrics, map[string]*evaluation.Gate{"renders": gate}))
+	if err != nil {
 		return nil, fmt.Errorf("make the metrics: %w", err)
 	}
-	return rendering.Observed(r, metrics, h.config.Log)
+	return rendering.Observed(r, metrics, telemetry.Logger(grpcserver.Logger(h.config.Log)))
 }
 
 func (h *Handler) measures() bool { return h.config.Telemetry != nil && h.config.Telemetry.Active }
@@ -130,8 +131,10 @@ func (h *Handler) newServer(ctx context.Context) (*grpcserver.Server, error) {
 	return grpcserver.New(ctx, grpcserver.Options{
 		MaxMessageSize: h.config.Options.Limits.MaxMessageSize,
 		Budget:         h.inFlight,
+		Weigh:          service.Weight,
 		Drain:          h.config.Options.DrainTimeout,
 		Linger:         h.config.Options.ShutdownDelay,
+		Guard:          h.config.Guard,
 		Logger:         h.config.Log,
 		Server:         append(serverOptions, h.config.Telemetry.ServerOptions()...),
 	}), nil

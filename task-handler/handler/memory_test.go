@@ -15,7 +15,7 @@ func TestLargestPackage(t *testing.T) {
 	limits := options.Limits{MaxMessageSize: 6 << 20, MaxPackageSize: 64 << 20}
 	for memory, want := range map[int64]int64{
 		100 << 20:  6 << 20,
-		1200 << 20: 20 << 20,
+		1200 << 20: 30 << 20,
 		16 << 30:   64 << 20,
 	} {
 		if got := largestPackage(limits, memory); got != want {

@@ -62,6 +62,37 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// Output that would delete the Kptfile is an error unless the call accepts it.
+func TestAllowDeletion(t *testing.T) {
+	t.Parallel()
+	handler := client(t, nil)
+	files := []string{
+		"Kptfile", head + "pipeline:\n  mutators:\n    - image: starlark\n      configPath: fn.yaml\n", "a.yaml", cm,
+		"fn.yaml", strings.Replace(fail, `fail("no luck")`, `ctx.resource_list["items"] = [r for r in ctx.resource_list["items"] if r["kind"] != "Kptfile"]`, 1),
+	}
+	for _, allow := range []bool{false, true} {
+		req := request(files...)
+		req.Options = &taskhandlerv1.RenderOptions{AllowDeletion: allow}
+		resp, err := handler.Render(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := []*taskhandlerv1.RenderStreamRequest{{Part: &taskhandlerv1.RenderStreamRequest_Options{Options: req.Options}}}
+		for _, f := range req.Files {
+			parts = append(parts, filePart(f.Path, string(f.Content)))
+		}
+		streamed, err := stream(t, handler, parts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for way, result := range map[string]*taskhandlerv1.RenderResult{"Render": resp.GetResult(), "RenderStream": streamed.result} {
+			if failed := result.GetStatus().GetError() != ""; failed == allow {
+				t.Errorf("%s, allowed %t: the error is %q", way, allow, result.GetStatus().GetError())
+			}
+		}
+	}
+}
+
 // The JSON form of the status is the one that Porch keeps.
 func TestStatusJSON(t *testing.T) {
 	t.Parallel()

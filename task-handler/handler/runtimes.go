@@ -32,8 +32,11 @@ func (h *Handler) evaluator() (evaluation.Evaluator, error) {
 	}
 	if o.FunctionRunner != "" {
 		limits := runtime.Limits{MaxMessageSize: o.Limits.MaxMessageSize, MaxListSize: o.Limits.MaxListSize}
-		var err error
-		if h.runner, err = runtime.Dial(o.FunctionRunner, limits, h.config.Telemetry.DialOptions()...); err != nil {
+		secure, err := o.Runner.DialOptions(o.FunctionRunner, h.config.Log)
+		if err != nil {
+			return nil, err
+		}
+		if h.runner, err = runtime.Dial(o.FunctionRunner, limits, append(secure, h.config.Telemetry.DialOptions()...)...); err != nil {
 			return nil, err
 		}
 		runtimes = append(runtimes, runtime.NewGRPC(h.runner, limits))

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
@@ -46,6 +47,30 @@ func TestRuntimes(t *testing.T) {
 	}
 }
 
+// Without a function runner, the answer tells of a tag that another version evaluated; a digest is not answered.
+func TestOtherVersion(t *testing.T) {
+	t.Parallel()
+	handler := client(t, nil)
+	const kptfile = head + "pipeline:\n  mutators:\n    - image: set-namespace:v9.9.9\n      configMap: {namespace: a}\n"
+	resp, err := handler.Render(t.Context(), request("Kptfile", kptfile, "a.yaml", cm))
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := resp.GetResult()
+	if f := result.GetFunctions()[0]; f.GetImplementation() != "set-namespace v0.4.5" {
+		t.Errorf("the function is reported as %v", f)
+	}
+	last := func(results []*evaluationv1.Result) string { return results[len(results)-1].GetMessage() }
+	if got, want := last(result.GetStatus().GetResult().GetItems()[0].GetResults()), "set-namespace:v9.9.9 is evaluated by v0.4.5"; got != want {
+		t.Errorf("the last result is %q, want %q", got, want)
+	}
+	digest := strings.Replace(kptfile, "v9.9.9", "v0.4.5@sha256:"+strings.Repeat("ab", 32), 1)
+	resp, err = handler.Render(t.Context(), request("Kptfile", digest, "a.yaml", cm))
+	if err != nil || !strings.Contains(resp.GetResult().GetStatus().GetError(), "not found") {
+		t.Errorf("a digest is answered: %v, %v", resp, err)
+	}
+}
+
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	runner, address, _ := startRunner(t)
@@ -60,6 +85,10 @@ func TestBusy(t *testing.T) {
 	_, err := handler.Render(t.Context(), request("Kptfile", head))
 	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "1 renders run and 0 wait already, try again later") {
 		t.Errorf("one too many: %v", err)
+	}
+	details := status.Convert(err).Details()
+	if len(details) != 1 || details[0].(*errdetails.RetryInfo).GetRetryDelay().AsDuration() != time.Second {
+		t.Errorf("one too many is told %v", details)
 	}
 	cancel()
 	if err := <-first; status.Code(err) != codes.Canceled {

@@ -8,11 +8,14 @@ package options
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/server/callers"
+	"github.com/krmfn/krmfn/services/server/certificates"
 	"github.com/krmfn/krmfn/services/server/flags"
 )
 
@@ -28,6 +31,11 @@ type Options struct {
 	Port int
 	// FunctionRunner is the address of the function runner; empty means none.
 	FunctionRunner string
+	// Runner is how the connection to it is secured.
+	Runner certificates.ClientFlags
+	// TLS is how connections to this server are secured, and Callers who may call.
+	TLS     certificates.ServerFlags
+	Callers callers.Flags
 	// Builtin evaluates curated functions in this process.
 	Builtin bool
 	// DefaultImagePrefix is put before images without a slash.
@@ -48,14 +56,14 @@ type Options struct {
 type Limits struct {
 	// MaxMessageSize is the most bytes of one message in either direction, of callers and of the function runner.
 	MaxMessageSize int
-	// MaxListSize is the most bytes of a ResourceList that comes from the function runner in parts.
+	// MaxListSize is the maximum size in bytes of a ResourceList that the function runner streams.
 	MaxListSize int64
 	// MaxPackageSize is the most bytes of a package that is streamed; MaxPackageFiles is the most files of any.
 	MaxPackageSize  int64
 	MaxPackageFiles int
-	// MaxBytesInFlight is the most bytes of the packages of all calls together; 0 means a share of the memory.
+	// MaxBytesInFlight is the most bytes of the packages of all calls together, where a package of many small resources counts for up to four times its bytes; 0 means a share of the memory.
 	MaxBytesInFlight int64
-	// MaxRenderTime is the most time that one render may take, waiting included.
+	// MaxRenderTime is the maximum duration of a render, including the time in the queue.
 	MaxRenderTime time.Duration
 	// MaxConcurrent is how many renders run at once; MaxQueued is how many more may wait.
 	MaxConcurrent, MaxQueued int
@@ -68,25 +76,29 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("task-handler", pflag.ContinueOnError)
 	f.SortFlags = false
 	flags.Aliases(f, porchNames)
-	f.IntVar(&o.Port, "port", 9447, "port to listen on, on all interfaces; 0 lets the system choose")
-	f.StringVar(&o.FunctionRunner, "function-runner", "", "address of the function runner, host:port, where a name with several addresses gets calls on all of them; empty means none (also --function-runner-address)")
-	f.BoolVar(&o.Builtin, "builtin-functions", true, "evaluate the curated functions in this process; other functions, and other versions of these, go to the function runner")
-	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "what is put before images that have no slash")
-	f.IntVar(&o.LogLevel, "log-level", 2, "0 logs errors, 1 warnings, 2 and 3 one line per render, 4 and more debugging")
-	f.StringVar(&o.LogFormat, "log-format", "json", "json or text")
+	f.IntVar(&o.Port, "port", 9447, "port to listen on, on all interfaces; 0 means any free port")
+	f.StringVar(&o.FunctionRunner, "function-runner", "", "address of the function runner, host:port; calls are spread over all addresses of the host name; empty means none (also --function-runner-address)")
+	f.BoolVar(&o.Builtin, "builtin-functions", true, "evaluate curated functions in this process; the function runner evaluates all other functions and versions")
+	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "prefix for images without a slash")
+	f.IntVar(&o.LogLevel, "log-level", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per render, 4 and above for debugging")
+	f.StringVar(&o.LogFormat, "log-format", "json", "log format: json or text")
 
 	l := &o.Limits
-	f.IntVar(&l.MaxMessageSize, "max-request-body-size", 6<<20, "most bytes of one gRPC message, in both directions; the function runner's must be the same (also --function-runner-grpc-max-message-size)")
-	f.Int64Var(&l.MaxListSize, "max-resource-list-size", 64<<20, "most bytes of a ResourceList that comes from the function runner in parts")
-	f.Int64Var(&l.MaxPackageSize, "max-package-size", 64<<20, "most bytes of the files of a package that is streamed")
-	f.IntVar(&l.MaxPackageFiles, "max-package-files", 10000, "most files of a package")
-	f.Int64Var(&l.MaxBytesInFlight, "max-bytes-in-flight", 0, "most bytes of the packages of all calls together; further calls wait in order, up to a thousand; 0 means 1/120 of the memory that is the task handler's own, which is 90% of its cgroup's limit, or GOMEMLIMIT")
-	f.DurationVar(&l.MaxRenderTime, "max-render-time", 10*time.Minute, "most time that one render may take, waiting included")
-	f.IntVar(&l.MaxConcurrent, "max-concurrent-renders", 4*runtime.GOMAXPROCS(0), "how many packages render at once; four for each processor")
-	f.IntVar(&l.MaxQueued, "max-queued-renders", 100, "how many calls may wait for a render; the next is refused")
-	f.IntVar(&l.MaxParallelPackages, "max-parallel-packages", 4, "how many sub-packages of one package render at once, where they do not depend on each other")
-	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second, "how long running calls may take to finish after --shutdown-delay")
-	f.DurationVar(&o.ShutdownDelay, "shutdown-delay", 3*time.Second, "how long new calls are still answered after SIGTERM, while Kubernetes takes the replica out of its Service")
+	f.IntVar(&l.MaxMessageSize, "max-request-body-size", 6<<20, "maximum size of a gRPC message in bytes, in both directions; must equal the function runner's (also --function-runner-grpc-max-message-size)")
+	f.Int64Var(&l.MaxListSize, "max-resource-list-size", 64<<20, "maximum size in bytes of a ResourceList that the function runner streams")
+	f.Int64Var(&l.MaxPackageSize, "max-package-size", 64<<20, "maximum total size in bytes of the files of a streamed package")
+	f.IntVar(&l.MaxPackageFiles, "max-package-files", 10000, "maximum number of files in a package")
+	f.Int64Var(&l.MaxBytesInFlight, "max-bytes-in-flight", 0, "maximum total size in bytes of the packages of all calls; up to a thousand further calls wait in order; 0 means 1/40 of the heap limit, which is GOMEMLIMIT or 90% of the cgroup's memory limit")
+	f.DurationVar(&l.MaxRenderTime, "max-render-time", 10*time.Minute, "maximum duration of a render, including the time in the queue")
+	f.IntVar(&l.MaxConcurrent, "max-concurrent-renders", 4*runtime.GOMAXPROCS(0), "maximum number of packages that render at once; default four per CPU")
+	f.IntVar(&l.MaxQueued, "max-queued-renders", 100, "maximum number of calls in the queue; further calls fail")
+	f.IntVar(&l.MaxParallelPackages, "max-parallel-packages", 4, "maximum number of independent sub-packages of a package that render at once")
+	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second, "how long to wait for running calls after --shutdown-delay")
+	f.DurationVar(&o.ShutdownDelay, "shutdown-delay", 3*time.Second, "how long to accept new calls after SIGTERM, while Kubernetes removes the replica from its Service")
+
+	o.Runner.AddTo(f)
+	o.TLS.AddTo(f)
+	o.Callers.AddTo(f)
 	return f
 }
 
@@ -100,9 +112,9 @@ func Parse(args []string) (Options, error) {
 	}
 	var nothing error
 	if o.FunctionRunner == "" && !o.Builtin {
-		nothing = errors.New("nothing is there to evaluate functions: name a --function-runner, or leave --builtin-functions on")
+		nothing = errors.New("there is no evaluator: set --function-runner, or do not disable --builtin-functions")
 	}
-	return o, flags.Check(set.Args(), append(o.rules(), nothing)...)
+	return o, flags.Check(set.Args(), slices.Concat(o.rules(), []error{nothing}, o.Runner.Problems(o.FunctionRunner != ""), o.TLS.Problems(), o.Callers.Problems(&o.TLS))...)
 }
 
 func (o *Options) rules() []error {
@@ -110,6 +122,7 @@ func (o *Options) rules() []error {
 	l := o.Limits
 	return []error{
 		flags.That(o.Port >= 0 && o.Port <= 65535, "port", o.Port, "0 to 65535"),
+		flags.That(o.TLS.HealthPort >= 0 && o.TLS.HealthPort <= 65535, "health-port", o.TLS.HealthPort, "0 to 65535"),
 		flags.That(reference.ValidatePrefix(o.DefaultImagePrefix) == nil, "default-image-prefix", o.DefaultImagePrefix, "a registry path without a scheme"),
 		flags.That(o.LogLevel >= 0, "log-level", o.LogLevel, "0 or more"),
 		flags.That(o.LogFormat == "json" || o.LogFormat == "text", "log-format", o.LogFormat, "json or text"),

@@ -12,21 +12,26 @@ import (
 
 const (
 	flagsPage = "../../docs/task-handler.md"
-	text      = `A value that makes no sense is refused at start.
+	text      = `The task handler refuses invalid values at the start.
 
 ## Version constraints
 
 The tag of a function in a Kptfile may be a version constraint, such as ` + "`~0.2` or `>=0.2 <1`" + `. Before the first function of
-a package runs, the registries of such images are asked which tags there are, and the highest tag that satisfies is used.
-It stands in results and in the status; the pipeline in the Kptfile keeps the constraint.
+a package runs, the task handler asks the registry of such an image for its tags and uses the highest tag that matches. Results
+and status name that tag; the pipeline in the Kptfile keeps the constraint.
 
-* No registry is asked because of other tags: without constraints no way to one is needed.
-* Credentials come from Docker's configuration: a file ` + "`config.json`" + ` in the directory that ` + "`DOCKER_CONFIG`" + ` names. Proxies come
-  from ` + "`HTTPS_PROXY` and `NO_PROXY`" + `.
-* A list of tags holds for five minutes. When a registry fails later, the old list is used; it is asked again after ten
-  seconds.
-* When a registry cannot be asked and has not been, and the image is a function of ` + "`--builtin-functions`" + ` whose own version
-  satisfies, that version is used. Otherwise the function fails, with the registry's error.
+* Images without a constraint need no registry.
+* Credentials come from Docker's configuration, the file ` + "`config.json`" + ` in the directory ` + "`DOCKER_CONFIG`" + `. ` + "`HTTPS_PROXY` and\n`NO_PROXY`" + ` configure proxies.
+* The task handler caches a list of tags for five minutes. If the registry fails later, it uses the cached list and retries after
+  ten seconds.
+* If the registry has never answered and the image is one of ` + "`--builtin-functions`" + `, the task handler uses its own
+  [list of releases](../functions/QUIRKS.md#releases). If none of them matches, the function fails with the registry's error.
+
+## Other versions
+
+Each function of ` + "`--builtin-functions`" + ` has one version. With ` + "`--function-runner`" + `, the function runner evaluates all other tags.
+Without it, the task handler evaluates them in its process and reports that: in ` + "`implementation`" + `, in a result of severity warning if the
+tag is a version (` + "`set-labels:v9.9.9 is evaluated by v0.2.0`" + `), and in the log. It never evaluates an image with a digest in its process.
 
 ## Flags`
 )

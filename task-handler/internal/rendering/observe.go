@@ -44,12 +44,18 @@ func Observed(r Renderer, provider metric.MeterProvider, log *slog.Logger) (Rend
 		durations.Record(ctx, took.Seconds(), labels)
 		level := slog.LevelInfo
 		attrs := []slog.Attr{slog.Int("files", len(req.Files)), slog.Duration("duration", took), slog.String("code", code)}
+		if req.Moment != nil {
+			attrs = append(attrs, slog.String("moment", req.Moment.Name))
+		}
 		// A package that does not render is not a warning. The errors in its report may have its content, and are not logged.
 		if err != nil {
 			level, attrs = slog.LevelWarn, append(attrs, slog.String("err", err.Error()))
 		} else {
 			attrs = append(attrs, slog.String("input_hash", result.InputHash), slog.Int("changes", len(result.Changes)),
 				slog.Int("functions", len(result.Report.Functions)))
+			if warnings := result.Report.Warnings(); len(warnings) > 0 {
+				level, attrs = slog.LevelWarn, append(attrs, slog.Any("warnings", warnings))
+			}
 		}
 		log.LogAttrs(ctx, level, "rendered", attrs...)
 		return result, err

@@ -5,6 +5,7 @@
 package rendering
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -25,8 +26,12 @@ import (
 type Request struct {
 	// Files are the files of the package.
 	Files []packages.File
+	// Moment is what happens to the files in the place of a plain render; nil for that.
+	Moment *Moment
 	// WriteStatus writes how it went to the root Kptfile.
 	WriteStatus bool
+	// AllowDeletion accepts output that looks like an accident; see render.Options.
+	AllowDeletion bool
 	// Observe is called as render.Options.Observe is; it may be nil.
 	Observe func(render.Event)
 }
@@ -39,6 +44,10 @@ type Result struct {
 	Report renderstatus.Report
 	// Package is the directory of the package that was rendered; "" where there was none.
 	Package string
+	// Failure is why the package does not render; nil when it does.
+	Failure error
+	// Action is what is to be done with the draft after a moment.
+	Action Action
 	// InputHash and OutputHash are the hashes of all files before and after, as dirhash.Hash1 makes them.
 	InputHash, OutputHash string
 }
@@ -47,7 +56,7 @@ type Result struct {
 // make no package, *evaluation.BusyError, *TimeoutError, and the context's end.
 type Renderer func(ctx context.Context, req Request) (Result, error)
 
-// InputError says that the files of a request make no package.
+// InputError says that the files of a request make no package, or that what is to happen to them cannot.
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
@@ -84,33 +93,55 @@ func New(options render.Options) Renderer {
 	return func(ctx context.Context, req Request) (Result, error) {
 		source, err := load(req.Files)
 		if err != nil {
-			return Result{}, &InputError{err}
+			return Result{}, &InputError{fmt.Errorf("files: %w", err)}
 		}
 		result := Result{}
 		if result.InputHash, err = hash(source); err != nil {
-			return Result{}, &InputError{err}
+			return Result{}, &InputError{fmt.Errorf("files: %w", err)}
 		}
 		o := options
-		o.Topmost, o.WriteStatus, o.Observe = true, req.WriteStatus, req.Observe
-		rendered, err := render.Package(ctx, source, o)
+		o.Topmost, o.WriteStatus, o.AllowDeletion, o.Observe = true, req.WriteStatus, req.AllowDeletion, req.Observe
+		after := source
+		if req.Moment == nil {
+			renderPackage(ctx, source, o, &result)
+		} else {
+			after, err = req.Moment.do(ctx, source, o, &result)
+		}
 		// The end of the caller's time is no verdict on the package.
-		if evaluation.OutOfTime(ctx, err) {
+		if evaluation.OutOfTime(ctx, cmp.Or(err, result.Failure)) {
 			<-ctx.Done()
 			return Result{}, context.Cause(ctx)
 		}
-		result.Report, result.Changes = rendered.Report, rendered.Output.Changes
-		if rendered.Tree != nil && (rendered.Report.Result != nil || err != nil) {
-			result.Package = rendered.Package
+		if err != nil {
+			return Result{}, &InputError{err}
 		}
-		source.Apply(result.Changes)
-		if result.OutputHash, err = hash(source); err != nil {
+		if result.OutputHash, err = hash(after); err != nil {
 			return Result{}, fmt.Errorf("hash what was rendered: %w", err)
 		}
 		return result, nil
 	}
 }
 
+// renderPackage makes the changes in the source, too.
+func renderPackage(ctx context.Context, source *packages.Memory, options render.Options, result *Result) {
+	rendered, err := render.Package(ctx, source, options)
+	result.Report, result.Changes, result.Failure = rendered.Report, rendered.Output.Changes, err
+	if rendered.Tree != nil && (rendered.Report.Result != nil || err != nil) {
+		result.Package = rendered.Package
+	}
+	source.Apply(result.Changes)
+}
+
 func load(files []packages.File) (*packages.Memory, error) {
+	byPath, err := ByPath(files)
+	if err != nil {
+		return nil, err
+	}
+	return packages.NewMemory(byPath)
+}
+
+// ByPath returns a map of contents. The error says that two files have one path.
+func ByPath(files []packages.File) (map[string]string, error) {
 	byPath := make(map[string]string, len(files))
 	for _, f := range files {
 		if _, twice := byPath[f.Path]; twice {
@@ -118,7 +149,7 @@ func load(files []packages.File) (*packages.Memory, error) {
 		}
 		byPath[f.Path] = string(f.Content)
 	}
-	return packages.NewMemory(byPath)
+	return byPath, nil
 }
 
 // hash returns what go.sum files have for a tree of files. The error says that a path has a line break.

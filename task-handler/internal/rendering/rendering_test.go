@@ -76,6 +76,24 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// The line of a render warns of images that another version evaluated, each once.
+func TestLogWarns(t *testing.T) {
+	t.Parallel()
+	f := renderstatus.Function{Warning: "x:v9.9.9 is evaluated by v0.2.0"}
+	render := func(context.Context, rendering.Request) (rendering.Result, error) {
+		return rendering.Result{Report: renderstatus.NewReport([]renderstatus.Function{f, f}, nil)}, nil
+	}
+	var out bytes.Buffer
+	logged, err := rendering.Observed(render, noop.NewMeterProvider(), slog.New(slog.NewTextHandler(&out, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = logged(t.Context(), rendering.Request{})
+	if line := out.String(); !strings.Contains(line, "level=WARN") || !strings.Contains(line, `warnings="[x:v9.9.9 is evaluated by v0.2.0]"`) {
+		t.Error(line)
+	}
+}
+
 // Every render has one line, without anything of the package.
 func TestLog(t *testing.T) {
 	t.Parallel()

@@ -32,13 +32,9 @@ func resultOf(r rendering.Result) *taskhandlerv1.RenderResult {
 			out.Status.Result.Items = append(out.Status.Result.Items, functionResult(&list.Items[i]))
 		}
 	}
-	listed := int32(0)
 	for i := range r.Report.Functions {
 		f := function(&r.Report.Functions[i])
-		if r.Report.Functions[i].Listed() {
-			f.Item = new(listed)
-			listed++
-		}
+		f.Item = new(number(i))
 		out.Functions = append(out.Functions, f)
 	}
 	return out
@@ -109,8 +105,9 @@ func progressOf(event render.Event) *taskhandlerv1.Progress {
 			Function: function(&e.Function), Resources: number(e.Resources), Selected: e.Selected,
 		}}}
 	case *render.FunctionFinished:
+		entry := e.Function.Entry()
 		return &taskhandlerv1.Progress{Event: &taskhandlerv1.Progress_FunctionFinished{FunctionFinished: &taskhandlerv1.FunctionFinished{
-			Function: function(&e.Function), Result: functionResult(&e.Function.Result),
+			Function: function(&e.Function), Result: functionResult(&entry),
 		}}}
 	}
 	return nil

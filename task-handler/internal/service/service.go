@@ -16,7 +16,10 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/packagerevision"
 	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/server/grpcserver"
+	"github.com/krmfn/krmfn/services/server/memory"
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 )
 
@@ -27,6 +30,8 @@ type TaskHandler struct {
 	Renderer rendering.Renderer
 	// Budget is shared by the packages of all calls. Those of streamed ones take their parts here; others have theirs by then.
 	Budget *evaluation.Budget
+	// Pressure is told of the memory that calls take.
+	Pressure memory.Pressure
 	// Receiving bounds how many packages are received at once, which are not in the budget until they are there.
 	Receiving *evaluation.Gate
 	// MaxPackageSize is the most bytes of the files of a streamed package. MaxFiles is the most files of any.
@@ -38,7 +43,10 @@ type TaskHandler struct {
 
 // Requests are the messages of requests, for what validates them.
 func Requests() []proto.Message {
-	return []proto.Message{&taskhandlerv1.RenderRequest{}, &taskhandlerv1.RenderStreamRequest{}}
+	return []proto.Message{
+		&taskhandlerv1.RenderRequest{}, &taskhandlerv1.RenderStreamRequest{},
+		&taskhandlerv1.ApplyTaskRequest{}, &taskhandlerv1.PatchKptfileRequest{}, &taskhandlerv1.ReplaceResourcesRequest{},
+	}
 }
 
 // Render renders a package.
@@ -46,23 +54,35 @@ func (h *TaskHandler) Render(ctx context.Context, req *taskhandlerv1.RenderReque
 	if n := len(req.GetFiles()); n > h.MaxFiles {
 		return nil, h.tooManyFiles(n)
 	}
-	files := make([]packages.File, 0, len(req.GetFiles()))
-	for _, f := range req.GetFiles() {
-		files = append(files, packages.File{Path: f.GetPath(), Content: f.GetContent()})
-	}
-	result, err := h.Renderer(ctx, rendering.Request{Files: files, WriteStatus: req.GetOptions().GetWriteStatus()})
+	defer h.Pressure.Hold(HeldPerByte * Weight(req))()
+	result, err := h.Renderer(ctx, rendering.Request{
+		Files: filesOf(req.GetFiles()), WriteStatus: req.GetOptions().GetWriteStatus(), AllowDeletion: req.GetOptions().GetAllowDeletion(),
+	})
 	if err != nil {
 		return nil, statusOf(err)
 	}
-	resp := &taskhandlerv1.RenderResponse{Result: resultOf(result)}
-	for _, c := range result.Changes {
-		resp.Changes = append(resp.Changes, &taskhandlerv1.Change{Path: c.Path, Content: c.After, Deleted: c.After == nil})
-	}
+	resp := &taskhandlerv1.RenderResponse{Result: resultOf(result), Changes: changesOf(result.Changes)}
 	if size := proto.Size(resp); size > h.MaxMessageSize {
 		return nil, status.Errorf(codes.ResourceExhausted, "the response is larger than max (%d vs. %d), see "+
 			"--max-request-body-size: call RenderStream, which has no such limit", size, h.MaxMessageSize)
 	}
 	return resp, nil
+}
+
+func filesOf(messages []*taskhandlerv1.File) []packages.File {
+	files := make([]packages.File, 0, len(messages))
+	for _, f := range messages {
+		files = append(files, packages.File{Path: f.GetPath(), Content: f.GetContent()})
+	}
+	return files
+}
+
+func changesOf(changes []packages.Change) []*taskhandlerv1.Change {
+	list := make([]*taskhandlerv1.Change, 0, len(changes))
+	for _, c := range changes {
+		list = append(list, &taskhandlerv1.Change{Path: c.Path, Content: c.After, Deleted: c.After == nil})
+	}
+	return list
 }
 
 func (h *TaskHandler) tooManyFiles(n int) error {
@@ -74,9 +94,12 @@ func statusOf(err error) error {
 	var busy *evaluation.BusyError
 	switch {
 	case errors.As(err, new(*rendering.InputError)):
-		return status.Error(codes.InvalidArgument, fmt.Sprintf("files: %v", err))
+		if errors.As(err, new(*packagerevision.LifecycleError)) {
+			return status.Error(codes.FailedPrecondition, err.Error())
+		}
+		return status.Error(codes.InvalidArgument, err.Error())
 	case errors.As(err, &busy):
-		return status.Errorf(codes.ResourceExhausted, "%d renders run and %d wait already, try again later", busy.Running, busy.Waiting)
+		return grpcserver.Busy(fmt.Sprintf("%d renders run and %d wait already, try again later", busy.Running, busy.Waiting))
 	case errors.Is(err, context.Canceled):
 		return status.Error(codes.Canceled, fmt.Sprintf("the render was cut off: %v", err))
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*rendering.TimeoutError)):

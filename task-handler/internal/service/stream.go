@@ -8,13 +8,13 @@ import (
 	"errors"
 	"io"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/services/server/grpcserver"
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
@@ -32,19 +32,17 @@ func (h *TaskHandler) RenderStream(stream renderStream) error {
 		return err
 	}
 	defer reservation.Release()
+	defer h.Pressure.Hold(HeldPerByte * reservation.Bytes())()
 	// Who cannot be told any more does not wait for the rest.
-	ctx, cancel := context.WithCancelCause(stream.Context())
-	defer cancel(nil)
-	observe := func(event render.Event) {
-		progress := progressOf(event)
-		if progress == nil || ctx.Err() != nil {
-			return
-		}
-		if err := stream.Send(&taskhandlerv1.RenderStreamResponse{Part: &taskhandlerv1.RenderStreamResponse_Progress{Progress: progress}}); err != nil {
-			cancel(err)
-		}
+	sending, ctx := errgroup.WithContext(stream.Context())
+	progress := newOutbox()
+	sending.Go(func() error { return progress.sendTo(stream) })
+	result, err := h.observed(ctx, rendering.Request{
+		Files: files, WriteStatus: options.GetWriteStatus(), AllowDeletion: options.GetAllowDeletion(),
+	}, progress)
+	if unsent := sending.Wait(); err == nil {
+		err = unsent
 	}
-	result, err := h.Renderer(ctx, rendering.Request{Files: files, WriteStatus: options.GetWriteStatus(), Observe: observe})
 	if err != nil {
 		return statusOf(err)
 	}
@@ -52,6 +50,13 @@ func (h *TaskHandler) RenderStream(stream renderStream) error {
 		return err
 	}
 	return stream.Send(&taskhandlerv1.RenderStreamResponse{Part: &taskhandlerv1.RenderStreamResponse_Result{Result: resultOf(result)}})
+}
+
+// observed renders, and ends the progress in any case.
+func (h *TaskHandler) observed(ctx context.Context, req rendering.Request, progress *outbox) (rendering.Result, error) {
+	defer progress.end()
+	req.Observe = progress.add
+	return h.Renderer(ctx, req)
 }
 
 func (h *TaskHandler) sendChanges(stream renderStream, changes []packages.Change) error {
@@ -80,11 +85,7 @@ func (h *TaskHandler) admit(stream renderStream) (*taskhandlerv1.RenderOptions, 
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	size := int64(0)
-	for _, f := range files {
-		size += int64(len(f.Path) + len(f.Content))
-	}
-	reservation, err := h.Budget.Reserve(stream.Context(), size)
+	reservation, err := h.Budget.Reserve(stream.Context(), weight(files))
 	if err != nil {
 		return nil, nil, nil, grpcserver.AdmissionStatus(err)
 	}

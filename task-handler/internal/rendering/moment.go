@@ -1,0 +1,112 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rendering
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/krmfn/krmfn/services/packagerevision"
+	"github.com/krmfn/krmfn/services/render"
+	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
+)
+
+// Moment is what happens to a draft that has the files of a request, and ends in a render.
+type Moment struct {
+	// Name is for the log.
+	Name string
+	// Do is a call of a method of the handler on the draft.
+	Do func(ctx context.Context, h *packagerevision.Handler, draft packagerevision.Draft) (*renderstatus.Report, error)
+}
+
+// Action is what is to be done with a draft.
+type Action int
+
+// Actions. Only with the first two there are changes.
+const (
+	Close Action = iota + 1
+	Keep
+	Leave
+	Discard
+)
+
+// draft takes down what a handler does with it.
+type draft struct {
+	files  map[string]string
+	action Action
+}
+
+func (d *draft) Files(context.Context) (map[string]string, error) { return maps.Clone(d.files), nil }
+
+func (d *draft) Update(_ context.Context, files map[string]string, _ packagerevision.TaskType) error {
+	d.files, d.action = files, Keep
+	return nil
+}
+
+func (d *draft) Close(context.Context) error   { d.action = Close; return nil }
+func (d *draft) Discard(context.Context) error { d.action = Discard; return nil }
+
+// do does what happens to the draft of a request. An error that is no verdict on the package is the request's fault, as the draft
+// itself never fails, unless the context has ended.
+func (m *Moment) do(ctx context.Context, source *packages.Memory, options render.Options, result *Result) (*packages.Memory, error) {
+	before := source.Files()
+	d := &draft{files: before, action: Leave}
+	observe := options.Observe
+	options.Observe = func(event render.Event) {
+		if started, ok := event.(*render.Started); ok {
+			result.Package = topmost(started)
+		}
+		if observe != nil {
+			observe(event)
+		}
+	}
+	report, err := m.Do(ctx, &packagerevision.Handler{Render: options}, d)
+	if report != nil {
+		result.Report = *report
+	}
+	if err != nil && result.Report.Error == "" {
+		return nil, err
+	}
+	result.Action, result.Failure = d.action, err
+	if d.action == Discard {
+		return source, nil
+	}
+	result.Changes = changes(before, d.files)
+	return packages.NewMemory(d.files)
+}
+
+func topmost(started *render.Started) string {
+	for _, p := range started.Packages {
+		if p.Depth == 0 {
+			return p.Package
+		}
+	}
+	return ""
+}
+
+// changes are sorted by path.
+func changes(before, after map[string]string) []packages.Change {
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	var list []packages.Change
+	for _, p := range slices.Sorted(maps.Keys(all)) {
+		c := packages.Change{Path: p, Before: content(before, p), After: content(after, p)}
+		if (c.Before == nil) != (c.After == nil) || !bytes.Equal(c.Before, c.After) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// content is nil where there is no such file.
+func content(files map[string]string, p string) []byte {
+	text, ok := files[p]
+	if !ok {
+		return nil
+	}
+	return append([]byte{}, text...)
+}
