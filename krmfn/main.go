@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command krmfn evaluates KRM functions and renders kpt packages with them. Started by the name of a curated function, it
-// is that function.
+// is that function. As the first process of a function's container, it is the entrypoint.
 package main
 
 import (
@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/krmfn/krmfn/krmfn/internal/command"
@@ -18,26 +17,18 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/krmfn/internal/embedded"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
+	"github.com/krmfn/krmfn/services/evaluation/engine/entrypoint"
 )
 
 func main() {
 	if code, ok := embedded.RunFunction(os.Args, os.Stdin, os.Stdout, os.Stderr); ok {
 		os.Exit(code)
 	}
+	if code, ok := entrypoint.Run(context.Background(), os.Args, os.Stdin, os.Stdout, os.Stderr); ok {
+		os.Exit(code)
+	}
 	spareCollector()
 	os.Exit(run())
-}
-
-// spareCollector has garbage collected less often than is the default, unless the environment says how often: the command ends
-// soon. More seldom would cost what it saves, as memory that is new to the process takes time, too. From two gigabytes on,
-// memory counts for more than time.
-func spareCollector() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(125)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(2 << 30)
-	}
 }
 
 func run() int {

@@ -4,36 +4,75 @@
 package command_test
 
 import (
-	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/krmfn/krmfn/krmfn/internal/command"
-	"github.com/krmfn/krmfn/krmfn/internal/command/program"
-	"github.com/krmfn/krmfn/krmfn/internal/terminal"
 )
 
-// runProgram is krmfn, as which the test's program is started by the cases.
-func runProgram() int {
-	executable, err := os.Executable()
-	if err != nil {
-		panic(err)
+// check runs the case with a tool and compares.
+func (c *testCase) check(t *testing.T, p tool) {
+	t.Helper()
+	problems := c.run(t, p)
+	switch fails := p.released && c.KptFails != ""; {
+	case fails && len(problems) == 0:
+		t.Errorf("%s passes: it is expected to fail, as %s", p.title, c.KptFails)
+	case fails:
+		t.Logf("%s fails, as %s", p.title, c.KptFails)
+	default:
+		for _, problem := range problems {
+			t.Errorf("%s: %s", p.title, problem)
+		}
 	}
-	return command.Run(context.Background(), program.Program{
-		Executable: executable, Args: os.Args[1:], Environ: os.Environ(), In: os.Stdin,
-		Out: terminal.Stream{Writer: os.Stdout}, Err: terminal.Stream{Writer: os.Stderr},
-	})
 }
 
-// args are those of the call.
+// run runs the case on a fresh copy and returns what differs from what is expected.
+func (c *testCase) run(t *testing.T, p tool) []string {
+	t.Helper()
+	temporary := t.TempDir()
+	pkg, results := filepath.Join(temporary, c.name), filepath.Join(temporary, "results")
+	if err := os.CopyFS(pkg, os.DirFS(c.dir)); err != nil {
+		t.Fatal(err)
+	}
+	git(t, pkg, "init", "-q")
+	first := commit(t, pkg)
+	c.script(t, p, pkg, "setup.sh")
+	cmd := p.command(t, pkg, p.kpt(), slices.Concat(c.args(pkg, results), p.flags, c.values())...)
+	if c.has("exec.sh") {
+		cmd = c.bash(t, p, pkg, "exec.sh")
+	} else {
+		cmd.Dir = ""
+	}
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		t.Fatal(err)
+	}
+	c.script(t, p, pkg, "teardown.sh")
+	commit(t, pkg)
+	got := outcome{cmd.ProcessState.ExitCode(), stdout.String(), normal(stderr.String(), temporary)}
+	r := comparison{c, p, nil}
+	r.compareStreams(got)
+	r.compareFile("diff.patch", git(t, pkg, "diff", first, "HEAD"), c.stripDiff)
+	if c.has("results.yaml") {
+		content, err := os.ReadFile(filepath.Join(results, "results.yaml"))
+		if err != nil {
+			r.problem("%v", err)
+		}
+		r.compareFile("results.yaml", strip(string(content), c.ActualStrip), nil)
+	}
+	return r.problems
+}
+
+// args are those of the call, as kpt's runner of cases makes them.
 func (c *testCase) args(pkg, results string) []string {
-	args := []string{"render", pkg}
+	args := []string{"fn", "render", pkg}
 	if c.TestType == "eval" {
-		args[0] = "eval"
-		args = append(args, c.evalArgs()...)
+		args = append([]string{"fn", "eval", pkg}, c.evalArgs()...)
 	}
 	flag := func(given bool, flags ...string) {
 		if given {
@@ -45,14 +84,8 @@ func (c *testCase) args(pkg, results string) []string {
 	flag(err == nil, "-o", filepath.Join(pkg, "out"))
 	flag(c.ImagePullPolicy != "", "--image-pull-policy", c.ImagePullPolicy)
 	flag(c.AllowExec && c.TestType != "eval", "--allow-exec")
+	flag(c.AllowWasm, "--allow-alpha-wasm")
 	flag(c.NoTruncate, "--truncate-output=false")
-	flag(c.isolated, "--isolate")
-	if len(c.Args) > 0 {
-		args = append(args, "--")
-		for key, value := range c.Args {
-			args = append(args, key+"="+value)
-		}
-	}
 	return args
 }
 
@@ -81,23 +114,32 @@ func (c *testCase) evalArgs() []string {
 	return args
 }
 
+// values are the arguments of an evaluation's functionConfig.
+func (c *testCase) values() []string {
+	if len(c.Args) == 0 {
+		return nil
+	}
+	values := []string{"--"}
+	for key, value := range c.Args {
+		values = append(values, fmt.Sprintf("%s=%s", key, value))
+	}
+	return values
+}
+
 // script runs one of the case's scripts, if it has it.
-func (c *testCase) script(t *testing.T, pkg, name string) {
+func (c *testCase) script(t *testing.T, p tool, pkg, name string) {
 	t.Helper()
 	if !c.has(name) {
 		return
 	}
-	if out, err := c.bash(t, pkg, name).CombinedOutput(); err != nil {
+	if out, err := c.bash(t, p, pkg, name).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", name, err, out)
 	}
 }
 
-func (c *testCase) bash(t *testing.T, pkg, name string) *exec.Cmd {
+func (c *testCase) bash(t *testing.T, p tool, pkg, name string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(expectedDir, name))
-	cmd.Dir = pkg
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(c.program)+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	return cmd
+	return p.command(t, pkg, "bash", filepath.Join(expectedDir, name))
 }
 
 // git calls git without any configuration of the machine's.

@@ -19,8 +19,12 @@ import (
 const (
 	configMap  = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
 	listInput  = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n"
-	itemOutput = "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n    annotations:\n      internal.config.kubernetes.io/path: 'configmap_a.yaml'\n" +
-		"      config.kubernetes.io/path: 'configmap_a.yaml'\n    labels:\n      app: web\n"
+	itemOutput = "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n    labels:\n      app: web\n"
+	// docOutput is of an item that was a document.
+	docOutput = "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n    annotations:\n      config.kubernetes.io/index: '0'\n      internal.config.kubernetes.io/index: '0'\n" +
+		"      internal.config.kubernetes.io/seqindent: 'compact'\n      internal.config.kubernetes.io/path: 'configmap_a.yaml'\n      config.kubernetes.io/path: 'configmap_a.yaml'\n    labels:\n      app: web\n"
+	// threeItems have no path.
+	threeItems = listInput + "- apiVersion: v1\n  kind: Secret\n  metadata:\n    name: b\n- apiVersion: v1\n  kind: Secret\n  metadata:\n    name: c\n"
 )
 
 func TestEvalStandardInput(t *testing.T) {
@@ -37,8 +41,10 @@ func TestEvalStandardInput(t *testing.T) {
 		want  []string
 	}{
 		"a ResourceList":         {listInput, []string{"--", "app=web"}, []string{"kind: ResourceList\nitems:\n" + itemOutput}},
-		"no tag":                 {listInput, []string{"--", "app=web"}, []string{"      internal.config.kubernetes.io/path: 'configmap_a.yaml'\n"}},
-		"documents":              {configMap + "---\n" + strings.Replace(configMap, "name: a", "name: b", 1), []string{"--", "app=web"}, []string{itemOutput, "    name: b\n"}},
+		"documents":              {configMap + "---\n" + strings.Replace(configMap, "name: a", "name: b", 1), []string{"--", "app=web"}, []string{docOutput, "    name: b\n"}},
+		"a selection":            {threeItems, []string{"--match-kind=ConfigMap", "--", "app=web"}, []string{strings.Replace(threeItems, "    name: a\n", "    name: a\n    labels:\n      app: web\n", 1)}},
+		"nothing selected":       {threeItems, []string{"--match-kind=None", "--", "app=web"}, []string{threeItems}},
+		"indentation":            {configMap + "data:\n  l:\n    - x\n", []string{"-o", "unwrap", "--match-kind=None", "--", "app=web"}, []string{configMap + "data:\n  l:\n    - x\n"}},
 		"unwrapped":              {listInput, []string{"-o", "unwrap", "--", "app=web"}, []string{configMap + "  labels:\n    app: web\n"}},
 		"stdout":                 {listInput, []string{"-o", "stdout", "--", "app=web"}, []string{itemOutput}},
 		"a config file":          {ownConfig, []string{"--fn-config", config}, []string{"app: own"}},
@@ -47,6 +53,8 @@ func TestEvalStandardInput(t *testing.T) {
 		"another kind":           {listInput, []string{"--image=set-labels", "--", "ConfigMap", "app=web"}, []string{itemOutput}},
 		"a value with = in it":   {listInput, []string{"--image=set-annotations", "--", "x=a=b"}, []string{"      x: a=b"}},
 		"a tag":                  {listInput, []string{"--image=set-labels:v0", "--tag=v0.2", "--", "app=web"}, []string{itemOutput}},
+		"a sequence beside it":   {configMap + "---\n- a: 1\n- b: 2\n", []string{"-o", "unwrap", "--match-kind=ConfigMap", "--", "app=web"}, []string{configMap + "  labels:\n    app: web\n---\n- a: 1\n- b: 2\n"}},
+		"a sequence in a list":   {"- a: 1\n", []string{"--match-kind=ConfigMap", "--", "app=web"}, []string{"- bareSeqNodeWrappingKey:\n  - a: 1\n"}},
 		"an empty list is input": {"kind: ResourceList\nitems: []\n", []string{"--", "app=web"}, []string{"kind: ResourceList\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,6 +168,7 @@ func TestEvalUsage(t *testing.T) {
 		"function image reference \"r.io/UPPER\" is invalid":                                                   {args: []string{"-i=r.io/UPPER", "-"}},
 		"must be a valid image tag":                                                                            {args: []string{"-i=a", "--tag=a/b", "-"}},
 		"there are no resources in the standard input":                                                         {args: []string{"-i=a", "-"}},
+		"the directory name is empty: name a directory, or leave it out to use the current one":                {args: []string{"-i=a", ""}},
 		"lstat /no: no such file or directory":                                                                 {args: []string{"-i=a", "/no/such.yaml"}},
 		"0 or 1 arguments supported, function arguments go after '--'":                                         {args: []string{"-i=a", dir, "-"}, stdin: configMap},
 		"--include-meta-resources is no longer necessary because meta resources are now included by default":   {args: []string{"-i=a", "-m"}},
@@ -169,8 +178,8 @@ func TestEvalUsage(t *testing.T) {
 		"--mount, --as-current-user, --network and --env can only be used with container functions":            {args: []string{"--exec=a", "-e=A=b"}},
 		"--match-labels must have keys and values separated by =, got \"a\"":                                   {args: []string{"-i=a", "--match-labels=a"}},
 		"invalid argument \"x\" for \"--image-pull-policy\" flag: must be one of: Always, IfNotPresent, Never": {args: []string{"-i=a", "--image-pull-policy=x"}},
-		"--save is about the Kptfile of a directory":                                                           {args: []string{"-i=a", "-s", "-t=mutator", "-"}},
-		"--dry-run is about changes in place: name a directory":                                                {args: []string{"-i=a", "--dry-run", "-"}, stdin: configMap},
+		"--save changes the Kptfile of a directory":                                                            {args: []string{"-i=a", "-s", "-t=mutator", "-"}},
+		"--dry-run works only with changes in place: name a directory":                                         {args: []string{"-i=a", "--dry-run", "-"}, stdin: configMap},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -188,6 +197,7 @@ func TestEvalBadInput(t *testing.T) {
 	t.Parallel()
 	for want, stdin := range map[string]string{
 		"the standard input: MalformedYAMLError: ":                                                "a: [\n",
+		"there is text after a document end marker (...)":                                         configMap + "...\ndata: {}\n",
 		"resource must have `apiVersion`":                                                         "kind: A\nmetadata:\n  name: a\n",
 		"resource 0 has an anchor that contains itself":                                           configMap + "data: &x [b, {c: *x}]\n",
 		"the functionConfig has an anchor that contains itself":                                   listInput + "functionConfig: &x {a: *x}\n",
@@ -201,5 +211,71 @@ func TestEvalBadInput(t *testing.T) {
 			}
 			contains(t, got.err, want)
 		})
+	}
+}
+
+// What deletes nothing may be empty.
+func TestEvalEmptyOutput(t *testing.T) {
+	t.Parallel()
+	const empty = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
+	const none = `--exec=sh -c "cat >/dev/null; echo kind: ResourceList"`
+	const nothing = `--exec=sh -c "cat >/dev/null"`
+	const list = `--exec=sh -c "cat >/dev/null; echo kind: ResourceList; echo 'items: []'"`
+	for name, tc := range map[string]struct {
+		args  []string
+		want  string
+		fails bool
+		left  string // the directory's file; empty for none
+	}{
+		"standard input":                       {args: []string{"-", none}, want: empty, left: configMap},
+		"standard input, unwrapped":            {args: []string{"-", none, "-o=unwrap"}, left: configMap},
+		"standard input, an empty list":        {args: []string{"-", list}, want: empty, left: configMap},
+		"nothing on standard input":            {args: []string{"-", nothing}, want: empty, left: configMap},
+		"nothing in place":                     {args: []string{"DIR", nothing}, fails: true, left: configMap},
+		"nothing in place, permitted":          {args: []string{"DIR", nothing, "--allow-deletion"}},
+		"a directory to stdout":                {args: []string{"DIR", none, "-o=stdout"}, want: empty, left: configMap},
+		"a directory, unwrapped":               {args: []string{"DIR", none, "-o=unwrap"}, left: configMap},
+		"a directory in place":                 {args: []string{"DIR", none}, fails: true, left: configMap},
+		"a dry run":                            {args: []string{"DIR", none, "--dry-run"}, fails: true, left: configMap},
+		"a directory in place, permitted":      {args: []string{"DIR", none, "--allow-deletion"}},
+		"a directory in place, an empty list":  {args: []string{"DIR", list}},
+		"a directory in place, of a selection": {args: []string{"DIR", none, "--match-kind=Pod"}, left: configMap},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(configMap), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			args := append([]string{"eval"}, tc.args...)
+			args[1] = strings.Replace(args[1], "DIR", dir, 1)
+			got := invocation{args: args, stdin: listInput}.run(t.Context(), t)
+			if (got.code != failure.OK) != tc.fails || got.out != tc.want {
+				t.Errorf("exit code %d, got %s, standard error:\n%s", got.code, got.out, got.err)
+			}
+			if tc.fails {
+				contains(t, got.err, "the output has no items, which would delete all resources that the function got", "--allow-deletion")
+			}
+			if left := snapshot(t, dir)["a.yaml"]; left != tc.left {
+				t.Errorf("left is %q", left)
+			}
+		})
+	}
+}
+
+// What failed before, or after, a function ran has failed in the document, too.
+func TestEvalFailuresInJSON(t *testing.T) {
+	t.Parallel()
+	for want, function := range map[string]string{
+		`exec command "sh -c 'x" must be valid`: "--exec=sh -c 'x",
+		"not found":                             "--image=r.io/no/such:v1",
+		"must contain only KRM resources":       `--exec=sed "s/kind: ConfigMap/a: b/"`,
+	} {
+		got := invocation{args: []string{"eval", "-", function, "-o=json"}, stdin: listInput}.run(t.Context(), t)
+		doc := document(t, got)
+		contains(t, doc.RenderStatus.Error, want)
+		if list := doc.RenderStatus.Result; got.code != failure.Failed || list.ExitCode != 1 || len(list.Items) != 1 || list.Items[0].ExitCode != 1 || doc.Functions[0].ExitCode != 1 {
+			t.Errorf("%s: got %+v", want, doc)
+		}
 	}
 }

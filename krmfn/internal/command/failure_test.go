@@ -60,11 +60,33 @@ func TestExecCannotStart(t *testing.T) {
 	contains(t, got.err, "unexpected function error: fork/exec /no/such: no such file or directory")
 }
 
-// Flags that have no effect are accepted; those that change what a function does are warned of.
+// The curated functions have what these flags ask for; what cannot do it is not asked, or refuses before anything runs.
 func TestContainerFlags(t *testing.T) {
 	t.Parallel()
 	dir := newPackage(t, nil)
 	krmfn(t, "render", dir, "--allow-network", "--image-pull-policy=never").ok(t)
-	got := krmfn(t, "eval", dir, "-i=set-labels", "--network", "--as-current-user", "-e=A=b", "--mount=type=bind", "--", "a=b").ok(t)
-	contains(t, got.err, "[WARN] --env and --mount without effect")
+	krmfn(t, "eval", dir, "-i=set-labels", "--network", "--as-current-user", "-e=A=b", "--", "a=b").ok(t)
+	mount := "--mount=type=bind,src=.,dst=/data"
+	none := []string{"PATH=" + t.TempDir(), "KRMFN_RUNTIME="}
+	for _, test := range []struct {
+		args    []string
+		environ []string
+		want    string
+	}{
+		{[]string{"--mount=dst=/data"}, nil, `--mount "dst=/data" needs src=PATH`},
+		{[]string{mount}, none, "--mount needs a container engine: install docker, podman or nerdctl"},
+		{[]string{mount, "--runtime=builtin,engine"}, nil, "--mount cannot be used with the runtime builtin"},
+		{[]string{"--network", "--runtime=sandbox"}, nil, "--network cannot be used with the runtime sandbox"},
+		{[]string{"-e=A=b", "--image-pull-policy=always", "--runner=localhost:1"}, nil, "--env and --image-pull-policy cannot be used with the runtime runner"},
+		{[]string{"-e=A=b", "--isolate"}, nil, "--env and --isolate exclude each other"},
+		{[]string{"--runtime=docker"}, none, "no container engine is installed (no docker in the PATH)"},
+		{nil, []string{"KRMFN_RUNTIME=", "KPT_FN_RUNTIME=rkt"}, `$KPT_FN_RUNTIME is "rkt", want docker, podman or nerdctl`},
+		{nil, []string{"KRMFN_RUNTIME=rkt"}, `$KRMFN_RUNTIME is "rkt", want a list of builtin`},
+	} {
+		got := invocation{args: append([]string{"eval", dir, "-i=set-labels"}, test.args...), environ: test.environ}.run(t.Context(), t)
+		if got.code != failure.Failed {
+			t.Errorf("%v: exit code %d", test.args, got.code)
+		}
+		contains(t, got.err, test.want)
+	}
 }

@@ -5,7 +5,11 @@ package command_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 )
 
 func TestFunctions(t *testing.T) {
@@ -38,6 +42,47 @@ func TestFunctions(t *testing.T) {
 			t.Errorf("%v: got %d functions", args, len(doc.Functions))
 		}
 	}
+}
+
+func TestManual(t *testing.T) {
+	t.Parallel()
+	golden(t, "manual.txt", krmfn(t, "functions", "set-enforcement-action").ok(t).out)
+	contains(t, krmfn(t, "functions", "ghcr.io/kptdev/krm-functions-catalog/kubeval:v0.3").ok(t).out, "kubeval v0.3.0\n", "It is evaluated by kubeconform v")
+	narrow := invocation{args: []string{"functions", "set-labels", "--color=never"}, width: 60}.run(t.Context(), t).ok(t).out
+	for line := range strings.Lines(narrow) {
+		if utf8.RuneCountInString(line) > 61 {
+			t.Errorf("more than 60 columns: %s", line)
+		}
+	}
+	var doc struct {
+		Name, Version, Description string
+		Tags                       []string
+		Configuration              []struct {
+			Fields []struct{ Name, Type, Meaning string }
+		}
+		Example     struct{ FunctionConfig, Input, Output string }
+		Differences []struct{ Catalog, Here string }
+	}
+	got := krmfn(t, "functions", "set-namespace", "-o", "json").ok(t)
+	if err := json.Unmarshal([]byte(got.out), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc.Name != "set-namespace" || doc.Version == "" || len(doc.Tags) != 2 || doc.Example.Output == "" || len(doc.Differences) == 0 ||
+		len(doc.Configuration) != 3 || doc.Configuration[0].Fields[0].Name != "data.namespace" || doc.Configuration[0].Fields[0].Type != "string, required" {
+		t.Errorf("got %+v", doc)
+	}
+	for want, args := range map[string][]string{
+		`krmfn has no function "set-lables": did you mean set-labels? Otherwise see`: {"set-lables"},
+		`krmfn has no function "r.io/own:v1": see`:                                   {"r.io/own:v1"},
+		"krmfn has manuals only for the curated functions: leave out --runner":       {"set-labels", "--runner=x:1"},
+	} {
+		got := krmfn(t, append([]string{"functions"}, args...)...)
+		if got.code != failure.Failed || got.out != "" {
+			t.Errorf("%v: exit code %d and %q", args, got.code, got.out)
+		}
+		contains(t, got.err, want)
+	}
+	contains(t, krmfn(t, "__complete", "functions", "set-l").ok(t).out, "set-labels\tsets labels")
 }
 
 func TestVersion(t *testing.T) {

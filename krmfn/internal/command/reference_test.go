@@ -19,8 +19,9 @@ func TestReference(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
 	text.WriteString("# Commands of krmfn\n\nThis page is generated from the commands: " +
-		"`go -C krmfn test ./internal/command -run TestReference -update`.\n")
-	for _, name := range []string{"", "render", "eval", "functions", "version", "completion"} {
+		"`go -C krmfn test ./internal/command -run TestReference -update`.\n" +
+		"[Runtimes](runtimes.md) says what runs function images.\n")
+	for _, name := range []string{"", "render", "eval", "source", "sink", "doc", "functions", "images", "create", "create function", "create image", "top", "doctor", "cache", "cache prune", "version", "completion", "fn"} {
 		args := append(strings.Fields(name), "--help")
 		help := invocation{args: args}.run(t.Context(), t)
 		if help.code != 0 {

@@ -56,7 +56,7 @@ func TestPorchRunner(t *testing.T) {
 	if list.code != failure.RunnerFailed {
 		t.Errorf("exit code %d", list.code)
 	}
-	contains(t, list.err, "speaks only Porch's contract, which has no list of functions")
+	contains(t, list.err, "supports only Porch's calls, which do not list functions")
 	contains(t, krmfn(t, "version", "--runner", address).ok(t).out, "function runner at "+address+" serves evaluator\n")
 }
 
@@ -115,9 +115,9 @@ func TestRunnerCannotBeUsed(t *testing.T) {
 	}
 }
 
-// An embedded runner of another command will do for a runner that runs already.
-func TestRunningRunner(t *testing.T) {
-	t.Parallel()
+// runningRunner starts a function runner, which another command calls: that of a command does.
+func runningRunner(t *testing.T) *embedded.Runner {
+	t.Helper()
 	executable, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -133,6 +133,12 @@ func TestRunningRunner(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return r
+}
+
+func TestRunningRunner(t *testing.T) {
+	t.Parallel()
+	r := runningRunner(t)
 	dir := newPackage(t, nil)
 	krmfn(t, "render", dir, "--runner", r.Target()).ok(t)
 	if got := snapshot(t, dir)["web.yaml"]; got != rendered()["web.yaml"] {

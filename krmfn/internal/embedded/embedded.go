@@ -131,7 +131,7 @@ func install(dir string, c Config) ([]runner.Executable, error) {
 			return nil, fmt.Errorf("make an executable of function %s: %w", f.Name, err)
 		}
 		list = append(list, runner.Executable{
-			Name: f.Name, Path: link, Implementation: f.Name + " " + f.Version + " " + Origin, AnyTag: !c.StrictVersions,
+			Name: f.Name, Path: link, Implementation: f.Implementation() + " " + Origin, Version: f.Version, AnyTag: !c.StrictVersions,
 			Images: f.Images(c.StrictVersions, "", reference.CatalogPrefix, reference.FormerCatalogPrefix),
 		})
 	}

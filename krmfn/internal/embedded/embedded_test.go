@@ -86,8 +86,7 @@ func TestEvaluate(t *testing.T) {
 	t.Parallel()
 	evaluator := start(t, config(t))
 	for _, ref := range []string{
-		"set-labels", "set-labels:v9", "mirror.io/fns/set-labels:v1", reference.CatalogPrefix + "/set-labels@sha256:" + strings.Repeat("ab", 32),
-		reference.FormerCatalogPrefix + "/set-labels:unstable",
+		"set-labels", "set-labels:v9", "mirror.io/fns/set-labels:v1", reference.FormerCatalogPrefix + "/set-labels:unstable",
 	} {
 		resp, err := evaluator.Evaluate(t.Context(), evaluation.Request{Image: ref, ResourceList: []byte(list)})
 		if err != nil || resp.Report.GetFailure() != nil {
@@ -101,10 +100,17 @@ func TestEvaluate(t *testing.T) {
 		if got := resp.Report.GetImplementation(); got != f.Name+" "+f.Version+" "+embedded.Origin || !strings.Contains(got, f.Version) {
 			t.Errorf("%s: the implementation is %q", ref, got)
 		}
+		_, tag, _ := reference.Split(ref)
+		if got := resp.Report.GetWarning(); (tag != "") != strings.HasSuffix(got, tag+" is evaluated by "+f.Version) || tag == "" && got != "" {
+			t.Errorf("%s: the warning is %q", ref, got)
+		}
 	}
-	_, err := evaluator.Evaluate(t.Context(), evaluation.Request{Image: "other.io/set-labels", ResourceList: []byte(list)})
-	if !errors.As(err, new(*evaluation.NotFoundError)) {
-		t.Errorf("got %v for another registry", err)
+	digest := "@sha256:" + strings.Repeat("ab", 32)
+	for _, ref := range []string{"other.io/set-labels", "set-labels" + digest, reference.CatalogPrefix + "/set-labels:v0.2.0" + digest} {
+		_, err := evaluator.Evaluate(t.Context(), evaluation.Request{Image: ref, ResourceList: []byte(list)})
+		if !errors.As(err, new(*evaluation.NotFoundError)) {
+			t.Errorf("%s: got error %v, want that it is not found", ref, err)
+		}
 	}
 }
 

@@ -16,9 +16,8 @@ import (
 
 // plain writes the lines that kpt writes, which tools look for.
 type plain struct {
-	out terminal.Stream
-	// files names the file of results that name no resource, which kpt leaves out.
-	files bool
+	out     terminal.Stream
+	options Options
 	// where says which package functions run on; empty outside of packages.
 	where string
 	// functions is how many the package has.
@@ -89,8 +88,12 @@ func (p *plain) finished(e *render.FunctionFinished) {
 func (p *plain) said(f *renderstatus.Function) {
 	if len(f.Results) > 0 {
 		p.line(1, "[Results]:")
-		for i := range f.Results {
-			p.line(2, resultLine(p.out.Style, &f.Results[i], p.files))
+		results, left := p.options.choose(f.Results, maxResults)
+		for _, r := range results {
+			p.line(2, resultLine(p.out.Style, r, p.options.Verbose))
+		}
+		if left > 0 {
+			p.line(2, p.options.more(left))
 		}
 	}
 	if f.Stderr != "" {

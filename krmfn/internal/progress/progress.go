@@ -19,28 +19,32 @@ type Display func(render.Event)
 type Options struct {
 	// Quiet leaves out everything but functions that failed.
 	Quiet bool
-	// Verbose shows every result on a terminal too, where of those that are only information the first few are shown; and
-	// elsewhere the file of those that name no resource.
+	// Verbose shows every result, with its file. Without it, a function that has many shows some, errors first.
 	Verbose bool
+	// ResultsFile is the file that all results are written to; empty for none.
+	ResultsFile string
 	// Truncate shows only the last lines of a long standard error on a terminal. Elsewhere all are shown.
 	Truncate bool
+	// Notices, unless nil, are shown, too.
+	Notices *Notices
 }
 
 // New returns the display that suits a stream.
 func New(out terminal.Stream, o Options) Display {
 	switch {
 	case o.Quiet:
-		return quiet(out)
+		return quiet(out, o)
 	case out.IsTerminal():
-		return (&live{out: out, verbose: o.Verbose, truncate: o.Truncate}).observe
+		return (&live{out: out, options: o}).observe
 	default:
-		return (&plain{out: out, files: o.Verbose}).observe
+		o.Notices.show(&out)
+		return (&plain{out: out, options: o}).observe
 	}
 }
 
 // quiet shows what a function that failed had to say, and nothing else.
-func quiet(out terminal.Stream) Display {
-	p := &plain{out: out}
+func quiet(out terminal.Stream, o Options) Display {
+	p := &plain{out: out, options: o}
 	return func(e render.Event) {
 		if finished, ok := e.(*render.FunctionFinished); ok && finished.Err != nil && finished.Function.Ran {
 			p.finished(finished)

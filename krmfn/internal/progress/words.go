@@ -23,20 +23,20 @@ func exited(e *render.FunctionFinished) bool {
 // severity returns the severity of a result; one that has none is information.
 func severity(r *fnresultv1.ResultItem) string { return cmp.Or(string(r.Severity), "info") }
 
-// resultLine words a result as kpt does: [severity] apiVersion/kind/namespace/name field.path: message. With files, one that
-// names no resource has its file in that place.
+// resultLine words a result as kpt does: [severity] apiVersion/kind/namespace/name field.path: message. With files, the file
+// follows, (path/file.yaml), which kpt leaves out.
 func resultLine(style terminal.Style, r *fnresultv1.ResultItem, files bool) string {
 	tag := "[" + severity(r) + "]"
-	text := strings.TrimPrefix(r.String(), tag)
+	text := strings.TrimRight(oneLine(strings.TrimPrefix(r.String(), tag)), " ")
 	if file := fileOf(r); files && file != "" {
-		text = " " + file + text
+		text += " (" + oneLine(file) + ")"
 	}
-	return style.Severity(severity(r), terminal.Safe(tag)) + strings.TrimRight(oneLine(text), " ")
+	return style.Severity(severity(r), terminal.Safe(tag)) + text
 }
 
-// fileOf returns the file that a result is about; "" where it names a resource, or none.
+// fileOf returns the file that a result is about; "" where it names none.
 func fileOf(r *fnresultv1.ResultItem) string {
-	if ref := r.ResourceRef; ref != nil && ref.Kind+ref.Name != "" || r.File == nil {
+	if r.File == nil {
 		return ""
 	}
 	return r.File.Path

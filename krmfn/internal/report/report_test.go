@@ -38,7 +38,7 @@ func functions() []renderstatus.Function {
 			Ran: true, Evaluator: "pod", Implementation: "checks-pod-1", Digest: "sha256:ab", Error: "exit status 1",
 			Result: renderstatus.Result{Image: "r.io/checks:v1", ExitCode: 1, Results: []fnresultv1.ResultItem{{Severity: "error"}, {Severity: "error"}}},
 		},
-		{Result: renderstatus.Result{Exec: "./never \x1b[2J"}, Error: "not found"},
+		{Result: renderstatus.Result{Exec: "./never \x1b[2J", ExitCode: 1}, Error: "not found"},
 	}
 }
 
@@ -187,7 +187,7 @@ func TestDocument(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &back); err != nil {
 		t.Fatal(err)
 	}
-	if back.RenderStatus.Error != "failed" || len(back.RenderStatus.Result.Items) != 3 || back.Written == nil || *back.Written {
+	if back.RenderStatus.Error != "failed" || len(back.RenderStatus.Result.Items) != len(back.Functions) || back.Written == nil || *back.Written {
 		t.Errorf("got %+v", back)
 	}
 	for key, want := range map[string]string{"evaluator": "pod", "implementation": "checks-pod-1", "digest": "sha256:ab"} {

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/functions"
 	"github.com/krmfn/krmfn/krmfn/internal/command/eval/directory"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/output"
@@ -37,13 +36,13 @@ func Command(p *program.Program) *cobra.Command {
 		Short: "Evaluate one function over a directory, files, or a ResourceList",
 		Long: `Evaluate one function.
 
-Over a directory, by default the current one, the function gets all resources in it,
-those of packages below and Kptfiles too, and the files are changed in place. Over the
-standard input, which is a ResourceList or documents, or over files, its output, a
-ResourceList, goes to the standard output.
+If the input is a directory, by default the current one, the function gets all resources
+in it, including Kptfiles and packages below, and the files are changed in place. If the
+input is standard input (a ResourceList or YAML documents) or files, the output is a
+ResourceList on standard output.
 
-Behind -- are the values of a ConfigMap for the function, or of another KIND that
-is written in front of them.
+Arguments after -- become the data of a ConfigMap for the function, or of another KIND if
+you write it before them.
 
 ` + failure.Help,
 		Example: `  krmfn eval --image set-labels my-package -- env=test
@@ -52,9 +51,6 @@ is written in front of them.
   krmfn eval --image kubeconform - -o unwrap < resources.yaml`,
 	}
 	c := &command{p, addFlags(p, cmd.Flags())}
-	if err := cmd.RegisterFlagCompletionFunc("image", completeImage); err != nil {
-		panic(err) // only for a flag that does not exist
-	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		inputs, values := args, []string(nil)
 		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -65,15 +61,6 @@ is written in front of them.
 	return cmd
 }
 
-func completeImage(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	all := functions.All()
-	names := make([]cobra.Completion, 0, len(all))
-	for _, f := range all {
-		names = append(names, cobra.CompletionWithDesc(f.Name, f.Summary))
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
 func (c *command) run(ctx context.Context, inputs, values []string) error {
 	if err := c.validate(inputs, values); err != nil {
 		return err
@@ -82,7 +69,6 @@ func (c *command) run(ctx context.Context, inputs, values []string) error {
 	if err != nil {
 		return failure.Usage(err)
 	}
-	c.Warn(c.ineffective())
 	if len(inputs) == 0 {
 		inputs = []string{"."}
 	}
@@ -91,9 +77,9 @@ func (c *command) run(ctx context.Context, inputs, values []string) error {
 	}
 	switch {
 	case c.output.DryRun:
-		return failure.Usage(errors.New("--dry-run is about changes in place: name a directory, or leave it out"))
+		return failure.Usage(errors.New("--dry-run works only with changes in place: name a directory, or leave out --dry-run"))
 	case c.save:
-		return failure.Usage(errors.New("--save is about the Kptfile of a directory: name one, or leave it out"))
+		return failure.Usage(errors.New("--save changes the Kptfile of a directory: name a directory, or leave out --save"))
 	}
 	return c.evalList(ctx, inputs, config)
 }
@@ -109,6 +95,10 @@ func (c *command) evalDir(ctx context.Context, name string, config *functionConf
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
+	if err := c.output.Lock(dir, false); err != nil {
+		return err
+	}
+	c.runner.Package = dir.Location()
 	configFile, inside := config.inside(dir.Location())
 	if c.save && config.file != "" && !inside {
 		return failure.Usage(notUnder(dir.Location()))
@@ -122,25 +112,27 @@ func (c *command) evalDir(ctx context.Context, name string, config *functionConf
 		// The function must not change its own configuration.
 		own = d.Without(configFile)
 	}
-	w := c.evaluate(ctx, config.node, d.Resources)
+	w := c.evaluate(ctx, config.node, d.Resources, c.output.Deletes())
 	if w.Err == nil {
 		w.Tree, w.Resources = d.Tree, append(w.Resources, own...)
 		w.Output, w.Err = d.Output(w.Resources)
 	}
-	out := output.Output{Flags: *c.output, Program: c.Program, Dir: dir}
+	out := output.Output{Flags: *c.output, Program: c.Program, Dir: dir, Named: name}
 	if err := out.Finish(ctx, w); err != nil || !c.save {
 		return err
 	}
 	return c.saveFunction(dir, config)
 }
 
-// evaluate evaluates a function over resources within the time that it may take.
-func (c *command) evaluate(ctx context.Context, config *yaml.RNode, resources []*yaml.RNode) (w output.Work) {
+// evaluate evaluates a function over resources within the time that it may take. deletion says that the output may be empty,
+// whatever it looks like.
+func (c *command) evaluate(ctx context.Context, config *yaml.RNode, resources []*yaml.RNode, deletion bool) (w output.Work) {
 	ctx, cancel := c.runner.Limit(ctx)
 	defer cancel()
 	tags, done := c.runner.Tags()
 	defer done()
-	options := render.Options{ImagePrefix: c.runner.ImagePrefix, Tags: tags, Observe: c.Display()}
+	c.ResultsFile = c.output.ResultsFile()
+	options := render.Options{ImagePrefix: c.runner.ImagePrefix, Tags: tags, AllowDeletion: deletion, Observe: c.Display()}
 	if c.image == "" {
 		evaluator, done := c.runner.CommandLines(c.Program)
 		defer done()

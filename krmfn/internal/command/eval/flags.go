@@ -34,9 +34,6 @@ type flags struct {
 	match, exclude   *selector
 	runner           *runner.Flags
 	output           *output.Flags
-	// What kpt passes to a container engine.
-	env, mounts    []string
-	network, asOwn bool
 	// includeMeta is a flag that kpt refuses, too.
 	includeMeta bool
 }
@@ -44,19 +41,17 @@ type flags struct {
 func addFlags(p *program.Program, set *pflag.FlagSet) *flags {
 	f := &flags{runner: runner.AddFlags(p, set), output: output.AddFlags(set, "the directory itself, or stdout for other input")}
 	set.StringVarP(&f.image, "image", "i", "", "image of the function")
-	set.StringVar(&f.exec, "exec", "", "command line on this machine that is the function; without --image")
-	set.StringVar(&f.tag, "tag", "", "tag in place of the image's own; a version constraint, such as ~0.2, means the highest tag of the image that satisfies it")
-	set.StringVar(&f.fnConfig, "fn-config", "", "file with the functionConfig; in the directory, it is kept from the function")
-	set.BoolVarP(&f.save, "save", "s", false, "add the function to the pipeline of the directory's Kptfile, when it has succeeded")
-	set.StringVarP(&f.functionType, "type", "t", "", "mutator or validator: the list that --save adds to")
-	f.match = addSelector(set, "match", "give the function only resources")
-	f.exclude = addSelector(set, "exclude", "give the function no resources")
-	set.StringArrayVarP(&f.env, "env", "e", nil, "accepted for kpt's sake; without effect, as functions get no environment from here")
-	set.StringArrayVar(&f.mounts, "mount", nil, "accepted for kpt's sake; without effect, as functions get no files from here")
-	set.BoolVar(&f.asOwn, "as-current-user", false, "accepted for kpt's sake; without effect, as the function runner decides whom functions run as")
+	set.StringVar(&f.exec, "exec", "", "command to run on this machine as the function, instead of --image")
+	set.StringVar(&f.tag, "tag", "", "tag to use instead of the image's; a version constraint, such as ~0.2, chooses the highest tag that satisfies it")
+	set.StringVar(&f.fnConfig, "fn-config", "", "file with the functionConfig; if it is in the directory, the function does not get it as a resource")
+	set.BoolVarP(&f.save, "save", "s", false, "add the function to the pipeline of the directory's Kptfile if it succeeds")
+	set.StringVarP(&f.functionType, "type", "t", "", "list that --save adds the function to: mutator or validator")
+	f.match = addSelector(set, "match", "pass only resources")
+	f.exclude = addSelector(set, "exclude", "exclude resources")
 	set.BoolVarP(&f.includeMeta, "include-meta-resources", "m", false, "")
 	_ = set.MarkHidden("include-meta-resources")
-	runner.AddContainerFlags(set, &f.network, "network")
+	f.runner.AddContainerFlags(set, "network")
+	f.runner.AddMachineFlags(set)
 	return f
 }
 
@@ -104,7 +99,7 @@ func (f *flags) validateFunction(inputs, values []string) error {
 		return err
 	}
 	if f.image == "" {
-		if len(f.mounts)+len(f.env) > 0 || f.asOwn || f.network {
+		if f.runner.ForContainers() {
 			return errors.New("--mount, --as-current-user, --network and --env can only be used with container functions")
 		}
 		return nil
@@ -117,21 +112,6 @@ func (f *flags) validateFunction(inputs, values []string) error {
 	}
 	_, err := reference.ForFunction(f.image, f.tag, f.runner.ImagePrefix)
 	return err
-}
-
-// ineffective says which of the flags that change what a function does are given for nothing; nil for none.
-func (f *flags) ineffective() error {
-	var names []string
-	if len(f.env) > 0 {
-		names = append(names, "--env")
-	}
-	if len(f.mounts) > 0 {
-		names = append(names, "--mount")
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%s without effect: what evaluates functions takes nothing but resources", strings.Join(names, " and "))
 }
 
 // function returns the function without its functionConfig.

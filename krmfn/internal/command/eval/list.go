@@ -31,12 +31,12 @@ func (c *command) evalList(ctx context.Context, inputs []string, config *functio
 	if err != nil {
 		return err
 	}
-	w := c.evaluate(ctx, node, resources)
-	if w.Err == nil {
-		w.Err = placeInEmpty(&w)
-	}
 	out := output.Output{Flags: *c.output, Program: c.Program}
 	out.Target = cmp.Or(out.Target, output.Stdout)
+	w := c.evaluate(ctx, node, resources, true)
+	if w.Err == nil && !out.ToStdout() {
+		w.Err = placeInEmpty(&w)
+	}
 	return out.Finish(ctx, w)
 }
 
@@ -83,9 +83,16 @@ func (c *command) readInput(name string) (nodes []*yaml.RNode, config *yaml.RNod
 	if err != nil {
 		return nil, nil, failure.Usage(err)
 	}
-	reader := &kio.ByteReader{Reader: bytes.NewReader(content), OmitReaderAnnotations: true}
-	nodes, err = reader.Read()
-	if err == nil {
+	reader := &kio.ByteReader{Reader: bytes.NewReader(content), PreserveSeqIndent: true, WrapBareSeqNode: true}
+	if err := packages.CheckEnds(content); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", title, err)
+	}
+	if nodes, err = reader.Read(); err != nil {
+		// What cannot be annotated is named in one line.
+		if plain, plainErr := (&kio.ByteReader{Reader: bytes.NewReader(content), OmitReaderAnnotations: true}).Read(); plainErr == nil {
+			err = cmp.Or(checkShape(plain), err)
+		}
+	} else {
 		err = checkShape(nodes)
 	}
 	if err == nil && name != stdin {
@@ -103,12 +110,13 @@ func (c *command) readInput(name string) (nodes []*yaml.RNode, config *yaml.RNod
 	return nodes, reader.FunctionConfig, nil
 }
 
-// checkShape refuses nodes with endless anchors, and nodes whose metadata cannot have annotations.
+// checkShape refuses nodes with endless anchors, and nodes whose metadata cannot have annotations. What is left can be printed.
 func checkShape(nodes []*yaml.RNode) error {
 	for i, n := range nodes {
 		if !yamlnode.Finite(n.YNode()) {
 			return fmt.Errorf("resource %d has an anchor that contains itself", i)
 		}
+		yamlnode.QuoteFolded(n.Document())
 		// A copy gets the annotation, because a node without annotations must remain without.
 		if err := resource.SetAnnotation(n.Copy(), resource.IndexAnnotation, "0"); err != nil {
 			return fmt.Errorf("resource %d: %w", i, err)

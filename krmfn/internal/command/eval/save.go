@@ -56,7 +56,7 @@ func (c *command) saveFunction(dir *packages.Dir, config *functionConfig) error 
 		return fmt.Errorf("add the function to the Kptfile: %w", err)
 	}
 	if err := dir.Apply(output.Changes); err != nil {
-		return &failure.WriteError{Err: err}
+		return &failure.WriteError{Err: fmt.Errorf("add the function to the Kptfile: %w", err), Partly: true}
 	}
 	c.Note("%s %q as %s in the Kptfile.", done, title, c.functionType)
 	return nil

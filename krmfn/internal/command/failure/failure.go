@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
@@ -25,6 +26,10 @@ const (
 	Failed = 1
 	// RunnerFailed means that the function runner cannot be reached, or that it failed, not a function.
 	RunnerFailed = 3
+	// PartlyWritten means that some files are as before and some as rendered.
+	PartlyWritten = 4
+	// WouldChange means that a check has found files that a render would change. Nothing has been written.
+	WouldChange = 5
 	// Interrupted means that the command was interrupted. Nothing has been written.
 	Interrupted = 130
 )
@@ -32,8 +37,10 @@ const (
 // Help is the part of a command's help that lists the exit codes.
 const Help = `Exit codes:
   0    success
-  1    a function, or the render around it, failed, or the command line is wrong
-  3    the function runner cannot be reached, or is in trouble
+  1    a function or the render failed, or the command line is wrong
+  3    the function runner cannot be reached or used
+  4    some files were written, others could not be; the error lists them
+  5    with --check: a render would change files
   130  interrupted`
 
 // codedError is an error whose exit code is known where it occurs.
@@ -52,6 +59,9 @@ func Usage(err error) error {
 	return &codedError{err, Failed}
 }
 
+// Change says what a check has found that a render would change.
+func Change(err error) error { return &codedError{err, WouldChange} }
+
 // Runner says that the function runner, not a function, failed.
 func Runner(err error) error { return &codedError{err, RunnerFailed} }
 
@@ -61,11 +71,23 @@ func IsUsage(err error) bool {
 	return ok && coded.code == Failed
 }
 
-// WriteError says that files could not be written. Others may have been.
-type WriteError struct{ Err error }
+// WriteError says that files could not be written.
+type WriteError struct {
+	Err error
+	// Partly tells whether others were.
+	Partly bool
+}
+
+// Write returns the error of packages.Dir.Apply as a WriteError.
+func Write(err error) error {
+	return &WriteError{Err: err, Partly: errors.As(err, new(*packages.PartialError))}
+}
 
 func (e *WriteError) Error() string {
-	return fmt.Sprintf("%v: some files may have been written, run the command again when the cause is gone", e.Err)
+	if e.Partly {
+		return fmt.Sprintf("%v: other files were written, run the command again when the cause is gone", e.Err)
+	}
+	return fmt.Sprintf("%v: nothing was written, run the command again", e.Err)
 }
 
 func (e *WriteError) Unwrap() error { return e.Err }
@@ -91,7 +113,11 @@ func Code(ctx context.Context, err error) int {
 	if err == nil {
 		return OK
 	}
-	if ctx.Err() != nil && !errors.As(err, new(*WriteError)) {
+	write, isWrite := errors.AsType[*WriteError](err)
+	switch {
+	case isWrite && write.Partly:
+		return PartlyWritten
+	case ctx.Err() != nil && !isWrite:
 		return Interrupted
 	}
 	if coded, ok := errors.AsType[*codedError](err); ok {

@@ -67,8 +67,8 @@ func cause(err error) string {
 	if late, ok := errors.AsType[*TimeoutError](err); ok {
 		return late.Error()
 	}
-	if missing, ok := errors.AsType[*evaluation.NotFoundError](err); ok && err.Error() == missing.Error() {
-		return err.Error() + ": see `krmfn functions` for what there is, or name a function runner that has it with --runner"
+	if missing, ok := errors.AsType[*evaluation.NotFoundError](err); ok && (err.Error() == missing.Error() || strings.HasPrefix(err.Error(), missing.Error()+"; ")) {
+		return err.Error() + ": " + adviseOnMissing(missing.Image)
 	}
 	return err.Error()
 }

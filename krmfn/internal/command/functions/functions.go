@@ -26,24 +26,32 @@ import (
 // Command returns the command, for a program.
 func Command(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "functions",
-		Short: "List the functions that can be evaluated",
-		Long: `List the functions that the command has, or with --runner those that the function
-runner knows without asking a registry: those with an executable, and those that have
-function pods.
+		Use:   "functions [NAME]",
+		Short: "List functions, or show the manual of one",
+		Long: `List the functions that are built in. With --runner, list the functions of the function
+runner: those with an executable, and those that have function pods.
+
+With the NAME of a curated function, show its manual: what it does, its configuration, an
+example, and how it differs from the function of that name in the catalog.
 
 ` + failure.Help,
-		Args: cobra.NoArgs,
+		Example: `  krmfn functions
+  krmfn functions set-namespace`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeName,
 	}
 	flags := runner.AddFlags(p, cmd.Flags())
 	wantsJSON := output.AddFormatFlag(cmd.Flags())
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		json, err := wantsJSON()
 		if err == nil {
 			err = flags.Validate()
 		}
 		if err != nil {
 			return err
+		}
+		if len(args) == 1 {
+			return describe(p, flags, args[0], json)
 		}
 		list, err := list(cmd.Context(), p, flags)
 		if err != nil {
@@ -58,13 +66,24 @@ function pods.
 	return cmd
 }
 
+// completeName completes the one argument with the names of the curated functions.
+func completeName(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var names []cobra.Completion
+	for _, f := range functions.All() {
+		if len(args) == 0 {
+			names = append(names, cobra.CompletionWithDesc(f.Name, f.Summary))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
 type document struct {
 	Functions []function `json:"functions"`
 }
 
 type function struct {
 	Name string `json:"name"`
-	// Evaluator is what evaluates it: "exec", "pod" or "builtin".
+	// Evaluator is what evaluates it: "exec", "pod", "builtin", "sandbox" or "engine".
 	Evaluator string `json:"evaluator"`
 	// Implementation is what the evaluator runs, for people.
 	Implementation string `json:"implementation"`
@@ -85,7 +104,7 @@ func list(ctx context.Context, p *program.Program, flags *runner.Flags) ([]funct
 	defer disconnect()
 	listed, err := evaluator.ListFunctions(ctx)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return nil, failure.Runner(fmt.Errorf("the function runner at %s speaks only Porch's contract, which has no list of functions: see its configuration for the images that it knows", flags.Address))
+		return nil, failure.Runner(fmt.Errorf("the function runner at %s supports only Porch's calls, which do not list functions: see its configuration for its images", flags.Address))
 	}
 	if err != nil {
 		return nil, err

@@ -20,8 +20,19 @@ import (
 // resultsFile is the name of the file with results, in --results-dir.
 const resultsFile = "results.yaml"
 
+// ResultsFile returns the file that the results of all functions are written to; "" for none.
+func (f *Flags) ResultsFile() string {
+	if f.ResultsDir == "" {
+		return ""
+	}
+	return filepath.Join(f.ResultsDir, resultsFile)
+}
+
 // OpenDir opens the directory that an argument names, which is read, and in place written to. Errors are failure.Usage.
 func OpenDir(p *program.Program, dir string) (*packages.Dir, error) {
+	if dir == "" {
+		return nil, failure.Usage(errors.New("the directory name is empty: name a directory, or leave it out to use the current one"))
+	}
 	target, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, failure.Usage(err)
@@ -43,7 +54,33 @@ func OpenDir(p *program.Program, dir string) (*packages.Dir, error) {
 	return source, nil
 }
 
+// Lock keeps others from a directory that is changed in place, before functions run for nothing; see packages.Dir. writes is
+// whether something is written whatever the functions do, so that it is an error that nothing can be.
+func (f *Flags) Lock(dir *packages.Dir, writes bool) error {
+	if !f.inPlace() {
+		return nil
+	}
+	err := dir.Lock()
+	if err == nil && writes {
+		err = dir.CheckWritable()
+	}
+	return failure.Usage(err)
+}
+
+// writeFiles writes files to a directory that it makes. With an error, no directory is left.
 func writeFiles(dir string, files []packages.File) (err error) {
+	var made []string
+	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
+		if _, err := os.Lstat(d); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		made = append(made, d)
+	}
+	defer func() {
+		for i := 0; err != nil && i < len(made); i++ {
+			_ = os.Remove(made[i]) // One that others use by now is not empty, and stays.
+		}
+	}()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -65,7 +102,7 @@ func (o *Output) writeResults(r renderstatus.Report, apart bool) error {
 	if o.ResultsDir == "" || r.Result == nil {
 		return nil
 	}
-	file := filepath.Join(o.ResultsDir, resultsFile)
+	file := o.ResultsFile()
 	content, err := yaml.MarshalWithOptions(r.Result, &yaml.EncoderOptions{SeqIndent: yaml.WideSequenceStyle})
 	if err == nil {
 		err = os.WriteFile(file, content, 0o644)

@@ -5,11 +5,13 @@ package output
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/krmfn/internal/report"
+	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
@@ -21,6 +23,8 @@ type Output struct {
 	Program *program.Program
 	// Dir is what was read; nil for files and the standard input.
 	Dir *packages.Dir
+	// Named is the directory as the user has named it, for names of files in it.
+	Named string
 }
 
 // Finish ends a render or an evaluation: it writes the output and reports how it went. It returns the error that the command
@@ -40,19 +44,30 @@ func (o *Output) Finish(ctx context.Context, w Work) error {
 	default:
 		w.Output = packages.Output{}
 	}
+	w.Report.Fail(err)
 	o.executed(w, err)
-	if !failure.IsWrite(err) {
-		if resultsErr := o.writeResults(w.Report, w.packages() == 0); err == nil {
-			err = resultsErr
-		}
+	if resultsErr := o.writeResults(w.Report, w.packages() == 0); err == nil {
+		err = resultsErr
 	}
-	if o.json() {
+	if o.JSON() {
 		if docErr := o.writeDocument(w, err); err == nil {
 			err = docErr
 		}
 	}
+	// Programs look for kpt's lines, which end before.
+	o.problems(w)
+	for _, warning := range w.Report.Warnings() {
+		o.Program.Alert(warning)
+	}
+	for _, warning := range w.Report.Unmatched() {
+		o.Program.Warn(errors.New(warning))
+	}
 	if err == nil {
 		o.closing(w)
+		err = o.checked(w)
+	}
+	if errors.As(err, new(*render.DeletionError)) {
+		err = &failure.HintError{Err: err, Hint: "--allow-deletion permits it."}
 	}
 	return err
 }
@@ -70,19 +85,21 @@ func (o *Output) summary(functions []renderstatus.Function) {
 func (o *Output) write(w Work) error {
 	out := o.Program.Out
 	switch {
-	case o.json() && (o.DryRun || o.Dir == nil):
+	case o.JSON() && (o.DryRun || o.Check || o.Target == Stdout):
 		return nil
 	case o.DryRun:
 		return report.WriteDiff(out, w.Output.Changes)
+	case o.Check:
+		return o.writeNames(w.Output.Changes)
 	case o.Target == Stdout:
-		return w.Tree.WriteResourceList(out, w.Resources)
-	case o.Target == unwrap:
+		return w.writeList(out)
+	case o.Target == Unwrap:
 		return packages.WriteDocuments(out, w.Resources)
 	case o.Target != "":
 		return writeFiles(o.Target, w.Output.Files)
 	}
 	if err := o.Dir.Apply(w.Output.Changes); err != nil {
-		return &failure.WriteError{Err: fmt.Errorf("failed to save resources: %w", err)}
+		return failure.Write(fmt.Errorf("failed to save resources: %w", err))
 	}
 	return nil
 }
@@ -95,7 +112,7 @@ func (o *Output) writeFailure(w Work) error {
 	case err == nil:
 		return w.Err
 	case w.saves():
-		return &failure.WriteError{Err: fmt.Errorf("failed to save resources: %w (original render error: %w)", err, w.Err)}
+		return failure.Write(fmt.Errorf("failed to save resources: %w (original render error: %w)", err, w.Err))
 	default:
 		o.Program.Warn(fmt.Errorf("the status of the package was not written: %w", err))
 		return w.Err
@@ -129,10 +146,7 @@ func (o *Output) writeDocument(w Work, err error) error {
 	}
 	doc := report.NewDocument(w.Report, w.Output.Changes, o.DryRun)
 	doc.ResourceList = text
-	doc.Written = o.Dir != nil && !o.DryRun && !failure.IsWrite(err) && (err == nil || len(w.Output.Changes) > 0)
-	if err != nil && doc.RenderStatus.Error == "" {
-		doc.RenderStatus.Error = err.Error()
-	}
+	doc.Written = o.Dir != nil && !o.DryRun && !o.Check && !failure.IsWrite(err) && (err == nil || len(w.Output.Changes) > 0)
 	return report.WriteJSON(o.Program.Out, doc)
 }
 
@@ -140,12 +154,16 @@ func (o *Output) writeDocument(w Work, err error) error {
 func (o *Output) closing(w Work) {
 	p, changes := o.Program, report.Changes(w.Output.Changes)
 	switch {
+	case o.Check && len(w.Output.Changes) > 0:
+		// The error says it.
+	case o.Check:
+		p.Note("%s is up to date.", o.Named)
 	case o.DryRun:
 		p.Note("%s. Nothing was written, as this is a dry run.", changes)
 	case !p.Err.IsTerminal() && !p.Verbose:
 	case o.Target == "":
 		p.Note("%s.", changes)
-	case !o.toStdout():
+	case !o.ToStdout():
 		p.Note("%d files written to %s.", len(w.Output.Files), o.Target)
 	}
 }

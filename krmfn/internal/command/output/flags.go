@@ -17,7 +17,7 @@ import (
 // The values of --output that are no directory.
 const (
 	Stdout = "stdout"
-	unwrap = "unwrap"
+	Unwrap = "unwrap"
 )
 
 // The values of --format; json is one of --output, too.
@@ -26,12 +26,22 @@ const (
 	formatJSON = "json"
 )
 
+// Targets are the values of --output that are no directory.
+func Targets() []string { return []string{Stdout, Unwrap, formatJSON} }
+
+// Formats are the values of --format.
+func Formats() []string { return []string{formatText, formatJSON} }
+
 // Flags say where the output goes.
 type Flags struct {
-	// Target is Stdout, unwrap, or a directory that does not exist yet; empty means in place.
+	// Target is Stdout, Unwrap, or a directory that does not exist yet; empty means in place.
 	Target string
 	// DryRun writes nothing, and shows what would change.
 	DryRun bool
+	// Check writes nothing, names the files that would change, and fails if there are any.
+	Check bool
+	// AllowDeletion accepts output that would delete a package, or its Kptfile, by accident; see render.Options.
+	AllowDeletion bool
 	// ResultsDir is where the results of all functions go; empty means nowhere.
 	ResultsDir string
 
@@ -41,10 +51,11 @@ type Flags struct {
 // AddFlags adds the flags. inPlace says in the help where the output goes by default.
 func AddFlags(flags *pflag.FlagSet, inPlace string) *Flags {
 	f := &Flags{}
-	flags.StringVarP(&f.Target, "output", "o", "", "where the output goes; by default "+inPlace+`: a directory that does not exist yet; "stdout", as a ResourceList; "unwrap", as documents on stdout; or "json", for --format json`)
-	flags.StringVar(&f.format, "format", formatText, "what is reported: text, or json for one JSON document on stdout")
-	flags.BoolVar(&f.DryRun, "dry-run", false, "write nothing, show what would change")
-	flags.StringVar(&f.ResultsDir, "results-dir", "", "directory to write the results of all functions to, as results.yaml")
+	flags.StringVarP(&f.Target, "output", "o", "", "where to write the output; the default is "+inPlace+`. Other values: a directory that does not exist yet; "stdout", as a ResourceList; "unwrap", as documents on stdout; or "json", for --format json`)
+	flags.StringVar(&f.format, "format", formatText, "report format: text, or json for one JSON document on stdout")
+	flags.BoolVar(&f.DryRun, "dry-run", false, "write nothing, and show what would change")
+	flags.BoolVar(&f.AllowDeletion, "allow-deletion", false, "accept output without items, which deletes all resources, or without the package's Kptfile")
+	flags.StringVar(&f.ResultsDir, "results-dir", "", "directory for results.yaml, which gets the results of all functions")
 	return f
 }
 
@@ -70,11 +81,13 @@ func (f *Flags) Validate() error {
 	switch {
 	case err != nil:
 		return err
-	case f.toStdout() && json:
+	case f.ToStdout() && json:
 		return failure.Usage(fmt.Errorf("--output=%s and --format=json both want stdout: leave one out", f.Target))
+	case f.Target != "" && f.Check:
+		return failure.Usage(errors.New("--check works only with changes in place: leave out --output"))
 	case f.Target != "" && f.DryRun:
-		return failure.Usage(errors.New("--dry-run is about changes in place: leave out --output"))
-	case f.Target == "" || f.toStdout():
+		return failure.Usage(errors.New("--dry-run works only with changes in place: leave out --output"))
+	case f.Target == "" || f.ToStdout():
 		return nil
 	}
 	switch _, err := os.Lstat(f.Target); {
@@ -97,8 +110,14 @@ func (f *Flags) MakeResultsDir() error {
 	return nil
 }
 
-func (f *Flags) json() bool     { return f.format == formatJSON }
-func (f *Flags) toStdout() bool { return f.Target == Stdout || f.Target == unwrap }
+// JSON tells whether a JSON document is asked for.
+func (f *Flags) JSON() bool { return f.format == formatJSON }
+
+// ToStdout tells whether the output goes to the standard output.
+func (f *Flags) ToStdout() bool { return f.Target == Stdout || f.Target == Unwrap }
+
+// Deletes tells whether output may be empty: it is asked for, or nothing that is read would be lost.
+func (f *Flags) Deletes() bool { return f.AllowDeletion || f.ToStdout() }
 
 // inPlace tells whether what is read is changed.
-func (f *Flags) inPlace() bool { return f.Target == "" && !f.DryRun }
+func (f *Flags) inPlace() bool { return f.Target == "" && !f.DryRun && !f.Check }

@@ -5,10 +5,14 @@ package output
 
 import (
 	"bytes"
+	"io"
 	"path"
+
+	"sigs.k8s.io/kustomize/kyaml/kio"
 
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
+	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // Work is a render, or an evaluation, that is over.
@@ -68,12 +72,25 @@ func (w *Work) packages() int {
 	return n
 }
 
-// list returns the resources as one ResourceList; "" if the work failed before there were any.
+// writeList writes the resources as one ResourceList: those of a directory with the paths of their files, others as they are.
+func (w *Work) writeList(out io.Writer) error {
+	if w.Tree != nil {
+		return w.Tree.WriteResourceList(out, w.Resources)
+	}
+	for _, r := range w.Resources {
+		yamlnode.QuoteUnreadable(r.Document())
+	}
+	return kio.ByteWriter{
+		Writer: out, KeepReaderAnnotations: true, WrappingAPIVersion: kio.ResourceListAPIVersion, WrappingKind: kio.ResourceListKind,
+	}.Write(w.Resources)
+}
+
+// list returns the resources as one ResourceList; "" if the work failed.
 func (w *Work) list() (string, error) {
-	if w.Tree == nil {
+	if w.Err != nil {
 		return "", nil
 	}
 	var b bytes.Buffer
-	err := w.Tree.WriteResourceList(&b, w.Resources)
+	err := w.writeList(&b)
 	return b.String(), err
 }

@@ -5,6 +5,7 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -32,17 +33,19 @@ type Program struct {
 
 	// Options say how much is written to Err. AddFlags adds flags for them and for the fields below.
 	progress.Options
-	trace bool
-	color string
+	trace      bool
+	color      string
+	kubeconfig string
 }
 
 // AddFlags adds the flags that all commands have.
 func (p *Program) AddFlags(set *pflag.FlagSet) {
-	set.StringVar(&p.color, "color", terminal.Auto, "colours: auto, always or never; auto heeds NO_COLOR")
-	set.BoolVarP(&p.Quiet, "quiet", "q", false, "show errors only")
-	set.BoolVarP(&p.Verbose, "verbose", "v", false, "show every result of every function, and a table of the functions")
+	set.StringVar(&p.color, "color", terminal.Auto, "when to use colors: auto, always or never; auto respects NO_COLOR")
+	set.BoolVarP(&p.Quiet, "quiet", "q", false, "show only errors and warnings about function versions")
+	set.BoolVarP(&p.Verbose, "verbose", "v", false, "show all results of all functions, and a table of the functions")
 	set.BoolVar(&p.Truncate, "truncate-output", true, "on a terminal, show only the last lines of a function's standard error")
-	set.BoolVar(&p.trace, "stack-trace", false, "show errors with every level of the render they come from; $"+stackTraceVariable+" does, too")
+	p.addKptFlags(set)
+	set.BoolVar(&p.trace, "stack-trace", false, "show every level of nested errors; $"+stackTraceVariable+" does the same")
 }
 
 // Colour gives the streams the colours that --color asks for.
@@ -56,6 +59,9 @@ func (p *Program) Colour() (err error) {
 
 // Getenv returns the value of an environment variable, "" if it is not set.
 func (p *Program) Getenv(key string) string { return flags.Getenv(p.Environ, key) }
+
+// Kubeconfig returns the paths of kubeconfig files, as $KUBECONFIG has them; --kubeconfig has precedence. "" means the default.
+func (p *Program) Kubeconfig() string { return cmp.Or(p.kubeconfig, p.Getenv("KUBECONFIG")) }
 
 // StackTrace tells whether errors are shown with all their levels.
 func (p *Program) StackTrace() bool {
@@ -75,9 +81,21 @@ func (p *Program) Note(format string, args ...any) {
 	}
 }
 
-// Warn writes a line about a problem that does not change the outcome; nil is none.
-func (p *Program) Warn(err error) {
-	if err != nil {
-		p.Note("%s %s", p.Err.Style.Yellow("[WARN]"), terminal.OneLine(err.Error()))
+// WarnIgnored warns of arguments behind the one directory that a command takes; kpt ignores them without a word.
+func (p *Program) WarnIgnored(args []string) {
+	for _, arg := range args {
+		p.Warn(fmt.Errorf("argument %q is ignored: name one directory", arg))
 	}
+}
+
+// Warn writes a line about a problem that does not change the outcome, unless users asked for quiet; nil is none.
+func (p *Program) Warn(err error) {
+	if err != nil && !p.Quiet {
+		p.Alert(err.Error())
+	}
+}
+
+// Alert writes a line about what changes the outcome, however quiet users asked for it to be.
+func (p *Program) Alert(text string) {
+	fmt.Fprintf(p.Err, "%s %s\n", p.Err.Style.Yellow("[WARN]"), terminal.OneLine(text))
 }

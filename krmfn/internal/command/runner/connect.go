@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,9 +19,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/krmfn/krmfn/functions"
+	"github.com/krmfn/krmfn/functions/renderhelmchart"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/krmfn/internal/embedded"
+	"github.com/krmfn/krmfn/krmfn/internal/portforward"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
@@ -47,21 +51,21 @@ type Runtime interface {
 	ListFunctions(ctx context.Context) ([]*evaluatorv1.Function, error)
 }
 
-// Connect returns what the flags say evaluates functions. The caller must call disconnect, which ends the embedded function
-// runner if there is one. Errors are failure.Runner, or the context's cause.
-func Connect(ctx context.Context, p *program.Program, f *Flags) (_ Runtime, disconnect func(), err error) {
-	switch {
-	case f.Address != "":
-		return ConnectTo(ctx, p, f)
-	case !f.isolate:
+// connectBuiltin returns what evaluates the curated functions: this process, or with --isolate an embedded function runner.
+func connectBuiltin(ctx context.Context, p *program.Program, f *Flags) (Runtime, func(), error) {
+	environ, err := f.environ(p)
+	if err != nil {
+		return nil, nil, failure.Usage(err)
+	}
+	if !f.isolate {
 		return inProcess{runtime.Builtin{
 			Functions: functions.All(), Prefix: f.ImagePrefix, StrictVersions: f.strictVersions, Origin: embedded.Origin,
-			AsProcess: true, Environ: process.RunnerEnvironment(p.Environ),
+			AsProcess: true, Environ: overlay(process.RunnerEnvironment(environ), f.environment(p.Environ)),
 		}}, func() {}, nil
 	}
 	own, err := embedded.Start(ctx, embedded.Config{
 		Executable: p.Executable, ImagePrefix: f.ImagePrefix, StrictVersions: f.strictVersions,
-		MaxMessageSize: f.Limits.MaxMessageSize, MaxListSize: f.Limits.MaxListSize, Environ: p.Environ,
+		MaxMessageSize: f.Limits.MaxMessageSize, MaxListSize: f.Limits.MaxListSize, Environ: environ,
 	})
 	if err != nil {
 		return nil, nil, failure.Runner(err)
@@ -71,6 +75,18 @@ func Connect(ctx context.Context, p *program.Program, f *Flags) (_ Runtime, disc
 		return nil, nil, errors.Join(failure.Runner(err), own.Close())
 	}
 	return embeddedRuntime{runtime.NewGRPC(conn, f.Limits), f.strictVersions}, func() { p.Warn(errors.Join(conn.Close(), own.Close())) }, nil
+}
+
+// environ returns the environment of functions.
+func (f *Flags) environ(p *program.Program) ([]string, error) {
+	if f.Package == "" || p.Getenv(renderhelmchart.DirectoryVariable) != "" {
+		return p.Environ, nil
+	}
+	dir, err := filepath.Abs(f.Package)
+	if err != nil {
+		return nil, fmt.Errorf("find the directory of the package: %w", err)
+	}
+	return append(slices.Clone(p.Environ), renderhelmchart.DirectoryVariable+"="+dir), nil
 }
 
 // inProcess evaluates the curated functions in the command's own process.
@@ -100,32 +116,67 @@ func (r embeddedRuntime) Evaluate(ctx context.Context, req evaluation.Request) (
 	return resp, explainTag(err, r.strictVersions)
 }
 
-// explainTag adds to the error of a curated function that was not found which tags it has: with strict versions, another tag
-// is why.
+// explainTag adds to the error of a curated function that was not found why: the image has a digest or, with strict versions,
+// another tag.
 func explainTag(err error, strictVersions bool) error {
 	missing, ok := errors.AsType[*evaluation.NotFoundError](err)
-	if !ok || !strictVersions {
+	if !ok {
 		return err
 	}
 	f, ok := functions.Lookup(reference.CatalogName(missing.Image))
-	if !ok {
+	_, _, digest := reference.Split(missing.Image)
+	switch {
+	case !ok:
+		return err
+	case digest != "":
+		return fmt.Errorf("%w: a digest names one image, and %s %s in krmfn is none: name a tag, or a function runner with --runner", missing, f.Name, f.Version)
+	case !strictVersions:
 		return err
 	}
 	return fmt.Errorf("%w: the version here is %s, with the tags %s: name one of them, or leave out --strict-versions",
 		missing, f.Version, strings.Join(f.Tags(), " and "))
 }
 
+// endpoint is where a function runner is, for gRPC.
+type endpoint struct {
+	target  string
+	options []grpc.DialOption
+	// close ends what the connection needs; it is called after the connection is closed.
+	close func()
+}
+
+// find returns the endpoint that --runner names.
+func (f *Flags) find(ctx context.Context, p *program.Program) (endpoint, error) {
+	if target, ok := strings.CutPrefix(f.Address, kubeScheme+":"); ok {
+		return findInCluster(ctx, p, target)
+	}
+	return endpoint{target: f.Address, close: func() {}}, nil
+}
+
 // ConnectTo is Connect for the function runner that --runner names. It checks that the function runner serves, so that one
 // that does not is known before any work is done.
 func ConnectTo(ctx context.Context, p *program.Program, f *Flags) (Runtime, func(), error) {
-	conn, err := runtime.Dial(f.Address, f.Limits)
+	secure, err := f.secured()
 	if err != nil {
-		return nil, nil, failure.Usage(fmt.Errorf("--runner is %q, want host:port", f.Address))
+		return nil, nil, err
+	}
+	at, err := f.find(ctx, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := runtime.Dial(at.target, f.Limits, append(at.options, secure...)...)
+	if err != nil {
+		at.close()
+		return nil, nil, failure.Usage(fmt.Errorf("--runner is %q, want host:port or %s:%s", f.Address, kubeScheme, portforward.Form))
+	}
+	disconnect := func() error {
+		defer at.close()
+		return conn.Close()
 	}
 	if err := checkHealth(ctx, conn); err != nil {
-		return nil, nil, errors.Join(unreachable(ctx, f.Address, err), conn.Close())
+		return nil, nil, errors.Join(unreachable(ctx, f.Address, f.explainPlainText(err)), disconnect())
 	}
-	return runtime.NewGRPC(conn, f.Limits), func() { p.Warn(conn.Close()) }, nil
+	return runtime.NewGRPC(conn, f.Limits), func() { p.Warn(disconnect()) }, nil
 }
 
 func checkHealth(ctx context.Context, conn *grpc.ClientConn) error {
@@ -173,7 +224,11 @@ func (f *Flags) Tags() (_ render.TagLister, done func()) {
 	if f.Address != "" {
 		return client, client.Close
 	}
-	return tags.WithBuiltin(client, functions.All().Tags, f.ImagePrefix), client.Close
+	known := functions.All().Tags
+	if f.strictVersions {
+		known = functions.All().OwnTags
+	}
+	return tags.WithBuiltin(client, known, f.ImagePrefix), client.Close
 }
 
 // CommandLines returns what evaluates functions that are command lines, until done is called. They are the user's own

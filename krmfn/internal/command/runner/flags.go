@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package runner is what evaluates the functions of a command: the command's own process, a function runner that the command
-// starts itself, or one that runs elsewhere.
+// starts itself, or one that runs elsewhere, a container engine, a sandbox.
 package runner
 
 import (
@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -19,6 +18,7 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render/runtime"
+	"github.com/krmfn/krmfn/services/server/certificates"
 	"github.com/krmfn/krmfn/services/server/flags"
 )
 
@@ -40,60 +40,50 @@ type Flags struct {
 	Limits runtime.Limits
 	// ImagePrefix is put before images that have no slash.
 	ImagePrefix string
+	// Package is the directory of a package, whose charts render-helm-chart may read; empty means none. The environment has
+	// precedence.
+	Package string
 
+	// secure is how the connection to the function runner is secured.
+	secure                           certificates.ClientFlags
 	builtin, isolate, strictVersions bool
-	timeout                          time.Duration
+	// chosen are the runtimes that --runtime names.
+	chosen []string
+	container
+	timeout time.Duration
+	// program is the process; nil where only an address is asked for.
+	program *program.Program
 }
 
 // AddFlags adds the flags of commands that evaluate functions.
 func AddFlags(p *program.Program, set *pflag.FlagSet) *Flags {
-	f := AddAddressFlags(set, "address of a function runner that evaluates the functions, host:port (also --function-runner)")
-	prefix := cmp.Or(p.Getenv(imagePrefixVariable), reference.CatalogPrefix)
-	set.BoolVar(&f.isolate, "isolate", false, "evaluate each function in a process of its own, by a function runner that is started for it")
+	f := AddAddressFlags(set, "address of a function runner that evaluates the functions, "+AddressForm+" (also --function-runner)")
+	f.program = p
+	set.StringSliceVar(&f.chosen, "runtime", nil, "comma-separated list of runtimes to try, in this order: builtin, runner, engine (docker, podman or nerdctl, or one of them by name), sandbox (default builtin,engine,sandbox; with --runner, runner); $"+runtimeVariable+" changes the default")
+	set.BoolVar(&f.isolate, "isolate", false, "run each function in its own process, in a function runner that the command starts")
 	// Scripts may have it from when it was not the default.
 	set.BoolVar(&f.builtin, "builtin", false, "evaluate the curated functions in this process, as is the default")
 	_ = set.MarkHidden("builtin")
-	set.StringVar(&f.ImagePrefix, "image-prefix", prefix, "what is put before images that have no slash; $"+imagePrefixVariable+" changes the default")
-	set.BoolVar(&f.strictVersions, "strict-versions", false, "refuse tags that are not those of the curated function's own version")
+	set.StringVar(&f.ImagePrefix, "image-prefix", DefaultPrefix(p), "prefix for images without a slash; $"+imagePrefixVariable+" changes the default")
+	set.BoolVar(&f.strictVersions, "strict-versions", false, "refuse tags of other versions than the one that krmfn implements")
 	return f
+}
+
+// DefaultPrefix returns prefix for images without a slash where no flag says otherwise.
+func DefaultPrefix(p *program.Program) string {
+	return cmp.Or(p.Getenv(imagePrefixVariable), reference.CatalogPrefix)
 }
 
 // AddAddressFlags adds the flags that say how to reach a function runner.
 func AddAddressFlags(set *pflag.FlagSet, usage string) *Flags {
 	f := &Flags{}
 	set.StringVar(&f.Address, "runner", "", usage)
-	set.IntVar(&f.Limits.MaxMessageSize, "max-request-body-size", 6<<20, "most bytes of one gRPC message, in both directions")
-	set.Int64Var(&f.Limits.MaxListSize, "max-resource-list-size", 64<<20, "most bytes of a ResourceList that takes several messages")
-	set.DurationVar(&f.timeout, "timeout", 0, "how long the command may take; 0 means without limit")
+	set.IntVar(&f.Limits.MaxMessageSize, "max-request-body-size", 6<<20, "maximum size of a gRPC message in bytes, in both directions")
+	set.Int64Var(&f.Limits.MaxListSize, "max-resource-list-size", 64<<20, "maximum size in bytes of a streamed ResourceList")
+	set.DurationVar(&f.timeout, "timeout", 0, "maximum duration of the command; 0 means no limit")
+	f.secure.AddTo(set)
 	flags.Aliases(set, porchNames)
 	return f
-}
-
-// AddContainerFlags adds the flags by which kpt tells a container engine how to run functions. They have no effect:
-// functions are isolated as the function runner does it. name is the flag that lets functions use the network.
-func AddContainerFlags(set *pflag.FlagSet, network *bool, name string) {
-	policy := pullPolicy("IfNotPresent")
-	set.Var(&policy, "image-pull-policy", "Always, IfNotPresent or Never; without effect, as the function runner pulls images")
-	set.BoolVar(network, name, false, "accepted for kpt's sake; without effect, as the function runner decides what functions may reach")
-}
-
-// pullPolicy is the value of --image-pull-policy, which is checked as kpt does.
-type pullPolicy string
-
-func (p *pullPolicy) String() string { return string(*p) }
-
-// Type returns what stands for the value in the help.
-func (p *pullPolicy) Type() string { return "string" }
-
-// Set takes one of the three policies, in any case.
-func (p *pullPolicy) Set(value string) error {
-	for _, policy := range []string{"Always", "IfNotPresent", "Never"} {
-		if strings.EqualFold(policy, value) {
-			*p = pullPolicy(policy)
-			return nil
-		}
-	}
-	return errors.New("must be one of: Always, IfNotPresent, Never")
 }
 
 // Validate returns what is wrong with the flags, as a failure.Usage.
@@ -106,7 +96,7 @@ func (f *Flags) Validate() error {
 	case f.isolate && f.Address != "":
 		return failure.Usage(errors.New("--isolate and --runner exclude each other: the function runner decides how functions are isolated"))
 	case f.strictVersions && f.Address != "":
-		return failure.Usage(errors.New("--strict-versions is about the curated functions: leave it out with --runner"))
+		return failure.Usage(errors.New("--strict-versions applies only to the curated functions: leave it out with --runner"))
 	case f.Limits.MaxMessageSize <= 0:
 		return failure.Usage(fmt.Errorf("--max-request-body-size is %d, want more than 0", f.Limits.MaxMessageSize))
 	case f.Limits.MaxListSize < int64(f.Limits.MaxMessageSize):
@@ -114,7 +104,7 @@ func (f *Flags) Validate() error {
 	case f.timeout < 0:
 		return failure.Usage(fmt.Errorf("--timeout is %v, want 0 or more", f.timeout))
 	}
-	return failure.Usage(reference.ValidatePrefix(f.ImagePrefix))
+	return failure.Usage(errors.Join(f.validateRuntimes(), flags.Check(nil, f.secure.Problems(f.Address != "")...), reference.ValidatePrefix(f.ImagePrefix)))
 }
 
 // Limit returns a context that ends after --timeout, with a *failure.TimeoutError. It has no deadline: function runners

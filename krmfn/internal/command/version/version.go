@@ -47,13 +47,13 @@ type runnerState struct {
 func Command(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Tell the version, and with --runner whether a function runner can be used",
-		Long: `Tell the version, and with --runner whether a function runner can be used.
+		Short: "Print the version, and check a function runner with --runner",
+		Long: `Print the version, and with --runner check whether a function runner can be used.
 
 ` + failure.Help,
 		Args: cobra.NoArgs,
 	}
-	flags := runner.AddAddressFlags(cmd.Flags(), "address of a function runner to look for, host:port")
+	flags := runner.AddAddressFlags(cmd.Flags(), "address of a function runner to check, "+runner.AddressForm)
 	wantsJSON := output.AddFormatFlag(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		json, err := wantsJSON()
@@ -63,7 +63,7 @@ func Command(p *program.Program) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		doc := document{Version: version.Version(), Go: goruntime.Version(), Platform: goruntime.GOOS + "/" + goruntime.GOARCH}
+		doc := newDocument()
 		if flags.Address != "" {
 			doc.Runner = &runnerState{Address: flags.Address}
 			err = doc.Runner.check(cmd.Context(), p, flags)
@@ -97,8 +97,17 @@ func (s *runnerState) check(ctx context.Context, p *program.Program, flags *runn
 	return nil
 }
 
+// Line is the version for people: that of krmfn, of Go, and what it was built for.
+func Line() string { return newDocument().line() }
+
+func newDocument() document {
+	return document{Version: version.Version(), Go: goruntime.Version(), Platform: goruntime.GOOS + "/" + goruntime.GOARCH}
+}
+
+func (d document) line() string { return fmt.Sprintf("krmfn %s (%s, %s)", d.Version, d.Go, d.Platform) }
+
 func (d document) write(out io.Writer) {
-	fmt.Fprintf(out, "krmfn %s (%s, %s)\n", d.Version, d.Go, d.Platform)
+	fmt.Fprintln(out, d.line())
 	if r := d.Runner; r != nil && r.Reachable {
 		fmt.Fprintf(out, "function runner at %s serves %s\n", r.Address, r.Contract)
 	}

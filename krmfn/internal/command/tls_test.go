@@ -1,0 +1,92 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package command_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/services/server/callers"
+	"github.com/krmfn/krmfn/services/server/certificates"
+	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
+	"github.com/krmfn/krmfn/services/server/grpcserver"
+)
+
+// secured is a function runner that demands certificates of an authority, for a name. Its own is for the given hosts too.
+func secured(t *testing.T, authority *certificatestest.Authority, name string, hosts ...string) (address, trusted string) {
+	t.Helper()
+	certificate, key := authority.Pair(t, t.TempDir(), 2*time.Hour, append(hosts, "127.0.0.1")...)
+	trusted = certificatestest.Write(t, t.TempDir(), "ca.crt", authority.PEM)
+	files := certificates.Files{Certificate: certificate, Key: key, Authorities: trusted}
+	log := slog.New(slog.DiscardHandler)
+	server, err := certificates.NewServer(certificates.ServerFlags{Files: files, MinVersion: "1.3"}, false, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate, err := callers.New(callers.Flags{Clients: []string{name}}, nil, noop.NewMeterProvider(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	s := grpcserver.New(ctx, grpcserver.Options{
+		MaxMessageSize: 6 << 20, Drain: time.Second, Logger: log,
+		Guard: grpcserver.Guard{Credentials: server.Credentials(), Permit: gate.Permit},
+	})
+	evaluatorgrpc.RegisterFunctionEvaluatorServer(s, porch{})
+	s.SetServing(true)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return listener.Addr().String(), trusted
+}
+
+func TestRunnerWithTLS(t *testing.T) {
+	t.Parallel()
+	authority := certificatestest.New(t, "authority")
+	address, trusted := secured(t, authority, "spiffe://test/*")
+	good, goodKey := authority.Pair(t, t.TempDir(), 2*time.Hour, "spiffe://test/krmfn")
+	other, otherKey := authority.Pair(t, t.TempDir(), 2*time.Hour, "spiffe://other/krmfn")
+	late, lateKey := authority.Pair(t, t.TempDir(), time.Minute, "spiffe://test/krmfn")
+	token := certificatestest.Write(t, t.TempDir(), "token", []byte("secret"))
+	for name, tc := range map[string]struct {
+		flags []string
+		code  int
+		want  string
+	}{
+		"a certificate":          {[]string{"--runner-ca", trusted, "--runner-cert", good, "--runner-key", goodKey}, failure.OK, "Successfully executed"},
+		"none":                   {[]string{"--runner-ca", trusted}, failure.RunnerFailed, "the function runner refused this side's certificate: it demands one and was shown none"},
+		"an expired one":         {[]string{"--runner-ca", trusted, "--runner-cert", late, "--runner-key", lateKey}, failure.RunnerFailed, "it has expired, or is not valid yet"},
+		"one that may not call":  {[]string{"--runner-ca", trusted, "--runner-cert", other, "--runner-key", otherKey}, failure.RunnerFailed, "the client certificate for spiffe://other/krmfn may not call"},
+		"another server's name":  {[]string{"--runner-ca", trusted, "--runner-cert", good, "--runner-key", goodKey, "--runner-server-name", "x"}, failure.RunnerFailed, "it is not for x"},
+		"plain text":             {nil, failure.RunnerFailed, "it closed the connection, as a function runner with TLS does if --runner-ca is missing"},
+		"a key that is missing":  {[]string{"--runner-ca", trusted, "--runner-cert", good}, failure.Failed, "--runner-cert needs --runner-key"},
+		"a file that is missing": {[]string{"--runner-ca", "/nowhere"}, failure.Failed, "open /nowhere"},
+		"a token in the open":    {[]string{"--runner", "192.0.2.1:9445", "--runner-token-file", token}, failure.Failed, "without encryption: secure the connection with --runner-ca"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := krmfn(t, append([]string{"render", newPackage(t, nil), "--runner", address}, tc.flags...)...)
+			if got.code != tc.code {
+				t.Errorf("exit code %d, want %d", got.code, tc.code)
+			}
+			contains(t, got.err, tc.want)
+		})
+	}
+}
