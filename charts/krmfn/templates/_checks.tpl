@@ -1,0 +1,101 @@
+{{- /*
+Copyright The krmfn Authors
+SPDX-License-Identifier: Apache-2.0
+*/ -}}
+
+{{- /* A Go duration in seconds, rounded up. */ -}}
+{{- define "krmfn.seconds" -}}
+{{- $start := toDate "2006-01-02" "2000-01-01" -}}
+{{- $end := $start | mustDateModify . | mustDateModify "999ms" -}}
+{{- sub ($end | unixEpoch | int64) ($start | unixEpoch | int64) }}
+{{- end }}
+
+{{- /* Termination grace period of function runners and task handlers, in seconds. */ -}}
+{{- define "krmfn.gracePeriod" -}}
+{{- $needed := add (include "krmfn.seconds" .Values.shutdownDelay) (include "krmfn.seconds" .Values.drainTimeout) -}}
+{{- $given := int64 .Values.terminationGracePeriodSeconds -}}
+{{- if eq $given 0 -}}
+{{- add $needed 5 }}
+{{- else if le $given $needed -}}
+{{- fail (printf "terminationGracePeriodSeconds is %d, but shutdownDelay and drainTimeout take %d seconds: raise it above that, or set it to 0, which means %d" $given $needed (add $needed 5)) }}
+{{- else -}}
+{{- $given }}
+{{- end }}
+{{- end }}
+
+{{- /* Fails unless one duration exceeds another: include "krmfn.exceeds" (list NAME VALUE NAME VALUE WHY). */ -}}
+{{- define "krmfn.exceeds" -}}
+{{- if le (include "krmfn.seconds" (index . 1) | int64) (include "krmfn.seconds" (index . 3) | int64) -}}
+{{- fail (printf "%s is %s, but must exceed %s, which is %s: %s" (index . 0) (index . 1) (index . 2) (index . 3) (index . 4)) }}
+{{- end }}
+{{- end }}
+
+{{- /* Fails if values contradict each other. */ -}}
+{{- define "krmfn.checks" -}}
+{{- with .Values -}}
+{{- if and .autoscaling.enabled (gt (int64 .autoscaling.minReplicas) (int64 .autoscaling.maxReplicas)) -}}
+{{- fail (printf "autoscaling.minReplicas is %d, but autoscaling.maxReplicas is %d: the minimum must not exceed the maximum" (int64 .autoscaling.minReplicas) (int64 .autoscaling.maxReplicas)) }}
+{{- end -}}
+{{- if .podJanitor.enabled -}}
+{{- include "krmfn.exceeds" (list "podJanitor.grace" .podJanitor.grace "pods.scanInterval" .pods.scanInterval "the pod janitor would delete pods that function runners still use") -}}
+{{- if include "krmfn.warms" $ -}}
+{{- include "krmfn.exceeds" (list "podJanitor.warmerTTL" .podJanitor.warmerTTL "imageWarmer.prepull.timeout" .imageWarmer.prepull.timeout "the pod janitor would delete pods that still pull") -}}
+{{- end -}}
+{{- end -}}
+{{- $accounts := list (include "krmfn.serviceAccount" (list "porch-fn-runner" "serviceAccount" .serviceAccount)) -}}
+{{- if .podJanitor.enabled -}}
+{{- $accounts = append $accounts (include "krmfn.serviceAccount" (list "pod-janitor" "podJanitor.serviceAccount" .podJanitor.serviceAccount)) -}}
+{{- end -}}
+{{- if include "krmfn.warms" $ -}}
+{{- $accounts = append $accounts (include "krmfn.serviceAccount" (list "image-warmer" "imageWarmer.serviceAccount" .imageWarmer.serviceAccount)) -}}
+{{- end -}}
+{{- if and .taskHandler.enabled .taskHandler.serviceAccount.create -}}
+{{- $accounts = append $accounts (include "krmfn.serviceAccount" (list "task-handler" "taskHandler.serviceAccount" .taskHandler.serviceAccount)) -}}
+{{- end -}}
+{{- if ne (len $accounts) (len (uniq $accounts)) -}}
+{{- fail (printf "service accounts %s: two components have the same one, and each would get the other's permissions: give them different names" (join ", " $accounts)) }}
+{{- end -}}
+{{- $configs := list "pod-cache-config" "krmfn-function-pods" "krmfn-image-policy" "krmfn-dashboard" .images.metadata -}}
+{{- if .functionPodTemplate.pod -}}
+{{- $configs = append $configs (include "krmfn.functionPodTemplate" $) -}}
+{{- end -}}
+{{- if ne (len $configs) (len (uniq $configs)) -}}
+{{- fail (printf "ConfigMaps %s: images.metadata and functionPodTemplate.name must be names that nothing else has" (join ", " $configs)) }}
+{{- end -}}
+{{- end -}}
+{{- include "krmfn.checkSignatures" .Values.images -}}
+{{- include "krmfn.checkNamespace" . -}}
+{{- end }}
+
+{{- /* Fails if the namespace of the function pods is the release's own, or another one than before. */ -}}
+{{- define "krmfn.checkNamespace" -}}
+{{- $name := .Values.functionNamespace.name -}}
+{{- if eq $name .Release.Namespace -}}
+{{- /* What is enforced there would hold for everything in it, and Roles of the same name would collide. */ -}}
+{{- fail (printf "functionNamespace.name is %s, the release's own namespace: give function pods a namespace to themselves" $name) }}
+{{- end -}}
+{{- if .Release.IsUpgrade -}}
+{{- range dig "spec" "template" "spec" "containers" list (lookup "apps/v1" "Deployment" .Release.Namespace "function-runner") -}}
+{{- range .command -}}
+{{- $before := trimPrefix "--pod-namespace=" . -}}
+{{- if and (hasPrefix "--pod-namespace=" .) (ne $before $name) -}}
+{{- fail (printf "functionNamespace.name is %s, but this release has its function pods in %s: the namespace cannot be changed by an upgrade, as the pods there would be left behind; keep the name, or uninstall the release and install it anew" $name $before) }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{- /* Fails if a rule of signatures names a file that is not mounted. */ -}}
+{{- define "krmfn.checkSignatures" -}}
+{{- range $i, $rule := .policy.signatures -}}
+{{- range $rule.keys -}}
+{{- if and .file (not $.publicKeysSecret) -}}
+{{- fail (printf "images.policy.signatures[%d] names the file %s, but images.publicKeysSecret is empty: set it to the Secret with that key, or give the public key as data" $i .file) }}
+{{- end -}}
+{{- end -}}
+{{- if and $rule.keyless (not (and $.policy.trustedRoot $.trustedRootConfigMap)) -}}
+{{- fail (printf "images.policy.signatures[%d] has keyless signers, but images.policy.trustedRoot or images.trustedRootConfigMap is empty: set them to the file and the ConfigMap of Sigstore's trusted root" $i) }}
+{{- end -}}
+{{- end -}}
+{{- end }}

@@ -1,0 +1,75 @@
+{{- /*
+Copyright The krmfn Authors
+SPDX-License-Identifier: Apache-2.0
+*/ -}}
+
+{{- /* Ports of a rule, those of the mesh included: include "krmfn.policyPorts" (list . PORT). */ -}}
+{{- define "krmfn.policyPorts" -}}
+{{- range concat (list (index . 1)) (index . 0).Values.networkPolicy.meshPorts }}
+- port: {{ int64 . }}
+  protocol: TCP
+{{- end }}
+{{- end }}
+
+{{- /* Rule that lets monitoring read metrics; empty where nobody may. */ -}}
+{{- define "krmfn.metricsRule" -}}
+{{- with .Values.networkPolicy.metricsReaders -}}
+- from:
+    {{- toYaml . | nindent 4 }}
+  ports:
+    {{- include "krmfn.policyPorts" (list $ 9464) | trim | nindent 4 }}
+{{- end }}
+{{- end }}
+
+{{- /* Rule that lets pods look up names. Policies see the ports of DNS pods, which OpenShift's have at 5353. */ -}}
+{{- define "krmfn.dnsRule" -}}
+{{- with .Values.networkPolicy.dnsServers -}}
+- to:
+    {{- toYaml . | nindent 4 }}
+  ports:
+    {{- range $port := list 53 5353 }}
+    {{- range $protocol := list "UDP" "TCP" }}
+    - port: {{ $port }}
+      protocol: {{ $protocol }}
+    {{- end }}
+    {{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Peer: pods of the release's namespace that ask to be callers. Whoever makes pods there is trusted. */ -}}
+{{- define "krmfn.clientPeer" -}}
+- podSelector:
+    matchLabels:
+      krmfn.dev/client: "true"
+{{- end }}
+
+{{- /* Field policyTypes of the chart's own pods. */ -}}
+{{- define "krmfn.policyTypes" -}}
+policyTypes: {{ ternary "[Ingress, Egress]" "[Ingress]" .Values.networkPolicy.restrictEgress }}
+{{- end }}
+
+{{- /* Field egress of the chart's own pods; empty where it is not restricted: include "krmfn.policyEgress" (list . RULES). */ -}}
+{{- define "krmfn.policyEgress" -}}
+{{- $root := index . 0 -}}
+{{- with $root.Values.networkPolicy -}}
+{{- if .restrictEgress -}}
+egress:
+  {{- with include "krmfn.dnsRule" $root }}{{ . | nindent 2 }}{{ end }}
+  # The API server, which has addresses outside of the cluster, and registries.
+  - ports:
+      - port: 443
+        protocol: TCP
+      - port: 6443
+        protocol: TCP
+  {{- with index $ 1 }}{{ . | nindent 2 }}{{ end }}
+  {{- with .componentEgress }}{{ toYaml . | nindent 2 }}{{ end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Whether a list of peers has addresses. */ -}}
+{{- define "krmfn.hasAddresses" -}}
+{{- range . -}}
+{{- if hasKey . "ipBlock" }}true{{ end -}}
+{{- end -}}
+{{- end }}
