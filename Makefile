@@ -1,41 +1,44 @@
 # Copyright The krmfn Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Every module of this repository; which commands make up krmfn; what images are built for.
-MODULES  := proto services services/images/credentials functions wrapper-server function-runner pod-janitor image-warmer task-handler krmfn e2e tools tools/release
+# All Go modules of this repository, the commands to build, and the architectures to build images for.
+MODULES  := proto services services/images/credentials services/images/signatures functions wrapper-server function-runner pod-janitor image-warmer task-handler krmfn e2e tools tools/release
 COMMANDS := function-runner wrapper-server pod-janitor image-warmer task-handler krmfn functions/cmd/functions
 ARCHES   ?= amd64 arm64
 
 REGISTRY ?= ghcr.io/krmfn
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
+KUBERNETES ?=
 FUZZ     ?=
 COUNT    ?= 1
 BENCHTIME ?= 4s
 
-# Where Debian and its like keep the certificates that images trust; images are built without where there are none.
+# The certificate bundle to put into images, where Debian and its derivatives have it. Without this file, images have no bundle.
 CA_BUNDLE ?= $(wildcard /etc/ssl/certs/ca-certificates.crt)
 
-# Modules are built as their go.mod files say, not as go.work mixes them: so do those who import them.
+# Build each module with the versions in its go.mod, as its importers do, and not with those that go.work selects.
 export GOWORK := off
 
-# Tools run by way of go tool, at the versions that tools/go.mod and tools/lint/go.mod pin.
-TOOL     := go -C tools tool
-LINTER   := go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
+# go tool runs the tools, in the versions that tools/go.mod and the go.mod files below tools pin.
+TOOL      := go -C tools tool
+VULNCHECK := go tool -modfile=$(CURDIR)/tools/workflows/go.mod govulncheck
+LINTER    := go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
+HELM4     := go -C tools/helm4 tool
 
-# Static, stripped, the same bytes wherever they are built; and without the trace pages of gRPC, which nobody serves and
-# which would bring an HTML template engine into every function pod.
+# Static, stripped and reproducible binaries, without gRPC's trace pages, which nothing serves and which would add an HTML template
+# engine to every function pod.
 LDFLAGS  := -s -w -X github.com/krmfn/krmfn/services/server/version.release=$(VERSION)
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" -tags grpcnotrace
 
-# The race detector needs a C compiler, which building krmfn does not.
+# Use the race detector only if there is a C compiler, which the detector needs and krmfn does not.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-# Picks the packages that have tests; go test says of each other one that it has none.
+# Selects the packages that have tests, because go test prints a line for each package without tests.
 TESTED := {{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}
 
-# The modules that make tidy brings up to date, and its files.
-TIDIED := $(MODULES) tools/lint tools/workflows
+# The modules that make tidy updates, and the files that it writes.
+TIDIED := $(MODULES) tools/lint tools/workflows tools/helm4 tools/docs
 MODULE_FILES := go.work go.work.sum $(foreach m,$(TIDIED),$(m)/go.mod $(m)/go.sum)
 
 # The packages that go.work joins.
@@ -44,7 +47,7 @@ WORKSPACE := $(patsubst %,./%/...,$(filter-out tools%,$(MODULES)))
 # The source of the validation rules that proto/ imports: the release that matches the Go module in proto/go.mod.
 PROTOVALIDATE := github.com/bufbuild/protovalidate@v1.2.2
 
-# What go:generate lines write.
+# Files that go:generate directives write.
 SCHEMAS := functions/kubeconform/schemas/kubernetes.tsv
 CHART_SCHEMAS := e2e/chart/testdata/kubernetes
 
@@ -53,12 +56,12 @@ CHART_SCHEMAS := e2e/chart/testdata/kubernetes
 ##@ Use
 
 .PHONY: help demo build images $(COMMANDS:%=build/%) build/functions-light $(ARCHES:%=build-linux/%)
-help: ## Show this list
+help: ## Show this help
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## Render an example package through a function runner, on this machine
+demo: build ## Render an example package with a function runner on this machine
 	@go -C e2e run ./cmd/demo --bin $(CURDIR)/bin
 
 build: $(COMMANDS:%=build/%) build/functions-light ## Build all commands into bin/
@@ -66,7 +69,7 @@ $(COMMANDS:%=build/%): build/%:
 	@echo "build $(@F)"
 	@cd $* && $(GO_BUILD) -o $(CURDIR)/bin/ .
 
-# The functions once more, without those whose libraries take long to start.
+# A second executable of the curated functions, without those whose libraries start slowly.
 build/functions-light:
 	@echo "build $(@F)"
 	@cd functions/cmd/functions && $(GO_BUILD),light -o $(CURDIR)/bin/$(@F) .
@@ -83,14 +86,14 @@ $(ARCHES:%=build-linux/%): build-linux/%:
 
 ##@ Check
 
-.PHONY: test bench bench-go fuzz fuzz-targets lint lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=test/%) $(MODULES:%=lint/%)
+.PHONY: test bench bench-go fuzz fuzz-targets vulncheck lint lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=test/%) $(MODULES:%=lint/%)
 test: $(MODULES:%=test/%) ## Test all modules, with the race detector (one module: make test/services)
-	$(if $(RACE),,@echo "There is no C compiler here, so the race detector did not run.")
+	$(if $(RACE),,@echo "The race detector did not run, because there is no C compiler.")
 $(MODULES:%=test/%): test/%:
 	@echo "test $*"
 	@go -C $* test $(RACE) $$(go -C $* list -f '$(TESTED)' ./...)
 
-bench: build/function-runner build/krmfn build/functions-light ## Measure calls and renders on this machine beside bare processes; the report is in build/bench
+bench: build/function-runner build/krmfn build/functions-light ## Compare calls and renders on this machine with bare processes; the report is in build/bench
 	@go -C e2e run ./bench/local --bin $(CURDIR)/bin --out $(CURDIR)/build/bench
 
 bench-go: ## Run the Go benchmarks COUNT times, each for BENCHTIME; BASE=file compares with an earlier build/bench.txt
@@ -101,28 +104,40 @@ bench-go: ## Run the Go benchmarks COUNT times, each for BENCHTIME; BASE=file co
 	done >build/bench.txt || { cat build/bench.txt; exit 1; }
 	@$(TOOL) benchstat $(abspath $(BASE)) $(CURDIR)/build/bench.txt
 
-fuzz: ## Run every fuzz target for FUZZTIME, and print how many inputs each ran (some: FUZZ=regexp)
+fuzz: ## Run every fuzz target for FUZZTIME, and print the number of inputs of each (selected targets: FUZZ=regexp)
 	@go -C tools run ./cmd/fuzz -root $(CURDIR) -time $(FUZZTIME) -match '$(FUZZ)' $(MODULES)
-fuzz-targets: # for the workflow that fuzzes
+fuzz-targets: # for the fuzzing workflow
 	@go -C tools run ./cmd/fuzz -root $(CURDIR) -list -match '$(FUZZ)' $(MODULES)
 
-lint: lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=lint/%) ## Check code, formats, contract, chart, workflows, generated files, go.mod files
+lint: lint-proto lint-generated lint-workspace lint-chart lint-workflows docs $(MODULES:%=lint/%) ## Lint code, protos, chart and workflows; check formats, generated files, go.mod files and docs
 $(MODULES:%=lint/%): lint/%:
 	go -C $* build -o /dev/null ./...
 	cd $* && $(LINTER) run ./...
 
-lint-workspace: # all modules at once, as each has a part in the others' versions
+lint-workspace: # all modules at once, because each affects the versions of the others
 	@mkdir -p build && cat $(MODULE_FILES) >build/modules.txt
 	$(MAKE) --no-print-directory tidy
 	GOWORK= go build -o /dev/null $(WORKSPACE)
-	@cat $(MODULE_FILES) | diff build/modules.txt - # if they differ, the files are up to date now
-	GOOS=darwin CGO_ENABLED=0 go -C krmfn build -o /dev/null . # the command is for other machines, too
+	@cat $(MODULE_FILES) | diff build/modules.txt - # if they differ, commit the updated files
+	GOOS=darwin CGO_ENABLED=0 go -C krmfn build -o /dev/null . # the command also runs on macOS
 
 lint-chart:
 	go -C e2e tool helm lint --strict ../charts/krmfn
+	$(HELM4) helm lint --strict ../../charts/krmfn
+	go -C e2e test ./chart -count=1 -run TestHelm4 -helm4 "$$($(HELM4) -n helm)"
 
 lint-workflows:
 	go -C tools tool -modfile=$(CURDIR)/tools/workflows/go.mod actionlint
+
+# Not part of lint: it queries https://vuln.go.dev, and a new entry there must not fail an unrelated change.
+# The programs are built as for the images, but with symbols, which tell govulncheck what is called. Apart from its program, an image has
+# only certificates.
+vulncheck: ## Check the code of all modules, and the programs of the images, for known vulnerabilities
+	@for m in $(MODULES); do echo "vulncheck $$m"; (cd $$m && $(VULNCHECK) ./...) || exit 1; done
+	@for c in $(COMMANDS); do \
+		echo "vulncheck $${c##*/}, the program"; \
+		(cd $$c && $(subst -s -w,,$(GO_BUILD)) -o $(CURDIR)/build/vulncheck/ . && $(VULNCHECK) -mode=binary $(CURDIR)/build/vulncheck/$${c##*/}) || exit 1; \
+	done
 
 lint-proto: .deps/protovalidate
 	$(TOOL) buf lint ../proto
@@ -137,58 +152,74 @@ lint-generated: .deps/protovalidate
 	@cp -r $(CHART_SCHEMAS) build/generated/
 	go -C functions generate ./...
 	go -C e2e generate ./chart
-	cmp build/generated/$(notdir $(SCHEMAS)) $(SCHEMAS) # if they differ, the latter is up to date now
-	diff -r build/generated/$(notdir $(CHART_SCHEMAS)) $(CHART_SCHEMAS) # the same
+	cmp build/generated/$(notdir $(SCHEMAS)) $(SCHEMAS) # if they differ, commit the updated files
+	diff -r build/generated/$(notdir $(CHART_SCHEMAS)) $(CHART_SCHEMAS)
 
-.PHONY: cluster cluster-down cluster-images e2e bench-e2e
-cluster: ## Make a Kubernetes cluster with a registry beside it; build/kubeconfig is for its clients
-	@go -C e2e run ./cmd/cluster up
+.PHONY: cluster cluster-down cluster-images install uninstall e2e previous bench-e2e
+cluster: ## Create a kind cluster and a registry; the kubeconfig is build/kubeconfig (another minor version: KUBERNETES=1.34)
+	@go -C e2e run ./cmd/cluster up --kubernetes="$(KUBERNETES)"
 
 cluster-down: ## Delete the cluster and its registry
 	@go -C e2e run ./cmd/cluster down
 
-# All images of this checkout, in the registry of the cluster.
+# Push all images of this checkout to the cluster's registry.
 cluster-images: cluster build
 	@$(MAKE) --no-print-directory images ARCHES=$(shell go env GOARCH)
 	@go -C e2e run ./cmd/cluster load --images $(CURDIR)/build/images --functions $(CURDIR)/bin
 
-e2e: cluster-images ## Run the end-to-end suites on that cluster (suites: LABELS=smoke; specs by name: FOCUS='pods that are idle')
+install: cluster-images ## Install the chart and images of this checkout into the cluster (more flags: HELM_FLAGS='--set replicas=2')
+	@go -C e2e tool helm upgrade --install krmfn ../charts/krmfn --kubeconfig $(CURDIR)/build/kubeconfig \
+		--namespace porch-system --create-namespace --wait \
+		--set image.tag=e2e --set image.registry="$$(go -C e2e run ./cmd/cluster registry-address)/krmfn" $(HELM_FLAGS)
+
+uninstall: ## Uninstall the chart from the cluster
+	@go -C e2e tool helm uninstall krmfn --kubeconfig $(CURDIR)/build/kubeconfig --namespace porch-system --wait
+
+e2e: cluster-images ## Run the end-to-end suites on the cluster (by label: LABELS=smoke; by name: FOCUS='pods that are idle')
+	@$(HELM4) -n helm >/dev/null # a spec runs it
 	@go -C e2e test -tags e2e -count 1 -p 1 -timeout 90m -v ./suites/... \
 		-ginkgo.label-filter="$(LABELS)" $(if $(FOCUS),-ginkgo.focus="$(FOCUS)")
 
-bench-e2e: cluster-images ## Measure function pods on that cluster beside bare processes; the report is in build/bench-e2e
+previous: ## Build the chart and images that the e2e suites upgrade from, at the commit in versions.yaml, into the user's cache
+	@go -C e2e run ./cmd/cluster previous
+
+bench-e2e: cluster-images ## Compare function pods on the cluster with bare processes; the report is in build/bench-e2e
 	@go -C e2e run ./bench/cluster --bin $(CURDIR)/bin --out $(CURDIR)/build/bench-e2e
 
 ##@ Change
 
-.PHONY: generate contract picture performance fmt tidy clean
-generate: .deps/protovalidate ## Generate the Go code of proto/, and what go:generate lines say
+.PHONY: docs generate contract picture performance fmt tidy clean
+generate: .deps/protovalidate ## Generate the Go code of proto/, and run go generate
 	$(TOOL) buf generate ../proto --template ../buf.gen.yaml -o ..
 	go -C functions generate ./...
 	go -C e2e generate ./chart
 
-contract: .deps/protovalidate ## Record proto/ as the released contract that lint compares with; only at a release
+docs: ## Build the documentation site in build/docs, and check its links
+	@go -C tools/docs tool hugo --quiet --noBuildLock --source site --destination $(CURDIR)/build/docs --cleanDestinationDir
+	@go -C tools run ./cmd/checksite $(CURDIR)/build/docs
+
+contract: .deps/protovalidate ## Record proto/ as the released contract that lint compares with (only for a release)
 	$(TOOL) buf build ../proto --exclude-source-info -o ../proto/contract.binpb
 
-picture: build ## Draw docs/demo.svg anew
+picture: build ## Redraw docs/demo.svg
 	@go -C e2e run ./cmd/demopicture --bin $(CURDIR)/bin
 
-performance: ## Write docs/performance.md and what the README says of speed from the reports of bench and bench-e2e
+performance: ## Write docs/performance.md and the README's section Speed from the reports of bench and bench-e2e
 	@go -C e2e run ./bench/performance --root $(CURDIR)
 
 fmt: .deps/protovalidate ## Format all code
 	$(TOOL) buf format -w ../proto
 	@for m in $(MODULES); do (cd $$m && $(LINTER) fmt) || exit 1; done
 
-tidy: ## Bring the go.mod files up to date, with one version of everything they share
+tidy: ## Update the go.mod files, with one version of each shared dependency
 	@go -C tools/release run ./cmd/release require --root $(CURDIR) $(TIDIED)
 	@for m in $(TIDIED); do go -C $$m mod tidy || exit 1; done
-	@GOWORK= go work sync # needs complete go.mod files, and leaves more in go.sum files than they need
+	@GOWORK= go work sync # needs complete go.mod files, and adds unneeded lines to go.sum files
 	@for m in $(TIDIED); do go -C $$m mod tidy || exit 1; done
-	@GOWORK= go list -m all >/dev/null # completes go.work.sum, as does the next
+	@GOWORK= go list -m all >/dev/null # this and the next command complete go.work.sum
 	@GOWORK= go list -deps -test -tags e2e,cloudkeychains $(WORKSPACE) >/dev/null
 
-clean: ## Delete everything that make has made
+clean: ## Delete bin, build and .deps
 	rm -rf bin build .deps
 
 .deps/protovalidate: Makefile
@@ -199,12 +230,12 @@ clean: ## Delete everything that make has made
 
 ##@ Release
 
-# RELEASE is the tag in git: vX.Y.Z or NAME/vX.Y.Z, or nothing for that of the chart in versions.yaml, which also says which
-# Go makes releases.
+# RELEASE is the tag in git: vX.Y.Z or NAME/vX.Y.Z. Empty means the chart's version in versions.yaml, which also pins the version of Go for
+# releases.
 release-dry-run publish: export GOTOOLCHAIN = go$(shell sed -n 's/^go: //p' versions.yaml)
 
 .PHONY: release-dry-run publish
-release-dry-run: ## Make the release RELEASE in build/release/, with nothing but Go and git
+release-dry-run: ## Build the release RELEASE in build/release/; needs only Go and git
 	@go -C tools/release run ./cmd/release build --root $(CURDIR) --out $(CURDIR)/build/release \
 		--work $(CURDIR)/build/release-work --tag "$(RELEASE)" --arches "$(ARCHES)" --commands "$(COMMANDS)" -- $(GO_BUILD)
 

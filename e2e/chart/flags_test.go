@@ -36,6 +36,7 @@ var components = map[string]component{
 		parse: func(args, _ []string) error { _, err := runner.Parse(args); return err },
 		without: map[string]string{
 			"port": "fixed", "disable-runtimes": "odd", "strict-config": "odd", "kubeconfig": "manual", "image-cache-file": "odd",
+			"function-pod-certificate-lifetime": "odd", "max-parallel-warm-ups": "odd",
 			"max-bytes-in-flight":       "follows from the memory limit",
 			"registry-auth-secret-path": "fixed", "registry-auth-secret-name": "fixed", "tls-secret-path": "fixed",
 		},
@@ -45,7 +46,7 @@ var components = map[string]component{
 		parse: func(args, _ []string) error { _, err := janitor.Parse(args); return err },
 		without: map[string]string{
 			"kubeconfig": "manual", "output": "manual", "interval": "manual", "registry-auth-secret-name": "fixed",
-			"timeout": "fixed", "all": "hook", "secret-ttl": "odd", "qps": "odd", "max-deletions": "odd",
+			"timeout": "fixed", "all": "hook", "stop-deployment": "hook", "stop-cronjob": "hook", "stop-timeout": "hook", "secret-ttl": "odd", "qps": "odd", "max-deletions": "odd",
 		},
 	},
 	"image-warmer": {
@@ -53,14 +54,14 @@ var components = map[string]component{
 		parse: func(args, environ []string) error { _, err := warmer.Parse(args, environ); return err },
 		without: map[string]string{
 			"kptfiles": "manual", "kubeconfig": "manual", "dry-run": "manual", "output": "manual", "metadata-file": "manual",
-			"metadata-namespace": "fixed", "wrapper-image": "fixed", "image-pull-secret": "odd", "ignore-failures": "hook",
+			"metadata-namespace": "fixed", "wrapper-image": "fixed", "ignore-failures": "hook",
 			"registry-auth-secret-path": "fixed", "registry-auth-secret-name": "fixed", "tls-secret-path": "fixed",
 		},
 	},
 	"task-handler": {
 		flags:   new(handler.Options).Flags(),
 		parse:   func(args, _ []string) error { _, err := handler.Parse(args); return err },
-		without: map[string]string{"port": "fixed", "max-bytes-in-flight": "follows from the memory limit"},
+		without: map[string]string{"port": "fixed", "max-bytes-in-flight": "follows from the memory limit", "runner-token-file": "the chart's clients have certificates"},
 	},
 }
 
@@ -141,7 +142,7 @@ func TestFlagsOfTests(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	r := renderOnce(t, nil)
 	pods := r.of("Pod")
-	if len(pods) != 1 {
+	if len(pods) != 2 {
 		t.Fatalf("there are %d tests", len(pods))
 	}
 	for _, w := range workloads(t, &rendering{objects: pods}) {

@@ -82,7 +82,9 @@ func leaves(t *testing.T) []*valueLeaf {
 // elements are what elements of lists must have, by the list's path or its last word.
 var elements = map[string]map[string]any{
 	"functions": {"name": "a/b:v1"}, "tests.functions": {"image": "a/b:v1"}, "allow": {"prefix": "a"},
-	"imagePullSecrets": {"name": "pull"}, "extraEnv": {"name": "A"},
+	"functionPods.overrides": {"images": []any{"a/b"}},
+	"signatures":             {}, "keys": {}, "keyless": {"issuer": "a", "subject": "b"}, "attestations": {"predicateType": "a"},
+	"extraEnv": {"name": "A"}, "extraVolumes": {"name": "a"}, "extraVolumeMounts": {"name": "a", "mountPath": "/a"},
 }
 
 // at returns values with one at a path. The elements of lists have what they must have beside it.

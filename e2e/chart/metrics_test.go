@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
 
@@ -29,31 +31,39 @@ func (m metric) series() []string {
 }
 
 // registration is how metrics are registered: by an instrument of OpenTelemetry, or by one of Prometheus' own library.
-var registration = regexp.MustCompile(`(?:\.(\w+)\(|Name: +)"(krm_\w+)"`)
+var registration = regexp.MustCompile(`(?:\.\s*(\w+)\(|Name: +)"(krm_\w+)"`)
 
 // registeredMetrics returns the metrics of all programs, from their source: a running one has only those that have happened.
 func registeredMetrics(t *testing.T) []metric {
 	t.Helper()
 	var all []metric
+	eachSource(t, func(text string) {
+		for _, found := range registration.FindAllStringSubmatch(text, -1) {
+			all = append(all, metric{name: found[2], kind: found[1]})
+		}
+	})
+	if len(all) == 0 {
+		t.Fatal("no metrics are found in the source")
+	}
+	return all
+}
+
+// eachSource calls look with the text of each source file of the programs that have metrics, but for tests.
+func eachSource(t *testing.T, look func(text string)) {
+	t.Helper()
 	for _, module := range []string{"services", "function-runner", "wrapper-server", "pod-janitor", "image-warmer", "task-handler"} {
 		err := filepath.WalkDir(inCheckout(t, module), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
 			text, err := os.ReadFile(path)
-			for _, found := range registration.FindAllStringSubmatch(string(text), -1) {
-				all = append(all, metric{name: found[2], kind: found[1]})
-			}
+			look(string(text))
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(all) == 0 {
-		t.Fatal("no metrics are found in the source")
-	}
-	return all
 }
 
 // evaluationCodes returns what the label code of evaluations may be: the reasons of failures, and what evaluation.Code has beside
@@ -74,10 +84,37 @@ func evaluationCodes(t *testing.T) []string {
 	return codes
 }
 
+// configuration is how programs name a configuration whose reloads they measure.
+var configuration = regexp.MustCompile(`(?:\.reload(?:ed)?|\.Reloads\.Record)\("(\w+)"`)
+
+// The table of configurations in the docs has all that programs read again, and no others.
+func TestConfigurationsAreDocumented(t *testing.T) {
+	t.Parallel()
+	measured := map[string]bool{}
+	eachSource(t, func(text string) {
+		for _, found := range configuration.FindAllStringSubmatch(text, -1) {
+			measured[found[1]] = true
+		}
+	})
+	page, err := os.ReadFile(inCheckout(t, "docs", "operate.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| config | source | chart value |\n| --- | --- | --- |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	described := map[string]bool{}
+	for row := range strings.Lines(table) {
+		described[strings.Trim(strings.Split(row, "|")[1], " `")] = true
+	}
+	if diff := cmp.Diff(measured, described); diff != "" {
+		t.Errorf("configurations in docs/operate.md (-measured +described):\n%s", diff)
+	}
+}
+
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	var pages strings.Builder
-	for _, name := range []string{"operate.md", "function-pods.md", "images.md", "pod-janitor.md"} {
+	for _, name := range []string{"operate.md", "function-pods.md", "images.md", "pod-janitor.md", "image-warmer.md"} {
 		text, err := os.ReadFile(inCheckout(t, "docs", name))
 		if err != nil {
 			t.Fatal(err)

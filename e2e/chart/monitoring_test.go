@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/krmfn/krmfn/e2e/install"
 )
 
 func TestServiceMonitors(t *testing.T) {
@@ -49,13 +51,24 @@ func TestServiceMonitors(t *testing.T) {
 // monitored is what the chart has for Prometheus and Grafana when all of it is on.
 func monitored(t *testing.T) *rendering {
 	t.Helper()
-	return renderOnce(t, parseValues(t, switches["monitoring"]))
+	return monitoredWith(t, `imageWarmer: {enabled: true, images: [a/b:v1], interval: 30m, timeout: 10m}`)
+}
+
+// monitoredWith is what the chart has for Prometheus and Grafana with other values.
+func monitoredWith(t *testing.T, values string) *rendering {
+	t.Helper()
+	return renderOnce(t, install.MergeValues(parseValues(t, switches["monitoring"]), parseValues(t, values)))
 }
 
 func alerts(t *testing.T) []monitoringv1.Rule {
 	t.Helper()
+	return alertsOf(t, monitored(t))
+}
+
+func alertsOf(t *testing.T, r *rendering) []monitoringv1.Rule {
+	t.Helper()
 	var all []monitoringv1.Rule
-	for _, o := range monitored(t).of("PrometheusRule") {
+	for _, o := range r.of("PrometheusRule") {
 		for _, group := range as[monitoringv1.PrometheusRule](t, o).Spec.Groups {
 			all = append(all, group.Rules...)
 		}
@@ -86,5 +99,29 @@ func TestAlertsAreDocumented(t *testing.T) {
 	}
 	if diff := cmp.Diff(fired, described); diff != "" {
 		t.Errorf("headings of docs/operate.md (-alerts +headings):\n%s", diff)
+	}
+}
+
+// There are alerts only on what is installed, and runs by itself.
+func TestAlertsOnParts(t *testing.T) {
+	t.Parallel()
+	const warmer, lookups, janitor = "KrmfnImageWarmerFails", "KrmfnImageWarmerLookupsFail", "KrmfnPodJanitorFails"
+	for values, want := range map[string][]string{
+		`{}`:                           {janitor},
+		`podJanitor: {enabled: false}`: nil,
+		`imageWarmer: {enabled: true}`: {janitor}, // there is nothing to warm
+		`imageWarmer: {enabled: true, images: [a/b:v1]}`:                              {warmer, lookups, janitor},
+		`imageWarmer: {enabled: true, images: [a/b:v1], mode: CronJob}`:               {warmer, janitor},
+		`imageWarmer: {enabled: true, images: [a/b:v1], mode: CronJob, schedule: ""}`: {janitor},
+	} {
+		var got []string
+		for _, alert := range alertsOf(t, monitoredWith(t, values)) {
+			if slices.Contains([]string{warmer, lookups, janitor}, alert.Alert) {
+				got = append(got, alert.Alert)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("alerts with %s (-want +got):\n%s", values, diff)
+		}
 	}
 }

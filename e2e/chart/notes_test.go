@@ -24,6 +24,9 @@ func TestNotesWarn(t *testing.T) {
 			"kubectl label namespace functions pod-security.kubernetes.io/enforce=restricted",
 		},
 		"no policies":        {`networkPolicy: {enabled: false}`, "networkPolicy.enabled is false"},
+		"node port":          {`service: {type: NodePort}`, "networkPolicy.callers has no ipBlock"},
+		"task handler's":     {`taskHandler: {enabled: true, service: {type: LoadBalancer}}`, "networkPolicy.taskHandlerCallers has no ipBlock"},
+		"named addresses":    {values: `{service: {type: NodePort}, networkPolicy: {callers: [{podSelector: {}}, {ipBlock: {cidr: 10.0.0.0/8}}]}}`},
 		"nothing to warm up": {`imageWarmer: {enabled: true}`, "there is nothing to warm up"},
 		"something to warm":  {values: `{imageWarmer: {enabled: true}, functions: [{name: a/b:v1}]}`},
 	} {

@@ -37,37 +37,48 @@ var stock = []string{
 	"ConfigMap porch-system/pod-cache-config",
 	"Deployment porch-system/function-runner",
 	"Namespace /porch-fn-system",
-	"NetworkPolicy porch-fn-system/default-deny",
-	"NetworkPolicy porch-fn-system/function-runner",
+	"NetworkPolicy porch-fn-system/krmfn-functions",
+	"NetworkPolicy porch-system/krmfn-function-runner",
+	"NetworkPolicy porch-system/krmfn-pod-janitor",
 	"PodDisruptionBudget porch-system/function-runner",
 	"Role porch-fn-system/porch-function-executor",
+	"Role porch-system/porch-fn-runner",
 	"RoleBinding porch-fn-system/porch-function-executor",
+	"RoleBinding porch-system/porch-fn-runner",
+	"Secret porch-system/function-pod-ca",
 	"Service porch-system/function-runner",
+	"Service porch-system/function-runner-headless",
 	"ServiceAccount porch-system/porch-fn-runner",
 }
 
 func TestObjects(t *testing.T) {
 	t.Parallel()
-	template := []string{"Role porch-system/porch-fn-runner", "RoleBinding porch-system/porch-fn-runner"}
 	for name, test := range map[string]struct {
 		values        map[string]any
 		more, without []string
 	}{
-		"defaults":     {},
+		"defaults":       {},
+		"no TLS of pods": {values: map[string]any{"pods": map[string]any{"tls": map[string]any{"mode": "off"}}}},
+		"authority of another's": {
+			values:  map[string]any{"pods": map[string]any{"tls": map[string]any{"existingSecret": "ours"}}},
+			without: []string{"Secret porch-system/function-pod-ca"},
+		},
 		"one replica":  {values: map[string]any{"replicas": 1}, without: []string{"PodDisruptionBudget porch-system/function-runner"}},
 		"no namespace": {values: map[string]any{"functionNamespace": map[string]any{"create": false}}, without: []string{"Namespace /porch-fn-system"}},
 		"no policies": {
-			values:  map[string]any{"networkPolicy": map[string]any{"enabled": false}},
-			without: []string{"NetworkPolicy porch-fn-system/default-deny", "NetworkPolicy porch-fn-system/function-runner"},
+			values: map[string]any{"networkPolicy": map[string]any{"enabled": false}},
+			without: []string{
+				"NetworkPolicy porch-fn-system/krmfn-functions", "NetworkPolicy porch-system/krmfn-function-runner", "NetworkPolicy porch-system/krmfn-pod-janitor",
+			},
 		},
-		"ways out": {
-			values: map[string]any{"networkPolicy": map[string]any{"egress": []any{map[string]any{}}}},
-			more:   []string{"NetworkPolicy porch-fn-system/functions"},
+		"template of another's": {values: map[string]any{"functionPodTemplate": map[string]any{"name": "ours"}}},
+		"function pods": {
+			values: map[string]any{"functionPods": map[string]any{"defaults": map[string]any{"spec": map[string]any{"hostUsers": false}}}},
+			more:   []string{"ConfigMap porch-system/krmfn-function-pods"},
 		},
-		"template of another's": {values: map[string]any{"functionPodTemplate": map[string]any{"name": "ours"}}, more: template},
 		"template": {
 			values: map[string]any{"functionPodTemplate": map[string]any{"pod": map[string]any{"kind": "Pod"}}},
-			more:   append([]string{"ConfigMap porch-system/kpt-function-eval-pod-template"}, template...),
+			more:   []string{"ConfigMap porch-system/kpt-function-eval-pod-template"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,6 +110,9 @@ func TestUnknownValuesAreErrors(t *testing.T) {
 		"frontend":    {"pods": map[string]any{"frontend": "ingress"}},
 		"ttl":         {"pods": map[string]any{"ttl": "30"}},
 		"warmPods":    {"functions": []any{map[string]any{"name": "a/b:v1", "warmPods": 1}}},
+		"hostPID":     {"functionPods": map[string]any{"defaults": map[string]any{"spec": map[string]any{"hostPID": true}}}},
+		"selector":    {"functionPods": map[string]any{"overrides": []any{map[string]any{"images": []any{"a/b"}, "selector": "x"}}}},
+		"images":      {"functionPods": map[string]any{"overrides": []any{map[string]any{"spec": map[string]any{"hostUsers": false}}}}},
 		"podSecurity": {"functionNamespace": map[string]any{"podSecurity": "none"}},
 	} {
 		t.Run(value, func(t *testing.T) {

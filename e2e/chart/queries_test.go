@@ -67,8 +67,11 @@ func selectors(t *testing.T, query string) []*parser.VectorSelector {
 	return all
 }
 
-// foreign are metrics that others have: Prometheus itself, and the libraries for Go.
-var foreign = []string{"up", "process_resident_memory_bytes", "go_memory_used_bytes"}
+// foreign are metrics that others have: Prometheus itself, the libraries for Go, and kube-state-metrics.
+var foreign = []string{
+	"up", "process_resident_memory_bytes", "go_memory_used_bytes",
+	"kube_cronjob_status_last_schedule_time", "kube_cronjob_status_last_successful_time", "kube_cronjob_next_schedule_time", "kube_job_status_failed",
+}
 
 func TestQueriesNameMetricsThatThereAre(t *testing.T) {
 	t.Parallel()

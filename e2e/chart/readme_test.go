@@ -5,7 +5,7 @@ package chart
 
 import (
 	"encoding/json"
-	"os"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +13,8 @@ import (
 	"text/template"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/krmfn/krmfn/e2e/generated"
 )
 
 // readmeSection is a table of values; readmeValue is a line of it.
@@ -21,7 +23,7 @@ type readmeSection struct {
 	Values      []readmeValue
 }
 
-type readmeValue struct{ Name, Default, Text string }
+type readmeValue struct{ Name, Type, Default, Text string }
 
 // described tells whether a mapping has values of its own, with a comment each, and is no value as a whole.
 func described(node *yaml.Node) bool {
@@ -31,7 +33,7 @@ func described(node *yaml.Node) bool {
 // sections returns the values of values.yaml in its order: those of each mapping together, and the others before them.
 func sections(t *testing.T, mapping *yaml.Node) []*readmeSection {
 	t.Helper()
-	all := []*readmeSection{{Title: "Function runners, and all", Text: "Where nothing else is said, these are the function runners'."}}
+	all := []*readmeSection{{Title: "Function runner and general settings"}}
 	for i := 0; i < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]
 		if !described(value) {
@@ -70,7 +72,47 @@ func readmeLine(t *testing.T, prefix string, key, value *yaml.Node) readmeValue 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return readmeValue{Name: prefix + key.Value, Default: "`" + cell(string(text)) + "`", Text: inMarkdown(key.HeadComment)}
+	return readmeValue{Name: prefix + key.Value, Type: typeOf(t, prefix+key.Value), Default: "`" + cell(string(text)) + "`", Text: inMarkdown(key.HeadComment)}
+}
+
+// typeNames are the types of values whose schema is shared, or that have fields of their own.
+var typeNames = map[string]string{
+	"strings": "map of strings", "labels": "map of strings", "args": "list of strings", "env": "list of variables", "pullSecrets": "list of names",
+	"duration": "duration", "share": "number or percentage", "resources": "object", "strategy": "object", "securityContext": "object",
+	"volumes": "list of objects", "mounts": "list of objects", "objects": "list of objects",
+}
+
+// typeOf returns the type of a value as readers of the page know it.
+func typeOf(t *testing.T, name string) string {
+	t.Helper()
+	root := readSchema(t)
+	at := root
+	for step := range strings.SplitSeq(name, ".") {
+		if at = at.Properties[step]; at == nil {
+			t.Errorf("values.schema.json does not have %s", name)
+			return ""
+		}
+	}
+	if shared, is := strings.CutPrefix(at.Ref, "#/definitions/"); is {
+		if typeNames[shared] != "" {
+			return typeNames[shared]
+		}
+		at = root.Definitions[shared]
+	}
+	switch {
+	case at.Enum != nil:
+		return "string"
+	case at.Type == "integer":
+		return "number"
+	case at.Type == "array" && at.Items.Type == "string":
+		return "list of strings"
+	case at.Type == "array":
+		return "list of objects"
+	}
+	if several, are := at.Type.([]any); are {
+		return strings.ReplaceAll(fmt.Sprint(several[0])+" or "+fmt.Sprint(several[1]), "integer", "number")
+	}
+	return fmt.Sprint(at.Type)
 }
 
 // cell has text for a table, where a bar would begin the next column.
@@ -96,14 +138,6 @@ func inMarkdown(comment string) string {
 // The page says what the values say of themselves.
 func TestChartReadme(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(chartDir(t), "values.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var document yaml.Node
-	if err := yaml.Unmarshal(text, &document); err != nil {
-		t.Fatal(err)
-	}
 	page, err := template.ParseFiles(filepath.Join(chartDir(t), "README.md.gotmpl"))
 	if err != nil {
 		t.Fatal(err)
@@ -111,10 +145,10 @@ func TestChartReadme(t *testing.T) {
 	var made strings.Builder
 	err = page.Execute(&made, map[string]any{
 		"KubeVersion": strings.TrimSuffix(strings.TrimPrefix(loadChart(t).Metadata.KubeVersion, ">= "), "-0") + " or newer",
-		"Sections":    sections(t, document.Content[0]),
+		"Sections":    sections(t, readValues(t)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	upToDate(t, filepath.Join(chartDir(t), "README.md"), made.String(), "go -C e2e test ./chart -run TestChartReadme -update")
+	generated.Check(t, filepath.Join(chartDir(t), "README.md"), made.String(), *update, "go -C e2e test ./chart -run TestChartReadme -update")
 }

@@ -4,10 +4,13 @@
 package chart
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -61,12 +64,21 @@ func (r *rendering) of(kind string) []*object {
 // renderChart renders as helm install does.
 func renderChart(t *testing.T, given map[string]any) (*rendering, error) {
 	t.Helper()
-	parsed, err := loader.LoadDir(chartDir(t))
-	if err != nil {
-		return nil, err
-	}
+	return renderIn(t, install.Namespace, given)
+}
+
+// renderIn renders as helm install --namespace does.
+func renderIn(t *testing.T, namespace string, given map[string]any) (*rendering, error) {
+	t.Helper()
+	return renderRelease(t, install.ReleaseName, namespace, given)
+}
+
+// renderRelease renders as helm install NAME --namespace does.
+func renderRelease(t *testing.T, name, namespace string, given map[string]any) (*rendering, error) {
+	t.Helper()
+	parsed := loadChart(t)
 	dry := action.NewInstall(new(action.Configuration))
-	dry.ClientOnly, dry.DryRun, dry.ReleaseName, dry.Namespace = true, true, install.ReleaseName, install.Namespace
+	dry.ClientOnly, dry.DryRun, dry.ReleaseName, dry.Namespace = true, true, name, namespace
 	dry.KubeVersion = &chartutil.KubeVersion{Version: "v1.36.0", Major: "1", Minor: "36"}
 	made, err := dry.RunWithContext(t.Context(), parsed, given)
 	if err != nil {
@@ -79,15 +91,22 @@ func renderChart(t *testing.T, given map[string]any) (*rendering, error) {
 	if r.values, err = chartutil.CoalesceValues(parsed, given); err != nil {
 		return nil, err
 	}
-	manifests := releaseutil.SplitManifests(r.text)
-	for number := range len(manifests) {
+	r.objects, err = readManifests(r.text)
+	return r, err
+}
+
+// readManifests returns the objects of a text, in its order.
+func readManifests(text string) ([]*object, error) {
+	manifests := releaseutil.SplitManifests(text)
+	objects := make([]*object, len(manifests))
+	for number := range objects {
 		one := &object{manifest: manifests[fmt.Sprintf("manifest-%d", number)]}
 		if err := yaml.UnmarshalStrict([]byte(one.manifest), &one.Object); err != nil {
 			return nil, fmt.Errorf("%w in\n%s", err, one.manifest)
 		}
-		r.objects = append(r.objects, one)
+		objects[number] = one
 	}
-	return r, nil
+	return objects, nil
 }
 
 // render returns what the chart makes of values but for hooks, by KIND NAMESPACE/NAME.
@@ -106,9 +125,35 @@ func render(t *testing.T, values map[string]any) (map[string]string, error) {
 	return objects, nil
 }
 
+// chartArchive is the chart as helm package has it, so that it is read from disk once.
+var chartArchive = sync.OnceValues(func() ([]byte, error) {
+	checkout, err := binaries.Root()
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := loader.LoadDir(filepath.Join(checkout, "charts", "krmfn"))
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "krmfn-chart-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	file, err := chartutil.Save(parsed, dir)
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+})
+
 func loadChart(t *testing.T) *chart.Chart {
 	t.Helper()
-	parsed, err := loader.LoadDir(chartDir(t))
+	archive, err := chartArchive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := loader.LoadArchive(bytes.NewReader(archive))
 	if err != nil {
 		t.Fatal(err)
 	}

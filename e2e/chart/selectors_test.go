@@ -10,13 +10,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	labels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/krmfn/krmfn/e2e/install"
 )
 
 // selected returns the workloads whose pods a selector selects.
@@ -111,34 +108,14 @@ func TestBudgetsAndScaling(t *testing.T) {
 				replicas = *fixed
 			}
 			// The last pod of its kind may always go, or its node could not be drained.
-			if budgets[o.GetName()] != (replicas > 1) {
+			wanted := replicas > 1 && r.values["podDisruptionBudget"].(map[string]any)["enabled"] == true
+			if budgets[o.GetName()] != wanted {
 				t.Errorf("%s of %d replicas has a budget: %t", o, replicas, budgets[o.GetName()])
 			}
 			delete(least, o.GetName())
 		}
 		if len(least) > 0 {
 			t.Errorf("what is scaled is not there: %v", least)
-		}
-	})
-}
-
-func TestNetworkPolicies(t *testing.T) {
-	t.Parallel()
-	eachRendering(t, func(t *testing.T, r *rendering) {
-		for _, o := range r.of("NetworkPolicy") {
-			spec := as[networkingv1.NetworkPolicy](t, o).Spec
-			// A template may give function pods any labels.
-			if len(spec.PodSelector.MatchLabels)+len(spec.PodSelector.MatchExpressions) > 0 {
-				t.Errorf("%s is not for all pods of the namespace", o)
-			}
-			for _, rule := range spec.Ingress {
-				for _, peer := range rule.From {
-					only(t, r, o, peer.PodSelector, "function-runner")
-					if peer.NamespaceSelector.MatchLabels[corev1.LabelMetadataName] != install.Namespace {
-						t.Errorf("%s lets in pods of %v", o, peer.NamespaceSelector)
-					}
-				}
-			}
 		}
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cmd"
 
 	"github.com/krmfn/krmfn/e2e/offline/engine"
+	"github.com/krmfn/krmfn/e2e/offline/nodeimage"
 	"github.com/krmfn/krmfn/e2e/programs/filelock"
 	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
@@ -32,7 +33,9 @@ type Cluster struct {
 	Cache string
 	// Registry is a command line that serves the registry, but for the flags --address and --dir.
 	Registry []string
-	Progress *progress.Printer
+	// Kubernetes is the version that Up makes a cluster of. A cluster of another one is deleted first.
+	Kubernetes nodeimage.Version
+	Progress   *progress.Printer
 }
 
 // Up makes the cluster and its registry, or what is missing of them. A cluster that does not answer, or that was made

@@ -24,7 +24,7 @@ const settling = 3 * time.Minute
 
 // create makes the cluster, up to nodes that have registered.
 func (c Cluster) create(ctx context.Context, provider *cluster.Provider) error {
-	images := nodeimage.Provider{Cache: filepath.Join(c.Cache, "node"), Progress: c.Progress}
+	images := nodeimage.Provider{Cache: filepath.Join(c.Cache, "node"), Kubernetes: c.Kubernetes, Progress: c.Progress}
 	image, err := images.Ensure(ctx)
 	if err != nil {
 		return err
@@ -80,9 +80,11 @@ func (c Cluster) finish(ctx context.Context, provider *cluster.Provider) error {
 // podRange is what the pods' addresses are from.
 const podRange = "10.244.0.0/16"
 
-// kubelet settings: nodes run on hosts with cgroup v1 too, which Kubernetes refuses by default.
+// kubelet settings: nodes run on hosts with cgroup v1 too, which Kubernetes refuses by default, and hold as many pods as they
+// have addresses for, so that function runners can be measured with hundreds.
 const kubelet = `kind: KubeletConfiguration
 failCgroupV1: false
+maxPods: 250
 `
 
 // config returns kind's configuration: a control plane and a worker of a node image. The images that are built here come

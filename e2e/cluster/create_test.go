@@ -19,6 +19,7 @@ kubeadmConfigPatches:
 - |
   kind: KubeletConfiguration
   failCgroupV1: false
+  maxPods: 250
 networking:
   disableDefaultCNI: true
   podSubnet: 10.244.0.0/16
@@ -34,6 +35,7 @@ kubeadmConfigPatches:
 - |
   kind: KubeletConfiguration
   failCgroupV1: false
+  maxPods: 250
 networking:
   podSubnet: 10.244.0.0/16
 nodes:
@@ -42,7 +44,7 @@ nodes:
 - image: docker.io/kindest/node:v1.36.3
   role: worker
 `
-	for image, want := range map[string]string{nodeimage.Repository + ":v1": built, nodeimage.Published: published} {
+	for image, want := range map[string]string{nodeimage.Repository + ":v1": built, nodeimage.Newest.Published(): published} {
 		got, err := config(image)
 		if err != nil {
 			t.Fatal(err)

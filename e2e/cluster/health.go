@@ -54,7 +54,7 @@ func (c Cluster) healthy(ctx context.Context, provider *cluster.Provider) error 
 	if err != nil {
 		return err
 	}
-	expected, err := nodeimage.Images(ctx)
+	expected, err := nodeimage.Images(ctx, c.Kubernetes)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 	"github.com/krmfn/krmfn/e2e/programs/server"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 )
 
 // bin is where the binaries are.
@@ -63,9 +64,7 @@ func startRunner(t *testing.T, flags ...string) (*server.Process, evaluatorgrpc.
 	var config strings.Builder
 	config.WriteString("functions:\n")
 	for name, script := range hostile {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, filepath.Join(dir, name), "#!/bin/sh\n"+script+"\n")
 		fmt.Fprintf(&config, "- {function: %s, images: ['%s:v1']}\n", name, name)
 	}
 	if err := os.Symlink(filepath.Join(bin, binaries.FunctionsLight), filepath.Join(dir, "set-labels")); err != nil {

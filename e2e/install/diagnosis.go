@@ -25,7 +25,7 @@ const (
 // reason.
 func (i *Installation) Diagnosis(ctx context.Context, since time.Time) string {
 	var text strings.Builder
-	for _, namespace := range []string{Namespace, FunctionNamespace} {
+	for _, namespace := range []string{i.Release.Namespace, i.Release.FunctionNamespace} {
 		i.describePods(ctx, &text, namespace)
 		i.describeEvents(ctx, &text, namespace, since)
 	}
@@ -61,7 +61,7 @@ func (i *Installation) Logs(ctx context.Context, since time.Time) (string, error
 }
 
 func (i *Installation) log(ctx context.Context, pod string, since time.Time) ([]byte, error) {
-	return i.Client.CoreV1().Pods(Namespace).GetLogs(pod, &corev1.PodLogOptions{
+	return i.Client.CoreV1().Pods(i.Release.Namespace).GetLogs(pod, &corev1.PodLogOptions{
 		SinceTime: new(metav1.NewTime(since)), LimitBytes: new(int64(logBytes)),
 	}).DoRaw(ctx)
 }

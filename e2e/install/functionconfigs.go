@@ -28,7 +28,7 @@ var (
 
 // FunctionConfigs are the objects in the namespace of function pods, once DefineFunctionConfigs has made the cluster know them.
 func (i *Installation) FunctionConfigs() dynamic.ResourceInterface {
-	return i.dynamic.Resource(functionConfigs).Namespace(FunctionNamespace)
+	return i.dynamic.Resource(functionConfigs).Namespace(i.Release.FunctionNamespace)
 }
 
 // DefineFunctionConfigs makes the cluster know FunctionConfig objects, as an installation of Porch does, and returns when it does.

@@ -30,7 +30,7 @@ func Live(pod *corev1.Pod) bool {
 
 // FunctionPods lists the live pods of a function, by its image as callers have it; those of all functions if it is empty.
 func (i *Installation) FunctionPods(ctx context.Context, image string) ([]corev1.Pod, error) {
-	list, err := i.Client.CoreV1().Pods(FunctionNamespace).List(ctx, metav1.ListOptions{LabelSelector: ImageLabel})
+	list, err := i.Client.CoreV1().Pods(i.Release.FunctionNamespace).List(ctx, metav1.ListOptions{LabelSelector: ImageLabel})
 	if err != nil {
 		return nil, fmt.Errorf("function pods: %w", err)
 	}
@@ -47,7 +47,7 @@ func (i *Installation) FunctionPods(ctx context.Context, image string) ([]corev1
 // room on the node: those that are ending hold theirs for some seconds.
 func (i *Installation) DeleteFunctionPods(ctx context.Context) error {
 	const leftovers = 2
-	pods := i.Client.CoreV1().Pods(FunctionNamespace)
+	pods := i.Client.CoreV1().Pods(i.Release.FunctionNamespace)
 	if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64(1))}, metav1.ListOptions{}); err != nil {
 		return fmt.Errorf("delete the function pods: %w", err)
 	}

@@ -6,6 +6,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,9 +78,20 @@ func (i *Installation) CloseControlPlane(ctx context.Context) error {
 	})
 }
 
-// Cordon says whether pods may be scheduled to a node.
-func (i *Installation) Cordon(ctx context.Context, node string, unschedulable bool) error {
-	return i.updateNode(ctx, node, func(node *corev1.Node) { node.Spec.Unschedulable = unschedulable })
+// Cordon says whether pods may be scheduled to a node, and returns when that is so: a controller taints the node after it was told, and
+// the taint outlasts what it tells of for a moment.
+func (i *Installation) Cordon(ctx context.Context, name string, unschedulable bool) error {
+	if err := i.updateNode(ctx, name, func(node *corev1.Node) { node.Spec.Unschedulable = unschedulable }); err != nil {
+		return err
+	}
+	return await(ctx, fmt.Sprintf("node %s is tainted as unschedulable: %t", name, unschedulable), func(ctx context.Context) (bool, error) {
+		node, err := i.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		tainted := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == corev1.TaintNodeUnschedulable })
+		return tainted == unschedulable, nil
+	})
 }
 
 func (i *Installation) updateNode(ctx context.Context, name string, change func(*corev1.Node)) error {

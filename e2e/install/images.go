@@ -14,8 +14,8 @@ import (
 	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
 
-// Images are the names of the images that the chart installs.
-var Images = []string{"function-runner", "wrapper-server", "pod-janitor", "image-warmer", "task-handler", "krmfn"}
+// Images are the names of the images that the chart installs or, in its tests, runs.
+var Images = []string{"function-runner", "wrapper-server", "pod-janitor", "image-warmer", "task-handler", "krmfn", "functions"}
 
 // pin gives the images that are in the registry a tag that no others ever have, and returns it: nodes keep the images that
 // they have once pulled under a tag.

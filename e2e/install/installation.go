@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/krmfn/krmfn/e2e/cluster"
@@ -23,6 +24,8 @@ import (
 
 // Installation is the function runner in this machine's cluster. At most one call that changes it may run at a time.
 type Installation struct {
+	// Release is where it is.
+	Release Release
 	// Client sees what is in the cluster.
 	Client kubernetes.Interface
 	// Registry is the address of the cluster's registry, IP:PORT.
@@ -38,8 +41,8 @@ type Installation struct {
 	addresses map[string]string // by name of NodePort Service
 }
 
-// Open finds the cluster that make cluster has made, and krmfn's images in its registry. Nothing is installed yet. What
-// takes long is told to w.
+// Open finds the cluster that make cluster has made, and krmfn's images in its registry. Nothing is installed yet, and Default is where
+// it will be. What takes long is told to w.
 func Open(ctx context.Context, w io.Writer) (*Installation, error) {
 	checkout, err := binaries.Root()
 	if err != nil {
@@ -47,7 +50,8 @@ func Open(ctx context.Context, w io.Writer) (*Installation, error) {
 	}
 	c := cluster.Cluster{Kubeconfig: filepath.Join(checkout, "build", "kubeconfig")}
 	i := &Installation{
-		helm:      helm{kubeconfig: c.Kubeconfig, chart: filepath.Join(checkout, "charts", "krmfn")},
+		Release:   Default,
+		helm:      helm{release: Default, kubeconfig: c.Kubeconfig, chart: filepath.Join(checkout, "charts", "krmfn")},
 		progress:  progress.New(w),
 		addresses: map[string]string{},
 	}
@@ -64,6 +68,16 @@ func Open(ctx context.Context, w io.Writer) (*Installation, error) {
 	return i, err
 }
 
+// At returns an installation beside this one, in the same cluster. Nothing is installed there yet.
+func (i *Installation) At(r Release) *Installation {
+	beside := &Installation{
+		Release: r, Client: i.Client, Registry: i.Registry, helm: i.helm, dynamic: i.dynamic, node: i.node, tag: i.tag,
+		progress: i.progress, addresses: map[string]string{},
+	}
+	beside.helm.release = r
+	return beside
+}
+
 // unthrottled returns clients that do not hold requests back, which would spread over time what is to happen at once.
 func unthrottled(kubeconfig string) (kubernetes.Interface, dynamic.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -71,6 +85,10 @@ func unthrottled(kubeconfig string) (kubernetes.Interface, dynamic.Interface, er
 		return nil, nil, fmt.Errorf("client of the cluster: %w: try make cluster", err)
 	}
 	config.QPS = -1
+	return clients(config)
+}
+
+func clients(config *rest.Config) (kubernetes.Interface, dynamic.Interface, error) {
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, nil, err
@@ -82,7 +100,7 @@ func unthrottled(kubeconfig string) (kubernetes.Interface, dynamic.Interface, er
 // Apply installs the function runner, or changes what is installed, to values of the chart beside those that fit this
 // cluster. It returns when function runners of these values run, and no others.
 func (i *Installation) Apply(ctx context.Context, values map[string]any) error {
-	return i.progress.Step(fmt.Sprintf("apply the chart: %v", slices.Sorted(maps.Keys(values))), func() error {
+	return i.progress.Step(fmt.Sprintf("apply the chart in %s: %v", i.Release.Namespace, slices.Sorted(maps.Keys(values))), func() error {
 		if err := i.helm.apply(ctx, MergeValues(i.values(), values)); err != nil {
 			return err
 		}
@@ -112,12 +130,18 @@ func (i *Installation) Rollback(ctx context.Context) error {
 	})
 }
 
+// Kubeconfig is the file by which clients find the cluster.
+func (i *Installation) Kubeconfig() string { return i.helm.kubeconfig }
+
+// Tag is the tag of krmfn's images in the cluster's registry.
+func (i *Installation) Tag() string { return i.tag }
+
 // Test runs the chart's own tests, as helm test does.
 func (i *Installation) Test() error { return i.progress.Step("helm test", i.helm.test) }
 
 // Remove uninstalls the function runner, and with it all function pods, and returns when the last function runner has ended.
 func (i *Installation) Remove(ctx context.Context) error {
-	return i.progress.Step("uninstall the chart", func() error {
+	return i.progress.Step("uninstall the chart in "+i.Release.Namespace, func() error {
 		if err := i.deleteNodePorts(ctx); err != nil {
 			return err
 		}
@@ -128,15 +152,28 @@ func (i *Installation) Remove(ctx context.Context) error {
 	})
 }
 
-// values fit a cluster on one small machine, and have all functions run in pods.
+// Leave uninstalls the release where its function runners are somebody else's by now, and returns when what is krmfn's is gone.
+func (i *Installation) Leave() error {
+	return i.progress.Step("uninstall what is left of the chart", i.helm.remove)
+}
+
+// values fit a cluster on one small machine, have all functions run in pods, and leave nothing behind.
 func (i *Installation) values() map[string]any {
 	return map[string]any{
-		"image":     map[string]any{"registry": i.Registry + "/krmfn", "tag": i.tag},
-		"replicas":  1,
-		"resources": map[string]any{"requests": map[string]any{"cpu": "50m", "memory": "64Mi"}},
-		"extraArgs": []any{"--disable-runtimes=exec"},
-		"logLevel":  4,
+		"image":             map[string]any{"registry": i.Registry + "/krmfn", "tag": i.tag},
+		"replicas":          1,
+		"functionNamespace": map[string]any{"name": i.Release.FunctionNamespace, "keep": false},
+		"resources":         map[string]any{"requests": map[string]any{"cpu": "50m", "memory": "64Mi"}},
+		"extraArgs":         []any{"--disable-runtimes=exec"},
+		"logLevel":          4,
+		// The tests call from this machine, and read metrics through the API server.
+		"networkPolicy": map[string]any{"callers": anybody(), "taskHandlerCallers": anybody(), "metricsReaders": anybody()},
 	}
+}
+
+// anybody returns peers of a NetworkPolicy that leave out nobody.
+func anybody() []any {
+	return []any{map[string]any{"namespaceSelector": map[string]any{}}, map[string]any{"ipBlock": map[string]any{"cidr": "0.0.0.0/0"}}}
 }
 
 // MergeValues returns the values of both, those of the second where both have them. Lists are values as a whole.

@@ -62,36 +62,45 @@ func (i *Installation) list(ctx context.Context, resource schema.GroupVersionRes
 	}
 	var found []string
 	for _, object := range objects.Items {
-		if ours(&object, resource.Resource, namespaced) {
+		if i.ours(&object, resource.Resource, namespaced) {
 			found = append(found, object.GetNamespace()+"/"+resource.Resource+"/"+object.GetName())
 		}
 	}
 	return found, nil
 }
 
-func ours(object *unstructured.Unstructured, resource string, namespaced bool) bool {
+func (i *Installation) ours(object *unstructured.Unstructured, resource string, namespaced bool) bool {
 	if !namespaced {
-		return strings.Contains(object.GetName(), "krmfn") || object.GetName() == FunctionNamespace
+		return strings.Contains(object.GetName(), "krmfn") || object.GetName() == i.Release.FunctionNamespace
 	}
-	inside := object.GetNamespace() == Namespace || object.GetNamespace() == FunctionNamespace
+	inside := object.GetNamespace() == i.Release.Namespace || object.GetNamespace() == i.Release.FunctionNamespace
 	// NodePort Services are the tests' own.
 	return inside && !slices.Contains(automatic, resource+"/"+object.GetName()) && object.GetLabels()[nodePortLabel] == ""
 }
 
 // MakeFunctionNamespace makes the namespace of function pods, as somebody else would.
 func (i *Installation) MakeFunctionNamespace(ctx context.Context) error {
-	_, err := i.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: FunctionNamespace}}, metav1.CreateOptions{})
+	_, err := i.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.Release.FunctionNamespace}}, metav1.CreateOptions{})
 	return err
 }
 
 // DeleteFunctionNamespace deletes the namespace of function pods, and returns when it is gone.
 func (i *Installation) DeleteFunctionNamespace(ctx context.Context) error {
+	return i.deleteNamespace(ctx, i.Release.FunctionNamespace)
+}
+
+// DeleteNamespace deletes the namespace of the release, which Helm leaves, and returns when it is gone.
+func (i *Installation) DeleteNamespace(ctx context.Context) error {
+	return i.deleteNamespace(ctx, i.Release.Namespace)
+}
+
+func (i *Installation) deleteNamespace(ctx context.Context, name string) error {
 	namespaces := i.Client.CoreV1().Namespaces()
-	if err := namespaces.Delete(ctx, FunctionNamespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := namespaces.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	return await(ctx, "the namespace of function pods is gone", func(ctx context.Context) (bool, error) {
-		_, err := namespaces.Get(ctx, FunctionNamespace, metav1.GetOptions{})
+	return await(ctx, "namespace "+name+" is gone", func(ctx context.Context) (bool, error) {
+		_, err := namespaces.Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
 
-// Janitor is a pod janitor that sweeps again and again, from outside the cluster.
+// Janitor is a pod janitor that sweeps again and again, from outside the cluster, with all rights.
 type Janitor struct {
 	cmd         *exec.Cmd
 	dir         string
@@ -46,7 +46,7 @@ func (i *Installation) StartJanitor(ctx context.Context, flags ...string) (*Jani
 	}
 	defer out.Close() //nolint:errcheck // the process has its own
 	j := &Janitor{dir: dir}
-	arguments := append([]string{"--kubeconfig=" + i.helm.kubeconfig, "--namespace=" + FunctionNamespace, "--output=json"}, flags...)
+	arguments := append([]string{"--kubeconfig=" + i.helm.kubeconfig, "--namespace=" + i.Release.FunctionNamespace, "--output=json"}, flags...)
 	j.cmd = exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(dir, binaries.PodJanitor), arguments...)
 	j.cmd.Stdout, j.cmd.Stderr = out, &j.diagnostics
 	if err := j.cmd.Start(); err != nil {

@@ -6,6 +6,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -120,4 +121,17 @@ func (i *Installation) TrustRegistry(ctx context.Context, address string, author
 		}
 	}
 	return nil
+}
+
+// ImageVolumes tells whether the cluster has image volumes without being told to, as Kubernetes has since 1.35.
+func (i *Installation) ImageVolumes() (bool, error) {
+	server, err := i.Client.Discovery().ServerVersion()
+	if err != nil {
+		return false, fmt.Errorf("version of the cluster: %w", err)
+	}
+	minor, err := strconv.Atoi(strings.TrimRight(server.Minor, "+"))
+	if err != nil {
+		return false, fmt.Errorf("version of the cluster: %w", err)
+	}
+	return server.Major != "1" || minor >= 35, nil
 }

@@ -54,28 +54,41 @@ func (i *Installation) Dial(ctx context.Context) (*Client, error) {
 // DialPod returns a client whose connections go to one function runner.
 func (i *Installation) DialPod(ctx context.Context, pod string) (*Client, error) {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, podLabel, pod)
-	if err := i.patchPod(ctx, Namespace, pod, patch); err != nil {
+	if err := i.patchPod(ctx, i.Release.Namespace, pod, patch); err != nil {
 		return nil, err
 	}
 	return i.dial(ctx, pod, map[string]string{podLabel: pod})
 }
 
+// Address returns where any function runner is reached, for clients that connect in another way than Dial.
+func (i *Installation) Address(ctx context.Context) (string, error) {
+	return i.address(ctx, allRunners, runnerSelector)
+}
+
 func (i *Installation) dial(ctx context.Context, name string, selector map[string]string) (*Client, error) {
+	address, err := i.address(ctx, name, selector)
+	if err != nil {
+		return nil, err
+	}
+	return connect(ctx, address)
+}
+
+func (i *Installation) address(ctx context.Context, name string, selector map[string]string) (string, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.addresses[name] == "" {
 		address, err := i.open(ctx, name, selector)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		i.addresses[name] = address
 	}
-	return connect(ctx, i.addresses[name])
+	return i.addresses[name], nil
 }
 
 // open makes a NodePort Service and returns its address.
 func (i *Installation) open(ctx context.Context, name string, selector map[string]string) (string, error) {
-	services := i.Client.CoreV1().Services(Namespace)
+	services := i.Client.CoreV1().Services(i.Release.Namespace)
 	service, err := services.Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{nodePortLabel: "true"}},
 		Spec: corev1.ServiceSpec{
@@ -98,7 +111,7 @@ func (i *Installation) deleteNodePorts(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	clear(i.addresses)
-	services := i.Client.CoreV1().Services(Namespace)
+	services := i.Client.CoreV1().Services(i.Release.Namespace)
 	list, err := services.List(ctx, metav1.ListOptions{LabelSelector: nodePortLabel})
 	if err != nil {
 		return err

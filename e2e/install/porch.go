@@ -64,6 +64,22 @@ func (p *Porch) Apply(ctx context.Context) error {
 	return p.i.AwaitSettled(ctx)
 }
 
+// Replace puts the manifests in the place of what has their names, as kubectl replace does: Roles and ConfigMaps, then the Deployment.
+// It returns when their function runner has taken over.
+func (p *Porch) Replace(ctx context.Context) error {
+	for _, kind := range []string{"Role", "RoleBinding", "ConfigMap", "Deployment"} {
+		for _, object := range p.objects {
+			if object.GetKind() != kind {
+				continue
+			}
+			if _, err := p.resource(object).Update(ctx, object.DeepCopy(), metav1.UpdateOptions{FieldManager: "kubectl-replace"}); err != nil {
+				return fmt.Errorf("replace %s %s by Porch's: %w", kind, object.GetName(), err)
+			}
+		}
+	}
+	return p.i.AwaitSettled(ctx)
+}
+
 // Delete deletes what the manifests have made.
 func (p *Porch) Delete(ctx context.Context) error {
 	for _, object := range p.objects {

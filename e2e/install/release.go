@@ -19,19 +19,30 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 )
 
+// The names of Default.
 const (
-	// ReleaseName is the name of the release.
 	ReleaseName = "krmfn"
-	// Namespace is the namespace of the release and of the function runners, which is Porch's.
-	Namespace = "porch-system"
-	// FunctionNamespace is where function pods are.
+	// Namespace is Porch's.
+	Namespace         = "porch-system"
 	FunctionNamespace = "porch-fn-system"
-	// settling is how long an installation, an upgrade or an uninstallation may take.
-	settling = 2 * time.Minute
 )
+
+// Release is where an installation is.
+type Release struct {
+	Name string
+	// Namespace is that of the release and of the function runners, and FunctionNamespace is where function pods are.
+	Namespace, FunctionNamespace string
+}
+
+// Default is the release of suites that need no other one.
+var Default = Release{Name: ReleaseName, Namespace: Namespace, FunctionNamespace: FunctionNamespace}
+
+// settling is how long an installation, an upgrade or an uninstallation may take.
+const settling = 2 * time.Minute
 
 // helm does what the command of that name does.
 type helm struct {
+	release    Release
 	kubeconfig string
 	chart      string // directory
 	// adopt has an installation take over objects that are there already.
@@ -51,7 +62,7 @@ func (h helm) apply(ctx context.Context, values map[string]any) error {
 			return err
 		}
 		if installed {
-			return upgrade(ctx, config, parsed, values)
+			return h.upgrade(ctx, config, parsed, values)
 		}
 		return h.install(ctx, config, parsed, values)
 	})
@@ -59,7 +70,7 @@ func (h helm) apply(ctx context.Context, values map[string]any) error {
 
 // installed tells whether there is a release to upgrade. What a broken-off run has left behind is none: it is removed.
 func (h helm) installed(config *action.Configuration) (bool, error) {
-	last, err := config.Releases.Last(ReleaseName)
+	last, err := config.Releases.Last(h.release.Name)
 	switch {
 	case errors.Is(err, driver.ErrReleaseNotFound):
 		return false, nil
@@ -73,17 +84,17 @@ func (h helm) installed(config *action.Configuration) (bool, error) {
 
 func (h helm) install(ctx context.Context, config *action.Configuration, parsed *chart.Chart, values map[string]any) error {
 	install := action.NewInstall(config)
-	install.ReleaseName, install.Namespace, install.CreateNamespace, install.TakeOwnership = ReleaseName, Namespace, true, h.adopt
+	install.ReleaseName, install.Namespace, install.CreateNamespace, install.TakeOwnership = h.release.Name, h.release.Namespace, true, h.adopt
 	install.Wait, install.Timeout = true, settling
 	_, err := install.RunWithContext(ctx, parsed, values)
 	return err
 }
 
-func upgrade(ctx context.Context, config *action.Configuration, parsed *chart.Chart, values map[string]any) error {
+func (h helm) upgrade(ctx context.Context, config *action.Configuration, parsed *chart.Chart, values map[string]any) error {
 	upgrade := action.NewUpgrade(config)
-	upgrade.Namespace, upgrade.ResetValues, upgrade.MaxHistory = Namespace, true, 3
+	upgrade.Namespace, upgrade.ResetValues, upgrade.MaxHistory = h.release.Namespace, true, 3
 	upgrade.Wait, upgrade.Timeout = true, settling
-	_, err := upgrade.RunWithContext(ctx, ReleaseName, parsed, values)
+	_, err := upgrade.RunWithContext(ctx, h.release.Name, parsed, values)
 	return err
 }
 
@@ -92,7 +103,7 @@ func (h helm) rollback() error {
 	return h.do("rollback", func(config *action.Configuration) error {
 		rollback := action.NewRollback(config)
 		rollback.Wait, rollback.Timeout = true, settling
-		return rollback.Run(ReleaseName)
+		return rollback.Run(h.release.Name)
 	})
 }
 
@@ -100,8 +111,8 @@ func (h helm) rollback() error {
 func (h helm) test() error {
 	return h.do("test", func(config *action.Configuration) error {
 		test := action.NewReleaseTesting(config)
-		test.Namespace, test.Timeout = Namespace, settling
-		_, err := test.Run(ReleaseName)
+		test.Namespace, test.Timeout = h.release.Namespace, settling
+		_, err := test.Run(h.release.Name)
 		return err
 	})
 }
@@ -111,7 +122,7 @@ func (h helm) remove() error {
 	return h.do("uninstall", func(config *action.Configuration) error {
 		uninstall := action.NewUninstall(config)
 		uninstall.IgnoreNotFound, uninstall.Wait, uninstall.Timeout = true, true, settling
-		_, err := uninstall.Run(ReleaseName)
+		_, err := uninstall.Run(h.release.Name)
 		return err
 	})
 }
@@ -120,15 +131,15 @@ func (h helm) remove() error {
 func (h helm) do(what string, run func(*action.Configuration) error) error {
 	settings := cli.New()
 	settings.KubeConfig = h.kubeconfig
-	settings.SetNamespace(Namespace)
+	settings.SetNamespace(h.release.Namespace)
 	config := new(action.Configuration)
 	// What Helm says of its steps is for those who debug Helm.
-	err := config.Init(settings.RESTClientGetter(), Namespace, "secret", func(string, ...any) {})
+	err := config.Init(settings.RESTClientGetter(), h.release.Namespace, "secret", func(string, ...any) {})
 	if err == nil {
 		err = run(config)
 	}
 	if err != nil {
-		return fmt.Errorf("helm: %s release %s: %w", what, ReleaseName, err)
+		return fmt.Errorf("helm: %s release %s: %w", what, h.release.Namespace+"/"+h.release.Name, err)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func (i *Installation) RewriteImages(ctx context.Context, like *corev1.Pod) erro
 			}}},
 			MatchConditions: []admissionv1.MatchCondition{{
 				Name:       "function",
-				Expression: fmt.Sprintf("object.metadata.namespace == %q && object.spec.containers[0].image.contains('@')", FunctionNamespace),
+				Expression: fmt.Sprintf("object.metadata.namespace == %q && object.spec.containers[0].image.contains('@')", i.Release.FunctionNamespace),
 			}},
 			Mutations: []admissionv1.Mutation{{
 				PatchType: admissionv1.PatchTypeJSONPatch,
@@ -63,16 +63,12 @@ func (i *Installation) RewriteImages(ctx context.Context, like *corev1.Pod) erro
 	if err != nil {
 		return fmt.Errorf("rewrite images: %w", err)
 	}
-	trial := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: rewriting}, Spec: *like.Spec.DeepCopy()}
-	trial.Spec.NodeName = ""
-	return await(ctx, "images are rewritten", func(ctx context.Context) (bool, error) {
-		got, err := i.Client.CoreV1().Pods(FunctionNamespace).Create(ctx, trial, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err == nil && strings.HasSuffix(got.Spec.Containers[0].Image, ":"+MirroredTag), err
-	})
+	return i.awaitRewriting(ctx, like, true)
 }
 
-// KeepImages ends what RewriteImages has begun.
-func (i *Installation) KeepImages(ctx context.Context) error {
+// KeepImages ends what RewriteImages has begun, and returns once images are kept: the API server acts on a policy for a while after
+// it was deleted.
+func (i *Installation) KeepImages(ctx context.Context, like *corev1.Pod) error {
 	policies, bindings := i.Client.AdmissionregistrationV1().MutatingAdmissionPolicies(), i.Client.AdmissionregistrationV1().MutatingAdmissionPolicyBindings()
 	if err := bindings.Delete(ctx, rewriting, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return err
@@ -80,5 +76,15 @@ func (i *Installation) KeepImages(ctx context.Context) error {
 	if err := policies.Delete(ctx, rewriting, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	return nil
+	return i.awaitRewriting(ctx, like, false)
+}
+
+// awaitRewriting returns when the API server rewrites the images of pods, or keeps them. Pods like the one given are tried.
+func (i *Installation) awaitRewriting(ctx context.Context, like *corev1.Pod, rewritten bool) error {
+	trial := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: rewriting}, Spec: *like.Spec.DeepCopy()}
+	trial.Spec.NodeName = ""
+	return await(ctx, fmt.Sprintf("the API server rewrites images: %t", rewritten), func(ctx context.Context) (bool, error) {
+		got, err := i.Client.CoreV1().Pods(i.Release.FunctionNamespace).Create(ctx, trial, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err == nil && strings.HasSuffix(got.Spec.Containers[0].Image, ":"+MirroredTag) == rewritten, err
+	})
 }

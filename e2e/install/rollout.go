@@ -23,8 +23,8 @@ const deployment = "function-runner"
 
 // Scale changes the number of function runners and waits until it is so.
 func (i *Installation) Scale(ctx context.Context, replicas int32) error {
-	_, err := i.Client.AppsV1().Deployments(Namespace).UpdateScale(ctx, deployment, &autoscalingv1.Scale{
-		ObjectMeta: metav1.ObjectMeta{Name: deployment, Namespace: Namespace},
+	_, err := i.Client.AppsV1().Deployments(i.Release.Namespace).UpdateScale(ctx, deployment, &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: deployment, Namespace: i.Release.Namespace},
 		Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
 	}, metav1.UpdateOptions{})
 	if err != nil {
@@ -37,7 +37,7 @@ func (i *Installation) Scale(ctx context.Context, replicas int32) error {
 func (i *Installation) Restart(ctx context.Context) error {
 	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`,
 		time.Now().Format(time.RFC3339Nano))
-	_, err := i.Client.AppsV1().Deployments(Namespace).Patch(ctx, deployment, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	_, err := i.Client.AppsV1().Deployments(i.Release.Namespace).Patch(ctx, deployment, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("restart the function runners: %w", err)
 	}
@@ -51,7 +51,7 @@ func (i *Installation) Kill(ctx context.Context, namespace, pod string) error {
 
 // Runners lists the function runners' pods.
 func (i *Installation) Runners(ctx context.Context) ([]corev1.Pod, error) {
-	list, err := i.Client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.FormatLabels(runnerSelector)})
+	list, err := i.Client.CoreV1().Pods(i.Release.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.FormatLabels(runnerSelector)})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (i *Installation) awaitNoRunners(ctx context.Context) error {
 func (i *Installation) AwaitSettled(ctx context.Context) error {
 	var state string
 	err := await(ctx, "the function runners are ready", func(ctx context.Context) (bool, error) {
-		wanted, err := i.Client.AppsV1().Deployments(Namespace).Get(ctx, deployment, metav1.GetOptions{})
+		wanted, err := i.Client.AppsV1().Deployments(i.Release.Namespace).Get(ctx, deployment, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}

@@ -6,8 +6,11 @@ package install
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,27 +32,67 @@ func (i *Installation) OfferRoom(ctx context.Context, amount int) error {
 
 const podQuota = "e2e-pods"
 
-// LimitPods forbids more than that many pods in the functions' namespace, until UnlimitPods.
+// LimitPods forbids more than that many pods in the functions' namespace, until UnlimitPods. It returns when the API server acts on the
+// quota, which is later than the quota has a status. Any number of pods may be there by then: what is tried requests Room, which the quota
+// has none of.
 func (i *Installation) LimitPods(ctx context.Context, most int) error {
-	quotas := i.Client.CoreV1().ResourceQuotas(FunctionNamespace)
+	quotas := i.Client.CoreV1().ResourceQuotas(i.Release.FunctionNamespace)
 	_, err := quotas.Create(ctx, &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: podQuota},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(most), resource.DecimalSI)}},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
+			corev1.ResourcePods:                         *resource.NewQuantity(int64(most), resource.DecimalSI),
+			corev1.DefaultResourceRequestsPrefix + Room: resource.MustParse("0"),
+		}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("limit the pods of functions: %w", err)
 	}
 	return await(ctx, "the quota of pods is in force", func(ctx context.Context) (bool, error) {
-		quota, err := quotas.Get(ctx, podQuota, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		_, known := quota.Status.Hard[corev1.ResourcePods]
-		return known, nil
+		err := i.tryPod(ctx, corev1.ResourceList{Room: resource.MustParse("1")})
+		// Until the API server knows how much is used, it refuses pods for another reason.
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota: "+podQuota), nil
 	})
 }
 
-// UnlimitPods takes the limit away.
+// UnlimitPods deletes the quota and returns when the API server admits pods again: it acts on a quota for a while after it was deleted.
 func (i *Installation) UnlimitPods(ctx context.Context) error {
-	return i.Client.CoreV1().ResourceQuotas(FunctionNamespace).Delete(ctx, podQuota, metav1.DeleteOptions{})
+	if err := i.Client.CoreV1().ResourceQuotas(i.Release.FunctionNamespace).Delete(ctx, podQuota, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	var refused error
+	err := await(ctx, "the quota of pods is not in force any more", func(ctx context.Context) (bool, error) {
+		refused = i.tryPod(ctx, nil)
+		return refused == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, refused)
+	}
+	return nil
+}
+
+// tryPod asks the API server whether it admits a function pod that requests something.
+func (i *Installation) tryPod(ctx context.Context, requests corev1.ResourceList) error {
+	pod := restrictedPod("quota-trial")
+	maps.Copy(pod.Spec.Containers[0].Resources.Requests, requests)
+	pod.Spec.Containers[0].Resources.Limits = requests
+	_, err := i.Client.CoreV1().Pods(i.Release.FunctionNamespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+// restrictedPod returns a pod that Pod Security "restricted" admits.
+func restrictedPod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "main", Image: "trial",
+			// A quota of memory forbids pods that do not say how much they request.
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Mi")}},
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: new(false),
+				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				RunAsNonRoot:             new(true),
+				SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+		}}},
+	}
 }

@@ -15,12 +15,12 @@ import (
 
 // PutSecret makes or changes a Secret in the function runners' namespace, which it makes where it is not there yet.
 func (i *Installation) PutSecret(ctx context.Context, name string, kind corev1.SecretType, data map[string][]byte) error {
-	_, err := i.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}, metav1.CreateOptions{})
+	_, err := i.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.Release.Namespace}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("make the namespace of the function runners: %w", err)
 	}
-	secrets := i.Client.CoreV1().Secrets(Namespace)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace}, Type: kind, Data: data}
+	secrets := i.Client.CoreV1().Secrets(i.Release.Namespace)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: i.Release.Namespace}, Type: kind, Data: data}
 	if _, err = secrets.Update(ctx, secret, metav1.UpdateOptions{}); apierrors.IsNotFound(err) {
 		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
 	}
@@ -32,7 +32,7 @@ func (i *Installation) PutSecret(ctx context.Context, name string, kind corev1.S
 
 // DeleteSecret deletes a Secret in the function runners' namespace, if it is there.
 func (i *Installation) DeleteSecret(ctx context.Context, name string) error {
-	err := i.Client.CoreV1().Secrets(Namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	err := i.Client.CoreV1().Secrets(i.Release.Namespace).Delete(ctx, name, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (i *Installation) touchRunners(ctx context.Context) error {
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"krmfn.dev/e2e-touched":%q}}}`, time.Now().Format(time.RFC3339Nano))
 	for _, runner := range runners {
-		if err := i.patchPod(ctx, Namespace, runner.Name, patch); err != nil && !apierrors.IsNotFound(err) {
+		if err := i.patchPod(ctx, i.Release.Namespace, runner.Name, patch); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -22,15 +23,18 @@ func TestPodServerServesAnInformer(t *testing.T) {
 	made.Labels, made.Annotations = map[string]string{}, map[string]string{}
 	server := httptest.NewServer(podServer{pods: poolsOf(3, made, "127.0.0.1")})
 	defer server.Close()
-	defer server.CloseClientConnections()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
 	factory := informers.NewSharedInformerFactory(client, time.Hour)
 	pods := factory.Core().V1().Pods().Informer()
-	factory.Start(t.Context().Done())
-	factory.WaitForCacheSync(t.Context().Done())
+	// The server closes only once its last watch has ended, and an informer starts a watch anew for as long as its context lasts.
+	ctx, cancel := context.WithCancel(t.Context())
+	defer factory.Shutdown()
+	defer cancel()
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
 	if got := len(pods.GetStore().List()); got != 3 {
 		t.Fatalf("the informer has %d pods, want 3", got)
 	}

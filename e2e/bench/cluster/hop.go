@@ -33,7 +33,8 @@ const (
 )
 
 // measureHop has calls at a slow rate take turns with bare processes here and in the pod, and with calls of the wrapper server
-// that come from its own pod. What the answers say of their time tells the rest.
+// that come from its own pod, which has no certificate: there is no TLS to pods meanwhile. What the answers say of their time tells the
+// rest.
 func (b *bench) measureHop(ctx context.Context) error {
 	container := containerOf(b.pod)
 	turn, list := slowTurns*b.turn, function.List(calls.Small)
@@ -79,7 +80,8 @@ func (b *bench) addHop(said *phases, bare, call, podBare, wrapper turns.Series) 
 		b.Add(report.Row{Section: section, What: part.what, Measured: milliseconds(part.took), Unit: "ms"})
 	}
 	b.Note("Where a call's time goes: waiting, start and function are what the answers say. The wrapper server's part is that of calls " +
-		"which come from its own pod, less start and function; what calls from outside take beyond those is the function runner's and the networks'.")
+		"which come from its own pod, less start and function; what calls from outside take beyond those is the function runner's and the networks'. There is no TLS between " +
+		"them, so that the pod can call itself; all other calls of pods but those at this rate have it.")
 }
 
 // phases are what answers say of the time that they took. It may be used concurrently.

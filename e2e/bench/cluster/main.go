@@ -20,9 +20,9 @@ import (
 
 	"github.com/krmfn/krmfn/e2e/bench/calls"
 	"github.com/krmfn/krmfn/e2e/bench/function"
+	"github.com/krmfn/krmfn/e2e/bench/parts"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/install"
-	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
 type options struct {
@@ -102,37 +102,29 @@ func run(ctx context.Context, o options) (err error) {
 		}
 	}()
 	b.target = calls.Target{Evaluator: "pod", Bare: b.function.bare, Call: b.call, Rounds: o.rounds, Turn: o.turn, Goals: goals, Report: &b.Report}
-	all := progress.New(os.Stdout)
 	// What disturbs most comes last.
-	for _, part := range []struct {
-		what    string
-		measure func(context.Context) error
-	}{
-		{"warm up", b.makeWarm},
-		{"where a call's time goes", b.measureHop},
-		{"calls at a constant rate", func(ctx context.Context) error {
+	err = parts.Run(ctx, &b.Report,
+		parts.Part{What: "warm up, without TLS", Measure: func(ctx context.Context) error { return b.makeWarm(ctx, "off") }},
+		parts.Part{What: "where a call's time goes", Measure: b.measureHop},
+		parts.Part{What: "warm up", Measure: func(ctx context.Context) error { return b.makeWarm(ctx, "auto") }},
+		parts.Part{What: "calls at a constant rate", Measure: func(ctx context.Context) error {
 			_, err := b.target.MeasureRate(ctx, fast)
 			return err
 		}},
-		{"one caller, back to back", b.target.MeasureSizes},
-		{"many callers", func(ctx context.Context) (err error) {
+		parts.Part{What: "one caller, back to back", Measure: b.target.MeasureSizes},
+		parts.Part{What: "many callers", Measure: func(ctx context.Context) (err error) {
 			b.throughputs, err = b.target.MeasureCallers(ctx)
 			return err
 		}},
-		{"memory of idle pools", b.measurePools},
-		{"memory of a wrapper server", b.measureWrapper}, // its pods have been idle meanwhile
-		{"calls that fail", b.measureDisruptions},
-		{"cold calls and pods, init container", func(ctx context.Context) error { return b.measureStarts(ctx, initContainer, 1.1) }},
-		{"cold calls and pods, image volume", func(ctx context.Context) error { return b.measureStarts(ctx, imageVolume, .65) }},
-		{"many pods at once", b.measureScaleUp},
-	} {
-		if err := all.Step("measure: "+part.what, func() error { return part.measure(ctx) }); err != nil {
-			err = fmt.Errorf("measure %s: %w", part.what, err)
-			b.Note("This report is not complete: it ends before %s.", part.what)
-			return errors.Join(err, b.write())
-		}
-	}
-	return b.write()
+		parts.Part{What: "memory of idle pools", Measure: b.measurePools},
+		parts.Part{What: "memory of a wrapper server", Measure: b.measureWrapper}, // its pods have been idle meanwhile
+		parts.Part{What: "calls that fail", Measure: b.measureDisruptions},
+		parts.Part{What: "cold calls and pods, init container", Measure: func(ctx context.Context) error { return b.measureStarts(ctx, initContainer, 1.1) }},
+		parts.Part{What: "cold calls and pods, image volume", Measure: func(ctx context.Context) error { return b.measureStarts(ctx, imageVolume, .65) }},
+		parts.Part{What: "many pods at once", Measure: b.measureScaleUp},
+		parts.Part{What: "memory of warm pods", Measure: b.measureWarmPods},
+	)
+	return errors.Join(err, b.write())
 }
 
 // apply installs the function runner as the chart has it: one replica, which is the harder case in a rollout, and neither

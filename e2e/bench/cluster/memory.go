@@ -56,16 +56,26 @@ func residentOf(ctx context.Context, pod *corev1.Pod) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(tasks) {
-		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == in.id {
-			status, err := command.Run(ctx, "docker", "exec", in.node, "cat", "/proc/"+fields[1]+"/status")
-			if err != nil {
-				return 0, err
-			}
-			return residentIn(status)
+	process, ok := taskProcesses(tasks)[in.id]
+	if !ok {
+		return 0, errors.New("its container has no task on the node")
+	}
+	status, err := command.Run(ctx, "docker", "exec", in.node, "cat", "/proc/"+process+"/status")
+	if err != nil {
+		return 0, err
+	}
+	return residentIn(status)
+}
+
+// taskProcesses reads a list of containerd's tasks: the ID of each container's first process.
+func taskProcesses(list string) map[string]string {
+	processes := make(map[string]string)
+	for line := range strings.Lines(list) {
+		if fields := strings.Fields(line); len(fields) > 1 {
+			processes[fields[0]] = fields[1]
 		}
 	}
-	return 0, errors.New("its container has no task on the node")
+	return processes
 }
 
 // collection matches a line that the Go runtime writes with GODEBUG=gctrace=1: of the sizes of the heap when a collection
@@ -91,12 +101,17 @@ func mebibytes(digits string) float64 {
 	return count * (1 << 20)
 }
 
+// kilobytes reads a number of them as the kernel prints it, and returns it in bytes.
+func kilobytes(digits string) float64 {
+	count, _ := strconv.ParseFloat(digits, 64)
+	return count * 1024
+}
+
 // residentIn reads VmRSS from a status file of /proc, in bytes.
 func residentIn(status string) (float64, error) {
 	for line := range strings.Lines(status) {
 		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmRSS:" {
-			kilobytes, err := strconv.ParseFloat(fields[1], 64)
-			return kilobytes * 1024, err
+			return kilobytes(fields[1]), nil
 		}
 	}
 	return 0, errors.New("the status of the process has no VmRSS")

@@ -29,3 +29,11 @@ func TestResidentIn(t *testing.T) {
 		t.Error("no error for a process without memory")
 	}
 }
+
+func TestTaskProcesses(t *testing.T) {
+	t.Parallel()
+	got := taskProcesses("TASK    PID    STATUS    \n0c1d    812    RUNNING\nffee    90    STOPPED\n")
+	if got["0c1d"] != "812" || got["ffee"] != "90" || got["aaaa"] != "" {
+		t.Errorf("got %v", got)
+	}
+}

@@ -99,12 +99,7 @@ func (b *bench) awaitPods(ctx context.Context, image string) error {
 		if err != nil {
 			return err
 		}
-		ready := 0
-		for _, pod := range pods {
-			if slices.ContainsFunc(pod.Status.Conditions, isReady) {
-				ready++
-			}
-		}
+		ready := len(readyOf(pods))
 		if ready == together {
 			return nil
 		}
@@ -114,6 +109,11 @@ func (b *bench) awaitPods(ctx context.Context, image string) error {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// readyOf returns the pods that are ready.
+func readyOf(pods []corev1.Pod) []corev1.Pod {
+	return slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return !slices.ContainsFunc(pod.Status.Conditions, isReady) })
 }
 
 func isReady(c corev1.PodCondition) bool {

@@ -23,9 +23,16 @@ type warm struct {
 	images map[*function.Kind]string
 }
 
-// makeWarm installs the function runner and makes its pods, which one connection calls from then on, as Porch does.
-func (b *bench) makeWarm(ctx context.Context) error {
-	if err := b.apply(ctx, "auto", nil); err != nil {
+// makeWarm installs the function runner, with or without TLS to its pods, and makes these, which one connection calls from then on, as
+// Porch does.
+func (b *bench) makeWarm(ctx context.Context, tls string) error {
+	if b.warm.client != nil {
+		if err := b.warm.client.Close(); err != nil {
+			return err
+		}
+		b.warm.client = nil
+	}
+	if err := b.apply(ctx, "auto", map[string]any{"tls": map[string]any{"mode": tls}}); err != nil {
 		return err
 	}
 	client, err := b.Dial(ctx)

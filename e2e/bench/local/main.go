@@ -19,9 +19,9 @@ import (
 
 	"github.com/krmfn/krmfn/e2e/bench/calls"
 	"github.com/krmfn/krmfn/e2e/bench/function"
+	"github.com/krmfn/krmfn/e2e/bench/parts"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/bench/turns"
-	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
 type options struct {
@@ -91,29 +91,19 @@ func run(ctx context.Context, o options) (err error) {
 	b.Title = "Calls and renders on this machine, beside bare processes of the same functions"
 	b.Facts = append(b.Facts, turns.Fact(o.rounds, o.turn))
 	target := calls.Target{Evaluator: "exec", Bare: b.runner.bare, Call: b.runner.call, Rounds: o.rounds, Turn: o.turn, Goals: goals, Report: &b.Report}
-	all := progress.New(os.Stdout)
-	for _, part := range []struct {
-		what    string
-		measure func(context.Context) error
-	}{
-		{"one caller, back to back", target.MeasureSizes},
-		{"a constant rate", func(ctx context.Context) (err error) {
+	err = parts.Run(ctx, &b.Report,
+		parts.Part{What: "one caller, back to back", Measure: target.MeasureSizes},
+		parts.Part{What: "a constant rate", Measure: func(ctx context.Context) (err error) {
 			b.latencies, err = target.MeasureRate(ctx, rate)
 			return err
 		}},
-		{"many callers", func(ctx context.Context) (err error) {
+		parts.Part{What: "many callers", Measure: func(ctx context.Context) (err error) {
 			b.throughputs, err = target.MeasureCallers(ctx)
 			return err
 		}},
-		{"renders", func(ctx context.Context) error { return b.measureRenders(ctx, filepath.Join(dir, "packages")) }},
-	} {
-		if err := all.Step("measure: "+part.what, func() error { return part.measure(ctx) }); err != nil {
-			err = fmt.Errorf("measure %s: %w", part.what, err)
-			b.Note("This report is not complete: it ends before %s.", part.what)
-			return errors.Join(err, b.write())
-		}
-	}
-	return b.write()
+		parts.Part{What: "renders", Measure: func(ctx context.Context) error { return b.measureRenders(ctx, filepath.Join(dir, "packages")) }},
+	)
+	return errors.Join(err, b.write())
 }
 
 func (b *bench) write() error {

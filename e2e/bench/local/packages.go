@@ -36,7 +36,7 @@ func byExecutable(dir string) func(name string) string {
 	return func(name string) string { return "exec: " + filepath.Join(dir, name) }
 }
 
-// writePackages writes so many packages of ConfigMaps anew. A single one is the root; several are below a root without a
+// writePackages writes so many packages of ConfigMaps into a new directory. A single one is the root; several are below a root without a
 // pipeline, so that there is one more package than packages.
 func writePackages(root string, packages, resources int, named func(name string) string) error {
 	var mutators strings.Builder
@@ -44,7 +44,7 @@ func writePackages(root string, packages, resources int, named func(name string)
 	for _, f := range pipeline {
 		fmt.Fprintf(&mutators, "  - %s\n    configMap: {%s}\n", named(f[0]), f[1])
 	}
-	err := errors.Join(os.RemoveAll(root), write(filepath.Join(root, "Kptfile"), kptfile))
+	err := write(filepath.Join(root, "Kptfile"), kptfile)
 	for p := range packages {
 		dir := packageDir(root, packages, p)
 		err = errors.Join(err, write(filepath.Join(dir, "Kptfile"), kptfile+mutators.String()))

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -24,7 +25,8 @@ import (
 const renders = 5
 
 // measureRenders renders packages from disk to disk, with their files written: krmfn as it is without flags, and kpt with
-// the same functions as executables.
+// the same functions as executables. Each render has a directory of its own, and none is deleted before all have ended: file systems
+// are slow to make files where many were deleted a moment ago.
 func (b *bench) measureRenders(ctx context.Context, dir string) error {
 	for _, f := range pipeline {
 		if err := os.Symlink(b.runner.executable, filepath.Join(b.runner.dir, f[0])); err != nil && !errors.Is(err, os.ErrExist) {
@@ -38,6 +40,11 @@ func (b *bench) measureRenders(ctx context.Context, dir string) error {
 	} else {
 		b.Facts = append(b.Facts, report.Fact{Name: "kpt", Value: strings.TrimSpace(kpt)})
 	}
+	count := 0
+	next := func() string {
+		count++
+		return filepath.Join(dir, strconv.Itoa(count))
+	}
 	for _, r := range []struct {
 		what                string
 		packages, resources int
@@ -48,13 +55,15 @@ func (b *bench) measureRenders(ctx context.Context, dir string) error {
 	} {
 		var peer rendered
 		if b.kpt != "" {
-			if peer, err = b.render(ctx, dir, r.packages, r.resources, byExecutable(b.runner.dir), b.kpt, "fn", "render", dir, "--allow-exec"); err != nil {
+			root := next()
+			if peer, err = b.render(ctx, root, r.packages, r.resources, byExecutable(b.runner.dir), b.kpt, "fn", "render", root, "--allow-exec"); err != nil {
 				return err
 			}
 		}
 		var times, memory []float64
 		for range renders {
-			one, err := b.render(ctx, dir, r.packages, r.resources, byImage, filepath.Join(b.bin, binaries.Krmfn), "render", dir, "--quiet")
+			root := next()
+			one, err := b.render(ctx, root, r.packages, r.resources, byImage, filepath.Join(b.bin, binaries.Krmfn), "render", root, "--quiet")
 			if err != nil {
 				return err
 			}
@@ -68,7 +77,7 @@ func (b *bench) measureRenders(ctx context.Context, dir string) error {
 		b.Add(report.Row{Section: section, What: r.what, Measured: report.Median(times), Beside: peer.seconds, Unit: "s", Goal: goal},
 			report.Row{Section: section, What: r.what + ": memory", Measured: report.Median(memory), Beside: peer.megabytes, Unit: "MB", Goal: r.mb})
 	}
-	b.Note("Renders: krmfn %d times, each on packages that were written anew, and kpt once before. Memory is the greatest resident set of "+
+	b.Note("Renders: krmfn %d times, each on packages of its own, and kpt once before. Memory is the greatest resident set of "+
 		"the command itself, without the processes of kpt's functions.", renders)
 	return nil
 }

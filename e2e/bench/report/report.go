@@ -102,7 +102,7 @@ func (r Row) Ratio() float64 {
 	return 0
 }
 
-// Median returns the middle of values, of which there must be some.
+// Median returns the median of values. It panics if there are none.
 func Median[T ~int64 | ~float64](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2

@@ -19,6 +19,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/krmfn/krmfn/e2e/cluster"
+	"github.com/krmfn/krmfn/e2e/offline/nodeimage"
+	"github.com/krmfn/krmfn/e2e/previous"
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 	"github.com/krmfn/krmfn/e2e/programs/progress"
 	"github.com/krmfn/krmfn/e2e/registry"
@@ -54,18 +56,40 @@ func root() *cobra.Command {
 			return do(cmd, c)
 		}
 	}
-	root.AddCommand(&cobra.Command{
-		Use:   "up",
-		Short: "Make the cluster and its registry, or what is missing of them",
-		Args:  cobra.NoArgs,
-		RunE:  run(func(cmd *cobra.Command, c cluster.Cluster) error { return c.Up(cmd.Context()) }),
-	}, &cobra.Command{
+	root.AddCommand(up(run), &cobra.Command{
 		Use:   "down",
 		Short: "Delete the cluster and its registry",
 		Args:  cobra.NoArgs,
 		RunE:  run(func(cmd *cobra.Command, c cluster.Cluster) error { return c.Down(cmd.Context()) }),
-	}, load(run), serveRegistry())
+	}, &cobra.Command{
+		Use:   "registry-address",
+		Short: "Print the address of the cluster's registry, as IP:PORT",
+		Args:  cobra.NoArgs,
+		RunE: run(func(cmd *cobra.Command, c cluster.Cluster) error {
+			address, err := c.RegistryAddress(cmd.Context())
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), address)
+			}
+			return err
+		}),
+	}, load(run), buildPrevious(), serveRegistry())
 	return root
+}
+
+func up(run func(func(*cobra.Command, cluster.Cluster) error) func(*cobra.Command, []string) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Make the cluster and its registry, or what is missing of them",
+		Args:  cobra.NoArgs,
+	}
+	minor := cmd.Flags().String("kubernetes", "", "minor version of Kubernetes, for example 1.34; empty means the newest that tests know")
+	cmd.RunE = run(func(cmd *cobra.Command, c cluster.Cluster) (err error) {
+		if c.Kubernetes, err = nodeimage.Find(*minor); err != nil {
+			return fmt.Errorf("--kubernetes: %w", err)
+		}
+		return c.Up(cmd.Context())
+	})
+	return cmd
 }
 
 // configured returns the cluster of this machine, by way of the checkout that the program was built from.
@@ -125,6 +149,29 @@ under the function's own tags.`,
 		return table.Flush()
 	})
 	return cmd
+}
+
+func buildPrevious() *cobra.Command {
+	return &cobra.Command{
+		Use:   "previous",
+		Short: "Build the chart and the images of the release that end-to-end tests upgrade from, unless they are there",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			checkout, err := binaries.Root()
+			if err != nil {
+				return err
+			}
+			builder, err := previous.New(checkout, progress.New(os.Stderr))
+			if err != nil {
+				return err
+			}
+			r, err := builder.Ensure(cmd.Context())
+			if err == nil {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "chart   %s\nimages  %s, tag %s\n", r.Chart, r.Images, r.Tag)
+			}
+			return err
+		},
+	}
 }
 
 // registryCommand is what up starts in the background.

@@ -8,13 +8,13 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/krmfn/krmfn/e2e/generated"
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
 
@@ -35,19 +35,7 @@ func TestPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(root, picture)
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("%s is not what the demo shows, run this test with -update (-there +shown):\n%s", picture, diff)
-	}
+	generated.Check(t, filepath.Join(root, picture), string(got), *update, "run this test with -update")
 }
 
 func TestParse(t *testing.T) {

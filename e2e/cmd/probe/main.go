@@ -6,20 +6,26 @@
 //	probe serve ADDR  answers every HTTP request with the name of its host
 //	probe get URL     prints what URL answers, and tries for half a minute until it does
 //	probe id          prints the user that it runs as
+//	probe dial ADDR…  tries to connect to each address, again and again, and prints a line with those that accept
 package main
 
 import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
+	"strings"
+	"sync"
 	"time"
 )
 
 const (
 	patience = 30 * time.Second
 	retry    = 200 * time.Millisecond
+	// connecting is how long a connection may take. What is dropped on the way takes as long.
+	connecting = 5 * time.Second
 )
 
 func main() {
@@ -35,11 +41,16 @@ func run(args []string) error {
 		return serve(args[1])
 	case len(args) == 2 && args[0] == "get":
 		return get(args[1])
+	case len(args) > 1 && args[0] == "dial":
+		for {
+			fmt.Println("open: " + strings.Join(open(args[1:]), " "))
+			time.Sleep(retry)
+		}
 	case len(args) == 1 && args[0] == "id":
 		fmt.Println(os.Getuid())
 		return nil
 	}
-	return errors.New("want: serve ADDR, get URL, or id")
+	return errors.New("want: serve ADDR, get URL, dial ADDR…, or id")
 }
 
 func serve(addr string) error {
@@ -81,4 +92,26 @@ func body(client *http.Client, url string) (string, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	return string(text), err
+}
+
+// open returns the addresses that accept a connection, in the order in which they are given.
+func open(addresses []string) []string {
+	accepts := make([]bool, len(addresses))
+	var all sync.WaitGroup
+	for i, address := range addresses {
+		all.Go(func() {
+			conn, err := net.DialTimeout("tcp", address, connecting) //nolint:gosec // whose address it is, is the test's matter
+			if accepts[i] = err == nil; err == nil {
+				_ = conn.Close()
+			}
+		})
+	}
+	all.Wait()
+	var accepting []string
+	for i, address := range addresses {
+		if accepts[i] {
+			accepting = append(accepting, address)
+		}
+	}
+	return accepting
 }

@@ -49,6 +49,7 @@ const Path = "/hostile"
 type Images struct {
 	registry              string
 	anybody, rootly, bare v1.Layer
+	named                 int
 }
 
 // New builds the command. The images go to a registry, which is an address.
@@ -71,6 +72,12 @@ func New(ctx context.Context, registry string) (*Images, error) {
 	}
 	i.rootly, err = ociimage.Layer(ociimage.Files{Path[1:]: {Source: binary, Mode: 0o700}})
 	return i, err
+}
+
+// Name returns a name with a tag that it has not returned before.
+func (i *Images) Name(mode Mode) string {
+	i.named++
+	return fmt.Sprintf("e2e/%s:v%d", mode, i.named)
 }
 
 // Push pushes an image of a function, as REGISTRY/NAME, where name has the tag.

@@ -33,12 +33,12 @@ type Watch struct {
 	deleted map[string]string    // image by name of pod
 }
 
-// Start watches the function pods until Stop, or until ctx ends. It returns once it knows those that are there.
-func Start(ctx context.Context, client kubernetes.Interface) (*Watch, error) {
+// Start watches the function pods of an installation until Stop, or until ctx ends. It returns once it knows those that are there.
+func Start(ctx context.Context, client kubernetes.Interface, at install.Release) (*Watch, error) {
 	ctx, stop := context.WithCancel(ctx)
 	w := &Watch{
 		stop: stop,
-		informer: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(install.FunctionNamespace),
+		informer: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(at.FunctionNamespace),
 			informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = install.ImageLabel })),
 		live: map[types.UID]string{}, seen: map[types.UID]string{}, most: map[string]int{}, deleted: map[string]string{},
 	}

@@ -29,7 +29,7 @@ func pod(name, image string) *corev1.Pod {
 
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	w, err := Start(t.Context(), fake.NewClientset(pod("a-1", "a"), pod("b-1", "b")))
+	w, err := Start(t.Context(), fake.NewClientset(pod("a-1", "a"), pod("b-1", "b")), install.Default)
 	if err != nil {
 		t.Fatal(err)
 	}

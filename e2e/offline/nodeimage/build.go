@@ -25,6 +25,7 @@ import (
 // builder builds one image.
 type builder struct {
 	cache     string // as in Provider
+	version   Version
 	kindFiles string // what kind copies over the root file system of its nodes
 	work      string // temporary directory
 	root      string // root file system of the node, below work
@@ -46,7 +47,7 @@ func (p Provider) build(ctx context.Context, tag, kindDir, file string) (err err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 	b := &builder{
-		cache: p.Cache, work: work, root: filepath.Join(work, "rootfs"),
+		cache: p.Cache, version: p.Kubernetes, work: work, root: filepath.Join(work, "rootfs"),
 		kindFiles: filepath.Join(kindDir, "images", "base", "files"),
 		arch:      runtime.GOARCH, progress: p.Progress,
 	}

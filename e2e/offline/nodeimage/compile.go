@@ -23,7 +23,7 @@ type programs map[string]string
 // compileAll compiles what is not in the cache, one component after the other: each keeps all cores busy.
 func (b *builder) compileAll(ctx context.Context) (programs, error) {
 	all := make(programs)
-	for _, c := range components {
+	for _, c := range components(b.version) {
 		dir := filepath.Join(b.cache, "bin", c.name+"-"+c.hash(b.arch))
 		if _, err := os.Stat(dir); err != nil {
 			what := fmt.Sprintf("compile %s from Go modules", c.name)

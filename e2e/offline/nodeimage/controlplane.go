@@ -45,7 +45,7 @@ var images = map[string]image{
 
 // controlPlane makes the images by the names that kubeadm will ask for.
 func (b *builder) controlPlane(ctx context.Context, all programs) (controlPlane, error) {
-	list, err := command.Run(ctx, all["kubeadm"], "config", "images", "list", "--kubernetes-version", Kubernetes)
+	list, err := command.Run(ctx, all["kubeadm"], "config", "images", "list", "--kubernetes-version", string(b.version))
 	if err != nil {
 		return controlPlane{}, err
 	}

@@ -52,7 +52,7 @@ func (b *builder) copyFiles(all programs) error {
 			return err
 		}
 	}
-	return os.WriteFile(b.path("kind/version"), []byte(Kubernetes), 0o644)
+	return os.WriteFile(b.path("kind/version"), []byte(b.version), 0o644)
 }
 
 // overlay copies all files to the same paths of the root file system. Neither a Go module nor an embedded file system

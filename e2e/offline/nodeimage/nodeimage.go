@@ -25,43 +25,42 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
-// Published is the image of the kind project.
-const Published = "docker.io/kindest/node:" + Kubernetes
-
 // reachable is how long the registry of the published image has to say that it is there.
 const reachable = 5 * time.Second
 
 // Provider makes node images available in the Docker engine.
 type Provider struct {
 	// Cache is a directory for what takes long to make: compiled programs, packages, images.
-	Cache    string
-	Progress *progress.Printer
+	Cache string
+	// Kubernetes is the version of the nodes.
+	Kubernetes Version
+	Progress   *progress.Printer
 }
 
 // IsBuilt tells whether an image is one of this package's, and not a published one.
 func IsBuilt(image string) bool { return strings.HasPrefix(image, Repository+":") }
 
-// Images returns the references that Ensure may return.
-func Images(ctx context.Context) ([]string, error) {
+// Images returns the references that Ensure may return for a version.
+func Images(ctx context.Context, v Version) ([]string, error) {
 	source, err := kind(ctx)
 	if err != nil {
 		return nil, err
 	}
-	tag, err := Tag(runtime.GOARCH, source.version)
-	return []string{Published, tag}, err
+	tag, err := Tag(v, runtime.GOARCH, source.version)
+	return []string{v.Published(), tag}, err
 }
 
 // Ensure returns the reference of a node image that the Docker engine has. Building one takes several minutes, needs root,
 // and leaves a tarball in the cache, from which later calls load it.
 func (p Provider) Ensure(ctx context.Context) (string, error) {
 	if p.pull(ctx) {
-		return Published, nil
+		return p.Kubernetes.Published(), nil
 	}
 	source, err := kind(ctx)
 	if err != nil {
 		return "", err
 	}
-	tag, err := Tag(runtime.GOARCH, source.version)
+	tag, err := Tag(p.Kubernetes, runtime.GOARCH, source.version)
 	if err != nil {
 		return "", err
 	}
@@ -82,21 +81,22 @@ func (p Provider) Ensure(ctx context.Context) (string, error) {
 
 // pull tells whether the engine has the published image now.
 func (p Provider) pull(ctx context.Context) bool {
-	if inEngine(ctx, Published) {
+	published := p.Kubernetes.Published()
+	if inEngine(ctx, published) {
 		return true
 	}
-	ref, err := name.ParseReference(Published)
+	ref, err := name.ParseReference(published)
 	if err != nil {
 		return false
 	}
 	short, cancel := context.WithTimeout(ctx, reachable)
 	defer cancel()
 	if _, err := remote.Head(ref, remote.WithContext(short), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
-		p.Progress.Printf("%s cannot be pulled here; a node image of the same version takes its place", Published)
+		p.Progress.Printf("%s cannot be pulled here; a node image of the same version takes its place", published)
 		return false
 	}
-	err = p.Progress.Step("pull "+Published, func() error {
-		_, err := command.Run(ctx, "docker", "pull", "--quiet", Published)
+	err = p.Progress.Step("pull "+published, func() error {
+		_, err := command.Run(ctx, "docker", "pull", "--quiet", published)
 		return err
 	})
 	if err != nil {
@@ -105,16 +105,16 @@ func (p Provider) pull(ctx context.Context) bool {
 	return err == nil
 }
 
-// removeTarballs removes what was made by former recipes.
+// removeTarballs removes what was made of this version by former recipes.
 func (p Provider) removeTarballs() error {
-	former, err := filepath.Glob(filepath.Join(p.Cache, "*.tar"))
+	former, err := filepath.Glob(filepath.Join(p.Cache, string(p.Kubernetes)+"-*.tar"))
 	for _, tarball := range former {
 		err = errors.Join(err, os.Remove(tarball))
 	}
 	return err
 }
 
-// load loads an image, then removes the former ones, which would fill the disk in time.
+// load loads an image, then removes the former ones of this version, which would fill the disk in time.
 func (p Provider) load(ctx context.Context, tag, tarball string) error {
 	err := p.Progress.Step("load node image "+tag, func() error {
 		_, err := command.Run(ctx, "docker", "load", "--quiet", "--input", tarball)
@@ -125,7 +125,7 @@ func (p Provider) load(ctx context.Context, tag, tarball string) error {
 	}
 	images, err := command.Run(ctx, "docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", Repository)
 	for image := range strings.FieldsSeq(images) {
-		if image != tag {
+		if image != tag && strings.HasPrefix(image, p.Kubernetes.images()) {
 			_, removeErr := command.Run(ctx, "docker", "image", "rm", image)
 			err = errors.Join(err, removeErr)
 		}

@@ -19,9 +19,6 @@ import (
 	"strings"
 )
 
-// Kubernetes is the version of the clusters.
-const Kubernetes = "v1.36.3"
-
 // Repository is where built images are in the Docker engine; none of them is ever pushed.
 const Repository = "krmfn/kind-node"
 
@@ -49,8 +46,14 @@ type component struct {
 
 const containerd = "github.com/containerd/containerd/v2"
 
-var components = []component{
-	{
+// components returns what a node of a version of Kubernetes is made of.
+func components(v Version) []component {
+	return append([]component{v.component()}, others...)
+}
+
+// component returns the programs of Kubernetes itself.
+func (v Version) component() component {
+	c := component{
 		name: "kubernetes",
 		packages: []string{
 			"k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes/cmd/kube-controller-manager",
@@ -58,12 +61,20 @@ var components = []component{
 			"k8s.io/kubernetes/cmd/kubelet", "k8s.io/kubernetes/cmd/kubeadm", "k8s.io/kubernetes/cmd/kubectl",
 		},
 		variables: []string{
-			"k8s.io/component-base/version.gitVersion=" + Kubernetes,
+			"k8s.io/component-base/version.gitVersion=" + string(v),
 			"k8s.io/component-base/version.gitMajor=1",
-			"k8s.io/component-base/version.gitMinor=36",
-			"k8s.io/client-go/pkg/version.gitVersion=" + Kubernetes,
+			"k8s.io/component-base/version.gitMinor=" + strings.TrimPrefix(v.minor(), "1."),
+			"k8s.io/client-go/pkg/version.gitVersion=" + string(v),
 		},
-	},
+	}
+	if v != Newest {
+		c.name += "-" + v.minor()
+	}
+	return c
+}
+
+// others are the same whatever version of Kubernetes there is.
+var others = []component{
 	{
 		name:      "containerd",
 		packages:  []string{containerd + "/cmd/containerd", containerd + "/cmd/containerd-shim-runc-v2", containerd + "/cmd/ctr"},
@@ -88,14 +99,15 @@ func (c component) hash(arch string) string {
 	return short(h.Sum(nil))
 }
 
-// Tag is the reference of the image for an architecture that is built with the base files of a version of kind.
-func Tag(arch, kindVersion string) (string, error) {
+// Tag is the reference of the image for a version of Kubernetes and an architecture that is built with the base files of a version of
+// kind.
+func Tag(v Version, arch, kindVersion string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, arch, kindVersion)
+	fmt.Fprintln(h, v, arch, kindVersion)
 	if err := errors.Join(hashFiles(h, recipe), hashCode(h, code)); err != nil {
 		return "", fmt.Errorf("hash of the node image's recipe: %w", err)
 	}
-	return Repository + ":" + Kubernetes + "-" + short(h.Sum(nil)), nil
+	return v.images() + short(h.Sum(nil)), nil
 }
 
 // hashFiles writes names and contents of all files.

@@ -15,14 +15,14 @@ func TestTagIsThatOfTheRecipe(t *testing.T) {
 	t.Parallel()
 	tags := make(map[string]bool)
 	for _, in := range [][2]string{{"amd64", "v0.33.0"}, {"arm64", "v0.33.0"}, {"amd64", "v0.34.0"}} {
-		tag, err := Tag(in[0], in[1])
+		tag, err := Tag(Newest, in[0], in[1])
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !regexp.MustCompile(`^krmfn/kind-node:v1\.36\.3-[0-9a-f]{12}$`).MatchString(tag) || !IsBuilt(tag) {
 			t.Errorf("tag %s", tag)
 		}
-		again, err := Tag(in[0], in[1])
+		again, err := Tag(Newest, in[0], in[1])
 		if err != nil || again != tag {
 			t.Errorf("tag %s, then %s (%v)", tag, again, err)
 		}
@@ -31,8 +31,8 @@ func TestTagIsThatOfTheRecipe(t *testing.T) {
 	if len(tags) != 3 {
 		t.Errorf("tags %v, want one for each input", tags)
 	}
-	if IsBuilt(Published) {
-		t.Errorf("%s is not built here", Published)
+	if IsBuilt(Newest.Published()) {
+		t.Errorf("%s is not built here", Newest.Published())
 	}
 }
 
@@ -92,7 +92,7 @@ func TestHashCodeSeesDeclarationsAlone(t *testing.T) {
 func TestComponentsAreTheVersionsThatTheySay(t *testing.T) {
 	t.Parallel()
 	hashes := make(map[string]bool)
-	for _, c := range components {
+	for _, c := range all() {
 		hashes[c.hash("amd64")], hashes[c.hash("arm64")] = true, true
 		mod, err := recipe.ReadFile("recipe/modules/" + c.name + ".mod")
 		if err != nil {
@@ -108,7 +108,7 @@ func TestComponentsAreTheVersionsThatTheySay(t *testing.T) {
 			}
 		}
 	}
-	if len(hashes) != 2*len(components) {
-		t.Errorf("%d hashes of %d components for two architectures", len(hashes), len(components))
+	if len(hashes) != 2*len(all()) {
+		t.Errorf("%d hashes of %d components for two architectures", len(hashes), len(all()))
 	}
 }

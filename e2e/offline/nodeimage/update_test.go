@@ -22,7 +22,7 @@ func TestUpdateModules(t *testing.T) {
 	if !*update {
 		t.Skip("only with -update")
 	}
-	for _, c := range components {
+	for _, c := range all() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

@@ -4,7 +4,6 @@
 package server_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/krmfn/krmfn/e2e/programs/server"
+	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,9 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func script(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, file, "#!/bin/sh\n"+text)
 	return file
 }
 

@@ -144,11 +144,16 @@ func (s *Server) Push(ctx context.Context, tagged string, image v1.Image) (refer
 	if err != nil {
 		return "", "", err
 	}
-	if err := remote.Write(ref, image, remote.WithContext(ctx), remote.WithTransport(inProcess{s.content})); err != nil {
+	if err := remote.Write(ref, image, s.Writing(ctx)...); err != nil {
 		return "", "", fmt.Errorf("push %s: %w", reference, err)
 	}
 	hash, err := image.Digest()
 	return reference, hash.String(), err
+}
+
+// Writing returns the options with which go-containerregistry writes to the registry, whatever login and faults it has.
+func (s *Server) Writing(ctx context.Context) []remote.Option {
+	return []remote.Option{remote.WithContext(ctx), remote.WithTransport(inProcess{s.content})}
 }
 
 // inProcess sends requests to a handler.

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/krmfn/krmfn/e2e/registry/publish"
+	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 )
 
 func serve(t *testing.T) (address string) {
@@ -87,9 +88,7 @@ func TestFunctions(t *testing.T) {
 		"functions-light": light,
 	} {
 		script := "#!/bin/sh\n# " + program + "\ncat <<'EOF'\nfunctions:\n" + functions + "\nEOF\n"
-		if err := os.WriteFile(filepath.Join(bin, program), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, filepath.Join(bin, program), script)
 	}
 	pushed, err := publish.Functions(t.Context(), bin, address)
 	if err != nil {

@@ -92,8 +92,12 @@ var _ = Describe("An API server that hangs", Label("chaos"), func() {
 		sleeping := make([]string, idle)
 		for i := range sleeping {
 			sleeping[i] = f.Push(ctx, hostile.Echo)
-			Expect(f.Evaluate(ctx, sleeping[i])).To(Succeed())
 		}
+		// All pods start at once: none expires before the API server hangs.
+		Expect(fixture.Together(idle, func(number int) error {
+			_, err := client.Evaluate(ctx, sleeping[number], hostile.List(0))
+			return err
+		})).To(HaveEach(Succeed()))
 		DeferCleanup(func(ctx context.Context) { Expect(f.ResumeAPIServer(ctx)).To(Succeed()) })
 		Expect(f.HangAPIServer(ctx)).To(Succeed())
 		begin := time.Now()

@@ -54,10 +54,13 @@ var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnF
 	It("says what is wrong with it", func(ctx context.Context) {
 		configure(ctx, "broken", `{image: broken, binaryExecutor: {tags: [v1], path: no-such-executable}}`)
 		Expect(errorOf(ctx, "broken")).To(SatisfyAll(HavePrefix("function-runner: "), ContainSubstring("no-such-executable is missing")))
-		configure(ctx, "broken", `{image: broken, podExecutor: {templateOverrides: {initContainer: {env: [{name: A, value: "1"}]}}}}`)
-		Expect(errorOf(ctx, "broken")).To(ContainSubstring("no init container"))
 		configure(ctx, "broken", `{image: broken, podExecutor: {}}`)
 		Expect(errorOf(ctx, "broken")).To(BeEmpty())
+	})
+
+	It("says that function pods have no init container that it could change", Label("image-volumes"), func(ctx context.Context) {
+		configure(ctx, "initial", `{image: initial, podExecutor: {templateOverrides: {initContainer: {env: [{name: A, value: "1"}]}}}}`)
+		Expect(errorOf(ctx, "initial")).To(ContainSubstring("no init container"))
 	})
 
 	It("says what the pods of a function are like, and which there are before the first call", func(ctx context.Context) {
@@ -100,9 +103,9 @@ var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnF
 	})
 
 	It("that Porch's function runner has held can be deleted", func(ctx context.Context) {
-		object := configure(ctx, "held", `{image: held, podExecutor: {}}`)
-		object.SetFinalizers([]string{porchFinalizer})
-		_, err := f.FunctionConfigs().Update(ctx, object, metav1.UpdateOptions{})
+		configure(ctx, "held", `{image: held, podExecutor: {}}`)
+		patch := fmt.Appendf(nil, `{"metadata": {"finalizers": [%q]}}`, porchFinalizer)
+		_, err := f.FunctionConfigs().Patch(ctx, "held", types.MergePatchType, patch, metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(f.FunctionConfigs().Delete(ctx, "held", metav1.DeleteOptions{})).To(Succeed())
 		Eventually(ctx, func() bool {
@@ -112,8 +115,8 @@ var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnF
 	})
 })
 
-// configure makes an object, or gives it another spec, and waits until function runners have seen that. It returns the object.
-func configure(ctx context.Context, name, spec string) (object *unstructured.Unstructured) {
+// configure makes an object, or gives it another spec, and waits until function runners have seen that.
+func configure(ctx context.Context, name, spec string) {
 	GinkgoHelper()
 	var fields map[string]any
 	Expect(yaml.Unmarshal([]byte(spec), &fields)).To(Succeed())
@@ -134,7 +137,6 @@ func configure(ctx context.Context, name, spec string) (object *unstructured.Uns
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(seen).To(Equal(object.GetGeneration()))
 	}).WithTimeout(promptly).WithPolling(100 * time.Millisecond).Should(Succeed())
-	return object
 }
 
 // annotate has an object say whether processes of its function may wait for calls.
@@ -166,5 +168,6 @@ func runs(ctx context.Context, image string) error {
 
 // ofPod matches the environment of a function pod with a greeting, and with what the wrapper server is told of its pod.
 func ofPod(greeting string) OmegaMatcher {
-	return ConsistOf(corev1.EnvVar{Name: "GREETING", Value: greeting}, HaveField("Name", "KRMFN_POD_UID"), HaveField("Name", "KRMFN_FUNCTION"))
+	told := func(name string) OmegaMatcher { return HaveField("Name", name) }
+	return ConsistOf(corev1.EnvVar{Name: "GREETING", Value: greeting}, told("KRMFN_POD_UID"), told("KRMFN_FUNCTION"), told("KRMFN_RUNNER_AUTHORITIES"))
 }

@@ -21,8 +21,8 @@ var _ = Describe("Where the API server rewrites the images of pods", func() {
 		before, image := f.Push(ctx, hostile.Echo), f.Push(ctx, hostile.Echo)
 		Expect(f.Evaluate(ctx, before)).To(Succeed())
 		Expect(f.Mirror(ctx, image)).To(Succeed())
-		DeferCleanup(func(ctx context.Context) { Expect(f.KeepImages(ctx)).To(Succeed()) })
 		like := onlyPodOf(ctx, before)
+		DeferCleanup(func(ctx context.Context) { Expect(f.KeepImages(ctx, &like)).To(Succeed()) })
 		Expect(f.RewriteImages(ctx, &like)).To(Succeed())
 
 		Expect(f.Evaluate(ctx, image)).To(Succeed())

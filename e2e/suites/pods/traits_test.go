@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/go-containerregistry/pkg/crane"
 	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
 	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
 
@@ -16,11 +17,18 @@ import (
 )
 
 var _ = Describe("A function whose image declares that it is a worker, and deterministic", Label("smoke"), Ordered, func() {
-	// image is that of a curated function: its labels declare both.
+	// image is that of a curated function: its labels declare both. It has a name that no other spec has, whose pods may still answer while
+	// they end.
 	var image string
+	number := 0
+
+	BeforeEach(func(ctx context.Context) {
+		number++
+		image = fmt.Sprintf("%s/e2e/set-labels:traits-%d", f.Registry, number)
+		Expect(crane.Copy(f.Registry+"/set-labels:v0.2.0", image, crane.WithContext(ctx), crane.Insecure)).To(Succeed())
+	})
 
 	BeforeAll(func(ctx context.Context) {
-		image = f.Registry + "/set-labels:v0.2.0"
 		// One function runner, because each keeps the answers that it has given; and none of its executables.
 		f.Configure(ctx, map[string]any{
 			"replicas": 1, "pods": limits("30s"), "resultCacheSize": "16Mi", "extraArgs": []any{"--disable-runtimes=exec"},

@@ -24,6 +24,11 @@ var _ = Describe("The wrapper server", Label("smoke"), Ordered, ContinueOnFailur
 		image := f.Push(ctx, hostile.Echo)
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		pod := onlyPodOf(ctx, image)
+		if injection == "auto" {
+			volumes, err := f.ImageVolumes()
+			Expect(err).NotTo(HaveOccurred())
+			inContainer = !volumes
+		}
 		if inContainer {
 			Expect(pod.Spec.InitContainers).To(HaveLen(1))
 			Expect(pod.Spec.Volumes).NotTo(ContainElement(isImage))
@@ -32,7 +37,7 @@ var _ = Describe("The wrapper server", Label("smoke"), Ordered, ContinueOnFailur
 			Expect(pod.Spec.Volumes).To(ContainElement(isImage))
 		}
 	},
-		Entry("as an image volume, at the pod's address", "image-volume", "pod-ip", false),
+		Entry("as an image volume, at the pod's address", "image-volume", "pod-ip", false, Label("image-volumes")),
 		Entry("by an init container, by way of the Service", "init-container", "service", true),
 		Entry("as the cluster and the pod have it", "auto", "auto", false),
 	)

@@ -70,7 +70,7 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 		By("trusting it on nodes, too")
 		nodesTrust(ctx, other)
 		// The function backs off after the failure of its pod.
-		Eventually(ctx, func() error { return f.Evaluate(ctx, image) }).WithTimeout(10 * time.Second).WithPolling(time.Second).Should(Succeed())
+		Eventually(ctx, func() error { return f.Evaluate(ctx, image) }).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
 	})
 })
 

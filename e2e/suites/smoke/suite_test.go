@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
@@ -63,7 +64,8 @@ func pushProbe(ctx context.Context) publish.Image {
 	return pushed
 }
 
-// restrictedNamespace makes a namespace for the time of the suite.
+// restrictedNamespace makes a namespace for the time of the suite, and returns when pods can be created there: without a service account
+// they are refused.
 func restrictedNamespace(ctx context.Context) string {
 	made, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: "smoke-",
@@ -73,5 +75,9 @@ func restrictedNamespace(ctx context.Context) string {
 	DeferCleanup(func(ctx context.Context) {
 		Expect(client.CoreV1().Namespaces().Delete(ctx, made.Name, metav1.DeleteOptions{})).To(Succeed())
 	})
+	Eventually(ctx, func() error {
+		_, err := client.CoreV1().ServiceAccounts(made.Name).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	}).WithTimeout(patience).WithPolling(100 * time.Millisecond).Should(Succeed())
 	return made.Name
 }

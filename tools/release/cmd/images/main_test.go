@@ -75,22 +75,21 @@ func TestConfigOfImages(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct {
-		entrypoint []string
-		ports      []string
+		entrypoint, cmd, ports []string
 	}{
 		"function-runner": {
-			[]string{"/home/nonroot/server", "--config=/home/nonroot/config.yaml", "--functions=/home/nonroot/functions"},
-			[]string{"9445/tcp"},
+			entrypoint: []string{"/home/nonroot/server", "--config=/home/nonroot/config.yaml", "--functions=/home/nonroot/functions"},
+			ports:      []string{"9445/tcp"},
 		},
 		"wrapper-server": {
-			[]string{"/home/nonroot/wrapper-server/wrapper-server"},
-			[]string{"9446/tcp"},
+			entrypoint: []string{"/home/nonroot/wrapper-server/wrapper-server"},
+			ports:      []string{"9446/tcp"},
 		},
-		"task-handler": {[]string{"/home/nonroot/server"}, []string{"9447/tcp"}},
-		"krmfn":        {[]string{"/usr/local/bin/krmfn"}, nil},
-		"functions":    {[]string{"/usr/local/bin/functions"}, nil},
-		"pod-janitor":  {[]string{"/home/nonroot/pod-janitor"}, nil},
-		"image-warmer": {[]string{"/home/nonroot/image-warmer"}, nil},
+		"task-handler": {entrypoint: []string{"/home/nonroot/server"}, ports: []string{"9447/tcp"}},
+		"krmfn":        {entrypoint: []string{"/usr/local/bin/krmfn"}},
+		"functions":    {entrypoint: []string{"/usr/local/bin/functions"}, cmd: []string{"no-op"}},
+		"pod-janitor":  {entrypoint: []string{"/home/nonroot/pod-janitor"}},
+		"image-warmer": {entrypoint: []string{"/home/nonroot/image-warmer"}},
 	}
 	dir := t.TempDir()
 	build(t, dir)
@@ -107,6 +106,9 @@ func TestConfigOfImages(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.ports, slices.Collect(maps.Keys(config.Config.ExposedPorts))); diff != "" {
 				t.Errorf("ports (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.cmd, config.Config.Cmd); diff != "" {
+				t.Errorf("cmd (-want +got):\n%s", diff)
 			}
 			if got := config.Config.User; got != "10001:10001" {
 				t.Errorf("user is %q", got)

@@ -31,15 +31,15 @@ type Package struct {
 	Data []byte
 }
 
-// Pack packages the chart in dir with the versions of a release: version and appVersion are the chart's, and images whose
-// version is another get their own tag. Helm's own packages have the time at which they were made; this one has at, so
-// that the same chart gives the same bytes.
-func Pack(dir string, v versions.Versions, at time.Time) (Package, error) {
+// Pack packages the chart in dir with the versions of a release: version and appVersion are the chart's, images whose
+// version is another get their own tag, and images of the release get their digest, by their names. Helm's own packages
+// have the time at which they were made; this one has at, so that the same chart gives the same bytes.
+func Pack(dir string, v versions.Versions, digests map[string]string, at time.Time) (Package, error) {
 	source, err := loader.LoadDir(dir)
 	if err != nil {
 		return Package{}, fmt.Errorf("load chart %s: %w", dir, err)
 	}
-	files, err := stamped(source, v)
+	files, err := stamped(source, v, digests)
 	if err != nil {
 		return Package{}, fmt.Errorf("chart %s: %w", dir, err)
 	}
@@ -47,7 +47,7 @@ func Pack(dir string, v versions.Versions, at time.Time) (Package, error) {
 	if err := archive.TarGz(&buf, at, files); err != nil {
 		return Package{}, fmt.Errorf("chart %s: %w", dir, err)
 	}
-	if err := check(buf.Bytes(), v); err != nil {
+	if err := check(buf.Bytes(), v, pinned(v, digests)); err != nil {
 		return Package{}, fmt.Errorf("chart %s: %w", dir, err)
 	}
 	return Package{Name: FileName(source.Name(), v), Data: buf.Bytes()}, nil
@@ -58,8 +58,17 @@ func FileName(chart string, v versions.Versions) string {
 	return chart + "-" + strings.TrimPrefix(v.Chart, "v") + ".tgz"
 }
 
+// pinned returns the value of image.digests: the tag of each image with its digest.
+func pinned(v versions.Versions, digests map[string]string) map[string]string {
+	pins := make(map[string]string, len(digests))
+	for name, digest := range digests {
+		pins[name] = v.Images[name] + "@" + digest
+	}
+	return pins
+}
+
 // stamped returns the files of a chart with the versions in them.
-func stamped(source *chart.Chart, v versions.Versions) ([]archive.File, error) {
+func stamped(source *chart.Chart, v versions.Versions, digests map[string]string) ([]archive.File, error) {
 	files := make([]archive.File, 0, len(source.Raw))
 	for _, raw := range source.Raw {
 		data := raw.Data
@@ -68,7 +77,9 @@ func stamped(source *chart.Chart, v versions.Versions) ([]archive.File, error) {
 		case "Chart.yaml":
 			data, err = stampMetadata(data, v)
 		case "values.yaml":
-			data, err = stampValues(data, v.Differing())
+			if data, err = stampValues(data, "tags", v.Differing()); err == nil {
+				data, err = stampValues(data, "digests", pinned(v, digests))
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", raw.Name, err)
@@ -91,26 +102,26 @@ func stampMetadata(data []byte, v versions.Versions) ([]byte, error) {
 	return data, nil
 }
 
-// stampValues writes tags into image.tags, which must be there and empty: {}. All else stays as people wrote it.
-func stampValues(data []byte, tags map[string]string) ([]byte, error) {
-	if len(tags) == 0 {
+// stampValues writes entries into the map key of image, which must be there and empty: {}. All else stays as people wrote it.
+func stampValues(data []byte, key string, entries map[string]string) ([]byte, error) {
+	if len(entries) == 0 {
 		return data, nil
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return nil, err
 	}
-	node := yamlnode.Lookup(&doc, "image", "tags")
+	node := yamlnode.Lookup(&doc, "image", key)
 	if node == nil {
-		return nil, fmt.Errorf("there is no image.tags, which is for images of another version than the chart's: %s", flow(tags))
+		return nil, fmt.Errorf("there is no image.%s, which the release sets to %s", key, flow(entries))
 	}
 	lines := strings.SplitAfter(string(data), "\n")
 	line := lines[node.Line-1]
 	before, after := line[:node.Column-1], line[node.Column-1:]
 	if !strings.HasPrefix(after, "{}") {
-		return nil, fmt.Errorf("line %d: image.tags is not {}: versions belong into versions.yaml", node.Line)
+		return nil, fmt.Errorf("line %d: image.%s is not {}: only the release sets it", node.Line, key)
 	}
-	lines[node.Line-1] = before + flow(tags) + strings.TrimPrefix(after, "{}")
+	lines[node.Line-1] = before + flow(entries) + strings.TrimPrefix(after, "{}")
 	return []byte(strings.Join(lines, "")), nil
 }
 
@@ -122,7 +133,8 @@ func flow(tags map[string]string) string {
 	return "{" + strings.Join(entries, ", ") + "}"
 }
 
-func check(data []byte, v versions.Versions) error {
+// check reads the package as Helm does, and returns an error if the versions, tags and pins are not in it.
+func check(data []byte, v versions.Versions, pins map[string]string) error {
 	packed, err := loader.LoadArchive(bytes.NewReader(data))
 	if err != nil {
 		return fmt.Errorf("read the package: %w", err)
@@ -133,11 +145,13 @@ func check(data []byte, v versions.Versions) error {
 	if got := "v" + packed.Metadata.Version; got != v.Chart || packed.AppVersion() != v.Chart {
 		return fmt.Errorf("the package has version %s and appVersion %s, want %s", got, packed.AppVersion(), v.Chart)
 	}
-	for name, want := range v.Differing() {
-		image, _ := packed.Values["image"].(map[string]any)
-		tags, _ := image["tags"].(map[string]any)
-		if tags[name] != want {
-			return fmt.Errorf("the package has tag %v for the image %s, want %s", tags[name], name, want)
+	image, _ := packed.Values["image"].(map[string]any)
+	for key, wanted := range map[string]map[string]string{"tags": v.Differing(), "digests": pins} {
+		entries, _ := image[key].(map[string]any)
+		for name, want := range wanted {
+			if entries[name] != want {
+				return fmt.Errorf("the package has image.%s %v for the image %s, want %s", key, entries[name], name, want)
+			}
 		}
 	}
 	return nil

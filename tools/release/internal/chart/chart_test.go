@@ -28,7 +28,7 @@ var (
 func TestChartOfRepositoryIsStamped(t *testing.T) {
 	t.Parallel()
 
-	packed, err := chart.Pack("../../../../charts/krmfn", same, at)
+	packed, err := chart.Pack("../../../../charts/krmfn", same, nil, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,14 +48,14 @@ func TestSameChartGivesSameBytes(t *testing.T) {
 	t.Parallel()
 
 	dir := write(t, "image: {tags: {}}\n")
-	first, err := chart.Pack(dir, same, at)
+	first, err := chart.Pack(dir, same, nil, at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chtimes(filepath.Join(dir, "values.yaml"), at, at); err != nil {
 		t.Fatal(err)
 	}
-	second, err := chart.Pack(dir, same, at)
+	second, err := chart.Pack(dir, same, nil, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,15 +75,25 @@ func TestSameChartGivesSameBytes(t *testing.T) {
 	}
 }
 
-func TestImagesOfOtherVersionsGetTags(t *testing.T) {
+func TestImagesGetTagsAndDigests(t *testing.T) {
 	t.Parallel()
 
 	v := versions.Versions{Chart: "v1.2.3", Images: map[string]string{"a": "v1.2.3", "b": "v1.2.4", "c": "v1.3.0"}}
-	tests := map[string]struct{ values, want, err string }{
+	tests := map[string]struct {
+		values    string
+		digests   map[string]string
+		want, err string
+	}{
 		"tags are there": {
 			values: "image:\n  # Tags of single images.\n  tags: {} # none\n  registry: r\n",
 			want:   "image:\n  # Tags of single images.\n  tags: {b: v1.2.4, c: v1.3.0} # none\n  registry: r\n",
 		},
+		"digests are there": {
+			values:  "image:\n  tags: {}\n  digests: {}\n",
+			digests: map[string]string{"a": "sha256:1", "b": "sha256:2"},
+			want:    "image:\n  tags: {b: v1.2.4, c: v1.3.0}\n  digests: {a: v1.2.3@sha256:1, b: v1.2.4@sha256:2}\n",
+		},
+		"no digests":    {values: "image: {tags: {}}\n", digests: map[string]string{"a": "sha256:1"}, err: "no image.digests"},
 		"no tags":       {values: "image: {tag: x}\n", err: "no image.tags"},
 		"no image":      {values: "a: b\n", err: "no image.tags"},
 		"tags of users": {values: "image:\n  tags: {b: v1}\n", err: "line 2: image.tags is not {}"},
@@ -94,7 +104,7 @@ func TestImagesOfOtherVersionsGetTags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			packed, err := chart.Pack(write(t, test.values), v, at)
+			packed, err := chart.Pack(write(t, test.values), v, test.digests, at)
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
 					t.Errorf("error is %v, want one with %q", err, test.err)
@@ -127,7 +137,7 @@ func TestMetadataThatCannotBeStamped(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "Chart.yaml"), []byte("apiVersion: v2\nname: krmfn\nversion: 0.0.1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := chart.Pack(dir, same, at); err == nil || !strings.Contains(err.Error(), "0 lines begin with appVersion:") {
+	if _, err := chart.Pack(dir, same, nil, at); err == nil || !strings.Contains(err.Error(), "0 lines begin with appVersion:") {
 		t.Errorf("error is %v, want one about appVersion", err)
 	}
 }

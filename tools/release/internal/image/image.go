@@ -23,6 +23,7 @@ type Image struct {
 	title      string  // one line for people
 	layers     []files // what changes least comes first
 	entrypoint []string
+	cmd        []string // arguments where none are given
 	ports      []string // as "9445/tcp"
 	dir        string   // working directory
 }
@@ -80,6 +81,7 @@ func (i Image) config(stamp Stamp) v1.Config {
 	return v1.Config{
 		User:         user,
 		Entrypoint:   i.entrypoint,
+		Cmd:          i.cmd,
 		WorkingDir:   i.dir,
 		Env:          []string{"PATH=/usr/local/bin:/usr/bin:/bin"},
 		ExposedPorts: ports,

@@ -63,7 +63,7 @@ func (f *fixture) chart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	packed, err := chart.Pack(dir, f.versions, f.made)
+	packed, err := chart.Pack(dir, f.versions, nil, f.made)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func (f *fixture) images(t *testing.T, names ...string) map[string]v1.Hash {
 		digests[image] = must(idx.Digest())(t)
 		version := f.versions.Images[image]
 		err = ocilayout.Write(filepath.Join(f.dir, release.ImageFile(image, version)), version, idx, []ocilayout.Referrer{
-			{Title: image + ".spdx.json", MediaType: "application/spdx+json", Data: []byte(bill)},
+			{Title: image + ".spdx.json", MediaType: "application/spdx+json", Data: []byte(billOfMaterials)},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -139,9 +139,9 @@ func (f *fixture) publish(t *testing.T, tag string) []string {
 }
 
 // checkImage pulls an image and what refers to it.
-func (f *fixture) checkImage(t *testing.T, image string, want v1.Hash) {
+func (f *fixture) checkImage(t *testing.T, image, version string, want v1.Hash) (bill string) {
 	t.Helper()
-	tag := must(name.NewTag(f.registry+"/krmfn/"+image+":v1.2.3", name.Insecure))(t)
+	tag := must(name.NewTag(f.registry+"/krmfn/"+image+":"+version, name.Insecure))(t)
 	idx := must(remote.Index(tag, remote.WithContext(t.Context())))(t)
 	if got := must(idx.Digest())(t); got != want {
 		t.Errorf("%s has digest %s, want %s", tag, got, want)
@@ -160,9 +160,10 @@ func (f *fixture) checkImage(t *testing.T, image string, want v1.Hash) {
 	}
 	r := must(must(artifact.Layers())(t)[0].Compressed())(t)
 	defer r.Close()
-	if diff := cmp.Diff(bill, string(must(io.ReadAll(r))(t))); diff != "" {
+	if diff := cmp.Diff(billOfMaterials, string(must(io.ReadAll(r))(t))); diff != "" {
 		t.Errorf("%s: bill of materials (-want +got):\n%s", tag, diff)
 	}
+	return f.registry + "/krmfn/" + image + "@" + referrers.Manifests[0].Digest.String()
 }
 
 // must ends the test if there is an error.

@@ -85,15 +85,19 @@ func fetch(ctx context.Context, from content.Fetcher, desc ocispec.Descriptor, i
 	return json.Unmarshal(data, into)
 }
 
-// pushImage pushes an image, and what refers to it, and returns its reference with its digest.
-func (o Options) pushImage(ctx context.Context, i image) (string, error) {
+// pushImage pushes an image, and what refers to it, and returns the references of both with their digests, the image first.
+func (o Options) pushImage(ctx context.Context, i image) ([]string, error) {
 	if _, err := oras.ExtendedCopy(ctx, i.layout, i.tag.name, i.tag, i.tag.name, oras.DefaultExtendedCopyOptions); err != nil {
-		return "", fmt.Errorf("push %s: %w", i.tag, err)
+		return nil, fmt.Errorf("push %s: %w", i.tag, err)
 	}
 	bills, err := i.layout.Predecessors(ctx, i.index)
 	if err != nil {
-		return "", err
+		return nil, err
+	}
+	pushed := []string{i.tag.reference(i.index.Digest.String())}
+	for _, bill := range bills {
+		pushed = append(pushed, i.tag.reference(bill.Digest.String()))
 	}
 	fmt.Fprintf(o.Log, "%s: %s, with %d bills of materials\n", i.tag, i.index.Digest, len(bills))
-	return i.tag.reference(i.index.Digest.String()), nil
+	return pushed, nil
 }

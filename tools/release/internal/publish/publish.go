@@ -40,8 +40,8 @@ type Options struct {
 	Log io.Writer
 }
 
-// Publish pushes the images of a release, what refers to them, and the chart, and returns what it pushed, as references with
-// digests. What the registry has already stays as it is: to push the same again does no harm, and to push anything else to
+// Publish pushes the images of a release, their bills of materials, and the chart, and returns the references of all of them
+// with their digests. What the registry has already stays as it is: to push the same again does no harm, and to push anything else to
 // the same tag is an error, which is found before anything is pushed.
 func Publish(ctx context.Context, o Options) (pushed []string, err error) {
 	if err := release.Verify(o.Dir); err != nil {
@@ -60,11 +60,11 @@ func Publish(ctx context.Context, o Options) (pushed []string, err error) {
 		}
 	}
 	for _, i := range images {
-		reference, err := o.pushImage(ctx, i)
+		references, err := o.pushImage(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		pushed = append(pushed, reference)
+		pushed = append(pushed, references...)
 	}
 	if packed == nil {
 		return pushed, nil

@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/tools/release/internal/release"
 )
 
-const bill = `{"spdxVersion": "SPDX-2.3"}`
+const billOfMaterials = `{"spdxVersion": "SPDX-2.3"}`
 
 func TestWhatIsPublishedCanBePulled(t *testing.T) {
 	t.Parallel()
@@ -26,14 +26,9 @@ func TestWhatIsPublishedCanBePulled(t *testing.T) {
 	f := newFixture(t, map[string]string{"one": "v1.2.3", "two": "v1.2.3"})
 	digests := f.images(t, "one", "two")
 	pushed := f.publish(t, "")
-	if len(pushed) != 3 {
-		t.Fatalf("pushed %v, want two images and a chart", pushed)
-	}
-	for i, image := range []string{"one", "two"} {
-		if want := f.registry + "/krmfn/" + image + "@" + digests[image].String(); pushed[i] != want {
-			t.Errorf("pushed %s, want %s", pushed[i], want)
-		}
-		f.checkImage(t, image, digests[image])
+	var want []string
+	for _, image := range []string{"one", "two"} {
+		want = append(want, f.registry+"/krmfn/"+image+"@"+digests[image].String(), f.checkImage(t, image, "v1.2.3", digests[image]))
 	}
 	client, err := helm.NewClient(helm.ClientOptPlainHTTP())
 	if err != nil {
@@ -50,8 +45,9 @@ func TestWhatIsPublishedCanBePulled(t *testing.T) {
 	if !bytes.Equal(pulled.Chart.Data, packed) {
 		t.Error("the chart that Helm pulls is not the one of the release")
 	}
-	if want := f.registry + "/krmfn/charts/krmfn@" + pulled.Manifest.Digest; pushed[2] != want {
-		t.Errorf("pushed %s, want %s", pushed[2], want)
+	want = append(want, f.registry+"/krmfn/charts/krmfn@"+pulled.Manifest.Digest)
+	if diff := cmp.Diff(want, pushed); diff != "" {
+		t.Errorf("pushed (-want +got):\n%s", diff)
 	}
 }
 
@@ -70,8 +66,9 @@ func TestSingleImageGoesWithoutChart(t *testing.T) {
 
 	f := newFixture(t, map[string]string{"one": "v1.2.4", "two": "v1.2.3"})
 	digests := f.images(t, "one")
-	want := []string{f.registry + "/krmfn/one@" + digests["one"].String()}
-	if diff := cmp.Diff(want, f.publish(t, "one/v1.2.4")); diff != "" {
+	pushed := f.publish(t, "one/v1.2.4")
+	want := []string{f.registry + "/krmfn/one@" + digests["one"].String(), f.checkImage(t, "one", "v1.2.4", digests["one"])}
+	if diff := cmp.Diff(want, pushed); diff != "" {
 		t.Errorf("pushed (-want +got):\n%s", diff)
 	}
 }

@@ -44,6 +44,7 @@ func (m *maker) image(name string) error {
 	if err != nil {
 		return err
 	}
+	m.digests[name] = digest.String()
 	file := ImageFile(name, version)
 	if err := ocilayout.Write(m.path(file), version, idx, bills); err != nil {
 		return err

@@ -60,7 +60,8 @@ type maker struct {
 	release  versions.Release
 	source   checkout.Source
 	programs []programs.Program
-	images   []string // of the release, without those that are left out
+	images   []string          // of the release, without those that are left out
+	digests  map[string]string // of the images that were made, by their names
 	made     []made
 }
 
@@ -112,7 +113,7 @@ func newMaker(ctx context.Context, o Options) (*maker, error) {
 	if got := runtime.Version(); got != "go"+v.Go {
 		return nil, fmt.Errorf("this is %s, and releases are made with go%s: set GOTOOLCHAIN=go%s", got, v.Go, v.Go)
 	}
-	m := &maker{Options: o, versions: v, release: r}
+	m := &maker{Options: o, versions: v, release: r, digests: map[string]string{}}
 	if m.source, err = checkout.Read(ctx, o.Root, o.Epoch); err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func (m *maker) sources(arch string) image.Sources {
 func (m *maker) directory(p programs.Platform) string { return filepath.Join(m.Work, p.OS+"-"+p.Arch) }
 
 func (m *maker) chart() error {
-	packed, err := chart.Pack(filepath.Join(m.Root, "charts", "krmfn"), m.versions, m.source.Time)
+	packed, err := chart.Pack(filepath.Join(m.Root, "charts", "krmfn"), m.versions, m.digests, m.source.Time)
 	if err != nil {
 		return err
 	}

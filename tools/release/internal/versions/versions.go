@@ -30,6 +30,8 @@ type Versions struct {
 	Images  map[string]string `yaml:"images"`
 	Modules map[string]string `yaml:"modules"`
 	Go      string            `yaml:"go"`
+	// Previous is what end-to-end tests upgrade from, a tag or a commit. Releases do not depend on it.
+	Previous string `yaml:"previous"`
 }
 
 // ReadRelease reads the file of a repository, and says what a tag releases.

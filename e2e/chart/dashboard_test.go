@@ -1,0 +1,125 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// installedDashboard is what tells the dashboards of two installations apart.
+type installedDashboard struct {
+	// File is the name by which Grafana's sidecar stores it.
+	File  string
+	UID   string `json:"uid"`
+	Title string `json:"title"`
+	// Namespace is the release that it opens with.
+	Namespace string
+	// rest is everything else.
+	rest map[string]any
+}
+
+func dashboardOf(t *testing.T, release, namespace string) installedDashboard {
+	t.Helper()
+	r, err := renderRelease(t, release, namespace, parseValues(t, `monitoring: {dashboard: {enabled: true}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []installedDashboard
+	for _, o := range r.of("ConfigMap") {
+		if o.GetLabels()["grafana_dashboard"] == "" {
+			continue
+		}
+		for file, text := range as[corev1.ConfigMap](t, o).Data {
+			d := installedDashboard{File: file}
+			if err := json.Unmarshal([]byte(text), &d); err != nil {
+				t.Fatal(err)
+			}
+			d.rest, d.Namespace = dashboardWithout(t, text)
+			found = append(found, d)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("there are %d dashboards, want one", len(found))
+	}
+	return found[0]
+}
+
+// dashboardWithout returns a dashboard without what belongs to one release, and the namespace that it opens with.
+func dashboardWithout(t *testing.T, text string) (dashboard map[string]any, namespace string) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	delete(dashboard, "uid")
+	delete(dashboard, "title")
+	templating, _ := dashboard["templating"].(map[string]any)
+	variables, _ := templating["list"].([]any)
+	for _, v := range variables {
+		variable, _ := v.(map[string]any)
+		if variable["name"] == "namespace" {
+			current, _ := variable["current"].(map[string]any)
+			namespace, _ = current["value"].(string)
+			delete(variable, "current")
+		}
+	}
+	return dashboard, namespace
+}
+
+// Grafana's rules for a uid.
+var grafanaUID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)
+
+// Grafana can show the dashboards of all installations in a cluster: they differ in all by which Grafana or its sidecar tells them
+// apart, and in nothing else. An upgrade keeps them.
+func TestDashboardsOfInstallations(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(chartDir(t), "dashboards", "krmfn.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, _ := dashboardWithout(t, string(text))
+	taken := map[string]string{}
+	for _, in := range []struct{ release, namespace string }{
+		{"krmfn", "porch-system"},
+		{"krmfn", "porch-system-b"},
+		{"b-krmfn", "porch-system-c"},
+		{"c-b-krmfn", "porch-system-d"},
+		{strings.Repeat("r", 53), strings.Repeat("n", 63)},
+		{strings.Repeat("r", 53), strings.Repeat("n", 62) + "m"},
+	} {
+		d := dashboardOf(t, in.release, in.namespace)
+		for what, value := range map[string]string{"uid": d.UID, "title": d.Title, "file": d.File} {
+			if other := taken[what+value]; other != "" {
+				t.Errorf("the dashboards of %s and %s have the %s %q", other, in.namespace, what, value)
+			}
+			taken[what+value] = in.namespace
+		}
+		if !grafanaUID.MatchString(d.UID) {
+			t.Errorf("the uid %q is not one for Grafana", d.UID)
+		}
+		if d.Namespace != in.namespace {
+			t.Errorf("the dashboard of %s opens with %q", in.namespace, d.Namespace)
+		}
+		if diff := cmp.Diff(source, d.rest); diff != "" {
+			t.Errorf("the dashboard of %s (-file +installed):\n%s", in.namespace, diff)
+		}
+	}
+	// Links to a dashboard stay valid: its uid depends on nothing but the names.
+	want := installedDashboard{File: "krmfn-porch-system.json", UID: "krmfn-576f0eff06d12ccf", Title: "krmfn (porch-system)", Namespace: "porch-system"}
+	got := dashboardOf(t, "krmfn", "porch-system")
+	got.rest = nil
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(installedDashboard{})); diff != "" {
+		t.Errorf("the dashboard of the release krmfn in porch-system (-want +got):\n%s", diff)
+	}
+	if a, b := dashboardOf(t, "a", "porch-system").UID, dashboardOf(t, "b", "porch-system").UID; a == b {
+		t.Errorf("two releases have dashboards with the uid %s", a)
+	}
+}

@@ -1,0 +1,104 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/krmfn/krmfn/e2e/install"
+)
+
+// valuesComment is the first line of the YAML blocks in documentation that are values of the chart.
+const valuesComment = "# values.yaml"
+
+var yamlBlock = regexp.MustCompile("(?ms)^( *)```yaml\n(.*?)^ *```$")
+
+// documented returns the values of the chart that the documentation shows, by page and number of the block: those of blocks that begin
+// with valuesComment, and those inside of Flux's HelmReleases and Argo CD's Applications. Each document of each block of YAML must be
+// YAML without a key twice.
+func documented(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	var pages []string
+	for _, pattern := range []string{"README.md", "docs/*.md", "charts/krmfn/README.md"} {
+		found, err := filepath.Glob(inCheckout(t, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	sets := map[string]map[string]any{}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, block := range yamlBlock.FindAllStringSubmatch(string(text), -1) {
+			name := fmt.Sprintf("%s, block %d", filepath.Base(page), i+1)
+			lines := strings.Split(block[2], "\n")
+			for n := range lines {
+				lines[n] = strings.TrimPrefix(lines[n], block[1])
+			}
+			for k, doc := range strings.Split(strings.Join(lines, "\n"), "\n---\n") {
+				if values := valuesOf(t, name, doc); values != nil {
+					sets[fmt.Sprintf("%s, document %d", name, k+1)] = values
+				}
+			}
+		}
+	}
+	return sets
+}
+
+// valuesOf returns the values of the chart in a document, or nil if it has none.
+func valuesOf(t *testing.T, name, doc string) map[string]any {
+	t.Helper()
+	if strings.HasPrefix(doc, valuesComment) {
+		return parseValues(t, doc)
+	}
+	var parsed any
+	if err := yaml.UnmarshalStrict([]byte(doc), &parsed); err != nil {
+		t.Errorf("%s is not YAML: %v", name, err)
+	}
+	var object struct {
+		Kind string `json:"kind"`
+		Spec struct {
+			Values map[string]any `json:"values"`
+			Source struct {
+				Helm struct {
+					ValuesObject map[string]any `json:"valuesObject"`
+				} `json:"helm"`
+			} `json:"source"`
+		} `json:"spec"`
+	}
+	if yaml.Unmarshal([]byte(doc), &object) != nil {
+		return nil
+	}
+	switch object.Kind {
+	case "HelmRelease":
+		return object.Spec.Values
+	case "Application":
+		return object.Spec.Source.Helm.ValuesObject
+	}
+	return nil
+}
+
+// The values in the documentation are rendered with the whole matrix; here they are found at all.
+func TestDocumentedValues(t *testing.T) {
+	t.Parallel()
+	sets := documented(t)
+	if len(sets) < 10 {
+		t.Errorf("%d sets of values in the documentation: do their blocks begin with %q?", len(sets), valuesComment)
+	}
+	for name, values := range sets {
+		if _, err := renderChart(t, install.MergeValues(map[string]any{}, values)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/krmfn/krmfn/e2e/install"
+)
+
+// With TLS, kubelets ask a port without it, and the chart's own clients show the certificate that the servers let in.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	r := renderOnce(t, install.MergeValues(parseValues(t, switches["tasks"]), parseValues(t, variants["callers"])))
+	flags := map[string][]string{}
+	for _, w := range workloads(t, r) {
+		for _, c := range w.spec.Containers {
+			flags[w.GetName()] = slices.Concat(c.Command, c.Args)
+			for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
+				if probe != nil && probe.GRPC.Port != 9448 {
+					t.Errorf("the kubelet asks port %d of %s", probe.GRPC.Port, w)
+				}
+			}
+		}
+	}
+	name := "function-runner." + install.Namespace + ".svc"
+	for workload, want := range map[string][]string{
+		"function-runner": {"--client-ca-file=/tls/ca.crt", "--health-port=9448", "--allowed-clients=spiffe://a/*,b," + name, "--token-audience=krmfn"},
+		"task-handler":    {"--client-ca-file=/tls/ca.crt", "--runner-cert=/tls/tls.crt", "--runner-server-name=" + name},
+		"krmfn-test-0":    {"--runner-ca=/tls/ca.crt", "--runner-key=/tls/tls.key", "--runner-server-name=" + name},
+	} {
+		for _, flag := range want {
+			if !slices.Contains(flags[workload], flag) {
+				t.Errorf("%s has no %s: %q", workload, flag, flags[workload])
+			}
+		}
+	}
+}
+
+// What would not protect what it seems to is an error.
+func TestTLSThatIsIncomplete(t *testing.T) {
+	t.Parallel()
+	for values, want := range map[string]string{
+		`tls: {clientCertificates: true}`:                                                "need tls.secret",
+		`tls: {allowedClients: [a]}`:                                                     "need tls.secret",
+		`tls: {issuerRef: {name: ca}}`:                                                   "need tls.secret",
+		`tls: {secret: tls, tokenAudience: krmfn, allowedServiceAccounts: [a/b]}`:        "tls.tokenAudience needs tls.clientCertificates",
+		`tls: {secret: tls, clientCertificates: true, allowedServiceAccounts: [nobody]}`: "allowedServiceAccounts",
+	} {
+		if _, err := renderChart(t, parseValues(t, values)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", values, err, want)
+		}
+	}
+}

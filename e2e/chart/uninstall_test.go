@@ -1,0 +1,153 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/krmfn/krmfn/e2e/install"
+	runner "github.com/krmfn/krmfn/function-runner/options"
+	janitor "github.com/krmfn/krmfn/pod-janitor/options"
+)
+
+// uninstallation returns the flags of the hook that empties the function namespace.
+func uninstallation(t *testing.T, r *rendering) janitor.Options {
+	t.Helper()
+	hook := as[batchv1.Job](t, named(t, r, "Job "+install.Namespace+"/pod-janitor-uninstall"))
+	args, _ := commandLine(hook.Spec.Template.Spec.Containers[0])
+	o, err := janitor.Parse(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestUninstallStops(t *testing.T) {
+	t.Parallel()
+	const runners, warmer = install.Namespace + "/function-runner", install.Namespace + "/image-warmer"
+	type stops struct{ Deployments, CronJobs []string }
+	for values, want := range map[string]stops{
+		"{}": {[]string{runners}, nil},
+		"imageWarmer: {enabled: true, images: [a/b:v1]}":                                              {[]string{runners, warmer}, nil},
+		"imageWarmer: {enabled: true, images: [a/b:v1], mode: CronJob}":                               {[]string{runners}, []string{warmer}},
+		"imageWarmer: {enabled: true, images: [a/b:v1], mode: CronJob, schedule: ''}":                 {[]string{runners}, nil},
+		"imageWarmer: {enabled: true, images: []}":                                                    {[]string{runners}, nil},
+		"{keepPorchObjects: true}":                                                                    {},
+		"{keepPorchObjects: true, imageWarmer: {enabled: true, images: [a/b:v1]}}":                    {[]string{warmer}, nil},
+		"{keepPorchObjects: true, imageWarmer: {enabled: true, images: [a/b:v1], mode: CronJob}}":     {nil, []string{warmer}},
+		"{keepPorchObjects: true, imageWarmer: {enabled: false, images: [a/b:v1], mode: Deployment}}": {},
+	} {
+		o := uninstallation(t, renderOnce(t, parseValues(t, values)))
+		if diff := cmp.Diff(want, stops{o.StopDeployments, o.StopCronJobs}); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", values, diff)
+		}
+	}
+}
+
+// What the hook suspends is there, and the hook may suspend nothing else.
+func TestUninstallSuspends(t *testing.T) {
+	t.Parallel()
+	eachRendering(t, func(t *testing.T, r *rendering) {
+		if !r.values["podJanitor"].(map[string]any)["enabled"].(bool) {
+			return
+		}
+		var suspended, may []string
+		for _, cronJob := range uninstallation(t, r).StopCronJobs {
+			_, name, _ := strings.Cut(cronJob, "/")
+			named(t, r, "CronJob "+cronJob)
+			suspended = append(suspended, name)
+		}
+		for o, rules := range rights(t, r) {
+			for _, rule := range rules {
+				if o.GetName() == "pod-janitor-uninstall" && slices.Contains(rule.Resources, "cronjobs") {
+					may = append(may, rule.ResourceNames...)
+				}
+			}
+		}
+		if diff := cmp.Diff(suspended, may); diff != "" {
+			t.Errorf("CronJobs (-suspended +may be):\n%s", diff)
+		}
+	})
+}
+
+// What makes pods beside function runners is stopped, too, and the hook may do no more than that.
+func TestUninstallStopsWhatMakesPods(t *testing.T) {
+	t.Parallel()
+	eachRendering(t, func(t *testing.T, r *rendering) {
+		if !r.values["podJanitor"].(map[string]any)["enabled"].(bool) {
+			return
+		}
+		stopped := uninstallation(t, r).StopDeployments
+		var names []string
+		for _, o := range r.of("Deployment") {
+			stops := slices.Contains(stopped, o.GetNamespace()+"/"+o.GetName())
+			kept := o.GetAnnotations()["helm.sh/resource-policy"] == "keep"
+			account := as[appsv1.Deployment](t, o).Spec.Template.Spec.ServiceAccountName
+			if stops == kept && (kept || makesPods(t, r, account)) {
+				t.Errorf("%s is stopped: %t, kept: %t", o, stops, kept)
+			}
+			if stops {
+				names = append(names, o.GetName())
+			}
+		}
+		if len(names) != len(stopped) {
+			t.Errorf("of %q only %q are there", stopped, names)
+		}
+		for o, rules := range rights(t, r) {
+			if o.GetName() != "pod-janitor-uninstall" || o.GetNamespace() != install.Namespace {
+				continue
+			}
+			for _, rule := range rules {
+				if slices.Contains(rule.APIGroups, "apps") && !slices.Equal(slices.Sorted(slices.Values(rule.ResourceNames)), slices.Sorted(slices.Values(names))) {
+					t.Errorf("%s is for %q, want %q", o, rule.ResourceNames, names)
+				}
+			}
+		}
+	})
+}
+
+// A function runner that ends may ask how many of its Deployment there are to be, and of no other.
+func TestFunctionRunnersKnowTheirDeployment(t *testing.T) {
+	t.Parallel()
+	want := rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, ResourceNames: []string{"function-runner"}, Verbs: []string{"get"}}
+	eachRendering(t, func(t *testing.T, r *rendering) {
+		args, _ := commandLine(runnerPod(t, r).Spec.Containers[0])
+		o, err := runner.Parse(args)
+		if err != nil || o.Deployment != named(t, r, "Deployment "+install.Namespace+"/function-runner").GetName() {
+			t.Errorf("its Deployment is %q, %v", o.Deployment, err)
+		}
+		rules := as[rbacv1.Role](t, named(t, r, "Role "+install.Namespace+"/porch-fn-runner")).Rules
+		rules = slices.DeleteFunc(rules, func(rule rbacv1.PolicyRule) bool { return !slices.Contains(rule.APIGroups, "apps") })
+		if diff := cmp.Diff([]rbacv1.PolicyRule{want}, rules); diff != "" {
+			t.Errorf("what it may do with Deployments (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// makesPods tells whether a service account may make pods.
+func makesPods(t *testing.T, r *rendering, account string) bool {
+	t.Helper()
+	all := rights(t, r)
+	for _, o := range r.of("RoleBinding") {
+		binding := as[rbacv1.RoleBinding](t, o)
+		if !slices.ContainsFunc(binding.Subjects, func(s rbacv1.Subject) bool { return s.Name == account }) {
+			continue
+		}
+		for role, rules := range all {
+			if role.GetNamespace() == o.GetNamespace() && role.GetName() == binding.RoleRef.Name && slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
+				return slices.Contains(rule.Resources, "pods") && slices.Contains(rule.Verbs, "create")
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}

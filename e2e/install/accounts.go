@@ -1,0 +1,60 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Accounts returns the names of the service accounts in the release's namespace.
+func (i *Installation) Accounts(ctx context.Context) ([]string, error) {
+	list, err := i.Client.CoreV1().ServiceAccounts(i.Release.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("service accounts: %w", err)
+	}
+	names := make([]string, len(list.Items))
+	for n := range list.Items {
+		names[n] = list.Items[n].Name
+	}
+	return names, nil
+}
+
+// May asks the API server whether it would let a service account of the release's namespace do something.
+func (i *Installation) May(ctx context.Context, account string, what *authorizationv1.ResourceAttributes) (bool, error) {
+	review, err := i.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               "system:serviceaccount:" + i.Release.Namespace + ":" + account,
+			Groups:             []string{"system:serviceaccounts", "system:serviceaccounts:" + i.Release.Namespace, "system:authenticated"},
+			ResourceAttributes: what,
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("rights of service account %s: %w", account, err)
+	}
+	return review.Status.Allowed, nil
+}
+
+// As returns clients that show a token of a service account of the release's namespace.
+func (i *Installation) As(ctx context.Context, account string) (kubernetes.Interface, dynamic.Interface, error) {
+	request, err := i.Client.CoreV1().ServiceAccounts(i.Release.Namespace).CreateToken(ctx, account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("token of service account %s: %w", account, err)
+	}
+	admin, err := clientcmd.BuildConfigFromFlags("", i.helm.kubeconfig)
+	if err != nil {
+		return nil, nil, err
+	}
+	config := rest.AnonymousClientConfig(admin)
+	config.BearerToken = request.Status.Token
+	return clients(config)
+}
