@@ -11,6 +11,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 FUZZTIME ?= 10s
 KUBERNETES ?=
 FUZZ     ?=
+ATTEMPTS ?= 1
 COUNT    ?= 1
 BENCHTIME ?= 4s
 
@@ -175,10 +176,10 @@ install: cluster-images ## Install the chart and images of this checkout into th
 uninstall: ## Uninstall the chart from the cluster
 	@go -C e2e tool helm uninstall krmfn --kubeconfig $(CURDIR)/build/kubeconfig --namespace porch-system --wait
 
-e2e: cluster-images ## Run the end-to-end suites on the cluster (by label: LABELS=smoke; by name: FOCUS='pods that are idle')
+e2e: cluster-images ## Run the end-to-end suites on the cluster (by label: LABELS=smoke; by name: FOCUS='pods that are idle'; with retries: ATTEMPTS=2)
 	@$(HELM4) -n helm >/dev/null # a spec runs it
 	@go -C e2e test -tags e2e -count 1 -p 1 -timeout 90m -v ./suites/... \
-		-ginkgo.label-filter="$(LABELS)" $(if $(FOCUS),-ginkgo.focus="$(FOCUS)")
+		-ginkgo.flake-attempts="$(ATTEMPTS)" -ginkgo.label-filter="$(LABELS)" $(if $(FOCUS),-ginkgo.focus="$(FOCUS)")
 
 previous: ## Build the chart and images that the e2e suites upgrade from, at the commit in versions.yaml, into the user's cache
 	@go -C e2e run ./cmd/cluster previous
