@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/packagerevision"
 	"github.com/krmfn/krmfn/services/packagerevision/drafts"
@@ -242,5 +243,18 @@ func TestApplyTaskCanceled(t *testing.T) {
 	}})
 	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "discarded") || draft.Open() {
 		t.Errorf("got %v, open: %t", err, draft.Open())
+	}
+}
+
+func TestInitDescriptionOfLinesThatBeginWithATab(t *testing.T) {
+	t.Parallel()
+	const description = "\ta shop\n\tof webs\n"
+	files, err := packagerevision.Init{Name: "web", Description: description}.Mutate(t.Context(), map[string]string{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got kptfilev1.KptFile
+	if err := yaml.Unmarshal([]byte(files["Kptfile"]), &got); err != nil || got.Info.Description != description {
+		t.Errorf("error %v, description %q in\n%s", err, got.Info.Description, files["Kptfile"])
 	}
 }

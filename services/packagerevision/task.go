@@ -16,6 +16,7 @@ import (
 
 	"github.com/krmfn/krmfn/services/packagerevision/packagecontext"
 	"github.com/krmfn/krmfn/services/render/kptfile"
+	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
 // TaskType is why the files of a draft change, in the words of Porch's API.
@@ -113,7 +114,11 @@ func (i Init) kptfile() (string, error) {
 	kf.APIVersion, kf.Kind = kptfilev1.KptFileGVK().ToAPIVersionAndKind()
 	kf.Name = i.Name
 	kf.Annotations = map[string]string{"config.kubernetes.io/local-config": "true"}
-	content, err := yaml.MarshalWithOptions(kf, &yaml.EncoderOptions{SeqIndent: yaml.WideSequenceStyle})
+	node, err := yamlprint.Value(kf)
+	if err != nil {
+		return "", err
+	}
+	content, err := yamlprint.Print(node, yaml.WideSequenceStyle)
 	return string(content), err
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
 // FileName is the file of the context, next to the package's Kptfile.
@@ -117,23 +118,23 @@ func printTo(files map[string]string, p string, resources []*yaml.RNode) error {
 
 // configMap has its fields in the order in which Porch writes them.
 type configMap struct {
-	yaml.TypeMeta `yaml:",inline"`
-	Metadata      metadata `yaml:"metadata"`
-	Data          data     `yaml:"data"`
+	yaml.TypeMeta `json:",inline"`
+	Metadata      metadata `json:"metadata"`
+	Data          data     `json:"data"`
 }
 
 type metadata struct {
-	Name        string            `yaml:"name"`
-	Annotations map[string]string `yaml:"annotations"`
+	Name        string            `json:"name"`
+	Annotations map[string]string `json:"annotations"`
 }
 
 // data has the keys that Porch has, and then those that it only promises.
 type data struct {
-	Name        string `yaml:"name"`
-	PackagePath string `yaml:"package-path,omitempty"`
-	Repository  string `yaml:"repository,omitempty"`
-	Namespace   string `yaml:"namespace,omitempty"`
-	Deployment  string `yaml:"deployment,omitempty"`
+	Name        string `json:"name"`
+	PackagePath string `json:"package-path,omitempty"`
+	Repository  string `json:"repository,omitempty"`
+	Namespace   string `json:"namespace,omitempty"`
+	Deployment  string `json:"deployment,omitempty"`
 }
 
 func newConfigMap(d data) configMap {
@@ -148,7 +149,11 @@ func newConfigMap(d data) configMap {
 // Placeholder returns the file of a context that has only a name, for a package that is not deployed: functions that read
 // the context work on it too.
 func Placeholder(name string) (string, error) {
-	content, err := yaml.Marshal(newConfigMap(data{Name: name}))
+	node, err := yamlprint.Value(newConfigMap(data{Name: name}))
+	if err != nil {
+		return "", err
+	}
+	content, err := yamlprint.Print(node, yaml.CompactSequenceStyle)
 	return string(content), err
 }
 
@@ -161,8 +166,8 @@ func (c Context) configMap(name string) (*yaml.RNode, error) {
 	if c.Deployment {
 		d.Deployment = "true"
 	}
-	n := &yaml.Node{}
-	if err := n.Encode(newConfigMap(d)); err != nil {
+	n, err := yamlprint.Value(newConfigMap(d))
+	if err != nil {
 		return nil, fmt.Errorf("make %s: %w", FileName, err)
 	}
 	r := yaml.NewRNode(n)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
 type functionConfig struct {
@@ -60,10 +61,10 @@ func configFromValues(values []string) (*yaml.RNode, error) {
 		kind, values = values[0], values[1:]
 	}
 	config := struct {
-		APIVersion string            `yaml:"apiVersion"`
-		Kind       string            `yaml:"kind"`
-		Metadata   yaml.NameMeta     `yaml:"metadata"`
-		Data       map[string]string `yaml:"data"`
+		APIVersion string            `json:"apiVersion"`
+		Kind       string            `json:"kind"`
+		Metadata   yaml.NameMeta     `json:"metadata"`
+		Data       map[string]string `json:"data"`
 	}{APIVersion: "v1", Kind: kind, Metadata: yaml.NameMeta{Name: "function-input"}, Data: map[string]string{}}
 	for _, kv := range values {
 		key, value, ok := strings.Cut(kv, "=")
@@ -72,11 +73,11 @@ func configFromValues(values []string) (*yaml.RNode, error) {
 		}
 		config.Data[key] = value
 	}
-	text, err := yaml.Marshal(config)
+	node, err := yamlprint.Value(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a functionConfig of the arguments: %w", err)
 	}
-	return yaml.Parse(string(text))
+	return yaml.NewRNode(node), nil
 }
 
 func (c *functionConfig) inside(dir string) (string, bool) {

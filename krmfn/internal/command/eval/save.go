@@ -14,6 +14,7 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render/packages"
+	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
 // saveFunction adds a function to the pipeline of a directory's Kptfile, or replaces the one of the same image or command
@@ -38,8 +39,8 @@ func (c *command) saveFunction(dir *packages.Dir, config *functionConfig) error 
 		if err != nil {
 			return err
 		}
-		entry := &yaml.Node{}
-		if err := entry.Encode(saved); err != nil {
+		entry, err := yamlprint.Value(saved)
+		if err != nil {
 			return err
 		}
 		functions := list.YNode()

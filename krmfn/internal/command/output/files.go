@@ -15,6 +15,7 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
+	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
 // resultsFile is the name of the file with results, in --results-dir.
@@ -103,11 +104,7 @@ func (o *Output) writeResults(r renderstatus.Report, apart bool) error {
 		return nil
 	}
 	file := o.ResultsFile()
-	content, err := yaml.MarshalWithOptions(r.Result, &yaml.EncoderOptions{SeqIndent: yaml.WideSequenceStyle})
-	if err == nil {
-		err = os.WriteFile(file, content, 0o644)
-	}
-	if err != nil {
+	if err := saveResults(file, r.Result); err != nil {
 		return fmt.Errorf("failed to save function results: %w", err)
 	}
 	if apart {
@@ -115,4 +112,16 @@ func (o *Output) writeResults(r renderstatus.Report, apart bool) error {
 	}
 	o.Program.Note("For complete results, see %s", file)
 	return nil
+}
+
+func saveResults(file string, results *renderstatus.ResultList) error {
+	node, err := yamlprint.Value(results)
+	if err != nil {
+		return err
+	}
+	content, err := yamlprint.Print(node, yaml.WideSequenceStyle)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, content, 0o644)
 }
