@@ -225,7 +225,7 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 			return nil, fmt.Errorf("make the metrics: %w", err)
 		}
 	}
-	return evaluation.WithLog(evaluator, telemetry.Logger(grpcserver.Logger(r.config.Log))), nil
+	return evaluation.WithLog(evaluator, telemetry.Logger(grpcserver.Logger(r.config.Log)), slog.LevelInfo), nil
 }
 
 func (r *Runner) newServer(ctx context.Context) (*grpcserver.Server, error) {

@@ -200,7 +200,7 @@ func TestLogOfWarning(t *testing.T) {
 		var log bytes.Buffer
 		e := WithLog(Func(func(context.Context, Request) (Response, error) {
 			return Response{Report: &evaluationv1.Evaluation{Warning: warning}}, nil
-		}), slog.New(slog.NewTextHandler(&log, nil)))
+		}), slog.New(slog.NewTextHandler(&log, nil)), slog.LevelInfo)
 		if _, err := e.Evaluate(t.Context(), Request{Image: "fn:v2"}); err != nil {
 			t.Fatal(err)
 		}
@@ -217,12 +217,37 @@ func TestLogOfKept(t *testing.T) {
 		var log bytes.Buffer
 		e := WithLog(Func(func(context.Context, Request) (Response, error) {
 			return Response{Report: &evaluationv1.Evaluation{Cached: cached}}, nil
-		}), slog.New(slog.NewTextHandler(&log, nil)))
+		}), slog.New(slog.NewTextHandler(&log, nil)), slog.LevelInfo)
 		if _, err := e.Evaluate(t.Context(), Request{Image: "fn"}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(log.String(), " cached=true"); got != cached {
 			t.Errorf("cached: %v, logged %s", cached, &log)
+		}
+	}
+}
+
+// Only the line of an evaluation that succeeds has the level that is given.
+func TestLevelOfLog(t *testing.T) {
+	t.Parallel()
+	failed := &evaluationv1.Evaluation{Failure: &evaluationv1.Failure{Reason: evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE}}
+	for name, tc := range map[string]struct {
+		report *evaluationv1.Evaluation
+		err    error
+		want   string
+	}{
+		"success": {new(evaluationv1.Evaluation), nil, "level=DEBUG msg=evaluated image=fn code=ok "},
+		"failure": {failed, nil, "level=INFO msg=evaluated image=fn code=exit_code "},
+		"error":   {nil, context.Canceled, "level=WARN msg=evaluated image=fn code=canceled "},
+	} {
+		var log bytes.Buffer
+		answer := Func(func(context.Context, Request) (Response, error) { return Response{Report: tc.report}, tc.err })
+		handler := slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})
+		if _, err := WithLog(answer, slog.New(handler), slog.LevelDebug).Evaluate(t.Context(), Request{Image: "fn"}); !errors.Is(err, tc.err) {
+			t.Fatal(err)
+		}
+		if !strings.Contains(log.String(), tc.want) {
+			t.Errorf("%s: want %q in %s", name, tc.want, &log)
 		}
 	}
 }

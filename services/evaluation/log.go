@@ -11,19 +11,20 @@ import (
 )
 
 // WithLog writes one line for each evaluation: what was asked, by whom it was answered, how it went and how long it took,
-// and nothing of the content. The attribute code is that of metrics; see Code. Failures of functions are no warnings, as the server
-// is well.
-func WithLog(e Evaluator, log *slog.Logger) Evaluator {
+// and nothing of the content. The attribute code is that of metrics; see Code. The line of an evaluation that succeeds has the
+// level that is given: servers behind another one, which writes the same line, leave it to that. Failures of functions are no
+// warnings, as the server is well.
+func WithLog(e Evaluator, log *slog.Logger, succeeded slog.Level) Evaluator {
 	return Func(func(ctx context.Context, req Request) (Response, error) {
 		resp, err := e.Evaluate(ctx, req)
-		if !log.Enabled(ctx, slog.LevelInfo) && err == nil {
+		code := Code(resp, err)
+		level := levelOf(code, err, succeeded)
+		if !log.Enabled(ctx, level) {
 			return resp, err
 		}
-		level, attrs := slog.LevelInfo, []slog.Attr{
-			slog.String("image", req.Image), slog.String("code", Code(resp, err)), slog.Int("input_bytes", len(req.ResourceList)),
-		}
+		attrs := []slog.Attr{slog.String("image", req.Image), slog.String("code", code), slog.Int("input_bytes", len(req.ResourceList))}
 		if err != nil {
-			level, attrs = slog.LevelWarn, append(attrs, slog.String("err", err.Error()))
+			attrs = append(attrs, slog.String("err", err.Error()))
 		}
 		if r := resp.Report; r != nil {
 			timings := r.GetTimings()
@@ -46,6 +47,16 @@ func WithLog(e Evaluator, log *slog.Logger) Evaluator {
 		log.LogAttrs(ctx, level, "evaluated", attrs...)
 		return resp, err
 	})
+}
+
+func levelOf(code string, err error, succeeded slog.Level) slog.Level {
+	switch {
+	case err != nil:
+		return slog.LevelWarn
+	case code == CodeOK:
+		return succeeded
+	}
+	return slog.LevelInfo
 }
 
 func implementationKey(r *evaluationv1.Evaluation) string {

@@ -35,7 +35,7 @@ func (o *options) flags() *pflag.FlagSet {
 	flags.SortFlags = false
 	flags.IntVar(&o.port, "port", 9446, "port to listen on, on all interfaces")
 	flags.IntVar(&o.maxMessageSize, "max-request-body-size", 6<<20, "maximum size in bytes of a request, a response, and a function's output")
-	flags.IntVar(&o.verbosity, "verbosity", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per evaluation, 4 and above for debugging")
+	flags.IntVar(&o.verbosity, "verbosity", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per evaluation that fails, 4 and above for one line per evaluation")
 	flags.IntVar(&o.maxConcurrent, "max-concurrent-evaluations", concurrency(memlimit.FromCgroup()), "maximum number of evaluations at once; ten times as many may wait")
 	flags.IntVar(&o.standby, "standby-processes", 1, "number of standby processes, started before their calls; each answers one call and ends after 30 idle seconds")
 	flags.BoolVar(&o.worker, "worker", false, "run the function as a worker, one process for many calls, if it speaks the worker protocol")

@@ -113,9 +113,10 @@ func newFunction(o options, environ []string, runner process.Processes) *process
 }
 
 // register puts both services on the server, with what is told of evaluations: metrics, a line in the log, a span. The frozen
-// contract lets a function runner of Porch's use this server too.
+// contract lets a function runner of Porch's use this server too. Function runners have a line for each evaluation; a second one here
+// would take as much CPU time again, most of it that of the node's log collection.
 func register(s *grpcserver.Server, exports *telemetry.Telemetry, e evaluation.Evaluator, log *slog.Logger) {
-	e = exports.Trace(evaluation.WithLog(exports.Count(e), telemetry.Logger(log)))
+	e = exports.Trace(evaluation.WithLog(exports.Count(e), telemetry.Logger(log), slog.LevelDebug))
 	evaluatorgrpc.RegisterFunctionEvaluatorServer(s, &porch.Server{
 		Evaluator: e, Error: errorStatus, Failure: porch.FailureStatus,
 	})

@@ -145,7 +145,7 @@ func TestSpans(t *testing.T) {
 func TestTraceInLog(t *testing.T) {
 	t.Parallel()
 	log := new(bytes.Buffer)
-	h := run(t, nil, log, "cat")
+	h := run(t, nil, log, "cat; exit 3")
 	call(t, h, "traceparent", traceparent)
 	call(t, h)
 	call(t, h, "traceparent", "00-nonsense")
