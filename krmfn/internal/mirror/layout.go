@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/match"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/krmfn/krmfn/services/images/layouts"
 )
 
 // nameAnnotation names an image in a layout.
@@ -83,13 +85,13 @@ func (t layoutTarget) write(_ context.Context, ref string, from *remote.Descript
 		if err != nil {
 			return err
 		}
-		return path.ReplaceIndex(index, match.Name(ref), name)
+		return layouts.ReplaceIndex(path, index, match.Name(ref), name)
 	case from.MediaType.IsImage():
 		image, err := from.Image()
 		if err != nil {
 			return err
 		}
-		return path.ReplaceImage(image, match.Name(ref), name)
+		return layouts.ReplaceImage(path, image, match.Name(ref), name)
 	}
 	return &kindError{string(from.MediaType)}
 }

@@ -153,6 +153,25 @@ func TestFiles(t *testing.T) {
 		if manifest, err := index.IndexManifest(); err != nil || len(manifest.Manifests) != 1 {
 			t.Errorf("the layout has %v, error %v", manifest, err)
 		}
+		allRead(t, dir)
+	}
+}
+
+// allRead fails the test where the umask lets all read a layout's index and a blob is for its owner alone.
+func allRead(t *testing.T, dir string) {
+	t.Helper()
+	index, err := os.Stat(filepath.Join(dir, "index.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blobs, err := filepath.Glob(filepath.Join(dir, "blobs", "sha256", "*"))
+	if err != nil || len(blobs) == 0 {
+		t.Fatalf("blobs %v, %v", blobs, err)
+	}
+	for _, blob := range blobs {
+		if info, err := os.Stat(blob); err != nil || info.Mode().Perm() != index.Mode().Perm()&^0o111 {
+			t.Errorf("%v, error %v; the index is %v", info.Mode(), err, index.Mode())
+		}
 	}
 }
 

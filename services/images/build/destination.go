@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/krmfn/krmfn/services/images/layouts"
 	"github.com/krmfn/krmfn/services/server/version"
 )
 
@@ -65,7 +66,7 @@ func (d Destination) Write(ctx context.Context, images []v1.Image) (string, erro
 	case d.directory != "":
 		path, err := openLayout(d.directory)
 		if err == nil {
-			err = path.ReplaceIndex(index, every)
+			err = layouts.ReplaceIndex(path, index, every)
 		}
 		return layoutScheme + d.directory, err
 	case d.file != "":
@@ -86,7 +87,7 @@ func (d Destination) writeImage(ctx context.Context, image v1.Image) (string, er
 		}
 		path, err := openLayout(d.directory)
 		if err == nil {
-			err = path.ReplaceImage(image, every, layout.WithPlatform(*config.Platform()))
+			err = layouts.ReplaceImage(path, image, every, layout.WithPlatform(*config.Platform()))
 		}
 		return layoutScheme + d.directory, err
 	case d.file != "":
