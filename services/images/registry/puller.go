@@ -62,14 +62,19 @@ func (c *Client) askOnce(
 			return err
 		}
 	}
-	number := kept.number
+	return c.withEach(ctx, kept.number, func(keys *attempt) error { return c.askAnew(ctx, repository, keys, question) })
+}
+
+// withEach does something with the credentials in turn, those with the number first, until they are not refused.
+func (c *Client) withEach(ctx context.Context, number int, do func(*attempt) error) error {
 	for tried := 1; ; tried++ {
 		keys := &attempt{keychain: c.options.Keychain, number: number}
-		err := c.askAnew(ctx, repository, keys, question)
+		err := do(keys)
 		if err == nil || ctx.Err() != nil || !refused(err) {
 			return err
 		}
-		if number, ok = keys.next(tried); !ok {
+		var more bool
+		if number, more = keys.next(tried); !more {
 			return err
 		}
 	}

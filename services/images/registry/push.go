@@ -14,8 +14,9 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Push writes what was pulled, and all that it names, to where ref says. What the registry has already is not sent again. Of
-// several credentials for the repository, the first are used. A reference with a tag and a digest is written by its tag.
+// Push writes what was pulled, and all that it names, to where ref says. What the registry has already is not sent again. Where
+// there are several credentials and the registry refuses some, the others are tried: what may be read need not be written. A
+// reference with a tag and a digest is written by its tag.
 //
 // Errors: *NotFoundError, *UnauthorizedError, *ThrottledError, the context's cause, and others, which may pass.
 func (c *Client) Push(ctx context.Context, ref string, what remote.Taggable) error {
@@ -26,12 +27,14 @@ func (c *Client) Push(ctx context.Context, ref string, what remote.Taggable) err
 	bounded, cancel := context.WithTimeout(ctx, maxPullTime)
 	defer cancel()
 	bounded, sent := withSecrets(bounded)
-	keys := &attempt{keychain: c.options.Keychain}
-	pusher, err := remote.NewPusher(slices.Concat(c.remote, []remote.Option{remote.WithAuthFromKeychain(keys)})...)
-	if err != nil {
-		return err
-	}
-	switch err := pusher.Push(bounded, target, what); {
+	err = c.withEach(bounded, 0, func(keys *attempt) error {
+		pusher, err := remote.NewPusher(slices.Concat(c.remote, []remote.Option{remote.WithAuthFromKeychain(keys)})...)
+		if err != nil {
+			return err
+		}
+		return pusher.Push(bounded, target, what)
+	})
+	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:

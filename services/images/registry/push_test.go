@@ -6,7 +6,9 @@ package registry_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -40,5 +42,36 @@ func TestPush(t *testing.T) {
 	})
 	if err := copyTo(s.host + "/other/fn:v1"); !errors.As(err, new(*registry.UnauthorizedError)) {
 		t.Errorf("a registry that refuses: %v", err)
+	}
+}
+
+// A push tries the credentials for a repository in turn, as pulls do, until one may write.
+func TestPushWithSeveralCredentials(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		// entries are places below the registry and their passwords.
+		entries []string
+		refused bool
+	}{
+		"first":    {entries: []string{"/team/fn good", " bad"}},
+		"last":     {entries: []string{"/team/fn bad1", "/team bad2", " good"}},
+		"none":     {entries: []string{"/team bad1", " bad2"}, refused: true},
+		"too many": {entries: []string{"/team/fn bad1", "/team/ bad2", "/team bad3", "/ bad4", "/team/f good"}, refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGuard(t, "bearer", "good")
+			places := make([]string, 0, len(tc.entries))
+			for _, entry := range tc.entries {
+				path, password, _ := strings.Cut(entry, " ")
+				places = append(places, fmt.Sprintf(`"%s%s":%s`, g.host, path, encoded(password)))
+			}
+			k, _, _ := keychainOf(t, registry.KeychainOptions{}, `{"auths":{`+strings.Join(places, ",")+`}}`)
+			c := g.client(registry.Options{Keychain: k})
+			err := c.Push(t.Context(), g.ref("v2"), newImage(t, "", runs("/two")))
+			if refused := errors.As(err, new(*registry.UnauthorizedError)); refused != tc.refused || !refused && err != nil {
+				t.Errorf("Push: %v", err)
+			}
+		})
 	}
 }
