@@ -10,6 +10,9 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/krmfn/krmfn/services/server/logging"
 )
@@ -75,10 +78,42 @@ func TestWriterIsBounded(t *testing.T) {
 			t.Errorf("%d lines were taken while nobody read", logged)
 		}
 		close(to.open)
+		time.Sleep(time.Second)
 		synctest.Wait()
 		w.Close()
 		if logged != lines || to.taken != lines*size {
 			t.Errorf("%d lines and %d bytes were written", logged, to.taken)
+		}
+	})
+}
+
+// writes are when how many bytes were written.
+type writes struct {
+	begin time.Time
+	all   map[time.Duration]int
+}
+
+func (w *writes) Write(lines []byte) (int, error) {
+	w.all[time.Since(w.begin)] += len(lines)
+	return len(lines), nil
+}
+
+// The first line is written at once, and those that follow together; Close waits for no time to pass.
+func TestWriterGathersLines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		to := &writes{time.Now(), map[time.Duration]int{}}
+		w := logging.NewWriter(to)
+		_, _ = w.Write([]byte("\n"))
+		time.Sleep(time.Millisecond / 2)
+		for range 110 {
+			_, _ = w.Write([]byte("\n"))
+			time.Sleep(time.Millisecond)
+		}
+		w.Close()
+		want := map[time.Duration]int{0: 1, 50 * time.Millisecond: 50, 100 * time.Millisecond: 50, time.Since(to.begin): 10}
+		if diff := cmp.Diff(want, to.all); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 }
