@@ -93,6 +93,24 @@ func TestPodThatNoWatchShows(t *testing.T) {
 	})
 }
 
+// What is logged of a pod that cannot be looked up is true of one that is watched, and only starts slowly.
+func TestPodThatCannotBeLookedUp(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		c.Kubelet(func(string) {})
+		call := r.begin(fn, digest("a"))
+		time.Sleep(requestTimeout)
+		c.Before(always("get", "pods", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errDown)))
+		r.rescan()
+		if n := r.log.count("a function pod could not be checked"); n != 1 {
+			t.Errorf("it is logged %d times that the pod could not be checked", n)
+		}
+		r.stop()
+		<-call
+	})
+}
+
 // A pod that is going holds its name. The next slot is taken, though only one pod may live.
 func TestTerminatingPodHoldsItsName(t *testing.T) {
 	t.Parallel()

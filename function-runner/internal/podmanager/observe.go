@@ -172,7 +172,7 @@ func (m *Manager) unwatched(mem *member) bool {
 	return !ok || pod.UID != mem.object.UID
 }
 
-// find looks for a pod that the watch does not show. One that has only lost its labels gets them back, and is watched again; one that
+// find looks for a pod that the watch does not show, or may show late. One that has only lost its labels gets them back, and is watched again; one that
 // has gone is forgotten. The error is that the API server cannot be reached.
 func (m *Manager) find(ctx context.Context, mem *member) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -194,7 +194,7 @@ func (m *Manager) find(ctx context.Context, mem *member) error {
 		m.observe(pod) //nolint:contextcheck // pods are made for whoever waits
 	}
 	if err != nil && ctx.Err() == nil {
-		m.config.Log.Warn("a function pod is not watched any more", "pod", mem.name(), "image", mem.pool.id.Image, "err", err)
+		m.config.Log.Warn("a function pod could not be checked", "pod", mem.name(), "image", mem.pool.id.Image, "err", err)
 	}
 	return lostConnection(err)
 }
