@@ -5,6 +5,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -111,10 +112,16 @@ func settled(d *appsv1.Deployment, pods int) bool {
 		d.Status.UpdatedReplicas == replicas && d.Status.Replicas == replicas && pods == int(replicas)
 }
 
-// await returns when something is done; the error says what it waited for.
+// await returns when something is done; the error says what it waited for. Errors of done may pass, as those of an API server that
+// restarts do: the last one is told when the time is over.
 func await(ctx context.Context, what string, done wait.ConditionWithContextFunc) error {
-	if err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, settling, true, done); err != nil {
-		return fmt.Errorf("wait until %s: %w", what, err)
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, settling, true, func(ctx context.Context) (ok bool, _ error) {
+		ok, last = done(ctx)
+		return ok && last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until %s: %w", what, errors.Join(err, last))
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 const (
 	templateName = "kpt-function-eval-pod-template"
 	// readyTimeout is how long pods of these specs may take to become ready.
-	readyTimeout = 10 * time.Second
+	readyTimeout = 20 * time.Second
 )
 
 // porchTemplate is a template as users of Porch have it. The annotations beside the metadata mean nothing.

@@ -118,7 +118,7 @@ func TestDeadlineKillsTheProcessGroup(t *testing.T) {
 	open := fifo(t)
 	// The pipe is at its end when the child, which has it open, is gone.
 	conn, _ := start(t, "cat; sleep 1000 3> "+open+" & wait")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
