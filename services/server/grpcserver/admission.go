@@ -20,8 +20,9 @@ import (
 )
 
 // What calls make the server hold before they are admitted is bounded for each connection: streamWindow bytes of each of
-// maxStreams calls, and the headers. These have no bound: the number of connections, and the time that an admitted client takes to
-// send its request or to read the answer. Only the client's deadline ends that, or its silence when it is pinged.
+// maxStreams calls, and the headers. These have no bound: the number of connections, and the time that a client takes to read the
+// answer of a unary call, which has given back its part of the budget. Only the client's deadline ends that, or its silence when it is
+// pinged.
 const (
 	// streamWindow is how much of a request clients may send before it is read, the least that gRPC knows. A longer message gets a
 	// window of its own length as soon as it is read, so that it comes in one piece.
@@ -40,10 +41,12 @@ type admission struct {
 	budget  *evaluation.Budget
 	reading *evaluation.Gate
 	weigh   func(proto.Message) int64
+	// within is how long it may take to read a request.
+	within time.Duration
 }
 
 // newAdmission has requests read that take up half as much as the budget besides, but at least four: one that comes slowly must not
-// keep all others from being read.
+// keep all others from being read. Those that come slower than TransferTime are cut off.
 func newAdmission(o Options) *admission {
 	if o.Budget == nil {
 		return nil
@@ -53,7 +56,7 @@ func newAdmission(o Options) *admission {
 	if weigh == nil {
 		weigh = func(proto.Message) int64 { return 0 }
 	}
-	return &admission{o.Budget, evaluation.NewGate(int(readers), o.Budget.MaxWaiting()), weigh}
+	return &admission{o.Budget, evaluation.NewGate(int(readers), o.Budget.MaxWaiting()), weigh, TransferTime(int64(o.MaxMessageSize))}
 }
 
 // RegisterService registers a service. The calls of its unary methods wait for the budget, or are refused, before their requests are
@@ -87,7 +90,12 @@ func (a *admission) read(ctx context.Context, request any, decode func(any) erro
 		return a.status(err)
 	}
 	defer leave()
-	if err := decode(request); err != nil {
+	inTime := CutOff(ctx, a.within)
+	err = decode(request)
+	if !inTime() {
+		return TooSlow("the request did not arrive", a.within)
+	}
+	if err != nil {
 		return err
 	}
 	size := int64(callOverhead)

@@ -110,7 +110,7 @@ func New(ctx context.Context, o Options) *Server {
 	if secure == nil {
 		secure = insecure.NewCredentials()
 	}
-	s.Server = grpc.NewServer(append([]grpc.ServerOption{
+	own := []grpc.ServerOption{
 		grpc.Creds(secure),
 		grpc.MaxRecvMsgSize(o.MaxMessageSize),
 		grpc.MaxSendMsgSize(o.MaxMessageSize),
@@ -125,7 +125,11 @@ func New(ctx context.Context, o Options) *Server {
 		grpc.NumStreamWorkers(workers),
 		grpc.ChainUnaryInterceptor(recovery.UnaryServerInterceptor(recovered)),
 		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(recovered), s.endWatches, s.permitStream),
-	}, o.Server...)...)
+	}
+	if s.admission != nil {
+		own = append(own, grpc.InTapHandle(cuttable))
+	}
+	s.Server = grpc.NewServer(append(own, o.Server...)...)
 	grpc_health_v1.RegisterHealthServer(s.Server, s.health)
 	reflection.Register(s.Server)
 	// Nobody else has it yet.

@@ -25,7 +25,8 @@ const chunkSize = 256 << 10
 
 type renderStream = grpc.BidiStreamingServer[taskhandlerv1.RenderStreamRequest, taskhandlerv1.RenderStreamResponse]
 
-// RenderStream renders a package that comes in parts, and tells how it goes on.
+// RenderStream renders a package that comes in parts, and tells how it goes on. Clients that send their packages, or read their answers,
+// slower than grpcserver.TransferTime are cut off.
 func (h *TaskHandler) RenderStream(stream renderStream) error {
 	options, files, reservation, err := h.admit(stream)
 	if err != nil {
@@ -40,16 +41,35 @@ func (h *TaskHandler) RenderStream(stream renderStream) error {
 	result, err := h.observed(ctx, rendering.Request{
 		Files: files, WriteStatus: options.GetWriteStatus(), AllowDeletion: options.GetAllowDeletion(),
 	}, progress)
+	within := grpcserver.TransferTime(size(result.Changes))
+	inTime := grpcserver.CutOff(stream.Context(), within)
 	if unsent := sending.Wait(); err == nil {
 		err = unsent
 	}
 	if err != nil {
-		return statusOf(err)
+		err = statusOf(err)
+	} else {
+		err = h.sendResult(stream, result)
 	}
+	if !inTime() {
+		return grpcserver.TooSlow("the answer was not read", within)
+	}
+	return err
+}
+
+func (h *TaskHandler) sendResult(stream renderStream, result rendering.Result) error {
 	if err := h.sendChanges(stream, result.Changes); err != nil {
 		return err
 	}
 	return stream.Send(&taskhandlerv1.RenderStreamResponse{Part: &taskhandlerv1.RenderStreamResponse_Result{Result: resultOf(result)}})
+}
+
+// size returns the bytes of the files that have changed.
+func size(changes []packages.Change) (bytes int64) {
+	for _, c := range changes {
+		bytes += int64(len(c.After))
+	}
+	return bytes
 }
 
 // observed renders, and ends the progress in any case.
@@ -81,7 +101,12 @@ func (h *TaskHandler) admit(stream renderStream) (*taskhandlerv1.RenderOptions, 
 		return nil, nil, nil, statusOf(err)
 	}
 	defer leave()
+	within := grpcserver.TransferTime(h.MaxPackageSize)
+	inTime := grpcserver.CutOff(stream.Context(), within)
 	options, files, err := h.receive(stream)
+	if !inTime() {
+		err = grpcserver.TooSlow("the package did not arrive", within)
+	}
 	if err != nil {
 		return nil, nil, nil, err
 	}
