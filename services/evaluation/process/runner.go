@@ -87,7 +87,7 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 	begin := time.Now()
 	if p := r.standby.take(c); p != nil {
 		r.standby.begin(c)
-		outcome, missed, err := r.answer(ctx, p.(*child.Child), stdin, limits, begin)
+		outcome, missed, err := r.answer(ctx, p.(*child.Child), stdin, limits, begin, true)
 		r.standby.done(c)
 		if !missed {
 			return outcome, err
@@ -100,21 +100,25 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 	}
 	r.standby.begin(c)
 	defer r.standby.done(c)
-	outcome, _, err := r.answer(ctx, p, stdin, limits, begin)
+	outcome, _, err := r.answer(ctx, p, stdin, limits, begin, false)
 	return outcome, err
 }
 
-// answer gives a process its input and waits for its end. One that has been waiting for it may have been about to end: it has missed
-// its input where it failed without being able to read any of it, or ended at once and said nothing.
-func (r *Runner) answer(ctx context.Context, p *child.Child, stdin []byte, limits Limits, begin time.Time) (out Outcome, missed bool, err error) {
+// answer gives a process its input and waits for its end. One that has been waiting for it, a spare, may have been about to end: it has
+// missed its input where it failed without being able to read any of it, or ended at once, said nothing and has read nothing. Whoever
+// has read its input may have done something, and must not run twice.
+func (r *Runner) answer(
+	ctx context.Context, p *child.Child, stdin []byte, limits Limits, begin time.Time, spare bool,
+) (out Outcome, missed bool, err error) {
 	defer p.Close()
 	started := time.Now()
 	p.Enlarge(len(stdin))
-	rest, refused := child.Feed(p.Stdin, stdin)
-	out, err = supervise(ctx, p, rest, len(stdin), limits)
+	input := child.Feed(p.Stdin, stdin, spare)
+	out, err = supervise(ctx, p, input.Rest, len(stdin), limits)
+	untouched := input.Untouched()
 	out.Start, out.Execute = started.Sub(begin), time.Since(started)
 	silent := len(out.Stdout) == 0 && len(out.Stderr) == 0 && out.Execute < r.atOnce
-	return out, err == nil && (refused && out.ExitCode != 0 || silent), err
+	return out, err == nil && (input.Refused && out.ExitCode != 0 || silent && untouched), err
 }
 
 // supervise feeds what is left of so many bytes of input, drains the pipes until the process has ended, and leaves nothing of it behind.

@@ -5,6 +5,7 @@ package process
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -129,7 +130,7 @@ func TestStandbyThatDoesNotWait(t *testing.T) {
 			if tc.meddle != nil {
 				tc.meddle(p)
 			}
-			processtest.WaitFor(t, func() bool { return p.Waits() != "" })
+			processtest.WaitFor(t, func() bool { return strings.Contains(p.Waits(), tc.reason) })
 			if err := os.WriteFile(seen, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -158,24 +159,57 @@ func TestStandbyThatDoesNotWait(t *testing.T) {
 // A process that ends at the moment when it gets its input, or that cannot get it any more, has its call run afresh.
 func TestStandbyThatMissesItsInput(t *testing.T) {
 	t.Parallel()
+	for name, end := range map[string]string{"ends": "exit 1", "is killed": "kill -KILL $$", "ends calmly": "exit"} {
+		for _, size := range []int{3, 3 << 20} {
+			t.Run(fmt.Sprintf("%s, %d bytes", name, size), func(t *testing.T) {
+				t.Parallel()
+				r, log := standing(t)
+				r.atOnce = time.Hour
+				taken := filepath.Join(t.TempDir(), "taken")
+				command := shell(`while [ ! -e "$2" ]; do sleep 0.01; done; test -e "$1" && echo answer && exit; touch "$1"; `+end,
+					filepath.Join(t.TempDir(), "file"), taken)
+				prepared(r, command)
+				go func() {
+					processtest.WaitFor(t, func() bool { return len(waits(r)) == 0 })
+					if err := os.WriteFile(taken, nil, 0o600); err != nil {
+						t.Error(err)
+					}
+				}()
+				got, err := r.Run(t.Context(), command, bytes.Repeat([]byte("x"), size))
+				if err != nil || string(got.Stdout) != "answer\n" || got.ExitCode != 0 {
+					t.Errorf("got %q, exit code %d, error %v", got.Stdout, got.ExitCode, err)
+				}
+				if len(waits(r)) != 0 || strings.Count(log.String(), "\n") != 1 {
+					t.Errorf("the next process waits nevertheless, and the log has %q", log)
+				}
+			})
+		}
+	}
+}
+
+// A process that has read some of its input may have done something: it has answered, also if it ends at once and says nothing.
+func TestStandbyThatReadsRunsOnce(t *testing.T) {
+	t.Parallel()
 	for name, script := range map[string]string{
-		"ends":        `read x; test -e "$1" && echo answer && exit; touch "$1"; exit 1`,
-		"is killed":   `read x; test -e "$1" && echo answer && exit; touch "$1"; kill -KILL $$`,
-		"ends calmly": `read x; test -e "$1" && echo answer && exit; touch "$1"`,
+		"all":  `cat >/dev/null; echo ran >>"$1"; exit 3`,
+		"some": `read x; echo ran >>"$1"; exit 3`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r, log := standing(t)
-			r.atOnce = time.Hour
-			command := shell(script, filepath.Join(t.TempDir(), "file"))
-			got, err := prepared(r, command).Run(t.Context(), command, []byte("go\n"))
-			if err != nil || string(got.Stdout) != "answer\n" || got.ExitCode != 0 {
-				t.Errorf("got %q, exit code %d, error %v", got.Stdout, got.ExitCode, err)
-			}
-			if len(waits(r)) != 0 || strings.Count(log.String(), "\n") != 1 {
-				t.Errorf("the next process waits nevertheless, and the log has %q", log)
-			}
-		})
+		for _, lines := range []int{2, 1 << 20} {
+			t.Run(fmt.Sprintf("%s of %d lines", name, lines), func(t *testing.T) {
+				t.Parallel()
+				r, _ := standing(t)
+				r.atOnce = time.Hour
+				file := filepath.Join(t.TempDir(), "file")
+				command := shell(script, file)
+				got, err := prepared(r, command).Run(t.Context(), command, bytes.Repeat([]byte("go\n"), lines))
+				if err != nil || got.ExitCode != 3 {
+					t.Errorf("exit code %d, error %v", got.ExitCode, err)
+				}
+				if ran, err := os.ReadFile(file); err != nil || string(ran) != "ran\n" {
+					t.Errorf("error %v, and the function says %q", err, ran)
+				}
+			})
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func run(s *Starter, script string, args ...string) (code int, err error) {
 		return 0, err
 	}
 	defer p.Close()
-	Feed(p.Stdin, nil)
+	Feed(p.Stdin, nil, false)
 	state, _ := p.Wait()
 	return state.ExitCode(), nil
 }
@@ -90,7 +90,7 @@ func TestFeed(t *testing.T) {
 			defer p.Close()
 			var pipes sync.WaitGroup
 			p.Enlarge(tc.enlarge)
-			if rest, _ := Feed(p.Stdin, bytes.Repeat([]byte("x"), tc.size)); rest != nil {
+			if rest := Feed(p.Stdin, bytes.Repeat([]byte("x"), tc.size), false).Rest; rest != nil {
 				pipes.Go(rest)
 			}
 			out := &Head{Limit: 100}

@@ -45,21 +45,6 @@ func Unread(pipe *os.File) (n int) {
 	return n
 }
 
-// Feed writes the input to the pipe and closes it. What fits into the pipe is written at once; rest, unless nil, writes what is
-// left, and returns when the process has read it or ended. A function that does not read all of its input is no error. It is told
-// when nothing of the input has got into the pipe, because nobody can read it any more.
-func Feed(w *os.File, input []byte) (rest func(), refused bool) {
-	left, err := writeNow(w, input)
-	if err != nil || len(left) == 0 {
-		_ = w.Close()
-		return nil, err != nil && len(left) == len(input)
-	}
-	return func() {
-		_, _ = w.Write(left)
-		_ = w.Close()
-	}, false
-}
-
 // writeNow writes what fits into a pipe and returns the rest.
 func writeNow(w *os.File, input []byte) (left []byte, err error) {
 	conn, err := w.SyscallConn()

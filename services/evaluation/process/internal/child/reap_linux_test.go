@@ -253,7 +253,7 @@ func TestWaitWithoutPidfd(t *testing.T) {
 	}
 	_ = p.exit.pidfd.Close()
 	p.exit = exit{pid: p.PID()}
-	Feed(p.Stdin, []byte("go\n"))
+	Feed(p.Stdin, []byte("go\n"), false)
 	if state, _ := p.Wait(); state.ExitCode() != 7 {
 		t.Errorf("it ends with %v, want exit code 7", state)
 	}

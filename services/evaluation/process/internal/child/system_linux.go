@@ -28,6 +28,16 @@ func (p *Child) pipes() (theirs [3]*os.File, err error) {
 	return theirs, nil
 }
 
+// readEnd opens another read end of the pipe that a write end belongs to; nil where there is no /proc.
+func readEnd(w *os.File) (r *os.File) {
+	withFD(w, func(fd uintptr) {
+		if opened, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
+			r = os.NewFile(uintptr(opened), "stdin")
+		}
+	})
+	return r
+}
+
 func polled(fd int, name string) *os.File {
 	_ = unix.SetNonblock(fd, true)
 	return os.NewFile(uintptr(fd), name)
