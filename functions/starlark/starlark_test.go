@@ -113,6 +113,12 @@ items:
 			Err:    functiontest.Failed,
 		},
 		{
+			Name:   "lines that begin with a tab",
+			Config: "apiVersion: v1\nkind: ConfigMap\ndata:\n  source: |\n    ctx.resource_list['items'][0]['data']['z'] = '\\tx\\n\\ty\\n'\n",
+			Items:  item,
+			Want:   strings.Replace(printed, "z: x", `z: "\tx\n\ty\n"`, 1),
+		},
+		{
 			Name:   "a syntax error",
 			Config: "apiVersion: v1\nkind: ConfigMap\ndata: {source: 'x ='}\n",
 			Items:  item,

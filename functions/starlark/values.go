@@ -20,6 +20,7 @@ import (
 
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/render/yamlnode"
+	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
 // listToStarlark makes the value of ctx.resource_list. It shares nothing with the list.
@@ -167,7 +168,16 @@ func toNode(value any) (*yaml.RNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	return yaml.Parse(string(text))
+	node, err := yaml.Parse(string(text))
+	if err == nil {
+		return node, nil
+	}
+	// The encoder prints texts of several lines that begin with a tab as it cannot read them.
+	n, err := yamlprint.Value(value)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.NewRNode(n), nil
 }
 
 // valueReader converts Starlark values to what a YAML encoder takes. A value that is there many times counts as often.
