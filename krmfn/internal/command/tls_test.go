@@ -5,8 +5,10 @@ package command_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,6 +59,9 @@ func secured(t *testing.T, authority *certificatestest.Authority, name string, h
 	return listener.Addr().String(), trusted
 }
 
+// closed is what krmfn says of a function runner that hangs up.
+const closed = "it closed the connection, as a function runner with TLS does if --runner-ca is missing"
+
 func TestRunnerWithTLS(t *testing.T) {
 	t.Parallel()
 	authority := certificatestest.New(t, "authority")
@@ -75,7 +80,7 @@ func TestRunnerWithTLS(t *testing.T) {
 		"an expired one":         {[]string{"--runner-ca", trusted, "--runner-cert", late, "--runner-key", lateKey}, failure.RunnerFailed, "it has expired, or is not valid yet"},
 		"one that may not call":  {[]string{"--runner-ca", trusted, "--runner-cert", other, "--runner-key", otherKey}, failure.RunnerFailed, "the client certificate for spiffe://other/krmfn may not call"},
 		"another server's name":  {[]string{"--runner-ca", trusted, "--runner-cert", good, "--runner-key", goodKey, "--runner-server-name", "x"}, failure.RunnerFailed, "it is not for x"},
-		"plain text":             {nil, failure.RunnerFailed, "it closed the connection, as a function runner with TLS does if --runner-ca is missing"},
+		"plain text":             {nil, failure.RunnerFailed, closed},
 		"a key that is missing":  {[]string{"--runner-ca", trusted, "--runner-cert", good}, failure.Failed, "--runner-cert needs --runner-key"},
 		"a file that is missing": {[]string{"--runner-ca", "/nowhere"}, failure.Failed, "open /nowhere"},
 		"a token in the open":    {[]string{"--runner", "192.0.2.1:9445", "--runner-token-file", token}, failure.Failed, "without encryption: secure the connection with --runner-ca"},
@@ -89,4 +94,49 @@ func TestRunnerWithTLS(t *testing.T) {
 			contains(t, got.err, tc.want)
 		})
 	}
+}
+
+// A server that hangs up may have read what the client sent, a part of it, or nothing.
+func TestRunnerThatHangsUp(t *testing.T) {
+	t.Parallel()
+	for name, hangUp := range map[string]func(*net.TCPConn) error{
+		"having read all":    func(c *net.TCPConn) error { return errors.Join(read(c, 1<<10), c.Close()) },
+		"having read a part": func(c *net.TCPConn) error { return errors.Join(read(c, 5), c.Close()) },
+		"at once":            func(c *net.TCPConn) error { return errors.Join(c.SetLinger(0), c.Close()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var serving sync.WaitGroup
+			serving.Go(func() {
+				for {
+					conn, err := listener.AcceptTCP()
+					if errors.Is(err, net.ErrClosed) {
+						return
+					}
+					if err := errors.Join(err, hangUp(conn)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			got := krmfn(t, "render", newPackage(t, nil), "--runner", listener.Addr().String())
+			if err := listener.Close(); err != nil {
+				t.Error(err)
+			}
+			serving.Wait()
+			if got.code != failure.RunnerFailed {
+				t.Errorf("exit code %d, want %d", got.code, failure.RunnerFailed)
+			}
+			contains(t, got.err, closed)
+		})
+	}
+}
+
+// read reads once, up to a size.
+func read(c *net.TCPConn, size int) error {
+	_, err := c.Read(make([]byte, size))
+	return err
 }

@@ -6,7 +6,9 @@ package runner
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
+	"syscall"
 
 	"google.golang.org/grpc"
 
@@ -24,8 +26,15 @@ func (f *Flags) secured() ([]grpc.DialOption, error) {
 
 // explainPlainText replaces the error of a server that hangs up on a client without TLS.
 func (f *Flags) explainPlainText(err error) error {
-	if f.secure.Files.Authorities == "" && strings.Contains(err.Error(), "error reading server preface: EOF") {
+	if f.secure.Files.Authorities == "" && hungUp(err.Error()) {
 		return errors.New("it closed the connection, as a function runner with TLS does if --runner-ca is missing")
 	}
 	return err
+}
+
+// hungUp tells whether a server has closed a connection before it said anything. gRPC passes the reason on as text only. What
+// the client sees depends on how much of what it sent the server had read by then.
+func hungUp(text string) bool {
+	return slices.ContainsFunc([]string{"error reading server preface: EOF", syscall.ECONNRESET.Error(), syscall.EPIPE.Error()},
+		func(reason string) bool { return strings.Contains(text, reason) })
 }
