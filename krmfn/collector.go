@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// firstCollection is how many bytes the heap has when garbage is collected for the first time. Most renders end before. From twice as
-	// many on, large renders take a third more memory.
-	firstCollection = 128 << 20
+	// firstCollection is how many bytes the heap has when garbage is collected for the first time. Most renders end before. With
+	// 256 MiB, large renders take a third more memory.
+	firstCollection = 176 << 20
 	// collectorPercent is the GOGC from then on.
 	collectorPercent = 125
 	// memoryLimit is from how many bytes on memory counts for more than time; less where the cgroup has a limit.
