@@ -16,13 +16,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
-	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
-	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // A call on a ready pod asks the API server nothing.
@@ -402,61 +399,4 @@ func TestService(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Where the API server does not know image volumes, the next pod has none. Who waits may try again.
-func TestImageVolumeRefused(t *testing.T) {
-	t.Parallel()
-	withVolumes := func(c *simulation.Cluster) func(*Config) {
-		return func(config *Config) { config.Templates = newTemplates(c, injection.ImageVolume) }
-	}
-	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "fn",
-		field.ErrorList{field.Required(field.NewPath("spec", "volumes").Index(1), "must specify a volume type")})
-	for name, refuse := range map[string]func(*simulation.Cluster){
-		"by the API server": func(c *simulation.Cluster) { c.Before(first(1, "create", "pods", invalid)) },
-		"by the node": func(c *simulation.Cluster) {
-			c.Kubelet(func(name string) {
-				for _, pod := range c.Pods() {
-					if pod.Name == name && podtemplate.HasImageVolume(pod) {
-						c.Waits(name, "CreateContainerError", `failed to mount "/wrapper-server-tools"`)
-						return
-					}
-				}
-				c.Run(name)
-			})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			bubble(t, func(t *testing.T, c *simulation.Cluster) {
-				refuse(c)
-				r := start(t, c, withVolumes(c))
-				_, err := r.call(digest("a"))
-				if !errors.As(err, new(*ReplacedError)) {
-					t.Fatalf("got error %v, want a ReplacedError", err)
-				}
-				pod := r.mustCall(digest("a"))
-				synctest.Wait()
-				wantPods(t, c, pod)
-				if podtemplate.HasImageVolume(c.Pods()[0]) {
-					t.Error("the next pod has an image volume, too")
-				}
-			})
-		})
-	}
-}
-
-// Invalid for another reason is the caller's, and changes no template.
-func TestInvalidForAnotherReason(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, c *simulation.Cluster) {
-		invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "fn", nil)
-		invalid.ErrStatus.Message = "spec.containers[0].resources: must be less than or equal to cpu limit"
-		c.Before(always("create", "pods", invalid))
-		r := start(t, c, func(config *Config) { config.Templates = newTemplates(c, injection.ImageVolume) })
-		_, err := r.call(digest("a"))
-		if err == nil || errors.As(err, new(*ReplacedError)) || !podtemplate.HasImageVolume(&r.config.Templates.Current().Pod) {
-			t.Errorf("got error %v", err)
-		}
-	})
 }

@@ -25,6 +25,11 @@ func notStarted(pod *corev1.Pod, p *podstatus.Problem) error {
 // pulls are the reasons of containers whose image a node could not get.
 var pulls = []string{"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"}
 
+// refusals are words of container runtimes whose credentials a registry refuses, or that have none.
+var refusals = []string{
+	"401 Unauthorized", "403 Forbidden", "no basic auth credentials", "authorization failed", "insufficient_scope", "pull access denied",
+}
+
 // pullFailures map the words of container runtimes to advice, with a place for the node. The function runner has reached the
 // registry itself before a node pulls.
 var pullFailures = []struct {
@@ -36,7 +41,7 @@ var pullFailures = []struct {
 		"%s, not the function runner, refuses the registry's certificate: have its container runtime trust the issuer",
 	},
 	{
-		[]string{"401 Unauthorized", "403 Forbidden", "no basic auth credentials", "authorization failed", "insufficient_scope", "pull access denied"},
+		refusals,
 		"%s, not the function runner, is refused by the registry: check the pull secrets of the function pods",
 	},
 	{
@@ -59,9 +64,14 @@ func advise(node, reason, message string) string {
 		return ""
 	}
 	for _, t := range pullFailures {
-		if slices.ContainsFunc(t.words, func(words string) bool { return strings.Contains(message, words) }) {
+		if mentions(message, t.words) {
 			return fmt.Sprintf(t.advice, "node "+cmp.Or(node, "of the pod"))
 		}
 	}
 	return ""
+}
+
+// mentions tells whether a message has any of some words.
+func mentions(message string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(message, w) })
 }

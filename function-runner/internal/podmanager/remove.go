@@ -14,9 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
-	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
-	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
 // requestTimeout bounds a request that deletes or changes a pod. The scan repeats what failed.
@@ -36,38 +34,6 @@ func (m *Manager) discard(ctx context.Context, mem *member, reason string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	mem.deleting = false
-}
-
-// refusedByNode turns image volumes off after an error that they caused. The manager's lock is held.
-func (m *Manager) refusedByNode(pod *corev1.Pod, reason string, err error) error {
-	if podtemplate.HasImageVolume(pod) && injection.RefusedByNode(reason, err.Error(), podtemplate.ToolsDir) {
-		return m.withoutImageVolumes(err)
-	}
-	return err
-}
-
-// ReplacedError says that pods of one kind did not start, and that pods are made differently from now on: retry the call.
-type ReplacedError struct {
-	// Err is why they did not start.
-	Err error
-}
-
-func (e *ReplacedError) Error() string { return e.Err.Error() }
-
-// Retry tells the pool that the next pod need not fail as well.
-func (e *ReplacedError) Retry() bool { return true }
-
-// Unwrap returns why they did not start.
-func (e *ReplacedError) Unwrap() error { return e.Err }
-
-// withoutImageVolumes turns image volumes off after an error that they caused. The manager's lock is held.
-func (m *Manager) withoutImageVolumes(err error) error {
-	if m.config.Templates.RefuseImageVolumes(err.Error()) {
-		m.epoch++
-	} else if podtemplate.HasImageVolume(&m.config.Templates.Current().Pod) {
-		return err
-	}
-	return &ReplacedError{Err: err}
 }
 
 // expire deletes an idle pod, if it still is when it is its turn, and tells whether it did. Whoever has used it since it was

@@ -54,7 +54,9 @@ func only(from map[string]string, keys ...string) map[string]string {
 }
 
 func (s *slimmer) slimSpec(spec *corev1.PodSpec) corev1.PodSpec {
-	kept := corev1.PodSpec{InitContainers: named(spec.InitContainers), Containers: named(spec.Containers)}
+	kept := corev1.PodSpec{
+		InitContainers: named(spec.InitContainers), Containers: named(spec.Containers), ImagePullSecrets: spec.ImagePullSecrets,
+	}
 	for _, v := range spec.Volumes {
 		if v.Image != nil {
 			kept.Volumes = append(kept.Volumes, v)

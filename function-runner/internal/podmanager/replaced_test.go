@@ -1,0 +1,142 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podmanager
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/services/cluster/injection"
+)
+
+// Where the API server does not know image volumes, the next pod has none. Who waits may try again.
+func TestImageVolumeRefused(t *testing.T) {
+	t.Parallel()
+	withVolumes := func(c *simulation.Cluster) func(*Config) {
+		return func(config *Config) { config.Templates = newTemplates(c, injection.ImageVolume) }
+	}
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "fn",
+		field.ErrorList{field.Required(field.NewPath("spec", "volumes").Index(1), "must specify a volume type")})
+	for name, refuse := range map[string]func(*simulation.Cluster){
+		"by the API server": func(c *simulation.Cluster) { c.Before(first(1, "create", "pods", invalid)) },
+		"by the node": func(c *simulation.Cluster) {
+			c.Kubelet(func(name string) {
+				for _, pod := range c.Pods() {
+					if pod.Name == name && podtemplate.HasImageVolume(pod) {
+						c.Waits(name, "CreateContainerError", `failed to mount "/wrapper-server-tools"`)
+						return
+					}
+				}
+				c.Run(name)
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, c *simulation.Cluster) {
+				refuse(c)
+				r := start(t, c, withVolumes(c))
+				_, err := r.call(digest("a"))
+				if !errors.As(err, new(*ReplacedError)) {
+					t.Fatalf("got error %v, want a ReplacedError", err)
+				}
+				pod := r.mustCall(digest("a"))
+				synctest.Wait()
+				wantPods(t, c, pod)
+				if podtemplate.HasImageVolume(c.Pods()[0]) {
+					t.Error("the next pod has an image volume, too")
+				}
+			})
+		})
+	}
+}
+
+// Invalid for another reason is the caller's, and changes no template.
+func TestInvalidForAnotherReason(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "fn", nil)
+		invalid.ErrStatus.Message = "spec.containers[0].resources: must be less than or equal to cpu limit"
+		c.Before(always("create", "pods", invalid))
+		r := start(t, c, func(config *Config) { config.Templates = newTemplates(c, injection.ImageVolume) })
+		_, err := r.call(digest("a"))
+		if err == nil || errors.As(err, new(*ReplacedError)) || !podtemplate.HasImageVolume(&r.config.Templates.Current().Pod) {
+			t.Errorf("got error %v", err)
+		}
+	})
+}
+
+// A kubelet that has not got the pull secret yet pulls without it. The next pod is made at once; who waits may try again.
+func TestNodeWithoutItsPullSecret(t *testing.T) {
+	t.Parallel()
+	const refusal = `failed to pull image "r.io/fn": failed to authorize: unexpected status: 401 Unauthorized`
+	withSecret := func(p *corev1.Pod) { p.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "auth-secret"}} }
+	refuse := func(c *simulation.Cluster, n int, reason, message string) {
+		c.Kubelet(func(name string) {
+			if n--; n >= 0 {
+				c.Waits(name, reason, message)
+				return
+			}
+			c.Run(name)
+		})
+	}
+	bubbles := func(name string, test func(t *testing.T, c *simulation.Cluster, r *replica)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, c *simulation.Cluster) { test(t, c, start(t, c)) })
+		})
+	}
+	replaced := func(err error) bool { return errors.As(err, new(*ReplacedError)) }
+	for _, reason := range []string{"ErrImagePull", "ImagePullBackOff"} {
+		bubbles(reason, func(t *testing.T, c *simulation.Cluster, r *replica) {
+			c.Admit(withSecret)
+			refuse(c, 1, reason, refusal)
+			if _, err := r.call(digest("a")); !replaced(err) {
+				t.Fatalf("got error %v, want a ReplacedError", err)
+			}
+			pod := r.mustCall(digest("a"))
+			synctest.Wait()
+			wantPods(t, c, pod)
+		})
+	}
+	bubbles("its credentials are wrong", func(t *testing.T, c *simulation.Cluster, r *replica) {
+		c.Admit(withSecret)
+		refuse(c, 1<<30, "ErrImagePull", refusal)
+		if _, err := r.call(digest("a")); !replaced(err) {
+			t.Fatalf("got error %v, want a ReplacedError", err)
+		}
+		for range 3 {
+			if _, err := r.call(digest("a")); err == nil || replaced(err) {
+				t.Errorf("got error %v, want that of the node", err)
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(refusalPause)
+		if _, err := r.call(digest("a")); !replaced(err) {
+			t.Errorf("got error %v, want a ReplacedError after a while", err)
+		}
+	})
+	bubbles("there is no pull secret", func(t *testing.T, c *simulation.Cluster, r *replica) {
+		refuse(c, 1, "ErrImagePull", refusal)
+		if _, err := r.call(digest("a")); err == nil || replaced(err) {
+			t.Errorf("got error %v, want that of the node", err)
+		}
+	})
+	bubbles("another problem", func(t *testing.T, c *simulation.Cluster, r *replica) {
+		c.Admit(withSecret)
+		refuse(c, 1, "ErrImagePull", "manifest unknown")
+		if _, err := r.call(digest("a")); err == nil || replaced(err) {
+			t.Errorf("got error %v, want that of the node", err)
+		}
+	})
+}
