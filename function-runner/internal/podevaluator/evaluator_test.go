@@ -15,7 +15,6 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
-	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
@@ -136,15 +135,7 @@ func TestConnectionBreaks(t *testing.T) {
 func TestImageVolumesDoNotWork(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
-		c.Kubelet(func(name string) {
-			for _, pod := range c.Pods() {
-				if pod.Name == name && podtemplate.HasImageVolume(pod) {
-					c.Waits(name, "CreateContainerError", `failed to mount "/wrapper-server-tools"`)
-					return
-				}
-			}
-			c.Run(name)
-		})
+		c.RefuseImageVolumes()
 		r := start(t, c)
 		r.mustCall()
 		if n := c.Requests("create", "pods"); n != 2 {

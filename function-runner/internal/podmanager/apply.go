@@ -98,7 +98,7 @@ func (p *Pool) broken(mem *member, reason string, err error) {
 	if mem.In(lifecycle.Expiring, lifecycle.Leaving, lifecycle.Failed) {
 		return
 	}
-	if err = p.replaced(mem.object, reason, err); p.apply(mem, lifecycle.Broken, err) {
+	if err = p.replaced(mem, reason, err); p.apply(mem, lifecycle.Broken, err) {
 		p.m.spawn(func() { p.m.discard(p.m.life, mem, reason) })
 	}
 }

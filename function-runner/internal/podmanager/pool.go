@@ -48,8 +48,8 @@ type Pool struct {
 	members map[int]*member
 	// retired pools get no new calls: another image or template has taken their place.
 	retired bool
-	// refused is when a pod was last replaced because the registry refused its node.
-	refused time.Time
+	// refusal is when the registry last refused a node that may have had no pull secret yet.
+	refusal time.Time
 	// epoch is the manager's when this was last held against templates and limits.
 	epoch int
 }

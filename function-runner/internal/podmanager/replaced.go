@@ -7,14 +7,12 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
-// refusalPause is how long after a pod that was replaced because the registry refused its node the next one is not: the pull secret is
-// wrong then.
+// refusalPause is how long after a refusal by the registry no other one is put down to a node without its pull secret: the secret is
+// wrong.
 const refusalPause = time.Minute
 
 // ReplacedError says that a pod did not start, and that the next one may: pods are made differently from now on, or the node has in
@@ -33,23 +31,29 @@ func (e *ReplacedError) Retry() bool { return true }
 func (e *ReplacedError) Unwrap() error { return e.Err }
 
 // replaced returns the error of a pod that did not start, as a ReplacedError if the next one may. The manager's lock is held.
-func (p *Pool) replaced(pod *corev1.Pod, reason string, err error) error {
+func (p *Pool) replaced(mem *member, reason string, err error) error {
 	switch {
-	case podtemplate.HasImageVolume(pod) && injection.RefusedByNode(reason, err.Error(), podtemplate.ToolsDir):
+	case podtemplate.HasImageVolume(mem.object) && injection.RefusedByNode(reason, err.Error(), podtemplate.ToolsDir):
 		return p.m.withoutImageVolumes(err)
-	case p.withoutSecret(pod, reason, err):
-		p.refused = time.Now()
+	case len(mem.object.Spec.ImagePullSecrets) > 0 && slices.Contains(pulls, reason) && mentions(err.Error(), refusals) && p.withoutSecret(mem):
 		return &ReplacedError{Err: err}
 	}
 	return err
 }
 
-// withoutSecret tells whether the registry may have refused a node because the node had no pull secret yet. The API server shows a
-// Secret to a node only when it knows that one of the node's pods refers to it. It learns that shortly after the kubelet, which does
-// not wait, but pulls without credentials. The manager's lock is held.
-func (p *Pool) withoutSecret(pod *corev1.Pod, reason string, err error) bool {
-	return len(pod.Spec.ImagePullSecrets) > 0 && slices.Contains(pulls, reason) && mentions(err.Error(), refusals) &&
-		time.Since(p.refused) > refusalPause
+// withoutSecret tells whether the registry may have refused a pod's node because the node had no pull secret yet. The API server shows
+// a Secret to a node only when it knows that one of the node's pods refers to it. It learns that shortly after the kubelet, which does
+// not wait, but pulls without credentials. Pods that were made before the first refusal belong to the same attempt. The manager's lock
+// is held.
+func (p *Pool) withoutSecret(mem *member) bool {
+	if mem.seen.Before(p.refusal) {
+		return true
+	}
+	if time.Since(p.refusal) <= refusalPause {
+		return false
+	}
+	p.refusal = time.Now()
+	return true
 }
 
 // withoutImageVolumes turns image volumes off after an error that they caused. The manager's lock is held.

@@ -29,17 +29,7 @@ func TestImageVolumeRefused(t *testing.T) {
 		field.ErrorList{field.Required(field.NewPath("spec", "volumes").Index(1), "must specify a volume type")})
 	for name, refuse := range map[string]func(*simulation.Cluster){
 		"by the API server": func(c *simulation.Cluster) { c.Before(first(1, "create", "pods", invalid)) },
-		"by the node": func(c *simulation.Cluster) {
-			c.Kubelet(func(name string) {
-				for _, pod := range c.Pods() {
-					if pod.Name == name && podtemplate.HasImageVolume(pod) {
-						c.Waits(name, "CreateContainerError", `failed to mount "/wrapper-server-tools"`)
-						return
-					}
-				}
-				c.Run(name)
-			})
-		},
+		"by the node":       (*simulation.Cluster).RefuseImageVolumes,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -109,6 +99,27 @@ func TestNodeWithoutItsPullSecret(t *testing.T) {
 			wantPods(t, c, pod)
 		})
 	}
+	bubbles("two pods at once", func(t *testing.T, c *simulation.Cluster, r *replica) {
+		r.limit(func(l *Limits) { l.MaxPods = 2 })
+		c.Admit(withSecret)
+		c.Kubelet(func(string) {})
+		calls := []<-chan answer{r.begin(fn, digest("a")), r.begin(fn, digest("a"))}
+		early := names(c)
+		if len(early) != 2 {
+			t.Fatalf("%d pods", len(early))
+		}
+		c.Kubelet(c.Run)
+		time.Sleep(time.Second)
+		for _, pod := range early {
+			c.Waits(pod, "ErrImagePull", refusal)
+		}
+		for _, call := range calls {
+			if got := <-call; got.err != nil && !replaced(got.err) {
+				t.Errorf("got error %v, want none or a ReplacedError", got.err)
+			}
+		}
+		r.mustCall(digest("a"))
+	})
 	bubbles("its credentials are wrong", func(t *testing.T, c *simulation.Cluster, r *replica) {
 		c.Admit(withSecret)
 		refuse(c, 1<<30, "ErrImagePull", refusal)

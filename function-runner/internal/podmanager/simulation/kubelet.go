@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
@@ -70,6 +71,19 @@ func (c *Cluster) Waits(name, reason, message string) {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "function", State: corev1.ContainerState{
 			Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message},
 		}}}
+	})
+}
+
+// RefuseImageVolumes has the kubelet start no pod that mounts an image. Others run.
+func (c *Cluster) RefuseImageVolumes() {
+	c.Kubelet(func(name string) {
+		for _, pod := range c.Pods() {
+			if pod.Name == name && podtemplate.HasImageVolume(pod) {
+				c.Waits(name, "CreateContainerError", `failed to mount "/wrapper-server-tools"`)
+				return
+			}
+		}
+		c.Run(name)
 	})
 }
 
