@@ -17,7 +17,7 @@ const tokens = "/token"
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests++
-	fault, login := s.fault, s.login
+	fault, login, refusing := s.fault, s.login, s.refusing
 	s.mu.Unlock()
 	switch fault {
 	case Hang:
@@ -38,6 +38,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == tokens:
 		login.grant(w, r)
 	case !login.permits(r):
+		if refusing != nil {
+			refusing(r)
+		}
 		w.Header().Set("WWW-Authenticate", login.challenge(r))
 		refuse(w, http.StatusUnauthorized, "UNAUTHORIZED", "authentication required")
 	default:

@@ -35,6 +35,7 @@ type Server struct {
 	certificate tls.Certificate
 	login       Login
 	fault       Fault
+	refusing    func(*http.Request)
 	requests    int
 }
 
@@ -118,6 +119,13 @@ func (s *Server) SetLogin(login Login) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.login = login
+}
+
+// OnRefusal has a function called with each request that has no permission, before the answer; nil for none.
+func (s *Server) OnRefusal(refusing func(*http.Request)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusing = refusing
 }
 
 // SetFault changes the fault, and returns the former one.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,8 +66,13 @@ func TestServer(t *testing.T) {
 			if got, err := get(t, reference, "one", authority); got != digest || err != nil {
 				t.Errorf("get = %q, %v; want %q", got, err, digest)
 			}
+			var refused atomic.Int64
+			s.OnRefusal(func(*http.Request) { refused.Add(1) })
 			if _, err := get(t, reference, "wrong", authority); status(err) != http.StatusUnauthorized {
 				t.Errorf("with a wrong password: %v", err)
+			}
+			if refused.Load() == 0 {
+				t.Error("nothing was told of the request that was refused")
 			}
 			s.SetLogin(private.Login{User: "user", Password: "two", Bearer: bearer})
 			if _, err := get(t, reference, "one", authority); status(err) != http.StatusUnauthorized {

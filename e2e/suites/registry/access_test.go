@@ -10,7 +10,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
@@ -49,6 +51,32 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 		Expect(f.Failure(ctx, image)).To(MatchError(SatisfyAll(ContainSubstring("UNAUTHORIZED"), ContainSubstring("check the image's name and the credentials"))))
 		Expect(watch.Most(image)).To(BeZero())
 		noneSees(ctx, begin, first)
+	})
+
+	// The API server shows a Secret to a node only when it knows that one of the node's pods refers to it; the kubelet does not wait.
+	It("refuses a node that has no pull secret yet, and no call fails", func(ctx context.Context) {
+		secrets := f.Client.CoreV1().Secrets(install.FunctionNamespace)
+		secret, err := secrets.Get(ctx, "auth-secret", metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		secret.ObjectMeta = metav1.ObjectMeta{Name: secret.Name, Namespace: secret.Namespace, Labels: secret.Labels, Annotations: secret.Annotations}
+		restored := make(chan error, 1)
+		restore := sync.OnceFunc(func() {
+			_, err := secrets.Create(context.WithoutCancel(ctx), secret, metav1.CreateOptions{})
+			restored <- err
+		})
+		registry.OnRefusal(func(r *http.Request) {
+			if strings.HasPrefix(r.UserAgent(), "containerd/") {
+				restore()
+			}
+		})
+		DeferCleanup(func() { registry.OnRefusal(nil) })
+		image, _ := push(ctx, "team/late:v1")
+		begin := time.Now()
+		Expect(secrets.Delete(ctx, secret.Name, metav1.DeleteOptions{})).To(Succeed())
+		DeferCleanup(restore)
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
+		Expect(restored).To(Receive(Not(HaveOccurred())))
+		Expect(f.Logs(ctx, begin)).To(SatisfyAll(ContainSubstring("function pod failed"), ContainSubstring("check the pull secrets")))
 	})
 
 	It("says which side does not trust its authority", func(ctx context.Context) {
