@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -60,8 +61,8 @@ func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte, repo
 		return evaluation.Response{}, &NotRunError{Pod: e.Pod, Message: err.Error()}
 	}
 	defer e.watchdog.leave(f)
-	var trailer metadata.MD
-	resp, err := l.client.Evaluate(f.in(e.directed(ctx)), &wrapperv1.EvaluateRequest{ResourceList: list, Image: image}, grpc.Trailer(&trailer))
+	var header, trailer metadata.MD
+	resp, err := l.client.Evaluate(f.in(e.directed(ctx)), &wrapperv1.EvaluateRequest{ResourceList: list, Image: image}, grpc.Header(&header), grpc.Trailer(&trailer))
 	load, loaded := wrapperapi.LoadOf(trailer)
 	if loaded {
 		e.watchdog.heard()
@@ -73,11 +74,14 @@ func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte, repo
 		e.watchdog.heard()
 		return evaluation.Response{ResourceList: resp.GetResourceList(), Report: resp.GetEvaluation()}, nil
 	}
-	return evaluation.Response{}, e.failure(ctx, f, err, trailer)
+	return evaluation.Response{}, e.failure(ctx, f, err, header, trailer)
 }
 
+// httpRefusals are the codes that gRPC derives from the HTTP statuses 401, 403 and 404 of other servers.
+var httpRefusals = []codes.Code{codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented}
+
 // failure says what is known of a call that failed.
-func (e *Endpoint) failure(ctx context.Context, f *flight, err error, trailer metadata.MD) error {
+func (e *Endpoint) failure(ctx context.Context, f *flight, err error, header, trailer metadata.MD) error {
 	st := status.Convert(err)
 	gone := errors.Is(context.Cause(ctx), errGone)
 	switch {
@@ -93,6 +97,9 @@ func (e *Endpoint) failure(ctx context.Context, f *flight, err error, trailer me
 		return &NotRunError{Pod: e.Pod, Message: st.Message()}
 	case st.Code() == codes.Unavailable || st.Code() == codes.Canceled:
 		return &LostError{Pod: e.Pod, Message: st.Message()}
+	case len(header) == 0 && len(trailer) == 0 && slices.Contains(httpRefusals, st.Code()):
+		// A gRPC server sends metadata, at least the content type. The address leads elsewhere, for instance to a proxy of the network.
+		return &NotRunError{Pod: e.Pod, Message: "what answers at the pod's address is no gRPC server: " + st.Message()}
 	case st.Code() == codes.Unimplemented && e.options.Advice != "":
 		return fmt.Errorf("function pod %s: %w: %s", e.Pod, err, e.options.Advice)
 	}

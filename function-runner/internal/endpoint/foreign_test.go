@@ -4,7 +4,9 @@
 package endpoint_test
 
 import (
+	"errors"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -34,5 +36,28 @@ func TestForeignWrapper(t *testing.T) {
 	_, err = e.Evaluate(within(t), "img", []byte("x"), ignore)
 	if err == nil || !strings.HasPrefix(err.Error(), "function pod pod: ") || !strings.HasSuffix(err.Error(), ": write another") {
 		t.Errorf("got error %v", err)
+	}
+}
+
+// An address that is no pod's any more may reach something else, for instance a proxy of the network.
+func TestEvaluateIsNotRunByServersWithoutGRPC(t *testing.T) {
+	t.Parallel()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Protocols: new(http.Protocols), Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Content-Type"] = nil
+		w.WriteHeader(http.StatusNotFound)
+	})}
+	server.Protocols.SetUnencryptedHTTP2(true)
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
+	e := endpoint.New(t.Context(), "pod", "passthrough:///"+l.Addr().String(), mine, endpoint.Options{MaxMessageSize: 1000, Advice: "write another"})
+	t.Cleanup(func() { _ = e.Close() })
+	_, err = e.Evaluate(within(t), "img", []byte("x"), ignore)
+	var notRun *endpoint.NotRunError
+	if !errors.As(err, &notRun) {
+		t.Errorf("Evaluate() = %v, want a NotRunError", err)
 	}
 }
