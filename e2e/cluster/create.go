@@ -58,7 +58,7 @@ func (c Cluster) finish(ctx context.Context, provider *cluster.Provider) error {
 		return err
 	}
 	if nodeimage.IsBuilt(image) {
-		if err := podnetwork.Connect(ctx, client, nodes, podRange); err != nil {
+		if err := podnetwork.Connect(ctx, client, nodes, ranges); err != nil {
 			return err
 		}
 	}
@@ -77,8 +77,8 @@ func (c Cluster) finish(ctx context.Context, provider *cluster.Provider) error {
 	return nil
 }
 
-// podRange is what the pods' addresses are from.
-const podRange = "10.244.0.0/16"
+// ranges are the addresses of pods and of Services.
+var ranges = podnetwork.Ranges{Pods: "10.244.0.0/16", Services: "10.96.0.0/16"}
 
 // kubelet settings: nodes run on hosts with cgroup v1 too, which Kubernetes refuses by default, and hold as many pods as they
 // have addresses for, so that function runners can be measured with hundreds.
@@ -96,7 +96,7 @@ func config(image string) ([]byte, error) {
 			{Role: v1alpha4.ControlPlaneRole, Image: image},
 			{Role: v1alpha4.WorkerRole, Image: image},
 		},
-		Networking:           v1alpha4.Networking{PodSubnet: podRange, DisableDefaultCNI: nodeimage.IsBuilt(image)},
+		Networking:           v1alpha4.Networking{PodSubnet: ranges.Pods, ServiceSubnet: ranges.Services, DisableDefaultCNI: nodeimage.IsBuilt(image)},
 		KubeadmConfigPatches: []string{kubelet},
 	})
 	if err != nil {

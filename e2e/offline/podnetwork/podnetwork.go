@@ -7,6 +7,7 @@ package podnetwork
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,25 +20,37 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 )
 
-// masquerade has pods reach what is outside the cluster, the registry too, under the address of their node: nobody there
-// knows a route to them. The table is made anew each time, in one transaction.
-const masquerade = `table ip pods
+// filter has pods reach what is outside the cluster, the registry too, under the address of their node, because nobody there knows a
+// route to them. Addresses of Services that kube-proxy does not know are refused: outside the cluster, a proxy may answer for any address.
+// The table is made anew each time, in one transaction.
+const filter = `table ip pods
 delete table ip pods
 table ip pods {
   chain postrouting {
     type nat hook postrouting priority srcnat
     ip saddr %[1]s ip daddr != %[1]s masquerade
   }
+  chain forward {
+    type filter hook forward priority filter
+    ip daddr %[2]s reject
+  }
+  chain output {
+    type filter hook output priority filter
+    ip daddr %[2]s reject
+  }
 }
 `
+
+// Ranges are the addresses of a cluster, in CIDR notation.
+type Ranges struct{ Pods, Services string }
 
 // member is a node as the pod network sees it.
 type member struct{ name, address, podRange string }
 
 // Connect gives nodes the simplest network that works: a veth pair for each pod, and on each node a route to the pods of
-// every other one. The set of nodes is fixed, so no agent needs to run on them. podRange is that of the cluster. Connect
-// may be called again; routes are lost when a node restarts.
-func Connect(ctx context.Context, client kubernetes.Interface, all []nodes.Node, podRange string) error {
+// every other one. The addresses of pods that are gone are unreachable. The set of nodes is fixed, so no agent needs to run on them.
+// Connect may be called again; routes are lost when a node restarts.
+func Connect(ctx context.Context, client kubernetes.Interface, all []nodes.Node, ranges Ranges) error {
 	members, err := awaitMembers(ctx, client, len(all))
 	if err != nil {
 		return err
@@ -45,7 +58,7 @@ func Connect(ctx context.Context, client kubernetes.Interface, all []nodes.Node,
 	for _, node := range all {
 		for _, m := range members {
 			if m.name == node.String() {
-				err = writeCNI(node, m.podRange)
+				err = errors.Join(writeCNI(node, m.podRange), node.CommandContext(ctx, "ip", "route", "replace", "unreachable", m.podRange).Run())
 			} else {
 				err = node.CommandContext(ctx, "ip", "route", "replace", m.podRange, "via", m.address).Run()
 			}
@@ -53,7 +66,7 @@ func Connect(ctx context.Context, client kubernetes.Interface, all []nodes.Node,
 				return fmt.Errorf("pod network of node %s: %w", node, err)
 			}
 		}
-		table := strings.NewReader(fmt.Sprintf(masquerade, podRange))
+		table := strings.NewReader(fmt.Sprintf(filter, ranges.Pods, ranges.Services))
 		if err := node.CommandContext(ctx, "nft", "-f", "-").SetStdin(table).Run(); err != nil {
 			return fmt.Errorf("pod network of node %s: %w", node, err)
 		}
