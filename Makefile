@@ -4,7 +4,9 @@
 # All Go modules of this repository, the commands to build, and the architectures to build images for.
 MODULES  := proto services services/images/credentials services/images/signatures functions wrapper-server function-runner pod-janitor image-warmer task-handler krmfn e2e tools tools/release
 COMMANDS := function-runner wrapper-server pod-janitor image-warmer task-handler krmfn functions/cmd/functions
+PROGRAMS := $(notdir $(COMMANDS)) functions-light
 ARCHES   ?= amd64 arm64
+HOST     := $(shell go env GOOS)/$(shell go env GOARCH)
 
 REGISTRY ?= ghcr.io/krmfn
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -12,6 +14,9 @@ FUZZTIME ?= 10s
 KUBERNETES ?=
 FUZZ     ?=
 ATTEMPTS ?= 1
+PROCS    ?= 4
+N        ?= 20
+BUSY     ?= 2
 COUNT    ?= 1
 BENCHTIME ?= 4s
 
@@ -26,6 +31,9 @@ TOOL      := go -C tools tool
 VULNCHECK := go tool -modfile=$(CURDIR)/tools/workflows/go.mod govulncheck
 LINTER    := go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 HELM4     := go -C tools/helm4 tool
+
+# The end-to-end suites, in PROCS processes, each of which has an installation of its own in the cluster.
+GINKGO = go -C e2e tool ginkgo run --tags e2e --procs="$(PROCS)" --fail-on-empty --poll-progress-after=3m $(if $(CI),--no-color) --label-filter="$(LABELS)" $(if $(FOCUS),--focus="$(FOCUS)")
 
 # Static, stripped and reproducible binaries, without gRPC's trace pages, which nothing serves and which would add an HTML template
 # engine to every function pod.
@@ -78,12 +86,18 @@ build/functions-light:
 images: $(ARCHES:%=build-linux/%) ## Build the container images into build/images/, without Docker
 	@go -C tools/release run ./cmd/images --binaries $(CURDIR)/build/linux --out $(CURDIR)/build/images \
 		--registry $(REGISTRY) --version $(VERSION) --ca-bundle "$(CA_BUNDLE)" $(ARCHES)
+# bin has the programs for this machine, and linking them twice would take a minute.
 $(ARCHES:%=build-linux/%): build-linux/%:
-	@for c in $(COMMANDS); do \
-		echo "build $$c for linux/$*"; \
-		(cd $$c && GOOS=linux GOARCH=$* $(GO_BUILD) -o $(CURDIR)/build/linux/$*/ .) || exit 1; \
-	done
-	@cd functions/cmd/functions && GOOS=linux GOARCH=$* $(GO_BUILD),light -o $(CURDIR)/build/linux/$*/functions-light .
+	@mkdir -p build/linux/$*
+	@$(if $(filter linux/$*,$(HOST)),$(MAKE) --no-print-directory build && cp $(PROGRAMS:%=bin/%) build/linux/$*/,$(call cross-build,$*))
+
+define cross-build
+for c in $(COMMANDS); do \
+	echo "build $$c for linux/$(1)"; \
+	(cd $$c && GOOS=linux GOARCH=$(1) $(GO_BUILD) -o $(CURDIR)/build/linux/$(1)/ .) || exit 1; \
+done; \
+cd functions/cmd/functions && GOOS=linux GOARCH=$(1) $(GO_BUILD),light -o $(CURDIR)/build/linux/$(1)/functions-light .
+endef
 
 ##@ Check
 
@@ -156,7 +170,7 @@ lint-generated: .deps/protovalidate
 	cmp build/generated/$(notdir $(SCHEMAS)) $(SCHEMAS) # if they differ, commit the updated files
 	diff -r build/generated/$(notdir $(CHART_SCHEMAS)) $(CHART_SCHEMAS)
 
-.PHONY: cluster cluster-down cluster-images install uninstall e2e previous bench-e2e
+.PHONY: cluster cluster-down cluster-images install uninstall e2e e2e-soak previous bench-e2e
 cluster: ## Create a kind cluster and a registry; the kubeconfig is build/kubeconfig (another minor version: KUBERNETES=1.34)
 	@go -C e2e run ./cmd/cluster up --kubernetes="$(KUBERNETES)"
 
@@ -164,8 +178,8 @@ cluster-down: ## Delete the cluster and its registry
 	@go -C e2e run ./cmd/cluster down
 
 # Push all images of this checkout to the cluster's registry.
-cluster-images: cluster build
-	@$(MAKE) --no-print-directory images ARCHES=$(shell go env GOARCH)
+cluster-images: cluster $(if $(filter linux/%,$(HOST)),,build)
+	@$(MAKE) --no-print-directory images ARCHES=$(notdir $(HOST))
 	@go -C e2e run ./cmd/cluster load --images $(CURDIR)/build/images --functions $(CURDIR)/bin
 
 install: cluster-images ## Install the chart and images of this checkout into the cluster (more flags: HELM_FLAGS='--set replicas=2')
@@ -176,10 +190,14 @@ install: cluster-images ## Install the chart and images of this checkout into th
 uninstall: ## Uninstall the chart from the cluster
 	@go -C e2e tool helm uninstall krmfn --kubeconfig $(CURDIR)/build/kubeconfig --namespace porch-system --wait
 
-e2e: cluster-images ## Run the end-to-end suites on the cluster (by label: LABELS=smoke; by name: FOCUS='pods that are idle'; with retries: ATTEMPTS=2)
+e2e: cluster-images previous ## Run the end-to-end suites on the cluster (by label: LABELS=smoke; by name: FOCUS='pods that are idle'; with retries: ATTEMPTS=2)
 	@$(HELM4) -n helm >/dev/null # a spec runs it
-	@go -C e2e test -tags e2e -count 1 -p 1 -timeout 90m -v ./suites/... \
-		-ginkgo.flake-attempts="$(ATTEMPTS)" -ginkgo.label-filter="$(LABELS)" $(if $(FOCUS),-ginkgo.focus="$(FOCUS)")
+	@$(GINKGO) --timeout 90m --flake-attempts="$(ATTEMPTS)" ./suites
+
+e2e-soak: cluster-images previous ## Repeat specs N times, until one fails, with BUSY other processes on the CPUs (which specs: FOCUS, LABELS)
+	@$(HELM4) -n helm >/dev/null
+	@for i in $$(seq $(BUSY)); do while :; do :; done & busy="$$busy $$!"; done; trap 'kill $$busy' EXIT; \
+		$(GINKGO) --timeout 24h --repeat=$$(($(N) - 1)) ./suites
 
 previous: ## Build the chart and images that the e2e suites upgrade from, at the commit in versions.yaml, into the user's cache
 	@go -C e2e run ./cmd/cluster previous

@@ -262,7 +262,10 @@ replace (
 	github.com/krmfn/krmfn/task-handler => ../task-handler
 )
 
-tool helm.sh/helm/v3/cmd/helm
+tool (
+	github.com/onsi/ginkgo/v2/ginkgo
+	helm.sh/helm/v3/cmd/helm
+)
 
 replace github.com/krmfn/krmfn/services/images/credentials => ../services/images/credentials
 

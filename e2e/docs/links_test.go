@@ -192,7 +192,7 @@ func TestLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	suites, err := fs.Glob(checkout, "e2e/suites/*/*_test.go")
+	suites, err := fs.Glob(checkout, "e2e/suites/*/*.go")
 	if err != nil || len(suites) == 0 {
 		t.Fatal("no suites", err)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // evidence is a link to a test: its function, or the text of a spec in quotation marks.
-var evidence = regexp.MustCompile(`\[("[^\]]+"|(?:Test|Fuzz)[A-Za-z0-9_]+)\]\(([^)]+_test\.go)\)`)
+var evidence = regexp.MustCompile(`\[("[^\]]+"|(?:Test|Fuzz)[A-Za-z0-9_]+)\]\(([^)]+\.go)\)`)
 
 // A test that the threat model relies on cannot be renamed or deleted without it.
 func TestThreatModelNamesTests(t *testing.T) {

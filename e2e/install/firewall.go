@@ -20,13 +20,15 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/command"
 )
 
-// firewallTable is the table of packet filters that EnforcePolicies makes on nodes.
-const firewallTable = "krmfn_e2e"
+// firewallTable is the name of the table of packet filters that EnforcePolicies makes on nodes.
+func (i *Installation) firewallTable() string {
+	return "krmfn_e2e_" + strings.ReplaceAll(i.Release.Namespace, "-", "_")
+}
 
-// EnforcePolicies drops what the NetworkPolicies in the cluster forbid, at some TCP ports, between the pods that are there now. Node
-// images that are built here have no network plugin that would do it. It does nothing, and returns false, where there is one.
-// UnenforcePolicies ends it.
-func (i *Installation) EnforcePolicies(ctx context.Context, ports ...int32) (bool, error) {
+// EnforcePolicies drops what the NetworkPolicies in the cluster forbid, at some TCP ports, between the current pods of this installation
+// and of some others on the one side and all pods on the other. Node images that are built here have no network plugin that would do it. It does nothing, and returns false, where there is
+// one. UnenforcePolicies ends it.
+func (i *Installation) EnforcePolicies(ctx context.Context, others []Release, ports ...int32) (bool, error) {
 	image, err := command.Run(ctx, "docker", "container", "inspect", "--format", "{{.Config.Image}}", Worker)
 	if err != nil || !nodeimage.IsBuilt(strings.TrimSpace(image)) {
 		return false, err
@@ -43,7 +45,12 @@ func (i *Installation) EnforcePolicies(ctx context.Context, ports ...int32) (boo
 	if err != nil {
 		return false, err
 	}
-	rules, err := firewall(policies, ends, ports)
+	own := func(end reach.End) bool {
+		return slices.ContainsFunc(append(others, i.Release), func(r Release) bool {
+			return end.Namespace == r.Namespace || end.Namespace == r.FunctionNamespace
+		})
+	}
+	rules, err := firewall(i.firewallTable(), policies, ends, own, ports)
 	if err != nil {
 		return false, err
 	}
@@ -52,7 +59,7 @@ func (i *Installation) EnforcePolicies(ctx context.Context, ports ...int32) (boo
 
 // UnenforcePolicies lets everything pass again.
 func (i *Installation) UnenforcePolicies(ctx context.Context) error {
-	return onNodes(ctx, fmt.Sprintf("! nft list table ip %[1]s >/dev/null 2>&1 || nft delete table ip %[1]s", firewallTable))
+	return onNodes(ctx, fmt.Sprintf("! nft list table ip %[1]s >/dev/null 2>&1 || nft delete table ip %[1]s", i.firewallTable()))
 }
 
 func onNodes(ctx context.Context, script string) error {
@@ -91,13 +98,13 @@ func (i *Installation) ends(ctx context.Context) ([]reach.End, error) {
 	return all, nil
 }
 
-// firewall returns rules for nft that replace those that it has returned before.
-func firewall(policies []*networkingv1.NetworkPolicy, ends []reach.End, ports []int32) (string, error) {
+// firewall returns rules for nft that replace those of the table. They are about connections from or to ends that are own.
+func firewall(table string, policies []*networkingv1.NetworkPolicy, ends []reach.End, own func(reach.End) bool, ports []int32) (string, error) {
 	var rules strings.Builder
-	fmt.Fprintf(&rules, "table ip %[1]s\ndelete table ip %[1]s\ntable ip %[1]s {\n  chain forward {\n    type filter hook forward priority filter\n", firewallTable)
+	fmt.Fprintf(&rules, "table ip %[1]s\ndelete table ip %[1]s\ntable ip %[1]s {\n  chain forward {\n    type filter hook forward priority filter\n", table)
 	for _, from := range ends {
 		for _, to := range ends {
-			if from.Address == to.Address {
+			if from.Address == to.Address || !own(from) && !own(to) {
 				continue
 			}
 			var closed []string

@@ -26,6 +26,7 @@ func TestFirewall(t *testing.T) {
 		{Namespace: "a", Labels: map[string]string{"app": "x"}, Address: netip.MustParseAddr("10.0.0.1")},
 		{Namespace: "a", Address: netip.MustParseAddr("10.0.0.2")},
 		{Namespace: "b", Address: netip.MustParseAddr("10.0.0.3")},
+		{Namespace: "c", Address: netip.MustParseAddr("10.0.0.4")},
 	}
 	const want = `table ip krmfn_e2e
 delete table ip krmfn_e2e
@@ -36,10 +37,12 @@ table ip krmfn_e2e {
     ip saddr 10.0.0.2 ip daddr 10.0.0.1 tcp dport { 80, 81 } drop
     ip saddr 10.0.0.3 ip daddr 10.0.0.1 tcp dport { 80, 81 } drop
     ip saddr 10.0.0.3 ip daddr 10.0.0.2 tcp dport { 80, 81 } drop
+    ip saddr 10.0.0.4 ip daddr 10.0.0.1 tcp dport { 80, 81 } drop
+    ip saddr 10.0.0.4 ip daddr 10.0.0.2 tcp dport { 80, 81 } drop
   }
 }
 `
-	got, err := firewall([]*networkingv1.NetworkPolicy{policy}, ends, []int32{81, 80})
+	got, err := firewall("krmfn_e2e", []*networkingv1.NetworkPolicy{policy}, ends, func(end reach.End) bool { return end.Namespace == "a" }, []int32{81, 80})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ package install
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/krmfn/krmfn/e2e/cluster"
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
-	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
 // Installation is the function runner in this machine's cluster. At most one call that changes it may run at a time.
@@ -31,19 +29,22 @@ type Installation struct {
 	// Registry is the address of the cluster's registry, IP:PORT.
 	Registry string
 
-	helm     helm
-	dynamic  dynamic.Interface
-	node     string // address of the node that NodePort Services are called at
-	tag      string // of krmfn's images
-	progress *progress.Printer
+	helm    helm
+	dynamic dynamic.Interface
+	node    string // address of the node that NodePort Services are called at
+	tag     string // of krmfn's images
+	step    Step
 
 	mu        sync.Mutex
 	addresses map[string]string // by name of NodePort Service
 }
 
+// Step runs do, which takes long, and tells people what it does. It returns the error of do.
+type Step func(what string, do func() error) error
+
 // Open finds the cluster that make cluster has made, and krmfn's images in its registry. Nothing is installed yet, and Default is where
-// it will be. What takes long is told to w.
-func Open(ctx context.Context, w io.Writer) (*Installation, error) {
+// it will be.
+func Open(ctx context.Context, step Step) (*Installation, error) {
 	checkout, err := binaries.Root()
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func Open(ctx context.Context, w io.Writer) (*Installation, error) {
 	i := &Installation{
 		Release:   Default,
 		helm:      helm{release: Default, kubeconfig: c.Kubeconfig, chart: filepath.Join(checkout, "charts", "krmfn")},
-		progress:  progress.New(w),
+		step:      step,
 		addresses: map[string]string{},
 	}
 	if i.Client, i.dynamic, err = unthrottled(c.Kubeconfig); err != nil {
@@ -72,7 +73,7 @@ func Open(ctx context.Context, w io.Writer) (*Installation, error) {
 func (i *Installation) At(r Release) *Installation {
 	beside := &Installation{
 		Release: r, Client: i.Client, Registry: i.Registry, helm: i.helm, dynamic: i.dynamic, node: i.node, tag: i.tag,
-		progress: i.progress, addresses: map[string]string{},
+		step: i.step, addresses: map[string]string{},
 	}
 	beside.helm.release = r
 	return beside
@@ -100,7 +101,7 @@ func clients(config *rest.Config) (kubernetes.Interface, dynamic.Interface, erro
 // Apply installs the function runner, or changes what is installed, to values of the chart beside those that fit this
 // cluster. It returns when function runners of these values run, and no others.
 func (i *Installation) Apply(ctx context.Context, values map[string]any) error {
-	return i.progress.Step(fmt.Sprintf("apply the chart in %s: %v", i.Release.Namespace, slices.Sorted(maps.Keys(values))), func() error {
+	return i.step(fmt.Sprintf("apply the chart: %s %v", i.Release.Namespace, slices.Sorted(maps.Keys(values))), func() error {
 		if err := i.helm.apply(ctx, MergeValues(i.values(), values)); err != nil {
 			return err
 		}
@@ -110,7 +111,7 @@ func (i *Installation) Apply(ctx context.Context, values map[string]any) error {
 
 // Adopt installs the chart over objects that are there already, which it takes over, as helm install --take-ownership does.
 func (i *Installation) Adopt(ctx context.Context, values map[string]any) error {
-	return i.progress.Step("adopt what is there", func() error {
+	return i.step("adopt what is there", func() error {
 		adopting := i.helm
 		adopting.adopt = true
 		if err := adopting.apply(ctx, MergeValues(i.values(), values)); err != nil {
@@ -122,7 +123,7 @@ func (i *Installation) Adopt(ctx context.Context, values map[string]any) error {
 
 // Rollback goes back to what was installed before, as helm rollback does.
 func (i *Installation) Rollback(ctx context.Context) error {
-	return i.progress.Step("roll the chart back", func() error {
+	return i.step("roll the chart back", func() error {
 		if err := i.helm.rollback(); err != nil {
 			return err
 		}
@@ -137,11 +138,11 @@ func (i *Installation) Kubeconfig() string { return i.helm.kubeconfig }
 func (i *Installation) Tag() string { return i.tag }
 
 // Test runs the chart's own tests, as helm test does.
-func (i *Installation) Test() error { return i.progress.Step("helm test", i.helm.test) }
+func (i *Installation) Test() error { return i.step("helm test", i.helm.test) }
 
 // Remove uninstalls the function runner, and with it all function pods, and returns when the last function runner has ended.
 func (i *Installation) Remove(ctx context.Context) error {
-	return i.progress.Step("uninstall the chart in "+i.Release.Namespace, func() error {
+	return i.step("uninstall the chart: "+i.Release.Namespace, func() error {
 		if err := i.deleteNodePorts(ctx); err != nil {
 			return err
 		}
@@ -154,14 +155,19 @@ func (i *Installation) Remove(ctx context.Context) error {
 
 // Leave uninstalls the release where its function runners are somebody else's by now, and returns when what is krmfn's is gone.
 func (i *Installation) Leave() error {
-	return i.progress.Step("uninstall what is left of the chart", i.helm.remove)
+	return i.step("uninstall what is left of the chart", i.helm.remove)
 }
+
+// ShutdownDelay is the chart's default. Specs that replace function runners under load set it: the shorter delay of other specs is over
+// before all nodes know that a function runner shuts down.
+const ShutdownDelay = "5s"
 
 // values fit a cluster on one small machine, have all functions run in pods, and leave nothing behind.
 func (i *Installation) values() map[string]any {
 	return map[string]any{
 		"image":             map[string]any{"registry": i.Registry + "/krmfn", "tag": i.tag},
 		"replicas":          1,
+		"shutdownDelay":     "1s",
 		"functionNamespace": map[string]any{"name": i.Release.FunctionNamespace, "keep": false},
 		"resources":         map[string]any{"requests": map[string]any{"cpu": "50m", "memory": "64Mi"}},
 		"extraArgs":         []any{"--disable-runtimes=exec"},

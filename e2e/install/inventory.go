@@ -26,7 +26,7 @@ var automatic = []string{
 var passing = []string{"events", "endpoints", "endpointslices", "leases", "replicasets", "controllerrevisions"}
 
 // Inventory lists the objects in the namespaces of function runners and of function pods, as NAMESPACE/RESOURCE/NAME, and those
-// without a namespace whose name is of krmfn.
+// without a namespace whose name contains krmfn, but for those of releases in other namespaces.
 func (i *Installation) Inventory(ctx context.Context) ([]string, error) {
 	lists, err := discovery.ServerPreferredResources(i.Client.Discovery())
 	if err != nil {
@@ -71,11 +71,17 @@ func (i *Installation) list(ctx context.Context, resource schema.GroupVersionRes
 
 func (i *Installation) ours(object *unstructured.Unstructured, resource string, namespaced bool) bool {
 	if !namespaced {
-		return strings.Contains(object.GetName(), "krmfn") || object.GetName() == i.Release.FunctionNamespace
+		return object.GetName() == i.Release.FunctionNamespace || strings.Contains(object.GetName(), "krmfn") && !i.foreign(object)
 	}
 	inside := object.GetNamespace() == i.Release.Namespace || object.GetNamespace() == i.Release.FunctionNamespace
 	// NodePort Services are the tests' own.
 	return inside && !slices.Contains(automatic, resource+"/"+object.GetName()) && object.GetLabels()[nodePortLabel] == ""
+}
+
+// foreign reports whether an object belongs to a release in another namespace, or to the tests themselves.
+func (i *Installation) foreign(object *unstructured.Unstructured) bool {
+	owner := object.GetAnnotations()["meta.helm.sh/release-namespace"]
+	return owner != "" && owner != i.Release.Namespace || strings.HasPrefix(object.GetName(), "krmfn-e2e")
 }
 
 // MakeFunctionNamespace makes the namespace of function pods, as somebody else would.

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,14 +30,15 @@ type Swept struct{ Kind, Name, Image, Reason, Detail, Action string }
 // reports is the name of the file that a pod janitor's reports go to.
 const reports = "reports.json"
 
-// StartJanitor builds a pod janitor and starts it with flags. Stop ends it.
+// StartJanitor starts a pod janitor with flags. Stop ends it.
 func (i *Installation) StartJanitor(ctx context.Context, flags ...string) (*Janitor, error) {
-	dir, err := os.MkdirTemp("", "krmfn-janitor-")
+	program, err := binaries.Built(binaries.PodJanitor)
 	if err != nil {
 		return nil, err
 	}
-	if err := binaries.Build(ctx, dir, binaries.PodJanitor); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+	dir, err := os.MkdirTemp("", "krmfn-janitor-")
+	if err != nil {
+		return nil, err
 	}
 	out, err := os.Create(filepath.Join(dir, reports))
 	if err != nil {
@@ -47,7 +47,7 @@ func (i *Installation) StartJanitor(ctx context.Context, flags ...string) (*Jani
 	defer out.Close() //nolint:errcheck // the process has its own
 	j := &Janitor{dir: dir}
 	arguments := append([]string{"--kubeconfig=" + i.helm.kubeconfig, "--namespace=" + i.Release.FunctionNamespace, "--output=json"}, flags...)
-	j.cmd = exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(dir, binaries.PodJanitor), arguments...)
+	j.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, arguments...)
 	j.cmd.Stdout, j.cmd.Stderr = out, &j.diagnostics
 	if err := j.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the pod janitor: %w", err)

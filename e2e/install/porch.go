@@ -37,6 +37,7 @@ func (i *Installation) InstallPorch(ctx context.Context) (*Porch, error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(strings.NewReplacer(
 		"docker.io/nephio/porch-function-runner:latest", reference(i.Registry, "function-runner", i.tag),
 		"docker.io/nephio/porch-wrapper-server:latest", i.WrapperImage(),
+		FunctionNamespace, i.Release.FunctionNamespace, Namespace, i.Release.Namespace,
 	).Replace(string(porchManifests)))), 4096)
 	for {
 		object := &unstructured.Unstructured{}

@@ -5,9 +5,11 @@ package install
 
 import (
 	"context"
+	"os"
 
 	"github.com/krmfn/krmfn/e2e/previous"
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
+	"github.com/krmfn/krmfn/e2e/programs/progress"
 	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
 
@@ -18,7 +20,7 @@ func (i *Installation) Previous(ctx context.Context) (previous.Release, error) {
 	if err != nil {
 		return previous.Release{}, err
 	}
-	builder, err := previous.New(checkout, i.progress)
+	builder, err := previous.New(checkout, progress.New(os.Stderr))
 	if err != nil {
 		return previous.Release{}, err
 	}
@@ -36,14 +38,14 @@ const previousImages = "/krmfn-previous"
 // ApplyPrevious installs the chart and the images of the release before this one, with values that it knows, and returns when its
 // function runners run, and no others.
 func (i *Installation) ApplyPrevious(ctx context.Context, r previous.Release, values map[string]any) error {
-	return i.progress.Step("apply the chart of the previous release "+r.Commit[:12], func() error {
+	return i.step("apply the chart of the previous release: "+r.Commit[:12], func() error {
 		former := i.helm
 		former.chart = r.Chart
 		own := i.values()
 		// What fits this cluster, as far as any release knows it.
 		base := map[string]any{
 			"image":    map[string]any{"registry": i.Registry + previousImages, "tag": r.Tag},
-			"replicas": own["replicas"], "resources": own["resources"], "extraArgs": own["extraArgs"], "logLevel": own["logLevel"],
+			"replicas": own["replicas"], "functionNamespace": map[string]any{"name": i.Release.FunctionNamespace}, "resources": own["resources"], "extraArgs": own["extraArgs"], "logLevel": own["logLevel"],
 		}
 		if err := former.apply(ctx, MergeValues(base, values)); err != nil {
 			return err

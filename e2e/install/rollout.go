@@ -24,25 +24,30 @@ const deployment = "function-runner"
 
 // Scale changes the number of function runners and waits until it is so.
 func (i *Installation) Scale(ctx context.Context, replicas int32) error {
-	_, err := i.Client.AppsV1().Deployments(i.Release.Namespace).UpdateScale(ctx, deployment, &autoscalingv1.Scale{
-		ObjectMeta: metav1.ObjectMeta{Name: deployment, Namespace: i.Release.Namespace},
-		Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
-	}, metav1.UpdateOptions{})
-	if err != nil {
-		return fmt.Errorf("scale to %d function runners: %w", replicas, err)
-	}
-	return i.AwaitSettled(ctx)
+	what := fmt.Sprintf("scale to %d function runners", replicas)
+	return i.step(what, func() error {
+		_, err := i.Client.AppsV1().Deployments(i.Release.Namespace).UpdateScale(ctx, deployment, &autoscalingv1.Scale{
+			ObjectMeta: metav1.ObjectMeta{Name: deployment, Namespace: i.Release.Namespace},
+			Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
+		}, metav1.UpdateOptions{})
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return i.AwaitSettled(ctx)
+	})
 }
 
 // Restart replaces all function runners, as kubectl rollout restart does, and waits until the last old one is gone.
 func (i *Installation) Restart(ctx context.Context) error {
 	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`,
 		time.Now().Format(time.RFC3339Nano))
-	_, err := i.Client.AppsV1().Deployments(i.Release.Namespace).Patch(ctx, deployment, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
-		return fmt.Errorf("restart the function runners: %w", err)
-	}
-	return i.AwaitSettled(ctx)
+	return i.step("restart the function runners", func() error {
+		_, err := i.Client.AppsV1().Deployments(i.Release.Namespace).Patch(ctx, deployment, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+		if err != nil {
+			return fmt.Errorf("restart the function runners: %w", err)
+		}
+		return i.AwaitSettled(ctx)
+	})
 }
 
 // Kill ends a pod at once, without any time to finish what it does.

@@ -23,6 +23,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/bench/parts"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/install"
+	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
 type options struct {
@@ -79,7 +80,7 @@ type bench struct {
 
 // run measures everything and writes the report.
 func run(ctx context.Context, o options) (err error) {
-	installation, err := install.Open(ctx, os.Stdout)
+	installation, err := install.Open(ctx, progress.New(os.Stdout).Step)
 	if err != nil {
 		return err
 	}

@@ -7,14 +7,11 @@ package hostile
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/krmfn/krmfn/e2e/programs/binaries"
 	"github.com/krmfn/krmfn/e2e/registry/ociimage"
 	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
@@ -47,23 +44,15 @@ const Path = "/hostile"
 
 // Images makes images and pushes them.
 type Images struct {
-	registry              string
+	registry, path        string
 	anybody, rootly, bare v1.Layer
 	named                 int
 }
 
-// New builds the command. The images go to a registry, which is an address.
-func New(ctx context.Context, registry string) (*Images, error) {
-	dir, err := os.MkdirTemp("", "krmfn-hostile-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
-	if err := binaries.Build(ctx, dir, binaries.Hostile); err != nil {
-		return nil, err
-	}
-	binary := filepath.Join(dir, binaries.Hostile)
-	i := &Images{registry: registry}
+// New returns Images with the command in the file binary. They go to the registry at an address. Name returns names below path, which
+// other processes that use the registry must not share.
+func New(binary, registry, path string) (i *Images, err error) {
+	i = &Images{registry: registry, path: path}
 	if i.anybody, err = ociimage.Layer(ociimage.Files{Path[1:]: {Source: binary}, "tmp": {}}); err != nil {
 		return nil, err
 	}
@@ -77,7 +66,7 @@ func New(ctx context.Context, registry string) (*Images, error) {
 // Name returns a name with a tag that it has not returned before.
 func (i *Images) Name(mode Mode) string {
 	i.named++
-	return fmt.Sprintf("e2e/%s:v%d", mode, i.named)
+	return fmt.Sprintf("%s/%s:v%d", i.path, mode, i.named)
 }
 
 // Push pushes an image of a function, as REGISTRY/NAME, where name has the tag.

@@ -71,6 +71,19 @@ func Build(ctx context.Context, dir string, names ...string) error {
 	return nil
 }
 
+// Built returns the file of a command that make build has built.
+func Built(name string) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(root, "bin", name)
+	if _, err := os.Stat(file); err != nil {
+		return "", fmt.Errorf("%w: try make build", err)
+	}
+	return file, nil
+}
+
 // Root returns the folder of the checkout.
 func Root() (string, error) {
 	_, file, _, ok := runtime.Caller(0)

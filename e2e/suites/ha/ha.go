@@ -1,0 +1,180 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+// Package ha checks that any number of function runners share one pool of pods, and that no call fails when one of them shuts
+// down gracefully.
+package ha
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
+	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
+
+	"github.com/krmfn/krmfn/e2e/install"
+	"github.com/krmfn/krmfn/e2e/install/fixture"
+	"github.com/krmfn/krmfn/e2e/install/hostile"
+	"github.com/krmfn/krmfn/e2e/load"
+)
+
+const (
+	maxPods = 4
+	// callers are the connections of a load, each with one call at a time of as long as work.
+	callers, work = 12, 20 * time.Millisecond
+	timeToLive    = 10 * time.Second
+)
+
+var (
+	f = fixture.Shared()
+	// shortLived is a function whose pods go when they have been idle for timeToLive.
+	shortLived string
+)
+
+func configure(ctx context.Context) {
+	if shortLived == "" {
+		shortLived = f.Push(ctx, hostile.Echo)
+	}
+	f.Configure(ctx, map[string]any{
+		"shutdownDelay": install.ShutdownDelay,
+		"pods": map[string]any{
+			"maxParallelPodsPerFunction": maxPods, "maxWaitlistLength": 1, "scanInterval": "1s",
+		},
+		"functions": []any{map[string]any{"name": shortLived, "timeToLive": timeToLive.String()}},
+	})
+}
+
+var _ = Describe("Under load", Label("ha"), func() {
+	BeforeEach(configure)
+
+	DescribeTable("function runners share the pods of a function", func(ctx context.Context, replicas int32) {
+		Expect(f.Scale(ctx, replicas)).To(Succeed())
+		image, watch := f.Push(ctx, hostile.Echo), f.Watch(ctx)
+		calls := f.Load(ctx, f.Callers(ctx, callers), image, work)
+		fixture.AwaitCalls(ctx, calls, 500)
+		Expect(calls.Stop()).To(BeEmpty())
+		Expect(watch.Most(image)).To(BeNumerically("<=", maxPods))
+		Expect(watch.Deleted(image)).To(BeEmpty())
+	},
+		Entry("one", int32(1)),
+		Entry("two", int32(2)),
+		Entry("three", int32(3)),
+	)
+
+	It("function runners that know nothing of each other's calls load all pods alike", func(ctx context.Context) {
+		const replicas, each = 3, 6
+		Expect(f.Scale(ctx, replicas)).To(Succeed())
+		runners, err := f.Runners(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		image := f.Push(ctx, hostile.Echo)
+		shares := &shares{image: image, list: hostile.List(work), calls: map[string]int{}}
+		var all []share
+		for _, runner := range runners {
+			for _, client := range onlyAt(ctx, runner.Name, each) {
+				all = append(all, share{client, shares})
+			}
+		}
+		calls := load.Start(ctx, all)
+		DeferCleanup(func() { calls.Stop() })
+		// A pod that is still starting has no share.
+		Eventually(ctx, shares.pods).WithTimeout(time.Minute).Should(Equal(maxPods))
+		fixture.AwaitCalls(ctx, calls, 200)
+		shares.reset()
+		fixture.AwaitCalls(ctx, calls, 2000)
+		counts := shares.reset()
+		Expect(calls.Stop()).To(BeEmpty())
+		Expect(counts).To(HaveLen(maxPods))
+		least, most := slices.Min(counts), slices.Max(counts)
+		Expect(most).To(BeNumerically("<=", 2*least), "calls by pod: %v", counts)
+	})
+
+	It("pods that are idle go, and none that only another function runner uses", func(ctx context.Context) {
+		Expect(f.Scale(ctx, 2)).To(Succeed())
+		runners, err := f.Runners(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		By("having one function runner make all pods")
+		maker := onlyAt(ctx, runners[0].Name, callers)
+		wide := f.Load(ctx, maker, shortLived, time.Second)
+		Eventually(ctx, f.FunctionPods).WithArguments(ctx, shortLived).WithTimeout(time.Minute).Should(HaveLen(maxPods))
+		Expect(wide.Stop()).To(BeEmpty())
+		By("having another use one of them")
+		narrow := f.Load(ctx, onlyAt(ctx, runners[1].Name, 1), shortLived, work)
+		Eventually(ctx, f.FunctionPods).WithArguments(ctx, shortLived).WithTimeout(time.Minute).Should(HaveLen(1))
+		watch := f.Watch(ctx)
+		Consistently(ctx, func() []string { return watch.Deleted(shortLived) }).WithTimeout(timeToLive + 5*time.Second).Should(BeEmpty())
+		Expect(narrow.Stop()).To(BeEmpty())
+	})
+
+	DescribeTable("function runners are restarted and no call fails", func(ctx context.Context, replicas int32) {
+		Expect(f.Scale(ctx, replicas)).To(Succeed())
+		image, watch := f.Push(ctx, hostile.Echo), f.Watch(ctx)
+		calls := f.Load(ctx, f.Callers(ctx, callers), image, work)
+		fixture.AwaitCalls(ctx, calls, 100)
+		Expect(f.Restart(ctx)).To(Succeed())
+		fixture.AwaitCalls(ctx, calls, 100)
+		Expect(calls.Stop()).To(BeEmpty())
+		Expect(watch.Most(image)).To(BeNumerically("<=", maxPods))
+		Expect(watch.Deleted(image)).To(BeEmpty())
+	},
+		Entry("one", int32(1)),
+		Entry("two", int32(2)),
+	)
+})
+
+// onlyAt returns connections to one function runner.
+func onlyAt(ctx context.Context, pod string, count int) []*install.Client {
+	GinkgoHelper()
+	clients := make([]*install.Client, count)
+	for i := range clients {
+		client, err := f.DialPod(ctx, pod)
+		Expect(err).NotTo(HaveOccurred())
+		clients[i] = client
+	}
+	return clients
+}
+
+// shares counts the calls of a load by the pod that ran them.
+type shares struct {
+	image string
+	list  []byte
+
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+// pods returns how many pods have run calls since the last reset.
+func (s *shares) pods() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls)
+}
+
+// reset returns the calls of each pod since the last time.
+func (s *shares) reset() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := slices.Collect(maps.Values(s.calls))
+	clear(s.calls)
+	return counts
+}
+
+// share is a caller of such a load.
+type share struct {
+	*install.Client
+	*shares
+}
+
+func (s share) Call(ctx context.Context) error {
+	_, report, err := s.EvaluateReported(ctx, s.image, s.list)
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.calls[report.GetImplementation()]++
+	}
+	return err
+}

@@ -1,0 +1,95 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package registry
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
+	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
+
+	"github.com/krmfn/krmfn/e2e/install/fixture"
+	"github.com/krmfn/krmfn/e2e/registry/private"
+)
+
+var _ = Describe("A registry that fails", Label("registry"), func() {
+	BeforeEach(configure)
+
+	DescribeTable("is not missed by functions that are known, and said to callers of others", func(ctx context.Context, fault private.Fault, reason string) {
+		known, _ := push(ctx, fmt.Sprintf("team/known:fault-%d", fault))
+		unknown, _ := push(ctx, fmt.Sprintf("team/unknown:fault-%d", fault))
+		Expect(f.Evaluate(ctx, known)).To(Succeed())
+		calls := f.Load(ctx, f.Callers(ctx, 2), known, 20*time.Millisecond)
+		registry.SetFault(fault)
+		fixture.AwaitCalls(ctx, calls, 50)
+		// By now the tag is older than anybody would take for granted.
+		time.Sleep(3 * ttl)
+		fixture.AwaitCalls(ctx, calls, 50)
+		Expect(calls.Stop()).To(BeEmpty())
+		Expect(f.DeleteFunctionPods(ctx)).To(Succeed())
+		By("making a pod anew, whose image the node has")
+		Expect(f.Evaluate(ctx, known)).To(Succeed())
+		err := callFor(ctx, unknown, 5*time.Second)
+		Expect(err).To(MatchError(ContainSubstring(reason)))
+		registry.SetFault(private.NoFault)
+		Eventually(ctx, func() error { return f.Evaluate(ctx, unknown) }).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
+	},
+		Entry("it hangs", private.Hang, "the registry has not answered"),
+		Entry("it breaks connections off", private.Truncate, "EOF"),
+		Entry("it throttles", private.RateLimit, "limit"),
+	)
+
+	It("is left alone while it throttles", func(ctx context.Context) {
+		unknown, _ := push(ctx, "team/throttled:v1")
+		registry.SetFault(private.RateLimit)
+		registry.Requests()
+		for range 20 {
+			Expect(callFor(ctx, unknown, time.Second)).To(MatchError(ContainSubstring("limit")))
+		}
+		Expect(registry.Requests()).To(BeNumerically("<", 10))
+	})
+})
+
+var _ = Describe("A tag that moves", Label("registry"), func() {
+	BeforeEach(configure)
+
+	It("is noticed within its time, no call fails, and pods of the image before go", func(ctx context.Context) {
+		image, before := push(ctx, "team/moving:stable")
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
+		calls := f.Load(ctx, f.Callers(ctx, 4), image, 20*time.Millisecond)
+		fixture.AwaitCalls(ctx, calls, 50)
+		_, after := push(ctx, "team/moving:stable")
+		Expect(after).NotTo(Equal(before))
+		Eventually(ctx, digests).WithArguments(ctx, image).WithTimeout(3 * ttl).WithPolling(200 * time.Millisecond).Should(ContainElement(after))
+		// Pods that nobody calls any more stay for half a minute, for the sake of function runners that do not know yet.
+		Eventually(ctx, digests).WithArguments(ctx, image).WithTimeout(time.Minute).WithPolling(time.Second).ShouldNot(ContainElement(before))
+		fixture.AwaitCalls(ctx, calls, 50)
+		Expect(calls.Stop()).To(BeEmpty())
+	})
+})
+
+// callFor calls a function for some time.
+func callFor(ctx context.Context, image string, limit time.Duration) error {
+	GinkgoHelper()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	_, err := f.Caller(ctx).Evaluate(ctx, image, []byte("kind: ResourceList\n"))
+	return err
+}
+
+// digests lists what the live pods of a function run.
+func digests(ctx context.Context, image string) ([]string, error) {
+	pods, err := f.FunctionPods(ctx, image)
+	var all []string
+	for _, pod := range pods {
+		_, digest, _ := strings.Cut(pod.Spec.Containers[0].Image, "@")
+		all = append(all, digest)
+	}
+	return all, err
+}

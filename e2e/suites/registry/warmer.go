@@ -1,0 +1,136 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package registry
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
+	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
+	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/e2e/install"
+	"github.com/krmfn/krmfn/e2e/registry/private"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
+)
+
+var _ = Describe("With the image warmer", Label("registry"), func() {
+	BeforeEach(open)
+
+	It("a function runner that has just started makes pods though the registry is down", func(ctx context.Context) {
+		warmed, digest := push(ctx, "team/warmed:v1")
+		unknown, _ := push(ctx, "team/not-warmed:v1")
+		other, _ := push(ctx, "team/other:v1")
+		with := maps.Clone(values())
+		with["imageWarmer"] = map[string]any{"enabled": true, "mode": "CronJob", "images": []any{warmed}} // the run after the installation is waited for
+		begin := time.Now()
+		f.Configure(ctx, with)
+		noneSees(ctx, begin, first)
+		// Its pod stays. The first pod of a node that refers to the pull secret may be too early for it: the kubelet then asks the
+		// registry again for an image that it has.
+		Expect(f.Evaluate(ctx, other)).To(Succeed())
+
+		registry.SetFault(private.Hang)
+		registry.Requests()
+		Expect(f.Restart(ctx)).To(Succeed())
+		Expect(f.Evaluate(ctx, warmed)).To(Succeed())
+		Expect(digests(ctx, warmed)).To(ConsistOf(digest))
+		By("having neither metadata nor a registry")
+		Expect(callFor(ctx, unknown, 5*time.Second)).To(MatchError(ContainSubstring("the registry has not answered")))
+	})
+})
+
+var _ = Describe("With the image warmer, which watches nodes", Label("registry"), func() {
+	BeforeEach(open)
+
+	// No kubelet runs the node: the spec is the kubelet.
+	It("a node that joins pulls the images, and those that were there do not again", func(ctx context.Context) {
+		image, _ := push(ctx, "team/joined:v1")
+		with := maps.Clone(values())
+		with["imageWarmer"] = map[string]any{
+			"enabled": true, "mode": "Deployment", "images": []any{image}, "prepull": map[string]any{"tolerations": []any{install.Joining}},
+		}
+		f.Configure(ctx, with)
+		By("waiting until the nodes that there are have the images")
+		Eventually(ctx, warmerMetrics).WithTimeout(firstRun).WithPolling(time.Second).Should(MatchRegexp("(?m)^krm_warmer_last_success_timestamp_seconds"))
+
+		DeferCleanup(func(ctx context.Context) { Expect(f.LeaveNode(ctx)).To(Succeed()) })
+		Expect(f.JoinNode(ctx)).To(Succeed())
+		// The run after this one is hours away.
+		Eventually(ctx, pulls).WithTimeout(patience).WithPolling(200 * time.Millisecond).Should(ConsistOf(HaveField("Spec.NodeName", install.Joining)))
+		pods, err := pulls(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(pods).To(HaveLen(1))
+		Expect(pods[0].Annotations).To(HaveKeyWithValue(functionpod.ReferenceAnnotation, image))
+		Expect(f.Succeed(ctx, &pods[0])).To(Succeed())
+		Eventually(ctx, pulls).WithTimeout(patience).Should(BeEmpty())
+	})
+})
+
+// firstRun is how long the image warmer may take for its first run, where the first attempt may fail, which is repeated after a minute.
+const firstRun = 3 * time.Minute
+
+// pulls lists the pods by which nodes pull images.
+func pulls(ctx context.Context) ([]corev1.Pod, error) {
+	list, err := f.Client.CoreV1().Pods(f.Release.FunctionNamespace).List(ctx, metav1.ListOptions{LabelSelector: functionpod.WarmerLabel})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// warmerMetrics returns the metrics of the image warmer.
+func warmerMetrics(ctx context.Context) (string, error) {
+	pods := f.Client.CoreV1().Pods(f.Release.Namespace)
+	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=image-warmer", FieldSelector: "status.phase=Running"})
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for _, pod := range list.Items {
+		page, err := pods.ProxyGet("http", pod.Name, "9464", "/metrics", nil).DoRaw(ctx)
+		if err != nil {
+			return "", err
+		}
+		text.Write(page)
+	}
+	return text.String(), nil
+}
+
+var _ = Describe("With an image policy", Label("registry"), func() {
+	BeforeEach(open)
+
+	It("images that it refuses are not asked for, and others run", func(ctx context.Context) {
+		permitted, digest := push(ctx, "team/permitted:v1.0.0")
+		floating, _ := push(ctx, "team/permitted:latest")
+		refused, _ := push(ctx, "others/refused:v1.0.0")
+		pinned, pinnedDigest := push(ctx, "others/pinned:v1.0.0")
+		with := maps.Clone(values())
+		with["images"] = map[string]any{"ttl": ttl.String(), "policy": map[string]any{
+			"allow": []any{
+				map[string]any{"prefix": registry.Address + "/team"},
+				map[string]any{"digest": pinnedDigest},
+			},
+			"floatingTags": "refuse",
+		}}
+		f.Configure(ctx, with)
+		Expect(f.Evaluate(ctx, permitted)).To(Succeed())
+		Expect(digests(ctx, permitted)).To(ConsistOf(digest))
+		Expect(f.Evaluate(ctx, pinned)).To(Succeed())
+		for _, image := range []string{floating, refused} {
+			watch := f.Watch(ctx)
+			err := f.Failure(ctx, image)
+			Expect(err).To(MatchError(ContainSubstring("is not permitted")))
+			Expect(install.Code(err)).To(Equal(codes.PermissionDenied))
+			Expect(watch.Most(image)).To(BeZero())
+		}
+	})
+})

@@ -1,0 +1,88 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package release
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
+	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/krmfn/krmfn/e2e/install"
+	"github.com/krmfn/krmfn/e2e/install/fixture"
+	"github.com/krmfn/krmfn/e2e/install/hostile"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
+)
+
+const (
+	// podAuthority is the name of the Secret with the certificate authority for function pods.
+	podAuthority = "function-pod-ca"
+	// renewal is how long function runners may take to notice that the Secret has changed.
+	renewal = 2 * time.Minute
+)
+
+var _ = Describe("With TLS between function runners and function pods", Label("release"), SpecPriority(1), func() {
+	functionPods := func(ctx context.Context) []corev1.Pod {
+		GinkgoHelper()
+		list, err := f.Client.CoreV1().Pods(f.Release.FunctionNamespace).List(ctx, metav1.ListOptions{LabelSelector: functionpod.PoolLabel})
+		Expect(err).NotTo(HaveOccurred())
+		return list.Items
+	}
+	authority := func(ctx context.Context) []byte {
+		GinkgoHelper()
+		secret, err := f.Client.CoreV1().Secrets(f.Release.Namespace).Get(ctx, podAuthority, metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		return secret.Data[corev1.TLSCertKey]
+	}
+
+	It("function pods that are called by somebody else refuse", func(ctx context.Context) {
+		f.Configure(ctx, map[string]any{"pods": map[string]any{"tls": map[string]any{"mode": "auto"}}})
+		Expect(f.Evaluate(ctx, f.Push(ctx, hostile.Echo))).To(Succeed())
+		pods := functionPods(ctx)
+		Expect(pods).NotTo(BeEmpty())
+		for _, pod := range pods {
+			Expect(pod.Annotations).To(HaveKey(functionpod.AuthoritiesAnnotation))
+			// The API server connects to the pod for its caller, and has no certificate that the pod knows.
+			// The connection may be gone before it has read why.
+			for scheme, refusal := range map[string]string{"https": "certificate required", "http": "EOF"} {
+				Eventually(ctx, func(g Gomega) {
+					answer, err := f.Client.CoreV1().RESTClient().Get().Namespace(pod.Namespace).Resource("pods").Name(scheme + ":" + pod.Name + ":9446").
+						SubResource("proxy").DoRaw(ctx)
+					Expect(apierrors.IsServiceUnavailable(err)).To(BeTrue(), "%v", err) // each time
+					g.Expect(string(answer)).To(ContainSubstring(refusal))
+				}).WithTimeout(10 * time.Second).WithPolling(100 * time.Millisecond).Should(Succeed())
+			}
+		}
+	})
+
+	It("no call fails while it is turned on and off, and while an authority is replaced", func(ctx context.Context) {
+		with := func(mode string) map[string]any {
+			return map[string]any{"replicas": 2, "shutdownDelay": install.ShutdownDelay, "pods": map[string]any{"tls": map[string]any{"mode": mode}}}
+		}
+		f.Configure(ctx, with("off"))
+		image := f.Push(ctx, hostile.Echo)
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
+		calls := f.Load(ctx, f.Callers(ctx, callers), image, work)
+		fixture.AwaitCalls(ctx, calls, 100)
+		f.Configure(ctx, with("auto"))
+		fixture.AwaitCalls(ctx, calls, 200)
+		before := authority(ctx)
+		Expect(before).NotTo(BeEmpty())
+		_, err := f.Client.CoreV1().Secrets(f.Release.Namespace).Patch(ctx, podAuthority, types.JSONPatchType,
+			[]byte(`[{"op": "remove", "path": "/data"}]`), metav1.PatchOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(ctx, authority).WithTimeout(renewal).WithPolling(time.Second).ShouldNot(Or(BeEmpty(), Equal(before)))
+		fixture.AwaitCalls(ctx, calls, 200)
+		f.Configure(ctx, with("off"))
+		fixture.AwaitCalls(ctx, calls, 200)
+		Expect(calls.Stop()).To(BeEmpty())
+	})
+})

@@ -1,0 +1,100 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package release
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
+	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/krmfn/krmfn/e2e/install"
+	"github.com/krmfn/krmfn/e2e/install/fixture"
+	"github.com/krmfn/krmfn/e2e/install/hostile"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
+	"github.com/krmfn/krmfn/services/server/certificates"
+	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
+)
+
+const (
+	// secured is the name of the Secret with the certificate of the installation, and lifetime that of certificates.
+	secured, lifetime = "e2e-tls", 3 * time.Hour
+	// audience is what tokens are for.
+	audience = "krmfn"
+)
+
+var _ = Describe("With TLS", Label("release"), func() {
+	It("calls need a certificate or a token, and probes and the chart's own tests pass", func(ctx context.Context) {
+		authority := certificatestest.New(GinkgoTB(), "e2e")
+		name := "function-runner." + f.Release.Namespace + ".svc"
+		certificate, key := authority.Issue(GinkgoTB(), lifetime, name, "task-handler."+f.Release.Namespace+".svc")
+		Expect(f.PutSecret(ctx, secured, corev1.SecretTypeTLS, map[string][]byte{
+			corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key, "ca.crt": authority.PEM,
+		})).To(Succeed())
+		DeferCleanup(func(ctx context.Context) {
+			Expect(f.DeleteSecret(ctx, secured)).To(Succeed())
+		})
+		image := f.Push(ctx, hostile.Echo)
+		f.Configure(ctx, map[string]any{
+			"tls": map[string]any{
+				"secret": secured, "clientCertificates": true, "allowedClients": []any{"spiffe://e2e/*"},
+				"tokenAudience": audience, "allowedServiceAccounts": []any{f.Release.Namespace + "/default"},
+			},
+			"taskHandler": map[string]any{"enabled": true, "replicas": 1},
+			"tests":       map[string]any{"functions": []any{map[string]any{"image": image}}},
+		})
+		Expect(f.Test()).To(Succeed())
+
+		client := certificates.ClientFlags{
+			Files:      certificates.Files{Authorities: certificatestest.Write(GinkgoTB(), GinkgoTB().TempDir(), "ca.crt", authority.PEM)},
+			ServerName: name,
+		}
+		with := func(uri string) certificates.ClientFlags {
+			own := client
+			own.Files.Certificate, own.Files.Key = authority.Pair(GinkgoTB(), GinkgoTB().TempDir(), lifetime, uri)
+			return own
+		}
+		Expect(evaluate(ctx, with("spiffe://e2e/caller"), image)).To(Succeed())
+		Expect(install.Code(evaluate(ctx, with("spiffe://elsewhere/caller"), image))).To(Equal(codes.PermissionDenied))
+		Expect(install.Code(evaluate(ctx, client, image))).To(Equal(codes.Unauthenticated))
+
+		tokenOf := func(audience string) certificates.ClientFlags {
+			request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
+			made, err := f.Client.CoreV1().ServiceAccounts(f.Release.Namespace).CreateToken(ctx, "default", request, metav1.CreateOptions{})
+			Expect(err).NotTo(HaveOccurred())
+			own := client
+			own.TokenFile = certificatestest.Write(GinkgoTB(), GinkgoTB().TempDir(), "token", []byte(made.Status.Token))
+			return own
+		}
+		Expect(evaluate(ctx, tokenOf(audience), image)).To(Succeed())
+		Expect(install.Code(evaluate(ctx, tokenOf("elsewhere"), image))).To(Equal(codes.Unauthenticated))
+	})
+})
+
+// evaluate calls a function over a connection that is secured as the flags say.
+func evaluate(ctx context.Context, flags certificates.ClientFlags, image string) error {
+	GinkgoHelper()
+	address, err := f.Address(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	options, err := flags.DialOptions(address, slog.New(slog.DiscardHandler))
+	Expect(err).NotTo(HaveOccurred())
+	conn, err := grpc.NewClient(address, options...)
+	Expect(err).NotTo(HaveOccurred())
+	defer conn.Close() //nolint:errcheck // nothing to lose
+	ctx, cancel := context.WithTimeout(ctx, fixture.Patience)
+	defer cancel()
+	_, err = evaluatorgrpc.NewFunctionEvaluatorClient(conn).EvaluateFunction(ctx,
+		&evaluator.EvaluateFunctionRequest{Image: image, ResourceList: hostile.List(0)}, grpc.WaitForReady(true))
+	return err
+}

@@ -1,0 +1,68 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package release
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
+	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
+
+	"github.com/krmfn/krmfn/e2e/install"
+	"github.com/krmfn/krmfn/e2e/install/fixture"
+	"github.com/krmfn/krmfn/e2e/install/hostile"
+)
+
+var _ = Describe("From the previous release, under load without a call that fails", Label("release", "upgrade"), SpecPriority(1), func() {
+	It("the release is upgraded, its pools are replaced as documented, and it is rolled back", func(ctx context.Context) {
+		former, err := f.Previous(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(f.Remove(ctx)).To(Succeed())
+		f.Unconfigure()
+		DeferCleanup(func(ctx context.Context) {
+			Expect(f.Remove(ctx)).To(Succeed())
+			f.Unconfigure()
+		})
+		replicas := map[string]any{"replicas": 2, "shutdownDelay": install.ShutdownDelay}
+		Expect(f.ApplyPrevious(ctx, former, replicas)).To(Succeed())
+		image := f.Push(ctx, hostile.Echo)
+		Expect(f.Evaluate(ctx, image)).To(Succeed())
+		before := poolsOf(ctx, image)
+		calls := f.Load(ctx, f.Callers(ctx, callers), image, work)
+		fixture.AwaitCalls(ctx, calls, 100)
+
+		By("upgrading")
+		Expect(f.Apply(ctx, replicas)).To(Succeed())
+		fixture.AwaitCalls(ctx, calls, 200)
+		Expect(calls.Errors()).To(BeEmpty())
+		// The wrapper server's image is part of the template of function pods, so that no call goes to the one of another release.
+		Eventually(ctx, func(ctx context.Context) []string { return poolsOf(ctx, image) }).WithTimeout(replaced).WithPolling(time.Second).
+			ShouldNot(ContainElement(BeElementOf(before)))
+
+		By("going back")
+		Expect(f.Rollback(ctx)).To(Succeed())
+		fixture.AwaitCalls(ctx, calls, 200)
+		Expect(calls.Stop()).To(BeEmpty())
+		Eventually(ctx, func(ctx context.Context) []string { return poolsOf(ctx, image) }).WithTimeout(replaced).WithPolling(time.Second).
+			Should(HaveEach(BeElementOf(before)))
+	})
+})
+
+// replaced is how long pods of another template stay: 30 seconds after their last call, and until somebody looks.
+const replaced = 3 * time.Minute
+
+// poolsOf returns the pools that the live pods of a function belong to.
+func poolsOf(ctx context.Context, image string) []string {
+	GinkgoHelper()
+	pods, err := f.FunctionPods(ctx, image)
+	Expect(err).NotTo(HaveOccurred())
+	pools := make([]string, 0, len(pods))
+	for i := range pods {
+		pools = append(pools, pods[i].Labels[install.PoolLabel])
+	}
+	return pools
+}

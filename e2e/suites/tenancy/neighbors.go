@@ -1,0 +1,81 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package tenancy
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
+	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
+
+	"github.com/krmfn/krmfn/e2e/install/fixture"
+)
+
+func describeNeighbors() {
+	Describe("Under the load of one installation, without a call that fails", func() {
+		It("the other has used up its quota and keeps calling", func(ctx context.Context) {
+			image, another, refused := push(ctx, shared), push(ctx, shared), push(ctx, shared)
+			Expect(b.LimitPods(ctx, 0)).To(Succeed()) // the documented quota is more than this cluster has room for
+			DeferCleanup(func(ctx context.Context) { Expect(b.UnlimitPods(ctx)).To(Succeed()) })
+			Expect(a.Evaluate(ctx, image)).To(Succeed())
+			calls := a.Load(ctx, a.Callers(ctx, callers), image, work)
+			fixture.AwaitCalls(ctx, calls, 50)
+			Expect(b.Failure(ctx, refused)).To(MatchError(ContainSubstring("exceeded quota")))
+			noise := b.Load(ctx, b.Callers(ctx, callers), refused, work)
+			fixture.AwaitCalls(ctx, calls, 100)
+			Expect(a.Evaluate(ctx, another)).To(Succeed())
+			Expect(calls.Stop()).To(BeEmpty())
+			Expect(noise.Stop()).NotTo(BeEmpty())
+			Expect(noise.Calls()).To(BeZero())
+		})
+
+		It("the other is uninstalled, and nothing of the one goes with it", func(ctx context.Context) {
+			image := push(ctx, shared)
+			Expect(a.Evaluate(ctx, image)).To(Succeed())
+			Expect(b.Evaluate(ctx, image)).To(Succeed())
+			calls, watch := a.Load(ctx, a.Callers(ctx, callers), image, work), a.Watch(ctx)
+			fixture.AwaitCalls(ctx, calls, 50)
+			before, commonBefore := belongings(ctx, a), common(ctx)
+			Expect(before).To(ContainElement("/clusterroles/krmfn-image-warmer-team-a"))
+			Expect(belongings(ctx, b)).To(ContainElement("/clusterroles/krmfn-image-warmer-team-b"))
+			b.Unconfigure()
+			Expect(b.Remove(ctx)).To(Succeed())
+			Eventually(ctx, belongings).WithArguments(ctx, b).WithTimeout(fixture.Patience).WithPolling(time.Second).Should(BeEmpty())
+			fixture.AwaitCalls(ctx, calls, 100)
+			Expect(calls.Stop()).To(BeEmpty())
+			Expect(belongings(ctx, a)).To(Equal(before))
+			Expect(common(ctx)).To(Equal(commonBefore))
+			Expect(watch.Deleted(image)).To(BeEmpty())
+		})
+	})
+}
+
+// belongings lists what an installation has in the cluster: what is in its namespaces, and what has their names in its own.
+func belongings(ctx context.Context, f *fixture.Fixture) []string {
+	GinkgoHelper()
+	return objects(ctx, f, func(object string) bool { return strings.Contains(object, f.Release.Namespace) })
+}
+
+// common lists what is in no namespace and has no name of team-b: were anything of it of both, it would go with either.
+func common(ctx context.Context) []string {
+	GinkgoHelper()
+	return objects(ctx, a, func(object string) bool {
+		return strings.HasPrefix(object, "/") && !strings.Contains(object, b.Release.Namespace)
+	})
+}
+
+// objects lists those of an installation's inventory that are wanted, but for pods, which may be on their way out.
+func objects(ctx context.Context, f *fixture.Fixture, wanted func(string) bool) []string {
+	GinkgoHelper()
+	all, err := f.Inventory(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return slices.Sorted(slices.Values(slices.DeleteFunc(all, func(object string) bool {
+		return !wanted(object) || strings.Contains(object, "/pods/")
+	})))
+}

@@ -1,0 +1,119 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+// Package tenancy checks that two installations in one cluster, as docs/multi-tenancy.md describes them, share nothing, though one is
+// hostile to the other.
+package tenancy
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
+	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
+	"sigs.k8s.io/yaml"
+
+	"github.com/krmfn/krmfn/e2e/install"
+	"github.com/krmfn/krmfn/e2e/install/fixture"
+	"github.com/krmfn/krmfn/e2e/install/hostile"
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
+)
+
+const (
+	// shared is the path of images that both teams may run, and rarely a schedule that no run of the suite meets but on a leap day.
+	shared, rarely = "shared", "0 0 29 2 *"
+	// callers are the connections of a load, each with one call at a time of as long as work.
+	callers, work = 3, 20 * time.Millisecond
+)
+
+var (
+	// a is the installation of team-a, and b that of team-b, which is hostile.
+	a, b *fixture.Fixture
+	// pushed counts the functions.
+	pushed int
+)
+
+// The specs run in one process, because the documentation gives the installations their namespaces. That takes longest, so it begins first.
+var _ = Describe("Multi-tenancy", Label("tenancy"), SpecPriority(1), Ordered, ContinueOnFailure, func() {
+	BeforeAll(func() {
+		a, b = fixture.Shared().At(releaseOf("team-a")), fixture.Shared().At(releaseOf("team-b"))
+	})
+
+	// Each spec begins with both installations as they are documented.
+	BeforeEach(func(ctx context.Context) {
+		a.Configure(ctx, valuesOf(a))
+		b.Configure(ctx, valuesOf(b))
+	})
+
+	AfterEach(func(ctx context.Context) {
+		a.Clean(ctx)
+		b.Clean(ctx)
+	})
+
+	describePods()
+	describeNeighbors()
+	describeNetwork()
+	describeCertificates()
+	describeRights()
+})
+
+// releaseOf returns the release that the documentation gives a team: its name is the same for all.
+func releaseOf(team string) install.Release {
+	return install.Release{Name: "krmfn", Namespace: team, FunctionNamespace: team + "-functions"}
+}
+
+var documentation = regexp.MustCompile("(?ms)^```yaml\n(# team-a.yaml\n.*?)^```$")
+
+// documented returns the values that docs/multi-tenancy.md shows, for a team and for the registry of this cluster.
+func documented(f *fixture.Fixture) map[string]any {
+	GinkgoHelper()
+	checkout, err := binaries.Root()
+	Expect(err).NotTo(HaveOccurred())
+	page, err := os.ReadFile(filepath.Join(checkout, "docs", "multi-tenancy.md"))
+	Expect(err).NotTo(HaveOccurred())
+	found := documentation.FindSubmatch(page)
+	Expect(found).To(HaveLen(2))
+	text := strings.NewReplacer("team-a", f.Release.Namespace, "registry.example.org", f.Registry).Replace(string(found[1]))
+	values := map[string]any{}
+	Expect(yaml.UnmarshalStrict([]byte(text), &values)).To(Succeed())
+	return values
+}
+
+// valuesOf returns the documented values, with images that both teams may run, permissions for image warmers, and without what would
+// keep calls from this machine away.
+func valuesOf(f *fixture.Fixture) map[string]any {
+	GinkgoHelper()
+	values := documented(f)
+	delete(values, "networkPolicy")
+	return install.MergeValues(values, map[string]any{
+		"shutdownDelay": install.ShutdownDelay,
+		"images": map[string]any{"policy": map[string]any{"allow": []any{
+			map[string]any{"prefix": f.Registry + "/" + f.Release.Namespace},
+			map[string]any{"prefix": f.Registry + "/" + shared},
+		}}},
+		"pods":        map[string]any{"maxParallelPodsPerFunction": 1},
+		"podJanitor":  map[string]any{"schedule": rarely},
+		"imageWarmer": map[string]any{"enabled": true, "mode": "CronJob", "atInstall": false, "schedule": rarely, "images": []any{"set-labels:v0.2.0"}},
+	})
+}
+
+// with returns the values of an installation with other ones besides.
+func with(f *fixture.Fixture, more map[string]any) map[string]any {
+	GinkgoHelper()
+	return install.MergeValues(maps.Clone(valuesOf(f)), more)
+}
+
+// push pushes a function that no other spec has to a path, by a full version, and returns its image.
+func push(ctx context.Context, path string) string {
+	GinkgoHelper()
+	pushed++
+	return a.PushAs(ctx, hostile.Echo, fmt.Sprintf("%s/echo:v1.0.%d", path, pushed))
+}
