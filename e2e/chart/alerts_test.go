@@ -4,9 +4,8 @@
 package chart
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,11 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql/parser"
-	"github.com/prometheus/prometheus/promql/promqltest"
-	"github.com/prometheus/prometheus/rules"
 	"sigs.k8s.io/yaml"
+
+	"github.com/krmfn/krmfn/e2e/series"
 )
 
 // ruleTests is a file in the format of promtool test rules, as far as it is needed here.
@@ -92,88 +89,81 @@ func testAlerts(t *testing.T, name string, all []monitoringv1.Rule) {
 	}
 }
 
-// run evaluates the alerts over the series and compares those that fire at the times that the test names.
+// run compares the alerts that fire over the series with those that the test names.
 func (test *ruleTest) run(t *testing.T, step time.Duration, all []monitoringv1.Rule) {
 	t.Helper()
-	var load strings.Builder
-	fmt.Fprintf(&load, "load %v\n", test.Interval)
+	var definitions []string
 	for _, s := range test.InputSeries {
-		fmt.Fprintf(&load, "  %s %s\n", s.Series, s.Values)
+		definitions = append(definitions, s.Series+" "+s.Values)
 	}
-	suite, err := promqltest.NewLazyLoader(load.String(), promqltest.LazyLoaderOpts{})
+	examples, err := series.Parse(time.Duration(test.Interval), definitions...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := suite.Close(); err != nil {
+		if err := examples.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	group := loadAlerts(t, suite, all)
-	last := slices.MaxFunc(test.AlertRuleTest, func(a, b alertTest) int { return int(a.EvalTime - b.EvalTime) })
-	for at := time.Duration(0); at <= time.Duration(last.EvalTime); at += step {
-		now := time.Unix(0, 0).UTC().Add(at)
-		suite.WithSamplesTill(now, func(err error) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			group.Eval(suite.Context(), now)
-		})
-		for _, alert := range test.AlertRuleTest {
-			if time.Duration(alert.EvalTime) == at {
-				alert.check(t, group)
-			}
-		}
-	}
-}
-
-// loadAlerts returns alerts of the chart, over the storage of a test.
-func loadAlerts(t *testing.T, suite *promqltest.LazyLoader, alerts []monitoringv1.Rule) *rules.Group {
-	t.Helper()
-	var all []rules.Rule
-	for _, alert := range alerts {
-		expr, err := parser.NewParser(parser.Options{}).ParseExpr(alert.Expr.String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		wait, err := time.ParseDuration(string(*alert.For))
-		if err != nil {
-			t.Fatal(err)
-		}
-		rule := rules.NewAlertingRule(alert.Alert, expr, wait, 0, labels.FromMap(alert.Labels), labels.FromMap(alert.Annotations), labels.EmptyLabels(), "", true,
-			slog.New(slog.DiscardHandler))
-		all = append(all, rule)
-	}
-	return rules.NewGroup(rules.GroupOptions{Name: "krmfn", Interval: time.Minute, Rules: all, Opts: &rules.ManagerOptions{
-		QueryFunc: rules.EngineQueryFunc(suite.QueryEngine(), suite.Storage()), Appendable: suite.Storage(), Context: suite.Context(),
-		NotifyFunc: func(context.Context, string, ...*rules.Alert) {}, Logger: slog.New(slog.DiscardHandler),
-	}})
-}
-
-func (a *alertTest) check(t *testing.T, group *rules.Group) {
-	t.Helper()
-	var got, want []map[string]string
-	for _, expected := range a.ExpAlerts {
-		want = append(want, expected.ExpLabels)
-	}
-	for _, rule := range group.Rules() {
-		alerting, ok := rule.(*rules.AlertingRule)
-		if !ok || alerting.Name() != a.Alertname {
-			continue
-		}
-		if err := alerting.LastError(); err != nil {
-			t.Fatalf("%s: %v", a.Alertname, err)
-		}
-		for _, active := range alerting.ActiveAlerts() {
-			if active.State == rules.StateFiring {
-				found := active.Labels.Map()
-				delete(found, "alertname")
-				got = append(got, found)
-			}
-		}
-	}
 	inOrder := cmpopts.SortSlices(func(a, b map[string]string) bool { return fmt.Sprint(a) < fmt.Sprint(b) })
-	if diff := cmp.Diff(want, got, inOrder); diff != "" {
-		t.Errorf("%s at %v (-want +got):\n%s", a.Alertname, a.EvalTime, diff)
+	for _, alert := range test.AlertRuleTest {
+		var got, want []map[string]string
+		for _, expected := range alert.ExpAlerts {
+			want = append(want, expected.ExpLabels)
+		}
+		for _, rule := range all {
+			if rule.Alert == alert.Alertname {
+				got = append(got, firing(t, examples, rule, step, time.Duration(alert.EvalTime))...)
+			}
+		}
+		if diff := cmp.Diff(want, got, inOrder); diff != "" {
+			t.Errorf("%s at %v (-want +got):\n%s", alert.Alertname, alert.EvalTime, diff)
+		}
 	}
+}
+
+// firing evaluates a rule at each step from time zero, as Prometheus does, and returns the labels of the alerts that fire at a time:
+// those that each evaluation has found for as long as the rule waits.
+func firing(t *testing.T, examples *series.Examples, rule monitoringv1.Rule, step, at time.Duration) []map[string]string {
+	t.Helper()
+	wait, err := time.ParseDuration(string(*rule.For))
+	if err != nil {
+		t.Fatalf("%s: %v", rule.Alert, err)
+	}
+	if rule.KeepFiringFor != nil || strings.Contains(fmt.Sprint(rule.Labels), "{{") {
+		t.Fatalf("%s: keep_firing_for and templates of labels are not supported here", rule.Alert)
+	}
+	type alert struct {
+		since  time.Duration
+		labels map[string]string
+	}
+	active := map[string]alert{}
+	for now := time.Duration(0); now <= at; now += step {
+		found, err := examples.At(t.Context(), rule.Expr.String(), now)
+		if err != nil {
+			t.Fatalf("%s: %v", rule.Alert, err)
+		}
+		before := active
+		active = make(map[string]alert, len(found))
+		for _, sample := range found {
+			set := sample.Metric.Map()
+			delete(set, model.MetricNameLabel)
+			maps.Copy(set, rule.Labels)
+			key := fmt.Sprint(set)
+			if _, twice := active[key]; twice {
+				t.Fatalf("%s: two alerts have the labels %s", rule.Alert, key)
+			}
+			active[key] = alert{since: now, labels: set}
+			if earlier, ok := before[key]; ok {
+				active[key] = earlier
+			}
+		}
+	}
+	var fires []map[string]string
+	for _, alert := range active {
+		if at-alert.since >= wait {
+			fires = append(fires, alert.labels)
+		}
+	}
+	return fires
 }

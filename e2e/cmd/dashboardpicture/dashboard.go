@@ -15,7 +15,8 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
-	"github.com/prometheus/prometheus/promql/promqltest"
+
+	"github.com/krmfn/krmfn/e2e/series"
 )
 
 // dashboard is what the picture takes of one of Grafana's.
@@ -86,22 +87,14 @@ func evaluate(ctx context.Context, root string) (*dashboard, error) {
 	if err := json.Unmarshal(text, d); err != nil {
 		return nil, fmt.Errorf("%s: %w", dashboardFile, err)
 	}
-	series, err := os.ReadFile(filepath.Join(root, seriesFile))
+	examples, err := readSeries(filepath.Join(root, seriesFile))
 	if err != nil {
 		return nil, err
 	}
-	example, err := promqltest.NewLazyLoader(string(series), promqltest.LazyLoaderOpts{})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", seriesFile, err)
-	}
-	defer example.Close() //nolint:errcheck // it is in memory
-	example.WithSamplesTill(at(last), func(loading error) { err = loading })
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", seriesFile, err)
-	}
+	defer examples.Close() //nolint:errcheck // it is in memory
 	for _, p := range d.Panels {
 		for _, t := range p.Targets {
-			if t.matrix, err = query(ctx, example, variables.Replace(t.Query)); err != nil {
+			if t.matrix, err = examples.Between(ctx, variables.Replace(t.Query), first, last, step); err != nil {
 				return nil, fmt.Errorf("panel %q: %s: %w", p.Title, t.Query, err)
 			}
 		}
@@ -109,24 +102,24 @@ func evaluate(ctx context.Context, root string) (*dashboard, error) {
 	return d, nil
 }
 
-func query(ctx context.Context, example *promqltest.LazyLoader, text string) (promql.Matrix, error) {
-	q, err := example.QueryEngine().NewRangeQuery(ctx, example.Storage(), nil, text, at(first), at(last), step)
+// readSeries reads a file with a series in each line, apart from comments.
+func readSeries(file string) (*series.Examples, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	defer q.Close()
-	found, err := q.Exec(ctx).Matrix()
+	var definitions []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			definitions = append(definitions, line)
+		}
+	}
+	examples, err := series.Parse(step, definitions...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	matrix := make(promql.Matrix, 0, len(found))
-	for _, s := range found {
-		matrix = append(matrix, promql.Series{Metric: s.Metric, Floats: append([]promql.FPoint(nil), s.Floats...)})
-	}
-	return matrix, nil
+	return examples, nil
 }
-
-func at(since time.Duration) time.Time { return time.Unix(0, 0).UTC().Add(since) }
 
 var placeholder = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
