@@ -26,6 +26,14 @@ CA_BUNDLE ?= $(wildcard /etc/ssl/certs/ca-certificates.crt)
 # Build each module with the versions in its go.mod, as its importers do, and not with those that go.work selects.
 export GOWORK := off
 
+# Use the race detector only if there is a C compiler, which the detector needs and krmfn does not.
+RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+
+# Compile programs, tests and tools with the same flags: what one target has compiled, in any checkout, the others need not compile again.
+# Without gRPC's trace pages, which nothing serves and which would add an HTML template engine to every function pod.
+export CGO_ENABLED := 0
+export GOFLAGS += -trimpath -buildvcs=false -tags=grpcnotrace
+
 # go tool runs the tools, in the versions that tools/go.mod and the go.mod files below tools pin.
 TOOL      := go -C tools tool
 VULNCHECK := go tool -modfile=$(CURDIR)/tools/workflows/go.mod govulncheck
@@ -35,13 +43,9 @@ HELM4     := go -C tools/helm4 tool
 # The end-to-end suites, in PROCS processes, each of which has an installation of its own in the cluster.
 GINKGO = go -C e2e tool ginkgo run --tags e2e --procs="$(PROCS)" --fail-on-empty --poll-progress-after=3m $(if $(CI),--no-color) --label-filter="$(LABELS)" $(if $(FOCUS),--focus="$(FOCUS)")
 
-# Static, stripped and reproducible binaries, without gRPC's trace pages, which nothing serves and which would add an HTML template
-# engine to every function pod.
+# Static, stripped and reproducible binaries.
 LDFLAGS  := -s -w -X github.com/krmfn/krmfn/services/server/version.release=$(VERSION)
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" -tags grpcnotrace
-
-# Use the race detector only if there is a C compiler, which the detector needs and krmfn does not.
-RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 # Selects the packages that have tests, because go test prints a line for each package without tests.
 TESTED := {{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}
@@ -70,8 +74,8 @@ help: ## Show this help
 		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## Render an example package with a function runner on this machine
-	@go -C e2e run ./cmd/demo --bin $(CURDIR)/bin
+demo: build/krmfn build/function-runner build/functions/cmd/functions ## Render an example package with a function runner on this machine
+	@go -C e2e build -o $(CURDIR)/build/ ./cmd/demo && build/demo --bin bin
 
 build: $(COMMANDS:%=build/%) build/functions-light ## Build all commands into bin/
 $(COMMANDS:%=build/%): build/%:
@@ -104,6 +108,7 @@ endef
 .PHONY: test bench bench-go fuzz fuzz-targets vulncheck lint lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=test/%) $(MODULES:%=lint/%)
 test: $(MODULES:%=test/%) ## Test all modules, with the race detector (one module: make test/services)
 	$(if $(RACE),,@echo "The race detector did not run, because there is no C compiler.")
+$(MODULES:%=test/%): export CGO_ENABLED := $(if $(RACE),1,0)
 $(MODULES:%=test/%): test/%:
 	@echo "test $*"
 	@go -C $* test $(RACE) $$(go -C $* list -f '$(TESTED)' ./...)
@@ -220,7 +225,7 @@ docs: ## Build the documentation site in build/docs, and check its links
 contract: .deps/protovalidate ## Record proto/ as the released contract that lint compares with (only for a release)
 	$(TOOL) buf build ../proto --exclude-source-info -o ../proto/contract.binpb
 
-picture: build ## Redraw docs/demo.svg
+picture: build/krmfn build/function-runner build/functions/cmd/functions ## Redraw docs/demo.svg
 	@go -C e2e run ./cmd/demopicture --bin $(CURDIR)/bin
 
 performance: ## Write docs/performance.md and the README's section Speed from the reports of bench and bench-e2e

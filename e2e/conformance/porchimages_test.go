@@ -54,7 +54,7 @@ func porchImages() (images, short []string) {
 // docs/porch.md says what evaluates the images of Porch's config file, as a function runner with the curated functions decides it.
 func TestPorchImages(t *testing.T) {
 	t.Parallel()
-	exec, err := binaries.WriteExecConfig(t.Context(), bin, t.TempDir())
+	exec, err := binaries.WriteExecConfig(t.Context(), bin, t.TempDir(), binaries.Functions, binaries.FunctionsLight)
 	if err != nil {
 		t.Fatal(err)
 	}

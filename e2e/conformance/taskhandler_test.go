@@ -25,7 +25,7 @@ import (
 func TestTaskHandler(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	config, err := binaries.WriteExecConfig(t.Context(), bin, dir)
+	config, err := binaries.WriteExecConfig(t.Context(), bin, dir, binaries.Functions, binaries.FunctionsLight)
 	if err != nil {
 		t.Fatal(err)
 	}

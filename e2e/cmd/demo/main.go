@@ -47,7 +47,7 @@ func demo(ctx context.Context, bin string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	config, err := binaries.WriteExecConfig(ctx, bin, dir)
+	config, err := binaries.WriteExecConfig(ctx, bin, dir, binaries.Functions)
 	if err != nil {
 		return err
 	}

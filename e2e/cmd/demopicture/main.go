@@ -65,7 +65,7 @@ func run(ctx context.Context, bin, out string) error {
 	return os.WriteFile(out, drawn, 0o644)
 }
 
-// draw runs the demo and returns the picture of it. root is the checkout, bin the directory of the binaries.
+// draw builds and runs the demo, and returns the picture of it. root is the checkout, bin the directory of the binaries.
 func draw(ctx context.Context, root, bin string) ([]byte, error) {
 	bin, err := filepath.Abs(bin)
 	if err != nil {

@@ -28,7 +28,7 @@ func TestPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin := t.TempDir()
-	if err := binaries.Build(t.Context(), bin, binaries.FunctionRunner, binaries.Krmfn, binaries.Functions, binaries.FunctionsLight); err != nil {
+	if err := binaries.Build(t.Context(), bin, binaries.FunctionRunner, binaries.Krmfn, binaries.Functions); err != nil {
 		t.Fatal(err)
 	}
 	got, err := draw(t.Context(), root, bin)

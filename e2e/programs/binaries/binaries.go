@@ -11,25 +11,30 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"syscall"
 
 	"github.com/krmfn/krmfn/e2e/programs/command"
+	"github.com/krmfn/krmfn/e2e/programs/filelock"
 )
 
-// sources are the folders of the main packages.
-var sources = map[string]string{
+// targets are the commands' targets in the Makefile, below build.
+var targets = map[string]string{
 	FunctionRunner: "function-runner",
 	WrapperServer:  "wrapper-server",
 	PodJanitor:     "pod-janitor",
 	TaskHandler:    "task-handler",
 	Krmfn:          "krmfn",
 	Functions:      "functions/cmd/functions",
-	FunctionsLight: "functions/cmd/functions",
-	Hostile:        "e2e/cmd/hostile",
-	Probe:          "e2e/cmd/probe",
-	InPod:          "e2e/bench/inpod",
-	BoundedRunc:    "e2e/offline/bounded-runc",
-	Pause:          "e2e/offline/nodeimage/recipe/pause",
+	FunctionsLight: "functions-light",
+}
+
+// sources are the folders of the tests' own programs.
+var sources = map[string]string{
+	Hostile:     "e2e/cmd/hostile",
+	Probe:       "e2e/cmd/probe",
+	InPod:       "e2e/bench/inpod",
+	BoundedRunc: "e2e/offline/bounded-runc",
+	Pause:       "e2e/offline/nodeimage/recipe/pause",
 }
 
 // The names of the commands.
@@ -50,22 +55,52 @@ const (
 	Pause       = "pause"
 )
 
-// Build builds commands into dir, the way releases are built.
+// Build puts programs into dir. It builds commands with make, which builds them into the checkout's directory bin, once for all tests.
 func Build(ctx context.Context, dir string, names ...string) error {
 	root, err := Root()
 	if err != nil {
 		return err
 	}
+	var commands []string
 	for _, name := range names {
-		tags := "grpcnotrace"
-		if name == FunctionsLight {
-			tags += ",light"
+		if _, ok := targets[name]; ok {
+			commands = append(commands, name)
+			continue
 		}
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", "-s -w", "-o", filepath.Join(dir, name), ".")
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), ".")
 		build.Dir = filepath.Join(root, sources[name])
 		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 		if _, err := command.Output(build); err != nil {
 			return fmt.Errorf("build %s: %w", name, err)
+		}
+	}
+	return buildCommands(ctx, root, dir, commands)
+}
+
+// buildCommands links commands into dir. The lock keeps tests in other processes from replacing a command while it is linked.
+func buildCommands(ctx context.Context, root, dir string, names []string) (err error) {
+	if len(names) == 0 {
+		return nil
+	}
+	bin := filepath.Join(root, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return err
+	}
+	lock, err := filelock.Wait(ctx, filepath.Join(bin, ".lock"), func(*filelock.HeldError) {})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	args := []string{"--no-print-directory", "-C", root}
+	for _, name := range names {
+		args = append(args, "build/"+targets[name])
+	}
+	if _, err := command.Run(ctx, "make", args...); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := link(filepath.Join(bin, name), filepath.Join(dir, name)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -84,13 +119,30 @@ func Built(name string) (string, error) {
 	return file, nil
 }
 
-// Root returns the folder of the checkout.
-func Root() (string, error) {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok || !filepath.IsAbs(file) {
-		return "", errors.New("the tests were built without the paths of their sources, build them without -trimpath")
+// link makes a file that stays as it is when the go command replaces the original: a hard link, or a copy on another file system.
+func link(from, to string) error {
+	if err := os.Link(from, to); !errors.Is(err, syscall.EXDEV) {
+		return err
 	}
-	return filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(file)))), nil
+	program, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, program, 0o755)
+}
+
+// Root returns the folder of the checkout that the working directory is in.
+func Root() (string, error) {
+	working, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := working; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not in a checkout of krmfn: run the program in one", working)
 }
 
 // ExecConfig gives a function runner the curated functions as executables.
@@ -100,8 +152,9 @@ type ExecConfig struct {
 }
 
 // WriteExecConfig links the executables of the curated functions into a directory below dir and writes a config file beside them
-// that has them answer to their own tags under both prefixes of the catalog. The multi-call executables are in bin.
-func WriteExecConfig(ctx context.Context, bin, dir string) (ExecConfig, error) {
+// that has them answer to their own tags under both prefixes of the catalog. The programs are in bin: first Functions, then those that take
+// over what they have.
+func WriteExecConfig(ctx context.Context, bin, dir string, programs ...string) (ExecConfig, error) {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
 		return ExecConfig{}, err
@@ -110,13 +163,12 @@ func WriteExecConfig(ctx context.Context, bin, dir string) (ExecConfig, error) {
 	if err := os.Mkdir(c.Functions, 0o750); err != nil {
 		return ExecConfig{}, err
 	}
-	// The light one comes second and takes over what it has: it starts faster.
-	for _, name := range []string{Functions, FunctionsLight} {
+	for _, name := range programs {
 		if _, err := command.Run(ctx, filepath.Join(bin, name), "link", c.Functions); err != nil {
 			return ExecConfig{}, fmt.Errorf("link the executables of functions: %w", err)
 		}
 	}
-	text, err := command.Run(ctx, filepath.Join(bin, Functions), "config")
+	text, err := command.Run(ctx, filepath.Join(bin, programs[0]), "config")
 	if err != nil {
 		return ExecConfig{}, fmt.Errorf("print the config file of functions: %w", err)
 	}
