@@ -47,6 +47,9 @@ GINKGO = go -C e2e tool ginkgo run --tags e2e --procs="$(PROCS)" --fail-on-empty
 LDFLAGS  := -s -w -X github.com/krmfn/krmfn/services/server/version.release=$(VERSION)
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" -tags grpcnotrace
 
+# The modules with concurrent code, whose tests run with the race detector. It needs all their dependencies compiled once more.
+RACE_MODULES := services services/images/credentials services/images/signatures wrapper-server function-runner pod-janitor image-warmer task-handler krmfn
+
 # Selects the packages that have tests, because go test prints a line for each package without tests.
 TESTED := {{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}
 
@@ -106,12 +109,14 @@ endef
 ##@ Check
 
 .PHONY: test bench bench-go fuzz fuzz-targets vulncheck lint lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=test/%) $(MODULES:%=lint/%)
-test: $(MODULES:%=test/%) ## Test all modules, with the race detector (one module: make test/services)
+test: $(MODULES:%=test/%) ## Test all modules, those with concurrent code with the race detector (one module: make test/services)
 	$(if $(RACE),,@echo "The race detector did not run, because there is no C compiler.")
-$(MODULES:%=test/%): export CGO_ENABLED := $(if $(RACE),1,0)
+$(RACE_MODULES:%=test/%): export CGO_ENABLED := $(if $(RACE),1,0)
+$(RACE_MODULES:%=test/%): DETECT := $(RACE)
+# No results are reused: the go command does not notice changes of docs, charts, examples and programs that tests read.
 $(MODULES:%=test/%): test/%:
 	@echo "test $*"
-	@go -C $* test $(RACE) $$(go -C $* list -f '$(TESTED)' ./...)
+	@go -C $* test -count 1 $(DETECT) $$(go -C $* list -f '$(TESTED)' ./...)
 
 bench: build/function-runner build/krmfn build/functions-light ## Compare calls and renders on this machine with bare processes; the report is in build/bench
 	@go -C e2e run ./bench/local --bin $(CURDIR)/bin --out $(CURDIR)/build/bench
