@@ -19,6 +19,7 @@ N        ?= 20
 BUSY     ?= 2
 COUNT    ?= 1
 BENCHTIME ?= 4s
+SINCE    ?=
 
 # The certificate bundle to put into images, where Debian and its derivatives have it. Without this file, images have no bundle.
 CA_BUNDLE ?= $(wildcard /etc/ssl/certs/ca-certificates.crt)
@@ -108,7 +109,7 @@ endef
 
 ##@ Check
 
-.PHONY: test bench bench-go fuzz fuzz-targets vulncheck lint lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=test/%) $(MODULES:%=lint/%)
+.PHONY: test check bench bench-go fuzz fuzz-targets vulncheck lint lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=test/%) $(MODULES:%=lint/%)
 test: $(MODULES:%=test/%) ## Test all modules, those with concurrent code with the race detector (one module: make test/services)
 	$(if $(RACE),,@echo "The race detector did not run, because there is no C compiler.")
 $(RACE_MODULES:%=test/%): export CGO_ENABLED := $(if $(RACE),1,0)
@@ -117,6 +118,10 @@ $(RACE_MODULES:%=test/%): DETECT := $(RACE)
 $(MODULES:%=test/%): test/%:
 	@echo "test $*"
 	@go -C $* test -count 1 $(DETECT) $$(go -C $* list -f '$(TESTED)' ./...)
+
+check: ## Test and lint what the files that differ from main can affect (from another commit: SINCE=HEAD~1)
+	@targets=$$(go -C tools run ./cmd/affected -root $(CURDIR) -since '$(SINCE)' $(MODULES)) || exit 1; \
+	if [ -n "$$targets" ]; then echo "make $$targets"; $(MAKE) --no-print-directory $$targets; else echo "There is nothing to check."; fi
 
 bench: build/function-runner build/krmfn build/functions-light ## Compare calls and renders on this machine with bare processes; the report is in build/bench
 	@go -C e2e run ./bench/local --bin $(CURDIR)/bin --out $(CURDIR)/build/bench
