@@ -42,7 +42,7 @@ LINTER    := go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 HELM4     := go -C tools/helm4 tool
 
 # The end-to-end suites, in PROCS processes, each of which has an installation of its own in the cluster.
-GINKGO = go -C e2e tool ginkgo run --tags e2e --procs="$(PROCS)" --fail-on-empty --poll-progress-after=3m $(if $(CI),--no-color) --label-filter="$(LABELS)" $(if $(FOCUS),--focus="$(FOCUS)")
+GINKGO = go -C e2e tool ginkgo run --tags e2e,grpcnotrace --procs="$(PROCS)" --fail-on-empty --poll-progress-after=3m $(if $(CI),--no-color) --label-filter="$(LABELS)" $(if $(FOCUS),--focus="$(FOCUS)")
 
 # Static, stripped and reproducible binaries.
 LDFLAGS  := -s -w -X github.com/krmfn/krmfn/services/server/version.release=$(VERSION)
