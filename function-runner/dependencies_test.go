@@ -16,7 +16,7 @@ var (
 	// linked by protovalidate, which validates requests with it.
 	heavy = regexp.MustCompile(`^(github\.com/krmfn/krmfn/functions|cel\.dev|github\.com/(google/cel-go|open-policy-agent|yannh/kubeconform|` +
 		`santhosh-tekuri/jsonschema|qri-io|aws|awslabs)|go\.starlark\.net|helm\.sh|cloud\.google\.com/go)\b`)
-	validation = regexp.MustCompile(`^(buf\.build/go/protovalidate|cel\.dev|github\.com/google/cel-go)\b`)
+	validationRules = regexp.MustCompile(`^(buf\.build/go/protovalidate|cel\.dev|github\.com/google/cel-go)\b`)
 )
 
 // The curated functions are programs beside the function runner.
@@ -31,7 +31,7 @@ func TestLinksNoFunctionsOrClouds(t *testing.T) {
 	}
 	for line := range strings.Lines(string(out)) {
 		importer, imported, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if heavy.MatchString(imported) && (!validation.MatchString(importer) || !validation.MatchString(imported)) {
+		if heavy.MatchString(imported) && (!validationRules.MatchString(importer) || !validationRules.MatchString(imported)) {
 			t.Errorf("%s imports %s", importer, imported)
 		}
 	}

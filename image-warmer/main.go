@@ -30,6 +30,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/policy"
 	"github.com/krmfn/krmfn/services/server/logging"
 	"github.com/krmfn/krmfn/services/server/telemetry"
+	"github.com/krmfn/krmfn/services/server/telemetry/export"
 	"github.com/krmfn/krmfn/services/server/version"
 )
 
@@ -67,7 +68,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return exitUsage
 	}
 	log := logging.New(stderr, o.Log.Format, o.Log.Level)
-	exporters, err := telemetry.New(ctx, "krmfn-image-warmer", version.Version(), nil)
+	exporters, err := export.New(ctx, "krmfn-image-warmer", version.Version(), nil)
 	if err != nil {
 		fmt.Fprintf(stderr, "image-warmer: %v\n", err)
 		return exitUsage

@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/pod-janitor/options"
 	"github.com/krmfn/krmfn/services/server/daemon"
 	"github.com/krmfn/krmfn/services/server/logging"
-	"github.com/krmfn/krmfn/services/server/telemetry"
+	"github.com/krmfn/krmfn/services/server/telemetry/export"
 	"github.com/krmfn/krmfn/services/server/version"
 )
 
@@ -37,7 +37,7 @@ func run(ctx context.Context, o options.Options, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	exporters, err := telemetry.New(ctx, "krmfn-"+name, version.Version(), nil)
+	exporters, err := export.New(ctx, "krmfn-"+name, version.Version(), nil)
 	if err != nil {
 		return err
 	}

@@ -11,10 +11,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
 	"github.com/krmfn/krmfn/function-runner/internal/service"
@@ -30,7 +33,6 @@ import (
 	"github.com/krmfn/krmfn/services/server/grpcserver"
 	"github.com/krmfn/krmfn/services/server/memory"
 	"github.com/krmfn/krmfn/services/server/telemetry"
-	"github.com/krmfn/krmfn/services/server/validation"
 )
 
 // Executable is a function with a local executable.
@@ -64,6 +66,8 @@ type Config struct {
 	Last func(ctx context.Context) bool
 	// Guard is how connections are secured, and who may call.
 	Guard grpcserver.Guard
+	// Server has further options of the gRPC server, such as the validation of Requests.
+	Server []grpc.ServerOption
 	// Log gets one line for each evaluation, reload and step of the shutdown.
 	Log *slog.Logger
 }
@@ -165,9 +169,7 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 		}
 	}
 	// The server has goroutines from here on, which end with Serve.
-	if r.server, err = r.newServer(ctx); err != nil {
-		return nil, err
-	}
+	r.server = r.newServer(ctx)
 	evaluatorgrpc.RegisterFunctionEvaluatorServer(r.server, &porch.Server{
 		Evaluator: evaluator, Error: service.ErrorStatus, Failure: service.FailureStatus,
 	})
@@ -228,12 +230,14 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 	return evaluation.WithLog(evaluator, telemetry.Logger(grpcserver.Logger(r.config.Log)), slog.LevelInfo), nil
 }
 
-func (r *Runner) newServer(ctx context.Context) (*grpcserver.Server, error) {
-	serverOptions, err := validation.Interceptors(
-		&evaluatorv1.EvaluateRequest{}, &evaluatorv1.EvaluateStreamRequest{}, &evaluatorv1.PrepareRequest{}, &evaluatorv1.ListFunctionsRequest{})
-	if err != nil {
-		return nil, err
+// Requests returns an empty message of each type of request whose proto file has validation rules.
+func Requests() []proto.Message {
+	return []proto.Message{
+		&evaluatorv1.EvaluateRequest{}, &evaluatorv1.EvaluateStreamRequest{}, &evaluatorv1.PrepareRequest{}, &evaluatorv1.ListFunctionsRequest{},
 	}
+}
+
+func (r *Runner) newServer(ctx context.Context) *grpcserver.Server {
 	return grpcserver.New(ctx, grpcserver.Options{
 		MaxMessageSize: r.config.Options.Limits.MaxMessageSize,
 		Budget:         r.inFlight,
@@ -242,8 +246,8 @@ func (r *Runner) newServer(ctx context.Context) (*grpcserver.Server, error) {
 		Last:           r.config.Last,
 		Guard:          r.config.Guard,
 		Logger:         r.config.Log,
-		Server:         append(serverOptions, r.config.Telemetry.ServerOptions()...),
-	}), nil
+		Server:         slices.Concat(r.config.Server, r.config.Telemetry.ServerOptions()),
+	})
 }
 
 // updateHealth tells clients whether any call can succeed. Without a function it cannot; with a pod evaluator it can once that

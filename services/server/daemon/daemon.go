@@ -21,6 +21,7 @@ import (
 	"github.com/krmfn/krmfn/services/server/logging"
 	"github.com/krmfn/krmfn/services/server/memory"
 	"github.com/krmfn/krmfn/services/server/telemetry"
+	"github.com/krmfn/krmfn/services/server/telemetry/export"
 	"github.com/krmfn/krmfn/services/server/version"
 )
 
@@ -88,7 +89,7 @@ func run(ctx context.Context, s Settings, serve func(ctx context.Context, in Sur
 	if err != nil {
 		return err
 	}
-	exporters, err := telemetry.New(ctx, "krmfn-"+s.Name, version.Version(), secured.https())
+	exporters, err := export.New(ctx, "krmfn-"+s.Name, version.Version(), secured.https())
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package telemetry
+package export
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/evaluation/process/worker"
+	"github.com/krmfn/krmfn/services/server/telemetry"
 )
 
 // The environment of Porch's manifests makes metrics appear where Prometheus looks for them.
@@ -43,7 +44,7 @@ func TestPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := WithMetrics(evaluation.Func(func(_ context.Context, req evaluation.Request) (evaluation.Response, error) {
+	e, err := telemetry.WithMetrics(evaluation.Func(func(_ context.Context, req evaluation.Request) (evaluation.Response, error) {
 		if req.Image == "unknown" {
 			return evaluation.Response{}, &evaluation.NotFoundError{Image: req.Image}
 		}
@@ -59,13 +60,13 @@ func TestPrometheus(t *testing.T) {
 	if _, err := budget.Reserve(t.Context(), 40); err != nil {
 		t.Fatal(err)
 	}
-	if err := ObserveBudgets(tel.Metrics, map[string]*evaluation.Budget{"requests": budget}); err != nil {
+	if err := telemetry.ObserveBudgets(tel.Metrics, map[string]*evaluation.Budget{"requests": budget}); err != nil {
 		t.Fatal(err)
 	}
-	if err := ObserveWorkers(tel.Metrics, func() worker.Stats { return worker.Stats{Workers: 1, Started: 2, Calls: 3, Refused: 4} }, 5); err != nil {
+	if err := telemetry.ObserveWorkers(tel.Metrics, func() worker.Stats { return worker.Stats{Workers: 1, Started: 2, Calls: 3, Refused: 4} }, 5); err != nil {
 		t.Fatal(err)
 	}
-	if err := ObserveStandby(tel.Metrics, standby{}); err != nil {
+	if err := telemetry.ObserveStandby(tel.Metrics, standby{}); err != nil {
 		t.Fatal(err)
 	}
 	gate := evaluation.NewGate(6, 7)
@@ -74,7 +75,7 @@ func TestPrometheus(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer leave()
-	if err := ObserveGates(tel.Metrics, map[string]*evaluation.Gate{"executables": gate}); err != nil {
+	if err := telemetry.ObserveGates(tel.Metrics, map[string]*evaluation.Gate{"executables": gate}); err != nil {
 		t.Fatal(err)
 	}
 	tel.Reloads.Record("good", false, nil)
