@@ -4,32 +4,16 @@
 package main
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/krmfn/krmfn/services/server/binarytest"
 )
 
-// maxSize is the most bytes that the binary may have: it is copied into every function pod.
-const maxSize = 12_000_000
-
+// The binary is copied into every function pod.
 func TestSize(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "wrapper-server")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", file, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Size() > maxSize {
-		t.Errorf("the binary has %d bytes, want at most %d", info.Size(), maxSize)
-	}
+	binarytest.Size(t, "build/wrapper-server", 11_960_000)
 }
 
 // allowed are the modules, or parts of them, that may be linked. Kubernetes, validation and the OpenTelemetry SDK are not
@@ -77,18 +61,15 @@ var allowed = []string{
 
 func TestDependencies(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags=grpcnotrace",
-		"-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
-	if err != nil {
-		t.Fatal(err)
+	imports := binarytest.Imports(t)
+	if len(imports) < len(allowed) {
+		t.Fatalf("only %d imports are listed, the list cannot be right", len(imports))
 	}
-	linked := strings.Fields(string(out))
-	if len(linked) < len(allowed) {
-		t.Fatalf("only %d packages are linked, the list cannot be right", len(linked))
-	}
-	for _, pkg := range linked {
-		if !slices.ContainsFunc(allowed, func(a string) bool { return pkg == a || strings.HasPrefix(pkg, a+"/") }) {
-			t.Errorf("%s is linked and not allowed", pkg)
+	for _, i := range imports {
+		// The standard library's packages are in no domain.
+		domain, _, _ := strings.Cut(i.Imported, "/")
+		if strings.Contains(domain, ".") && !binarytest.Matches(i.Imported, allowed) {
+			t.Errorf("%s imports %s, which is not allowed", i.Importer, i.Imported)
 		}
 	}
 }

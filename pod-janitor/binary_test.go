@@ -1,0 +1,22 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"github.com/krmfn/krmfn/services/server/binarytest"
+)
+
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	binarytest.Denied(t, binarytest.Imports(t),
+		"buf.build/go/protovalidate", "cel.dev", "github.com/google/cel-go", "github.com/google/go-containerregistry",
+		"github.com/krmfn/krmfn/functions", "github.com/open-policy-agent", "github.com/sigstore")
+}
+
+func TestSize(t *testing.T) {
+	t.Parallel()
+	binarytest.Size(t, "build/pod-janitor", 34_632_000)
+}
