@@ -8,19 +8,29 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"github.com/open-policy-agent/opa/v1/topdown"
+	"github.com/open-policy-agent/opa/v1/util"
 	"sigs.k8s.io/yaml"
 
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 )
 
-// rules are those of a ConstraintTemplate, ready to be evaluated.
-type rules struct{ query rego.PreparedEvalQuery }
+// rules are those of a ConstraintTemplate, ready to be evaluated. They are compiled and evaluated as package rego does it, which also links
+// a compiler to WebAssembly.
+type rules struct {
+	compiler *ast.Compiler
+	// query unifies the template's violations with found.
+	query         ast.Body
+	queryCompiler ast.QueryCompiler
+	data          storage.Store
+}
+
+const found = ast.Var("found")
 
 // template is what matters of a ConstraintTemplate.
 type template struct {
@@ -66,25 +76,41 @@ func newRules(ctx context.Context, t resource, data map[string]any) (kind string
 	if code.Version == "v1" {
 		version = ast.RegoV1
 	}
-	options := []func(*rego.Rego){rego.SetRegoVersion(version), rego.Capabilities(harmless(version)), rego.Store(inmem.NewFromObject(data))}
+	r := rules{data: inmem.NewFromObject(data)}
+	modules := map[string]*ast.Module{}
+	options := ast.ParserOptions{RegoVersion: version, Capabilities: harmless(version)}
+	var violation string
 	for i, text := range append([]string{code.Rego}, code.Libs...) {
-		module, err := ast.ParseModuleWithOpts(fmt.Sprintf("%s/%d.rego", t.item.GetName(), i), text, ast.ParserOptions{
-			RegoVersion: version, Capabilities: harmless(version),
-		})
-		if err != nil {
+		name := fmt.Sprintf("%s/%d.rego", t.item.GetName(), i)
+		if modules[name], err = ast.ParseModuleWithOpts(name, text, options); err != nil {
 			return kind, rules{}, fmt.Errorf("the Rego of the template cannot be read: %s", nodes.OneLine(err))
 		}
 		if i == 0 {
-			options = append(options, rego.Query(module.Package.Path.String()+".violation"))
+			violation = modules[name].Package.Path.String() + ".violation"
 		}
-		options = append(options, rego.ParsedModule(module))
 	}
-	query, err := rego.New(options...).PrepareForEval(ctx)
-	if err != nil {
-		text := strings.TrimPrefix(nodes.OneLine(err), "bundle activation failed: ") // there is none
-		return kind, rules{}, fmt.Errorf("the Rego of the template cannot be compiled: %s", text)
+	if err := r.compile(ctx, version, modules, violation); err != nil {
+		return kind, rules{}, fmt.Errorf("the Rego of the template cannot be compiled: %s", nodes.OneLine(err))
 	}
-	return kind, rules{query}, nil
+	return kind, r, nil
+}
+
+// compile compiles the modules, and the query for the violations.
+func (r *rules) compile(ctx context.Context, version ast.RegoVersion, modules map[string]*ast.Module, violation string) error {
+	return storage.Txn(ctx, r.data, storage.TransactionParams{}, func(txn storage.Transaction) error {
+		r.compiler = ast.NewCompiler().WithCapabilities(harmless(version)).WithUseTypeCheckAnnotations(true).
+			WithDefaultRegoVersion(version).WithPathConflictsCheck(storage.NonEmpty(ctx, r.data, txn))
+		if r.compiler.Compile(modules); r.compiler.Failed() {
+			return r.compiler.Errors
+		}
+		query, err := ast.ParseBodyWithOpts(violation+" = "+string(found), ast.ParserOptions{RegoVersion: version, Capabilities: harmless(version)})
+		if err != nil {
+			return err
+		}
+		r.queryCompiler = r.compiler.QueryCompiler()
+		r.query, err = r.queryCompiler.Compile(query)
+		return err
+	})
 }
 
 // rego returns the Rego of a template.
@@ -119,23 +145,50 @@ func harmless(version ast.RegoVersion) *ast.Capabilities {
 
 // violations evaluates the rules, and returns the messages of what they object to, sorted as Rego sorts sets.
 func (r rules) violations(ctx context.Context, input map[string]any) ([]string, error) {
-	results, err := r.query.Eval(ctx, rego.EvalInput(input))
-	if err != nil {
+	var messages []string
+	err := r.evaluate(ctx, input, func(value any) error {
+		all, _ := value.([]any)
+		for _, one := range all {
+			violation, _ := one.(map[string]any)
+			message, ok := violation["msg"].(string)
+			if !ok {
+				return errNoMessage
+			}
+			messages = append(messages, message)
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errNoMessage):
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("the Rego of its template failed: %s", nodes.OneLine(err))
 	}
-	var messages []string
-	for _, result := range results {
-		for _, expression := range result.Expressions {
-			found, _ := expression.Value.([]any)
-			for _, one := range found {
-				violation, _ := one.(map[string]any)
-				message, ok := violation["msg"].(string)
-				if !ok {
-					return nil, errors.New("the Rego of its template made a violation without msg")
-				}
-				messages = append(messages, message)
-			}
-		}
-	}
 	return messages, nil
+}
+
+var errNoMessage = errors.New("the Rego of its template made a violation without msg")
+
+// evaluate calls visit with the violations that the rules find.
+func (r rules) evaluate(ctx context.Context, input any, visit func(value any) error) error {
+	if err := util.RoundTrip(&input); err != nil {
+		return err
+	}
+	value, err := ast.InterfaceToValue(input)
+	if err != nil {
+		return err
+	}
+	cancel := topdown.NewCancel()
+	defer context.AfterFunc(ctx, cancel.Cancel)()
+	return storage.Txn(ctx, r.data, storage.TransactionParams{}, func(txn storage.Transaction) error {
+		query := topdown.NewQuery(r.query).WithQueryCompiler(r.queryCompiler).WithCompiler(r.compiler).WithStore(r.data).WithTransaction(txn).
+			WithInput(ast.NewTerm(value)).WithCancel(cancel)
+		return query.Iter(ctx, func(result topdown.QueryResult) error {
+			value, err := ast.JSON(result[found].Value)
+			if err != nil {
+				return err
+			}
+			return visit(value)
+		})
+	})
 }
