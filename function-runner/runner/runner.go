@@ -86,7 +86,7 @@ type Pods interface {
 // NewProcesses returns what runs executables, within the limits that options give and the memory of all executables, in bytes. Log is
 // told of functions that are not started ahead of their calls any more.
 func NewProcesses(o options.Options, executables int64, log *slog.Logger) *process.Runner {
-	spares, _ := exec.Spares(executables)
+	spares, _ := process.Spares(executables)
 	standby := process.Standby{Processes: min(o.StandbyProcesses, spares), Total: spares, Log: log}
 	return process.NewRunner(process.Options{Limits: process.Limits{Stdout: int64(o.Limits.MaxMessageSize)}, Standby: standby})
 }
@@ -191,11 +191,11 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 	var chain []evaluation.Evaluator
 	executables := r.config.Memory.Executables
 	if o.StandbyProcesses > 0 {
-		_, executables = exec.Spares(executables)
+		_, executables = process.Spares(executables)
 	}
 	limits := exec.Limits{
 		Gate:   evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued),
-		Memory: exec.NewMemory(executables, o.Limits.MaxConcurrent),
+		Memory: process.NewMemory(executables, o.Limits.MaxConcurrent),
 		Memo:   r.config.Memo,
 	}
 	r.exec = exec.New(r.workers, limits, process.RunnerEnvironment(r.config.Environ), o.DefaultImagePrefix, r.config.Log, r.config.Functions...)

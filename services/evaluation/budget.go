@@ -94,7 +94,7 @@ type ExhaustedError struct {
 func (e *ExhaustedError) Error() string {
 	if e.Waiting == 0 {
 		return fmt.Sprintf("the function needs more than the %d MiB of memory that it may have: send it a smaller package, "+
-			"or give the function runner a larger memory limit", e.Total>>20)
+			"or give the server that runs it a larger memory limit", e.Total>>20)
 	}
 	return fmt.Sprintf("%d calls wait already for a part of the %d MiB that calls may have in flight: try again later, "+
 		"or raise --max-bytes-in-flight with the memory limit", e.Waiting, e.Total>>20)

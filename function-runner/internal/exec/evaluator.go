@@ -14,6 +14,7 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/memo"
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
@@ -22,6 +23,15 @@ import (
 type Processes interface {
 	process.Processes
 	Prepare(c process.Command)
+}
+
+// Limits are what executables share.
+type Limits struct {
+	// Gate bounds how many executables run at once, and how many calls wait. Memory is made for as many executables.
+	Gate   *evaluation.Gate
+	Memory process.Memory
+	// Memo keeps the answers of deterministic executables; nil keeps none. Cached answers take nothing from Gate and Memory.
+	Memo *memo.Cache
 }
 
 // Evaluator evaluates functions by running their executables. It may be used by any number of goroutines at once.

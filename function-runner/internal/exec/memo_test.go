@@ -30,6 +30,8 @@ type remembering struct {
 
 const counting = "#!/bin/sh\ncat; echo >>\"$0.runs\"; echo \"run: $(wc -l <\"$0.runs\")\"\n"
 
+const empty = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
+
 func newRemembering(t *testing.T, declared traits.Traits) *remembering {
 	t.Helper()
 	r := &remembering{t: t, dir: t.TempDir()}
@@ -42,7 +44,7 @@ func newRemembering(t *testing.T, declared traits.Traits) *remembering {
 	// The next process waits already, and must not be one of a program that is another by then.
 	runner := process.NewRunner(process.Options{ScratchRoot: t.TempDir(), Standby: process.Standby{Processes: 1}})
 	t.Cleanup(runner.Close)
-	limits := Limits{Gate: evaluation.NewGate(1, 1), Memory: NewMemory(1<<30, 1), Memo: answers}
+	limits := Limits{Gate: evaluation.NewGate(1, 1), Memory: process.NewMemory(1<<30, 1), Memo: answers}
 	r.Evaluator = New(runner, limits, []string{"PATH=/bin:/usr/bin"}, "r.io", slog.New(slog.DiscardHandler),
 		Executable{Name: "fn", Path: r.path, Images: []string{"fn:v1", "fn:v2"}, Traits: declared, Implementation: "program"},
 		Executable{Name: "link", Path: filepath.Join(r.dir, "link"), Images: []string{"link:v1"}, Traits: declared})

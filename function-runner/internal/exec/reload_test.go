@@ -54,7 +54,7 @@ func loader(t *testing.T, strict bool) (l *Loader, e *Evaluator, file string, lo
 	t.Helper()
 	log = &logLines{lines: make(chan string, 100)}
 	file = filepath.Join(t.TempDir(), "config.yaml")
-	e = New(process.NewRunner(process.Options{ScratchRoot: t.TempDir()}), Limits{Gate: evaluation.NewGate(1, 1), Memory: NewMemory(1<<30, 1)}, []string{"PATH=/bin:/usr/bin"}, "pre.fix", slog.New(slog.NewTextHandler(log, nil)))
+	e = New(process.NewRunner(process.Options{ScratchRoot: t.TempDir()}), Limits{Gate: evaluation.NewGate(1, 1), Memory: process.NewMemory(1<<30, 1)}, []string{"PATH=/bin:/usr/bin"}, "pre.fix", slog.New(slog.NewTextHandler(log, nil)))
 	c := Config{File: file, Dir: executables(t), Strict: strict}
 	return NewLoader(e, c), e, file, log
 }

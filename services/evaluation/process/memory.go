@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package exec
+package process
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/memo"
-	"github.com/krmfn/krmfn/services/evaluation/process"
 )
 
 const (
@@ -33,26 +31,16 @@ func Spares(total int64) (spares int, left int64) {
 	return spares, total - int64(spares)*memoryOfSpare
 }
 
-// Limits are what executables share.
-type Limits struct {
-	// Gate bounds how many run at once, and how many calls wait.
-	Gate *evaluation.Gate
-	// Memory bounds what they have together.
-	Memory Memory
-	// Memo keeps the answers of those that are deterministic; nil keeps none. What is kept takes no part of the others.
-	Memo *memo.Cache
-}
-
-// Memory is that of all executables together. Each has its limit, and the limits of those that run at once add up to no more than
-// the budget.
+// Memory divides an amount of memory among the executables that run at once. Each has a limit, and the limits of all that run add up to
+// no more than the budget.
 type Memory struct {
-	// Budget is shared by the executables that run. As many calls may wait for it as the Gate lets in.
+	// Budget is shared by the executables that run. As many calls may wait for it as executables may run at once.
 	Budget *evaluation.Budget
-	// fair is the part of each where as many run as the Gate lets in.
+	// fair is the limit of each executable while as many run as may.
 	fair int64
 }
 
-// NewMemory returns the memory, in bytes, of so many executables at once. Each may have its fair part, and more where its list is
+// NewMemory returns the memory, in bytes, of as many executables as may run at once. Each may have its fair part, and more if its list is
 // large.
 func NewMemory(total int64, executables int) Memory {
 	total = max(total, leastMemory)
@@ -60,7 +48,7 @@ func NewMemory(total int64, executables int) Memory {
 }
 
 // Limit runs a program once there is memory for it. One that needs more than it may have ends in an *evaluation.ExhaustedError.
-func (m Memory) Limit(f process.Function) evaluation.Evaluator {
+func (m Memory) Limit(f Function) evaluation.Evaluator {
 	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 		part := partOf(len(req.ResourceList))
 		reservation, err := m.Budget.Reserve(ctx, max(m.fair, part))
@@ -80,7 +68,7 @@ func (m Memory) Limit(f process.Function) evaluation.Evaluator {
 }
 
 // Prepared returns the command of a program as Limit runs it for a small list.
-func (m Memory) Prepared(c process.Command) process.Command {
+func (m Memory) Prepared(c Command) Command {
 	return limit(c, min(m.small(), m.Budget.Total()))
 }
 
@@ -94,7 +82,7 @@ func partOf(list int) int64 {
 }
 
 // limit limits a command to a part of the memory.
-func limit(c process.Command, part int64) process.Command {
+func limit(c Command, part int64) Command {
 	// What a collector keeps itself comes on top of its limit.
 	c.MemoryLimit, c.MaxData = part/10*9, part+mappedUnused
 	return c

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package exec
+package process
 
 import (
 	"path/filepath"
@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 )
 
@@ -22,9 +21,9 @@ func evaluate(t *testing.T, m Memory, script, list string) (evaluation.Response,
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")
 	programtest.Write(t, program, "#!/bin/sh\n"+script)
-	runner := process.NewRunner(process.Options{ScratchRoot: t.TempDir()})
+	runner := NewRunner(Options{ScratchRoot: t.TempDir()})
 	defer runner.Close()
-	f := process.Function{Runner: runner, Command: process.Command{Argv: []string{program}, Env: []string{"PATH=/bin:/usr/bin"}}}
+	f := Function{Runner: runner, Command: Command{Argv: []string{program}, Env: []string{"PATH=/bin:/usr/bin"}}}
 	return m.Limit(f).Evaluate(t.Context(), evaluation.Request{ResourceList: []byte(list)})
 }
 
@@ -105,9 +104,9 @@ func TestStandbyByMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := NewMemory(test.total, test.executables)
-			runner := process.NewRunner(process.Options{ScratchRoot: t.TempDir(), Standby: process.Standby{Processes: 1}})
+			runner := NewRunner(Options{ScratchRoot: t.TempDir(), Standby: Standby{Processes: 1}})
 			defer runner.Close()
-			f := process.Function{Runner: runner, Command: process.Command{Argv: []string{"/bin/cat"}}}
+			f := Function{Runner: runner, Command: Command{Argv: []string{"/bin/cat"}}}
 			runner.Prepare(m.Prepared(f.Command))
 			for _, size := range test.lists {
 				list := empty + strings.Repeat("\n", size-1)
@@ -115,7 +114,7 @@ func TestStandbyByMemory(t *testing.T) {
 					t.Fatalf("%d bytes end in %v, %v", size, resp.Report, err)
 				}
 			}
-			if used := runner.Fates()[process.FateUsed]; used != test.want {
+			if used := runner.Fates()[FateUsed]; used != test.want {
 				t.Errorf("%d calls were answered by a process that waited, want %d", used, test.want)
 			}
 		})

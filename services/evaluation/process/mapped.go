@@ -3,7 +3,7 @@
 
 //go:build !race
 
-package exec
+package process
 
 // mappedUnused is what a program of Go maps and does not use.
 const mappedUnused = 64 << 20
