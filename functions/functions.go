@@ -8,59 +8,22 @@
 // (github.com/kptdev/krm-functions-sdk/go/fn). QUIRKS.md lists the oddities of the catalog's functions and which of them
 // are kept.
 //
-// To add a function, create a package that is named as it is, without the dashes, and add a line to the list: the one of
-// this file, or that of heavy.go if what it links takes long to start.
+// To add a function, create a package that is named as it is, without the dashes, and add a line to one list: that of heavy.go if
+// what the function links takes long to start, else that of this file if the function runs what packages write, else that of package plain.
 package functions
 
 import (
 	"slices"
 
-	"github.com/krmfn/krmfn/functions/applyreplacements"
-	"github.com/krmfn/krmfn/functions/applysetters"
-	"github.com/krmfn/krmfn/functions/createsetters"
-	"github.com/krmfn/krmfn/functions/deleteannotations"
-	"github.com/krmfn/krmfn/functions/ensurenamesubstring"
-	"github.com/krmfn/krmfn/functions/fix"
-	"github.com/krmfn/krmfn/functions/format"
-	"github.com/krmfn/krmfn/functions/generatekptpkgdocs"
-	"github.com/krmfn/krmfn/functions/listsetters"
-	"github.com/krmfn/krmfn/functions/noop"
-	"github.com/krmfn/krmfn/functions/removelocalconfigresources"
+	"github.com/krmfn/krmfn/functions/plain"
 	"github.com/krmfn/krmfn/functions/searchreplace"
-	"github.com/krmfn/krmfn/functions/setannotations"
-	"github.com/krmfn/krmfn/functions/setenforcementaction"
-	"github.com/krmfn/krmfn/functions/setimage"
-	"github.com/krmfn/krmfn/functions/setlabels"
-	"github.com/krmfn/krmfn/functions/setnameprefix"
-	"github.com/krmfn/krmfn/functions/setnamespace"
-	"github.com/krmfn/krmfn/functions/setprojectid"
 	"github.com/krmfn/krmfn/functions/starlark"
-	"github.com/krmfn/krmfn/functions/upsertresource"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-var all = function.NewSet(slices.Concat(heavy, []function.Function{
-	applyreplacements.Function,
-	applysetters.Function,
-	createsetters.Function,
-	deleteannotations.Function,
-	ensurenamesubstring.Function,
-	fix.Function,
-	format.Function,
-	generatekptpkgdocs.Function,
-	listsetters.Function,
-	noop.Function,
-	removelocalconfigresources.Function,
+var all = function.NewSet(slices.Concat(plain.Functions(), heavy, []function.Function{
 	searchreplace.Function,
-	setannotations.Function,
-	setenforcementaction.Function,
-	setimage.Function,
-	setlabels.Function,
-	setnameprefix.Function,
-	setnamespace.Function,
-	setprojectid.Function,
 	starlark.Function,
-	upsertresource.Function,
 })...)
 
 // All returns every function. A program that is built with the tag "light" lacks the heavy ones.

@@ -1,0 +1,54 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plain lists the curated functions that a server can evaluate in its own process: they run nothing that packages write, such as
+// scripts, policies, patterns and templates, and they link no large library. Package functions lists all.
+package plain
+
+import (
+	"github.com/krmfn/krmfn/functions/applyreplacements"
+	"github.com/krmfn/krmfn/functions/applysetters"
+	"github.com/krmfn/krmfn/functions/createsetters"
+	"github.com/krmfn/krmfn/functions/deleteannotations"
+	"github.com/krmfn/krmfn/functions/ensurenamesubstring"
+	"github.com/krmfn/krmfn/functions/fix"
+	"github.com/krmfn/krmfn/functions/format"
+	"github.com/krmfn/krmfn/functions/generatekptpkgdocs"
+	"github.com/krmfn/krmfn/functions/listsetters"
+	"github.com/krmfn/krmfn/functions/noop"
+	"github.com/krmfn/krmfn/functions/removelocalconfigresources"
+	"github.com/krmfn/krmfn/functions/setannotations"
+	"github.com/krmfn/krmfn/functions/setenforcementaction"
+	"github.com/krmfn/krmfn/functions/setimage"
+	"github.com/krmfn/krmfn/functions/setlabels"
+	"github.com/krmfn/krmfn/functions/setnameprefix"
+	"github.com/krmfn/krmfn/functions/setnamespace"
+	"github.com/krmfn/krmfn/functions/setprojectid"
+	"github.com/krmfn/krmfn/functions/upsertresource"
+	"github.com/krmfn/krmfn/services/evaluation/function"
+)
+
+var plain = function.NewSet(
+	applyreplacements.Function,
+	applysetters.Function,
+	createsetters.Function,
+	deleteannotations.Function,
+	ensurenamesubstring.Function,
+	fix.Function,
+	format.Function,
+	generatekptpkgdocs.Function,
+	listsetters.Function,
+	noop.Function,
+	removelocalconfigresources.Function,
+	setannotations.Function,
+	setenforcementaction.Function,
+	setimage.Function,
+	setlabels.Function,
+	setnameprefix.Function,
+	setnamespace.Function,
+	setprojectid.Function,
+	upsertresource.Function,
+)
+
+// Functions returns the plain functions.
+func Functions() function.Set { return plain }
