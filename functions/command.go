@@ -4,6 +4,7 @@
 package functions
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,10 +19,11 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-const usage = `usage: functions NAME | list | link DIR | config
+const usage = `usage: functions NAME | list | describe | link DIR | config
 
   NAME       be the function of that name: a ResourceList from stdin, one to stdout; with --worker, many of them
   list       list the functions and their versions
+  describe   print the functions as JSON, for a task handler
   link DIR   make a link to this program in DIR for every function
   config     print the config file by which a function runner evaluates them
 
@@ -29,9 +31,8 @@ Through a link named as a function, it is that function.
 `
 
 // Command is the program that serves every function. args are those of the process, its own name first: when its base
-// name is a function's, the program is that function; otherwise the second one is a function's name, "list", or
-// "link" with a directory behind it. It returns the exit code of the process: that of [Main], or 1 for arguments that
-// mean nothing, with the usage on stderr.
+// name is a function's, the program is that function; otherwise the second one is a function's name, or a command as in usage. It
+// returns the exit code of the process: that of [Main], or 1 for arguments that mean nothing, with the usage on stderr.
 func Command(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		args = []string{"functions"}
@@ -43,6 +44,12 @@ func Command(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case len(rest) == 1 && rest[0] == "list":
 		for _, f := range All() {
 			fmt.Fprintf(stdout, "%s %s\n", f.Name, f.Version)
+		}
+		return 0
+	case len(rest) == 1 && rest[0] == "describe":
+		if err := json.NewEncoder(stdout).Encode(All()); err != nil {
+			fmt.Fprintln(stderr, err)
+			return 1
 		}
 		return 0
 	case len(rest) == 2 && rest[0] == "link":

@@ -5,6 +5,7 @@ package functions
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/krmfn/krmfn/functions/internal/functiontest"
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 // command calls the program that serves every function.
@@ -59,6 +61,22 @@ func TestCommandLists(t *testing.T) {
 	}
 	if code, stdout, _ := command("", "functions", "config"); code != 0 || !strings.Contains(stdout, "set-labels") {
 		t.Errorf("config: exit code %d, stdout %q", code, stdout)
+	}
+}
+
+func TestCommandDescribes(t *testing.T) {
+	t.Parallel()
+	code, stdout, stderr := command("", "functions", "describe")
+	var got function.Set
+	if err := json.Unmarshal([]byte(stdout), &got); code != 0 || stderr != "" || err != nil {
+		t.Fatalf("exit code %d, stderr %q, error %v", code, stderr, err)
+	}
+	var want function.Set
+	for _, f := range All() {
+		want = append(want, function.Function{Name: f.Name, Version: f.Version, Releases: f.Releases, Stands: f.Stands})
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("functions (-want +got):\n%s", diff)
 	}
 }
 

@@ -9,6 +9,7 @@
 //	functions NAME       is the function of that name
 //	functions list       lists the functions and their versions
 //	functions link DIR   makes a link to itself for every function, as a function runner's --functions directory has them
+//	functions describe   prints the functions as JSON, by which a task handler knows them
 //	functions config     prints the config file by which a function runner evaluates them
 //
 // Built with the tag "light" it lacks the functions whose libraries take long to start, and starts in half the time.

@@ -22,55 +22,56 @@ import (
 
 // Function is one KRM function.
 //
-// A Function is a value: it holds no state between calls, and its methods and Process may be called concurrently.
+// A Function is a value: it holds no state between calls, and its methods and Process may be called concurrently. Its JSON form has what
+// callers need to know of a function that another program evaluates.
 type Function struct {
 	// Name is the function's name in the catalog and the base name of its image, such as "set-labels".
-	Name string
+	Name string `json:"name"`
 
 	// Version is the release of the catalog's function whose behaviour this implementation has, such as "v0.4.5".
-	Version string
+	Version string `json:"version"`
 
 	// Releases are other releases of the catalog's function, in order. Constraints of versions are resolved to them, too, where no
 	// registry can be asked: so what is asked for does not depend on the version that is implemented.
-	Releases []string
+	Releases []string `json:"releases,omitempty"`
 
 	// Stands is the function, with its version, that stands in for this one, such as "kubeconform v0.1.1", and behaves as Version
 	// of this one does. Reports name it. It is "" for a function that is itself.
-	Stands string
+	Stands string `json:"stands,omitempty"`
 
 	// Summary says in one line, without a full stop, what the function does.
-	Summary string
+	Summary string `json:"-"`
 
 	// Heavy says that what the function links takes long to initialise. A program that is started for every evaluation
 	// does better without it.
-	Heavy bool
+	Heavy bool `json:"-"`
 
 	// Config says which functionConfig forms the function takes, one per line. It is printed by --help.
-	Config string
+	Config string `json:"-"`
 
 	// Process evaluates the function over a list, in place. It returns false when the function fails with the reason
 	// among the results, or an error when the reason is not among them. The list is printed in either case.
 	//
 	// A Process that can run long looks at ctx and returns its error. The FunctionConfig of the list is never nil; it
 	// is empty when none was given.
-	Process func(ctx context.Context, rl *fn.ResourceList) (bool, error)
+	Process func(ctx context.Context, rl *fn.ResourceList) (bool, error) `json:"-"`
 
 	// KeepsList says that the list comes out as it went in but for what Process changes: items in their order, apiVersion, an
 	// empty list of items as "items: []". It holds for the functions of the catalog that are built on kyaml's framework. The
 	// list of others comes out as the SDK prints it: sorted, and without items where it has none.
-	KeepsList bool
+	KeepsList bool `json:"-"`
 
 	// Unshared says that Process never puts one YAML node into two places: those who keep the list in memory need no copies
 	// of its items to change one of them for itself.
-	Unshared bool
+	Unshared bool `json:"-"`
 
 	// Traits are what the function declares of itself. One that declares Worker answers many calls in one process if it is asked
 	// to, one after the other: Process leaves nothing behind that another call could see.
-	Traits traits.Traits
+	Traits traits.Traits `json:"-"`
 
 	// ProcessMemory is the most memory, in bytes, that a process of its own may have for the function; 0 for no limit.
 	// It is for functions whose users can ask for any amount.
-	ProcessMemory uint64
+	ProcessMemory uint64 `json:"-"`
 }
 
 // Tags are the image tags that mean this very implementation, as opposed to an older or newer version of the function of the

@@ -4,6 +4,7 @@
 package function
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -63,9 +64,26 @@ func Main(f Function, args []string, stdin io.Reader, stdout, stderr io.Writer) 
 	return 0
 }
 
+// failurePrefix is what Main writes before an error.
+const failurePrefix = "failed to evaluate function: "
+
 // ReportFailure writes to the standard error of a function why it failed.
 func ReportFailure(stderr io.Writer, err error) {
-	fmt.Fprintf(stderr, "failed to evaluate function: %v", err)
+	fmt.Fprintf(stderr, failurePrefix+"%v", err)
+}
+
+// ReportedFailure returns the error that ReportFailure wrote to the end of a standard error, with the same text; nil if there is none.
+// It is a [PanicError] if the function panicked.
+func ReportedFailure(stderr []byte) error {
+	at := bytes.LastIndex(append([]byte("\n"), stderr...), []byte("\n"+failurePrefix))
+	if at < 0 {
+		return nil
+	}
+	text := string(stderr[at+len(failurePrefix):])
+	if value, panicked := strings.CutPrefix(text, panicPrefix); panicked {
+		return &PanicError{value}
+	}
+	return errors.New(text)
 }
 
 // once answers the one call of a process.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -96,5 +97,24 @@ func TestMainCannotWrite(t *testing.T) {
 	code := Main(pass, nil, strings.NewReader(listHead), brokenWriter{}, &stderr)
 	if want := "failed to evaluate function: io: read/write on closed pipe"; code != 1 || stderr.String() != want {
 		t.Errorf("exit code %d, stderr %q, want 1, %q", code, &stderr, want)
+	}
+}
+
+func TestReportedFailure(t *testing.T) {
+	t.Parallel()
+	for stderr, want := range map[string]error{
+		"":                                  nil,
+		"exit status 2":                     nil,
+		"a failed to evaluate function: b":  nil,
+		"failed to evaluate function: a\nb": errors.New("a\nb"),
+		"log\nfailed to evaluate function: not yet\nfailed to evaluate function: a": errors.New("a"),
+		"failed to evaluate function: KRM function panicked with: a":                &PanicError{Value: "a"},
+	} {
+		got := ReportedFailure([]byte(stderr))
+		_, panicked := got.(*PanicError)      //nolint:errorlint // it is not wrapped
+		_, wantPanicked := want.(*PanicError) //nolint:errorlint // it is not wrapped
+		if fmt.Sprint(got) != fmt.Sprint(want) || panicked != wantPanicked {
+			t.Errorf("ReportedFailure(%q) = %v, want %v", stderr, got, want)
+		}
 	}
 }

@@ -17,7 +17,10 @@ var errFailed = errors.New("error: function failure")
 // PanicError is the error of a function that has panicked. It concerns one call only.
 type PanicError struct{ Value any }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("KRM function panicked with: %v", e.Value) }
+// panicPrefix is the SDK's.
+const panicPrefix = "KRM function panicked with: "
+
+func (e *PanicError) Error() string { return panicPrefix + fmt.Sprint(e.Value) }
 
 func catch(err *error) {
 	if value := recover(); value != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,7 +26,10 @@ import (
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	serveFunctions(os.Args)
+	goleak.VerifyTestMain(m)
+}
 
 const list = `apiVersion: config.kubernetes.io/v1
 kind: ResourceList

@@ -39,7 +39,7 @@ const (
 	Evaluator_EVALUATOR_EXEC Evaluator = 1
 	// A function pod.
 	Evaluator_EVALUATOR_POD Evaluator = 2
-	// In the process itself.
+	// A function that is built into the program. A server can run it in a process of its own.
 	Evaluator_EVALUATOR_BUILTIN Evaluator = 3
 	// A sandbox that needs no container engine.
 	Evaluator_EVALUATOR_SANDBOX Evaluator = 4

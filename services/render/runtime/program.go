@@ -1,0 +1,106 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/services/images/reference"
+)
+
+// Program evaluates functions of an executable that contains several, such as krmfn's executable functions. It answers as [Builtin] does,
+// but each call runs in a process of its own: a process that needs too much memory, or that is killed, is a failure of its call only.
+//
+// It may be used by any number of goroutines at once.
+type Program struct {
+	// Path is the executable. Its argument is the name of the function.
+	Path string
+	// Builtin says which functions the executable has, as DescribeProgram returns them, and which images they answer to.
+	Builtin Builtin
+	// Runner runs the processes.
+	Runner *process.Runner
+	// Gate bounds how many processes run at once. Memory is made for as many.
+	Gate   *evaluation.Gate
+	Memory process.Memory
+}
+
+// DescribeProgram asks an executable which functions it has. They have no Process.
+func DescribeProgram(ctx context.Context, runner *process.Runner, path string) (function.Set, error) {
+	outcome, err := runner.Run(ctx, process.Command{Argv: []string{path, "describe"}, NoStandby: true}, nil)
+	if err == nil && outcome.ExitCode != 0 {
+		err = fmt.Errorf("exit code %d: %s", outcome.ExitCode, outcome.Stderr)
+	}
+	var set function.Set
+	if err == nil {
+		err = json.Unmarshal(outcome.Stdout, &set)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the functions of %s: %w", path, err)
+	}
+	return set, nil
+}
+
+// Evaluate runs a function in a process. The error is an *evaluation.NotFoundError, an *evaluation.BusyError, an
+// *evaluation.ExhaustedError, or the context's end.
+func (p *Program) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+	f, err := p.Builtin.Lookup(req.Image)
+	if err != nil {
+		return evaluation.Response{}, err
+	}
+	running := p.Memory.Limit(process.Function{
+		Runner:         p.Runner,
+		Command:        p.command(f),
+		Evaluator:      evaluationv1.Evaluator_EVALUATOR_BUILTIN,
+		Implementation: p.Builtin.implementation(f),
+	})
+	resp, err := p.Gate.Limit(running).Evaluate(ctx, req)
+	if ctx.Err() != nil {
+		return evaluation.Response{}, context.Cause(ctx)
+	}
+	if err != nil {
+		return evaluation.Response{}, err
+	}
+	resp.Report.Warning = reference.Substitution(req.Image, f.Version)
+	reportAsBuiltin(resp.Report)
+	return resp, nil
+}
+
+func (p *Program) command(f function.Function) process.Command {
+	return process.Command{Argv: []string{p.Path, f.Name}}
+}
+
+// reportAsBuiltin makes a report of a process one that Builtin would give: the failure says why, and there is no standard error. What a
+// process prints that ends in another way, such as by a crash, stays in the report.
+func reportAsBuiltin(report *evaluationv1.Evaluation) {
+	failure := report.GetFailure()
+	if failure != nil {
+		err := function.ReportedFailure(report.GetStderr())
+		if failure.GetReason() != evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE || err == nil {
+			return
+		}
+		failure.Message = err.Error()
+		if errors.As(err, new(*function.PanicError)) {
+			failure.Reason = evaluationv1.FailureReason_FAILURE_REASON_PANIC
+		}
+	}
+	report.Stderr, report.StderrDroppedBytes = nil, 0
+}
+
+// Prepare tells which images are those of functions, as Builtin does, and starts a process for the next call of each.
+func (p *Program) Prepare(ctx context.Context, images []string) ([]*evaluatorv1.PreparedFunction, error) {
+	for _, image := range images {
+		if f, err := p.Builtin.Lookup(image); err == nil {
+			p.Runner.Prepare(p.Memory.Prepared(p.command(f)))
+		}
+	}
+	return p.Builtin.Prepare(ctx, images)
+}
