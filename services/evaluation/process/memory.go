@@ -88,9 +88,9 @@ func limit(c Command, part int64) Command {
 	return c
 }
 
-// refused is what programs say of memory that the system refuses them: those of Go, C, GNU, Rust, C++, Python, Node.js and Java. Go's
+// refused is what programs say of memory that the system refuses them: those of Go, with C too, C, GNU, Rust, C++, Python, Node.js and Java. Go's
 // runtime does not look at all that it is given, and may fall over its own feet: outside of all goroutines, which is goroutine 0.
-var refused = regexp.MustCompile(`(?is)^SIGSEGV: .{1,100}goroutine 0 |out of memory|cannot allocate|memory exhausted|memory allocation of|bad_alloc|MemoryError|OutOfMemoryError`)
+var refused = regexp.MustCompile(`(?is)^SIGSEGV: .{1,100}goroutine 0 |out of memory|pthread_create failed|cannot allocate|memory exhausted|memory allocation of|bad_alloc|MemoryError|OutOfMemoryError`)
 
 func outOfMemory(report *evaluationv1.Evaluation) bool {
 	switch report.GetFailure().GetReason() {

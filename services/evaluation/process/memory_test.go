@@ -68,6 +68,7 @@ func TestExecutableOutOfMemory(t *testing.T) {
 		"refused by the system":      {"read line; dd if=/dev/zero of=/dev/null bs=1500M count=1 && cat", &evaluation.ExhaustedError{Total: leastMemory}},
 		"a program of Go":            {"echo 'fatal error: runtime: out of memory' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
 		"the runtime of Go":          {"printf 'SIGSEGV: segmentation violation\nPC=0x43751d m=4 sigcode=1 addr=0x0\n\ngoroutine 0 gp=0x1 m=4 mp=0x2 [idle]:\nruntime.(*spanQueue).tryDrain(0x27)\n' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
+		"a program of Go with C":     {"echo 'runtime/cgo: pthread_create failed: Resource temporarily unavailable' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
 		"a program of C++":           {"echo 'what():  std::bad_alloc' >&2; kill -ABRT $$", &evaluation.ExhaustedError{Total: leastMemory}},
 		"fails for another reason":   {"echo 'not good' >&2; exit 2", nil},
 		"a bug of a program of Go":   {"printf 'panic: runtime error: invalid memory address\n[signal SIGSEGV: segmentation violation]\n\ngoroutine 1 [running]:\n' >&2; exit 2", nil},
