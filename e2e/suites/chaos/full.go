@@ -56,7 +56,9 @@ var _ = Describe("A cluster with room for ten pods", Label("chaos"), func() {
 			for i, image := range images {
 				settings[i] = map[string]any{"name": image, "resources": map[string]any{"requests": one, "limits": one}}
 			}
-			f.Configure(ctx, map[string]any{"replicas": 2, "pods": map[string]any{"warmUp": false}, "functions": settings})
+			f.Configure(ctx, map[string]any{
+				"replicas": 2, "pods": map[string]any{"warmUp": false, "readyTimeout": patience.String()}, "functions": settings,
+			})
 		}),
 		// The API server admits a few pods more while the controller that counts them is behind.
 		Entry("in its quota", false, func(ctx context.Context, _ []string) {
