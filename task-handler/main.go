@@ -6,7 +6,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/krmfn/krmfn/services/server/daemon"
 	"github.com/krmfn/krmfn/task-handler/handler"
@@ -17,10 +19,16 @@ func main() {
 	const name = "task-handler"
 	o, err := options.Parse(os.Args[1:])
 	daemon.Help(name, "Renders kpt packages over gRPC, and handles package revisions.", new(options.Options).Flags(), err)
-	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.LogFormat, LogLevel: o.LogLevel, HeapShare: handler.HeapShare}
+	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.LogFormat, LogLevel: o.LogLevel, HeapShare: handler.HeapShare(o)}
 	settings.Security = daemon.Security{TLS: o.TLS, Callers: o.Callers}
 	daemon.Run(context.Background(), settings, func(ctx context.Context, in daemon.Surroundings) error {
-		h, err := handler.New(ctx, handler.Config{Options: o, Telemetry: in.Telemetry, Guard: in.Guard, Log: in.Log})
+		program, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("find the directory of the task handler, where the executable of functions is: %w", err)
+		}
+		h, err := handler.New(ctx, handler.Config{
+			Options: o, Telemetry: in.Telemetry, Guard: in.Guard, Log: in.Log, Functions: filepath.Join(filepath.Dir(program), "functions"),
+		})
 		if err != nil {
 			return err
 		}

@@ -20,9 +20,12 @@ import (
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/images/registry"
 	"github.com/krmfn/krmfn/services/images/tags"
 	"github.com/krmfn/krmfn/services/render"
+	"github.com/krmfn/krmfn/services/render/runtime"
 	"github.com/krmfn/krmfn/services/server/grpcserver"
 	"github.com/krmfn/krmfn/services/server/memory"
 	"github.com/krmfn/krmfn/services/server/telemetry"
@@ -40,6 +43,8 @@ type Config struct {
 	Telemetry *telemetry.Telemetry
 	// Guard is how connections are secured, and who may call.
 	Guard grpcserver.Guard
+	// Functions is the path of krmfn's executable functions, for curated functions that need a process of their own.
+	Functions string
 	// Log gets one line for each render and step of the shutdown.
 	Log *slog.Logger
 }
@@ -47,6 +52,11 @@ type Config struct {
 // Handler is a task handler that is ready to serve.
 type Handler struct {
 	config Config
+	// curated are the functions that are evaluated here; without a Process, if in processes.
+	curated function.Set
+	// program runs functions in processes, by processes; both are nil for none.
+	program   *runtime.Program
+	processes *process.Runner
 	// runner is the connection to the function runner; nil for none.
 	runner *grpc.ClientConn
 	// registries are asked for the tags of images.
@@ -58,18 +68,28 @@ type Handler struct {
 	inFlight *evaluation.Budget
 }
 
-// HeapShare is the share of the memory limit that a task handler takes.
-const HeapShare = .9
+// HeapShare returns the share of the memory limit that a task handler takes for itself. Functions in processes have the rest.
+func HeapShare(o options.Options) float64 {
+	if o.Builtin {
+		return .6
+	}
+	return .9
+}
 
 // maxWaiting is how many calls may wait for their part of the memory.
 const maxWaiting = 1000
 
-// New returns a task handler. Errors say what in the configuration is wrong. The function runner need not be there yet.
-func New(ctx context.Context, c Config) (*Handler, error) {
-	memory := memory.Divide(HeapShare).Heap
-	inFlight := cmp.Or(c.Options.Limits.MaxBytesInFlight, memory/service.HeldPerByte)
+// New returns a task handler, which must be served. Errors say what in the configuration is wrong. The function runner need not be there yet.
+func New(ctx context.Context, c Config) (_ *Handler, err error) {
+	memory := memory.Divide(HeapShare(c.Options))
+	inFlight := cmp.Or(c.Options.Limits.MaxBytesInFlight, memory.Heap/service.HeldPerByte)
 	h := &Handler{config: c, inFlight: evaluation.NewBudget(inFlight, maxWaiting)}
-	evaluator, err := h.evaluator()
+	defer func() {
+		if err != nil {
+			h.close()
+		}
+	}()
+	evaluator, err := h.evaluator(ctx, memory.Executables)
 	if err != nil {
 		return nil, err
 	}
@@ -82,12 +102,12 @@ func New(ctx context.Context, c Config) (*Handler, error) {
 		return nil, err
 	}
 	limits := c.Options.Limits
-	maxPackageSize := largestPackage(limits, memory)
+	maxPackageSize := largestPackage(limits, memory.Heap)
 	if maxPackageSize < limits.MaxPackageSize {
 		c.Log.Warn("the memory limit is too low for packages of --max-package-size: larger ones are refused", "bytes", maxPackageSize)
 	}
 	// While packages are received they take a quarter of the memory.
-	receivers := max(memory/4/maxPackageSize, 2)
+	receivers := max(memory.Heap/4/maxPackageSize, 2)
 	taskhandlerv1grpc.RegisterTaskHandlerServiceServer(h.server, &service.TaskHandler{
 		Renderer: renderer, Budget: h.inFlight, Receiving: evaluation.NewGate(int(receivers), maxWaiting), MaxPackageSize: maxPackageSize, MaxFiles: limits.MaxPackageFiles, MaxMessageSize: limits.MaxMessageSize,
 	})
@@ -113,8 +133,11 @@ func (h *Handler) renderer(ctx context.Context, evaluator evaluation.Evaluator) 
 	if h.measures() {
 		metrics = h.config.Telemetry.Metrics
 	}
-	err := errors.Join(telemetry.ObserveBudgets(metrics, map[string]*evaluation.Budget{"requests": h.inFlight}),
-		telemetry.ObserveGates(metrics, map[string]*evaluation.Gate{"renders": gate}))
+	budgets, gates := map[string]*evaluation.Budget{"requests": h.inFlight}, map[string]*evaluation.Gate{"renders": gate}
+	if p := h.program; p != nil {
+		budgets["executables"], gates["executables"] = p.Memory.Budget, p.Gate
+	}
+	err := errors.Join(telemetry.ObserveBudgets(metrics, budgets), telemetry.ObserveGates(metrics, gates))
 	if err != nil {
 		return nil, fmt.Errorf("make the metrics: %w", err)
 	}
@@ -153,11 +176,20 @@ func (h *Handler) Serve(ctx context.Context, listener net.Listener) error {
 		return nil
 	})
 	group.Go(func() error { h.watchHealth(watched); return nil })
-	err := group.Wait()
-	h.listed.Close()
-	h.registries.Close()
+	defer h.close()
+	return group.Wait()
+}
+
+// close ends what New has begun. No call may be running.
+func (h *Handler) close() {
+	if h.listed != nil {
+		h.listed.Close()
+		h.registries.Close()
+	}
 	if h.runner != nil {
 		_ = h.runner.Close()
 	}
-	return err
+	if h.processes != nil {
+		h.processes.Close()
+	}
 }

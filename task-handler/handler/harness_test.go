@@ -6,14 +6,19 @@ package handler_test
 import (
 	"context"
 	"log/slog"
+	"math"
 	"net"
+	"os"
+	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/krmfn/krmfn/functions"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
@@ -22,10 +27,37 @@ import (
 	"github.com/krmfn/krmfn/task-handler/options"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The test's program is krmfn's executable functions when it is started with the name of a function, or with a command.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		syscall.Exit(functions.Command(os.Args, os.Stdin, os.Stdout, os.Stderr)) // os.Exit would let the race detector look back for a second
+	}
+	// The server takes all memory, so that processes have the least that they get. Unlike krmfn's executable, the test's program may use C,
+	// whose threads take their stacks from that.
+	debug.SetMemoryLimit(math.MaxInt64 - 1)
+	var stack syscall.Rlimit
+	err := syscall.Getrlimit(syscall.RLIMIT_STACK, &stack)
+	if stack.Cur = 1 << 20; err == nil {
+		err = syscall.Setrlimit(syscall.RLIMIT_STACK, &stack)
+	}
+	if err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // start serves a task handler on a port of its own until the test ends or stop is called, which returns what Serve does.
 func start(t *testing.T, set func(*options.Options)) (conn *grpc.ClientConn, stop func() error) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startWith(t, program, slog.DiscardHandler, set)
+}
+
+// startWith is start with another executable of functions, and a log.
+func startWith(t *testing.T, program string, log slog.Handler, set func(*options.Options)) (conn *grpc.ClientConn, stop func() error) {
 	t.Helper()
 	o, err := options.Parse(nil)
 	if err != nil {
@@ -36,7 +68,7 @@ func start(t *testing.T, set func(*options.Options)) (conn *grpc.ClientConn, sto
 		set(&o)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	h, err := handler.New(ctx, handler.Config{Options: o, Log: slog.New(slog.DiscardHandler)})
+	h, err := handler.New(ctx, handler.Config{Options: o, Functions: program, Log: slog.New(log)})
 	if err != nil {
 		t.Fatal(err)
 	}

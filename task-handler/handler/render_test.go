@@ -120,6 +120,16 @@ func TestStatusJSON(t *testing.T) {
 // porchJSON renders in this process and returns the status's own JSON.
 func porchJSON(t *testing.T, files []string) any {
 	t.Helper()
+	content, err := json.Marshal(renderHere(t, files).Report.RenderStatus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return normal(t, content)
+}
+
+// renderHere renders in this process, with all functions in it.
+func renderHere(t *testing.T, files []string) render.Result {
+	t.Helper()
 	byPath := map[string]string{}
 	for i := 0; i+1 < len(files); i += 2 {
 		byPath[files[i]] = files[i+1]
@@ -131,11 +141,7 @@ func porchJSON(t *testing.T, files []string) any {
 	result, _ := render.Package(t.Context(), source, render.Options{
 		Evaluator: runtime.Builtin{Functions: functions.All()}, ImagePrefix: reference.CatalogPrefix, Topmost: true,
 	})
-	content, err := json.Marshal(result.Report.RenderStatus)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return normal(t, content)
+	return result
 }
 
 // normal is JSON without the fields that are empty, except those that Porch's has at all times.
@@ -158,6 +164,10 @@ func withoutEmpty(v any) any {
 			switch f := field.(type) {
 			case nil:
 				delete(v, key)
+			case float64:
+				if f == 0 && !always {
+					delete(v, key)
+				}
 			case string:
 				if f == "" && !always {
 					delete(v, key)

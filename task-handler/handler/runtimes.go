@@ -5,11 +5,12 @@ package handler
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/connectivity"
 
-	"github.com/krmfn/krmfn/functions"
+	"github.com/krmfn/krmfn/functions/plain"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/images/registry"
 	"github.com/krmfn/krmfn/services/images/tags"
@@ -20,15 +21,23 @@ import (
 // maxListTime is how long a registry may take to list the tags of an image.
 const maxListTime = 10 * time.Second
 
-// evaluator returns the runtimes, in the order in which Porch has them: functions in the process first, and those that are
-// not found there in the function runner.
-func (h *Handler) evaluator() (evaluation.Evaluator, error) {
+// evaluator returns the runtimes, in the order in which Porch has them: curated functions first, plain ones in this process and others in
+// processes that have memory bytes, and then the function runner.
+func (h *Handler) evaluator(ctx context.Context, memory int64) (evaluation.Evaluator, error) {
 	o := h.config.Options
 	var runtimes runtime.Multi
 	if o.Builtin {
-		// Where there is nobody to leave other versions to, the one that is here is better than none.
-		strict := o.FunctionRunner != ""
-		runtimes = append(runtimes, runtime.Builtin{Functions: functions.All(), Prefix: o.DefaultImagePrefix, StrictVersions: strict})
+		// Without a function runner, the version that is here is better than none.
+		builtin := runtime.Builtin{Functions: plain.Functions(), Prefix: o.DefaultImagePrefix, StrictVersions: o.FunctionRunner != ""}
+		runtimes = append(runtimes, builtin)
+		h.curated = slices.Clone(builtin.Functions)
+		var err error
+		if h.program, err = h.newProgram(ctx, builtin, memory); err != nil {
+			return nil, err
+		}
+		if h.program != nil {
+			runtimes = append(runtimes, h.program)
+		}
 	}
 	if o.FunctionRunner != "" {
 		limits := runtime.Limits{MaxMessageSize: o.Limits.MaxMessageSize, MaxListSize: o.Limits.MaxListSize}
@@ -41,21 +50,24 @@ func (h *Handler) evaluator() (evaluation.Evaluator, error) {
 		}
 		runtimes = append(runtimes, runtime.NewGRPC(h.runner, limits))
 	}
+	if o.Builtin && h.program == nil {
+		return incomplete{runtimes, h.config.Functions, o.DefaultImagePrefix}, nil
+	}
 	return runtimes, nil
 }
 
-// tags returns what lists the tags of images, with the credentials of Docker's configuration. The functions in the process
+// tags returns what lists the tags of images, with the credentials of Docker's configuration. The curated functions
 // stand in for a registry that cannot be asked.
 func (h *Handler) tags(ctx context.Context) render.TagLister {
 	h.registries = registry.NewClient(registry.Options{Timeout: maxListTime})
 	h.listed = tags.NewCache(context.WithoutCancel(ctx), h.registries, h.config.Log)
 	if o := h.config.Options; o.Builtin {
-		return tags.WithBuiltin(h.listed, functions.All().Tags, o.DefaultImagePrefix)
+		return tags.WithBuiltin(h.listed, h.curated.Tags, o.DefaultImagePrefix)
 	}
 	return h.listed
 }
 
-// watchHealth tells clients whether renders can succeed: always with functions in the process, otherwise while the function
+// watchHealth tells clients whether renders can succeed: always with curated functions, otherwise while the function
 // runner can be reached. Whether the task handler is alive does not depend on that. It returns when ctx ends.
 func (h *Handler) watchHealth(ctx context.Context) {
 	if h.config.Options.Builtin {

@@ -36,7 +36,7 @@ type Options struct {
 	// TLS is how connections to this server are secured, and Callers who may call.
 	TLS     certificates.ServerFlags
 	Callers callers.Flags
-	// Builtin evaluates curated functions in this process.
+	// Builtin evaluates curated functions: plain ones in this process, all others in processes of the executable functions.
 	Builtin bool
 	// DefaultImagePrefix is put before images without a slash.
 	DefaultImagePrefix string
@@ -56,7 +56,7 @@ type Options struct {
 type Limits struct {
 	// MaxMessageSize is the most bytes of one message in either direction, of callers and of the function runner.
 	MaxMessageSize int
-	// MaxListSize is the maximum size in bytes of a ResourceList that the function runner streams.
+	// MaxListSize is the maximum size in bytes of a ResourceList that the function runner streams, or that a function's process writes.
 	MaxListSize int64
 	// MaxPackageSize is the most bytes of a package that is streamed; MaxPackageFiles is the most files of any.
 	MaxPackageSize  int64
@@ -78,17 +78,17 @@ func (o *Options) Flags() *pflag.FlagSet {
 	flags.Aliases(f, porchNames)
 	f.IntVar(&o.Port, "port", 9447, "port to listen on, on all interfaces; 0 means any free port")
 	f.StringVar(&o.FunctionRunner, "function-runner", "", "address of the function runner, host:port; calls are spread over all addresses of the host name; empty means none (also --function-runner-address)")
-	f.BoolVar(&o.Builtin, "builtin-functions", true, "evaluate curated functions in this process; the function runner evaluates all other functions and versions")
+	f.BoolVar(&o.Builtin, "builtin-functions", true, "evaluate curated functions, those that run scripts, policies, patterns or templates in processes of the executable functions beside this one; the function runner evaluates all other functions and versions")
 	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "prefix for images without a slash")
 	f.IntVar(&o.LogLevel, "log-level", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per render, 4 and above for debugging")
 	f.StringVar(&o.LogFormat, "log-format", "json", "log format: json or text")
 
 	l := &o.Limits
 	f.IntVar(&l.MaxMessageSize, "max-request-body-size", 6<<20, "maximum size of a gRPC message in bytes, in both directions; must equal the function runner's (also --function-runner-grpc-max-message-size)")
-	f.Int64Var(&l.MaxListSize, "max-resource-list-size", 64<<20, "maximum size in bytes of a ResourceList that the function runner streams")
+	f.Int64Var(&l.MaxListSize, "max-resource-list-size", 64<<20, "maximum size in bytes of a ResourceList that the function runner streams, or that a function's process writes")
 	f.Int64Var(&l.MaxPackageSize, "max-package-size", 64<<20, "maximum total size in bytes of the files of a streamed package")
 	f.IntVar(&l.MaxPackageFiles, "max-package-files", 10000, "maximum number of files in a package")
-	f.Int64Var(&l.MaxBytesInFlight, "max-bytes-in-flight", 0, "maximum total size in bytes of the packages of all calls; up to a thousand further calls wait in order; 0 means 1/40 of the heap limit, which is GOMEMLIMIT or 90% of the cgroup's memory limit")
+	f.Int64Var(&l.MaxBytesInFlight, "max-bytes-in-flight", 0, "maximum total size in bytes of the packages of all calls; up to a thousand further calls wait in order; 0 means 1/40 of the heap limit, which is GOMEMLIMIT or 60% of the cgroup's memory limit, 90% without --builtin-functions")
 	f.DurationVar(&l.MaxRenderTime, "max-render-time", 10*time.Minute, "maximum duration of a render, including the time in the queue")
 	f.IntVar(&l.MaxConcurrent, "max-concurrent-renders", 4*runtime.GOMAXPROCS(0), "maximum number of packages that render at once; default four per CPU")
 	f.IntVar(&l.MaxQueued, "max-queued-renders", 100, "maximum number of calls in the queue; further calls fail")

@@ -30,8 +30,18 @@ and status name that tag; the pipeline in the Kptfile keeps the constraint.
 ## Other versions
 
 Each function of ` + "`--builtin-functions`" + ` has one version. With ` + "`--function-runner`" + `, the function runner evaluates all other tags.
-Without it, the task handler evaluates them in its process and reports that: in ` + "`implementation`" + `, in a result of severity warning if the
-tag is a version (` + "`set-labels:v9.9.9 is evaluated by v0.2.0`" + `), and in the log. It never evaluates an image with a digest in its process.
+Without it, the task handler evaluates them and reports that: in ` + "`implementation`" + `, in a result of severity warning if the
+tag is a version (` + "`set-labels:v9.9.9 is evaluated by v0.2.0`" + `), and in the log. It leaves an image with a digest to the function runner.
+
+## Processes of functions
+
+Plain functions, such as ` + "`set-labels`" + ` and ` + "`apply-setters`" + `, run in the task handler's process. ` + "`gatekeeper`" + `, ` + "`kubeconform`" + `, ` + "`kubeval`" + `,
+` + "`render-helm-chart`" + `, ` + "`search-replace`" + `, ` + "`starlark`" + ` and ` + "`validate-cel`" + ` run what packages write, or link large libraries: each call of
+them is a process of krmfn's executable ` + "`functions`" + `, with an empty environment, an empty ` + "`TMPDIR`" + `, and limits on
+[memory](operate.md#memory), time and output. A process that exceeds a limit or is killed fails its own call only.
+
+The executable is in the directory of the task handler's own executable, in the container image and after ` + "`make build`" + `. If it is missing,
+the task handler logs a warning at the start, and the function runner evaluates its functions. Without a function runner, their calls fail.
 
 ## Flags`
 )

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
-	"github.com/krmfn/krmfn/functions"
+	"github.com/krmfn/krmfn/functions/plain"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/render"
@@ -88,7 +88,7 @@ spec:
 // service reckons with it: between functions, and when one has run, with what it got and what it made.
 func BenchmarkLiveHeap(b *testing.B) {
 	const prefix = "ghcr.io/kptdev/krm-functions-catalog/"
-	functions := builtin.Builtin{Functions: functions.All(), Prefix: prefix}
+	functions := builtin.Builtin{Functions: plain.Functions(), Prefix: prefix}
 	for name, tc := range map[string]struct {
 		resource string
 		measured func(*peak) evaluation.Evaluator

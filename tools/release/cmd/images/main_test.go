@@ -143,6 +143,7 @@ func TestFilesOfImages(t *testing.T) {
 			"etc/passwd":                        "-r--r--r--",
 			"etc/ssl/certs/ca-certificates.crt": "-r--r--r-- ca",
 			"grpc-health-probe":                 "-r-xr-xr-x wrapper-server",
+			"home/nonroot/functions":            "-r-xr-xr-x functions",
 			"home/nonroot/server":               "-r-xr-xr-x task-handler",
 			"tmp":                               "dtrwxrwxrwx",
 		},

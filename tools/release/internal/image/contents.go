@@ -106,12 +106,12 @@ func (s Sources) wrapperServer() Image {
 	}
 }
 
-// taskHandler has what a probe calls beside the server.
+// taskHandler has the curated functions beside the server, which runs some of them in processes, and what a probe calls.
 func (s Sources) taskHandler() Image {
 	return Image{
 		Name:  "task-handler",
 		title: "Renders kpt packages over gRPC",
-		layers: []files{s.base(), {
+		layers: []files{s.base(), {home + "functions": executable(s.binary("functions"))}, {
 			home + "server":     executable(s.binary("task-handler")),
 			"grpc-health-probe": executable(s.binary("wrapper-server")),
 		}},
