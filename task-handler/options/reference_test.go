@@ -37,7 +37,7 @@ tag is a version (` + "`set-labels:v9.9.9 is evaluated by v0.2.0`" + `), and in 
 
 Plain functions, such as ` + "`set-labels`" + ` and ` + "`apply-setters`" + `, run in the task handler's process. ` + "`gatekeeper`" + `, ` + "`kubeconform`" + `, ` + "`kubeval`" + `,
 ` + "`render-helm-chart`" + `, ` + "`search-replace`" + `, ` + "`starlark`" + ` and ` + "`validate-cel`" + ` run what packages write, or link large libraries: each call of
-them is a process of krmfn's executable ` + "`functions`" + `, with an empty environment, an empty ` + "`TMPDIR`" + `, and limits on
+them is a process of krmfn's executable ` + "`functions`" + `, without variables of the task handler's environment, with an empty ` + "`TMPDIR`" + `, and limits on
 [memory](operate.md#memory), time and output. A process that exceeds a limit or is killed fails its own call only.
 
 The executable is in the directory of the task handler's own executable, in the container image and after ` + "`make build`" + `. If it is missing,
