@@ -1,0 +1,31 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"github.com/krmfn/krmfn/services/server/binarytest"
+)
+
+// Functions have no code of servers, and no packages that link all API types of Kubernetes.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	binarytest.Denied(t, binarytest.Imports(t),
+		"buf.build/go/protovalidate", "github.com/google/cel-go", "github.com/open-policy-agent/opa/v1/rego", "github.com/sigstore",
+		"google.golang.org/grpc", "helm.sh/helm/v3/pkg/chartutil", "helm.sh/helm/v3/pkg/engine", "k8s.io/apiextensions-apiserver",
+		"k8s.io/client-go")
+}
+
+// The light executable has no functions whose libraries start slowly.
+func TestLightLinks(t *testing.T) {
+	t.Parallel()
+	binarytest.Denied(t, binarytest.Imports(t, "light"),
+		"cel.dev", "github.com/open-policy-agent", "github.com/santhosh-tekuri/jsonschema", "helm.sh")
+}
+
+func TestSize(t *testing.T) {
+	t.Parallel()
+	binarytest.Size(t, "build/functions/cmd/functions", 45_949_000)
+}
