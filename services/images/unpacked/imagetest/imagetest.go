@@ -7,6 +7,7 @@ package imagetest
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"io"
 	"runtime"
 	"testing"
@@ -43,7 +44,9 @@ func Image(t testing.TB, config v1.ConfigFile, layers ...[]Entry) v1.Image {
 	}
 	for _, entries := range layers {
 		content := pack(t, entries)
-		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
+		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
+			// Compressing takes most of a test's time.
+			tarball.WithCompressedCaching, tarball.WithCompressionLevel(gzip.BestSpeed))
 		if err != nil {
 			t.Fatal(err)
 		}
