@@ -141,15 +141,14 @@ fuzz-targets: # for the fuzzing workflow
 
 lint: lint-proto lint-generated lint-workspace lint-chart lint-workflows docs $(MODULES:%=lint/%) ## Lint code, protos, chart and workflows; check formats, generated files, go.mod files and docs
 $(MODULES:%=lint/%): lint/%:
-	go -C $* build -o /dev/null ./...
 	cd $* && $(LINTER) run ./...
 
 lint-workspace: # all modules at once, because each affects the versions of the others
 	@mkdir -p build && cat $(MODULE_FILES) >build/modules.txt
 	$(MAKE) --no-print-directory tidy
-	GOWORK= go build -o /dev/null $(WORKSPACE)
+	GOWORK= go list -export $(WORKSPACE) >/dev/null # compiles, and links nothing
 	@cat $(MODULE_FILES) | diff build/modules.txt - # if they differ, commit the updated files
-	GOOS=darwin CGO_ENABLED=0 go -C krmfn build -o /dev/null . # the command also runs on macOS
+	GOOS=darwin go -C krmfn list -export . >/dev/null # the command also runs on macOS
 
 lint-chart:
 	go -C e2e tool helm lint --strict ../charts/krmfn
@@ -249,7 +248,7 @@ tidy: ## Update the go.mod files, with one version of each shared dependency
 	@go -C tools/release run ./cmd/release require --root $(CURDIR) $(TIDIED)
 	@for m in $(TIDIED); do go -C $$m mod tidy || exit 1; done
 	@GOWORK= go work sync # needs complete go.mod files, and adds unneeded lines to go.sum files
-	@for m in $(TIDIED); do go -C $$m mod tidy || exit 1; done
+	@printf '%s\n' $(TIDIED) | xargs -P 2 -I{} go -C {} mod tidy
 	@GOWORK= go list -m all >/dev/null # this and the next command complete go.work.sum
 	@GOWORK= go list -deps -test -tags e2e,cloudkeychains $(WORKSPACE) >/dev/null
 
