@@ -56,7 +56,7 @@ func (r renamedItems) followDependencies(item *fn.KubeObject, newName func(strin
 }
 
 func (r renamedItems) followReferences(item *fn.KubeObject, newName func(string) string) error {
-	references := fieldspecs.NameReferences[item.GetKind()]
+	references := fieldspecs.NameReferences()[item.GetKind()]
 	if len(references) == 0 {
 		return nil
 	}

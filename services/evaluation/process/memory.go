@@ -6,6 +6,7 @@ package process
 import (
 	"context"
 	"regexp"
+	"sync"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
@@ -88,14 +89,16 @@ func limit(c Command, part int64) Command {
 	return c
 }
 
-// refused is what programs say of memory that the system refuses them: those of Go, with C too, C, GNU, Rust, C++, Python, Node.js and Java. Go's
-// runtime does not look at all that it is given, and may fall over its own feet: outside of all goroutines, which is goroutine 0.
-var refused = regexp.MustCompile(`(?is)^SIGSEGV: .{1,100}goroutine 0 |out of memory|pthread_create failed|cannot allocate|memory exhausted|memory allocation of|bad_alloc|MemoryError|OutOfMemoryError`)
+// refused returns the expression of what programs print when the system refuses them memory: programs in Go, C, GNU, Rust, C++, Python,
+// Node.js and Java. Go's runtime does not check all memory that it gets, and may crash outside of all goroutines, which is goroutine 0.
+var refused = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?is)^SIGSEGV: .{1,100}goroutine 0 |out of memory|pthread_create failed|cannot allocate|memory exhausted|memory allocation of|bad_alloc|MemoryError|OutOfMemoryError`)
+})
 
 func outOfMemory(report *evaluationv1.Evaluation) bool {
 	switch report.GetFailure().GetReason() {
 	case evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, evaluationv1.FailureReason_FAILURE_REASON_SIGNAL:
-		return len(report.GetResults()) == 0 && refused.Match(report.GetStderr())
+		return len(report.GetResults()) == 0 && refused().Match(report.GetStderr())
 	}
 	return false
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -40,8 +41,8 @@ var architectures = map[elf.Machine]string{
 	elf.EM_PPC64: "ppc64le", elf.EM_S390: "s390x", elf.EM_LOONGARCH: "loong64",
 }
 
-// names are those that a program may have in an image.
-var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+// names returns the expression of the names that a program may have in an image.
+var names = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`) })
 
 // ReadProgram reads an executable for Linux.
 func ReadProgram(file string) (Program, error) {
@@ -54,7 +55,7 @@ func ReadProgram(file string) (Program, error) {
 		return Program{}, fmt.Errorf("%s is not a Linux program: %w: build it with GOOS=linux", file, err)
 	}
 	p.Name, p.File = filepath.Base(file), file
-	if !names.MatchString(p.Name) || p.Name == "tmp" {
+	if !names().MatchString(p.Name) || p.Name == "tmp" {
 		return Program{}, fmt.Errorf("program name %q must have only letters, digits, dots, dashes and underscores, and must not be tmp: rename the file", p.Name)
 	}
 	return p, nil

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/distribution/reference"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -21,8 +22,8 @@ const (
 	maxTagPages = 64
 )
 
-// validTag matches what can stand in a reference.
-var validTag = regexp.MustCompile("^" + reference.TagRegexp.String() + "$")
+// validTag returns the expression of the tags that can stand in a reference.
+var validTag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + reference.TagRegexp.String() + "$") })
 
 // Tags returns all tags of a repository, in the registry's order, which is mostly alphabetical. Whatever tag or digest the
 // repository has is ignored; so are tags that could not stand in a reference.
@@ -57,7 +58,7 @@ func list(ctx context.Context, p *remote.Puller, repository name.Repository) ([]
 			return nil, err
 		}
 		for _, tag := range page.Tags {
-			if validTag.MatchString(tag) {
+			if validTag().MatchString(tag) {
 				tags = append(tags, tag)
 			}
 		}

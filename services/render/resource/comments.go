@@ -131,6 +131,8 @@ func quoteFolded(n *yaml.Node) {
 
 // hasSchema reports whether a comment may be the schema of its field, which is JSON.
 func hasSchema(n *yaml.Node) bool {
-	isObject := func(comment string) bool { return strings.HasPrefix(strings.TrimSpace(strings.TrimLeft(comment, "#")), "{") }
+	isObject := func(comment string) bool {
+		return strings.HasPrefix(strings.TrimSpace(strings.TrimLeft(comment, "#")), "{")
+	}
 	return isObject(n.LineComment) || isObject(n.HeadComment)
 }
