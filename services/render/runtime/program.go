@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
@@ -37,14 +38,15 @@ type Program struct {
 func DescribeProgram(ctx context.Context, runner *process.Runner, path string) (function.Set, error) {
 	outcome, err := runner.Run(ctx, process.Command{Argv: []string{path, "describe"}, NoStandby: true}, nil)
 	if err == nil && outcome.ExitCode != 0 {
-		err = fmt.Errorf("exit code %d: %s", outcome.ExitCode, outcome.Stderr)
+		why, _, _ := strings.Cut(string(outcome.Stderr), "\n")
+		err = fmt.Errorf("exit code %d: %s", outcome.ExitCode, why)
 	}
 	var set function.Set
 	if err == nil {
 		err = json.Unmarshal(outcome.Stdout, &set)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the functions of %s: %w", path, err)
+		return nil, fmt.Errorf("list the functions of %s, which must be krmfn's executable functions of the same release: %w", path, err)
 	}
 	return set, nil
 }

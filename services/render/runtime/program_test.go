@@ -179,12 +179,12 @@ func TestDescribeProgramErrors(t *testing.T) {
 	t.Cleanup(runner.Close)
 	dir := t.TempDir()
 	for script, want := range map[string]string{
-		"echo bad >&2; exit 3": "exit code 3: bad",
-		"echo set-labels":      "invalid character",
+		"printf 'bad\\nusage' >&2; exit 3": "exit code 3: bad",
+		"echo set-labels":                  "invalid character",
 	} {
 		path := filepath.Join(dir, strings.ReplaceAll(script, " ", "-"))
 		programtest.Write(t, path, "#!/bin/sh\n"+script+"\n")
-		if _, err := runtime.DescribeProgram(t.Context(), runner, path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+		if _, err := runtime.DescribeProgram(t.Context(), runner, path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path) {
 			t.Errorf("DescribeProgram(%q) error = %v, want %q", script, err, want)
 		}
 	}
