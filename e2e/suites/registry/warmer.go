@@ -51,6 +51,9 @@ var _ = Describe("With the image warmer", Label("registry"), func() {
 var _ = Describe("With the image warmer, which watches nodes", Label("registry"), func() {
 	BeforeEach(open)
 
+	// Until it is gone, it makes pods that pull images.
+	AfterEach(func(ctx context.Context) { f.Configure(ctx, values()) })
+
 	// No kubelet runs the node: the spec is the kubelet.
 	It("a node that joins pulls the images, and those that were there do not again", func(ctx context.Context) {
 		image, _ := push(ctx, "team/joined:v1")
