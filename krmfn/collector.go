@@ -9,13 +9,12 @@ import (
 	"runtime/debug"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"github.com/krmfn/krmfn/krmfn/internal/collector"
 )
 
 const (
-	// firstCollection is how many bytes the heap has when garbage is collected for the first time. Most renders end before. With
-	// 256 MiB, large renders take a third more memory.
-	firstCollection = 176 << 20
-	// collectorPercent is the GOGC from then on.
+	// collectorPercent is the GOGC from the first collection on.
 	collectorPercent = 125
 	// memoryLimit is from how many bytes on memory counts for more than time; less where the cgroup has a limit.
 	memoryLimit = 2 << 30
@@ -36,11 +35,7 @@ func spareCollector() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	debug.SetGCPercent(percentUntil(firstCollection))
+	collector.Delay()
 	// The first collection finds that nothing holds this.
 	runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, collectorPercent)
 }
-
-// percentUntil returns the GOGC with which a heap that has never been collected is collected at so many bytes: the runtime's least heap
-// is 4 MiB at a GOGC of 100.
-func percentUntil(bytes int) int { return bytes / (4 << 20) * 100 }

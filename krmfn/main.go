@@ -10,8 +10,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
+	"github.com/krmfn/krmfn/functions"
+	"github.com/krmfn/krmfn/krmfn/internal/collector"
 	"github.com/krmfn/krmfn/krmfn/internal/command"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
@@ -21,6 +24,10 @@ import (
 )
 
 func main() {
+	// Functions, and the entrypoint of a container, run beside others of their kind.
+	if os.Getpid() == 1 || len(os.Args) > 0 && isFunction(os.Args[0]) {
+		collector.Restore()
+	}
 	if code, ok := embedded.RunFunction(os.Args, os.Stdin, os.Stdout, os.Stderr); ok {
 		os.Exit(code)
 	}
@@ -29,6 +36,11 @@ func main() {
 	}
 	spareCollector()
 	os.Exit(run())
+}
+
+func isFunction(program string) bool {
+	_, ok := functions.Lookup(filepath.Base(program))
+	return ok
 }
 
 func run() int {
