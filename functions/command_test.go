@@ -71,7 +71,7 @@ func TestCommandDescribes(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); code != 0 || stderr != "" || err != nil {
 		t.Fatalf("exit code %d, stderr %q, error %v", code, stderr, err)
 	}
-	var want function.Set
+	want := make(function.Set, 0, len(All()))
 	for _, f := range All() {
 		want = append(want, function.Function{Name: f.Name, Version: f.Version, Releases: f.Releases, Stands: f.Stands})
 	}

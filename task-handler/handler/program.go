@@ -49,8 +49,8 @@ func (h *Handler) newProgram(ctx context.Context, builtin runtime.Builtin, memor
 		return nil, err
 	}
 	builtin.Functions = slices.DeleteFunc(described, func(f function.Function) bool {
-		_, plain := plain.Functions().Lookup(f.Name)
-		return plain
+		_, isPlain := plain.Functions().Lookup(f.Name)
+		return isPlain
 	})
 	h.curated = append(h.curated, builtin.Functions...)
 	return &runtime.Program{

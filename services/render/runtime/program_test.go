@@ -42,7 +42,7 @@ func inPrograms() function.Set {
 		named("grow", func(context.Context, *fn.ResourceList) (bool, error) {
 			var all [][]byte
 			for {
-				all = append(all, make([]byte, 64<<20))
+				all = append(all, make([]byte, 64<<20+len(all)))
 			}
 		}),
 		named("hang", func(context.Context, *fn.ResourceList) (bool, error) { select {} }),
