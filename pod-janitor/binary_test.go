@@ -13,10 +13,11 @@ func TestLinks(t *testing.T) {
 	t.Parallel()
 	binarytest.Denied(t, binarytest.Imports(t),
 		"buf.build/go/protovalidate", "cel.dev", "github.com/google/cel-go", "github.com/google/go-containerregistry",
-		"github.com/krmfn/krmfn/functions", "github.com/open-policy-agent", "github.com/sigstore")
+		"github.com/krmfn/krmfn/functions", "github.com/open-policy-agent", "github.com/sigstore",
+		"k8s.io/client-go/informers", "k8s.io/client-go/kubernetes")
 }
 
 func TestSize(t *testing.T) {
 	t.Parallel()
-	binarytest.Size(t, "build/pod-janitor", 34_632_000)
+	binarytest.Size(t, "build/pod-janitor", 23_642_000)
 }

@@ -56,6 +56,7 @@ require (
 require (
 	cel.dev/cel-go v0.33.2 // indirect
 	github.com/go-openapi/testify/v2 v2.8.0 // indirect
+	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
 	kernel.org/pub/linux/libs/security/libcap/psx v1.2.77 // indirect

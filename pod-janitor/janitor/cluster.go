@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,17 +18,76 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
+	"github.com/krmfn/krmfn/services/cluster/client"
 	"github.com/krmfn/krmfn/services/cluster/connect"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 // requestTimeout is how long the API server may take for what is carried out though the janitor was told to end.
 const requestTimeout = 10 * time.Second
+
+// Clients makes clients for the objects of a namespace.
+type Clients struct {
+	Pods        func(namespace string) listed[*corev1.PodList]
+	Services    func(namespace string) listed[*corev1.ServiceList]
+	Secrets     func(namespace string) deletable
+	Events      func(namespace string) eventClient
+	Deployments func(namespace string) deploymentClient
+	CronJobs    func(namespace string) patchable[*batchv1.CronJob]
+	Jobs        func(namespace string) listed[*batchv1.JobList]
+}
+
+type (
+	deletable interface {
+		Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+	}
+	listed[L any] interface {
+		deletable
+		List(ctx context.Context, options metav1.ListOptions) (L, error)
+	}
+	patchable[T any] interface {
+		Patch(ctx context.Context, name string, t types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (T, error)
+	}
+	deploymentClient interface {
+		patchable[*appsv1.Deployment]
+		Get(ctx context.Context, name string, options metav1.GetOptions) (*appsv1.Deployment, error)
+	}
+	eventClient interface {
+		Create(ctx context.Context, event *eventsv1.Event, options metav1.CreateOptions) (*eventsv1.Event, error)
+	}
+)
+
+// newClients returns clients for the objects of a cluster.
+func newClients(c *client.Cluster) Clients {
+	core, apps, batch := corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, batchv1.SchemeGroupVersion
+	return Clients{
+		Pods: func(namespace string) listed[*corev1.PodList] {
+			return client.Of(c, core, "pods", namespace, &corev1.Pod{}, &corev1.PodList{})
+		},
+		Services: func(namespace string) listed[*corev1.ServiceList] {
+			return client.Of(c, core, "services", namespace, &corev1.Service{}, &corev1.ServiceList{})
+		},
+		Secrets: func(namespace string) deletable {
+			return client.Of(c, core, "secrets", namespace, &corev1.Secret{}, &corev1.SecretList{})
+		},
+		Events: func(namespace string) eventClient {
+			return client.Of(c, eventsv1.SchemeGroupVersion, "events", namespace, &eventsv1.Event{}, &eventsv1.EventList{})
+		},
+		Deployments: func(namespace string) deploymentClient {
+			return client.Of(c, apps, "deployments", namespace, &appsv1.Deployment{}, &appsv1.DeploymentList{})
+		},
+		CronJobs: func(namespace string) patchable[*batchv1.CronJob] {
+			return client.Of(c, batch, "cronjobs", namespace, &batchv1.CronJob{}, &batchv1.CronJobList{})
+		},
+		Jobs: func(namespace string) listed[*batchv1.JobList] {
+			return client.Of(c, batch, "jobs", namespace, &batchv1.Job{}, &batchv1.JobList{})
+		},
+	}
+}
 
 // Connect sets the clients for the cluster that --kubeconfig names; see connect.Config.
 func (c *Config) Connect() error {
@@ -36,7 +97,9 @@ func (c *Config) Connect() error {
 	}
 	// Deletions have a limit of their own, and there are few other requests.
 	config.QPS = -1
-	if c.Client, err = kubernetes.NewForConfig(config); err == nil {
+	cluster, err := client.New(config)
+	if err == nil {
+		c.Client = newClients(cluster)
 		c.Metadata, err = metadata.NewForConfig(config)
 	}
 	if err != nil {
@@ -53,7 +116,7 @@ const pageSize = 500
 func (j *Janitor) list(ctx context.Context) (sweep.Objects, error) {
 	var objects sweep.Objects
 	var err error
-	namespace, core := j.Options.Namespace, j.Client.CoreV1()
+	namespace, services, pods := j.Options.Namespace, j.Client.Services(j.Options.Namespace), j.Client.Pods(j.Options.Namespace)
 	// The order matters: whatever these are of must be among the pods, which are listed last.
 	if name := j.Options.SecretName; name != "" {
 		secret, err := j.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -66,14 +129,14 @@ func (j *Janitor) list(ctx context.Context) (sweep.Objects, error) {
 	}
 	objects.Services, err = pages[*corev1.Service](ctx, functionpod.PoolLabel+","+functionpod.SlotLabel,
 		func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return core.Services(namespace).List(ctx, options)
+			return services.List(ctx, options)
 		})
 	if err != nil {
 		return sweep.Objects{}, fmt.Errorf("list the Services of namespace %s: %w", namespace, err)
 	}
 	objects.Pods, err = pages[*corev1.Pod](ctx, "",
 		func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return core.Pods(namespace).List(ctx, options)
+			return pods.List(ctx, options)
 		})
 	if err != nil {
 		return sweep.Objects{}, fmt.Errorf("list the pods of namespace %s: %w", namespace, err)
@@ -112,14 +175,13 @@ func (j *Janitor) delete(ctx context.Context, d sweep.Decision) (Action, error) 
 		Preconditions:     &metav1.Preconditions{UID: &d.UID, ResourceVersion: &d.ResourceVersion},
 		PropagationPolicy: new(metav1.DeletePropagationBackground),
 	}
-	core := j.Client.CoreV1()
 	switch d.Kind {
 	case sweep.Pod:
-		err = core.Pods(j.Options.Namespace).Delete(ctx, d.Name, options)
+		err = j.Client.Pods(j.Options.Namespace).Delete(ctx, d.Name, options)
 	case sweep.Service:
-		err = core.Services(j.Options.Namespace).Delete(ctx, d.Name, options)
+		err = j.Client.Services(j.Options.Namespace).Delete(ctx, d.Name, options)
 	case sweep.Secret:
-		err = core.Secrets(j.Options.Namespace).Delete(ctx, d.Name, options)
+		err = j.Client.Secrets(j.Options.Namespace).Delete(ctx, d.Name, options)
 	default:
 		err = fmt.Errorf("objects of kind %q are not known", d.Kind)
 	}
@@ -181,7 +243,7 @@ func (j *Janitor) tell(ctx context.Context, note string) error {
 		ReportingController: controller, ReportingInstance: self.Name,
 		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Name: self.Name, Namespace: self.Namespace, UID: types.UID(self.UID)},
 	}
-	if _, err := j.Client.EventsV1().Events(self.Namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil {
+	if _, err := j.Client.Events(self.Namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("make an Event on pod %s/%s: %w", self.Namespace, self.Name, err)
 	}
 	return nil

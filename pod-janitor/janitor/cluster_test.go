@@ -30,7 +30,7 @@ import (
 func newCluster(objects ...metav1.Object) (*Janitor, *server) {
 	server := newServer(objects...)
 	return New(Config{
-		Options: options.Options{Namespace: testNamespace, SecretName: "auth-secret", QPS: 5}, Client: server.Client, Metadata: server.Metadata,
+		Options: options.Options{Namespace: testNamespace, SecretName: "auth-secret", QPS: 5}, Client: server.Clients(), Metadata: server.Metadata,
 		Self: Self{Name: "janitor-1", Namespace: "porch-system", UID: "u"},
 	}), server
 }
@@ -325,7 +325,7 @@ func TestConnect(t *testing.T) {
 	}, file); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Connect(); err != nil || c.Client == nil || c.Metadata == nil {
+	if err := c.Connect(); err != nil || c.Client.Pods == nil || c.Metadata == nil {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

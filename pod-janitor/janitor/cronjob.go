@@ -16,7 +16,7 @@ import (
 // suspend suspends a CronJob, whose Jobs are deleted when they are counted. It returns nil where there is none.
 func (j *Janitor) suspend(ctx context.Context, cronJob string) (*stopping, error) {
 	namespace, name, _ := strings.Cut(cronJob, "/")
-	suspended, err := j.Client.BatchV1().CronJobs(namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{})
+	suspended, err := j.Client.CronJobs(namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		j.Log.InfoContext(ctx, "there is nothing to stop", "cronjob", cronJob)
@@ -29,7 +29,7 @@ func (j *Janitor) suspend(ctx context.Context, cronJob string) (*stopping, error
 
 // deleteJobs deletes the Jobs of a CronJob, and returns how many there still were: each stays until its pods are gone.
 func (j *Janitor) deleteJobs(ctx context.Context, cronJob *batchv1.CronJob) (left int, err error) {
-	client := j.Client.BatchV1().Jobs(cronJob.Namespace)
+	client := j.Client.Jobs(cronJob.Namespace)
 	jobs, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, err

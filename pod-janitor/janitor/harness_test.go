@@ -84,7 +84,7 @@ func newHarness(t *testing.T, args string, objects ...metav1.Object) *harness {
 	}
 	h := &harness{server: newServer(objects...)}
 	h.Janitor = New(Config{
-		Options: o, Client: h.server.Client, Metadata: h.server.Metadata, Self: Self{Name: "janitor-1", Namespace: "porch-system"},
+		Options: o, Client: h.server.Clients(), Metadata: h.server.Metadata, Self: Self{Name: "janitor-1", Namespace: "porch-system"},
 		Metrics: metrics, Out: &h.out, Log: slog.New(slog.NewTextHandler(&h.log, nil)),
 	})
 	return h

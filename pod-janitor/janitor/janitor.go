@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
 	"github.com/krmfn/krmfn/pod-janitor/options"
@@ -24,7 +23,7 @@ import (
 // Config is what a Janitor needs. All of it must be set, unless it says otherwise.
 type Config struct {
 	Options options.Options
-	Client  kubernetes.Interface
+	Client  Clients
 	// Metadata gets the pull secret without its content, which is nobody's business here.
 	Metadata metadata.Interface
 	// Self is the pod that this runs in.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -36,6 +37,20 @@ type server struct {
 	before   func(request) error
 	requests []request
 	version  int
+}
+
+// Clients returns the clients of the server.
+func (s *server) Clients() Clients {
+	c := s.Client
+	return Clients{
+		Pods:        func(namespace string) listed[*corev1.PodList] { return c.CoreV1().Pods(namespace) },
+		Services:    func(namespace string) listed[*corev1.ServiceList] { return c.CoreV1().Services(namespace) },
+		Secrets:     func(namespace string) deletable { return c.CoreV1().Secrets(namespace) },
+		Events:      func(namespace string) eventClient { return c.EventsV1().Events(namespace) },
+		Deployments: func(namespace string) deploymentClient { return c.AppsV1().Deployments(namespace) },
+		CronJobs:    func(namespace string) patchable[*batchv1.CronJob] { return c.BatchV1().CronJobs(namespace) },
+		Jobs:        func(namespace string) listed[*batchv1.JobList] { return c.BatchV1().Jobs(namespace) },
+	}
 }
 
 // request is what was asked for.

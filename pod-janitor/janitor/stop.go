@@ -78,7 +78,7 @@ func (j *Janitor) begin(ctx context.Context) (all []*stopping, err error) {
 // scaleDown scales a Deployment to 0. It returns nil where there is none.
 func (j *Janitor) scaleDown(ctx context.Context, deployment string) (*stopping, error) {
 	namespace, name, _ := strings.Cut(deployment, "/")
-	deployments := j.Client.AppsV1().Deployments(namespace)
+	deployments := j.Client.Deployments(namespace)
 	found, err := deployments.Get(ctx, name, metav1.GetOptions{})
 	if err == nil {
 		_, err = deployments.Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{}, "scale")
@@ -102,7 +102,7 @@ func (j *Janitor) scaleDown(ctx context.Context, deployment string) (*stopping, 
 // runningPods counts the pods that have not ended. A pod in a terminal phase runs nothing any more, however long the kubelet takes to
 // remove it, and nobody removes one that was evicted.
 func (j *Janitor) runningPods(ctx context.Context, namespace, selector string) (running int, err error) {
-	pods, err := j.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	pods, err := j.Client.Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return 0, err
 	}

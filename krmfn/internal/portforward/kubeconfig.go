@@ -9,7 +9,11 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"k8s.io/client-go/kubernetes/scheme"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -58,7 +62,10 @@ func (k Kubeconfig) configure(name string) (*rest.Config, string, error) {
 		return nil, "", fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	config.UserAgent = "krmfn"
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	scheme := runtime.NewScheme()
+	utilruntime.Must(corev1.AddToScheme(scheme))
+	utilruntime.Must(discoveryv1.AddToScheme(scheme))
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	config.WarningHandler = rest.NoWarnings{}
 	return config, cmp.Or(name, raw.CurrentContext), nil
 }

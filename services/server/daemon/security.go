@@ -11,8 +11,10 @@ import (
 	"net"
 	"strconv"
 
-	authenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/krmfn/krmfn/services/cluster/client"
 	"github.com/krmfn/krmfn/services/cluster/connect"
 	"github.com/krmfn/krmfn/services/server/callers"
 	"github.com/krmfn/krmfn/services/server/certificates"
@@ -90,9 +92,10 @@ func (s secured) reviewer(name string) (callers.Reviewer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the Kubernetes API server that checks tokens: %w", err)
 	}
-	client, err := authenticationv1.NewForConfig(config)
+	cluster, err := client.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("use the Kubernetes API server that checks tokens: %w", err)
 	}
-	return client.TokenReviews(), nil
+	// TokenReviews are not listed.
+	return client.Of(cluster, authenticationv1.SchemeGroupVersion, "tokenreviews", "", &authenticationv1.TokenReview{}, &metav1.List{}), nil
 }
