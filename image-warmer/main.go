@@ -17,8 +17,6 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/publish"
@@ -92,7 +90,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	if o.NeedsCluster() {
 		klog.SetSlogLogger(log)
-		if err := addClients(&c.config, o.Kubeconfig); err != nil {
+		if err := connectTo(&c.config, o.Kubeconfig); err != nil {
 			fmt.Fprintf(stderr, "image-warmer: %v\n", err)
 			return exitFailed
 		}
@@ -145,7 +143,7 @@ func (c *command) watch(ctx context.Context) int {
 		Recovered: func() { c.config.Metrics.Succeeded(ctx) },
 	}
 	if o.Prepull.Enabled {
-		w.Client = c.config.Kubernetes
+		w.Nodes = c.config.Cluster.Nodes
 	}
 	if err := watch.Run(ctx, w); err != nil {
 		fmt.Fprintf(c.stderr, "image-warmer: %v\n", err)
@@ -170,16 +168,13 @@ func (c *command) finish(result *report.Report) int {
 	return exitOK
 }
 
-// addClients has a run work for the cluster that a kubeconfig file names; see connect.Config.
-func addClients(c *warmer.Config, kubeconfig string) error {
+// connectTo has a run work for the cluster that a kubeconfig file names; see connect.Config.
+func connectTo(c *warmer.Config, kubeconfig string) error {
 	config, err := connect.Config(kubeconfig, "image-warmer")
 	if err != nil {
 		return fmt.Errorf("find the cluster (give --kubeconfig, or use --metadata-file and --prepull=false, which need no cluster): %w", err)
 	}
-	if c.Kubernetes, err = kubernetes.NewForConfig(config); err == nil {
-		c.Dynamic, err = dynamic.NewForConfig(config)
-	}
-	if err != nil {
+	if c.Cluster, err = c.NewCluster(config); err != nil {
 		return fmt.Errorf("connect to the cluster: %w", err)
 	}
 	return nil

@@ -7,16 +7,15 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/krmfn/krmfn/function-runner/internal/podcertificates"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/services/cluster/client"
 	"github.com/krmfn/krmfn/services/cluster/connect"
 )
 
 // certify loads the certificate authority for function pods, and has new pods trust it where they are to.
-func (p *Pods) certify(ctx context.Context, client kubernetes.Interface, source *podmanager.TemplateSource) error {
+func (p *Pods) certify(ctx context.Context, cluster *client.Cluster, source *podmanager.TemplateSource) error {
 	o := p.config.Options.Pod
 	mode := podcertificates.Own
 	switch {
@@ -26,7 +25,7 @@ func (p *Pods) certify(ctx context.Context, client kubernetes.Interface, source 
 		mode = podcertificates.External
 	}
 	p.certificates = podcertificates.New(podcertificates.Config{
-		Client: client, Namespace: connect.OwnNamespace(), Name: o.CASecret, Mode: mode,
+		Client: secrets(cluster, connect.OwnNamespace()), Namespace: connect.OwnNamespace(), Name: o.CASecret, Mode: mode,
 		AuthorityLifetime: o.CALifetime, Lifetime: o.CertificateLifetime, Log: p.config.Log,
 	})
 	if err := p.certificates.Measure(p.meter()); err != nil {

@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/otel/metric"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/krmfn/krmfn/function-runner/internal/knownimages"
 	"github.com/krmfn/krmfn/function-runner/internal/permission"
 	"github.com/krmfn/krmfn/function-runner/internal/pullsecret"
+	"github.com/krmfn/krmfn/services/cluster/client"
 	"github.com/krmfn/krmfn/services/images/policy"
 	"github.com/krmfn/krmfn/services/images/registry"
 	"github.com/krmfn/krmfn/services/images/signatures"
@@ -54,7 +54,7 @@ func (p *Pods) permit(ctx context.Context, client signatures.Source, meter metri
 }
 
 // registries says how registries are asked: trusting whom, and with which credentials, which the nodes get as a pull secret.
-func (p *Pods) registries(client kubernetes.Interface) registry.Options {
+func (p *Pods) registries(cluster *client.Cluster) registry.Options {
 	o := p.config.Options
 	trust := registry.TrustOptions{Log: p.config.Log}
 	if o.Registry.TLS {
@@ -71,7 +71,7 @@ func (p *Pods) registries(client kubernetes.Interface) registry.Options {
 		File: o.Registry.AuthPath, Default: p.config.Keychain, Processes: p.config.Processes, Environ: p.config.Environ, Log: p.config.Log,
 	})
 	p.secret = pullsecret.New(pullsecret.Config{
-		Client: client, Namespace: o.Pod.Namespace, Name: o.Registry.AuthSecret, File: o.Registry.AuthPath, Log: p.config.Log,
+		Client: secrets(cluster, o.Pod.Namespace), Namespace: o.Pod.Namespace, Name: o.Registry.AuthSecret, File: o.Registry.AuthPath, Log: p.config.Log,
 		Attempted: p.reloaded("registry_credentials"),
 	})
 	p.background = append(p.background, p.secret.Run)

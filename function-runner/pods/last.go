@@ -5,8 +5,8 @@ package pods
 
 import (
 	"context"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"encoding/json"
+	"fmt"
 
 	"github.com/krmfn/krmfn/services/cluster/connect"
 )
@@ -18,10 +18,33 @@ func (p *Pods) Last(ctx context.Context) bool {
 	if name == "" {
 		return false
 	}
-	scale, err := p.client.AppsV1().Deployments(connect.OwnNamespace()).GetScale(ctx, name, metav1.GetOptions{})
+	replicas, err := p.scale(ctx, name)
 	if err != nil {
 		p.config.Log.Info("whether there are other replicas is not known, new calls are answered for --shutdown-delay", "deployment", name, "err", err)
 		return false
 	}
-	return scale.Spec.Replicas == 0
+	return replicas == 0
+}
+
+// scale returns the replicas that a Deployment is scaled to.
+func (p *Pods) scale(ctx context.Context, deployment string) (replicas int32, err error) {
+	path := []string{"/apis/apps/v1/namespaces", connect.OwnNamespace(), "deployments", deployment, "scale"}
+	answer, err := p.cluster.Get().AbsPath(path...).Do(ctx).Raw()
+	if err != nil {
+		return 0, err
+	}
+	var scale struct {
+		Kind string `json:"kind"`
+		Spec struct {
+			// Replicas are left out of the answer where they are 0.
+			Replicas int32 `json:"replicas"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(answer, &scale); err != nil {
+		return 0, err
+	}
+	if scale.Kind != "Scale" {
+		return 0, fmt.Errorf("the API server answers with an object of kind %q, want Scale", scale.Kind)
+	}
+	return scale.Spec.Replicas, nil
 }

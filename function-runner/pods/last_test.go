@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/kubernetes"
-
+	"github.com/krmfn/krmfn/services/cluster/client"
 	"github.com/krmfn/krmfn/services/cluster/connect"
 )
 
@@ -45,11 +44,11 @@ func TestLast(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			client, err := kubernetes.NewForConfig(config)
+			cluster, err := client.New(config)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &Pods{config: c, client: client}
+			p := &Pods{config: c, cluster: cluster}
 			if got := p.Last(t.Context()); got != test.want {
 				t.Errorf("it is the last: %t, want %t", got, test.want)
 			}

@@ -18,10 +18,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"google.golang.org/protobuf/types/known/durationpb"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/record"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
@@ -34,6 +30,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/options"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
+	"github.com/krmfn/krmfn/services/cluster/client"
 	"github.com/krmfn/krmfn/services/cluster/connect"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/cluster/injection"
@@ -69,7 +66,7 @@ type Config struct {
 // Pods evaluates functions in pods. Its methods may be used by any number of goroutines at once.
 type Pods struct {
 	config    Config
-	client    kubernetes.Interface
+	cluster   *client.Cluster
 	settings  *podsettings.Store
 	patches   *podpatch.Store
 	templates *podmanager.TemplateLoader
@@ -102,40 +99,40 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 		return nil, fmt.Errorf("the environment variable %s must name the wrapper server's image: set it, or disable function pods with --disable-runtimes=pod",
 			wrapperImageVariable)
 	}
-	cluster, err := connect.Config(c.Options.Pod.Kubeconfig, "function-runner")
+	config, err := connect.Config(c.Options.Pod.Kubeconfig, "function-runner")
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster for the function pods (give --kubeconfig, or disable function pods with --disable-runtimes=pod): %w", err)
 	}
 	// Each has a limit of requests of its own: callers do not wait for upkeep.
-	clientset, err1 := kubernetes.NewForConfig(cluster)
-	upkeep, err2 := kubernetes.NewForConfig(cluster)
+	cluster, err1 := client.New(config)
+	upkeep, err2 := client.New(config)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	p := &Pods{config: c, client: clientset, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
+	p := &Pods{config: c, cluster: cluster, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
 	_, _ = p.settings.Load() // which logs
 	if p.patches, err = podpatch.NewStore(c.Options.Pod.Patches, c.Log); err != nil {
 		return nil, err
 	}
 	source := podmanager.TemplateSource{
-		Client: clientset, Namespace: connect.OwnNamespace(), ConfigMap: c.Options.Pod.Template,
+		Cluster: cluster, Namespace: connect.OwnNamespace(), ConfigMap: c.Options.Pod.Template, ConfigMaps: configMaps(cluster, connect.OwnNamespace()),
 		WrapperImage: wrapperImage, Injection: injection.Method(c.Options.Pod.Injection), Env: traced(c.Environ), Log: c.Log,
 		AssignedUser: c.Options.Pod.User == functionpod.UserAssigned, Reloaded: p.reloaded("pod_template"),
 	}
-	if err = p.certify(ctx, clientset, &source); err == nil {
+	if err = p.certify(ctx, cluster, &source); err == nil {
 		p.templates, err = podmanager.LoadTemplate(ctx, source)
 	}
 	if err != nil {
 		return nil, err
 	}
-	registries := registry.NewClient(p.registries(clientset))
+	registries := registry.NewClient(p.registries(cluster))
 	p.images = registry.NewCache(context.WithoutCancel(ctx), registries, registry.CacheOptions{TTL: c.Options.Images.TTL, Log: c.Log})
 	p.know()
 	if err = p.permit(ctx, registries, p.meter()); err == nil {
-		err = p.follow(cluster, clientset)
+		err = p.follow(config, cluster)
 	}
 	if err == nil {
-		err = p.assemble(ctx, clientset, upkeep)
+		err = p.assemble(ctx, cluster, upkeep)
 	}
 	if err != nil {
 		p.close()
@@ -157,22 +154,19 @@ func (p *Pods) meter() metric.Meter {
 }
 
 // assemble makes the parts and hands them to each other.
-func (p *Pods) assemble(ctx context.Context, clientset, upkeep kubernetes.Interface) error {
+func (p *Pods) assemble(ctx context.Context, cluster, upkeep *client.Cluster) error {
 	o, meter := p.config.Options, p.meter()
 	var err1, err2 error
-	events := record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)))
-	p.background = append(p.background, func(ctx context.Context) {
-		events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: upkeep.CoreV1().Events(o.Pod.Namespace)})
-		<-ctx.Done()
-		events.Shutdown()
-	})
+	events, write := newRecorder(ctx, upkeep, o.Pod.Namespace)
+	p.background = append(p.background, write)
 	p.manager, err1 = podmanager.New(ctx, podmanager.Config{
-		Client: clientset, Upkeep: upkeep, Namespace: o.Pod.Namespace, Images: p.images, Templates: p.templates, Limits: p.limits,
+		Client: functionPods(cluster, o.Pod.Namespace), Upkeep: functionPods(upkeep, o.Pod.Namespace),
+		Namespace: o.Pod.Namespace, Images: p.images, Templates: p.templates, Limits: p.limits,
 		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, MaxWarmUps: o.Pod.MaxWarmUps, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL, TagTTL: o.Images.TTL,
 		Endpoint:      endpoint.Options{MaxMessageSize: o.Limits.MaxMessageSize, Dial: p.config.Telemetry.DialOptions()},
 		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), StandbyProcesses: wrapperStandby(o.StandbyProcesses), PullSecrets: p.pullSecrets(), Meter: meter,
 		Certificates: p.certificates, ImagesByReference: o.Pod.ImageForm == options.ImageFormReference,
-		Events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "krmfn-function-runner"}), Log: p.config.Log,
+		Events: events, Log: p.config.Log,
 	})
 	p.evaluator, err2 = podevaluator.New(podevaluator.Config{
 		Reference: o.Reference, Resolver: p.resolver, Pods: p.manager, Meter: meter,

@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
@@ -17,6 +16,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/services/cluster/client"
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
@@ -29,12 +29,12 @@ type configs interface {
 }
 
 // follow follows the FunctionConfig objects of the cluster, unless that is off.
-func (p *Pods) follow(config *rest.Config, clientset kubernetes.Interface) error {
+func (p *Pods) follow(config *rest.Config, cluster *client.Cluster) error {
 	o := &p.config.Options
 	if o.Pod.FunctionConfigs == options.FunctionConfigsOff {
 		return nil
 	}
-	client, err := dynamic.NewForConfig(config)
+	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make the client for FunctionConfig objects: %w", err)
 	}
@@ -46,9 +46,9 @@ func (p *Pods) follow(config *rest.Config, clientset kubernetes.Interface) error
 		rules.Executable = func(name string) (string, error) { return exec.FindExecutable(o.Exec.Functions, name) }
 	}
 	follower := functionconfig.New(functionconfig.Config{
-		Rules: rules, Client: client, Namespace: o.Pod.Namespace, Reloaded: p.reloaded("function_configs"), Log: p.config.Log,
+		Rules: rules, Client: objects.Resource(functionconfig.Resource).Namespace(o.Pod.Namespace), Namespace: o.Pod.Namespace, Reloaded: p.reloaded("function_configs"), Log: p.config.Log,
 		Served: func(ctx context.Context) (bool, error) {
-			return functionconfig.Served(ctx, clientset.Discovery().RESTClient())
+			return functionconfig.Served(ctx, cluster)
 		},
 		Functions: func(functions []exec.Executable) {
 			if p.configure != nil {

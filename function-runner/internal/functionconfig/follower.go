@@ -27,7 +27,8 @@ import (
 type Config struct {
 	Rules
 
-	Client    dynamic.Interface
+	// Client has the objects of the namespace.
+	Client    dynamic.ResourceInterface
 	Namespace string
 	// Served tells whether the cluster has such objects.
 	Served func(ctx context.Context) (bool, error)

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/fake"
 	kubetesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
@@ -268,12 +269,17 @@ func (r *replica) rules() Rules {
 	}
 }
 
+// fakeObjects are objects of client-go's fake API server, whose watches do not begin with a list.
+type fakeObjects struct{ dynamic.ResourceInterface }
+
+func (fakeObjects) IsWatchListSemanticsUnSupported() bool { return true }
+
 // start returns a replica that runs until the test ends.
 func start(t *testing.T, c *cluster) *replica {
 	t.Helper()
 	r := &replica{executables: map[string]bool{}}
 	r.Follower = New(Config{
-		Rules: r.rules(), Client: c, Namespace: namespace, Served: c.isServed, Log: slog.New(slog.NewTextHandler(r, nil)),
+		Rules: r.rules(), Client: fakeObjects{c.Resource(Resource).Namespace(namespace)}, Namespace: namespace, Served: c.isServed, Log: slog.New(slog.NewTextHandler(r, nil)),
 		Functions: func(functions []exec.Executable) {
 			r.mu.Lock()
 			defer r.mu.Unlock()

@@ -173,8 +173,7 @@ func (w *writer) write(ctx context.Context, name string) {
 	}
 	inTime, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	_, err := w.f.config.Client.Resource(Resource).Namespace(w.f.config.Namespace).
-		Patch(inTime, name, types.MergePatchType, c.patch, metav1.PatchOptions{FieldManager: fieldManager}, c.subresource...)
+	_, err := w.f.config.Client.Patch(inTime, name, types.MergePatchType, c.patch, metav1.PatchOptions{FieldManager: fieldManager}, c.subresource...)
 	switch {
 	case err == nil:
 		w.said[uid], w.logged = saying{c.content, time.Now()}, logging.Once{}

@@ -14,10 +14,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/krmfn/krmfn/services/cluster/client"
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 	"github.com/krmfn/krmfn/services/server/logging"
 )
@@ -42,7 +42,7 @@ func (f *Follower) follow(ctx context.Context, synced func()) error {
 	defer group.Wait()
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	informer := dynamicinformer.NewFilteredDynamicInformer(f.config.Client, Resource, f.config.Namespace, 0, cache.Indexers{}, nil).Informer()
+	informer := client.NewInformer(f.config.Client, &unstructured.Unstructured{}, "")
 	handled, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { f.Recheck() }, UpdateFunc: func(any, any) { f.Recheck() }, DeleteFunc: func(any) { f.Recheck() },
 	})

@@ -65,7 +65,7 @@ func cluster(secret *corev1.Secret) *fake.Clientset {
 
 func keeper(client *fake.Clientset, mode Mode, authority time.Duration) *Keeper {
 	return New(Config{
-		Client: client, Namespace: namespace, Name: name, Mode: mode, AuthorityLifetime: authority, Lifetime: day,
+		Client: client.CoreV1().Secrets(namespace), Namespace: namespace, Name: name, Mode: mode, AuthorityLifetime: authority, Lifetime: day,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 }

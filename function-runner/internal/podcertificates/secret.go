@@ -43,8 +43,7 @@ func (k *Keeper) look(ctx context.Context) (changed bool, err error) {
 // current returns what is in the Secret, after an authority that was due has been added. Another replica may be first: the error is a
 // conflict, or that it exists.
 func (k *Keeper) current(ctx context.Context) ([]authority, error) {
-	secrets := k.config.Client.CoreV1().Secrets(k.config.Namespace)
-	secret, err := secrets.Get(ctx, k.config.Name, metav1.GetOptions{})
+	secret, err := k.config.Client.Get(ctx, k.config.Name, metav1.GetOptions{})
 	missing := apierrors.IsNotFound(err) && k.config.Mode == Own
 	if err != nil && !missing {
 		return nil, err
@@ -71,12 +70,12 @@ func (k *Keeper) current(ctx context.Context) ([]authority, error) {
 	}
 	if missing {
 		made := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: k.config.Name, Namespace: k.config.Namespace}, Data: data}
-		_, err = secrets.Create(ctx, made, metav1.CreateOptions{FieldManager: fieldManager})
+		_, err = k.config.Client.Create(ctx, made, metav1.CreateOptions{FieldManager: fieldManager})
 	} else {
 		// The resource version that was found goes with it, so that no other replica's authority is lost.
 		updated := secret.DeepCopy()
 		updated.Data = data
-		_, err = secrets.Update(ctx, updated, metav1.UpdateOptions{FieldManager: fieldManager})
+		_, err = k.config.Client.Update(ctx, updated, metav1.UpdateOptions{FieldManager: fieldManager})
 	}
 	if err == nil {
 		k.config.Log.InfoContext(ctx, "a certificate authority for function pods was made", "secret", k.name(), "expires", next[0].certificate.NotAfter)

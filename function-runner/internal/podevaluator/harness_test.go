@@ -118,13 +118,14 @@ func startWith(t *testing.T, c *simulation.Cluster, configure func(*podevaluator
 		change(&r.limits.Config)
 	}
 	templates, err := podmanager.LoadTemplate(t.Context(), podmanager.TemplateSource{
-		Client: c.Client, WrapperImage: "wrapper", Injection: injection.Auto, Log: slog.New(slog.DiscardHandler),
+		Cluster: c.Version(), WrapperImage: "wrapper", Injection: injection.Auto, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.manager, err = podmanager.New(t.Context(), podmanager.Config{
-		Client: c.Client, Namespace: simulation.Namespace, Images: r.images, Templates: templates,
+		Client:    &podmanager.Client{Pods: c.HangingClient(), Services: c.Client.CoreV1().Services(simulation.Namespace)},
+		Namespace: simulation.Namespace, Images: r.images, Templates: templates,
 		Limits:   func(string) podmanager.Limits { return r.limits },
 		Frontend: podmanager.Auto, ReadyTimeout: 2 * time.Minute, MaxWarmUps: 16, ScanInterval: time.Minute, ForeignTTL: time.Hour,
 		Endpoint: endpoint.Options{MaxMessageSize: 1 << 20, Dial: c.DialOptions()},

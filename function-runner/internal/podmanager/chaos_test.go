@@ -69,7 +69,7 @@ func (w *world) run() {
 	for i := range all {
 		client := w.cluster.HangingClient()
 		w.clients = append(w.clients, client)
-		all[i] = start(w.t, w.cluster, func(config *Config) { config.Client = client })
+		all[i] = start(w.t, w.cluster, func(config *Config) { config.Client.Pods = client })
 		all[i].limit(func(l *Limits) { l.MaxPods, l.TTL = 3, 2*time.Minute })
 	}
 	for i, r := range all {

@@ -132,7 +132,7 @@ func (m *Manager) lostNodes() []string {
 func (m *Manager) createPod(ctx context.Context, mem *member, pod *corev1.Pod, service *corev1.Service) error {
 	p, begin, pause := mem.pool, time.Now(), firstLook
 	created, err := retried(ctx, func() (*corev1.Pod, error) {
-		created, err := p.client().CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager})
+		created, err := p.client().Pods.Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager})
 		if overQuota(err) && (m.makeRoom(ctx, mem, requests(pod)) || pause == firstLook) {
 			err = fmt.Errorf("%v: %w", err, &backoff.RetryAfterError{Duration: pause}) //nolint:errorlint // it is not the answer yet
 			pause = 2 * roomPause
@@ -180,7 +180,7 @@ func (m *Manager) weakened(mem *member, pod *corev1.Pod, field string) {
 
 // stripped deletes a pod that nobody could tell from one of another maker, and returns why.
 func (m *Manager) stripped(ctx context.Context, pod *corev1.Pod) error {
-	err := m.config.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	err := m.config.Client.Pods.Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
 	if err != nil && !apierrors.IsNotFound(err) {
 		m.config.Log.Warn("function pod without its annotations not deleted", "pod", pod.Name, "err", err)
 	}
@@ -206,7 +206,7 @@ func (m *Manager) join(ctx context.Context, mem *member, name string) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	pods := m.config.Client.CoreV1().Pods(m.config.Namespace)
+	pods := m.config.Client.Pods
 	pod, err := retried(ctx, func() (*corev1.Pod, error) { return pods.Get(ctx, name, metav1.GetOptions{}) })
 	switch {
 	case apierrors.IsNotFound(err):
@@ -263,7 +263,7 @@ func (m *Manager) restoreLabels(ctx context.Context, p *Pool, slot int, pod *cor
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "labels": p.labels(slot)}})
 	if err == nil {
 		pod, err = retried(ctx, func() (*corev1.Pod, error) {
-			return m.upkeep().CoreV1().Pods(m.config.Namespace).Patch(ctx, p.id.Of(slot), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+			return m.upkeep().Pods.Patch(ctx, p.id.Of(slot), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 		})
 	}
 	if err != nil {

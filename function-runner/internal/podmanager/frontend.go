@@ -66,7 +66,7 @@ func (m *Manager) healService(ctx context.Context, mem *member, pod *corev1.Pod)
 // createService makes the Service of a pod that has none. The pod owns it, so that both are deleted together.
 func (m *Manager) createService(ctx context.Context, p *Pool, pod *corev1.Pod, service *corev1.Service) {
 	service.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}
-	services := m.config.Client.CoreV1().Services(service.Namespace)
+	services := m.config.Client.Services
 	_, err := retried(ctx, func() (*corev1.Service, error) {
 		created, err := services.Create(ctx, service, metav1.CreateOptions{FieldManager: fieldManager})
 		if !apierrors.IsAlreadyExists(err) {

@@ -108,7 +108,7 @@ func newTemplates(c *simulation.Cluster, method injection.Method) *TemplateLoade
 		panic(err)
 	}
 	loader := &TemplateLoader{
-		source: TemplateSource{Client: c.Client, WrapperImage: "wrapper", Injection: injection.Auto, Log: slog.New(slog.DiscardHandler)},
+		source: TemplateSource{Cluster: c.Version(), WrapperImage: "wrapper", Injection: injection.Auto, Log: slog.New(slog.DiscardHandler)},
 	}
 	loader.current.Store(template)
 	return loader
@@ -120,7 +120,8 @@ func newReplica(t *testing.T, c *simulation.Cluster, changes ...func(*Config)) *
 	r := &replica{t: t, images: &images{seeded: map[string]string{}}, log: &logLines{}}
 	r.limits.Config = pool.Config{MaxPods: 1, Waitlist: 1, PerPod: 8, MaxWaiting: 100, TTL: ttl}
 	config := Config{
-		Client: c.Client, Namespace: simulation.Namespace, Images: r.images, Templates: newTemplates(c, injection.InitContainer),
+		Client: &Client{Pods: c.HangingClient(), Services: c.Client.CoreV1().Services(simulation.Namespace)}, Namespace: simulation.Namespace,
+		Images: r.images, Templates: newTemplates(c, injection.InitContainer),
 		Limits: func(string) Limits {
 			r.limitsMu.Lock()
 			defer r.limitsMu.Unlock()

@@ -23,7 +23,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
@@ -63,7 +62,7 @@ type Events interface {
 // Config is what a manager needs.
 type Config struct {
 	// Client is for what callers wait for. Upkeep is for the rest: warm-up, expiry, and the watch; nil for Client, too.
-	Client, Upkeep kubernetes.Interface
+	Client, Upkeep *Client
 	Namespace      string
 	Images         Images
 	// Templates says what pods look like.
@@ -167,7 +166,7 @@ func (m *Manager) Changed() {
 }
 
 // upkeep returns the client for what no caller waits for.
-func (m *Manager) upkeep() kubernetes.Interface {
+func (m *Manager) upkeep() *Client {
 	if m.config.Upkeep != nil {
 		return m.config.Upkeep
 	}

@@ -7,16 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
+	"github.com/krmfn/krmfn/services/cluster/client"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/cluster/podstatus"
 	"github.com/krmfn/krmfn/services/server/logging"
@@ -24,24 +25,19 @@ import (
 
 // watch follows the function pods and looks after them until ctx ends.
 func (m *Manager) watch(ctx context.Context) error {
-	factory := informers.NewSharedInformerFactoryWithOptions(m.config.Client, 0, informers.WithNamespace(m.config.Namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = functionpod.ImageLabel }),
-		informers.WithTransform(new(slimmer).slim))
-	pods := factory.Core().V1().Pods().Informer()
+	pods := client.NewInformer(m.config.Client.Pods, &corev1.Pod{}, functionpod.ImageLabel)
 	handled, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { m.observed(o, m.observe) },
 		UpdateFunc: func(_, o any) { m.observed(o, m.observe) },
 		DeleteFunc: func(o any) { m.observed(o, m.gone) },
 	})
-	if err != nil {
-		return fmt.Errorf("watch the function pods in namespace %s: %w", m.config.Namespace, err)
-	}
-	if err := pods.SetWatchErrorHandlerWithContext(m.watchFailed()); err != nil {
+	if err = errors.Join(err, pods.SetTransform(new(slimmer).slim), pods.SetWatchErrorHandlerWithContext(m.watchFailed())); err != nil {
 		return fmt.Errorf("watch the function pods in namespace %s: %w", m.config.Namespace, err)
 	}
 	m.listed = pods.GetStore()
-	factory.StartWithContext(ctx)
-	defer factory.Shutdown()
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { pods.RunWithContext(ctx) })
 	if !cache.WaitForCacheSync(ctx.Done(), handled.HasSynced) {
 		return nil
 	}
@@ -180,7 +176,7 @@ func (m *Manager) find(ctx context.Context, mem *member) error {
 	m.mu.RLock()
 	uid := mem.object.UID
 	m.mu.RUnlock()
-	pod, err := m.upkeep().CoreV1().Pods(m.config.Namespace).Get(ctx, mem.name(), metav1.GetOptions{})
+	pod, err := m.upkeep().Pods.Get(ctx, mem.name(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), err == nil && pod.UID != uid:
 		m.mu.Lock()

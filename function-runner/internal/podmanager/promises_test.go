@@ -32,7 +32,7 @@ func TestHangingAPIServer(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, c *simulation.Cluster) {
 				client := c.HangingClient()
-				r := start(t, c, func(config *Config) { config.Client = client })
+				r := start(t, c, func(config *Config) { config.Client.Pods = client })
 				reference := func(i int) string { return fmt.Sprintf("r.io/fn%d:v1", i) }
 				for i := range functions {
 					if _, err := r.callWithin(t.Context(), reference(i), digest("a")); err != nil {

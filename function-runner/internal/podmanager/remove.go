@@ -79,7 +79,7 @@ func (m *Manager) remove(ctx context.Context, mem *member, reason string, only m
 	p, name := mem.pool, mem.name()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err := m.upkeep().CoreV1().Pods(m.config.Namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only})
+	err := m.upkeep().Pods.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only})
 	switch {
 	case err == nil:
 		m.config.Log.Info("function pod deleted", "pod", name, "image", p.id.Image, "reason", reason)
@@ -140,7 +140,7 @@ func (m *Manager) removeOneForeign(ctx context.Context, name string, pod foreign
 	defer cancel()
 	// A pod that has come in its place since may be anybody's.
 	only := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.uid}}
-	err := m.upkeep().CoreV1().Pods(m.config.Namespace).Delete(ctx, name, only)
+	err := m.upkeep().Pods.Delete(ctx, name, only)
 	switch {
 	case err == nil:
 		m.config.Log.Info("function pod deleted", "pod", name, "reason", "foreign")

@@ -97,7 +97,7 @@ func TestFullClusterServesAll(t *testing.T) {
 					limit(t, c)
 					client := c.HangingClient()
 					client.AnswerDeletes(late)
-					slow := func(config *Config) { config.Client = client }
+					slow := func(config *Config) { config.Client.Pods = client }
 					a, b := start(t, c, slow), start(t, c, slow)
 					var calls []<-chan answer
 					for i := range 3 * places {

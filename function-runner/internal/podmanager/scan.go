@@ -91,7 +91,7 @@ func (m *Manager) patchLastUse(ctx context.Context, mem *member, last time.Time,
 	defer cancel()
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q,%q:%q}}}`,
 		functionpod.LastUseAnnotation, last.UTC().Format(time.RFC3339), functionpod.TTLAnnotation, ttl)
-	_, err := m.upkeep().CoreV1().Pods(m.config.Namespace).Patch(ctx, mem.name(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+	_, err := m.upkeep().Pods.Patch(ctx, mem.name(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 	if err != nil {
 		if ctx.Err() == nil {
 			m.config.Log.Warn("the last use of a function pod cannot be noted", "pod", mem.name(), "image", mem.pool.id.Image, "err", err)

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/services/cluster/injection"
@@ -26,9 +25,11 @@ const reload = 10 * time.Second
 
 // TemplateSource says where the template of pods comes from.
 type TemplateSource struct {
-	Client kubernetes.Interface
-	// Namespace and ConfigMap name a ConfigMap; without one the default template is in force.
+	// Cluster tells its version.
+	Cluster injection.Cluster
+	// Namespace and ConfigMap name one of the ConfigMaps; without one the default template is in force.
 	Namespace, ConfigMap string
+	ConfigMaps           ConfigMaps
 	// WrapperImage is the image of the wrapper server, and Injection how it comes into pods whose template does not bring it.
 	WrapperImage string
 	Injection    injection.Method
@@ -71,7 +72,7 @@ func LoadTemplate(ctx context.Context, source TemplateSource) (*TemplateLoader, 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, err := l.put(source.method(), cm)
+	_, err := l.put(source.method(ctx), cm)
 	return l, err
 }
 
@@ -102,11 +103,11 @@ func (s *TemplateSource) builtin(method injection.Method) (*podtemplate.Template
 }
 
 // method returns the method that was asked for, or the one that the version of the cluster allows.
-func (s *TemplateSource) method() injection.Method {
+func (s *TemplateSource) method(ctx context.Context) injection.Method {
 	if s.Injection != injection.Auto {
 		return s.Injection
 	}
-	found, err := injection.Detect(s.Client.Discovery())
+	found, err := injection.Detect(ctx, s.Cluster)
 	if err != nil {
 		s.Log.Warn("the version of Kubernetes is not known, so that function pods get an init container", "err", err)
 	}
@@ -192,7 +193,7 @@ func (l *TemplateLoader) Trust() (changed bool, err error) {
 func (l *TemplateLoader) fetch(ctx context.Context) (*corev1.ConfigMap, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	cm, err := l.source.Client.CoreV1().ConfigMaps(l.source.Namespace).Get(ctx, l.source.ConfigMap, metav1.GetOptions{})
+	cm, err := l.source.ConfigMaps.Get(ctx, l.source.ConfigMap, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("read the function pod template from ConfigMap %s in namespace %s: %w", l.source.ConfigMap, l.source.Namespace, err)
 	}

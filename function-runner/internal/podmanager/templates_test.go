@@ -47,7 +47,7 @@ func TestInjection(t *testing.T) {
 			if tc.down {
 				c.Before(func(simulation.Request) error { return errDown })
 			}
-			l, err := LoadTemplate(t.Context(), TemplateSource{Client: c.Client, WrapperImage: "wrapper", Injection: tc.injection, Log: slog.New(slog.DiscardHandler)})
+			l, err := LoadTemplate(t.Context(), TemplateSource{Cluster: c.Version(), WrapperImage: "wrapper", Injection: tc.injection, Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestWatchTemplate(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		log := &logLines{}
-		source := TemplateSource{Client: c.Client, Namespace: "porch", ConfigMap: "template", Log: slog.New(slog.NewTextHandler(log, nil))}
+		source := TemplateSource{Cluster: c.Version(), Namespace: "porch", ConfigMap: "template", ConfigMaps: c.Client.CoreV1().ConfigMaps("porch"), Log: slog.New(slog.NewTextHandler(log, nil))}
 		if _, err := LoadTemplate(t.Context(), source); err == nil || !strings.Contains(err.Error(), "ConfigMap template in namespace porch") {
 			t.Errorf("without the ConfigMap: %v", err)
 		}
@@ -155,7 +155,7 @@ func TestRefusedImageVolumesOfOwnTemplates(t *testing.T) {
 	c := simulation.New(t)
 	c.Put(configMap("1Gi"))
 	l, err := LoadTemplate(t.Context(), TemplateSource{
-		Client: c.Client, Namespace: "porch", ConfigMap: "template", WrapperImage: "wrapper", Injection: injection.Auto, Log: slog.New(slog.DiscardHandler),
+		Cluster: c.Version(), Namespace: "porch", ConfigMap: "template", ConfigMaps: c.Client.CoreV1().ConfigMaps("porch"), WrapperImage: "wrapper", Injection: injection.Auto, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 )
 
@@ -98,7 +96,7 @@ func (mem *member) endTurn() {
 }
 
 // client returns the client for a pod's creation: calls do not wait behind warm-up and upkeep.
-func (p *Pool) client() kubernetes.Interface {
+func (p *Pool) client() *Client {
 	if p.pool.Stats().Waiting > 0 {
 		return p.m.config.Client
 	}

@@ -15,15 +15,23 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"k8s.io/client-go/kubernetes"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/services/server/configfile"
 	"github.com/krmfn/krmfn/services/server/logging"
 )
 
+// Secrets are the Secrets of a namespace.
+type Secrets interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Secret, error)
+	Create(ctx context.Context, secret *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error)
+	Update(ctx context.Context, secret *corev1.Secret, options metav1.UpdateOptions) (*corev1.Secret, error)
+}
+
 // Config is what a Keeper needs. All of it must be set, unless it says otherwise.
 type Config struct {
-	Client kubernetes.Interface
+	Client Secrets
 	// Namespace and Name are the Secret's.
 	Namespace, Name string
 	// File is the docker config file, of at most 1 MiB.

@@ -68,7 +68,7 @@ func newHarness(t *testing.T, content string, objects ...runtime.Object) *harnes
 	h := &harness{client: fake.NewClientset(objects...), file: filepath.Join(t.TempDir(), ".dockerconfigjson"), log: &logText{}}
 	h.write(t, content)
 	h.Keeper = New(Config{
-		Client: h.client, Namespace: "fns", Name: "auth-secret", File: h.file, Log: slog.New(slog.NewTextHandler(h.log, nil)),
+		Client: h.client.CoreV1().Secrets("fns"), Namespace: "fns", Name: "auth-secret", File: h.file, Log: slog.New(slog.NewTextHandler(h.log, nil)),
 	})
 	return h
 }

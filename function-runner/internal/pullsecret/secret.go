@@ -75,10 +75,9 @@ func read(name string) ([]byte, error) {
 
 // put makes or updates the Secret. Another replica may be first: the error is a conflict, or that it exists.
 func (k *Keeper) put(ctx context.Context, content []byte) error {
-	secrets := k.config.Client.CoreV1().Secrets(k.config.Namespace)
-	found, err := secrets.Get(ctx, k.config.Name, metav1.GetOptions{})
+	found, err := k.config.Client.Get(ctx, k.config.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		_, err = secrets.Create(ctx, k.secret(content), metav1.CreateOptions{FieldManager: manager})
+		_, err = k.config.Client.Create(ctx, k.secret(content), metav1.CreateOptions{FieldManager: manager})
 		return k.wrote(ctx, "created", err)
 	}
 	if err != nil {
@@ -98,7 +97,7 @@ func (k *Keeper) put(ctx context.Context, content []byte) error {
 	updated.Data[corev1.DockerConfigJsonKey] = content
 	mark(updated)
 	// The resource version that was found goes with it, so that no other writer's change is lost.
-	_, err = secrets.Update(ctx, updated, metav1.UpdateOptions{FieldManager: manager})
+	_, err = k.config.Client.Update(ctx, updated, metav1.UpdateOptions{FieldManager: manager})
 	if same {
 		return err
 	}

@@ -33,8 +33,7 @@ func (p *Puller) attempt(ctx context.Context, pull *Pull, method injection.Metho
 	name := fmt.Sprintf("image-warmer-%s-%d", p.Run, p.pods.Add(1))
 	followed := p.watcher.follow(name)
 	defer p.watcher.forget(name)
-	pods := p.Client.CoreV1().Pods(p.Namespace)
-	made, err := pods.Create(ctx, p.Pod(name, pull, method), metav1.CreateOptions{})
+	made, err := p.Client.Create(ctx, p.Pod(name, pull, method), metav1.CreateOptions{})
 	if err != nil {
 		if ctx.Err() != nil {
 			return p.over(ctx, &state{progress: "is not made, as the API server does not answer"})

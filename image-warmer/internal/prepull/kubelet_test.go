@@ -17,8 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
-	discovery "k8s.io/client-go/discovery/fake"
+	"k8s.io/client-go/discovery"
+	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	kubetesting "k8s.io/client-go/testing"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
@@ -64,7 +66,7 @@ type cluster struct {
 
 func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	c := &cluster{Clientset: fake.NewClientset(objects...), running: map[string]*corev1.Pod{}}
-	c.Discovery().(*discovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: "v1.36.0"}
+	c.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: "v1.36.0"}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() { cancel(); c.kubelets.Wait() })
 	c.PrependReactor("create", "pods", func(action kubetesting.Action) (bool, runtime.Object, error) {
@@ -138,10 +140,16 @@ func (c *cluster) left() []string {
 	return slices.Sorted(maps.Keys(c.running))
 }
 
+// fakePods are pods of client-go's fake API server, whose watches do not begin with a list.
+type fakePods struct{ typedcorev1.PodInterface }
+
+func (fakePods) IsWatchListSemanticsUnSupported() bool { return true }
+
 func (c *cluster) puller(change func(*prepull.Config)) *prepull.Puller {
 	config := prepull.Config{
 		Pulls:  options.Pulls{Injection: injection.Auto, WrapperImage: "wrapper:v1", Timeout: 10 * time.Minute, MaxParallel: 4, MaxPerNode: 1},
-		Client: c, Namespace: "fns", Run: "r1", Log: slog.New(slog.DiscardHandler),
+		Client: fakePods{c.CoreV1().Pods("fns")}, Cluster: discovery.ToServerVersionInterfaceWithContext(c.Discovery()),
+		Namespace: "fns", Run: "r1", Log: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
 		change(&config)

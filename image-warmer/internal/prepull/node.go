@@ -13,8 +13,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
+
+	"github.com/krmfn/krmfn/services/cluster/client"
 )
 
 const (
@@ -25,13 +26,13 @@ const (
 )
 
 // Nodes returns the nodes that a label selector chooses; an empty one chooses all.
-func Nodes(ctx context.Context, client kubernetes.Interface, selector string) ([]corev1.Node, error) {
+func Nodes(ctx context.Context, all client.Watchable[*corev1.NodeList], selector string) ([]corev1.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	var nodes []corev1.Node
 	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
 	for {
-		page, err := client.CoreV1().Nodes().List(ctx, options)
+		page, err := all.List(ctx, options)
 		if err != nil {
 			return nil, fmt.Errorf("list nodes: %w", err)
 		}

@@ -11,19 +11,30 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/image-warmer/options"
+	"github.com/krmfn/krmfn/services/cluster/client"
 	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
+
+// Pods are the pods of a namespace.
+type Pods interface {
+	client.Watchable[*corev1.PodList]
+	Create(ctx context.Context, pod *corev1.Pod, options metav1.CreateOptions) (*corev1.Pod, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}
 
 // Config is what a Puller needs.
 type Config struct {
 	options.Pulls
 
-	Client    kubernetes.Interface
+	// Client has the pods of the namespace, and Cluster tells its version.
+	Client    Pods
+	Cluster   injection.Cluster
 	Namespace string
 	// Run is the value of functionpod.WarmerLabel.
 	Run string
@@ -46,7 +57,7 @@ func New(ctx context.Context, c Config) *Puller {
 	p := &Puller{Config: c, fallback: c.Injection == injection.Auto}
 	if p.fallback {
 		var err error
-		if p.Injection, err = injection.Detect(c.Client.Discovery()); err != nil {
+		if p.Injection, err = injection.Detect(ctx, c.Cluster); err != nil {
 			p.Log.WarnContext(ctx, "what the cluster can do is not known, so that nodes pull by init containers", "err", err)
 		}
 	}
@@ -62,7 +73,7 @@ func (p *Puller) PullAll(ctx context.Context, pulls []Pull) ([]Outcome, error) {
 		return nil, nil
 	}
 	var err error
-	if p.watcher, err = watch(ctx, p.Client, p.Namespace, p.Run); err != nil {
+	if p.watcher, err = p.watch(ctx); err != nil {
 		return nil, err
 	}
 	defer p.watcher.close()

@@ -28,7 +28,7 @@ func (p *Puller) remove(ctx context.Context, pod *corev1.Pod) {
 }
 
 func (p *Puller) delete(ctx context.Context, pod *corev1.Pod) {
-	err := p.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+	err := p.Client.Delete(ctx, pod.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &pod.UID},
 	})
 	// A conflict is another pod of that name.
@@ -61,7 +61,7 @@ func (p *Puller) RemoveLeftovers(ctx context.Context) (int, error) {
 
 // removeAll deletes the pods that a label selector chooses and that are older than a time, and returns how many there were.
 func (p *Puller) removeAll(ctx context.Context, selector string, older time.Duration) (int, error) {
-	found, err := p.Client.CoreV1().Pods(p.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	found, err := p.Client.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return 0, err
 	}

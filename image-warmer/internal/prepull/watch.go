@@ -11,11 +11,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/krmfn/krmfn/services/cluster/client"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
@@ -25,8 +23,8 @@ const syncTimeout = 30 * time.Second
 
 // watcher follows the pods of one run by one watch.
 type watcher struct {
-	factory informers.SharedInformerFactory
 	cancel  context.CancelFunc
+	running sync.WaitGroup
 
 	mu   sync.Mutex
 	pods map[string]*followed
@@ -40,11 +38,9 @@ type followed struct {
 }
 
 // watch returns a watcher that knows of the pods that there are. It must be closed.
-func watch(ctx context.Context, client kubernetes.Interface, namespace, run string) (*watcher, error) {
+func (p *Puller) watch(ctx context.Context) (*watcher, error) {
 	w := &watcher{pods: map[string]*followed{}}
-	w.factory = informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = functionpod.WarmerLabel + "=" + run }))
-	informer := w.factory.Core().V1().Pods().Informer()
+	informer := client.NewInformer(p.Client, &corev1.Pod{}, functionpod.WarmerLabel+"="+p.Run)
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { w.see(object, false) },
 		UpdateFunc: func(_, object any) { w.see(object, false) },
@@ -56,9 +52,9 @@ func watch(ctx context.Context, client kubernetes.Interface, namespace, run stri
 	// Pods are deleted after the run was told to end, and until then the watch goes on.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w.cancel = cancel
-	w.factory.StartWithContext(running)
+	w.running.Go(func() { informer.RunWithContext(running) })
 	limited, end := context.WithTimeoutCause(ctx, syncTimeout,
-		fmt.Errorf("pods in namespace %s cannot be watched: check the permissions (list and watch pods)", namespace))
+		fmt.Errorf("pods in namespace %s cannot be watched: check the permissions (list and watch pods)", p.Namespace))
 	defer end()
 	if !cache.WaitForCacheSync(limited.Done(), informer.HasSynced) {
 		w.close()
@@ -70,7 +66,7 @@ func watch(ctx context.Context, client kubernetes.Interface, namespace, run stri
 // close ends the watch and waits for it.
 func (w *watcher) close() {
 	w.cancel()
-	w.factory.Shutdown()
+	w.running.Wait()
 }
 
 // follow has the states of a pod handed on, which is not made yet. forget must be called.

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
@@ -41,9 +40,17 @@ const (
 	writeTimeout = 30 * time.Second
 )
 
+// ConfigMaps are the ConfigMaps of a namespace.
+type ConfigMaps interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.ConfigMap, error)
+	Create(ctx context.Context, object *corev1.ConfigMap, options metav1.CreateOptions) (*corev1.ConfigMap, error)
+	Update(ctx context.Context, object *corev1.ConfigMap, options metav1.UpdateOptions) (*corev1.ConfigMap, error)
+}
+
 // ConfigMap is where metadata is published in a cluster.
 type ConfigMap struct {
-	Client          kubernetes.Interface
+	// Client has the ConfigMaps of the namespace.
+	Client          ConfigMaps
 	Namespace, Name string
 	// DryRun leaves the cluster as it is.
 	DryRun bool
@@ -68,8 +75,7 @@ func (c *ConfigMap) Publish(ctx context.Context, m Metadata) (report.Metadata, e
 
 // once writes only what nobody else has changed since it was read: an update has the resource version.
 func (c *ConfigMap) once(ctx context.Context, m *Metadata) (report.Metadata, error) {
-	client := c.Client.CoreV1().ConfigMaps(c.Namespace)
-	object, err := client.Get(ctx, c.Name, metav1.GetOptions{})
+	object, err := c.Client.Get(ctx, c.Name, metav1.GetOptions{})
 	action, verb := report.Updated, "update"
 	switch {
 	case apierrors.IsNotFound(err):
@@ -100,9 +106,9 @@ func (c *ConfigMap) once(ctx context.Context, m *Metadata) (report.Metadata, err
 	// A key can be in one of the two only.
 	delete(object.BinaryData, metadata.Key)
 	if action == report.Created {
-		_, err = client.Create(ctx, object, metav1.CreateOptions{})
+		_, err = c.Client.Create(ctx, object, metav1.CreateOptions{})
 	} else {
-		_, err = client.Update(ctx, object, metav1.UpdateOptions{})
+		_, err = c.Client.Update(ctx, object, metav1.UpdateOptions{})
 	}
 	if err != nil {
 		return outcome, fmt.Errorf("%s ConfigMap %s in namespace %s: %w", verb, c.Name, c.Namespace, err)

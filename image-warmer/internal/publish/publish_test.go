@@ -108,7 +108,7 @@ func TestConfigMap(t *testing.T) {
 				client = fake.NewClientset(tc.before.DeepCopy())
 			}
 			var log bytes.Buffer
-			c := &publish.ConfigMap{Client: client, Namespace: "ns", Name: "metadata", DryRun: true, Log: slog.New(slog.NewTextHandler(&log, nil))}
+			c := &publish.ConfigMap{Client: client.CoreV1().ConfigMaps("ns"), Namespace: "ns", Name: "metadata", DryRun: true, Log: slog.New(slog.NewTextHandler(&log, nil))}
 			for _, c.DryRun = range []bool{true, false} {
 				got, err := c.Publish(t.Context(), tc.metadata)
 				tc.want.Target = "ConfigMap ns/metadata"
@@ -144,7 +144,7 @@ func TestForeign(t *testing.T) {
 	theirs := configMap("theirs")
 	theirs.Labels[publish.ManagedByLabel] = "Helm"
 	client := fake.NewClientset(theirs)
-	c := &publish.ConfigMap{Client: client, Namespace: "ns", Name: "metadata", Log: slog.New(slog.DiscardHandler)}
+	c := &publish.ConfigMap{Client: client.CoreV1().ConfigMaps("ns"), Namespace: "ns", Name: "metadata", Log: slog.New(slog.DiscardHandler)}
 	_, err := c.Publish(t.Context(), all(image("a", "1")))
 	if err == nil || !strings.Contains(err.Error(), "is not the image warmer's") || writes(client) > 0 {
 		t.Errorf("%v, %d writes", err, writes(client))
@@ -157,7 +157,7 @@ func TestMadeForIt(t *testing.T) {
 	charts := configMap("")
 	charts.Labels = map[string]string{publish.ManagedByLabel: "Helm", metadata.Label: "true"}
 	client := fake.NewClientset(charts.DeepCopy())
-	c := &publish.ConfigMap{Client: client, Namespace: "ns", Name: "metadata", Log: slog.New(slog.DiscardHandler)}
+	c := &publish.ConfigMap{Client: client.CoreV1().ConfigMaps("ns"), Namespace: "ns", Name: "metadata", Log: slog.New(slog.DiscardHandler)}
 	if got, err := c.Publish(t.Context(), all(image("a", "1"))); err != nil || got.Action != report.Updated {
 		t.Errorf("Publish = %+v, %v", got, err)
 	}
@@ -210,7 +210,7 @@ func TestConflict(t *testing.T) {
 				}
 				return true, nil, tc.err
 			})
-			c := &publish.ConfigMap{Client: client, Namespace: "ns", Name: "metadata", Log: slog.New(slog.DiscardHandler)}
+			c := &publish.ConfigMap{Client: client.CoreV1().ConfigMaps("ns"), Namespace: "ns", Name: "metadata", Log: slog.New(slog.DiscardHandler)}
 			got, err := c.Publish(t.Context(), all(a))
 			if tc.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.want) || tried > 5 {

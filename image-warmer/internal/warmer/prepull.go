@@ -17,7 +17,7 @@ import (
 
 func (r *run) prepull(ctx context.Context) {
 	o := &r.Options.Prepull
-	nodes, err := prepull.Nodes(ctx, r.Kubernetes, o.NodeSelector)
+	nodes, err := prepull.Nodes(ctx, r.Cluster.Nodes, o.NodeSelector)
 	if err != nil {
 		r.report.Fail("", "", err)
 		return
@@ -44,7 +44,9 @@ func (r *run) prepull(ctx context.Context) {
 }
 
 func (r *run) pull(ctx context.Context, pulls []prepull.Pull) {
-	config := prepull.Config{Pulls: r.Options.Prepull.Pulls, Client: r.Kubernetes, Namespace: r.Options.Namespace, Run: r.Run, Log: r.Log}
+	config := prepull.Config{
+		Pulls: r.Options.Prepull.Pulls, Client: r.Cluster.Pods, Cluster: r.Cluster.Version, Namespace: r.Options.Namespace, Run: r.Run, Log: r.Log,
+	}
 	if o := &r.Options.Registry; o.Private && !slices.Contains(config.PullSecrets, o.AuthSecret) {
 		config.PullSecrets = append(slices.Clone(config.PullSecrets), o.AuthSecret)
 	}

@@ -14,13 +14,17 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/images"
+	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
 	"github.com/krmfn/krmfn/image-warmer/internal/publish"
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/image-warmer/options"
+	"github.com/krmfn/krmfn/services/cluster/client"
+	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/images/policy"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
@@ -28,9 +32,8 @@ import (
 // Config is what a run needs.
 type Config struct {
 	Options options.Options
-	// Kubernetes and Dynamic are the ways to the cluster; nil where the options need none.
-	Kubernetes kubernetes.Interface
-	Dynamic    dynamic.Interface
+	// Cluster is nil where the options need none.
+	Cluster *Cluster
 	// Policy says which images may be warmed; nil permits all.
 	Policy *policy.Policy
 	// OwnNamespace is where metadata goes if the options do not say.
@@ -49,6 +52,40 @@ type Config struct {
 	// Stdout gets the metadata, if that is asked for.
 	Stdout io.Writer
 	Log    *slog.Logger
+}
+
+// Cluster has what a run uses of a cluster.
+type Cluster struct {
+	Version injection.Cluster
+	Nodes   client.Watchable[*corev1.NodeList]
+	// Pods are those of Options.Namespace, and ConfigMaps those of Config.MetadataNamespace.
+	Pods       prepull.Pods
+	ConfigMaps publish.ConfigMaps
+	Dynamic    dynamic.Interface
+}
+
+// NewCluster returns the cluster of a configuration. It sends no request.
+func (c *Config) NewCluster(config *rest.Config) (*Cluster, error) {
+	cluster, err := client.New(config)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	core := corev1.SchemeGroupVersion
+	return &Cluster{
+		Version: cluster, Dynamic: objects,
+		Nodes:      client.Of(cluster, core, "nodes", "", &corev1.Node{}, &corev1.NodeList{}),
+		Pods:       client.Of(cluster, core, "pods", c.Options.Namespace, &corev1.Pod{}, &corev1.PodList{}),
+		ConfigMaps: client.Of(cluster, core, "configmaps", c.MetadataNamespace(), &corev1.ConfigMap{}, &corev1.ConfigMapList{}),
+	}, nil
+}
+
+// MetadataNamespace returns the namespace of the ConfigMap that metadata goes to.
+func (c *Config) MetadataNamespace() string {
+	return cmp.Or(c.Options.Metadata.Namespace, c.OwnNamespace)
 }
 
 // Run does it all, and ends early when the context ends. Whatever fails is in the report, and does not keep the rest from
@@ -83,10 +120,18 @@ type run struct {
 	report   report.Report
 }
 
+// objects returns the way to objects that name images; nil without a cluster.
+func (r *run) objects() dynamic.Interface {
+	if r.Cluster == nil {
+		return nil
+	}
+	return r.Cluster.Dynamic
+}
+
 func (r *run) collect(ctx context.Context, client *registry.Client) images.Found {
 	o := &r.Options
 	found := images.Collect(ctx, images.Config{
-		Sources: o.Sources, Cluster: r.Dynamic, Namespace: o.Namespace, Prefix: o.DefaultImagePrefix, Rewrites: o.Rewrites,
+		Sources: o.Sources, Cluster: r.objects(), Namespace: o.Namespace, Prefix: o.DefaultImagePrefix, Rewrites: o.Rewrites,
 		Tags: client, Parallel: o.Resolve.Parallel, Timeout: o.Resolve.Timeout,
 	})
 	r.report = report.Report{DryRun: o.DryRun, Notes: found.Notes, Failures: found.Failures}
@@ -100,7 +145,7 @@ func (r *run) publish(ctx context.Context, found images.Found) []string {
 	switch {
 	case o.Publishes():
 		write = (&publish.ConfigMap{
-			Client: r.Kubernetes, Namespace: cmp.Or(o.Metadata.Namespace, r.OwnNamespace), Name: o.Metadata.ConfigMap, DryRun: o.DryRun, Log: r.Log,
+			Client: r.Cluster.ConfigMaps, Namespace: r.MetadataNamespace(), Name: o.Metadata.ConfigMap, DryRun: o.DryRun, Log: r.Log,
 		}).Publish
 	case o.Metadata.File == "":
 		return nil

@@ -29,7 +29,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/fake"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	kubetesting "k8s.io/client-go/testing"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
@@ -101,6 +103,11 @@ func newCluster(t *testing.T, objects ...runtime.Object) *fake.Clientset {
 	return client
 }
 
+// fakePods are pods of client-go's fake API server, whose watches do not begin with a list.
+type fakePods struct{ typedcorev1.PodInterface }
+
+func (fakePods) IsWatchListSemanticsUnSupported() bool { return true }
+
 func config(t *testing.T, client *fake.Clientset, args ...string) warmer.Config {
 	t.Helper()
 	o, err := options.Parse(append(args, "--prepull", "--wrapper-image=w:v1"), nil)
@@ -108,7 +115,11 @@ func config(t *testing.T, client *fake.Clientset, args ...string) warmer.Config 
 		t.Fatal(err)
 	}
 	return warmer.Config{
-		Options: o, Kubernetes: client, OwnNamespace: "own", Run: "r1", Stdout: io.Discard, Log: slog.New(slog.DiscardHandler),
+		Options: o, OwnNamespace: "own", Cluster: &warmer.Cluster{
+			Version: discovery.ToServerVersionInterfaceWithContext(client.Discovery()), Nodes: client.CoreV1().Nodes(),
+			Pods: fakePods{client.CoreV1().Pods(o.Namespace)}, ConfigMaps: client.CoreV1().ConfigMaps("own"),
+		},
+		Run: "r1", Stdout: io.Discard, Log: slog.New(slog.DiscardHandler),
 	}
 }
 

@@ -7,14 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
+	"github.com/krmfn/krmfn/services/cluster/client"
 )
 
 // syncTimeout is how long the API server may take until it tells of nodes.
@@ -25,9 +26,7 @@ var errNoNodes = errors.New("nodes cannot be watched: check the permissions (lis
 // follow puts nodes that join, or that become able to pull, into the queue until end is called, which waits for the watch. Nodes
 // that are there already count as warm: the run for all nodes follows.
 func (l *loop) follow(ctx context.Context) (end func(), err error) {
-	factory := informers.NewSharedInformerFactoryWithOptions(l.Client, 0,
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = l.Selector }), informers.WithTransform(slim))
-	informer := factory.Core().V1().Nodes().Informer()
+	informer := client.NewInformer(l.Nodes, &corev1.Node{}, l.Selector)
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) {
 			if node, ok := object.(*corev1.Node); ok && !initial && l.fit(node) {
@@ -42,15 +41,16 @@ func (l *loop) follow(ctx context.Context) (end func(), err error) {
 			}
 		},
 	})
-	if err != nil {
+	if err = errors.Join(err, informer.SetTransform(slim)); err != nil {
 		return nil, fmt.Errorf("watch nodes: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
 	end = func() {
 		cancel()
-		factory.Shutdown()
+		running.Wait()
 	}
-	factory.StartWithContext(ctx)
+	running.Go(func() { informer.RunWithContext(ctx) })
 	limited, over := context.WithTimeoutCause(ctx, syncTimeout, errNoNodes)
 	defer over()
 	if !cache.WaitForCacheSync(limited.Done(), informer.HasSynced) && context.Cause(limited) == errNoNodes { //nolint:errorlint // the very one

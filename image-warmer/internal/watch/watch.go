@@ -13,16 +13,16 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
+	"github.com/krmfn/krmfn/services/cluster/client"
 )
 
 // Config is what Run needs.
 type Config struct {
-	// Client tells of nodes; nil where none pull.
-	Client kubernetes.Interface
+	// Nodes tells of nodes; nil where none pull.
+	Nodes client.Watchable[*corev1.NodeList]
 	// Selector and Tolerations choose the nodes, as prepull.Nodes and prepull.NewPlan take them.
 	Selector    string
 	Tolerations []corev1.Toleration
@@ -57,7 +57,7 @@ func Run(ctx context.Context, c Config) error {
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](min(firstRetry, c.Interval), c.Interval))}
 	defer l.queue.ShutDown()
 	defer context.AfterFunc(ctx, l.queue.ShutDown)()
-	if c.Client != nil {
+	if c.Nodes != nil {
 		end, err := l.follow(ctx)
 		if err != nil {
 			return err

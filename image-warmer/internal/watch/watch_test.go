@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	kubetesting "k8s.io/client-go/testing"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
@@ -42,6 +43,11 @@ type warmed struct {
 	Nodes []string
 	After time.Duration
 }
+
+// fakeNodes are nodes of client-go's fake API server, whose watches do not begin with a list.
+type fakeNodes struct{ typedcorev1.NodeInterface }
+
+func (fakeNodes) IsWatchListSemanticsUnSupported() bool { return true }
 
 // harness runs the loop in a bubble of time, over a cluster with the ready node "old" and the node "new" that is not ready.
 type harness struct {
@@ -82,7 +88,7 @@ func (h *harness) check(t *testing.T, want []warmed, do func()) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- watch.Run(ctx, watch.Config{Client: h.client, Interval: time.Hour, Warm: h.warm, Recovered: h.recover, Log: slog.New(slog.DiscardHandler)})
+			ended <- watch.Run(ctx, watch.Config{Nodes: fakeNodes{h.client.CoreV1().Nodes()}, Interval: time.Hour, Warm: h.warm, Recovered: h.recover, Log: slog.New(slog.DiscardHandler)})
 		}()
 		time.Sleep(watched)
 		do()
@@ -248,7 +254,7 @@ func TestNodesCannotBeWatched(t *testing.T) {
 			return false, nil, nil
 		})
 		h := &harness{}
-		err := watch.Run(t.Context(), watch.Config{Client: client, Interval: time.Hour, Warm: h.warm, Log: slog.New(slog.DiscardHandler)})
+		err := watch.Run(t.Context(), watch.Config{Nodes: fakeNodes{client.CoreV1().Nodes()}, Interval: time.Hour, Warm: h.warm, Log: slog.New(slog.DiscardHandler)})
 		if err == nil || !strings.Contains(err.Error(), "nodes cannot be watched") || len(h.runs) > 0 {
 			t.Errorf("got error %v, and runs %v", err, h.runs)
 		}

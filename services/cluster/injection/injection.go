@@ -5,6 +5,7 @@
 package injection
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/client-go/discovery"
+	apiversion "k8s.io/apimachinery/pkg/version"
 )
 
 // Method is how the wrapper server gets into a pod, as flags name it.
@@ -42,10 +43,15 @@ var Methods = []Method{Auto, ImageVolume, InitContainer}
 // imageVolumes is the first version of Kubernetes that enables image volumes by default.
 var imageVolumes = version.MustParseGeneric("1.35")
 
+// Cluster tells the version of its API server.
+type Cluster interface {
+	ServerVersionWithContext(ctx context.Context) (*apiversion.Info, error)
+}
+
 // Detect returns the method that the version of a cluster allows: ImageVolume or InitContainer. With an error it is
 // InitContainer.
-func Detect(client discovery.ServerVersionInterface) (Method, error) {
-	info, err := client.ServerVersion()
+func Detect(ctx context.Context, cluster Cluster) (Method, error) {
+	info, err := cluster.ServerVersionWithContext(ctx)
 	if err != nil {
 		return InitContainer, fmt.Errorf("ask for the version of Kubernetes: %w", err)
 	}

@@ -24,7 +24,7 @@ func TestDetect(t *testing.T) {
 		"v1.34.9": injection.InitContainer, "v1.35.0": injection.ImageVolume, "v1.36.3+k3s1": injection.ImageVolume, "?": injection.InitContainer,
 	} {
 		client := &discovery.FakeDiscovery{Fake: &kubetesting.Fake{}, FakedServerVersion: &version.Info{GitVersion: text}}
-		if got, err := injection.Detect(client); got != want || (err != nil) != (text == "?") {
+		if got, err := injection.Detect(t.Context(), client); got != want || (err != nil) != (text == "?") {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}

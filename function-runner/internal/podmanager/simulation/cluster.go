@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -82,11 +83,16 @@ func NewOn(t testing.TB, n Network) *Cluster {
 	c.kubelet = c.Run
 	c.Client.ReactionChain = []clienttesting.Reactor{&clienttesting.SimpleReactor{Verb: "*", Resource: "*", Reaction: c.react}}
 	c.Client.WatchReactionChain = []clienttesting.WatchReactor{&clienttesting.SimpleWatchReactor{Resource: pods, Reaction: c.watch}}
-	if discovery, ok := c.Client.Discovery().(*fakediscovery.FakeDiscovery); ok {
-		discovery.FakedServerVersion = &version.Info{GitVersion: "v1.36.0"}
+	if fake, ok := c.Client.Discovery().(*fakediscovery.FakeDiscovery); ok {
+		fake.FakedServerVersion = &version.Info{GitVersion: "v1.36.0"}
 	}
 	t.Cleanup(c.close)
 	return c
+}
+
+// Version tells the version of the cluster.
+func (c *Cluster) Version() discovery.ServerVersionInterfaceWithContext {
+	return discovery.ToServerVersionInterfaceWithContext(c.Client.Discovery())
 }
 
 func (c *Cluster) close() {

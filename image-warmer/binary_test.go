@@ -1,0 +1,23 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"github.com/krmfn/krmfn/services/server/binarytest"
+)
+
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	binarytest.Denied(t, binarytest.Imports(t),
+		"buf.build/go/protovalidate", "cel.dev", "cloud.google.com/go", "github.com/aws", "github.com/awslabs", "github.com/google/cel-go",
+		"github.com/krmfn/krmfn/functions", "github.com/open-policy-agent", "github.com/sigstore",
+		"k8s.io/client-go/dynamic/dynamicinformer", "k8s.io/client-go/informers", "k8s.io/client-go/kubernetes")
+}
+
+func TestSize(t *testing.T) {
+	t.Parallel()
+	binarytest.Size(t, "build/image-warmer", 26_161_000)
+}
