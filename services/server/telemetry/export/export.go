@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 
-	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/contrib/instrumentation/runtime"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
@@ -45,16 +44,9 @@ func New(ctx context.Context, service, version string, secure *tls.Config) (*tel
 }
 
 func metrics(ctx context.Context, t *telemetry.Telemetry, res *resource.Resource, service, version string, secure *tls.Config) error {
-	none := func(context.Context) (sdkmetric.Reader, error) { return nil, errNone }
-	read := func(ctx context.Context) (sdkmetric.Reader, error) {
-		return autoexport.NewMetricReader(ctx, autoexport.WithFallbackMetricReader(none))
-	}
-	if secure != nil && os.Getenv("OTEL_METRICS_EXPORTER") == "prometheus" {
-		read = func(ctx context.Context) (sdkmetric.Reader, error) { return servePrometheus(ctx, secure) }
-	}
-	reader, err := read(ctx)
+	reader, err := newReader(ctx, secure)
 	switch {
-	case errors.Is(err, errNone) || (err == nil && autoexport.IsNoneMetricReader(reader)):
+	case errors.Is(err, errNone):
 		t.Metrics = metricnoop.NewMeterProvider()
 		return nil
 	case err != nil:
@@ -70,10 +62,9 @@ func metrics(ctx context.Context, t *telemetry.Telemetry, res *resource.Resource
 }
 
 func traces(ctx context.Context, t *telemetry.Telemetry, res *resource.Resource) error {
-	none := func(context.Context) (sdktrace.SpanExporter, error) { return nil, errNone }
-	exporter, err := autoexport.NewSpanExporter(ctx, autoexport.WithFallbackSpanExporter(none))
+	exporter, err := newSpanExporter(ctx)
 	switch {
-	case errors.Is(err, errNone) || (err == nil && autoexport.IsNoneSpanExporter(exporter)):
+	case errors.Is(err, errNone):
 		t.Traces = tracenoop.NewTracerProvider()
 		return nil
 	case err != nil:
@@ -84,5 +75,3 @@ func traces(ctx context.Context, t *telemetry.Telemetry, res *resource.Resource)
 	t.Traces, t.Exporters = provider, append(t.Exporters, provider)
 	return nil
 }
-
-var errNone = errors.New("no exporter is asked for")

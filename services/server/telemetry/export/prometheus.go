@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,14 +22,14 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 )
 
-// servePrometheus serves /metrics by HTTPS where autoexport would serve it by HTTP: on OTEL_EXPORTER_PROMETHEUS_HOST and _PORT.
+// servePrometheus serves /metrics on OTEL_EXPORTER_PROMETHEUS_HOST and _PORT: by HTTPS, or by HTTP where secure is nil.
 func servePrometheus(ctx context.Context, secure *tls.Config) (sdkmetric.Reader, error) {
 	registry := prometheus.NewRegistry()
 	reader, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
 	if err != nil {
 		return nil, err
 	}
-	address := net.JoinHostPort(cmp.Or(os.Getenv("OTEL_EXPORTER_PROMETHEUS_HOST"), "localhost"), cmp.Or(os.Getenv("OTEL_EXPORTER_PROMETHEUS_PORT"), "9464"))
+	address := net.JoinHostPort(cmp.Or(strings.Trim(os.Getenv("OTEL_EXPORTER_PROMETHEUS_HOST"), "[]"), "localhost"), cmp.Or(os.Getenv("OTEL_EXPORTER_PROMETHEUS_PORT"), "9464"))
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("listen for requests for metrics: %w", err), reader.Shutdown(ctx))
@@ -39,25 +40,29 @@ func servePrometheus(ctx context.Context, secure *tls.Config) (sdkmetric.Reader,
 		Handler: mux, TLSConfig: secure, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
 	}
-	r := &securedReader{Reader: reader, server: server, done: make(chan struct{})}
+	r := &servedReader{Reader: reader, server: server, done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
-		if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+		serve := server.Serve
+		if secure != nil {
+			serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+		}
+		if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			slog.Default().Warn("metrics are no longer served", "address", address, "err", err)
 		}
 	}()
 	return r, nil
 }
 
-// securedReader is a reader whose server ends with it.
-type securedReader struct {
+// servedReader is a reader whose server ends with it.
+type servedReader struct {
 	sdkmetric.Reader
 	server *http.Server
 	done   chan struct{}
 }
 
 // Shutdown ends the server, too.
-func (r *securedReader) Shutdown(ctx context.Context) error {
+func (r *servedReader) Shutdown(ctx context.Context) error {
 	err := errors.Join(r.server.Shutdown(ctx), r.Reader.Shutdown(ctx))
 	<-r.done
 	return err

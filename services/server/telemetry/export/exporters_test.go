@@ -1,0 +1,51 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import (
+	"strings"
+	"testing"
+)
+
+//nolint:paralleltest // the environment is the process's
+func TestExporters(t *testing.T) {
+	for name, tc := range map[string]struct {
+		exporter, protocol, metricsProtocol string
+		active                              bool
+		// err is part of the error; "" for none.
+		err string
+	}{
+		"default":                      {},
+		"none":                         {exporter: "none"},
+		"console":                      {exporter: "console", active: true},
+		"OTLP":                         {exporter: "otlp", active: true},
+		"OTLP over HTTP":               {exporter: "otlp", protocol: "http/protobuf", active: true},
+		"OTLP over gRPC":               {exporter: "otlp", protocol: "grpc", active: true},
+		"the signal's protocol counts": {exporter: "otlp", protocol: "http/json", metricsProtocol: "grpc", err: "TRACES"},
+		"another protocol":             {exporter: "otlp", protocol: "http/json", err: `OTLP protocol "http/json" is not supported`},
+		"another exporter":             {exporter: "zipkin", err: "zipkin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for key, value := range map[string]string{
+				"OTEL_METRICS_EXPORTER": tc.exporter, "OTEL_TRACES_EXPORTER": tc.exporter, "OTEL_EXPORTER_OTLP_PROTOCOL": tc.protocol,
+				"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": tc.metricsProtocol, "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_TIMEOUT": "100",
+			} {
+				t.Setenv(key, value)
+			}
+			tel, err := New(t.Context(), "test", "v0", nil)
+			switch {
+			case tc.err == "" && err != nil:
+				t.Fatal(err)
+			case tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)):
+				t.Fatalf("New() = %v, want an error with %s", err, tc.err)
+			case tc.err != "":
+				return
+			}
+			if tel.Active != tc.active {
+				t.Errorf("Active = %v, want %v", tel.Active, tc.active)
+			}
+			_ = tel.Shutdown(t.Context()) // nobody listens
+		})
+	}
+}
