@@ -19,5 +19,5 @@ func TestLinks(t *testing.T) {
 
 func TestSize(t *testing.T) {
 	t.Parallel()
-	binarytest.Size(t, "build/image-warmer", 26_161_000)
+	binarytest.Size(t, "build/image-warmer", 25_842_000)
 }

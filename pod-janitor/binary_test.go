@@ -19,5 +19,5 @@ func TestLinks(t *testing.T) {
 
 func TestSize(t *testing.T) {
 	t.Parallel()
-	binarytest.Size(t, "build/pod-janitor", 23_642_000)
+	binarytest.Size(t, "build/pod-janitor", 23_323_000)
 }
