@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-//nolint:paralleltest // the environment is the process's
+// The environment is the process's, so the cases do not run in parallel.
 func TestExporters(t *testing.T) {
 	for name, tc := range map[string]struct {
 		exporter, protocol, metricsProtocol string
