@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -12,11 +13,13 @@ import (
 )
 
 func module(path string, requires ...string) *fstest.MapFile {
-	text := "module " + own + path + "\n\nrequire golang.org/x/mod v0.41.0\n\nrequire (\n"
+	var text strings.Builder
+	fmt.Fprintf(&text, "module %s%s\n\nrequire golang.org/x/mod v0.41.0\n\nrequire (\n", own, path)
 	for _, required := range requires {
-		text += "\t" + own + required + " v0.1.0 // indirect\n"
+		fmt.Fprintf(&text, "\t%s%s v0.1.0 // indirect\n", own, required)
 	}
-	return &fstest.MapFile{Data: []byte(text + ")\n\nreplace " + own + "nothing => ../nothing\n")}
+	fmt.Fprintf(&text, ")\n\nreplace %snothing => ../nothing\n", own)
+	return &fstest.MapFile{Data: []byte(text.String())}
 }
 
 func TestTargets(t *testing.T) {
