@@ -114,10 +114,10 @@ test: $(MODULES:%=test/%) ## Test all modules, those with concurrent code with t
 	$(if $(RACE),,@echo "The race detector did not run, because there is no C compiler.")
 $(RACE_MODULES:%=test/%): export CGO_ENABLED := $(if $(RACE),1,0)
 $(RACE_MODULES:%=test/%): DETECT := $(RACE)
-# No results are reused: the go command does not notice changes of docs, charts, examples and programs that tests read.
+# No results are reused: the go command does not notice changes of docs, charts, examples and programs that tests read. make lint vets.
 $(MODULES:%=test/%): test/%:
 	@echo "test $*"
-	@go -C $* test -count 1 $(DETECT) $$(go -C $* list -f '$(TESTED)' ./...)
+	@go -C $* test -count 1 -vet off $(DETECT) $$(go -C $* list -f '$(TESTED)' ./...)
 
 check: ## Test and lint what the files that differ from main can affect (from another commit: SINCE=HEAD~1)
 	@targets=$$(go -C tools run ./cmd/affected -root $(CURDIR) -since '$(SINCE)' $(MODULES)) || exit 1; \
