@@ -23,6 +23,7 @@ kubeadmConfigPatches:
 networking:
   disableDefaultCNI: true
   podSubnet: 10.244.0.0/16
+  serviceSubnet: 10.96.0.0/16
 nodes:
 - image: krmfn/kind-node:v1
   role: control-plane
@@ -38,6 +39,7 @@ kubeadmConfigPatches:
   maxPods: 250
 networking:
   podSubnet: 10.244.0.0/16
+  serviceSubnet: 10.96.0.0/16
 nodes:
 - image: docker.io/kindest/node:v1.36.3
   role: control-plane
