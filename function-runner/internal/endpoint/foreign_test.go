@@ -56,8 +56,7 @@ func TestEvaluateIsNotRunByServersWithoutGRPC(t *testing.T) {
 	e := endpoint.New(t.Context(), "pod", "passthrough:///"+l.Addr().String(), mine, endpoint.Options{MaxMessageSize: 1000, Advice: "write another"})
 	t.Cleanup(func() { _ = e.Close() })
 	_, err = e.Evaluate(within(t), "img", []byte("x"), ignore)
-	var notRun *endpoint.NotRunError
-	if !errors.As(err, &notRun) {
+	if _, ok := errors.AsType[*endpoint.NotRunError](err); !ok {
 		t.Errorf("Evaluate() = %v, want a NotRunError", err)
 	}
 }
