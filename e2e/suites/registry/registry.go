@@ -53,7 +53,7 @@ func open(ctx context.Context) {
 	if registry == nil {
 		start(ctx)
 	}
-	DeferCleanup(func(ctx context.Context) {
+	DeferCleanup(func() {
 		if registry.SetFault(private.NoFault) == private.RateLimit {
 			time.Sleep(private.RetryAfter)
 		}

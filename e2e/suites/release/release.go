@@ -82,10 +82,10 @@ var _ = Describe("Under load, without a call that fails", Label("release"), func
 })
 
 var _ = Describe("What is uninstalled", Label("release"), Ordered, ContinueOnFailure, func() {
-	everything := func() map[string]any {
+	everything := func(ctx context.Context) map[string]any {
 		return map[string]any{
 			"images":      map[string]any{"policy": map[string]any{"floatingTags": "warn"}},
-			"imageWarmer": map[string]any{"enabled": true, "images": []any{f.Push(context.Background(), hostile.Echo)}},
+			"imageWarmer": map[string]any{"enabled": true, "images": []any{f.Push(ctx, hostile.Echo)}},
 			"taskHandler": map[string]any{"enabled": true, "replicas": 1, "resources": map[string]any{"requests": map[string]any{"cpu": "10m", "memory": "32Mi"}}},
 			"monitoring":  map[string]any{"dashboard": map[string]any{"enabled": true}},
 			"functionNamespace": map[string]any{
@@ -98,7 +98,7 @@ var _ = Describe("What is uninstalled", Label("release"), Ordered, ContinueOnFai
 	It("leaves nothing behind", func(ctx context.Context) {
 		Expect(f.Remove(ctx)).To(Succeed())
 		before := inventory(ctx)
-		f.Configure(ctx, everything())
+		f.Configure(ctx, everything(ctx))
 		Expect(f.Evaluate(ctx, f.Push(ctx, hostile.Echo))).To(Succeed())
 		Expect(len(leftovers(ctx, before))).To(BeNumerically(">", 20))
 		f.Unconfigure()
@@ -110,7 +110,7 @@ var _ = Describe("What is uninstalled", Label("release"), Ordered, ContinueOnFai
 		Expect(f.MakeFunctionNamespace(ctx)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { Expect(f.DeleteFunctionNamespace(ctx)).To(Succeed()) })
 		before := inventory(ctx)
-		values := everything()
+		values := everything(ctx)
 		values["functionNamespace"] = map[string]any{"create": false}
 		f.Configure(ctx, values)
 		Expect(f.Evaluate(ctx, f.Push(ctx, hostile.Echo))).To(Succeed())
