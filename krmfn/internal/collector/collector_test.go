@@ -9,8 +9,6 @@ import (
 )
 
 // The collector is that of the whole process: this test runs alone.
-//
-//nolint:paralleltest // see above
 func TestDelayAndRestore(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
