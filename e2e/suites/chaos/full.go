@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install/hostile"
 )
 
-// Thirty pods that start at once need all CPUs of a small machine: beside other specs, callers run out of time.
+// Thirty pods that start at once need all CPUs of a small machine. Beside other specs, pods may stay unschedulable past the ready timeout.
 var _ = Describe("A cluster with room for ten pods", Serial, Label("chaos"), func() {
 	const functions, room = 30, 10
 

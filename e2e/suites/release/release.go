@@ -23,7 +23,7 @@ import (
 const (
 	// callers are the connections of a load, each with one call at a time of as long as work.
 	callers, work = 6, 20 * time.Millisecond
-	// leaving is how long what was deleted may take to go.
+	// leaving is the time limit for deleted objects to be gone.
 	leaving = time.Minute
 )
 

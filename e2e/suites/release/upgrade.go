@@ -52,7 +52,7 @@ var _ = Describe("From the previous release, under load without a call that fail
 	})
 })
 
-// replaced is how long pods of another template stay: 30 seconds after their last call, and until somebody looks.
+// replaced is the time limit for pods of another template to go, which function runners delete 30 seconds after their last call.
 const replaced = 3 * time.Minute
 
 // poolsOf returns the pools that the live pods of a function belong to.
