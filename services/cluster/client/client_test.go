@@ -52,7 +52,8 @@ const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","uid":"u"},"
 
 func TestObjects(t *testing.T) {
 	t.Parallel()
-	a := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	// Each request has an object of its own: encoding sets its kind.
+	named := func() *corev1.Pod { return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}} }
 	for name, tc := range map[string]struct {
 		call   func(context.Context, *pods) (any, error)
 		answer string
@@ -66,12 +67,12 @@ func TestObjects(t *testing.T) {
 		},
 		"create": {
 			call: func(ctx context.Context, p *pods) (any, error) {
-				return p.Create(ctx, a, metav1.CreateOptions{FieldManager: "m"})
+				return p.Create(ctx, named(), metav1.CreateOptions{FieldManager: "m"})
 			},
 			request: "POST /api/v1/namespaces/fns/pods?fieldManager=m", answer: pod,
 		},
 		"update": {
-			call:    func(ctx context.Context, p *pods) (any, error) { return p.Update(ctx, a, metav1.UpdateOptions{}) },
+			call:    func(ctx context.Context, p *pods) (any, error) { return p.Update(ctx, named(), metav1.UpdateOptions{}) },
 			request: "PUT /api/v1/namespaces/fns/pods/a", answer: pod,
 		},
 		"patch": {

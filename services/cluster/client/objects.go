@@ -83,12 +83,13 @@ func timeout(options *metav1.ListOptions) time.Duration {
 	return time.Duration(*options.TimeoutSeconds) * time.Second
 }
 
-// Create creates an object and returns it as the API server has it.
+// Create creates an object and returns it as the API server has it. The caller's object must not be used by others meanwhile: encoding it
+// sets its kind for a moment.
 func (o *Objects[T, L]) Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error) {
 	return o.send(ctx, o.request(o.rest.Post(), &options).Body(object))
 }
 
-// Update replaces an object and returns it as the API server has it.
+// Update replaces an object and returns it as the API server has it. What holds for the object of Create holds for this one.
 func (o *Objects[T, L]) Update(ctx context.Context, object T, options metav1.UpdateOptions) (T, error) {
 	return o.send(ctx, o.request(o.rest.Put(), &options).Name(object.GetName()).Body(object))
 }
