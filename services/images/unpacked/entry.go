@@ -46,7 +46,7 @@ func (c *Cache) use(ctx context.Context, id string, fill func(dir string) error)
 }
 
 // shared returns the image in a directory with its lock shared. A lock that is changed is given up for a moment, in which another
-// process may remove the image, or unpack it.
+// process may remove the image, or unpack it and share its lock for as long as it runs: the exclusive lock is not waited for.
 func (c *Cache) shared(ctx context.Context, l lock, dir string, fill func(dir string) error) (record, error) {
 	for {
 		if err := l.take(ctx, unix.LOCK_SH); err != nil {
@@ -55,7 +55,13 @@ func (c *Cache) shared(ctx context.Context, l lock, dir string, fill func(dir st
 		if r, err := readRecord(dir); !errors.Is(err, fs.ErrNotExist) {
 			return r, err
 		}
-		if err := l.take(ctx, unix.LOCK_EX); err != nil {
+		switch err := l.try(unix.LOCK_EX); {
+		case errors.Is(err, errLocked):
+			if err := l.yield(ctx); err != nil {
+				return record{}, err
+			}
+			continue
+		case err != nil:
 			return record{}, err
 		}
 		if _, err := os.Stat(dir); err == nil {

@@ -6,6 +6,7 @@ package unpacked
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"time"
 
@@ -52,6 +53,19 @@ func (l lock) take(ctx context.Context, how int) error {
 			return context.Cause(ctx)
 		case <-time.After(retry):
 		}
+	}
+}
+
+// yield gives the lock back and waits until another process can have taken it, or ctx ends.
+func (l lock) yield(ctx context.Context) error {
+	if err := l.try(unix.LOCK_UN); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(retry + rand.N(retry)): //nolint:gosec // G404: not a secret
+		return nil
 	}
 }
 

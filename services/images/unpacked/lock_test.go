@@ -4,8 +4,12 @@
 package unpacked
 
 import (
+	"context"
+	"errors"
+	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,5 +38,46 @@ func TestLockIsGivenBackBesideAStart(t *testing.T) {
 	defer other.close()
 	if err := other.try(unix.LOCK_EX); err != nil {
 		t.Errorf("the lock is held after its end: %v", err)
+	}
+}
+
+// Another process may unpack the image between the shared and the exclusive lock, and then share its lock for as long as it runs.
+func TestImageIsUsedThatAnotherProcessHasUnpackedMeanwhile(t *testing.T) {
+	t.Parallel()
+	cache, err := Open(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cache.Close()
+	dir := filepath.Join(cache.dir, imagesDir, "1")
+	other, err := openLock(dir + lockSuffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.close()
+	if err := other.try(unix.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+	ours, err := openLock(dir + lockSuffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.close()
+	found := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	go func() {
+		_, err := cache.shared(ctx, ours, dir, func(string) error { return errors.New("unpacked twice") })
+		found <- err
+	}()
+	time.Sleep(2 * retry)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, imageFile), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-found; err != nil {
+		t.Errorf("shared() = %v, want the image", err)
 	}
 }
