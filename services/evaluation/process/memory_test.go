@@ -4,10 +4,12 @@
 package process
 
 import (
+	"context"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -109,9 +111,11 @@ func TestStandbyByMemory(t *testing.T) {
 			defer runner.Close()
 			f := Function{Runner: runner, Command: Command{Argv: []string{"/bin/cat"}}}
 			runner.Prepare(m.Prepared(f.Command))
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
 			for _, size := range test.lists {
 				list := empty + strings.Repeat("\n", size-1)
-				if resp, err := m.Limit(f).Evaluate(t.Context(), evaluation.Request{ResourceList: []byte(list)}); err != nil || string(resp.ResourceList) != list {
+				if resp, err := m.Limit(f).Evaluate(ctx, evaluation.Request{ResourceList: []byte(list)}); err != nil || string(resp.ResourceList) != list {
 					t.Fatalf("%d bytes end in %v, %v", size, resp.Report, err)
 				}
 			}

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -89,6 +90,9 @@ func TestRun(t *testing.T) {
 		"output at the limit": {command: shell("printf 1234"), limits: Limits{Stdout: 4}, want: Outcome{Stdout: []byte("1234")}},
 		"output over the limit": {
 			command: shell("printf 12345"), limits: Limits{Stdout: 4}, wantErr: &OutputTooLargeError{Size: 5, Limit: 4},
+		},
+		"output over the call's limit": {
+			command: Command{Argv: []string{"/bin/echo", "1234"}, MaxStdout: 4}, wantErr: &OutputTooLargeError{Size: 5, Limit: 4},
 		},
 		"environment": {
 			command: Command{Argv: []string{"sh", "-c", `echo "$A"; test "$HOME" = "$TMPDIR"`}, Env: []string{"A=b", "PATH=/bin:/usr/bin"}},
@@ -292,6 +296,40 @@ func TestManyAtOnce(t *testing.T) {
 		}
 		calls.Wait()
 	})
+}
+
+// A process that nobody can give its input any more has missed its call if it fails. If it ends well, it has run, and must not run twice.
+func TestStandbyThatClosesItsInputRunsOnce(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		script string
+		missed bool
+	}{
+		"ends well":           {"echo out", false},
+		"ends well, silently": {"true", false},
+		"fails":               {"exit 3", true},
+		"fails and says why":  {"echo why >&2; exit 3", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := NewRunner(Options{ScratchRoot: t.TempDir()})
+			defer r.Close()
+			r.atOnce = 0
+			file := filepath.Join(t.TempDir(), "file")
+			command := shell(`exec <&-; while [ ! -e "$1" ]; do sleep 0.01; done; `+tc.script, file)
+			p, err := r.starter.Start(command.Child())
+			if err != nil {
+				t.Fatal(err)
+			}
+			processtest.WaitFor(t, func() bool { return strings.Contains(p.Waits(), "closed standard input") })
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, missed, err := r.answer(t.Context(), p, []byte("in"), r.limits, time.Now(), true); err != nil || missed != tc.missed {
+				t.Errorf("answer() says that the input was missed: %v, error %v, want %v", missed, err, tc.missed)
+			}
+		})
+	}
 }
 
 func TestCanceledBeforeStart(t *testing.T) {

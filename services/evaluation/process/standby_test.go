@@ -75,6 +75,7 @@ func TestStandbyIsForEqualCommands(t *testing.T) {
 		"equal":        {func(*Command) {}, true},
 		"other output": {func(c *Command) { c.MaxStdout = 1000 }, true},
 		"argument":     {func(c *Command) { c.Argv = append(c.Argv[:len(c.Argv)-1:len(c.Argv)-1], "2") }, false},
+		"other parts":  {func(c *Command) { c.Argv = append(c.Argv[:len(c.Argv)-2:len(c.Argv)-2], "s", "h1") }, false},
 		"one more":     {func(c *Command) { c.Argv = append(slices.Clip(c.Argv), "") }, false},
 		"environment":  {func(c *Command) { c.Env = []string{c.Env[0], "A=b"} }, false},
 		"directory":    {func(c *Command) { c.Dir = "/tmp" }, false},
@@ -285,11 +286,12 @@ func TestStandbyOfRepairedProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A process that does not wait is found out when a call wants to use it, if it has written by then.
-		for n := -1; n != tc.waits; n = len(waits(r)) {
+		processtest.WaitFor(t, func() bool {
 			if _, err := prepared(r, command).Run(t.Context(), command, []byte("x")); err != nil {
 				t.Fatal(err)
 			}
-		}
+			return len(waits(r)) == tc.waits
+		})
 	}
 	if n := strings.Count(log.String(), "\n"); n != 1 {
 		t.Errorf("the log has %d lines, want 1: %s", n, log)

@@ -78,6 +78,18 @@ func function(kind string, isWorker bool) int {
 			fmt.Print("apiVersion: config.kubernetes.io/v1\n")
 		case "ahead":
 			defer fmt.Print("more than was asked for")
+		case "twice":
+			var answers bytes.Buffer
+			_ = workerprotocol.WriteAnswer(&answers, workerprotocol.Answer{Stdout: []byte("the answer")})
+			_ = workerprotocol.WriteAnswer(&answers, workerprotocol.Answer{Stdout: []byte("one more answer")})
+			_, _ = os.Stdout.Write(answers.Bytes())
+			time.Sleep(time.Hour)
+		case "late-answer":
+			go whenTold(argument, func() {
+				_ = workerprotocol.WriteAnswer(os.Stdout, workerprotocol.Answer{Stdout: []byte("a late answer")})
+			})
+		case "late-words":
+			go whenTold(argument, func() { fmt.Fprint(os.Stderr, "late words") })
 		case "close":
 			_ = os.Stdout.Close()
 			time.Sleep(time.Hour)
@@ -111,3 +123,15 @@ func function(kind string, isWorker bool) int {
 }
 
 var leaked []byte
+
+// whenTold waits for a file, does something, and removes the file.
+func whenTold(file string, do func()) {
+	for {
+		if _, err := os.Stat(file); err == nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	do()
+	_ = os.Remove(file)
+}

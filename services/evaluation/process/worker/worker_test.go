@@ -281,6 +281,24 @@ func TestReplacedExecutable(t *testing.T) {
 	}
 }
 
+// An executable that was no worker, and is replaced by one, answers as a worker.
+func TestRepairedExecutable(t *testing.T) {
+	t.Parallel()
+	h := serve(t, "good")
+	self := h.command.Argv[0]
+	program := filepath.Join(t.TempDir(), "function")
+	programtest.Write(t, program, "#!/bin/sh\nprintf 'process x'\n")
+	h.command.Argv = []string{program}
+	processtest.WaitFor(t, func() bool { h.run(t, "x"); return h.Stats().Refused == 1 })
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, program); err != nil {
+		t.Fatal(err)
+	}
+	processtest.WaitFor(t, func() bool { return strings.HasPrefix(h.run(t, "x"), "call ") })
+}
+
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	h := serve(t, "good")

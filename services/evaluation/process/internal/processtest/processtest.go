@@ -13,16 +13,20 @@ import (
 	"time"
 )
 
-// WaitFor waits until done says true, or the test ends.
+// waitLimit ends tests that would hang.
+const waitLimit = 30 * time.Second
+
+// WaitFor waits until done returns true. The test fails if that takes longer than 30 seconds.
 func WaitFor(t *testing.T, done func() bool) {
 	t.Helper()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
+	limit := time.After(waitLimit)
 	for !done() {
 		select {
 		case <-poll.C:
-		case <-t.Context().Done():
-			t.Error("the test ended while waiting")
+		case <-limit:
+			t.Errorf("what the test waits for has not happened after %v", waitLimit)
 			return
 		}
 	}
