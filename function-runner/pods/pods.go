@@ -162,7 +162,7 @@ func (p *Pods) assemble(ctx context.Context, cluster, upkeep *client.Cluster) er
 	p.manager, err1 = podmanager.New(ctx, podmanager.Config{
 		Client: functionPods(cluster, o.Pod.Namespace), Upkeep: functionPods(upkeep, o.Pod.Namespace),
 		Namespace: o.Pod.Namespace, Images: p.images, Templates: p.templates, Limits: p.limits,
-		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, MaxWarmUps: o.Pod.MaxWarmUps, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL, TagTTL: o.Images.TTL,
+		Frontend: podmanager.Frontend(o.Pod.Frontend), ReadyTimeout: o.Pod.ReadyTimeout, MaxWarmUps: o.Pod.MaxWarmUps, ScanInterval: o.Pod.ScanInterval, ForeignTTL: o.Pod.TTL, SupersededTTL: 30*time.Second + o.Pod.ScanInterval, TagTTL: o.Images.TTL,
 		Endpoint:      endpoint.Options{MaxMessageSize: o.Limits.MaxMessageSize, Dial: p.config.Telemetry.DialOptions()},
 		MaxConcurrent: wrapperConcurrency(o.Pod.MaxPerPod), StandbyProcesses: wrapperStandby(o.StandbyProcesses), PullSecrets: p.pullSecrets(), Meter: meter,
 		Certificates: p.certificates, ImagesByReference: o.Pod.ImageForm == options.ImageFormReference,

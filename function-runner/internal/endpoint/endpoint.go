@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package endpoint is the function runner's connection to one function pod: it tells when the pod's wrapper server answers,
-// when it has gone away, and sends calls to it.
+// Package endpoint is the function runner's connection to one function pod. It sends calls to the pod's wrapper server, and reports when
+// the wrapper server answers and when it is lost.
 package endpoint
 
 import (
@@ -23,27 +23,27 @@ import (
 )
 
 const (
-	// healthPause is between two questions to a server that answers and does not serve.
+	// healthPause is the time between two health checks of a server that answers and does not serve.
 	healthPause = 20 * time.Millisecond
-	// healthTimeout is how long an answer may take.
+	// healthTimeout is how long the answer to a health check may take.
 	healthTimeout = 2 * time.Second
-	// redialAfter is how long a server may answer with errors before the connection is made anew: it may lead to another.
+	// redialAfter is how long a server may answer with errors before a new connection is made: this one may lead to another server.
 	redialAfter = 2 * time.Second
 )
 
-// Options are the same for all endpoints.
+// Options are the settings of an endpoint.
 type Options struct {
-	// MaxMessageSize is the most bytes of one message, in both directions.
+	// MaxMessageSize is the maximum size of a message in bytes, in both directions.
 	MaxMessageSize int
 	// Credentials secure the connection; nil for plain text.
 	Credentials credentials.TransportCredentials
-	// Dial has further options, for telemetry and tests.
+	// Dial are further dial options, for telemetry and tests.
 	Dial []grpc.DialOption
-	// Advice says what to do if the server in the pod does not speak the wrapper's protocol.
+	// Advice says what to do if the server in the pod does not implement the wrapper server's protocol.
 	Advice string
 }
 
-// Endpoint is where one function pod is reached. It may be used by any number of goroutines at once.
+// Endpoint is a function pod's wrapper server at one address. Its methods may be used concurrently.
 type Endpoint struct {
 	// Pod is the pod's name.
 	Pod string
@@ -51,20 +51,20 @@ type Endpoint struct {
 	target  wrapperapi.Target
 	address string
 	options Options
-	// used is when a call, or a question for its health, last began, in nanoseconds since the epoch.
+	// used is when a call or a health check last began, in nanoseconds since the epoch.
 	used     atomic.Int64
 	watchdog watchdog
 }
 
-// New returns the endpoint of a pod's wrapper server at an address, a gRPC target. A connection is made when one is needed. All
-// requests name the pod and the function that they are meant for. The caller closes the endpoint; of ctx, the values are kept.
+// New returns the endpoint of a pod's wrapper server at an address, a gRPC target. It connects when a request needs it. All requests name
+// the pod and the function that they are meant for. The caller closes the endpoint. New keeps the values of ctx, not its end.
 func New(ctx context.Context, pod, address string, target wrapperapi.Target, o Options) *Endpoint {
 	e := &Endpoint{Pod: pod, target: target, address: address, options: o}
 	e.watchdog.init(ctx, e)
 	return e
 }
 
-// ErrWrongPeer says that a server answers which is not the wrapper server of the pod: close the endpoint and dial again.
+// ErrWrongPeer reports that a server answers which is not the wrapper server of the pod. Close the endpoint and connect again.
 var ErrWrongPeer = errors.New("another server answers at the address of the function pod")
 
 // Ready returns when the wrapper server says that it serves. Errors: ErrWrongPeer, and ctx's cause.
@@ -91,7 +91,7 @@ func (e *Endpoint) Ready(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// errNotServing is the answer of a wrapper server that drains.
+// errNotServing reports that the wrapper server drains.
 var errNotServing = errors.New("its wrapper server says that it does not serve")
 
 // ask returns nil if the wrapper server says that it serves.
@@ -120,7 +120,7 @@ func (e *Endpoint) ask(ctx context.Context) error {
 	return err
 }
 
-// isWrong tells whether a server has answered, and not as a wrapper server does.
+// isWrong reports whether a server has answered in a way that the wrapper server of the pod does not.
 func isWrong(err error) bool {
 	switch status.Code(err) {
 	case codes.Unimplemented, codes.NotFound, codes.Internal, codes.Unknown, codes.PermissionDenied, codes.Unauthenticated:

@@ -199,6 +199,10 @@ func TestErrors(t *testing.T) {
 			return status.Error(codes.Unavailable, "draining")
 		}, notRun: true},
 		"before it begins": {handle: func(context.Context) error { return status.Error(codes.Unavailable, "?") }, notRun: true},
+		"before it begins, with a header": {handle: func(ctx context.Context) error {
+			_ = grpc.SendHeader(ctx, wrapperapi.Load{}.Metadata())
+			return status.Error(codes.Unavailable, "?")
+		}, notRun: true},
 		"after it has begun": {handle: func(ctx context.Context) error {
 			_ = grpc.SendHeader(ctx, wrapperapi.Begun())
 			return status.Error(codes.Unavailable, "?")

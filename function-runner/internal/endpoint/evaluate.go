@@ -20,11 +20,11 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// NotRunError says that the pod has not begun with a call, which may be sent to another.
+// NotRunError reports that the pod has not started to run the call. The call can be sent to another pod.
 type NotRunError struct {
 	// Pod is the pod's name, Message why.
 	Pod, Message string
-	// Busy says that the pod is well and has no room for the call.
+	// Busy says that the pod serves, but has no room for the call.
 	Busy bool
 }
 
@@ -32,10 +32,10 @@ func (e *NotRunError) Error() string {
 	return fmt.Sprintf("function pod %s does not take the call: %s", e.Pod, e.Message)
 }
 
-// GRPCStatus has callers told that they may try again.
+// GRPCStatus returns Unavailable: callers may try again.
 func (e *NotRunError) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
 
-// LostError says that the connection ended while the pod ran a call. What came of it is not known.
+// LostError reports that the connection ended while the pod ran the call. The function may have run.
 type LostError struct {
 	// Pod is the pod's name, Message what is known.
 	Pod, Message string
@@ -45,12 +45,12 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("function pod %s went away while it ran the function: %s", e.Pod, e.Message)
 }
 
-// GRPCStatus has callers told that they may try again, if the function may run twice.
+// GRPCStatus returns Unavailable: callers may try again, if the function may run twice.
 func (e *LostError) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
 
-// Evaluate sends a call to the pod. report is told what the wrapper server has to do for all its callers together, with this call: when it
-// begins, from another goroutine, and before Evaluate returns. Errors: *NotRunError, *LostError, ctx's cause, and whatever other status the
-// wrapper server answers with.
+// Evaluate sends a call to the pod. It calls report with the load of the wrapper server, for all callers and with this call: when the call
+// begins, from another goroutine, and before Evaluate returns. Errors: *NotRunError, *LostError, ctx's cause, and any other status that
+// the wrapper server answers with.
 func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte, report func(wrapperapi.Load)) (evaluation.Response, error) {
 	e.used.Store(time.Now().UnixNano())
 	f := &flight{report: report}
@@ -66,7 +66,7 @@ func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte, repo
 	load, loaded := wrapperapi.LoadOf(trailer)
 	if loaded {
 		e.watchdog.heard()
-		// The wrapper server does not count this call any more, which has its place until it returns.
+		// The wrapper server does not count this call any more. The caller holds its lease until Evaluate returns.
 		load.Running++
 		report(load)
 	}
@@ -80,7 +80,7 @@ func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte, repo
 // httpRefusals are the codes that gRPC derives from the HTTP statuses 401, 403 and 404 of other servers.
 var httpRefusals = []codes.Code{codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented}
 
-// failure says what is known of a call that failed.
+// failure returns the error of a call that failed.
 func (e *Endpoint) failure(ctx context.Context, f *flight, err error, header, trailer metadata.MD) error {
 	st := status.Convert(err)
 	gone := errors.Is(context.Cause(ctx), errGone)

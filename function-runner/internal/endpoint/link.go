@@ -19,29 +19,28 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
 )
 
-// reconnect tries again soon: between the moment in which a pod gets its address and the one in which its wrapper server
-// listens lies up to a second, and a caller waits for what is left of the last pause.
+// reconnect retries after short pauses: up to a second passes between the moment in which a pod gets its address and the moment in which
+// its wrapper server listens, and callers wait for the rest of the last pause.
 var reconnect = grpc.ConnectParams{
 	Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.2, Jitter: 0.1, MaxDelay: 40 * time.Millisecond},
 	MinConnectTimeout: time.Second,
 }
 
 const (
-	// keepaliveTime and keepaliveTimeout find out that a node of an idle pod has gone, which sends no word of it. Of a busy one,
-	// the watchdog finds out sooner.
+	// keepaliveTime and keepaliveTimeout detect that the node of an idle pod was lost. If the pod has calls, the watchdog detects it
+	// sooner.
 	keepaliveTime    = 15 * time.Second
 	keepaliveTimeout = 5 * time.Second
-	// idleTime is how long a pod keeps its connection after its last call. A new one takes a fraction of a millisecond.
+	// idleTime is how long the connection is kept after the last call. A new one takes a fraction of a millisecond.
 	idleTime = time.Minute
-	// streamWindow and connectionWindow are how much of answers may be under way. With windows that are fixed, gRPC sends no pings
-	// to find out how large they should be, each of which wakes both sides once more. An answer is read as it comes, so that
-	// larger windows take no more memory.
+	// streamWindow and connectionWindow are the flow control windows for answers, in bytes. With fixed windows, gRPC sends no pings to
+	// measure the bandwidth, each of which would wake both sides. Answers are read as they come, so that large windows take no memory.
 	streamWindow     = 1 << 20
 	connectionWindow = 16 << 20
 )
 
-// link is a connection to the wrapper server. It is made when one is needed, and closed when the pod has had no calls for a while:
-// what a gRPC connection takes without a socket is more than all else of an idle pool.
+// link is a connection to the wrapper server. It is closed when the pod has had no calls for idleTime: a gRPC connection takes more memory
+// than everything else of an idle pool.
 type link struct {
 	conn   *grpc.ClientConn
 	client wrapperv1grpc.FunctionServiceClient
@@ -71,10 +70,10 @@ func (e *Endpoint) dial() (*link, error) {
 	return &link{conn, wrapperv1grpc.NewFunctionServiceClient(conn), grpc_health_v1.NewHealthClient(conn)}, nil
 }
 
-// errLeft says that the endpoint is closed.
+// errLeft reports that the endpoint is closed.
 var errLeft = errors.New("the function runner has left it")
 
-// connection returns the connection, a new one if need be. The lock is held.
+// connection returns the connection, and makes it if there is none. The lock is held.
 func (w *watchdog) connection() (*link, error) {
 	switch {
 	case w.closed:
@@ -91,7 +90,7 @@ func (w *watchdog) connection() (*link, error) {
 	return l, nil
 }
 
-// ask begins a question and returns the connection for it. It ends with asked.
+// ask begins a health check and returns the connection for it. The caller ends it by asked.
 func (w *watchdog) ask() (*link, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +107,7 @@ func (w *watchdog) asked() {
 	w.asks--
 }
 
-// rest closes a connection that nobody uses, and tells whether it has.
+// rest closes a connection that no request uses, and reports whether it did.
 func (w *watchdog) rest(l *link) bool {
 	w.mu.Lock()
 	if w.link != l || len(w.flights) > 0 || w.asks > 0 {
@@ -121,12 +120,12 @@ func (w *watchdog) rest(l *link) bool {
 	return true
 }
 
-// errBroken is what is known of a connection that ended.
+// errBroken reports that a connection ended.
 var errBroken = errors.New("the connection to its wrapper server broke")
 
-// Lost waits until the pod must show anew that it serves: it is suspected, does not answer its calls, or cannot be reached. A
-// connection that ends is made again first. That of a pod without calls rests until the next one, which finds out. The result is
-// nil when ctx has ended. There is one Lost at a time.
+// Lost waits until the pod must show again that it serves: it is suspected, does not answer its calls, or cannot be reached. A connection
+// that ends is made again first; without calls, it rests until the next call. The result is nil when ctx has ended. Lost must not be
+// called concurrently.
 func (e *Endpoint) Lost(ctx context.Context) *Loss {
 	var l *link
 	for ctx.Err() == nil {
@@ -143,7 +142,7 @@ func (e *Endpoint) Lost(ctx context.Context) *Loss {
 	return nil
 }
 
-// doze waits while there is no connection.
+// doze waits while the endpoint has no connection.
 func (e *Endpoint) doze(ctx context.Context) (*Loss, *link) {
 	news := make(chan struct{})
 	if loss, l := e.watchdog.listen(func() { close(news) }); loss != nil || l != nil {
@@ -156,7 +155,7 @@ func (e *Endpoint) doze(ctx context.Context) (*Loss, *link) {
 	return e.watchdog.listen(nil)
 }
 
-// follow waits while a connection stays as it is.
+// follow waits for a change of a connection.
 func (e *Endpoint) follow(ctx context.Context, l *link) (*Loss, *link) {
 	ctx, wake := context.WithCancel(ctx)
 	defer wake()
@@ -178,7 +177,7 @@ func (e *Endpoint) follow(ctx context.Context, l *link) (*Loss, *link) {
 	return e.watchdog.listen(nil)
 }
 
-// listen sets what is called once when there is news, and returns what there is now.
+// listen sets the function that the next change calls once, and returns the present loss and connection.
 func (w *watchdog) listen(wake func()) (*Loss, *link) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,7 +185,7 @@ func (w *watchdog) listen(wake func()) (*Loss, *link) {
 	return w.loss, w.link
 }
 
-// tellNews wakes Lost. The lock is held.
+// tellNews wakes Lost after a change. The lock is held.
 func (w *watchdog) tellNews() {
 	if w.wake != nil {
 		w.wake()

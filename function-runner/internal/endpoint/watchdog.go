@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// quiet is how long a pod with calls may say nothing before it is asked whether it still serves.
+	// quiet is how long a pod with calls may send nothing before its health is checked.
 	quiet = time.Second
-	// goneAfter is how long it may not answer before the calls that it has begun with are given up.
+	// goneAfter is how long it may not answer before the calls that it runs are given up.
 	goneAfter = 5 * time.Second
 )
 
-// errGone is why calls are given up.
+// errGone is the cause of calls that are given up.
 var errGone = errors.New("its wrapper server does not answer any more")
 
-// flight is a call on its way.
+// flight is a call that was sent and not answered yet.
 type flight struct {
 	cancel context.CancelCauseFunc
 	report func(wrapperapi.Load)
@@ -33,29 +33,28 @@ type flight struct {
 	begun atomic.Bool
 }
 
-// watchdog asks a pod with calls that says nothing whether it is still there. A pod that answers its calls is never asked, nor
-// is one without calls.
+// watchdog checks the health of a pod that has calls and sends nothing. It does not check a pod that answers its calls, or has none.
 type watchdog struct {
 	e *Endpoint
-	// last is when the wrapper server last answered anything, in nanoseconds since the epoch.
+	// last is when the wrapper server last answered a request, in nanoseconds since the epoch.
 	last atomic.Int64
-	// life ends with the endpoint; running has the calls, and asking the question under way.
+	// life ends with the endpoint. running are the calls, and asking is the health check of the watchdog.
 	life            context.Context //nolint:containedctx // see above
 	end             context.CancelFunc
 	running, asking sync.WaitGroup
 
-	// mu guards what follows. Nothing is waited for while it is held.
+	// mu guards what follows. It is not held while anything is waited for.
 	mu      sync.Mutex
 	flights map[*flight]struct{}
 	// timer is set while there are flights.
 	timer *time.Timer
-	// link is nil while there is no connection. asks is how many questions are under way on it.
+	// link is nil while there is no connection. asks is the number of health checks on it.
 	link *link
 	asks int
-	// wake has Lost look again; nil while it does not wait. loss is what it has to tell, until the pod has shown that it serves.
+	// wake wakes Lost; nil while Lost does not wait. loss is what Lost returns, until the pod has shown that it serves.
 	wake func()
 	loss *Loss
-	// closed says that no call and no question may begin.
+	// closed says that no request may begin.
 	closed bool
 }
 
@@ -64,7 +63,7 @@ func (w *watchdog) init(ctx context.Context, e *Endpoint) {
 	w.life, w.end = context.WithCancel(context.WithoutCancel(ctx))
 }
 
-// close has no more calls begin, waits for those that run and for the question under way, and closes the connection.
+// close rejects further calls, waits for the running ones and for a health check, and closes the connection.
 func (w *watchdog) close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -123,7 +122,7 @@ func (w *watchdog) rearm(after time.Duration) {
 	w.timer.Reset(after)
 }
 
-// check asks a pod that says nothing, until it answers or has no calls any more.
+// check checks the health of a pod that sends nothing, until it answers or has no calls any more.
 func (w *watchdog) check() {
 	w.mu.Lock()
 	if len(w.flights) == 0 {
@@ -148,14 +147,14 @@ func (w *watchdog) check() {
 	}
 }
 
-// giveUp has the pod take no calls, and ends those that it has not begun with, which other pods may run. Where it has been
-// silent for long, it ends the others, too: their callers must not wait for ever.
+// giveUp reports the pod as lost, and ends the calls that it has not begun, which other pods can run. After goneAfter, it ends the others,
+// too, because their callers must not wait without end.
 func (w *watchdog) giveUp(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tell(&Loss{Reason: err, Certain: true})
 	if errors.Is(err, errNotServing) {
-		// It finishes what it runs, and refuses the others itself.
+		// It finishes its running calls, and rejects the others itself.
 		return
 	}
 	for f := range w.flights {
@@ -165,16 +164,16 @@ func (w *watchdog) giveUp(err error) {
 	}
 }
 
-// Loss is why a pod must show anew that it serves.
+// Loss is why a pod must show again that it serves.
 type Loss struct {
 	Reason error
-	// Certain says that it has been asked and did not answer, or said that it does not serve. Otherwise it may be well.
+	// Certain says that it did not answer a health check, or answered that it does not serve. Otherwise it may serve.
 	Certain bool
 }
 
 func (l *Loss) Error() string { return l.Reason.Error() }
 
-// tell ends Lost, or the next one. The lock is held.
+// tell makes Lost return a loss, now or at its next call. The lock is held.
 func (w *watchdog) tell(loss *Loss) {
 	w.loss = loss
 	w.tellNews()
@@ -187,7 +186,7 @@ func (w *watchdog) forgive() {
 	w.loss = nil
 }
 
-// Suspect says that the pod did not take a call, or may be gone for another reason: it has to show anew that it serves.
+// Suspect says that the pod may not serve any more, for example because it rejected a call: it must show that it does.
 func (e *Endpoint) Suspect(reason error) {
 	e.watchdog.mu.Lock()
 	defer e.watchdog.mu.Unlock()
@@ -201,7 +200,7 @@ func (f *flight) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, flightKey{}, f)
 }
 
-// begins sees the headers of answers as they come: a call whose function has begun is known before it ends.
+// begins handles the headers of answers as they come, which tell that a call has begun.
 type begins struct{}
 
 // HandleRPC notes that a call has begun.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package lifecycle is the state machine of a function pod, as one function runner sees it. It has one table of transitions, from
-// which the documentation is made; everything else that is known of a pod's state is derived from it.
+// which the documentation is generated. Package pool keeps the state of each pod, and derives from it whether the pod counts, takes
+// calls, or can be deleted.
 package lifecycle
 
 import (
@@ -10,14 +11,14 @@ import (
 	"time"
 )
 
-// State is what a function pod is good for.
+// State is the state of a function pod.
 type State string
 
 // The states.
 const (
-	// Requested pods are being made.
+	// Requested pods are being created.
 	Requested State = "requested"
-	// Starting pods exist, and have to show that they serve.
+	// Starting pods exist, and must show that they serve.
 	Starting State = "starting"
 	// Ready pods take calls.
 	Ready State = "ready"
@@ -27,11 +28,11 @@ const (
 	Expiring State = "expiring"
 	// Leaving pods are being deleted: they finish the calls that they run.
 	Leaving State = "leaving"
-	// Failed pods have been given up and are to be deleted.
+	// Failed pods have been given up and must be deleted.
 	Failed State = "failed"
 )
 
-// States are all of them, in the order of a pod's life.
+// States are all states, in the order of a pod's life.
 var States = []State{Requested, Starting, Ready, Unreachable, Expiring, Leaving, Failed}
 
 // Event is what happens to a function pod.
@@ -39,21 +40,21 @@ type Event string
 
 // The events.
 const (
-	// Created is that the API server has the pod, whoever made it.
+	// Created: the API server has the pod, whoever created it.
 	Created Event = "created"
-	// Answered is that the wrapper server says that it serves, or, of a pod that was there before, that the kubelet says so.
+	// Answered: the wrapper server says that it serves. For a pod that existed before, it is enough that the kubelet says so.
 	Answered Event = "answered"
-	// Suspected is that the connection broke, a call was refused, or the kubelet holds the pod for unready.
+	// Suspected: the connection broke, a call was rejected, the address changed, or the kubelet reports the pod as unready.
 	Suspected Event = "suspected"
-	// Lost is that the wrapper server does not answer, or says that it does not serve.
+	// Lost: the wrapper server does not answer, or says that it does not serve.
 	Lost Event = "lost"
-	// Expired is that nobody needs the pod: its delete request is about to be sent.
+	// Expired: nobody needs the pod, and the request to delete it is about to be sent.
 	Expired Event = "expired"
-	// Kept is that the delete request failed, or that calls want the pod.
+	// Kept: the request to delete the pod failed, or calls need the pod.
 	Kept Event = "kept"
-	// Deleted is that the API server has taken a delete request for the pod, whoever sent it.
+	// Deleted: the API server has accepted a request to delete the pod, whoever sent it.
 	Deleted Event = "deleted"
-	// Broken is that the pod cannot become ready, or not in time.
+	// Broken: the pod cannot become ready, or not in time.
 	Broken Event = "broken"
 )
 
@@ -65,7 +66,8 @@ type transition struct {
 	action string
 }
 
-// table has all transitions. An event that is not there for a state changes nothing. Of any state, the pod's end is the end.
+// table has all transitions. An event that the table does not have for a state changes nothing. A pod that does not exist any more
+// leaves its pool in any state.
 var table = []transition{
 	{[]State{Requested}, Created, Starting, "connect to it as soon as it has an address; give up after `--pod-ready-timeout`"},
 	{[]State{Requested, Starting, Unreachable}, Answered, Ready, "send it the calls that have waited longest; end the backoff of the pool"},
@@ -77,18 +79,18 @@ var table = []transition{
 	{[]State{Requested, Starting, Ready, Unreachable}, Broken, Failed, "delete it; if it was never ready, return the reason to its callers, and let the pool back off"},
 }
 
-// Pod is where a function pod is in its life. It is not safe for concurrent use.
+// Pod is the state of one function pod. It is not safe for concurrent use.
 type Pod struct {
 	State State
-	// Since is when the pod came into its state.
+	// Since is when the pod entered its state.
 	Since time.Time
-	// Reason is why, in the words of who saw it; nil where the state says it all.
+	// Reason is why it did; nil if the state says enough.
 	Reason error
-	// Served says that the pod was ready before.
+	// Served says that the pod is or was ready.
 	Served bool
 }
 
-// Apply changes the state as the table says, and tells whether it has changed.
+// Apply changes the state as the table says, and reports whether it has changed.
 func (p *Pod) Apply(event Event, reason error) bool {
 	i := slices.IndexFunc(table, func(t transition) bool { return t.event == event && slices.Contains(t.from, p.State) })
 	if i < 0 {
@@ -99,5 +101,5 @@ func (p *Pod) Apply(event Event, reason error) bool {
 	return true
 }
 
-// In tells whether the pod is in one of some states.
+// In reports whether the pod is in one of the states.
 func (p *Pod) In(states ...State) bool { return slices.Contains(states, p.State) }

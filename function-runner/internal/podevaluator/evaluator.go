@@ -24,9 +24,9 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// pauses are those before the second and the later attempts to send a call that no pod has begun with, which the caller's deadline
-// ends, too. A pod that refused a call for another reason than lack of room gets no more calls before it has shown that it
-// serves, so that the next attempt goes elsewhere, or waits.
+// pauses are the delays before the second and later attempts to send a call that a pod has rejected. The pod gets no other calls before
+// it has shown that it serves, so that the next attempt goes elsewhere, or waits. A call that a busy pod has sent back is not among
+// these attempts: it waits in the pool's queue until its deadline.
 var pauses = []time.Duration{
 	time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond,
 }
@@ -101,6 +101,8 @@ type call struct {
 	*Evaluator
 	reference, digest string
 	clock             *clock
+	// pool is the pool of the last attempt.
+	pool *pool.Pool
 	// doing says what the call is waiting for, for the error at its deadline.
 	doing func() string
 }
@@ -116,31 +118,60 @@ func (c *call) evaluate(ctx context.Context, req evaluation.Request) (evaluation
 	if known && !deterministic {
 		return c.run(ctx, req)
 	}
-	// Pods of one pool are all alike: they run one image, with one environment.
 	p := c.config.Pods.Pool(c.reference, c.digest) //nolint:contextcheck // pods outlive the calls that want them
 	defer p.Done()
+	if !c.config.Pods.Cacheable(p) {
+		return c.run(ctx, req)
+	}
 	if !known {
 		resp, err := c.run(ctx, req)
-		if deterministic, _ := c.config.Deterministic(c.reference, c.digest); deterministic && err == nil {
-			c.config.Memo.Add(p.Identity(), req, resp)
+		if deterministic, _ := c.config.Deterministic(c.reference, c.digest); deterministic && err == nil && c.ranIn(p) {
+			c.config.Memo.Add(p.ID.String(), req, resp)
 		}
 		return resp, err
 	}
+	return c.evaluateCached(ctx, p, req)
+}
+
+// evaluateCached returns the cached answer of a pool, or runs the function and caches the answer.
+func (c *call) evaluateCached(ctx context.Context, p *pool.Pool, req evaluation.Request) (evaluation.Response, error) {
 	c.doing = func() string { return "another call of the function with the same ResourceList is running" }
-	resp, err := c.config.Memo.Keep(p.Identity(), evaluation.Func(c.run)).Evaluate(ctx, req)
+	resp, err := c.config.Memo.Keep(p.ID.String(), evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+		resp, err := c.run(ctx, req)
+		if err == nil && !c.ranIn(p) {
+			err = errSuperseded
+		}
+		return resp, err
+	})).Evaluate(ctx, req)
+	if errors.Is(err, errSuperseded) {
+		err = nil
+	}
 	if resp.Report.GetCached() {
 		resp.Report.Timings.Start = durationpb.New(c.clock.resolving)
 	}
 	return resp, err
 }
 
+// errSuperseded keeps the result cache from keeping an answer: another pool gave it than the one that the cache was asked about, because
+// settings changed during the call. The caller gets the answer.
+var errSuperseded = errors.New("the pool was superseded during the call")
+
+// ranIn reports whether the last attempt went to a pod of this pool.
+func (c *call) ranIn(p *pool.Pool) bool { return c.pool == p }
+
 // run runs the function in a pod, in another one where the first has not begun.
 func (c *call) run(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
-	for attempt := 0; ; attempt++ {
-		resp, err := c.attempt(ctx, req.ResourceList)
-		again := errors.As(err, new(*endpoint.NotRunError)) || errors.As(err, new(*podmanager.ReplacedError))
-		if !again || attempt == len(pauses) || !pause(ctx, pauses[attempt]) {
+	acquire := (*pool.Pool).Acquire
+	for attempt := 0; ; {
+		resp, err := c.attempt(ctx, req.ResourceList, acquire)
+		notRun, again := errors.AsType[*endpoint.NotRunError](err)
+		switch {
+		case again && notRun.Busy && ctx.Err() == nil:
+			acquire = (*pool.Pool).Reacquire
+		case !again && !errors.As(err, new(*podmanager.ReplacedError)), attempt == len(pauses), !pause(ctx, pauses[attempt]):
 			return resp, err
+		default:
+			attempt++
 		}
 		c.retried(ctx, c.reference)
 	}
@@ -187,32 +218,36 @@ func isRejected(err error) bool {
 }
 
 // attempt sends the call to one pod.
-func (c *call) attempt(ctx context.Context, list []byte) (evaluation.Response, error) {
-	p := c.config.Pods.Pool(c.reference, c.digest) //nolint:contextcheck // pods outlive the calls that want them
+func (c *call) attempt(ctx context.Context, list []byte, acquire acquire) (evaluation.Response, error) {
+	p := c.config.Pods.Pool(c.reference, c.digest) //nolint:contextcheck // pods outlive the calls that need them
 	defer p.Done()
-	place, err := c.acquire(ctx, p)
+	lease, err := c.acquire(ctx, p, acquire)
 	if err != nil {
 		return evaluation.Response{}, err
 	}
-	defer place.Release()
+	defer lease.Release()
 	defer c.clock.spend(&c.clock.executing)()
-	c.doing = func() string { return "function pod " + place.Endpoint.Pod + " runs the function" }
-	resp, err := p.Evaluate(ctx, place, list)
+	c.doing = func() string { return "function pod " + lease.Endpoint.Pod + " runs the function" }
+	resp, err := lease.Evaluate(ctx, list)
 	if resp.Report != nil {
-		c.complete(resp.Report, place.Endpoint.Pod)
+		c.complete(resp.Report, lease.Endpoint.Pod)
 	}
 	return resp, err
 }
 
-// acquire waits for a place in a pod.
-func (c *call) acquire(ctx context.Context, p *podmanager.Pool) (*podmanager.Place, error) {
+// acquire is pool.Pool.Acquire or Reacquire.
+type acquire = func(*pool.Pool, context.Context) (*pool.Lease, error)
+
+// acquire waits for a lease on a pod.
+func (c *call) acquire(ctx context.Context, p *pool.Pool, acquire acquire) (*pool.Lease, error) {
 	_, span := c.config.Tracer.Start(ctx, "acquire pod")
 	defer span.End()
 	begin := time.Now()
-	c.doing = p.Explain
-	place, err := p.Acquire(ctx)
+	c.pool = p
+	c.doing = func() string { return c.config.Pods.Explain(p) }
+	lease, err := acquire(p, ctx)
 	waited := time.Since(begin)
-	if err == nil && !place.Cold {
+	if err == nil && !lease.Cold {
 		c.clock.queueing += waited
 	} else {
 		c.clock.starting += waited
@@ -220,7 +255,7 @@ func (c *call) acquire(ctx context.Context, p *podmanager.Pool) (*podmanager.Pla
 	var full *pool.FullError
 	switch {
 	case err == nil:
-		return place, nil
+		return lease, nil
 	case errors.As(err, &full):
 		return nil, &evaluation.BusyError{Running: p.Stats().Running, Waiting: full.Waiting}
 	}

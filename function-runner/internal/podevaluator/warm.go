@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/server/logging"
@@ -200,7 +200,7 @@ func (w *Warmer) begin(reference string, ended chan<- preparation) bool {
 }
 
 // pool returns the pool of a function by its resolved reference. The caller ends the use of it with Done.
-func (e *Evaluator) pool(ctx context.Context, reference string) (*podmanager.Pool, error) {
+func (e *Evaluator) pool(ctx context.Context, reference string) (*pool.Pool, error) {
 	select {
 	case <-e.config.Pods.Synced():
 	case <-ctx.Done():

@@ -21,13 +21,13 @@ import (
 )
 
 // made has a pod made as a function runner does that has gone since.
-func made(t *testing.T, c *simulation.Cluster, reference, digest string, slot int, changes ...func(*Config)) string {
+func made(t *testing.T, c *simulation.Cluster, reference, digest string, ordinal int, changes ...func(*Config)) string {
 	t.Helper()
 	earlier := newReplica(t, c, changes...)
 	f := earlier.Pool(reference, digest)
-	earlier.provide(f, slot)
+	earlier.request(f, ordinal)
 	earlier.end()
-	return f.id.Of(slot)
+	return f.ID.Of(ordinal)
 }
 
 func withTemplate(t *testing.T, c *simulation.Cluster, wrapper string) func(*Config) {
@@ -120,7 +120,7 @@ func TestAdoption(t *testing.T) {
 		}
 		// Those that the call has shown to be outdated go soon, the used one stays.
 		c.Hold(false)
-		time.Sleep(time.Minute)
+		time.Sleep(supersededTTL)
 		r.rescan()
 		wantPods(t, c, ready, coming)
 	})
@@ -140,8 +140,8 @@ func TestAdoptedPodExpires(t *testing.T) {
 		r.rescan()
 		wantPods(t, c)
 		r.rescan()
-		if len(r.pools) > 0 {
-			t.Errorf("%d pools are still known", len(r.pools))
+		if len(r.workloads) > 0 {
+			t.Errorf("%d pools are still known", len(r.workloads))
 		}
 	})
 }

@@ -4,51 +4,70 @@
 package podmanager
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
 
 const (
-	// suspicion is how long a pod may take to show anew that it serves, before others take its place.
-	suspicion = time.Second
-	// unreachable is how long a pod may not answer that the kubelet holds for unready, too.
-	unreachable = 10 * time.Second
+	// suspectTimeout is how long a suspect pod may take to show that it serves, before other pods replace it.
+	suspectTimeout = time.Second
+	// unreachableTimeout is how long a pod may not answer that the kubelet reports as unready.
+	unreachableTimeout = 10 * time.Second
 )
 
-// apply applies an event to a pod, does what follows from its new state, and tells whether that is another one. The pool learns of
-// new states here, and nowhere else; the ends of pods it learns from forget, notMade and avoid. The manager's lock is held.
-func (p *Pool) apply(mem *member, event lifecycle.Event, reason error) bool {
-	if p.members[mem.slot] != mem || !mem.Apply(event, reason) {
+var (
+	errUnready = errors.New("the kubelet reports it as unready")
+	errMoved   = errors.New("its address has changed")
+)
+
+// apply applies an event to a pod, does what follows from its new state, and reports whether that has changed.
+func (w *workload) apply(mem *member, event lifecycle.Event, reason error) bool {
+	if w.members[mem.Ordinal] != mem || !w.Apply(mem.Pod, event, reason) {
 		return false
 	}
-	mem.stop()
-	log := p.m.config.Log.With("pod", mem.name(), "image", p.id.Image)
-	switch mem.State {
+	w.entered(mem, event, reason)
+	return true
+}
+
+// answered applies that a pod's wrapper server serves at an endpoint, and reports whether the pod is ready for the first time.
+func (w *workload) answered(mem *member, e *endpoint.Endpoint) (first bool) {
+	status, _ := mem.Status()
+	return w.Answered(mem.Pod, e) && !status.Served
+}
+
+// entered does what follows from a pod's new state.
+func (w *workload) entered(mem *member, event lifecycle.Event, reason error) {
+	status, _ := mem.Status()
+	log := w.m.config.Log.With("pod", mem.name(), "image", w.ID.Image)
+	switch status.State {
 	case lifecycle.Starting:
 		if event == lifecycle.Suspected {
-			mem.after(suspicion, func() { p.apply(mem, lifecycle.Lost, reason) })
+			mem.after(suspectTimeout, func() { w.apply(mem, lifecycle.Lost, reason) })
 		} else {
-			mem.after(p.m.config.ReadyTimeout, func() { p.broken(mem, "not-ready", notReady(mem.object, p.m.config.ReadyTimeout)) })
+			mem.after(w.m.config.ReadyTimeout, func() { w.broken(mem, "not-ready", notReady(mem.object, w.m.config.ReadyTimeout)) })
 		}
 	case lifecycle.Unreachable:
 		log.Warn("function pod does not answer any more", "err", reason)
-		p.m.event(mem, "Unreachable", reason)
-		p.limitUnreachable(mem)
+		w.m.event(mem, "Unreachable", reason)
+		w.limitUnreachable(mem)
+	case lifecycle.Leaving:
+		mem.disconnect()
 	case lifecycle.Failed:
+		mem.disconnect()
 		log.Warn("function pod failed", "err", reason)
-		if mem.Served {
-			p.m.event(mem, "Failed", reason)
+		if status.Served {
+			w.m.event(mem, "Failed", reason)
 		} else {
-			p.m.event(mem, "BackOff", fmt.Errorf("back-off making function pods of %s: %w", p.id.Image, reason))
+			w.m.event(mem, "BackOff", fmt.Errorf("back-off creating function pods of %s: %w", w.ID.Image, reason))
 		}
 	}
-	p.show(mem, event)
-	return true
 }
 
 // event records a Kubernetes event of a pod.
@@ -58,52 +77,28 @@ func (m *Manager) event(mem *member, reason string, err error) {
 	}
 }
 
-// show tells the pool of a pod's state. The manager's lock is held.
-func (p *Pool) show(mem *member, event lifecycle.Event) {
-	switch mem.State {
-	case lifecycle.Requested, lifecycle.Starting:
-		p.pool.Starting(mem.slot)
-	case lifecycle.Ready:
-		if event == lifecycle.Kept {
-			p.pool.Keep(mem.slot)
-		} else {
-			p.pool.Ready(mem.slot, mem.endpoint)
-		}
-	case lifecycle.Unreachable:
-		p.pool.Unreachable(mem.slot)
-	case lifecycle.Leaving:
-		p.pool.Leaving(mem.slot)
-	case lifecycle.Failed:
-		if mem.Served {
-			// It ran well once: the calls that wait may have another one.
-			p.pool.Leaving(mem.slot)
-		} else {
-			p.pool.Failed(mem.slot, mem.Reason)
-		}
-	}
-}
-
-// limitUnreachable has an unreachable pod given up in time, sooner if the kubelet agrees. The manager's lock is held.
-func (p *Pool) limitUnreachable(mem *member) {
-	limit := p.m.config.ReadyTimeout
+// limitUnreachable gives up an unreachable pod in time, sooner if the kubelet reports it as unready, too.
+func (w *workload) limitUnreachable(mem *member) {
+	limit := w.m.config.ReadyTimeout
 	if !podstatus.Ready(mem.object) {
-		limit = min(limit, unreachable)
+		limit = min(limit, unreachableTimeout)
 	}
-	err := fmt.Errorf("function pod %s has not answered for %v: %w", mem.name(), limit, mem.Reason)
-	mem.after(limit-time.Since(mem.Since), func() { p.broken(mem, "unreachable", err) })
+	status, _ := mem.Status()
+	err := fmt.Errorf("function pod %s has not answered for %v: %w", mem.name(), limit, status.Reason)
+	mem.after(limit-time.Since(status.Since), func() { w.broken(mem, "unreachable", err) })
 }
 
-// broken gives up a pod that does not get ready or has ended, and has it deleted. The manager's lock is held.
-func (p *Pool) broken(mem *member, reason string, err error) {
+// broken gives up a pod that does not get ready or has ended, and deletes it.
+func (w *workload) broken(mem *member, reason string, err error) {
 	if mem.In(lifecycle.Expiring, lifecycle.Leaving, lifecycle.Failed) {
 		return
 	}
-	if err = p.replaced(mem, reason, err); p.apply(mem, lifecycle.Broken, err) {
-		p.m.spawn(func() { p.m.discard(p.m.life, mem, reason) })
+	if err = w.replaced(mem, reason, err); w.apply(mem, lifecycle.Broken, err) {
+		w.m.spawn(func() { w.m.discard(w.m.life, mem, reason) })
 	}
 }
 
-// notReady returns the error for a pod that takes too long.
+// notReady returns the error for a pod that takes too long to get ready.
 func notReady(pod *corev1.Pod, timeout time.Duration) error {
 	_, problem := podstatus.Of(pod)
 	if problem != nil {

@@ -98,18 +98,18 @@ func TestTemplateChanges(t *testing.T) {
 		if got := <-call; got != (answer{pod: before}) {
 			t.Errorf("got %v", got)
 		}
-		time.Sleep(retiredTTL / 2)
+		time.Sleep(supersededTTL / 2)
 		r.rescan()
 		wantPods(t, c, before, after)
-		time.Sleep(retiredTTL)
+		time.Sleep(supersededTTL)
 		r.rescan()
 		wantPods(t, c, after)
 		if r.log.count("reason=replaced") != 1 {
 			t.Error("the reason is not logged once")
 		}
 		r.rescan()
-		if len(r.pools) != 1 {
-			t.Errorf("%d pools are known, want 1", len(r.pools))
+		if len(r.workloads) != 1 {
+			t.Errorf("%d pools are known, want 1", len(r.workloads))
 		}
 		// A change that is taken back makes the first pool the one for calls again.
 		r.edit("wrapper")
@@ -188,7 +188,7 @@ func TestOverridesChange(t *testing.T) {
 				}
 			}
 		}
-		time.Sleep(retiredTTL + time.Second)
+		time.Sleep(supersededTTL + time.Second)
 		r.rescan()
 		wantPods(t, c, r.mustCall(digest("a")))
 		r.limit(func(l *Limits) { l.Overrides = nil })
@@ -220,7 +220,7 @@ func TestResourcesChange(t *testing.T) {
 			}
 		}
 		wantStats(t, r, digest("a"), pool.Stats{Ready: 2})
-		time.Sleep(retiredTTL + time.Second)
+		time.Sleep(supersededTTL + time.Second)
 		r.rescan()
 		if n := len(c.Pods()); n != 2 {
 			t.Errorf("%d pods, want those of the new pool", n)
@@ -244,7 +244,7 @@ func TestConnectionBreaks(t *testing.T) {
 		synctest.Wait()
 		wantStats(t, r, digest("a"), pool.Stats{Starting: 1})
 		call := r.begin(fn, digest("a"))
-		time.Sleep(suspicion / 2)
+		time.Sleep(suspectTimeout / 2)
 		w.Start(c)
 		if got := <-call; got != (answer{pod: pod}) {
 			t.Errorf("got %v", got)
@@ -315,7 +315,7 @@ func TestUnreachableIsDeleted(t *testing.T) {
 		within  time.Duration
 	}{
 		"though the kubelet holds it for ready":     {corev1.ConditionTrue, 2*time.Minute + 2*time.Second},
-		"and the kubelet holds it for unready, too": {corev1.ConditionFalse, unreachable + 2*time.Second},
+		"and the kubelet holds it for unready, too": {corev1.ConditionFalse, unreachableTimeout + 2*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -393,15 +393,15 @@ func TestExplain(t *testing.T) {
 		defer f.Done()
 		f.Warm()
 		synctest.Wait()
-		pod := f.id.Of(1)
+		pod := f.ID.Of(1)
 		want := []string{"pod " + pod + " waits for a node"}
 		c.Waits(pod, "ContainerCreating", "")
 		synctest.Wait()
-		got := []string{want[0], f.Explain()}
-		want = append(want, "pod "+pod+" is on node node, container function: ContainerCreating")
+		got := []string{want[0], r.Explain(f)}
+		want = append(want, "pod "+pod+" is on node node, container function: ContainerCreating, for 0s")
 		c.Run(pod)
 		synctest.Wait()
-		got, want = append(got, f.Explain()), append(want, "0 calls run in 1 pods, 0 pods are being made")
+		got, want = append(got, r.Explain(f)), append(want, "0 calls run in 1 pods, 0 pods are being created")
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

@@ -95,8 +95,8 @@ func (w *world) run() {
 		w.t.Errorf("pods %v are left", pods)
 	}
 	for i, r := range all {
-		if len(r.byUID)+len(r.pools) > 0 {
-			w.t.Errorf("replica %d knows %d pods and %d pools still", i, len(r.byUID), len(r.pools))
+		if len(r.byUID)+len(r.workloads) > 0 {
+			w.t.Errorf("replica %d knows %d pods and %d pools still", i, len(r.byUID), len(r.workloads))
 		}
 	}
 }

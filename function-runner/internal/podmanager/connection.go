@@ -17,25 +17,33 @@ import (
 )
 
 const (
-	// healAfter is how long a pod may not answer at its Service before that is made anew, where somebody has deleted it. It is twice
-	// as long each time, up to longestPatience.
-	healAfter       = 2 * time.Second
+	// firstPatience is how long a pod may not answer at its Service before the Service is created again, in case somebody has deleted
+	// it. It doubles each time, up to longestPatience.
+	firstPatience   = 2 * time.Second
 	longestPatience = time.Minute
 )
 
-// connect keeps the connection to a pod that has an address, until the pod has gone or has another address. One that the kubelet
-// holds for ready when it is first seen is connected to by its first call. The manager's lock is held.
-func (p *Pool) connect(mem *member, assumed bool) {
-	if mem.disconnect != nil {
+// connection is the connection to the wrapper server of a pod at one address.
+type connection struct {
+	address string
+	// close ends the connection after its running calls.
+	close context.CancelFunc
+}
+
+// connect connects to a pod that has an address, until the pod has another one, is deleted, or is given up. A pod that the kubelet
+// reports as ready when it is first seen is connected to by its first call.
+func (w *workload) connect(mem *member, assumed bool) {
+	if mem.connection != nil {
 		return
 	}
 	mem.addressed = time.Now()
-	var ctx context.Context
-	ctx, mem.disconnect = context.WithCancel(p.m.life)
+	ctx, cancel := context.WithCancel(w.m.life)
+	c := &connection{address: mem.object.Status.PodIP, close: cancel}
+	mem.connection = c
 	pod := mem.object
-	p.m.spawn(func() {
-		for patience := healAfter; ctx.Err() == nil; patience = min(2*patience, longestPatience) {
-			if p.converse(ctx, mem, pod, assumed, patience) {
+	w.m.spawn(func() {
+		for patience := firstPatience; ctx.Err() == nil; patience = min(2*patience, longestPatience) {
+			if w.converse(ctx, mem, c, pod, assumed, patience) {
 				return
 			}
 			assumed = false
@@ -43,66 +51,76 @@ func (p *Pool) connect(mem *member, assumed bool) {
 	})
 }
 
-// converse keeps one connection, until another must be made or ctx ends, which it tells.
-func (p *Pool) converse(ctx context.Context, mem *member, pod *corev1.Pod, assumed bool, patience time.Duration) (ended bool) {
-	target := wrapperapi.Target{PodUID: string(pod.UID), Function: wrapperapi.FunctionName(p.id.Image, p.id.Digest)}
-	options := p.m.config.Endpoint
-	options.Advice = p.m.config.Templates.wrapperAdvice()
-	if trusted := podcertificates.Trusted(pod); trusted != nil && p.m.config.Certificates != nil {
-		options.Credentials = p.m.config.Certificates.Credentials(trusted)
+// disconnect closes the connection to a pod. Its state must not be ready afterwards.
+func (mem *member) disconnect() {
+	if mem.connection != nil {
+		mem.connection.close()
+		mem.connection = nil
 	}
-	e := endpoint.New(ctx, pod.Name, p.m.config.Frontend.target(pod), target, options)
+}
+
+// converse keeps one connection until another must be made or ctx ends, and reports whether ctx has ended.
+func (w *workload) converse(ctx context.Context, mem *member, c *connection, pod *corev1.Pod, assumed bool, patience time.Duration) (ended bool) {
+	target := wrapperapi.Target{PodUID: string(pod.UID), Function: wrapperapi.FunctionName(w.ID.Image, w.ID.Digest)}
+	options := w.m.config.Endpoint
+	options.Advice = w.m.config.Templates.wrapperAdvice()
+	if trusted := podcertificates.Trusted(pod); trusted != nil && w.m.config.Certificates != nil {
+		options.Credentials = w.m.config.Certificates.Credentials(trusted)
+	}
+	e := endpoint.New(ctx, pod.Name, w.m.config.Frontend.target(pod), target, options)
 	defer e.Close() //nolint:errcheck // nothing is lost with it
 	for {
 		if !assumed {
-			if err := p.awaitReady(ctx, mem, pod, e, patience); err != nil {
+			if err := w.awaitReady(ctx, mem, pod, e, patience); err != nil {
 				return ctx.Err() != nil
 			}
 		}
 		assumed = false
-		p.answered(mem, e)
+		w.serves(mem, c, e)
 		loss := e.Lost(ctx)
 		if loss == nil {
 			return true
 		}
-		p.lost(mem, loss)
+		w.lost(mem, c, loss)
 	}
 }
 
 // awaitReady returns when the wrapper server serves. The error is that ctx has ended or that another connection must be made: this
-// one leads to another server, or to a Service that was gone and is made again.
-func (p *Pool) awaitReady(ctx context.Context, mem *member, pod *corev1.Pod, e *endpoint.Endpoint, patience time.Duration) error {
-	if !p.m.config.Frontend.byService(pod) {
+// one leads to another server, or to a Service that was deleted and is created again.
+func (w *workload) awaitReady(ctx context.Context, mem *member, pod *corev1.Pod, e *endpoint.Endpoint, patience time.Duration) error {
+	if !w.m.config.Frontend.byService(pod) {
 		return e.Ready(ctx)
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := e.Ready(waiting)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, endpoint.ErrWrongPeer) {
-		p.m.healService(ctx, mem, pod)
+		w.m.healService(ctx, mem, pod)
 	}
 	return err
 }
 
-// answered notes that a pod serves.
-func (p *Pool) answered(mem *member, e *endpoint.Endpoint) {
-	p.m.mu.Lock()
-	defer p.m.mu.Unlock()
-	first := !mem.Served
-	mem.endpoint = e
-	if p.apply(mem, lifecycle.Answered, nil) && first {
-		p.m.config.Log.Info("function pod ready", "pod", mem.name(), "image", p.id.Image, "node", mem.object.Spec.NodeName, "after", time.Since(mem.seen))
-		p.m.metrics.started(p.m.life, p.id.Image, mem)
+// serves notes that a pod's wrapper server serves at an endpoint of its present connection.
+func (w *workload) serves(mem *member, c *connection, e *endpoint.Endpoint) {
+	w.m.mu.Lock()
+	defer w.m.mu.Unlock()
+	if mem.connection != c || !w.answered(mem, e) {
+		return
 	}
+	w.m.config.Log.Info("function pod ready", "pod", mem.name(), "image", w.ID.Image, "node", mem.object.Spec.NodeName, "after", time.Since(mem.seen))
+	w.m.metrics.started(w.m.life, w.ID.Image, mem)
 }
 
-// lost notes that a pod must show anew that it serves.
-func (p *Pool) lost(mem *member, loss *endpoint.Loss) {
-	p.m.mu.Lock()
-	defer p.m.mu.Unlock()
+// lost notes that a pod must show again that it serves.
+func (w *workload) lost(mem *member, c *connection, loss *endpoint.Loss) {
+	w.m.mu.Lock()
+	defer w.m.mu.Unlock()
+	if mem.connection != c {
+		return
+	}
 	if loss.Certain {
-		p.apply(mem, lifecycle.Lost, loss.Reason)
+		w.apply(mem, lifecycle.Lost, loss.Reason)
 	} else {
-		p.apply(mem, lifecycle.Suspected, loss.Reason)
+		w.apply(mem, lifecycle.Suspected, loss.Reason)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +20,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/function-runner/internal/podpatch"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/cluster/injection"
 	"github.com/krmfn/krmfn/services/evaluation/traits"
@@ -29,28 +29,19 @@ import (
 // fieldManager is who has set the fields of pods and Services.
 const fieldManager = "krm-function-runner"
 
-// joinAfter is how long the watch may take to show a pod that another replica has made, before the API server is asked for it.
+// joinAfter is how long the watch may take to show a pod that another replica has created, before the API server is asked for it.
 const joinAfter = time.Second
 
-// want is told that a pool wants a pod in a slot.
-func (m *Manager) want(p *Pool, slot int) {
-	m.spawn(func() { m.provide(p, slot) })
-}
-
-// provide makes the pod that a pool wants in a slot, or takes it back if it is there and being given up. The callers that wanted it
-// may have gone meanwhile.
-func (m *Manager) provide(p *Pool, slot int) {
+// provide creates a pod that a pool has requested, unless another replica has created it meanwhile. The callers that needed it may have
+// gone.
+func (m *Manager) provide(w *workload, pod *pool.Pod) {
 	m.mu.Lock()
-	if mem := p.members[slot]; mem != nil {
-		if !p.apply(mem, lifecycle.Kept, nil) {
-			// It was made, or deleted, in the meantime.
-			p.show(mem, "")
-		}
+	if w.members[pod.Ordinal] != nil || !w.Has(pod) {
 		m.mu.Unlock()
 		return
 	}
-	mem := p.request(slot)
-	mem.made = true
+	mem := w.add(pod)
+	mem.requested = true
 	m.mu.Unlock()
 	if !m.pace(mem) {
 		return
@@ -60,110 +51,92 @@ func (m *Manager) provide(p *Pool, slot int) {
 		fmt.Errorf("the pod ready timeout of %v (--pod-ready-timeout) is over", m.config.ReadyTimeout))
 	defer cancel()
 	if err := m.create(ctx, mem); err != nil && m.life.Err() == nil {
-		m.config.Log.Warn("function pod not made", "pod", mem.name(), "image", p.id.Image, "err", err)
+		m.config.Log.Warn("function pod not created", "pod", mem.name(), "image", w.ID.Image, "err", err)
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		p.notMade(mem, err)
-	}
-}
-
-// notMade ends the request for a pod, unless another replica has made it. The manager's lock is held.
-func (p *Pool) notMade(mem *member, err error) {
-	if p.members[mem.slot] == mem && mem.State == lifecycle.Requested {
-		p.remove(mem)
-		p.pool.NotMade(mem.slot, err)
+		if mem.In(lifecycle.Requested) && w.forget(mem) {
+			w.Abandon(mem.Pod, err)
+		}
 	}
 }
 
 func (m *Manager) create(ctx context.Context, mem *member) error {
-	p, begin := mem.pool, time.Now()
-	pod, service, err := m.build(ctx, p, mem.slot)
+	w, begin := mem.workload, time.Now()
+	pod, service, err := m.build(ctx, w, mem.Ordinal)
 	if err != nil {
 		return err
 	}
-	m.metrics.phase(ctx, p.id.Image, "resolve", time.Since(begin))
-	select {
-	case <-mem.exists:
+	m.metrics.phase(ctx, w.ID.Image, "resolve", time.Since(begin))
+	if !mem.In(lifecycle.Requested) {
 		// Another replica was faster.
 		return nil
-	default:
 	}
 	return m.createPod(ctx, mem, pod, service)
 }
 
-func (m *Manager) build(ctx context.Context, p *Pool, slot int) (*corev1.Pod, *corev1.Service, error) {
+func (m *Manager) build(ctx context.Context, w *workload, ordinal int) (*corev1.Pod, *corev1.Service, error) {
 	m.mu.RLock()
-	template, values := p.template, p.values
+	template, values := w.template, w.values
 	m.mu.RUnlock()
 	if template == nil {
-		return nil, nil, fmt.Errorf("the pods of function %s that were adopted are gone: call again", p.id.Image)
+		return nil, nil, fmt.Errorf("the pods of function %s that were adopted are gone: call again", w.ID.Image)
 	}
-	image, err := m.config.Images.Image(ctx, p.id.Image, p.id.Digest)
+	image, err := m.config.Images.Image(ctx, w.ID.Image, w.ID.Digest)
 	if err != nil {
-		return nil, nil, fmt.Errorf("unable to get the entrypoint for %s: %w", p.id.Image, err)
+		return nil, nil, fmt.Errorf("unable to get the entrypoint for %s: %w", w.ID.Image, err)
 	}
 	m.mu.Lock()
-	p.platforms = image.Platforms
+	w.platforms = image.Platforms
 	values.AvoidNodes = m.lostNodes()
 	m.mu.Unlock()
 	values.Image, values.Command, values.User, values.Platforms = image.Pinned(), image.Command, image.User, image.Platforms
 	// A wrong value counts for nothing, and is a problem of the object that has it.
 	values.Traits, _ = traits.Parse(image.Traits, values.Declared)
-	values.Digest, values.Pool, values.TTL = p.id.Digest, p.hash, m.config.Limits(p.id.Image).TTL
-	return template.Build(&values, m.config.Namespace, p.id.Of(slot), slot)
+	values.Digest, values.Pool, values.TTL = w.ID.Digest, w.ID.Hash(), m.config.Limits(w.ID.Image).TTL
+	return template.Build(&values, m.config.Namespace, w.ID.Of(ordinal), ordinal)
 }
 
-// lostNodes returns the nodes of pods that cannot be reached, sorted: nodes may be lost with them, long before the scheduler knows.
-// The manager's lock is held.
+// lostNodes returns the nodes of pods that do not answer, sorted: the nodes may be lost, long before the scheduler knows.
 func (m *Manager) lostNodes() []string {
 	nodes := sets.New[string]()
-	for _, p := range m.pools {
-		for _, mem := range p.members {
-			if mem.State == lifecycle.Unreachable && mem.object.Spec.NodeName != "" {
-				nodes.Insert(mem.object.Spec.NodeName)
-			}
+	for _, mem := range m.byUID {
+		if mem.object.Spec.NodeName != "" && mem.In(lifecycle.Unreachable) {
+			nodes.Insert(mem.object.Spec.NodeName)
 		}
 	}
 	return sets.List(nodes)
 }
 
-// createPod creates a pod, and its Service where it is reached by that, or joins the pod that another replica has made in the
-// meantime. An API server that cannot be reached is asked again until ctx ends.
+// createPod creates a pod, and its Service if it is reached by that, or joins the pod that another replica has created meanwhile. A
+// request that fails for a reason that may pass is repeated until ctx ends.
 func (m *Manager) createPod(ctx context.Context, mem *member, pod *corev1.Pod, service *corev1.Service) error {
-	p, begin, pause := mem.pool, time.Now(), firstLook
-	created, err := retried(ctx, func() (*corev1.Pod, error) {
-		created, err := p.client().Pods.Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager})
-		if overQuota(err) && (m.makeRoom(ctx, mem, requests(pod)) || pause == firstLook) {
-			err = fmt.Errorf("%v: %w", err, &backoff.RetryAfterError{Duration: pause}) //nolint:errorlint // it is not the answer yet
-			pause = 2 * roomPause
-		}
-		return created, err
-	})
+	w, begin := mem.workload, time.Now()
+	created, err := m.requestPod(ctx, mem, pod)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		if err := m.join(ctx, mem, pod.Name); err != nil {
 			return err
 		}
 	case err != nil:
-		return m.refused(pod, fmt.Errorf("function pod %s cannot be made: %w", pod.Name, err))
+		return m.refused(pod, fmt.Errorf("function pod %s cannot be created: %w", pod.Name, err))
 	default:
-		m.metrics.phase(ctx, p.id.Image, "create", time.Since(begin))
-		m.config.Log.Info("function pod created", "pod", pod.Name, "image", p.id.Image, "digest", p.id.Digest)
+		m.metrics.phase(ctx, w.ID.Image, "create", time.Since(begin))
+		m.config.Log.Info("function pod created", "pod", pod.Name, "image", w.ID.Image, "digest", w.ID.Digest)
 		if _, _, ours := identity(created); !ours {
 			return m.stripped(ctx, created)
 		}
-		// The watch may be late, or not there.
-		m.observe(created) //nolint:contextcheck // pods are made for whoever waits
+		// The watch may be late, or interrupted.
+		m.observe(created) //nolint:contextcheck // pods are created for whoever waits
 		if field := podpatch.Dropped(pod, created); field != "" {
 			m.weakened(mem, created, field)
 			return nil
 		}
 	}
 	m.mu.RLock()
-	made := mem.object
+	object := mem.object
 	m.mu.RUnlock()
-	if made != nil && made.DeletionTimestamp == nil && m.config.Frontend.byService(made) {
-		m.createService(ctx, p, made, service)
+	if object != nil && object.DeletionTimestamp == nil && m.config.Frontend.byService(object) {
+		m.createService(ctx, w, object, service)
 	}
 	return nil
 }
@@ -172,10 +145,10 @@ func (m *Manager) createPod(ctx context.Context, mem *member, pod *corev1.Pod, s
 // waits is told.
 func (m *Manager) weakened(mem *member, pod *corev1.Pod, field string) {
 	err := fmt.Errorf("function pod %s is deleted, as the API server has created it without %s", pod.Name, field)
-	m.config.Log.Warn("function pod created with less isolation than the settings of function pods ask for", "pod", pod.Name, "image", mem.pool.id.Image, "err", err)
+	m.config.Log.Warn("function pod created with less isolation than the settings of function pods ask for", "pod", pod.Name, "image", mem.workload.ID.Image, "err", err)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	mem.pool.broken(mem, "weakened", err)
+	mem.workload.broken(mem, "weakened", err)
 }
 
 // stripped deletes a pod that nobody could tell from one of another maker, and returns why.
@@ -197,10 +170,14 @@ func (m *Manager) refused(pod *corev1.Pod, err error) error {
 	return m.withoutImageVolumes(err)
 }
 
-// join uses the pod that holds a name already. The watch shows it, unless somebody has changed its labels: these are restored.
+// join uses the pod that has the name already. The watch shows it, unless somebody has changed its labels: these are restored.
 func (m *Manager) join(ctx context.Context, mem *member, name string) error {
+	status, changed := mem.Status()
+	if status.State != lifecycle.Requested {
+		return nil
+	}
 	select {
-	case <-mem.exists:
+	case <-changed:
 		return nil
 	case <-time.After(joinAfter):
 	case <-ctx.Done():
@@ -212,63 +189,62 @@ func (m *Manager) join(ctx context.Context, mem *member, name string) error {
 	case apierrors.IsNotFound(err):
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		// It went just now. Its slot is free, but whoever waits must not wait for it.
-		mem.pool.forget(mem)
+		// It went just now. Its ordinal is free, but whoever waits must not wait for it.
+		mem.workload.remove(mem)
 		return nil
 	case err != nil:
-		return fmt.Errorf("function pod %s exists and cannot be looked at: %w", name, err)
+		return fmt.Errorf("function pod %s exists and cannot be read: %w", name, err)
 	}
-	if id, _, ours := identity(pod); !ours || id != mem.pool.id {
+	if id, _, ours := identity(pod); !ours || id != mem.workload.ID {
 		m.avoid(mem, pod)
 		return nil
 	}
-	if pod, err = m.restoreLabels(ctx, mem.pool, mem.slot, pod); err != nil {
+	if pod, err = m.restoreLabels(ctx, mem.workload, mem.Ordinal, pod); err != nil {
 		return err
 	}
-	m.config.Log.Info("function pod of another replica joined", "pod", pod.Name, "image", mem.pool.id.Image)
-	m.observe(pod) //nolint:contextcheck // pods are made for whoever waits
+	m.config.Log.Info("function pod of another replica joined", "pod", pod.Name, "image", mem.workload.ID.Image)
+	m.observe(pod) //nolint:contextcheck // pods are created for whoever waits
 	return nil
 }
 
-// avoidFor is how long a slot is not used whose name a pod of another maker has.
+// avoidFor is how long an ordinal is not used after a pod of another maker, or of another pool, had its name.
 const avoidFor = time.Minute
 
-// avoid has a pool use other slots than one whose name a pod of another maker has.
+// avoid makes a pool use other ordinals than one whose name another pod has.
 func (m *Manager) avoid(mem *member, pod *corev1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.config.Log.Warn("the name of a function pod is taken by a pod of another maker, or its annotations were changed: delete that pod",
-		"pod", pod.Name, "image", mem.pool.id.Image, "annotations", "krmfn.dev/image, krmfn.dev/digest, fn.kpt.dev/template-version")
-	if mem.pool.members[mem.slot] == mem {
-		mem.pool.remove(mem)
-		mem.pool.pool.Avoid(mem.slot, avoidFor)
+	m.config.Log.Warn("another pod has the name of a function pod, or its annotations were changed: delete that pod",
+		"pod", pod.Name, "image", mem.workload.ID.Image, "annotations", "krmfn.dev/image, krmfn.dev/digest, fn.kpt.dev/template-version")
+	if mem.workload.forget(mem) {
+		mem.workload.Avoid(mem.Pod, avoidFor)
 	}
 }
 
-// labels returns the labels that the pod in a slot has.
-func (p *Pool) labels(slot int) map[string]string {
-	return map[string]string{functionpod.ImageLabel: p.id.Of(slot), functionpod.PoolLabel: p.hash, functionpod.SlotLabel: strconv.Itoa(slot)}
+// labels returns the labels of the pod with an ordinal.
+func (w *workload) labels(ordinal int) map[string]string {
+	return map[string]string{functionpod.ImageLabel: w.ID.Of(ordinal), functionpod.PoolLabel: w.ID.Hash(), functionpod.SlotLabel: strconv.Itoa(ordinal)}
 }
 
-// labelled tells whether a pod has the labels that the one in a slot has.
-func (p *Pool) labelled(slot int, pod *corev1.Pod) bool {
-	return maps.Equal(p.labels(slot), only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.SlotLabel))
+// labelled reports whether a pod has the labels of the pod with an ordinal.
+func (w *workload) labelled(ordinal int, pod *corev1.Pod) bool {
+	return maps.Equal(w.labels(ordinal), only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.SlotLabel))
 }
 
-// restoreLabels gives a pod of ours the labels back by which it is found, and returns the pod that has them.
-func (m *Manager) restoreLabels(ctx context.Context, p *Pool, slot int, pod *corev1.Pod) (*corev1.Pod, error) {
-	if p.labelled(slot, pod) {
+// restoreLabels restores the labels by which a pod is found, and returns the pod.
+func (m *Manager) restoreLabels(ctx context.Context, w *workload, ordinal int, pod *corev1.Pod) (*corev1.Pod, error) {
+	if w.labelled(ordinal, pod) {
 		return pod, nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "labels": p.labels(slot)}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "labels": w.labels(ordinal)}})
 	if err == nil {
 		pod, err = retried(ctx, func() (*corev1.Pod, error) {
-			return m.upkeep().Pods.Patch(ctx, p.id.Of(slot), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+			return m.upkeep().Pods.Patch(ctx, w.ID.Of(ordinal), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 		})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("restore the labels of function pod %s, which somebody has changed: %w", p.id.Of(slot), err)
+		return nil, fmt.Errorf("restore the labels of function pod %s, which somebody has changed: %w", w.ID.Of(ordinal), err)
 	}
-	m.config.Log.Warn("somebody has changed the labels of a function pod, they are restored", "pod", pod.Name, "image", p.id.Image)
+	m.config.Log.Warn("somebody has changed the labels of a function pod, they are restored", "pod", pod.Name, "image", w.ID.Image)
 	return pod, nil
 }

@@ -123,7 +123,7 @@ func TestTerminatingPodHoldsItsName(t *testing.T) {
 					c.DelayWatches(true)
 					other := newReplica(t, c)
 					c.Kubelet(func(string) {})
-					other.provide(other.Pool(fn, digest("a")), 1)
+					other.request(other.Pool(fn, digest("a")), 1)
 					c.Kubelet(c.Run)
 					defer c.DelayWatches(false)
 					defer other.stopNow()

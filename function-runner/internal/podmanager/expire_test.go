@@ -229,13 +229,13 @@ func TestFailedPodIsDeletedLater(t *testing.T) {
 		}
 		// The failure is remembered for as long as the pool backs off.
 		r.rescan()
-		if len(r.pools) != 1 {
-			t.Errorf("%d pools are known, want the one that backs off", len(r.pools))
+		if len(r.workloads) != 1 {
+			t.Errorf("%d pools are known, want the one that backs off", len(r.workloads))
 		}
 		time.Sleep(2 * time.Second)
 		r.rescan()
-		if len(r.pools)+len(r.current) > 0 {
-			t.Errorf("%d pools are still known", len(r.pools))
+		if len(r.workloads)+len(r.current) > 0 {
+			t.Errorf("%d pools are still known", len(r.workloads))
 		}
 	})
 }
@@ -251,21 +251,21 @@ func TestForgetUnused(t *testing.T) {
 		starting := r.begin("r.io/starting", digest("c"))
 		time.Sleep(time.Second)
 		r.rescan()
-		if len(r.pools) != 3 {
-			t.Errorf("%d pools are known, want 3", len(r.pools))
+		if len(r.workloads) != 3 {
+			t.Errorf("%d pools are known, want 3", len(r.workloads))
 		}
 		<-starting // the ready timeout
 		time.Sleep(ttl)
 		r.rescan()
 		r.rescan()
-		if len(r.pools) != 1 || r.pools[held.hash] != held || r.Pool("r.io/held", digest("b")) != held {
-			t.Errorf("%d pools are known, want the one in use", len(r.pools))
+		if len(r.workloads) != 1 || r.workloads[held.ID].Pool != held || r.Pool("r.io/held", digest("b")) != held {
+			t.Errorf("%d pools are known, want the one in use", len(r.workloads))
 		}
 		held.Done()
 		held.Done()
 		r.rescan()
-		if len(r.pools)+len(r.current) > 0 {
-			t.Errorf("%d pools are still known", len(r.pools))
+		if len(r.workloads)+len(r.current) > 0 {
+			t.Errorf("%d pools are still known", len(r.workloads))
 		}
 	})
 }

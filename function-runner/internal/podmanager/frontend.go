@@ -53,18 +53,18 @@ func (f Frontend) byService(pod *corev1.Pod) bool { return f == ByService || f =
 
 // healService makes the Service of a pod anew where somebody has deleted it.
 func (m *Manager) healService(ctx context.Context, mem *member, pod *corev1.Pod) {
-	_, service, err := m.build(ctx, mem.pool, mem.slot)
+	_, service, err := m.build(ctx, mem.workload, mem.Ordinal)
 	if err != nil {
-		m.config.Log.Warn("the Service of a function pod cannot be made", "pod", pod.Name, "image", mem.pool.id.Image, "err", err)
+		m.config.Log.Warn("the Service of a function pod cannot be made", "pod", pod.Name, "image", mem.workload.ID.Image, "err", err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	m.createService(ctx, mem.pool, pod, service)
+	m.createService(ctx, mem.workload, pod, service)
 }
 
 // createService makes the Service of a pod that has none. The pod owns it, so that both are deleted together.
-func (m *Manager) createService(ctx context.Context, p *Pool, pod *corev1.Pod, service *corev1.Service) {
+func (m *Manager) createService(ctx context.Context, w *workload, pod *corev1.Pod, service *corev1.Service) {
 	service.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}
 	services := m.config.Client.Services
 	_, err := retried(ctx, func() (*corev1.Service, error) {
@@ -83,7 +83,7 @@ func (m *Manager) createService(ctx context.Context, p *Pool, pod *corev1.Pod, s
 		return nil, apierrors.NewTooManyRequests("the Service of an earlier pod is being deleted", 0)
 	})
 	if err != nil {
-		m.config.Log.Warn("the Service of a function pod cannot be made", "pod", pod.Name, "image", p.id.Image, "err", err)
+		m.config.Log.Warn("the Service of a function pod cannot be made", "pod", pod.Name, "image", w.ID.Image, "err", err)
 	}
 }
 

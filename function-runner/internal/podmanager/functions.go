@@ -26,19 +26,22 @@ func (m *Manager) Functions() []Function {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	found := map[string]*Function{}
-	for _, p := range m.pools {
-		stats := p.pool.Stats()
-		if len(p.members) == 0 && stats.Waiting == 0 && stats.LastFailure == nil {
+	for id, w := range m.workloads {
+		stats := w.Stats()
+		for _, mem := range w.members {
+			stats.LastFailure = cmp.Or(stats.LastFailure, mem.createErr)
+		}
+		if len(w.members) == 0 && stats.Waiting == 0 && stats.LastFailure == nil {
 			continue
 		}
-		f := found[p.id.Image]
+		f := found[id.Image]
 		if f == nil {
-			f = &Function{Reference: p.id.Image}
-			found[p.id.Image] = f
+			f = &Function{Reference: id.Image}
+			found[id.Image] = f
 		}
 		f.Stats = f.Stats.Plus(stats)
-		if m.current[p.id.Image] == p || f.Digest == "" {
-			f.Digest, f.Median = p.id.Digest, cmp.Or(p.took.median(), f.Median)
+		if m.current[id.Image] == w || f.Digest == "" {
+			f.Digest, f.Median = id.Digest, cmp.Or(w.Median(), f.Median)
 		}
 	}
 	functions := make([]Function, 0, len(found))

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
@@ -127,7 +128,7 @@ func newReplica(t *testing.T, c *simulation.Cluster, changes ...func(*Config)) *
 			defer r.limitsMu.Unlock()
 			return r.limits
 		},
-		Frontend: Auto, ReadyTimeout: 2 * time.Minute, MaxWarmUps: 16, ScanInterval: 1000 * time.Hour, ForeignTTL: ttl,
+		Frontend: Auto, ReadyTimeout: 2 * time.Minute, MaxWarmUps: 16, ScanInterval: 1000 * time.Hour, ForeignTTL: ttl, SupersededTTL: supersededTTL,
 		Endpoint: endpoint.Options{MaxMessageSize: 1 << 20, Dial: c.DialOptions()},
 		Meter:    noop.Meter{}, Log: slog.New(slog.NewTextHandler(r.log, nil)),
 	}
@@ -140,6 +141,9 @@ func newReplica(t *testing.T, c *simulation.Cluster, changes ...func(*Config)) *
 	}
 	return r
 }
+
+// supersededTTL is the managers' SupersededTTL.
+const supersededTTL = 2 * time.Minute
 
 // start returns one that runs until the test ends, or its stop is called, and knows the pods that there are.
 func start(t *testing.T, c *simulation.Cluster, changes ...func(*Config)) *replica {
@@ -161,6 +165,20 @@ func (r *replica) run() {
 	})
 	r.t.Cleanup(r.stop)
 	<-r.Synced()
+	synctest.Wait()
+}
+
+// request creates the pod of a pool with an ordinal.
+func (r *replica) request(f *pool.Pool, ordinal int) {
+	r.provide(r.workloads[f.ID], f.Adopt(ordinal))
+}
+
+// deletePodByHand deletes a pod as people do.
+func (r *replica) deletePodByHand(name string) {
+	r.t.Helper()
+	if err := r.config.Client.Pods.Delete(r.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
 	synctest.Wait()
 }
 
@@ -203,13 +221,13 @@ func (r *replica) evaluate(ctx context.Context, reference, digest string) (pod, 
 func (r *replica) attempt(ctx context.Context, reference, digest string) (pod, output string, err error) {
 	f := r.Pool(reference, digest) //nolint:contextcheck // pods outlive the calls that want them
 	defer f.Done()
-	place, err := f.Acquire(ctx)
+	lease, err := f.Acquire(ctx)
 	if err != nil {
 		return "", "", err
 	}
-	defer place.Release()
-	resp, err := f.Evaluate(ctx, place, []byte("list"))
-	return place.Endpoint.Pod, string(resp.ResourceList), err
+	defer lease.Release()
+	resp, err := lease.Evaluate(ctx, []byte("list"))
+	return lease.Endpoint.Pod, string(resp.ResourceList), err
 }
 
 // mustCall fails the test if a call fails.

@@ -1,15 +1,15 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podmanager keeps the function pods of a namespace: it makes those that pools want, tells the pools what becomes of
-// them, whoever made them, and deletes those that are not needed. Any number of function runners may do so at once: the
+// Package podmanager keeps the function pods of a namespace: it creates the pods that pools request, applies to the pools what becomes
+// of their pods, whoever created them, and deletes those that are not needed. Any number of function runners may do so at once: the
 // names of pods are the locks between them.
 //
-// The state of each pod is in its member, changed by Pool.apply as package lifecycle says; a pool.Pool is told of it there.
+// The state of a pod is in its pool.Pod, and changes as package lifecycle says. A member has what Kubernetes knows of the pod.
 //
 // The order of locks within a process: Manager.mu comes first. While it is held, one at a time of these may be taken: a
 // pool.Pool's, an endpoint.Endpoint's, Manager.workMu, and what Config.Images locks. Nothing is locked while one of those is
-// held: a pool releases its lock before it calls want, which takes workMu. All are held for moments, never during a request, a
+// held: a pool releases its lock before it requests pods, which takes workMu. All are held for moments, never during a request, a
 // call or a wait.
 package podmanager
 
@@ -27,17 +27,18 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/podcertificates"
+	"github.com/krmfn/krmfn/function-runner/internal/podname"
 	"github.com/krmfn/krmfn/function-runner/internal/podpatch"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// Images tells what pods need to know of images.
+// Images tells what pods run.
 type Images interface {
-	// Image returns what the registry says of the image that a reference names by a digest.
+	// Image returns the metadata of the image with a digest.
 	Image(ctx context.Context, reference, digest string) (registry.Image, error)
-	// Seed says which digest a reference had when somebody last asked.
+	// Seed tells the digest that a reference had when another function runner last resolved it.
 	Seed(reference, digest string)
 }
 
@@ -61,7 +62,7 @@ type Events interface {
 
 // Config is what a manager needs.
 type Config struct {
-	// Client is for what callers wait for. Upkeep is for the rest: warm-up, expiry, and the watch; nil for Client, too.
+	// Client sends the requests that callers wait for, Upkeep all others: warm-up, expiry and the watch. Upkeep is Client if it is nil.
 	Client, Upkeep *Client
 	Namespace      string
 	Images         Images
@@ -71,72 +72,77 @@ type Config struct {
 	Limits func(reference string) Limits
 	// Frontend says how pods are reached.
 	Frontend Frontend
-	// ReadyTimeout is how long a pod may take to get ready; ScanInterval is how often idle pods are looked for, and ForeignTTL
-	// how long a pod of another maker is left alone.
+	// ReadyTimeout is how long a pod may take to get ready. ScanInterval is the time between scans for idle pods. ForeignTTL is how long
+	// a pod of another maker is left alone.
 	ReadyTimeout, ScanInterval, ForeignTTL time.Duration
+	// SupersededTTL is how long a pod of a superseded pool may be idle. It must exceed ScanInterval by more than notingInterval: other
+	// replicas, for which the pool may be current, note their uses of it at their scans.
+	SupersededTTL time.Duration
 	// TagTTL is how long another replica may take to learn that a tag has moved.
 	TagTTL time.Duration
 	// Endpoint configures the connections to pods.
 	Endpoint endpoint.Options
 	// Certificates are shown to pods that demand one; nil where there are no such pods.
 	Certificates *podcertificates.Keeper
-	// MaxWarmUps is how many pods may be starting at once that were made here and that no call has waited for.
+	// MaxWarmUps is the maximum number of pods that this replica starts at once without a call that waits for them.
 	MaxWarmUps int
-	// MaxConcurrent and StandbyProcesses are handed to the wrapper servers; 0 and nil leave it to them.
+	// MaxConcurrent and StandbyProcesses are settings of the wrapper servers; 0 and nil mean their defaults.
 	MaxConcurrent    int
 	StandbyProcesses *int
 	// PullSecrets are added to those of the template.
 	PullSecrets []string
 	// ImagesByReference has pods name their images by reference, and not by digest.
 	ImagesByReference bool
-	// Events records what becomes of pods as Kubernetes events; nil for nowhere. It does not wait.
+	// Events records Kubernetes events of pods; nil records none. It does not block.
 	Events Events
 	Meter  metric.Meter
 	Log    *slog.Logger
 }
 
-// Manager keeps function pods. Its methods may be used by any number of goroutines at once.
+// Manager keeps function pods. Its methods may be used concurrently.
 type Manager struct {
 	config  Config
 	metrics metrics
-	// synced is closed when the pods that there are have been looked at.
+	// synced is closed when the manager knows the pods that existed when it began.
 	synced chan struct{}
-	// warming has an element for each pod that was made for no call, until it is ready, is given up or finds no node.
+	// warming has an element for each pod that was created for no call, until it is ready, is given up or finds no node.
 	warming chan struct{}
-	// work has the goroutines, which all end after life; ended says that there will be no more.
+	// work are the goroutines, which all end after life; ended says that no more begin.
 	workMu sync.Mutex
 	work   sync.WaitGroup
 	ended  bool
 	life   context.Context //nolint:containedctx // pods outlive the calls that want them
 	stop   context.CancelFunc
 
-	// mu guards what follows, and what Pools and members say is guarded by it. The package's comment has the order of locks.
+	// mu guards what follows, and the workloads and members. The package's comment has the order of locks.
 	mu sync.RWMutex
-	// pools has the pools by their hash; current the one that new calls of a reference go to.
-	pools   map[string]*Pool
-	current map[string]*Pool
-	// byUID has the members of the pools whose pods exist.
+	// workloads has all pools. current has the one that new calls of a reference go to; the others of the reference are superseded.
+	workloads map[podname.Identity]*workload
+	current   map[string]*workload
+	// byUID has the members whose pods exist.
 	byUID map[types.UID]*member
 	// listed is what the watch shows.
 	listed cache.Store
-	// epoch counts the changes of templates and settings.
-	epoch int
+	// generation counts the changes of templates and settings.
+	generation int
+	// scheduled is when a pod was last seen to have got a node.
+	scheduled time.Time
 	// foreign has the pods of other makers by their names.
 	foreign map[string]foreign
 }
 
-// New returns a manager that does nothing before Run. Of ctx, the values are kept. The error is that the metrics cannot be made.
+// New returns a manager that does nothing before Run. It keeps the values of ctx, not its end. It fails if metrics cannot be registered.
 func New(ctx context.Context, c Config) (*Manager, error) {
 	m := &Manager{
 		config: c, synced: make(chan struct{}),
-		pools: map[string]*Pool{}, current: map[string]*Pool{}, foreign: map[string]foreign{}, byUID: map[types.UID]*member{},
+		workloads: map[podname.Identity]*workload{}, current: map[string]*workload{}, foreign: map[string]foreign{}, byUID: map[types.UID]*member{},
 		warming: make(chan struct{}, c.MaxWarmUps),
 	}
 	m.life, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return m, m.measure(c.Meter)
 }
 
-// Run keeps the pods until ctx ends. It then leaves them to others, and returns when no call runs on them any more.
+// Run keeps the pods until ctx ends. It leaves them to other function runners then, and returns when none of its calls runs any more.
 func (m *Manager) Run(ctx context.Context) error {
 	defer m.end()
 	stopped := context.AfterFunc(ctx, m.stop)
@@ -152,20 +158,18 @@ func (m *Manager) end() {
 	m.work.Wait()
 }
 
-// Synced is closed when the manager knows the pods that there are.
+// Synced returns a channel that is closed when the manager knows the existing pods.
 func (m *Manager) Synced() <-chan struct{} { return m.synced }
 
-// Changed says that templates or limits have changed.
+// Changed applies changed templates and limits.
 func (m *Manager) Changed() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.epoch++
-	for _, p := range m.pools {
-		p.pool.SetConfig(m.poolConfig(p))
-	}
+	m.generation++
+	m.configure()
 }
 
-// upkeep returns the client for what no caller waits for.
+// upkeep returns the client for requests that no caller waits for.
 func (m *Manager) upkeep() *Client {
 	if m.config.Upkeep != nil {
 		return m.config.Upkeep

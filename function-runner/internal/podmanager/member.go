@@ -4,148 +4,133 @@
 package podmanager
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/function-runner/internal/podname"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
-// member is a function pod as this replica sees it. The manager's lock guards it.
+// member is what Kubernetes knows of a pool's pod. The manager's lock guards it.
 type member struct {
-	lifecycle.Pod
+	*pool.Pod
 
-	pool *Pool
-	slot int
-	// object is the latest that is known of the pod, which is not changed; nil until the API server has it.
+	workload *workload
+	// object is the latest version of the pod. It is not changed, and nil until the API server has the pod.
 	object *corev1.Pod
-	// made says that this replica has requested it, and does not change. exists is closed when the API server has it, whoever made it.
-	made   bool
-	exists chan struct{}
-	// seen is when this replica first saw it or began to make it, and addressed when it got an address.
+	// requested says that this replica has requested the pod, and does not change.
+	requested bool
+	// createErr is why the last request to create the pod failed. rejectedSince is since when the API server has answered so; zero if it
+	// does not.
+	createErr     error
+	rejectedSince time.Time
+	// seen is when this replica first saw or requested the pod, and addressed when the pod got an address.
 	seen, addressed time.Time
-	// endpoint is where it was last ready. disconnect ends the goroutine that keeps the connection, once there is one.
-	endpoint   *endpoint.Endpoint
-	disconnect context.CancelFunc
-	// timer ends what the pod may not be for long; turn counts its states, so that a timer of an earlier one does nothing.
-	timer *time.Timer
-	turn  int
-	// keep ends the delete request of an expiring pod that a call has taken back, and deleting says that a failed pod's is on its way.
-	keep     context.CancelFunc
+	// connection is that to the pod's wrapper server; nil while the pod has no address, and when it is given up.
+	connection *connection
+	// deleting says that a request to delete a failed pod is on its way.
 	deleting bool
-	// warmed lets another pod start in place of this one, which was made for no call; nil for one that was not.
-	warmed func()
-	// patched is when its last use was last written.
-	patched time.Time
-	// room is the room that is being made for it in a full cluster; nil for none.
-	room *room
+	// noted is when this replica last wrote the pod's last use.
+	noted time.Time
+	// preemption deletes idle pods of other pools for this one; nil if it needs none.
+	preemption *preemption
+	// endWarmUp lets the next pod warm up; nil for a pod that was created for a call.
+	endWarmUp func()
 }
 
 // name returns the pod's name.
-func (mem *member) name() string { return mem.pool.id.Of(mem.slot) }
+func (mem *member) name() string { return mem.workload.ID.Of(mem.Ordinal) }
 
-// identity reads which pool and slot a pod belongs to: from its name and from annotations, which are ours alone. Admission may
+// identity reads a pod's pool and ordinal from its name and from annotations, which only function runners write: admission may
 // rewrite its image, and people its labels. A pod whose name is not what the annotations say has another maker.
-func identity(pod *corev1.Pod) (id podname.Identity, slot int, ours bool) {
+func identity(pod *corev1.Pod) (id podname.Identity, ordinal int, ours bool) {
 	id = podname.Identity{
 		Image:    pod.Annotations[functionpod.ReferenceAnnotation],
 		Digest:   pod.Annotations[functionpod.DigestAnnotation],
 		Template: pod.Annotations[functionpod.TemplateAnnotation],
 	}
-	slot = podname.Slot(pod.Name)
-	return id, slot, slot > 0 && id.Digest != "" && id.Of(slot) == pod.Name
+	ordinal = podname.Ordinal(pod.Name)
+	return id, ordinal, ordinal > 0 && id.Digest != "" && id.Of(ordinal) == pod.Name
 }
 
-// request adds the member of a pod that is about to be made. The manager's lock is held.
-func (p *Pool) request(slot int) *member {
-	mem := &member{Pod: lifecycle.Pod{State: lifecycle.Requested, Since: time.Now()}, pool: p, slot: slot, seen: time.Now(), exists: make(chan struct{})}
-	p.members[slot] = mem
+// add adds the member of a pool's pod.
+func (w *workload) add(pod *pool.Pod) *member {
+	mem := &member{Pod: pod, workload: w, seen: time.Now()}
+	w.members[pod.Ordinal] = mem
 	return mem
 }
 
-// update records the news of a pod and returns its member, a new one if the pod is another than the one that was in its slot
-// before. It returns nil for old news: the watch may overtake the answer to a request. The manager's lock is held.
-func (p *Pool) update(slot int, pod *corev1.Pod) *member {
-	mem := p.members[slot]
+// update records a new version of a pod and returns its member: a new one if the pod has replaced another with its name. It returns nil
+// for an old version: the watch may overtake the answer to a request.
+func (w *workload) update(ordinal int, object *corev1.Pod) *member {
+	mem := w.members[ordinal]
 	if mem != nil && mem.object != nil {
-		if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, mem.object.ResourceVersion); err == nil && order < 0 {
+		if order, err := resourceversion.CompareResourceVersion(object.ResourceVersion, mem.object.ResourceVersion); err == nil && order < 0 {
 			return nil
 		}
-		if mem.object.UID == pod.UID {
-			mem.object = pod
+		if mem.object.UID == object.UID {
+			if mem.object.Spec.NodeName != object.Spec.NodeName {
+				w.m.scheduled = time.Now()
+			}
+			mem.object = object
 			return mem
 		}
-		// It went and came again between two looks.
-		p.forget(mem)
+		// The pod was deleted and created again between two versions.
+		w.remove(mem)
 		mem = nil
 	}
 	if mem == nil {
-		mem = p.request(slot)
+		mem = w.add(w.Adopt(ordinal))
 	}
-	// The room that a quota needed is there; a node may need more.
-	mem.object, mem.room = pod, nil
-	p.m.byUID[pod.UID] = mem
-	close(mem.exists)
-	p.apply(mem, lifecycle.Created, nil)
+	// A preemption for the quota has ended. The pod may need another one for a node.
+	mem.object, mem.preemption, mem.createErr = object, nil, nil
+	w.m.byUID[object.UID] = mem
+	w.apply(mem, lifecycle.Created, nil)
 	return mem
 }
 
-// forget ends the work for a pod that has gone. The manager's lock is held.
-func (p *Pool) forget(mem *member) {
-	if p.members[mem.slot] != mem {
-		return
+// remove ends the work for a pod that has gone.
+func (w *workload) remove(mem *member) {
+	if w.forget(mem) {
+		w.Remove(mem.Pod)
 	}
-	mem.stop()
-	if mem.disconnect != nil {
-		mem.disconnect()
+}
+
+// forget forgets a pod that the pool forgets, too, and reports whether it was known.
+func (w *workload) forget(mem *member) bool {
+	if w.members[mem.Ordinal] != mem {
+		return false
 	}
+	mem.disconnect()
 	if mem.object != nil {
-		delete(p.m.byUID, mem.object.UID)
+		delete(w.m.byUID, mem.object.UID)
 	}
-	p.remove(mem)
-	p.pool.Gone(mem.slot)
+	delete(w.members, mem.Ordinal)
+	return true
 }
 
-// remove takes a member out of its slot. The manager's lock is held.
-func (p *Pool) remove(mem *member) {
-	delete(p.members, mem.slot)
-	mem.settle()
-}
-
-// stop ends what was begun for the pod's state.
-func (mem *member) stop() {
-	mem.settle()
-	mem.turn++
-	if mem.timer != nil {
-		mem.timer.Stop()
-	}
-	if mem.keep != nil && mem.State == lifecycle.Ready {
-		mem.keep()
-	}
-	mem.keep = nil
-}
-
-// after does something when the pod has been in its state for a time. The manager's lock is held, then too.
+// after calls do when the pod has been in its present state for d. The manager's lock is held then, too.
 func (mem *member) after(d time.Duration, do func()) {
-	m, turn := mem.pool.m, mem.turn
-	if mem.timer != nil {
-		mem.timer.Stop()
-	}
-	mem.timer = time.AfterFunc(d, func() {
-		m.spawn(func() {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			if mem.turn == turn {
-				do()
-			}
-		})
+	_, changed := mem.Status()
+	m := mem.workload.m
+	m.spawn(func() {
+		select {
+		case <-changed:
+			return
+		case <-m.life.Done():
+			return
+		case <-time.After(d):
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		select {
+		case <-changed:
+		default:
+			do()
+		}
 	})
 }
-
-var errUnready = errors.New("the kubelet holds it for unready")

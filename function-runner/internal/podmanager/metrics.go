@@ -93,26 +93,26 @@ func (m *Manager) sizes() map[string]*sizes {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	all := map[string]*sizes{}
-	for _, p := range m.pools {
-		name := repository(p.id.Image)
+	for id, w := range m.workloads {
+		name := repository(id.Image)
 		if all[name] == nil {
 			all[name] = &sizes{pods: map[lifecycle.State]int64{}}
 		}
-		s := p.pool.Stats()
+		s := w.Stats()
 		all[name].waiting += int64(s.Waiting)
-		limits := p.pool.Config()
+		limits := w.Config()
 		all[name].places += int64(s.Ready * limits.PerPod)
 		all[name].used += int64(s.Running)
-		// A retired pool gets no more pods and calls: one of the same function has taken its place.
-		if !p.retired {
+		// A superseded pool gets no new calls.
+		if !m.superseded(w) {
 			all[name].maxPods += int64(limits.MaxPods)
 			all[name].maxWaiting += int64(limits.MaxWaiting)
 		}
 		if s.BackingOff {
 			all[name].backingOff++
 		}
-		for _, mem := range p.members {
-			all[name].pods[mem.State]++
+		for _, mem := range w.members {
+			all[name].pods[mem.State()]++
 		}
 	}
 	return all

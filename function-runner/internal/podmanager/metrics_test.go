@@ -148,7 +148,7 @@ func TestCapacityOfReplacedPools(t *testing.T) {
 		if got := <-call; got.err != nil {
 			t.Error(got.err)
 		}
-		time.Sleep(retiredTTL + time.Second)
+		time.Sleep(supersededTTL + time.Second)
 		r.rescan()
 		g.want(t, map[string]capacity{image: {MaxPods: 1, MaxWaiting: 100, Places: 8, Ready: 1}})
 	})

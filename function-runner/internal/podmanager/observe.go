@@ -41,6 +41,7 @@ func (m *Manager) watch(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), handled.HasSynced) {
 		return nil
 	}
+	m.seedDigests()
 	close(m.synced)
 	m.config.Log.Info("function pods adopted", "namespace", m.config.Namespace, "pods", len(pods.GetStore().ListKeys()))
 	_ = wait.PollUntilContextCancel(ctx, m.config.ScanInterval, false, func(ctx context.Context) (bool, error) { // it ends with ctx
@@ -69,76 +70,104 @@ func (m *Manager) observed(object any, with func(*corev1.Pod)) {
 	}
 }
 
-// observe handles the news of a pod that exists.
+// observe handles a new version of a pod.
 func (m *Manager) observe(pod *corev1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	mem, isNew := m.byUID[pod.UID], false
 	if mem == nil {
-		id, slot, ours := identity(pod)
+		id, ordinal, ours := identity(pod)
 		if !ours {
 			m.observeForeign(pod)
 			return
 		}
-		p := m.ensurePool(id)
-		isNew = p.members[slot] == nil
-		mem = p.update(slot, pod)
-		m.config.Images.Seed(id.Image, id.Digest)
+		w := m.workload(id)
+		isNew = w.members[ordinal] == nil
+		mem = w.update(ordinal, pod)
+		if m.isSynced() {
+			m.config.Images.Seed(id.Image, id.Digest)
+		}
 	} else {
 		before := mem.object
-		if mem = mem.pool.update(mem.slot, pod); mem != nil {
-			mem.pool.changed(mem, before)
+		if mem = mem.workload.update(mem.Ordinal, pod); mem != nil {
+			mem.workload.changed(mem, before)
 		}
 	}
 	if mem != nil {
-		mem.pool.follow(mem, isNew && podstatus.Ready(pod))
+		mem.workload.follow(mem, isNew && podstatus.Ready(pod))
 	}
 }
 
-// changed handles what is news of a pod that was seen before. The manager's lock is held.
-func (p *Pool) changed(mem *member, before *corev1.Pod) {
-	if podstatus.Ready(before) && !podstatus.Ready(mem.object) {
-		switch mem.State {
-		case lifecycle.Ready:
-			mem.endpoint.Suspect(errUnready)
-		case lifecycle.Unreachable:
-			p.limitUnreachable(mem)
+// isSynced reports whether the manager knows the pods that existed when it began.
+func (m *Manager) isSynced() bool {
+	select {
+	case <-m.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// seedDigests tells the digests of the references that have pods, those of the youngest pods: a tag may have moved since the others
+// were created.
+func (m *Manager) seedDigests() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	youngest := map[string]*member{}
+	for _, mem := range m.byUID {
+		other := youngest[mem.workload.ID.Image]
+		if other == nil || other.object.CreationTimestamp.Before(&mem.object.CreationTimestamp) {
+			youngest[mem.workload.ID.Image] = mem
 		}
 	}
-	if p.labelled(mem.slot, before) && !p.labelled(mem.slot, mem.object) {
-		p.m.spawn(func() { _ = p.m.find(p.m.life, mem) }) // it is logged
-	}
-	if mem.disconnect != nil && mem.object.Status.PodIP != "" && before.Status.PodIP != mem.object.Status.PodIP {
-		// Its sandbox was made anew.
-		mem.disconnect()
-		mem.disconnect = nil
+	for reference, mem := range youngest {
+		m.config.Images.Seed(reference, mem.workload.ID.Digest)
 	}
 }
 
-// follow does what the status of a pod asks for. The manager's lock is held.
-func (p *Pool) follow(mem *member, assumed bool) {
+// changed handles what is new in a pod since its last version.
+func (w *workload) changed(mem *member, before *corev1.Pod) {
+	if podstatus.Ready(before) && !podstatus.Ready(mem.object) {
+		switch mem.State() {
+		case lifecycle.Ready:
+			mem.Suspect(errUnready)
+		case lifecycle.Unreachable:
+			w.limitUnreachable(mem)
+		}
+	}
+	if w.labelled(mem.Ordinal, before) && !w.labelled(mem.Ordinal, mem.object) {
+		w.m.spawn(func() { _ = w.m.find(w.m.life, mem) }) // it is logged
+	}
+	if ip := mem.object.Status.PodIP; mem.connection != nil && ip != "" && ip != mem.connection.address {
+		// The kubelet has created a new sandbox.
+		w.apply(mem, lifecycle.Suspected, errMoved)
+		mem.disconnect()
+	}
+}
+
+// follow does what the status of a pod asks for.
+func (w *workload) follow(mem *member, assumed bool) {
 	pod := mem.object
 	if pod.DeletionTimestamp != nil {
-		p.apply(mem, lifecycle.Deleted, nil)
+		w.apply(mem, lifecycle.Deleted, nil)
 		return
 	}
+	status, _ := mem.Status()
 	state, problem := podstatus.Of(pod)
 	switch {
-	case state == podstatus.Failed, state == podstatus.Restarting && !mem.Served:
-		p.broken(mem, problem.Reason, notStarted(pod, problem))
+	case state == podstatus.Failed, state == podstatus.Restarting && !status.Served:
+		w.broken(mem, problem.Reason, notStarted(pod, problem))
 	case state == podstatus.Unschedulable:
-		p.unplaced(mem, problem)
+		w.onUnschedulable(mem, problem)
 	default:
-		if mem.State == lifecycle.Starting {
-			p.pool.Problem(mem.slot, nil)
-		}
+		w.SetProblem(mem.Pod, nil)
 		if pod.Status.PodIP != "" && !mem.In(lifecycle.Leaving, lifecycle.Failed) {
-			p.connect(mem, assumed)
+			w.connect(mem, assumed)
 		}
 	}
 }
 
-// gone handles the news that a pod does not exist any more, or has lost the label by which it is watched.
+// gone handles that a pod does not exist any more, or has lost the label by which it is watched.
 func (m *Manager) gone(pod *corev1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -148,19 +177,19 @@ func (m *Manager) gone(pod *corev1.Pod) {
 		return
 	}
 	unexpected := !mem.In(lifecycle.Leaving, lifecycle.Failed, lifecycle.Expiring)
-	mem.pool.forget(mem)
+	mem.workload.remove(mem)
 	if unexpected {
 		m.spawn(func() { _ = m.find(m.life, mem) }) // it is logged
 	}
 }
 
-// unwatched tells whether the watch does not show a pod, or may be late with what it shows of one that is starting: after an outage of
-// the API server, it takes a minute to be back. The manager's lock is held.
+// unwatched reports whether the watch does not show a pod, or may be late with a pod that is starting: after an outage of the API
+// server, it takes a minute to be back.
 func (m *Manager) unwatched(mem *member) bool {
 	if mem.object == nil || time.Since(mem.seen) < requestTimeout {
 		return false
 	}
-	if mem.State == lifecycle.Starting {
+	if mem.In(lifecycle.Starting) {
 		return true
 	}
 	object, _, _ := m.listed.Get(mem.object) // the key of a pod is no failure
@@ -168,8 +197,8 @@ func (m *Manager) unwatched(mem *member) bool {
 	return !ok || pod.UID != mem.object.UID
 }
 
-// find looks for a pod that the watch does not show, or may show late. One that has only lost its labels gets them back, and is watched again; one that
-// has gone is forgotten. The error is that the API server cannot be reached.
+// find looks for a pod that the watch does not show, or may show late. A pod that has only lost its labels gets them back, and is
+// watched again. A pod that has gone is removed. The error is that the API server cannot be reached.
 func (m *Manager) find(ctx context.Context, mem *member) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -181,16 +210,16 @@ func (m *Manager) find(ctx context.Context, mem *member) error {
 	case apierrors.IsNotFound(err), err == nil && pod.UID != uid:
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		mem.pool.forget(mem)
+		mem.workload.remove(mem)
 		return nil
 	case err == nil && pod.DeletionTimestamp == nil:
-		pod, err = m.restoreLabels(ctx, mem.pool, mem.slot, pod)
+		pod, err = m.restoreLabels(ctx, mem.workload, mem.Ordinal, pod)
 	}
 	if err == nil {
 		m.observe(pod) //nolint:contextcheck // pods are made for whoever waits
 	}
 	if err != nil && ctx.Err() == nil {
-		m.config.Log.Warn("a function pod could not be checked", "pod", mem.name(), "image", mem.pool.id.Image, "err", err)
+		m.config.Log.Warn("a function pod could not be checked", "pod", mem.name(), "image", mem.workload.ID.Image, "err", err)
 	}
 	return lostConnection(err)
 }

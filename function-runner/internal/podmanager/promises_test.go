@@ -94,7 +94,7 @@ func TestFailureHasAMemory(t *testing.T) {
 		if made := c.Requests("create", "pods"); made > 30 || slow > made {
 			t.Errorf("in 10 minutes with one caller %d pods were made, and %d of %d calls waited", made, slow, calls)
 		}
-		if event := <-events.Events; !strings.HasPrefix(event, "Warning BackOff back-off making function pods of "+fn) {
+		if event := <-events.Events; !strings.HasPrefix(event, "Warning BackOff back-off creating function pods of "+fn) {
 			t.Errorf("got the event %q", event)
 		}
 		c.Kubelet(c.Run)
@@ -185,7 +185,7 @@ func TestNameIsTaken(t *testing.T) {
 		if waited := time.Since(begin); waited > 5*time.Second {
 			t.Errorf("the call waited for %v", waited)
 		}
-		if r.log.count("taken by a pod of another maker") != 1 {
+		if r.log.count("another pod has the name of a function pod") != 1 {
 			t.Error("it was not told why the name is not used")
 		}
 	})

@@ -23,42 +23,51 @@ const requestTimeout = 10 * time.Second
 // discard deletes a pod that was given up. If that fails, the scan tries again.
 func (m *Manager) discard(ctx context.Context, mem *member, reason string) {
 	m.mu.Lock()
-	if mem.State != lifecycle.Failed || mem.deleting {
+	if mem.deleting || !mem.In(lifecycle.Failed) {
 		m.mu.Unlock()
 		return
 	}
 	mem.deleting = true
-	pod := mem.object
+	object := mem.object
 	m.mu.Unlock()
-	_ = m.remove(ctx, mem, reason, metav1.Preconditions{UID: &pod.UID}) // the scan tries again
+	_ = m.deletePod(ctx, mem, reason, metav1.Preconditions{UID: &object.UID}) // the scan tries again
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	mem.deleting = false
 }
 
-// expire deletes an idle pod, if it still is when it is its turn, and tells whether it did. Whoever has used it since it was
-// last seen has changed its resource version, and keeps it; calls that come before the answer take it back. The error is that
-// the API server cannot be reached.
-func (m *Manager) expire(ctx context.Context, p *Pool, slot int, reason string) (deleted bool, err error) {
+// expire deletes an idle pod, if it still is idle, and reports whether it did. A replica that has used the pod since has changed its
+// resource version, and keeps it; a call that comes before the answer takes it back. The error is that the API server cannot be
+// reached.
+func (m *Manager) expire(ctx context.Context, mem *member, reason string) (deleted bool, err error) {
+	w := mem.workload
 	m.mu.Lock()
-	mem := p.members[slot]
-	if ctx.Err() != nil || mem == nil || mem.State != lifecycle.Ready || !p.pool.GiveUp(slot) {
+	if ctx.Err() != nil || w.members[mem.Ordinal] != mem || !w.Expire(mem.Pod) {
 		m.mu.Unlock()
 		return false, nil
 	}
-	p.apply(mem, lifecycle.Expired, nil)
+	_, changed := mem.Status()
+	object := mem.object
+	m.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	mem.keep = cancel
-	pod := mem.object
-	m.mu.Unlock()
-	err = m.remove(ctx, mem, reason, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
+	m.spawn(func() {
+		// The request ends when a call takes the pod back.
+		select {
+		case <-changed:
+			if mem.In(lifecycle.Ready) {
+				cancel()
+			}
+		case <-ctx.Done():
+		}
+	})
+	err = m.deletePod(ctx, mem, reason, metav1.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case mem.State == lifecycle.Leaving, p.members[slot] != mem:
+	case mem.In(lifecycle.Leaving), w.members[mem.Ordinal] != mem:
 		return true, nil
-	case p.apply(mem, lifecycle.Kept, nil):
+	case w.apply(mem, lifecycle.Kept, nil):
 		return false, lostConnection(err)
 	}
 	// A call has taken it back.
@@ -74,26 +83,26 @@ func lostConnection(err error) error {
 	return err
 }
 
-// remove deletes a pod. Without an error it is deleted, or terminating.
-func (m *Manager) remove(ctx context.Context, mem *member, reason string, only metav1.Preconditions) error {
-	p, name := mem.pool, mem.name()
+// deletePod deletes a pod. Without an error it is deleted, or terminating.
+func (m *Manager) deletePod(ctx context.Context, mem *member, reason string, only metav1.Preconditions) error {
+	w, name := mem.workload, mem.name()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	err := m.upkeep().Pods.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only})
 	switch {
 	case err == nil:
-		m.config.Log.Info("function pod deleted", "pod", name, "image", p.id.Image, "reason", reason)
-		m.metrics.evicted(ctx, p.id.Image, reason)
+		m.config.Log.Info("function pod deleted", "pod", name, "image", w.ID.Image, "reason", reason)
+		m.metrics.evicted(ctx, w.ID.Image, reason)
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		p.apply(mem, lifecycle.Deleted, nil)
+		w.apply(mem, lifecycle.Deleted, nil)
 	case apierrors.IsNotFound(err):
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		p.forget(mem)
+		w.remove(mem)
 		return nil
 	case !apierrors.IsConflict(err) && !errors.Is(ctx.Err(), context.Canceled):
-		m.config.Log.Warn("function pod not deleted", "pod", name, "image", p.id.Image, "reason", reason, "err", err)
+		m.config.Log.Warn("function pod not deleted", "pod", name, "image", w.ID.Image, "reason", reason, "err", err)
 	}
 	return err
 }
@@ -104,8 +113,8 @@ type foreign struct {
 	seen time.Time
 }
 
-// observeForeign notes a pod that Porch's function runner, or an older one of ours, has made. It gets no calls, and nothing is
-// known of those that it may run: it is left alone for as long as its maker would let it be idle.
+// observeForeign notes a pod that Porch's function runner, or an older release of ours, has created. It gets no calls, but may run its
+// maker's: it is deleted when its maker would, if it was idle.
 func (m *Manager) observeForeign(pod *corev1.Pod) {
 	if m.foreign[pod.Name].uid == pod.UID || pod.DeletionTimestamp != nil {
 		return

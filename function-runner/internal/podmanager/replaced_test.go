@@ -5,6 +5,7 @@ package podmanager
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,6 +117,29 @@ func TestNodeWithoutItsPullSecret(t *testing.T) {
 		for _, call := range calls {
 			if got := <-call; got.err != nil && !replaced(got.err) {
 				t.Errorf("got error %v, want none or a ReplacedError", got.err)
+			}
+		}
+		r.mustCall(digest("a"))
+	})
+	bubbles("several nodes", func(t *testing.T, c *simulation.Cluster, r *replica) {
+		c.Admit(withSecret)
+		attempt := 0
+		c.Kubelet(func(name string) {
+			attempt++
+			if attempt > 3 {
+				c.Run(name)
+				return
+			}
+			c.Change(name, func(p *corev1.Pod) {
+				p.Spec.NodeName = fmt.Sprintf("node-%d", attempt)
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "function", State: corev1.ContainerState{
+					Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: refusal},
+				}}}
+			})
+		})
+		for range 3 {
+			if _, err := r.call(digest("a")); !replaced(err) {
+				t.Errorf("got error %v, want a ReplacedError", err)
 			}
 		}
 		r.mustCall(digest("a"))

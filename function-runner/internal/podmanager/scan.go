@@ -21,25 +21,23 @@ import (
 )
 
 const (
-	// patchesPerTTL is how often the last use of a busy pod is written while its time to live passes.
+	// patchesPerTTL is how often the last use of a busy pod is noted within its time to live.
 	patchesPerTTL = 4
-	// scanners is how many requests a scan makes at once.
+	// notingInterval is the time between notes while another pool of the reference has pods.
+	notingInterval = 5 * time.Second
+	// scanners is the number of requests that a scan makes at once.
 	scanners = 8
 )
 
-// scan deletes the pods that nobody needs, writes the last uses of the others, makes those that are missing, and forgets pools
-// without pods. It ends at the first sign that the API server cannot be reached: what is left is for the next one.
+// scan deletes the pods that nobody needs, notes the last uses of the others, requests those that are missing, and forgets pools
+// without pods. It ends at the first sign that the API server cannot be reached: the next scan does the rest.
 func (m *Manager) scan(ctx context.Context) {
-	pools := m.all()
-	requests := make([]func(context.Context) error, 0, len(pools)+1)
+	workloads, contested := m.survey()
+	requests := make([]request, 0, len(workloads)+1)
 	requests = append(requests, m.removeForeign)
-	for _, p := range pools {
-		// What expires is not patched, which would be the change that keeps it.
-		idle := p.idle()
-		requests = append(requests, m.expiries(p, idle)...)
-		requests = append(requests, m.patches(p, idle)...)
-		requests = append(requests, m.removals(p)...)
-		p.pool.Fill()
+	for _, w := range workloads {
+		requests = append(requests, w.upkeep(contested[w.ID.Image])...)
+		w.Fill()
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(scanners)
@@ -55,32 +53,56 @@ func (m *Manager) scan(ctx context.Context) {
 	m.forgetUnused()
 }
 
-// all returns the pools.
-func (m *Manager) all() []*Pool {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return slices.Collect(maps.Values(m.pools))
+// survey gives all pools their limits, and returns them with the references that have pods of several pools: a pool that is superseded
+// for one replica may be current for another.
+func (m *Manager) survey() (workloads []*workload, contested map[string]bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.configure()
+	contested = map[string]bool{}
+	for id, w := range m.workloads {
+		workloads = append(workloads, w)
+		if len(w.members) > 0 {
+			_, several := contested[id.Image]
+			contested[id.Image] = several
+		}
+	}
+	return workloads, contested
 }
 
-// patches returns the requests that tell the other replicas, and the pod janitor, of a pool's uses. A pod that is kept though
-// nobody has used it is noted as used: nobody is to take it for one that is forgotten.
-func (m *Manager) patches(p *Pool, except []pool.Idle) []func(context.Context) error {
-	ttl := m.config.Limits(p.id.Image).TTL
+// request is a request to the API server. The error is that the server cannot be reached.
+type request = func(context.Context) error
+
+// upkeep returns the requests that a pool needs now. It forgets refusals of the registry that count no more.
+func (w *workload) upkeep(contested bool) []request {
+	w.m.mu.Lock()
+	defer w.m.mu.Unlock()
+	maps.DeleteFunc(w.refusals, func(_ string, at time.Time) bool { return time.Since(at) > refusalPause })
+	// A pod that expires is not patched: the change would keep it.
+	idle := w.Idle(w.lastNoted)
+	return slices.Concat(w.expiries(idle), w.patches(idle, contested), w.removals())
+}
+
+// patches returns the requests that tell the other replicas, and the pod janitor, of a pool's uses. A pod that is kept although nobody
+// has used it is noted as used, so that it does not look forgotten.
+func (w *workload) patches(expiring []pool.Idle, contested bool) []request {
+	ttl := w.m.config.Limits(w.ID.Image).TTL
 	interval := ttl / patchesPerTTL
-	var requests []func(context.Context) error
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	for _, use := range p.pool.Uses() {
-		mem := p.members[use.Slot]
-		if mem == nil || mem.State != lifecycle.Ready || slices.ContainsFunc(except, func(i pool.Idle) bool { return i.Slot == use.Slot }) {
+	if contested {
+		interval = min(interval, notingInterval)
+	}
+	var requests []request
+	for _, use := range w.Uses() {
+		mem := w.members[use.Pod.Ordinal]
+		if mem == nil || mem.object == nil || slices.ContainsFunc(expiring, func(i pool.Idle) bool { return i.Pod == use.Pod }) {
 			continue
 		}
 		noted, last := lastUse(mem.object), use.Last
-		if kept := time.Since(noted) > notedTTL(mem.object, ttl); kept && time.Since(mem.patched) > interval {
+		if kept := time.Since(noted) > notedTTL(mem.object, ttl); kept && time.Since(mem.noted) > interval {
 			last = time.Now()
 		}
-		if last.After(mem.patched) && last.Sub(noted) > interval {
-			requests = append(requests, func(ctx context.Context) error { return m.patchLastUse(ctx, mem, last, ttl) })
+		if last.After(mem.noted) && last.Sub(noted) > interval {
+			requests = append(requests, func(ctx context.Context) error { return w.m.patchLastUse(ctx, mem, last, ttl) })
 		}
 	}
 	return requests
@@ -94,66 +116,54 @@ func (m *Manager) patchLastUse(ctx context.Context, mem *member, last time.Time,
 	_, err := m.upkeep().Pods.Patch(ctx, mem.name(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 	if err != nil {
 		if ctx.Err() == nil {
-			m.config.Log.Warn("the last use of a function pod cannot be noted", "pod", mem.name(), "image", mem.pool.id.Image, "err", err)
+			m.config.Log.Warn("the last use of a function pod cannot be noted", "pod", mem.name(), "image", mem.workload.ID.Image, "err", err)
 		}
 		return lostConnection(err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	mem.patched = time.Now()
+	mem.noted = time.Now()
 	return nil
 }
 
-// idle returns the pods that have been idle for longer than they may.
-func (p *Pool) idle() []pool.Idle {
-	p.m.mu.RLock()
-	defer p.m.mu.RUnlock()
-	return p.pool.Idle(p.lastUses())
-}
-
 // expiries returns the requests that delete idle pods.
-func (m *Manager) expiries(p *Pool, idle []pool.Idle) []func(context.Context) error {
-	m.mu.RLock()
+func (w *workload) expiries(idle []pool.Idle) []request {
 	reason := "idle"
-	if p.retired {
+	if w.m.superseded(w) {
 		reason = "replaced"
 	}
-	m.mu.RUnlock()
-	requests := make([]func(context.Context) error, 0, len(idle))
-	for _, pod := range idle {
+	requests := make([]request, 0, len(idle))
+	for _, i := range idle {
+		mem := w.members[i.Pod.Ordinal]
 		requests = append(requests, func(ctx context.Context) error {
-			_, err := m.expire(ctx, p, pod.Slot, reason)
+			_, err := w.m.expire(ctx, mem, reason)
 			return err
 		})
 	}
 	return requests
 }
 
-// lastUses returns what tells when any replica has noted a use of the pod in a slot. The manager's lock is held, then too.
-func (p *Pool) lastUses() func(slot int) time.Time {
-	return func(slot int) time.Time {
-		if mem := p.members[slot]; mem != nil && mem.object != nil {
-			return lastUse(mem.object)
-		}
-		return time.Time{}
+// lastNoted returns when any replica has noted a use of a pod.
+func (w *workload) lastNoted(pod *pool.Pod) time.Time {
+	if mem := w.members[pod.Ordinal]; mem != nil && mem.object != nil {
+		return lastUse(mem.object)
 	}
+	return time.Time{}
 }
 
 // removals returns the requests that delete the pods which were given up and could not be deleted before, and that look for those which
 // the watch does not show.
-func (m *Manager) removals(p *Pool) []func(context.Context) error {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	var requests []func(context.Context) error
-	for _, mem := range p.members {
-		if mem.State == lifecycle.Failed && !mem.deleting {
+func (w *workload) removals() []request {
+	var requests []request
+	for _, mem := range w.members {
+		if !mem.deleting && mem.In(lifecycle.Failed) {
 			requests = append(requests, func(ctx context.Context) error {
-				m.discard(ctx, mem, "failed")
+				w.m.discard(ctx, mem, "failed")
 				return nil
 			})
 		}
-		if m.unwatched(mem) {
-			requests = append(requests, func(ctx context.Context) error { return m.find(ctx, mem) })
+		if w.m.unwatched(mem) {
+			requests = append(requests, func(ctx context.Context) error { return w.m.find(ctx, mem) })
 		}
 	}
 	return requests
@@ -163,21 +173,18 @@ func (m *Manager) removals(p *Pool) []func(context.Context) error {
 func (m *Manager) forgetUnused() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for hash, p := range m.pools {
-		if len(p.members) > 0 || p.users.Load() > 0 {
+	for id, w := range m.workloads {
+		if len(w.members) > 0 || !w.IsUnused() {
 			continue
 		}
-		if s := p.pool.Stats(); s.BackingOff || s.Starting+s.Ready+s.Unreachable+s.Leaving+s.Running+s.Waiting > 0 {
-			continue
-		}
-		delete(m.pools, hash)
-		if m.current[p.id.Image] == p {
-			delete(m.current, p.id.Image)
+		delete(m.workloads, id)
+		if m.current[id.Image] == w {
+			delete(m.current, id.Image)
 		}
 	}
 }
 
-// lastUse returns when any replica has last noted a use of a pod, or when it was made.
+// lastUse returns when any replica has last noted a use of a pod, or when the pod was created.
 func lastUse(pod *corev1.Pod) time.Time {
 	if last, err := time.Parse(time.RFC3339, pod.Annotations[functionpod.LastUseAnnotation]); err == nil {
 		return last
@@ -185,7 +192,7 @@ func lastUse(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// notedTTL returns how long a pod may be idle as far as others know, otherwise where it does not say.
+// notedTTL returns how long a pod may be idle as its annotations tell the other replicas; otherwise if they do not.
 func notedTTL(pod *corev1.Pod, otherwise time.Duration) time.Duration {
 	if ttl, err := time.ParseDuration(pod.Annotations[functionpod.TTLAnnotation]); err == nil {
 		return ttl

@@ -18,6 +18,7 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
 // slowNode starts one pod after the other, each within a second.
@@ -90,7 +91,7 @@ func TestCallOvertakesWarmUps(t *testing.T) {
 }
 
 // warmOneOfTwo returns the pools of two functions that want a pod, of which one may start at a time. The first one's does.
-func warmOneOfTwo(t *testing.T, c *simulation.Cluster) (r *replica, first, second *Pool) {
+func warmOneOfTwo(t *testing.T, c *simulation.Cluster) (r *replica, first, second *pool.Pool) {
 	t.Helper()
 	c.Kubelet(func(string) {})
 	r = start(t, c, func(config *Config) { config.MaxWarmUps = 1 })
@@ -125,11 +126,11 @@ func TestWarmUpEnds(t *testing.T) {
 			bubble(t, func(t *testing.T, c *simulation.Cluster) {
 				r, first, second := warmOneOfTwo(t, c)
 				time.Sleep(time.Second)
-				wantPods(t, c, first.id.Of(1))
-				end(r, c, first.id.Of(1))
+				wantPods(t, c, first.ID.Of(1))
+				end(r, c, first.ID.Of(1))
 				time.Sleep(time.Second)
 				synctest.Wait()
-				if mem := second.members[1]; mem == nil || mem.State != lifecycle.Starting {
+				if mem := r.workloads[second.ID].members[1]; mem == nil || mem.State() != lifecycle.Starting {
 					t.Errorf("the second pod is not starting: %+v", mem)
 				}
 			})
@@ -160,14 +161,14 @@ func TestNeedlessWarmUpIsNotMade(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		min    int
-		change func(r *replica, f *Pool)
+		change func(r *replica, f *pool.Pool)
 		want   int
 	}{
-		"needed still":      {3, func(*replica, *Pool) {}, 3},
-		"lower minimum":     {3, func(r *replica, _ *Pool) { r.limit(func(l *Limits) { l.MinPods = 1 }) }, 1},
-		"without a minimum": {0, func(_ *replica, f *Pool) { f.Warm() }, 1},
-		"another image":     {3, func(r *replica, _ *Pool) { r.Pool(fn, digest("b")).Done() }, 0},
-		"lower maximum and a call": {3, func(r *replica, _ *Pool) {
+		"needed still":      {3, func(*replica, *pool.Pool) {}, 3},
+		"lower minimum":     {3, func(r *replica, _ *pool.Pool) { r.limit(func(l *Limits) { l.MinPods = 1 }) }, 1},
+		"without a minimum": {0, func(_ *replica, f *pool.Pool) { f.Warm() }, 1},
+		"another image":     {3, func(r *replica, _ *pool.Pool) { r.Pool(fn, digest("b")).Done() }, 0},
+		"lower maximum and a call": {3, func(r *replica, _ *pool.Pool) {
 			r.limit(func(l *Limits) { l.MinPods, l.MaxPods = 1, 1 })
 			r.mustCall(digest("a"))
 		}, 1},
@@ -199,7 +200,7 @@ func TestNeedlessWarmUpIsNotMade(t *testing.T) {
 				synctest.Wait()
 				made := 0
 				for _, pod := range c.Pods() {
-					if slices.ContainsFunc([]int{1, 2, 3}, func(slot int) bool { return pod.Name == f.id.Of(slot) }) {
+					if slices.ContainsFunc([]int{1, 2, 3}, func(slot int) bool { return pod.Name == f.ID.Of(slot) }) {
 						made++
 					}
 				}
@@ -221,16 +222,16 @@ func TestNeedlessWarmUpIsNotMade(t *testing.T) {
 func TestWaitForTurnIsNoStart(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
-		_, first, second := warmOneOfTwo(t, c)
+		r, first, second := warmOneOfTwo(t, c)
 		time.Sleep(time.Minute)
-		c.Run(first.id.Of(1))
+		c.Run(first.ID.Of(1))
 		time.Sleep(time.Second)
-		c.Run(second.id.Of(1))
+		c.Run(second.ID.Of(1))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		mem := second.members[1]
-		if took := mem.addressed.Sub(mem.seen); mem.State != lifecycle.Ready || took > 2*time.Second {
-			t.Errorf("the pod is %s and took %v to get an address", mem.State, took)
+		mem := r.workloads[second.ID].members[1]
+		if took := mem.addressed.Sub(mem.seen); mem.State() != lifecycle.Ready || took > 2*time.Second {
+			t.Errorf("the pod is %s and took %v to get an address", mem.State(), took)
 		}
 	})
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package podname names function pods. The name is the lock between replicas of the function runner: two that want a pod
-// in the same slot ask for the same name, and one of them gets it.
+// with the same ordinal ask for the same name, and one of them gets it.
 package podname
 
 import (
@@ -31,11 +31,11 @@ const (
 	hashLength = 8
 )
 
-// Of returns the name of the pod in a slot: function, tag, slot and a hash of all that the pool is, the form that Porch gives
+// Of returns the name of the pod with an ordinal: function, tag, ordinal and a hash of all that the pool is, the form that Porch gives
 // names of pods. It is a DNS label that begins with a letter (RFC 1035), whatever the image is called: function and tag
 // are for people, and are shortened and cleaned where they have to be.
-func (id Identity) Of(slot int) string {
-	end := "-" + strconv.Itoa(slot) + "-" + id.Hash()
+func (id Identity) Of(ordinal int) string {
+	end := "-" + strconv.Itoa(ordinal) + "-" + id.Hash()
 	_, tag, digest := reference.Split(id.Image)
 	switch {
 	case tag == "" && digest == "":
@@ -66,6 +66,9 @@ func (id Identity) Hash() string {
 	return hex.EncodeToString(h.Sum(nil))[:hashLength]
 }
 
+// String returns the identity as one text. Other identities have other texts.
+func (id Identity) String() string { return id.Image + "\x00" + id.Digest + "\x00" + id.Template }
+
 // label returns text in the letters of a DNS label.
 func label(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -76,15 +79,15 @@ func label(text string) string {
 	}, strings.ToLower(text))
 }
 
-// Slot returns the slot in the name of a pod that Of has named; 0 for another name.
-func Slot(name string) int {
+// Ordinal returns the ordinal in the name of a pod that Of has named; 0 for another name.
+func Ordinal(name string) int {
 	parts := strings.Split(name, "-")
 	if len(parts) < 3 {
 		return 0
 	}
-	slot, err := strconv.Atoi(parts[len(parts)-2])
+	ordinal, err := strconv.Atoi(parts[len(parts)-2])
 	if err != nil {
 		return 0
 	}
-	return slot
+	return ordinal
 }

@@ -4,148 +4,137 @@
 package pool
 
 import (
+	"container/list"
 	"context"
 	"fmt"
 	"time"
 )
 
-// Place is one call's right to use a pod. It must be given back, once.
-type Place[P any] struct {
-	// Endpoint is where the call is sent to.
-	Endpoint P
-	// Slot is the pod's slot.
-	Slot int
-	// Cold says that the call came before the pod was ready.
-	Cold bool
-
-	pool *Pool[P]
-	pod  *pod[P]
-}
-
-// FullError says that as many calls wait for a place as may. The call has not run and may be made again.
+// FullError reports that the queue is full. The call was not sent and can be retried.
 type FullError struct {
-	// Waiting is how many calls wait.
+	// Waiting is the number of calls in the queue.
 	Waiting int
 }
 
 func (e *FullError) Error() string {
-	return fmt.Sprintf("%d calls wait for a place in a pod already, try again later", e.Waiting)
+	return fmt.Sprintf("%d calls already wait for a function pod, try again later", e.Waiting)
 }
 
-type waiter[P any] struct {
-	// answer gets one answer and is never waited for by who answers.
-	answer chan answer[P]
+// waiter is a call in the queue. answer has room for the one answer that the call gets, so that nobody waits to send it.
+type waiter struct {
+	answer chan answer
 	came   time.Time
 }
 
-type answer[P any] struct {
-	place *Place[P]
+type answer struct {
+	lease *Lease
 	err   error
 }
 
-// Acquire returns a place as soon as there is one, in the order of calls, and wants another pod where those that there are
-// have enough to do. Errors: *FullError, *BackoffError, the error of the last pod that failed to start or the problem of those
-// that are starting, and the context's cause. A call that leaves costs the others nothing.
-func (p *Pool[P]) Acquire(ctx context.Context) (*Place[P], error) {
-	// A caller who has gone must not want a pod.
+// Acquire waits in FIFO order for a lease on a ready pod. If all ready pods are saturated, it also requests another pod. Errors:
+// *FullError, *BackoffError, why the last pod failed to start or the pods that are starting may never be ready, and ctx's cause.
+func (p *Pool) Acquire(ctx context.Context) (*Lease, error) {
+	// A caller that has gone must not request a pod.
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	p.mu.Lock()
+	if lease, err := p.tryAcquire(); lease != nil || err != nil {
+		p.unlock()
+		return lease, err
+	}
+	if n := p.queue.Len(); n >= p.config.MaxWaiting {
+		p.unlock()
+		return nil, &FullError{Waiting: n}
+	}
+	return p.wait(ctx, p.queue.PushBack)
+}
+
+// Reacquire is Acquire for a call that a busy pod has sent back: it waits at the head of the queue, even of a full one.
+func (p *Pool) Reacquire(ctx context.Context) (*Lease, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	p.mu.Lock()
+	if lease, err := p.tryAcquire(); lease != nil || err != nil {
+		p.unlock()
+		return lease, err
+	}
+	return p.wait(ctx, p.queue.PushFront)
+}
+
+// tryAcquire requests a pod if one more is needed, and returns a lease if a pod has room, or why none will. The lock is held.
+func (p *Pool) tryAcquire() (*Lease, error) {
 	p.grow(p.wanted())
-	if place := p.take(); place != nil {
-		p.unlock()
-		return place, nil
+	if lease := p.take(); lease != nil {
+		return lease, nil
 	}
-	if err := p.refusal(); err != nil {
-		p.unlock()
-		return nil, err
-	}
-	w := &waiter[P]{answer: make(chan answer[P], 1), came: time.Now()}
-	element := p.waiting.PushBack(w)
-	if p.awaited != nil {
-		close(p.awaited)
-		p.awaited = nil
+	return nil, p.exhausted()
+}
+
+// wait queues a call and waits for its answer. The lock is held when it is called.
+func (p *Pool) wait(ctx context.Context, push func(any) *list.Element) (*Lease, error) {
+	w := &waiter{answer: make(chan answer, 1), came: time.Now()}
+	queued := push(w)
+	if p.demand != nil {
+		close(p.demand)
+		p.demand = nil
 	}
 	p.unlock()
 	select {
 	case a := <-w.answer:
-		return a.place, a.err
+		return a.lease, a.err
 	case <-ctx.Done():
 	}
 	p.mu.Lock()
-	p.waiting.Remove(element)
+	p.queue.Remove(queued)
 	p.mu.Unlock()
-	// The answer may have come at the same moment. Nobody will answer any more.
+	// The answer may have come at the same moment. Now that the call has left the queue, none comes any more.
 	select {
 	case a := <-w.answer:
-		if a.place != nil {
-			a.place.Release()
+		if a.lease != nil {
+			a.lease.Release()
 		}
 	default:
 	}
 	return nil, context.Cause(ctx)
 }
 
-// Awaited returns what is closed as soon as a call waits for a place: at once if one does.
-func (p *Pool[P]) Awaited() <-chan struct{} {
+// Demand returns a channel that is closed as soon as a call waits for a lease: at once if one does.
+func (p *Pool) Demand() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waiting.Len() > 0 {
-		awaited := make(chan struct{})
-		close(awaited)
-		return awaited
+	if p.queue.Len() > 0 {
+		return closed
 	}
-	if p.awaited == nil {
-		p.awaited = make(chan struct{})
+	if p.demand == nil {
+		p.demand = make(chan struct{})
 	}
-	return p.awaited
+	return p.demand
 }
 
-// refusal returns why a call may not wait, or nil.
-func (p *Pool[P]) refusal() error {
-	if err := p.hopeless(); err != nil {
-		return err
-	}
-	if n := p.waiting.Len(); n >= p.config.MaxWaiting {
-		return &FullError{Waiting: n}
-	}
-	return nil
-}
-
-// Release gives the place back, and to the call that has waited longest.
-func (place *Place[P]) Release() {
-	p := place.pool
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	place.pod.running--
-	now := time.Now()
-	place.pod.used, place.pod.called = now, now
-	p.dispatch()
-}
-
-// dispatch gives places to waiting calls, as long as there are both.
-func (p *Pool[P]) dispatch() {
-	for p.waiting.Len() > 0 {
-		place := p.take()
-		if place == nil {
+// dispatch gives leases to the calls that have waited longest, while pods have room.
+func (p *Pool) dispatch() {
+	for p.queue.Len() > 0 {
+		lease := p.take()
+		if lease == nil {
 			return
 		}
-		p.answerNext(answer[P]{place: place})
+		p.answerNext(answer{lease: lease})
 	}
 }
 
-// refuse gives all waiting calls an error.
-func (p *Pool[P]) refuse(err error) {
-	for p.waiting.Len() > 0 {
-		p.answerNext(answer[P]{err: err})
+// reject fails all waiting calls.
+func (p *Pool) reject(err error) {
+	for p.queue.Len() > 0 {
+		p.answerNext(answer{err: err})
 	}
 }
 
-func (p *Pool[P]) answerNext(a answer[P]) {
-	w, _ := p.waiting.Remove(p.waiting.Front()).(*waiter[P])
-	if a.place != nil {
-		a.place.Cold = a.place.pod.ready.After(w.came)
+func (p *Pool) answerNext(a answer) {
+	w, _ := p.queue.Remove(p.queue.Front()).(*waiter)
+	if a.lease != nil {
+		a.lease.Cold = a.lease.Pod.ready.After(w.came)
 	}
 	w.answer <- a
 }

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// firstPause follows the first failure. Each further one makes it twice as long, up to longestPause.
+	// firstPause follows the first failure. It doubles with each further one, up to longestPause.
 	firstPause   = time.Second
 	longestPause = 30 * time.Second
-	// jitter is by how much of itself a pause may be longer.
+	// jitter is the fraction by which a pause may be longer.
 	jitter = 0.1
 )
 
-// BackoffError says that pods of the function have failed to start and that no other is made for a while. The call has not run.
+// BackoffError reports that function pods have failed to start and that no other is created for a while. The call was not sent.
 type BackoffError struct {
 	// Err is why the last pod failed.
 	Err error
-	// Until is when a call may want a pod again.
+	// Until is when the next call can request a pod.
 	Until time.Time
 }
 
@@ -34,22 +34,22 @@ func (e *BackoffError) Error() string {
 // Unwrap returns why the last pod failed.
 func (e *BackoffError) Unwrap() error { return e.Err }
 
-// failure is what is remembered of pods that failed to start, until one has started. The zero value remembers none.
+// failure is why pods fail to start, until one has started. The zero value is no failure.
 type failure struct {
 	reason error
 	pause  time.Duration
-	// at is when the last attempt failed, and until when there is no other.
+	// at is when the last attempt failed, and until is when the next one may begin.
 	at, until time.Time
 }
 
-// lasts tells whether no pod may be wanted yet.
+// lasts reports whether no pod may be requested yet.
 func (f *failure) lasts() bool { return f.pause > 0 && time.Now().Before(f.until) }
 
-// remember notes that the pod that came at a time has failed before it ever served. Pods that came before an earlier failure
-// belong to the same attempt.
-func (f *failure) remember(came time.Time, err error) {
+// remember notes that a pod has failed that was never ready. Pods that were created before an earlier failure belong to the same
+// attempt.
+func (f *failure) remember(created time.Time, err error) {
 	f.reason = err
-	if f.pause > 0 && !came.After(f.at) {
+	if f.pause > 0 && !created.After(f.at) {
 		return
 	}
 	f.pause = min(max(firstPause, 2*f.pause), longestPause)
@@ -57,35 +57,35 @@ func (f *failure) remember(came time.Time, err error) {
 	f.until = f.at.Add(f.pause + time.Duration(jitter*rand.Float64()*float64(f.pause))) //nolint:gosec // chance, not a secret
 }
 
-// mayStart returns how many pods may be wanted now: any number if the last one started, or else one at a time.
-func (p *Pool[P]) mayStart() int {
+// mayRequest returns how many pods may be requested now: any number if the last one started, otherwise one at a time.
+func (p *Pool) mayRequest() int {
+	allowed := 2*p.config.MaxPods + extraPods - len(p.pods)
 	switch {
 	case p.failure.pause == 0:
-		return math.MaxInt
+		return allowed
 	case p.failure.lasts():
 		return 0
 	}
-	return max(0, 1-p.count(starting))
+	return min(allowed, 1-p.count((*Pod).pending))
 }
 
-// failed goes on after a pod has failed. It makes no other, which would fail as well, over and over, unless the pod ran well once.
-func (p *Pool[P]) failed(m *pod[P], err error) {
-	if m.served {
+// hasFailed goes on after a pod has failed. It requests no other, which would fail as well, unless the pod was ready once.
+func (p *Pool) hasFailed(pod *Pod, reason error) {
+	if pod.status.Served {
 		p.settle(p.missing())
 		return
 	}
-	if !retriable(err) {
-		p.failure.remember(m.came, err)
+	if !retriable(reason) {
+		p.failure.remember(pod.created, reason)
 	}
 	p.recall(min(p.waitedFor(), p.config.MaxPods-p.live()))
 	if p.live() == 0 {
-		p.refuse(err)
+		p.reject(reason)
 	}
 	p.settle(0)
 }
 
-// retriable tells whether an error says, by a method Retry, that pods are made differently from now on, so that it says nothing of
-// the next one.
+// retriable reports whether an error says, by a method Retry, that the next pod need not fail as well.
 func retriable(err error) bool {
 	var r interface{ Retry() bool }
 	return errors.As(err, &r) && r.Retry()

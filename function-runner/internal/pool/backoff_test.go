@@ -22,13 +22,13 @@ func TestStartFails(t *testing.T) {
 		h := newHarness(t, config())
 		first, second := h.call(), h.call()
 		h.wantStarted(1, 2)
-		h.NotMade(1, errors.New("quota"))
+		h.abandon(1, errors.New("quota"))
 		synctest.Wait()
 		if first.done || second.done {
 			t.Error("nobody waits for the other pod")
 		}
 		pull := errors.New("no such image")
-		h.Failed(2, pull)
+		h.failed(2, pull)
 		synctest.Wait()
 		if !errors.Is(first.err, pull) || !errors.Is(second.err, pull) {
 			t.Errorf("got %v, %v", first.err, second.err)
@@ -41,13 +41,13 @@ func TestStartFails(t *testing.T) {
 	})
 }
 
-// A pod that has failed holds its slot until it is gone.
+// A pod that has failed holds its ordinal until it is gone.
 func TestFailedPodHoldsItsSlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, config())
 		h.call()
-		h.Failed(1, errors.New("exits"))
+		h.failed(1, errors.New("exits"))
 		synctest.Wait()
 		stats := h.Stats()
 		if stats.LastFailure == nil {
@@ -71,22 +71,22 @@ func TestMinimumOfFailedPods(t *testing.T) {
 		c.MinPods = 1
 		h := newHarness(t, c)
 		h.Fill()
-		h.Failed(1, errors.New("exits"))
+		h.failed(1, errors.New("exits"))
 		// Neither within the pause nor after it.
-		h.Leaving(1)
+		h.leaving(1)
 		h.Fill()
 		time.Sleep(2 * time.Second)
-		h.Gone(1)
+		h.gone(1)
 		h.wantStarted(1)
 		h.Fill()
 		h.wantStarted(1, 2)
-		h.Failed(2, errors.New("exits"))
+		h.failed(2, errors.New("exits"))
 		time.Sleep(3 * time.Second)
 		h.call()
 		h.wantStarted(1, 2, 3)
 		h.ready(3)
-		h.Gone(2)
-		h.Gone(3)
+		h.gone(2)
+		h.gone(3)
 		h.wantStarted(1, 2, 3, 4)
 	})
 }
@@ -96,9 +96,9 @@ var errPull = errors.New("no such image")
 // Pods that fail over and over are made ever more seldom, however often a call comes, and each call knows at once why.
 func TestBackoff(t *testing.T) {
 	t.Parallel()
-	for name, fail := range map[string]func(h *harness, slot int){
-		"not made": func(h *harness, slot int) { h.NotMade(slot, errPull) },
-		"failed":   func(h *harness, slot int) { h.Failed(slot, errPull); h.Leaving(slot); h.Gone(slot) },
+	for name, fail := range map[string]func(h *harness, ordinal int){
+		"not made": func(h *harness, ordinal int) { h.abandon(ordinal, errPull) },
+		"failed":   func(h *harness, ordinal int) { h.failed(ordinal, errPull); h.leaving(ordinal); h.gone(ordinal) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +136,7 @@ func TestBackoffError(t *testing.T) {
 		h := newHarness(t, config())
 		for want := range 3 {
 			h.call()
-			h.NotMade(1, errPull)
+			h.abandon(1, errPull)
 			early := h.call()
 			var backoff *pool.BackoffError
 			if !errors.As(early.err, &backoff) || !errors.Is(early.err, errPull) {
@@ -167,7 +167,7 @@ func TestOneAttemptAtATime(t *testing.T) {
 		c.MaxPods, c.PerPod = 4, 1
 		h := newHarness(t, c)
 		h.call()
-		h.NotMade(1, errPull)
+		h.abandon(1, errPull)
 		time.Sleep(2 * time.Second)
 		for range 6 {
 			h.call()
@@ -177,8 +177,8 @@ func TestOneAttemptAtATime(t *testing.T) {
 		h.ready(1)
 		h.wantStarted(1, 1, 2, 3, 4)
 		// A failure is the first one again.
-		for _, slot := range []int{2, 3, 4} {
-			h.Failed(slot, errPull)
+		for _, ordinal := range []int{2, 3, 4} {
+			h.failed(ordinal, errPull)
 		}
 		time.Sleep(1100 * time.Millisecond)
 		if h.Stats().BackingOff {
@@ -197,12 +197,12 @@ func TestBackoffWithPods(t *testing.T) {
 		h.ready(1)
 		running, waiting := h.call(), h.call()
 		h.wantStarted(2)
-		h.Failed(2, errPull)
+		h.failed(2, errPull)
 		synctest.Wait()
 		if waiting.done {
 			t.Errorf("the call that may wait for the ready pod got %v", waiting.err)
 		}
-		h.Unreachable(1)
+		h.unreachable(1)
 		synctest.Wait()
 		if backoff := (*pool.BackoffError)(nil); !errors.As(waiting.err, &backoff) {
 			t.Errorf("the call that nothing comes for got %v", waiting.err)
@@ -212,20 +212,17 @@ func TestBackoffWithPods(t *testing.T) {
 		if !h.Stats().BackingOff {
 			t.Error("a pod that was there before ended the pause")
 		}
-		running.place.Release()
+		running.lease.Release()
 		again := h.call()
-		wantSlots(t, []int{1}, again)
-		again.place.Release()
+		wantOrdinals(t, []int{1}, again)
+		again.lease.Release()
 		// A pod that was given up can be had in a pause.
 		h.Spare(never)
-		if !h.GiveUp(1) {
+		if !h.expire(1) {
 			t.Fatal("it is not given up")
 		}
-		back := h.call()
-		h.wantStarted(2, 1)
-		h.Keep(1)
-		synctest.Wait()
-		wantSlots(t, []int{1}, back)
+		wantOrdinals(t, []int{1}, h.call())
+		h.wantStarted(2)
 	})
 }
 
@@ -243,7 +240,7 @@ func TestRetriable(t *testing.T) {
 		h := newHarness(t, config())
 		for range 3 {
 			c := h.call()
-			h.NotMade(1, fmt.Errorf("pod: %w", replaced{}))
+			h.abandon(1, fmt.Errorf("pod: %w", replaced{}))
 			synctest.Wait()
 			if !errors.As(c.err, &replaced{}) {
 				t.Errorf("got %v", c.err)
@@ -263,10 +260,10 @@ func TestServedPodFails(t *testing.T) {
 		h.ready(1)
 		h.call()
 		waiting := h.call()
-		h.Starting(1)
-		h.Failed(1, errPull)
+		h.starting(1)
+		h.failed(1, errPull)
 		h.wantStarted(2)
 		h.ready(2)
-		wantSlots(t, []int{2}, waiting)
+		wantOrdinals(t, []int{2}, waiting)
 	})
 }

@@ -11,46 +11,48 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
+	"github.com/krmfn/krmfn/function-runner/internal/podname"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
-// Calls, pods and upkeep come from many goroutines at once. In the end every call has had its place, and nothing is left of them.
+// Calls, pods and upkeep come from many goroutines at once. In the end every call has had its lease, and nothing is left of them.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := pool.Config{MaxPods: 4, Waitlist: 1, PerPod: 2, MaxWaiting: 1000, TTL: time.Minute}
 		var work sync.WaitGroup
-		var p *pool.Pool[int]
-		p = pool.New[int](c, func(slot int) {
+		var p *pool.Pool
+		p = pool.New(podname.Identity{}, c, func(pod *pool.Pod) {
 			work.Go(func() {
 				time.Sleep(time.Millisecond)
-				p.Ready(slot, slot)
+				p.Answered(pod, nil)
 			})
 		})
 		for range 50 {
 			work.Go(func() {
 				for i := range 20 {
-					place, err := p.Acquire(t.Context())
+					lease, err := p.Acquire(t.Context())
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					place.Report(i)
+					lease.Report(i)
 					time.Sleep(time.Millisecond)
-					work.Go(func() { place.Report(i) })
-					place.Release()
+					work.Go(func() { lease.Report(i) })
+					lease.Release()
 				}
 			})
 		}
 		work.Go(func() {
 			for i := range 100 {
-				slot := i%4 + 1
-				p.Unreachable(slot)
+				pod := p.Adopt(i%4 + 1)
+				p.Apply(pod, lifecycle.Lost, nil)
 				time.Sleep(time.Millisecond)
-				p.Ready(slot, slot)
+				p.Answered(pod, nil)
 				for _, i := range p.Spare(never) {
-					if p.GiveUp(i.Slot) {
-						p.Keep(i.Slot)
+					if p.Expire(i.Pod) {
+						p.Apply(i.Pod, lifecycle.Kept, nil)
 					}
 				}
 				p.Fill()

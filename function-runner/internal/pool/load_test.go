@@ -11,25 +11,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// report has the pod in a slot report a load that others make: the harness has no other pod that is ready.
-func (h *harness) report(slot, load int) {
+// report has the pod in a ordinal report a load that others make: the harness has no other pod that is ready.
+func (h *harness) report(ordinal, load int) {
 	h.t.Helper()
-	h.ready(slot)
+	h.ready(ordinal)
 	c := h.call()
-	if c.place == nil || c.place.Slot != slot {
-		h.t.Fatalf("the call that reports for slot %d is in %v", slot, slots(c))
+	if c.lease == nil || c.lease.Pod.Ordinal != ordinal {
+		h.t.Fatalf("the call that reports for ordinal %d is in %v", ordinal, ordinals(c))
 	}
 	// This call is part of what is reported.
-	c.place.Report(load + 1)
-	c.place.Release()
+	c.lease.Report(load + 1)
+	c.lease.Release()
 }
 
-// loaded returns a harness with ready pods that have calls of others, by slot.
+// loaded returns a harness with ready pods that have calls of others, by ordinal.
 func loaded(h *harness, loads ...int) {
 	h.t.Helper()
 	for i, load := range loads {
 		h.report(i+1, load)
-		h.Starting(i + 1)
+		h.starting(i + 1)
 	}
 	for i := range loads {
 		h.ready(i + 1)
@@ -40,10 +40,10 @@ func loaded(h *harness, loads ...int) {
 func TestLoadOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		waitlist, perPod int
-		loads            []int
-		after            time.Duration
-		slots, started   []int
+		waitlist, perPod  int
+		loads             []int
+		after             time.Duration
+		ordinals, started []int
 	}{
 		"none":                            {2, 4, []int{0, 0}, 0, []int{1, 1, 2, 2}, nil},
 		"the first is busy":               {2, 4, []int{2, 0}, 0, []int{2, 2}, nil},
@@ -64,11 +64,11 @@ func TestLoadOfOthers(t *testing.T) {
 				loaded(h, test.loads...)
 				time.Sleep(test.after)
 				var got []int
-				for range test.slots {
-					got = append(got, slots(h.call())...)
+				for range test.ordinals {
+					got = append(got, ordinals(h.call())...)
 				}
-				if diff := cmp.Diff(test.slots, got); diff != "" {
-					t.Errorf("slots of the calls (-want +got):\n%s", diff)
+				if diff := cmp.Diff(test.ordinals, got); diff != "" {
+					t.Errorf("ordinals of the calls (-want +got):\n%s", diff)
 				}
 				h.wantStarted(test.started...)
 			})
@@ -86,13 +86,13 @@ func TestOwnLoad(t *testing.T) {
 		h.ready(1)
 		h.ready(2)
 		first, second := h.call(), h.call()
-		first.place.Report(1)
-		second.place.Report(2)
-		wantSlots(t, []int{1, 2}, h.call(), h.call())
-		second.place.Report(9)
-		first.place.Release()
-		second.place.Report(1)
-		wantSlots(t, []int{1}, h.call())
+		first.lease.Report(1)
+		second.lease.Report(2)
+		wantOrdinals(t, []int{1, 2}, h.call(), h.call())
+		second.lease.Report(9)
+		first.lease.Release()
+		second.lease.Report(1)
+		wantOrdinals(t, []int{1}, h.call())
 	})
 }
 
@@ -103,9 +103,9 @@ func TestNoHerd(t *testing.T) {
 		chosen := map[int]int{}
 		for range 60 {
 			h := newHarness(t, config())
-			h.Starting(3)
+			h.starting(3)
 			loaded(h, 5, 5)
-			chosen[h.call().place.Slot]++
+			chosen[h.call().lease.Pod.Ordinal]++
 		}
 		if len(chosen) != 2 {
 			t.Errorf("60 replicas chose %v", chosen)

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
@@ -19,25 +20,20 @@ import (
 type machine struct {
 	*harness
 	config pool.Config
-	// pods has what the test has told the pool of each slot.
-	pods map[int]*modelPod
-	// blocked has the slots that must get no pod, and until when.
+	// pods are the pods of the pool, by ordinal.
+	pods map[int]*pool.Pod
+	// blocked has the ordinals that must get no pod, and until when.
 	blocked map[int]time.Time
-	// named are the slots that were said to be idle.
-	named []int
-	// waiting are the calls without an answer, in order; running are those with a place; cutOff those whose pod has gone.
+	// saturated has the pods that have answered busy lately.
+	saturated map[*pool.Pod]bool
+	// offered are the pods that were said to be idle.
+	offered []*pool.Pod
+	// waiting are the calls without an answer, in order; running are those with a lease; cutOff those whose pod has gone.
 	waiting, running, cutOff []*call
+	// returned is the number of calls that a busy pod has sent back.
+	returned int
 	// failing says that a pod has failed and none has started since; the others what was true before the last move.
 	failing, wasFailing, wasBackingOff bool
-}
-
-type modelPod struct {
-	// state is starting, ready, unreachable, givenUp or leaving.
-	state string
-	// troubled says that it may never become ready, recalled that it was given up and is wanted back.
-	troubled, recalled bool
-	// served says that it was ready.
-	served bool
 }
 
 // bubble is a test whose deadline rapid does not ask for: there is none in a bubble.
@@ -52,13 +48,12 @@ func TestMachine(t *testing.T) {
 		rapid.Check(bubble{t}, func(rt *rapid.T) {
 			c := drawConfig(rt)
 			c.MaxWaiting = rapid.IntRange(1, 6).Draw(rt, "maxWaiting")
-			m := &machine{harness: newHarness(t, c), config: c, pods: map[int]*modelPod{}, blocked: map[int]time.Time{}}
+			m := &machine{harness: newHarness(t, c), config: c, pods: map[int]*pool.Pod{}, blocked: map[int]time.Time{}, saturated: map[*pool.Pod]bool{}}
 			rt.Repeat(map[string]func(*rapid.T){
-				"call": m.arrive, "cancel": m.leave, "release": m.release, "report": m.report,
-				"ready": m.becomeReady, "unreachable": m.unreachable, "doubt": m.doubt, "problem": m.problem,
-				"notMade": m.notMade, "withdraw": m.withdraw, "fail": m.fail, "die": m.die, "terminate": m.terminate, "avoid": m.avoid, "adopt": m.adopt,
-				"look": m.look, "giveUp": m.giveUp, "keep": m.keep,
-				"fill": m.fill, "warm": m.warm, "limit": m.limit, "sleep": m.sleep, "": m.check,
+				"call": m.arrive, "cancel": m.leave, "release": m.release, "busy": m.busy, "report": m.report,
+				"answer": m.answer, "event": m.event, "problem": m.setProblem, "adopt": m.adopt,
+				"abandon": m.abandonOne, "withdraw": m.withdraw, "die": m.die, "avoid": m.avoidOne,
+				"look": m.look, "expire": m.expireOne, "fill": m.fill, "warm": m.warm, "limit": m.limit, "sleep": m.sleep, "": m.check,
 			})
 			m.finish(rt)
 		})
@@ -77,32 +72,32 @@ func drawConfig(rt *rapid.T) pool.Config {
 // sizes are what the model has.
 type sizes struct {
 	pool.Stats
-	// free are the pods that have places, hopeful those that have some or may.
+	// free are the pods that have room, hopeful those that have some or may.
 	free, hopeful int
-	// room is how many more calls make no other pod wanted.
-	room int
+	// slack is how many more calls make no other pod needed.
+	slack int
 }
 
 func (s sizes) live() int { return s.Starting + s.Ready }
 
 func (m *machine) sizes() sizes {
 	s := sizes{Stats: pool.Stats{Running: len(m.running), Waiting: len(m.waiting)}}
-	for slot, p := range m.pods {
-		switch p.state {
-		case "starting":
+	for _, p := range m.pods {
+		switch p.State() {
+		case lifecycle.Requested, lifecycle.Starting:
 			s.Starting++
-			s.room += max(0, m.config.Waitlist-m.in(slot))
-			if !p.troubled {
+			s.slack += max(0, m.config.Waitlist-m.in(p))
+			if p.Problem() == nil {
 				s.hopeful++
 			}
-		case "ready":
+		case lifecycle.Ready:
 			s.Ready++
 			s.hopeful++
-			s.room += max(0, m.config.Waitlist-m.in(slot))
-			if m.in(slot) < m.config.PerPod {
+			s.slack += max(0, m.config.Waitlist-m.in(p))
+			if m.in(p) < m.config.PerPod && !m.saturated[p] {
 				s.free++
 			}
-		case "unreachable":
+		case lifecycle.Unreachable:
 			s.Unreachable++
 		default:
 			s.Leaving++
@@ -111,18 +106,18 @@ func (m *machine) sizes() sizes {
 	return s
 }
 
-// in returns how many calls run in a slot.
-func (m *machine) in(slot int) int {
+// in returns how many calls run in a pod.
+func (m *machine) in(p *pool.Pod) int {
 	n := 0
 	for _, c := range m.running {
-		if c.place.Slot == slot {
+		if c.lease.Pod == p {
 			n++
 		}
 	}
 	return n
 }
 
-// check sorts out what has happened, and holds it against the rules.
+// check sorts out what has happened, and checks the invariants.
 func (m *machine) check(rt *rapid.T) {
 	m.starts(rt)
 	m.answers(rt)
@@ -130,47 +125,43 @@ func (m *machine) check(rt *rapid.T) {
 	s.BackingOff, s.LastFailure = got.BackingOff, got.LastFailure
 	switch {
 	case got != s.Stats:
-		rt.Fatalf("the pool says %+v, want %+v", got, s.Stats)
-	case (got.BackingOff || got.LastFailure != nil) && !m.failing:
-		rt.Fatal("it backs off or tells of a failure, and nothing has failed")
-	case s.Waiting > m.config.MaxWaiting:
-		rt.Fatalf("%d calls wait, of %d at most", s.Waiting, m.config.MaxWaiting)
+		rt.Fatalf("Stats() = %+v, want %+v", got, s.Stats)
+	case got.BackingOff && !m.failing:
+		rt.Fatal("the pool backs off, and nothing has failed")
+	case s.Waiting > m.config.MaxWaiting+m.returned:
+		rt.Fatalf("%d calls wait, want at most %d", s.Waiting, m.config.MaxWaiting)
 	case s.Waiting > 0 && s.free > 0:
-		rt.Fatalf("%d calls wait while %d pods have places", s.Waiting, s.free)
+		rt.Fatalf("%d calls wait while %d pods have room", s.Waiting, s.free)
 	case s.Waiting > 0 && s.hopeful == 0:
-		rt.Fatalf("%d calls wait and no pod is coming", s.Waiting)
-	case !m.failing && s.Waiting > s.room && s.live() < m.config.MaxPods:
-		rt.Fatalf("calls wait and want no other pod: %+v", s)
+		rt.Fatalf("%d calls wait and no pod is coming: %+v", s.Waiting, s)
+	case !m.failing && s.Waiting > s.slack && s.live() < m.config.MaxPods && len(m.pods) < 2*m.config.MaxPods+2:
+		rt.Fatalf("calls wait and no other pod is requested: %+v", s)
 	}
 	m.wasFailing, m.wasBackingOff = m.failing, got.BackingOff
 }
 
-// starts notes the pods that were wanted.
+// starts notes the pods that were requested.
 func (m *machine) starts(rt *rapid.T) {
-	fresh := 0
-	for _, slot := range m.started {
-		p := m.pods[slot]
+	for _, ordinal := range m.started {
 		switch {
-		case p == nil && time.Now().Before(m.blocked[slot]):
-			rt.Fatalf("slot %d is started, which is blocked", slot)
-		case p == nil:
-			m.pods[slot] = &modelPod{state: "starting"}
-			fresh++
-		case p.state == "givenUp":
-			p.state, p.recalled = "starting", true
-		default:
-			rt.Fatalf("slot %d is started, which is %s", slot, p.state)
+		case m.pods[ordinal] != nil:
+			rt.Fatalf("pod %d is requested, which is %s", ordinal, m.pods[ordinal].State())
+		case time.Now().Before(m.blocked[ordinal]):
+			rt.Fatalf("pod %d is requested, whose ordinal is blocked", ordinal)
 		}
+		m.pods[ordinal] = m.Adopt(ordinal)
 	}
-	// Other replicas may have other limits, so that there can be more pods; but then none is started.
+	// Other replicas may have other limits, so that there can be more pods; but then none is requested.
 	s := m.sizes()
 	switch {
 	case len(m.started) > 0 && s.live() > m.config.MaxPods:
-		rt.Fatalf("slots %v were started, which makes %+v", m.started, s)
-	case fresh > 0 && m.wasBackingOff && m.failing && m.Stats().BackingOff:
-		rt.Fatalf("slots %v were started while it backs off", m.started)
-	case fresh > 0 && m.wasFailing && m.failing && s.Starting > 1:
-		rt.Fatalf("slots %v were started at once, though pods fail", m.started)
+		rt.Fatalf("pods %v were requested, which makes %+v", m.started, s)
+	case len(m.started) > 0 && m.wasBackingOff && m.failing && m.Stats().BackingOff:
+		rt.Fatalf("pods %v were requested while the pool backs off", m.started)
+	case len(m.started) > 0 && m.wasFailing && m.failing && s.Starting > 1:
+		rt.Fatalf("pods %v were requested at once, though pods fail", m.started)
+	case len(m.started) > 0 && len(m.pods) > 2*m.config.MaxPods+2:
+		rt.Fatalf("pods %v were requested, which makes %d, with a maximum of %d", m.started, len(m.pods), m.config.MaxPods)
 	}
 	m.started = nil
 }
@@ -185,9 +176,9 @@ func (m *machine) answers(rt *rapid.T) {
 		case c.err != nil:
 			m.refused(rt, c.err)
 		case len(still) > 0:
-			rt.Fatal("a call has a place before one that came earlier")
-		case m.pods[c.place.Slot] == nil || m.pods[c.place.Slot].state != "ready":
-			rt.Fatalf("a call has a place in slot %d: %+v", c.place.Slot, m.pods[c.place.Slot])
+			rt.Fatal("a call has a lease before one that came earlier")
+		case m.pods[c.lease.Pod.Ordinal] != c.lease.Pod || !c.lease.Pod.In(lifecycle.Ready):
+			rt.Fatalf("a call has a lease on pod %d, which is %s", c.lease.Pod.Ordinal, c.lease.Pod.State())
 		default:
 			m.running = append(m.running, c)
 		}
@@ -195,7 +186,7 @@ func (m *machine) answers(rt *rapid.T) {
 	m.waiting = still
 }
 
-// refused holds a refusal against what there is.
+// refused checks that a call was rejected for a reason.
 func (m *machine) refused(rt *rapid.T, err error) {
 	s := m.sizes()
 	var backoff *pool.BackoffError
@@ -212,19 +203,22 @@ func (m *machine) refused(rt *rapid.T, err error) {
 	}
 }
 
-// finish makes every pod ready and gives every place back: then nobody may wait, and nothing may be left.
+// finish makes every pod ready and gives every lease back: then nobody may wait, and nothing may be left.
 func (m *machine) finish(rt *rapid.T) {
 	m.check(rt)
 	for len(m.waiting)+len(m.running)+len(m.cutOff) > 0 {
-		for slot, p := range m.pods {
-			if p.state == "starting" {
-				m.becomes(slot, p)
+		for _, p := range m.pods {
+			if p.In(lifecycle.Requested, lifecycle.Starting) {
+				m.answerOne(p)
 			}
 		}
 		for _, c := range slices.Concat(m.running, m.cutOff) {
-			c.place.Release()
+			c.lease.Release()
 		}
 		m.running, m.cutOff = nil, nil
+		// Saturated pods are tried again.
+		time.Sleep(time.Minute)
+		m.saturated = map[*pool.Pod]bool{}
 		synctest.Wait()
 		m.check(rt)
 	}

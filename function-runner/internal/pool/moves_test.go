@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
 // What callers do.
@@ -26,18 +29,33 @@ func (m *machine) leave(rt *rapid.T) {
 
 func (m *machine) release(rt *rapid.T) {
 	from, i := m.drawRunning(rt)
-	(*from)[i].place.Release()
+	(*from)[i].lease.Release()
 	*from = slices.Delete(*from, i, i+1)
 	synctest.Wait()
 }
 
+// busy has a pod send a call back, which waits at the head of the queue.
+func (m *machine) busy(rt *rapid.T) {
+	if len(m.running) == 0 {
+		rt.Skip()
+	}
+	i := rapid.IntRange(0, len(m.running)-1).Draw(rt, "running")
+	lease := m.running[i].lease
+	m.running = slices.Delete(m.running, i, i+1)
+	m.saturated[lease.Pod] = true
+	m.returned++
+	lease.Busy()
+	lease.Release()
+	m.waiting = slices.Insert(m.waiting, 0, m.callBy(m.Reacquire))
+}
+
 func (m *machine) report(rt *rapid.T) {
 	from, i := m.drawRunning(rt)
-	(*from)[i].place.Report(rapid.IntRange(0, 6).Draw(rt, "load"))
+	(*from)[i].lease.Report(rapid.IntRange(0, 6).Draw(rt, "load"))
 	synctest.Wait()
 }
 
-// drawRunning draws a call that has a place.
+// drawRunning draws a call that has a lease.
 func (m *machine) drawRunning(rt *rapid.T) (of *[]*call, i int) {
 	if len(m.running)+len(m.cutOff) == 0 {
 		rt.Skip()
@@ -51,184 +69,162 @@ func (m *machine) drawRunning(rt *rapid.T) (of *[]*call, i int) {
 
 // What becomes of pods.
 
-// draw draws a pod of which something is true.
-func (m *machine) draw(rt *rapid.T, is func(p *modelPod) bool) (int, *modelPod) {
-	var slots []int
-	for slot, p := range m.pods {
-		if is(p) {
-			slots = append(slots, slot)
+// draw draws a pod that is in one of the states.
+func (m *machine) draw(rt *rapid.T, states ...lifecycle.State) *pool.Pod {
+	var ordinals []int
+	for ordinal, p := range m.pods {
+		if p.In(states...) {
+			ordinals = append(ordinals, ordinal)
 		}
 	}
-	if len(slots) == 0 {
+	if len(ordinals) == 0 {
 		rt.Skip()
 	}
-	slices.Sort(slots)
-	slot := rapid.SampledFrom(slots).Draw(rt, "slot")
-	return slot, m.pods[slot]
+	slices.Sort(ordinals)
+	return m.pods[rapid.SampledFrom(ordinals).Draw(rt, "pod")]
 }
 
-func in(states ...string) func(p *modelPod) bool {
-	return func(p *modelPod) bool { return slices.Contains(states, p.state) }
+func (m *machine) answer(rt *rapid.T) {
+	m.answerOne(m.draw(rt, lifecycle.Requested, lifecycle.Starting, lifecycle.Unreachable))
 }
 
-// become notes the new state of a pod.
-func (p *modelPod) become(state string) { p.state, p.troubled, p.recalled = state, false, false }
-
-func (m *machine) becomeReady(rt *rapid.T) {
-	m.becomes(m.draw(rt, in("starting", "ready", "unreachable")))
-}
-
-func (m *machine) becomes(slot int, p *modelPod) {
-	p.become("ready")
-	m.failing = m.failing && p.served
-	p.served = true
-	m.ready(slot)
-}
-
-func (m *machine) unreachable(rt *rapid.T) {
-	slot, p := m.draw(rt, in("starting", "ready", "givenUp"))
-	p.become("unreachable")
-	m.Unreachable(slot)
+func (m *machine) answerOne(p *pool.Pod) {
+	status, _ := p.Status()
+	m.failing = m.failing && status.Served
+	m.Answered(p, nil)
 	synctest.Wait()
 }
 
-// doubt has a pod show anew that it is ready.
-func (m *machine) doubt(rt *rapid.T) {
-	slot, p := m.draw(rt, in("ready"))
-	p.become("starting")
-	m.Starting(slot)
-}
-
-func (m *machine) problem(rt *rapid.T) {
-	slot, p := m.draw(rt, in("starting"))
-	var err error
-	if p.troubled = !p.troubled; p.troubled {
-		err = errStart
+// event applies any event but an answer to any pod, whether its state has that event or not.
+func (m *machine) event(rt *rapid.T) {
+	p := m.draw(rt, lifecycle.States...)
+	event := rapid.SampledFrom([]lifecycle.Event{
+		lifecycle.Created, lifecycle.Suspected, lifecycle.Lost, lifecycle.Kept, lifecycle.Deleted, lifecycle.Broken,
+	}).Draw(rt, "event")
+	status, changed := p.Status()
+	if m.Apply(p, event, errStart) != isClosed(changed) {
+		rt.Fatalf("Apply(%s) in state %s: what it returns and the channel of the state differ", event, status.State)
 	}
-	m.Problem(slot, err)
+	if event == lifecycle.Broken && p.In(lifecycle.Failed) {
+		m.failing = m.failing || !status.Served
+	}
 	synctest.Wait()
 }
 
-func (m *machine) notMade(rt *rapid.T) {
-	slot, _ := m.draw(rt, func(p *modelPod) bool { return p.state == "starting" && !p.served })
-	delete(m.pods, slot)
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func (m *machine) setProblem(rt *rapid.T) {
+	p := m.draw(rt, lifecycle.Requested, lifecycle.Starting)
+	if p.Problem() == nil {
+		m.SetProblem(p, errStart)
+	} else {
+		m.SetProblem(p, nil)
+	}
+	synctest.Wait()
+}
+
+func (m *machine) abandonOne(rt *rapid.T) {
+	p := m.draw(rt, lifecycle.Requested)
+	delete(m.pods, p.Ordinal)
 	m.failing = true
-	m.NotMade(slot, errStart)
+	m.Abandon(p, errStart)
 	synctest.Wait()
 }
 
-// withdraw gives up a pod that is not made yet. The maximum, the minimum, and the calls that wait, have what they need without it.
+// withdraw gives up a pod that is not created yet. The maximum, the minimum, and the calls that wait, have what they need without it.
 func (m *machine) withdraw(rt *rapid.T) {
-	slot, p := m.draw(rt, func(p *modelPod) bool { return p.state == "starting" && !p.served && !p.recalled })
-	before, retired := m.sizes(), rapid.Bool().Draw(rt, "retired")
-	withdrawn := m.Withdraw(slot, retired)
+	p := m.draw(rt, lifecycle.Requested)
+	before, superseded := m.sizes(), rapid.Bool().Draw(rt, "superseded")
+	withdrawn := m.Withdraw(p, superseded)
 	if withdrawn {
-		delete(m.pods, slot)
+		delete(m.pods, p.Ordinal)
 	}
 	synctest.Wait()
 	after := m.sizes()
 	switch above := before.live() > m.config.MaxPods; {
 	case !withdrawn && above:
-		rt.Fatalf("slot %d keeps its pod above the maximum: %+v", slot, before)
-	case !withdrawn && retired && before.Waiting == 0:
-		rt.Fatalf("slot %d of a retired pool keeps its pod for no call", slot)
+		rt.Fatalf("pod %d stays above the maximum: %+v", p.Ordinal, before)
+	case !withdrawn && superseded && before.Waiting == 0:
+		rt.Fatalf("pod %d of a superseded pool stays for no call", p.Ordinal)
 	case withdrawn && !above && before.Waiting > 0:
-		rt.Fatalf("slot %d gives up the pod that %d calls wait for: %+v", slot, before.Waiting, *p)
-	case withdrawn && !above && !retired && after.live() < max(m.config.MinPods, 1):
-		rt.Fatalf("slot %d gives up a pod of the minimum: %+v", slot, after)
+		rt.Fatalf("pod %d goes, for which %d calls wait", p.Ordinal, before.Waiting)
+	case withdrawn && !above && !superseded && after.live() < max(m.config.MinPods, 1):
+		rt.Fatalf("pod %d of the minimum goes: %+v", p.Ordinal, after)
 	}
-}
-
-func (m *machine) fail(rt *rapid.T) {
-	slot, p := m.draw(rt, in("starting", "ready", "unreachable"))
-	p.become("leaving")
-	m.failing = m.failing || !p.served
-	m.Failed(slot, errStart)
-	synctest.Wait()
-}
-
-func (m *machine) terminate(rt *rapid.T) {
-	slot, p := m.draw(rt, in("starting", "ready", "unreachable", "givenUp", "leaving"))
-	p.become("leaving")
-	m.Leaving(slot)
-	synctest.Wait()
 }
 
 func (m *machine) die(rt *rapid.T) {
-	slot, _ := m.draw(rt, func(*modelPod) bool { return true })
-	m.end(slot, 5*time.Second)
-	m.Gone(slot)
+	p := m.draw(rt, lifecycle.States...)
+	m.end(p, 5*time.Second)
+	m.Remove(p)
 	synctest.Wait()
 }
 
-func (m *machine) avoid(rt *rapid.T) {
-	slot, _ := m.draw(rt, in("starting"))
-	m.end(slot, time.Minute)
-	m.Avoid(slot, time.Minute)
+func (m *machine) avoidOne(rt *rapid.T) {
+	p := m.draw(rt, lifecycle.Requested)
+	m.end(p, time.Minute)
+	m.Avoid(p, time.Minute)
 	synctest.Wait()
 }
 
-// end notes that there is no pod in a slot, nor will be for d. The calls that it runs hold their places until they find out.
-func (m *machine) end(slot int, d time.Duration) {
-	delete(m.pods, slot)
-	m.blocked[slot] = time.Now().Add(d)
+// end notes that a pod has gone, and that its ordinal gets none for d. The calls that it runs hold their leases until they find out.
+func (m *machine) end(p *pool.Pod, d time.Duration) {
+	delete(m.pods, p.Ordinal)
+	m.blocked[p.Ordinal] = time.Now().Add(d)
 	m.running = slices.DeleteFunc(m.running, func(c *call) bool {
-		if c.place.Slot == slot {
+		if c.lease.Pod == p {
 			m.cutOff = append(m.cutOff, c)
 		}
-		return c.place.Slot == slot
+		return c.lease.Pod == p
 	})
 }
 
-// adopt tells of a pod that another replica has made.
+// adopt tells of a pod that another replica has created.
 func (m *machine) adopt(rt *rapid.T) {
-	slot := rapid.IntRange(1, m.config.MaxPods).Draw(rt, "adopted")
-	if m.pods[slot] != nil {
+	ordinal := rapid.IntRange(1, m.config.MaxPods).Draw(rt, "adopted")
+	if m.pods[ordinal] != nil {
 		rt.Skip()
 	}
-	m.pods[slot] = &modelPod{state: "starting"}
-	m.Starting(slot)
+	m.pods[ordinal] = m.Adopt(ordinal)
+	m.Apply(m.pods[ordinal], lifecycle.Created, nil)
 }
 
 // What upkeep does.
 
-// look names what is idle.
+// look finds what is idle.
 func (m *machine) look(rt *rapid.T) {
 	found := m.Idle
 	if rapid.Bool().Draw(rt, "spare") {
 		found = m.Spare
 	}
-	m.named = idle(found(never))
-	for _, slot := range m.named {
-		if m.pods[slot].state != "ready" || m.in(slot) > 0 {
-			rt.Fatalf("slot %d is idle: %+v, calls run in %v", slot, m.pods[slot], slots(m.running...))
+	m.offered = nil
+	for _, i := range found(never) {
+		m.offered = append(m.offered, i.Pod)
+		if !i.Pod.In(lifecycle.Ready) || m.in(i.Pod) > 0 {
+			rt.Fatalf("pod %d is idle, which is %s and runs %d calls", i.Pod.Ordinal, i.Pod.State(), m.in(i.Pod))
 		}
 	}
-	if surplus := m.sizes().live() - m.config.MinPods; len(m.named) > max(0, surplus) {
-		rt.Fatalf("slots %v are idle, and %d too many", m.named, surplus)
+	if surplus := m.sizes().live() - m.config.MinPods; len(m.offered) > max(0, surplus) {
+		rt.Fatalf("%d pods are idle, and %d too many", len(m.offered), surplus)
 	}
 }
 
-func (m *machine) giveUp(rt *rapid.T) {
-	if len(m.named) == 0 {
+func (m *machine) expireOne(rt *rapid.T) {
+	if len(m.offered) == 0 {
 		rt.Skip()
 	}
-	slot := rapid.SampledFrom(m.named).Draw(rt, "named")
-	if !m.GiveUp(slot) {
-		return
+	p := rapid.SampledFrom(m.offered).Draw(rt, "offered")
+	before := m.sizes()
+	if m.Expire(p) && (m.in(p) > 0 || m.pods[p.Ordinal] != p || before.live() <= m.config.MinPods) {
+		rt.Fatalf("pod %d expires, which runs %d calls: %+v", p.Ordinal, m.in(p), before)
 	}
-	p := m.pods[slot]
-	if p == nil || p.state != "ready" || m.in(slot) > 0 || m.sizes().live() <= m.config.MinPods {
-		rt.Fatalf("slot %d is given up: %+v", slot, p)
-	}
-	p.become("givenUp")
-}
-
-func (m *machine) keep(rt *rapid.T) {
-	slot, p := m.draw(rt, func(p *modelPod) bool { return p.state == "givenUp" || p.recalled })
-	p.become("ready")
-	m.Keep(slot)
-	synctest.Wait()
 }
 
 func (m *machine) fill(rt *rapid.T) {
@@ -254,5 +250,10 @@ func (m *machine) limit(rt *rapid.T) {
 }
 
 func (m *machine) sleep(rt *rapid.T) {
-	time.Sleep(time.Duration(rapid.IntRange(0, 90).Draw(rt, "seconds")) * time.Second)
+	d := time.Duration(rapid.IntRange(0, 90).Draw(rt, "seconds")) * time.Second
+	time.Sleep(d)
+	if d >= 30*time.Second {
+		m.saturated = map[*pool.Pod]bool{}
+	}
+	synctest.Wait()
 }

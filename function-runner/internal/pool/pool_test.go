@@ -7,13 +7,14 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
+	"github.com/krmfn/krmfn/function-runner/internal/podname"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
@@ -21,70 +22,123 @@ func config() pool.Config {
 	return pool.Config{MaxPods: 2, Waitlist: 1, PerPod: 8, MaxWaiting: 100, TTL: time.Minute}
 }
 
-// harness is a pool whose pods are named by their slots, and the calls on it.
+// harness is a pool whose pods are named by their ordinals, and the calls on it.
 type harness struct {
 	t *testing.T
-	*pool.Pool[string]
-	// started are the slots that wanted a pod, in order.
+	*pool.Pool
+	// started are the ordinals of the requested pods, in order.
 	started []int
 }
 
 func newHarness(t *testing.T, c pool.Config) *harness {
 	t.Helper()
 	h := &harness{t: t}
-	h.Pool = pool.New[string](c, func(slot int) { h.started = append(h.started, slot) })
+	h.Pool = pool.New(podname.Identity{}, c, func(pod *pool.Pod) { h.started = append(h.started, pod.Ordinal) })
 	return h
 }
 
-// call is a call that waits for a place, or has one.
+// apply applies an event to the pod with an ordinal, and fails the test if that is no event of its state.
+func (h *harness) apply(ordinal int, event lifecycle.Event, reason error) {
+	h.t.Helper()
+	pod := h.Adopt(ordinal)
+	if state := pod.State(); !h.Apply(pod, event, reason) {
+		h.t.Fatalf("Apply(%s) changes nothing of pod %d, which is %s", event, ordinal, state)
+	}
+	synctest.Wait()
+}
+
+// ready has the pod with an ordinal answer, or be kept.
+func (h *harness) ready(ordinal int) {
+	h.t.Helper()
+	if pod := h.Adopt(ordinal); pod.In(lifecycle.Expiring) {
+		h.apply(ordinal, lifecycle.Kept, nil)
+	} else {
+		h.Answered(pod, nil)
+		synctest.Wait()
+	}
+}
+
+// starting has the pod with an ordinal be created, or show again that it serves.
+func (h *harness) starting(ordinal int) {
+	h.t.Helper()
+	if h.Adopt(ordinal).In(lifecycle.Ready) {
+		h.apply(ordinal, lifecycle.Suspected, nil)
+	} else {
+		h.apply(ordinal, lifecycle.Created, nil)
+	}
+}
+
+func (h *harness) unreachable(ordinal int) {
+	h.t.Helper()
+	h.apply(ordinal, lifecycle.Lost, nil)
+}
+
+func (h *harness) leaving(ordinal int) {
+	h.t.Helper()
+	h.apply(ordinal, lifecycle.Deleted, nil)
+}
+
+func (h *harness) failed(ordinal int, reason error) {
+	h.t.Helper()
+	h.apply(ordinal, lifecycle.Broken, reason)
+}
+
+func (h *harness) abandon(ordinal int, reason error) { h.Abandon(h.Adopt(ordinal), reason) }
+
+func (h *harness) gone(ordinal int) { h.Remove(h.Adopt(ordinal)) }
+
+func (h *harness) problem(ordinal int, problem error) { h.SetProblem(h.Adopt(ordinal), problem) }
+
+func (h *harness) avoid(ordinal int, d time.Duration) { h.Avoid(h.Adopt(ordinal), d) }
+
+func (h *harness) expire(ordinal int) bool { return h.Expire(h.Adopt(ordinal)) }
+
+// call is a call that waits for a lease, or has one.
 type call struct {
-	place  *pool.Place[string]
+	lease  *pool.Lease
 	err    error
 	done   bool
 	cancel context.CancelCauseFunc
 }
 
 // call makes a call in a bubble, which has its answer by the time that this returns, if there is one.
-func (h *harness) call() *call {
+func (h *harness) call() *call { return h.callBy(h.Acquire) }
+
+func (h *harness) callBy(acquire func(context.Context) (*pool.Lease, error)) *call {
 	ctx, cancel := context.WithCancelCause(h.t.Context())
 	c := &call{cancel: cancel}
 	go func() {
-		c.place, c.err = h.Acquire(ctx)
+		c.lease, c.err = acquire(ctx)
 		c.done = true
 	}()
 	synctest.Wait()
 	return c
 }
 
-func (h *harness) ready(slot int) {
-	h.Ready(slot, strings.Repeat("i", slot))
-	synctest.Wait()
-}
-
-func (h *harness) wantStarted(slots ...int) {
+func (h *harness) wantStarted(ordinals ...int) {
 	h.t.Helper()
-	if diff := cmp.Diff(slots, h.started); diff != "" {
-		h.t.Errorf("started slots (-want +got):\n%s", diff)
+	if diff := cmp.Diff(ordinals, h.started); diff != "" {
+		h.t.Errorf("started ordinals (-want +got):\n%s", diff)
 	}
 }
 
-// slots returns where calls run: 0 for one that waits.
-func slots(calls ...*call) []int {
+// ordinals returns where calls run: 0 for one that waits.
+func ordinals(calls ...*call) []int {
 	var out []int
 	for _, c := range calls {
-		slot := 0
-		if c.place != nil {
-			slot = c.place.Slot
+		ordinal := 0
+		if c.lease != nil {
+			ordinal = c.lease.Pod.Ordinal
 		}
-		out = append(out, slot)
+		out = append(out, ordinal)
 	}
 	return out
 }
 
-func wantSlots(t *testing.T, want []int, calls ...*call) {
+func wantOrdinals(t *testing.T, want []int, calls ...*call) {
 	t.Helper()
-	if diff := cmp.Diff(want, slots(calls...)); diff != "" {
-		t.Errorf("slots of the calls (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, ordinals(calls...)); diff != "" {
+		t.Errorf("ordinals of the calls (-want +got):\n%s", diff)
 	}
 }
 
@@ -97,9 +151,9 @@ func TestFourCallsTwoPods(t *testing.T) {
 		h.wantStarted(1, 2)
 		h.ready(2)
 		// The first pod that is ready takes all that wait.
-		wantSlots(t, []int{2, 2, 2, 2}, calls...)
+		wantOrdinals(t, []int{2, 2, 2, 2}, calls...)
 		h.ready(1)
-		wantSlots(t, []int{1}, h.call())
+		wantOrdinals(t, []int{1}, h.call())
 		h.wantStarted(1, 2)
 	})
 }
@@ -126,35 +180,35 @@ func TestFirstAvailable(t *testing.T) {
 		c := config()
 		c.MaxPods, c.Waitlist, c.PerPod = 3, 2, 3
 		h := newHarness(t, c)
-		for slot := range 3 {
-			h.ready(slot + 1)
+		for ordinal := range 3 {
+			h.ready(ordinal + 1)
 		}
 		var calls []*call
 		for range 10 {
 			calls = append(calls, h.call())
 		}
 		// Up to the waitlist in order, then the least loaded, beginning anywhere, then the queue.
-		wantSlots(t, []int{1, 1, 2, 2, 3, 3}, calls[:6]...)
-		rest := slots(calls[6:9]...)
+		wantOrdinals(t, []int{1, 1, 2, 2, 3, 3}, calls[:6]...)
+		rest := ordinals(calls[6:9]...)
 		slices.Sort(rest)
 		if diff := cmp.Diff([]int{1, 2, 3}, rest); diff != "" {
-			t.Errorf("slots of three more calls, sorted (-want +got):\n%s", diff)
+			t.Errorf("ordinals of three more calls, sorted (-want +got):\n%s", diff)
 		}
-		wantSlots(t, []int{0}, calls[9])
-		calls[3].place.Release()
+		wantOrdinals(t, []int{0}, calls[9])
+		calls[3].lease.Release()
 		synctest.Wait()
-		wantSlots(t, []int{2}, calls[9])
+		wantOrdinals(t, []int{2}, calls[9])
 		h.wantStarted()
 	})
 }
 
-// A call that finds all pods busy has a place at once, and wants another pod for those after it.
+// A call that finds all pods busy has a lease at once, and requests another pod for those after it.
 func TestScaleUpDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, config())
 		h.ready(1)
-		wantSlots(t, []int{1, 1}, h.call(), h.call())
+		wantOrdinals(t, []int{1, 1}, h.call(), h.call())
 		h.wantStarted(2)
 	})
 }
@@ -177,11 +231,11 @@ func TestWaitersInOrder(t *testing.T) {
 			t.Errorf("a call whose caller has gone: %v", second.err)
 		}
 		h.ready(1)
-		wantSlots(t, []int{1, 0}, first, third)
-		first.place.Release()
+		wantOrdinals(t, []int{1, 0}, first, third)
+		first.lease.Release()
 		synctest.Wait()
-		wantSlots(t, []int{1}, third)
-		third.place.Release()
+		wantOrdinals(t, []int{1}, third)
+		third.lease.Release()
 		if diff := cmp.Diff(pool.Stats{Ready: 1}, h.Stats()); diff != "" {
 			t.Errorf("after all (-want +got):\n%s", diff)
 		}
@@ -195,12 +249,12 @@ func TestTrouble(t *testing.T) {
 		h := newHarness(t, config())
 		first, second := h.call(), h.call()
 		unschedulable := errors.New("no node has room")
-		h.Problem(1, unschedulable)
+		h.problem(1, unschedulable)
 		synctest.Wait()
 		if first.done || second.done {
 			t.Error("nobody waits for the pod that may become ready")
 		}
-		h.Problem(2, unschedulable)
+		h.problem(2, unschedulable)
 		synctest.Wait()
 		third := h.call()
 		for i, c := range []*call{first, second, third} {
@@ -208,10 +262,10 @@ func TestTrouble(t *testing.T) {
 				t.Errorf("call %d: %v", i+1, c.err)
 			}
 		}
-		h.Problem(1, nil)
+		h.problem(1, nil)
 		fourth := h.call()
 		h.ready(1)
-		wantSlots(t, []int{1}, fourth)
+		wantOrdinals(t, []int{1}, fourth)
 		h.wantStarted(1, 2)
 	})
 }
@@ -228,15 +282,18 @@ func TestColdCalls(t *testing.T) {
 		h.ready(1)
 		time.Sleep(time.Second)
 		queued := h.call()
-		cold.place.Release()
+		cold.lease.Release()
 		synctest.Wait()
-		queued.place.Release()
+		queued.lease.Release()
 		warm := h.call()
-		if !cold.place.Cold || queued.place.Cold || warm.place.Cold {
-			t.Errorf("cold are %v, %v and %v", cold.place.Cold, queued.place.Cold, warm.place.Cold)
+		if !cold.lease.Cold || queued.lease.Cold || warm.lease.Cold {
+			t.Errorf("cold are %v, %v and %v", cold.lease.Cold, queued.lease.Cold, warm.lease.Cold)
 		}
 	})
 }
+
+// samePod compares pods by identity.
+var samePod = cmp.Comparer(func(a, b *pool.Pod) bool { return a == b })
 
 func TestUses(t *testing.T) {
 	t.Parallel()
@@ -246,15 +303,15 @@ func TestUses(t *testing.T) {
 		h.ready(2)
 		first := h.call()
 		time.Sleep(time.Minute)
-		want := []pool.Use{{Slot: 1, Running: 1, Last: time.Now()}, {Slot: 2}}
-		if diff := cmp.Diff(want, h.Uses()); diff != "" {
+		want := []pool.Use{{Pod: h.Adopt(1), Running: 1, Last: time.Now()}, {Pod: h.Adopt(2)}}
+		if diff := cmp.Diff(want, h.Uses(), samePod); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		ended := time.Now()
-		first.place.Release()
+		first.lease.Release()
 		time.Sleep(time.Minute)
-		want = []pool.Use{{Slot: 1, Last: ended}, {Slot: 2}}
-		if diff := cmp.Diff(want, h.Uses()); diff != "" {
+		want = []pool.Use{{Pod: h.Adopt(1), Last: ended}, {Pod: h.Adopt(2)}}
+		if diff := cmp.Diff(want, h.Uses(), samePod); diff != "" {
 			t.Errorf("after the call (-want +got):\n%s", diff)
 		}
 	})
@@ -267,10 +324,10 @@ func TestSuspect(t *testing.T) {
 		h := newHarness(t, config())
 		h.ready(1)
 		h.ready(2)
-		h.Starting(1)
-		wantSlots(t, []int{2, 2}, h.call(), h.call())
+		h.starting(1)
+		wantOrdinals(t, []int{2, 2}, h.call(), h.call())
 		h.ready(1)
-		wantSlots(t, []int{1}, h.call())
+		wantOrdinals(t, []int{1}, h.call())
 	})
 }
 
@@ -290,11 +347,11 @@ func TestSetConfig(t *testing.T) {
 		h := newHarness(t, c)
 		h.ready(1)
 		_, waiting := h.call(), h.call()
-		wantSlots(t, []int{0}, waiting)
+		wantOrdinals(t, []int{0}, waiting)
 		c.PerPod, c.MaxPods, c.MinPods = 2, 3, 2
 		h.SetConfig(c)
 		synctest.Wait()
-		wantSlots(t, []int{1}, waiting)
+		wantOrdinals(t, []int{1}, waiting)
 		h.wantStarted(2)
 	})
 }

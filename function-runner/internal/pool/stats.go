@@ -6,18 +6,20 @@ package pool
 import (
 	"cmp"
 	"time"
+
+	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 )
 
 // Stats are the sizes of a pool at one moment.
 type Stats struct {
-	// Starting, Ready, Unreachable and Leaving are numbers of pods. Those that were given up are Leaving, and Starting when they
-	// are wanted back.
+	// Starting, Ready, Unreachable and Leaving are numbers of pods. Requested pods count as Starting, expiring and failed pods as
+	// Leaving.
 	Starting, Ready, Unreachable, Leaving int
-	// Running and Waiting are numbers of calls from here.
+	// Running and Waiting are numbers of this replica's calls.
 	Running, Waiting int
-	// BackingOff says that pods have failed and that none may be wanted yet.
+	// BackingOff says that pods have failed and that none may be requested yet.
 	BackingOff bool
-	// LastFailure is why pods have failed to start; nil once one has started.
+	// LastFailure is why pods failed to start, or may never become ready; nil once one has started.
 	LastFailure error
 }
 
@@ -31,48 +33,33 @@ func (s Stats) Plus(other Stats) Stats {
 }
 
 // Stats returns the sizes.
-func (p *Pool[P]) Stats() Stats {
+func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Stats{Waiting: p.waiting.Len(), BackingOff: p.failure.lasts(), LastFailure: p.failure.reason}
-	for _, m := range p.pods {
-		s.Running += m.running
-		switch m.state {
-		case starting:
+	s := Stats{Waiting: p.queue.Len(), BackingOff: p.failure.lasts(), LastFailure: p.failure.reason}
+	for _, pod := range p.pods {
+		s.Running += pod.running
+		switch {
+		case pod.pending():
 			s.Starting++
-		case ready:
+			s.LastFailure = cmp.Or(s.LastFailure, pod.problem)
+		case pod.callable():
 			s.Ready++
-		case unreachable:
+		case pod.is(lifecycle.Unreachable):
 			s.Unreachable++
-		case givenUp, leaving:
+		default:
 			s.Leaving++
 		}
 	}
 	return s
 }
 
-// Use is how a ready pod is used from here.
-type Use struct {
-	// Slot is the pod's, and Running how many calls it runs.
-	Slot, Running int
-	// Last is when a call last ended, now while any runs, and zero before the first.
-	Last time.Time
-}
-
-// Uses returns how the ready pods are used, by slot.
-func (p *Pool[P]) Uses() []Use {
+// IsUnused reports whether nothing would be lost with the pool: it has no pods, calls and users, and does not back off.
+func (p *Pool) IsUnused() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var uses []Use
-	for _, m := range p.pods {
-		if m.state != ready {
-			continue
-		}
-		use := Use{Slot: m.slot, Running: m.running, Last: m.called}
-		if m.running > 0 {
-			use.Last = time.Now()
-		}
-		uses = append(uses, use)
-	}
-	return uses
+	return len(p.pods) == 0 && p.queue.Len() == 0 && !p.failure.lasts() && p.refs.Load() == 0
 }
+
+// Median returns the median duration of recent successful calls; 0 before the first.
+func (p *Pool) Median() time.Duration { return p.latencies.median() }

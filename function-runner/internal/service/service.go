@@ -8,9 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -20,7 +18,6 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/porch"
 	"github.com/krmfn/krmfn/services/images/policy"
-	"github.com/krmfn/krmfn/services/server/grpcserver"
 )
 
 // Functions tells what is known about functions without evaluating them.
@@ -75,84 +72,6 @@ func (e *Evaluator) Prepare(ctx context.Context, req *evaluatorv1.PrepareRequest
 // ListFunctions lists the functions that are known.
 func (e *Evaluator) ListFunctions(context.Context, *evaluatorv1.ListFunctionsRequest) (*evaluatorv1.ListFunctionsResponse, error) {
 	return &evaluatorv1.ListFunctionsResponse{Functions: e.Functions.List()}, nil
-}
-
-// chunkSize is how much of an output goes into one message, where messages may be that long.
-const chunkSize = 256 << 10
-
-type evaluateStream = grpc.BidiStreamingServer[evaluatorv1.EvaluateStreamRequest, evaluatorv1.EvaluateStreamResponse]
-
-// EvaluateStream evaluates a function over a list that comes in parts.
-func (e *Evaluator) EvaluateStream(stream evaluateStream) error {
-	header, err := e.header(stream)
-	if err != nil {
-		return err
-	}
-	image := header.GetImage()
-	// The whole list is admitted before its first chunk is read: streams that took their parts as they came would wait for each other.
-	reservation, err := e.Budget.Reserve(stream.Context(), header.GetSizeBytes()+int64(e.MaxMessageSize))
-	if err != nil {
-		return grpcserver.AdmissionStatus(err)
-	}
-	defer reservation.Release()
-	list, err := receive(stream, header.GetSizeBytes())
-	if err != nil {
-		return err
-	}
-	resp, err := e.Evaluator.Evaluate(stream.Context(), evaluation.Request{Image: image, ResourceList: list, MaxOutput: e.MaxListSize})
-	if err != nil {
-		return ErrorStatus(stream.Context(), image, err)
-	}
-	for rest := resp.ResourceList; len(rest) > 0; {
-		n := min(len(rest), chunkSize, max(e.MaxMessageSize/2, 1))
-		part := &evaluatorv1.EvaluateStreamResponse{Part: &evaluatorv1.EvaluateStreamResponse_Chunk{Chunk: rest[:n]}}
-		if err := stream.Send(part); err != nil {
-			return err
-		}
-		rest = rest[n:]
-	}
-	return stream.Send(&evaluatorv1.EvaluateStreamResponse{Part: &evaluatorv1.EvaluateStreamResponse_Evaluation{Evaluation: resp.Report}})
-}
-
-// header returns the first message of a request.
-func (e *Evaluator) header(stream evaluateStream) (*evaluatorv1.EvaluateStreamHeader, error) {
-	first, err := stream.Recv()
-	if err != nil {
-		return nil, err
-	}
-	header := first.GetHeader()
-	if header == nil {
-		return nil, status.Error(codes.InvalidArgument, "header: the first message must have it")
-	}
-	if size := header.GetSizeBytes(); size > e.MaxListSize {
-		return nil, status.Errorf(codes.ResourceExhausted, "the ResourceList is larger than max (%d vs. %d), see --max-resource-list-size",
-			size, e.MaxListSize)
-	}
-	return header, nil
-}
-
-// receive returns the list of a request, which must have the size that is announced. That much memory is admitted.
-func receive(stream evaluateStream, size int64) ([]byte, error) {
-	list := make([]byte, 0, size)
-	for {
-		part, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if part.GetHeader() != nil {
-			return nil, status.Error(codes.InvalidArgument, "header: only the first message may have it")
-		}
-		if list = append(list, part.GetChunk()...); int64(len(list)) > size {
-			break
-		}
-	}
-	if int64(len(list)) != size {
-		return nil, status.Errorf(codes.InvalidArgument, "header.size_bytes: it is %d and %d bytes or more came", size, len(list))
-	}
-	return list, nil
 }
 
 // FailureStatus returns the status for a function that has failed. The failure of a function pod has the wrapper server's words

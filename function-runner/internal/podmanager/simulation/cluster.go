@@ -98,15 +98,21 @@ func (c *Cluster) Version() discovery.ServerVersionInterfaceWithContext {
 func (c *Cluster) close() {
 	c.mu.Lock()
 	c.kubelet, c.holding = func(string) {}, true
-	wrappers := make([]*Wrapper, 0, len(c.wrappers))
-	for _, w := range c.wrappers {
-		wrappers = append(wrappers, w)
-	}
+	c.mu.Unlock()
+	c.killAll()
+	c.work.Wait()
+	// A kubelet may have started another one meanwhile.
+	c.killAll()
+}
+
+// killAll ends all wrapper servers.
+func (c *Cluster) killAll() {
+	c.mu.Lock()
+	wrappers := slices.Collect(maps.Values(c.wrappers))
 	c.mu.Unlock()
 	for _, w := range wrappers {
 		w.Kill()
 	}
-	c.work.Wait()
 }
 
 // Kubelet has new pods handled in another way than by Run. It is called by a goroutine of the pod's own.

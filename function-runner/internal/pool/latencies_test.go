@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package podmanager
+package pool
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 
 func TestMedian(t *testing.T) {
 	t.Parallel()
-	var d durations
+	var d latencies
 	if got := d.median(); got != 0 {
 		t.Errorf("without calls the median is %v", got)
 	}

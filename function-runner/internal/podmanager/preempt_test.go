@@ -4,6 +4,7 @@
 package podmanager
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -238,6 +239,56 @@ func TestNoNodeAfterAQuota(t *testing.T) {
 		_, err := r.callWithin(t.Context(), numbered(1), digest("a"))
 		if waited := time.Since(begin); err == nil || !strings.Contains(err.Error(), full) || waited > 5*time.Second {
 			t.Errorf("got %v after %v, want the scheduler's reason", err, waited)
+		}
+	})
+}
+
+// What a preemption frees may go to other pods, any number of times. The pod gets its node in the end.
+func TestOthersTakeWhatWasFreed(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		// One pod runs at a time, for longer than the scheduler may take to use what was freed. The first one that wants to is the last.
+		var mu sync.Mutex
+		var last, runs string
+		waiting := 0
+		next := func(name string) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if last == "" {
+				last = name
+			}
+			if (runs == "" || c.Gone(runs)) && (name != last || waiting == 1) {
+				runs = name
+				waiting--
+			}
+			return runs == name
+		}
+		c.Kubelet(func(name string) {
+			mu.Lock()
+			waiting++
+			mu.Unlock()
+			for !next(name) {
+				c.Change(name, unscheduled(full))
+				time.Sleep(100 * time.Millisecond)
+				if c.Gone(name) || t.Context().Err() != nil {
+					return
+				}
+			}
+			c.Run(name)
+			c.Wrapper(name).Handle(func(_ context.Context, list []byte) (*response, error) {
+				time.Sleep(6 * time.Second)
+				return &response{ResourceList: list}, nil
+			})
+		})
+		r := start(t, c)
+		var calls []<-chan answer
+		for i := range 12 {
+			calls = append(calls, r.begin(numbered(i), digest("a")))
+		}
+		for i, call := range calls {
+			if got := <-call; got.err != nil {
+				t.Errorf("function %d: %v", i, got.err)
+			}
 		}
 	})
 }

@@ -1,0 +1,45 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint
+
+import (
+	"testing"
+
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+)
+
+// A question or a call that begins while the connection is about to be closed for lack of use keeps it.
+func TestRestKeepsLinkInUse(t *testing.T) {
+	t.Parallel()
+	for name, use := range map[string]func(w *watchdog) (l *link, end func(), err error){
+		"question": func(w *watchdog) (*link, func(), error) {
+			l, err := w.ask()
+			return l, w.asked, err
+		},
+		"call": func(w *watchdog) (*link, func(), error) {
+			f := &flight{}
+			l, err := w.enter(f)
+			return l, func() { w.leave(f) }, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := New(t.Context(), "pod", "passthrough:///pod", wrapperapi.Target{}, Options{})
+			defer e.Close()
+			l, end, err := use(&e.watchdog)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.watchdog.rest(l) || l.conn.GetState() == connectivity.Shutdown {
+				t.Error("rest() closed a connection in use")
+			}
+			end()
+			if !e.watchdog.rest(l) || l.conn.GetState() != connectivity.Shutdown {
+				t.Error("rest() did not close a connection that nobody uses")
+			}
+		})
+	}
+}
