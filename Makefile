@@ -13,6 +13,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 FUZZTIME ?= 10s
 KUBERNETES ?=
 FUZZ     ?=
+MUTATION ?=
 ATTEMPTS ?= 1
 PROCS    ?= 4
 N        ?= 20
@@ -109,7 +110,7 @@ endef
 
 ##@ Check
 
-.PHONY: test check bench bench-go fuzz fuzz-targets vulncheck lint lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=test/%) $(MODULES:%=lint/%)
+.PHONY: test check bench bench-go fuzz fuzz-targets mutate vulncheck lint lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=test/%) $(MODULES:%=lint/%)
 test: $(MODULES:%=test/%) ## Test all modules, those with concurrent code with the race detector (one module: make test/services)
 	$(if $(RACE),,@echo "The race detector did not run, because there is no C compiler.")
 $(RACE_MODULES:%=test/%): export CGO_ENABLED := $(if $(RACE),1,0)
@@ -138,6 +139,9 @@ fuzz: ## Run every fuzz target for FUZZTIME, and print the number of inputs of e
 	@go -C tools run ./cmd/fuzz -root $(CURDIR) -time $(FUZZTIME) -match '$(FUZZ)' $(MODULES)
 fuzz-targets: # for the fuzzing workflow
 	@go -C tools run ./cmd/fuzz -root $(CURDIR) -list -match '$(FUZZ)' $(MODULES)
+
+mutate: ## Break the core in one place at a time, and expect its tests to fail (selected mutations: MUTATION=regexp)
+	@go -C tools run ./cmd/mutate -root $(CURDIR) -match '$(MUTATION)'
 
 lint: lint-proto lint-generated lint-workspace lint-chart lint-workflows docs $(MODULES:%=lint/%) ## Lint code, protos, chart and workflows; check formats, generated files, go.mod files and docs
 $(MODULES:%=lint/%): lint/%:

@@ -27,7 +27,10 @@ var _ = Describe("From the previous release, under load without a call that fail
 			Expect(f.Remove(ctx)).To(Succeed())
 			f.Unconfigure()
 		})
-		replicas := map[string]any{"replicas": 2, "shutdownDelay": install.ShutdownDelay}
+		replicas := map[string]any{
+			"replicas": 2, "shutdownDelay": install.ShutdownDelay,
+			"pods": map[string]any{"scanInterval": "5s"},
+		}
 		Expect(f.ApplyPrevious(ctx, former, replicas)).To(Succeed())
 		image := f.Push(ctx, hostile.Echo)
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
@@ -52,7 +55,8 @@ var _ = Describe("From the previous release, under load without a call that fail
 	})
 })
 
-// replaced is the time limit for pods of another template to go, which function runners delete 30 seconds after their last call.
+// replaced is the time limit for pods of another template to go. Function runners delete them when none has used them for the scan
+// interval and 30 more seconds.
 const replaced = 3 * time.Minute
 
 // poolsOf returns the pools that the live pods of a function belong to.
