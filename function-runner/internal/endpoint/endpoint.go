@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
@@ -39,6 +40,9 @@ type Options struct {
 	Credentials credentials.TransportCredentials
 	// Dial are further dial options, for telemetry and tests.
 	Dial []grpc.DialOption
+	// Connect makes the connection to an address in the place of gRPC's own, without Credentials and Dial; nil for gRPC's. Its begins
+	// is told the headers of answers.
+	Connect func(address string, begins stats.Handler) (Conn, error)
 	// Advice says what to do if the server in the pod does not implement the wrapper server's protocol.
 	Advice string
 }

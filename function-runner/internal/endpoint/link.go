@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/stats"
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
 )
@@ -39,20 +40,41 @@ const (
 	connectionWindow = 16 << 20
 )
 
+// Conn is a connection to a gRPC server, as *grpc.ClientConn is one.
+type Conn interface {
+	grpc.ClientConnInterface
+	Connect()
+	GetState() connectivity.State
+	WaitForStateChange(ctx context.Context, from connectivity.State) bool
+	Close() error
+}
+
 // link is a connection to the wrapper server. It is closed when the pod has had no calls for idleTime: a gRPC connection takes more memory
 // than everything else of an idle pool.
 type link struct {
-	conn   *grpc.ClientConn
+	conn   Conn
 	client wrapperv1grpc.FunctionServiceClient
 	health grpc_health_v1.HealthClient
 }
 
 func (e *Endpoint) dial() (*link, error) {
+	connect := e.options.Connect
+	if connect == nil {
+		connect = e.connect
+	}
+	conn, err := connect(e.address, begins{})
+	if err != nil {
+		return nil, fmt.Errorf("connect to function pod %s at %s: %w", e.Pod, e.address, err)
+	}
+	return &link{conn, wrapperv1grpc.NewFunctionServiceClient(conn), grpc_health_v1.NewHealthClient(conn)}, nil
+}
+
+func (e *Endpoint) connect(address string, begins stats.Handler) (Conn, error) {
 	secure := e.options.Credentials
 	if secure == nil {
 		secure = insecure.NewCredentials()
 	}
-	conn, err := grpc.NewClient(e.address, append([]grpc.DialOption{
+	return grpc.NewClient(address, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(secure),
 		grpc.WithConnectParams(reconnect),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
@@ -62,12 +84,8 @@ func (e *Endpoint) dial() (*link, error) {
 		grpc.WithIdleTimeout(idleTime),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(connectionWindow),
-		grpc.WithStatsHandler(begins{}),
+		grpc.WithStatsHandler(begins),
 	}, e.options.Dial...)...)
-	if err != nil {
-		return nil, fmt.Errorf("connect to function pod %s at %s: %w", e.Pod, e.address, err)
-	}
-	return &link{conn, wrapperv1grpc.NewFunctionServiceClient(conn), grpc_health_v1.NewHealthClient(conn)}, nil
 }
 
 // errLeft reports that the endpoint is closed.

@@ -58,6 +58,7 @@ type Cluster struct {
 	before, after func(Request) error
 	admit         func(*corev1.Pod)
 	kubelet       func(name string)
+	terminated    func(name string)
 	// holding keeps pods that are being deleted.
 	holding bool
 }
@@ -118,6 +119,9 @@ func (c *Cluster) killAll() {
 // Kubelet has new pods handled in another way than by Run. It is called by a goroutine of the pod's own.
 func (c *Cluster) Kubelet(handle func(name string)) { c.set(func() { c.kubelet = handle }) }
 
+// Terminated is called for each pod that is being deleted, by a goroutine of the pod's own. The pod has gone when it returns.
+func (c *Cluster) Terminated(handle func(name string)) { c.set(func() { c.terminated = handle }) }
+
 // Before is asked before each request, whose answer its error is; After, when the request has been carried out. Both must not wait.
 func (c *Cluster) Before(refuse func(Request) error) { c.set(func() { c.before = refuse }) }
 
@@ -151,6 +155,16 @@ func (c *Cluster) Pods() []*corev1.Pod {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return list[*corev1.Pod](c, pods)
+}
+
+// Pod returns a pod; nil if there is none with the name.
+func (c *Cluster) Pod(name string) *corev1.Pod {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if pod, ok := c.objects[pods][name].(*corev1.Pod); ok {
+		return pod.DeepCopy()
+	}
+	return nil
 }
 
 // Count returns how many pods there are; Before and After may ask for it.

@@ -77,11 +77,9 @@ func (c *Cluster) Waits(name, reason, message string) {
 // RefuseImageVolumes has the kubelet start no pod that mounts an image. Others run.
 func (c *Cluster) RefuseImageVolumes() {
 	c.Kubelet(func(name string) {
-		for _, pod := range c.Pods() {
-			if pod.Name == name && podtemplate.HasImageVolume(pod) {
-				c.Waits(name, "CreateContainerError", `failed to mount "/wrapper-server-tools"`)
-				return
-			}
+		if pod := c.Pod(name); pod != nil && podtemplate.HasImageVolume(pod) {
+			c.Waits(name, "CreateContainerError", `failed to mount "/wrapper-server-tools"`)
+			return
 		}
 		c.Run(name)
 	})
@@ -96,6 +94,12 @@ func (c *Cluster) Wrapper(name string) *Wrapper {
 
 // terminate has a pod end as one does that is deleted: its wrapper server finishes what it runs and takes nothing new.
 func (c *Cluster) terminate(name string) {
+	c.mu.Lock()
+	terminated := c.terminated
+	c.mu.Unlock()
+	if terminated != nil {
+		terminated(name)
+	}
 	if w := c.Wrapper(name); w != nil {
 		w.Drain()
 		w.Kill()

@@ -1,0 +1,105 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scale
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// small is a simulation that takes a second.
+var small = Size{Replicas: 3, Functions: 20, Rate: 50}
+
+// reach are what every simulation must keep to.
+const (
+	maxCreationsPerPod = 1.2
+	maxCalm            = 30
+)
+
+func play(t *testing.T, size Size, event Event) (result Result) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { result = run(t, size, event) })
+	return result
+}
+
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	for _, event := range []Event{None, Rollout, NodeLost, APIServerAway, RestartAll} {
+		t.Run(string(event), func(t *testing.T) {
+			t.Parallel()
+			check(t, play(t, small, event))
+		})
+	}
+}
+
+func check(t *testing.T, r Result) {
+	t.Helper()
+	for name, phase := range map[string]Phase{"first calls": r.First, "before": r.Before, "after": r.After} {
+		if phase.Failed > 0 {
+			t.Errorf("%s: %d of %d calls failed: %v", name, phase.Failed, phase.Calls, r.Errors)
+		}
+		// A single collision among a handful of pods tells nothing.
+		if phase.Requests.Created > small.Functions && phase.CreationsPerPod() > maxCreationsPerPod {
+			t.Errorf("%s: %.2f requests for each pod that was created, want at most %g: %+v", name, phase.CreationsPerPod(), maxCreationsPerPod, phase.Requests)
+		}
+	}
+	if r.Calm < 0 || r.Calm > maxCalm {
+		t.Errorf("calls were slow for %d seconds (-1: to the end), want at most %d", r.Calm, maxCalm)
+	}
+}
+
+var (
+	reportFile = flag.String("report", "", "file that the results at scale are written to, as JSON; without one, a small size is tried")
+	sizes      = []Size{{1, 10, 10}, {2, 50, 100}, {5, 100, 500}, {10, 500, 1000}, {10, 5000, 2000}, {20, 1000, 5000}, {50, 500, 10000}, {50, 5000, 2000}}
+	eventful   = []Size{{10, 500, 1000}, {50, 500, 2000}}
+)
+
+// measurement is a result, with the largest number of pods that one replica has needed for the same load.
+type measurement struct {
+	Result
+	Ideal int
+}
+
+// TestSizes compares the pods of several replicas with those of one. With -report, it plays all sizes and events.
+func TestSizes(t *testing.T) {
+	if *reportFile == "" {
+		measure(t, small, None)
+		return
+	}
+	var report []measurement
+	for _, size := range sizes {
+		report = append(report, measure(t, size, None))
+	}
+	for _, size := range eventful {
+		for _, event := range []Event{Rollout, NodeLost, APIServerAway, RestartAll} {
+			report = append(report, measure(t, size, event))
+			text, err := json.Marshal(report)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(*reportFile, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func measure(t *testing.T, size Size, event Event) measurement {
+	t.Helper()
+	m := measurement{Result: play(t, size, event)}
+	m.Ideal = play(t, Size{Replicas: 1, Functions: size.Functions, Rate: size.Rate}, None).Pods
+	t.Logf("%v, %s: %d pods (%d by one replica), %.2f requests per pod, calm after %d s, %+v", size, event, m.Pods, m.Ideal, m.First.CreationsPerPod(), m.Calm, m.After)
+	check(t, m.Result)
+	if most := 1.15*float64(m.Ideal) + 3; float64(m.Pods) > most {
+		t.Errorf("%v: %d pods, want at most 15 %% more than the %d of one replica", size, m.Pods, m.Ideal)
+	}
+	return m
+}

@@ -1,0 +1,108 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scale simulates function runners at scale: 1 to 50 replicas with their real managers, pools and evaluators, in the time of a
+// testing/synctest bubble, with a simulated API server, scheduler, kubelets and network. It reports what the replicas ask of the API
+// server, how many pods they create beyond what is needed, and how long calls are affected by what happens to the cluster.
+package scale
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
+)
+
+// Simulation is a cluster with its function runners and their load. Its time is that of a bubble.
+type Simulation struct {
+	t       testing.TB
+	cluster *simulation.Cluster
+	api     *apiServer
+	network *network
+	nodes   *nodes
+	load    *load
+
+	mu       sync.RWMutex
+	replicas []*replica
+}
+
+// Size is how large a simulation is.
+type Size struct {
+	Replicas, Functions int
+	// Rate is the number of calls per second.
+	Rate float64
+}
+
+func (s Size) String() string {
+	return fmt.Sprintf("%d replicas, %d functions, %g calls/s", s.Replicas, s.Functions, s.Rate)
+}
+
+// newSimulation starts the replicas. No pod exists.
+func newSimulation(t testing.TB, size Size) *Simulation {
+	c := simulation.New(t)
+	n := &network{servers: map[string]*server{}}
+	s := &Simulation{t: t, cluster: c, api: newAPIServer(c), network: n, nodes: newNodes(c, n), replicas: make([]*replica, size.Replicas)}
+	s.load = newLoad(s, size.Functions, size.Rate)
+	for i := range s.replicas {
+		s.start(i, "v1")
+	}
+	return s
+}
+
+// start starts a replica in the place of one that has ended.
+func (s *Simulation) start(i int, release string) {
+	r, err := newReplica(context.Background(), s, release)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	select {
+	case <-r.manager.Synced():
+	case <-time.After(deadline):
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replicas[i] = r
+}
+
+// restart shuts a replica down and starts another one.
+func (s *Simulation) restart(i int, release string) {
+	s.mu.Lock()
+	r := s.replicas[i]
+	s.replicas[i] = nil
+	s.mu.Unlock()
+	r.shutDown()
+	s.start(i, release)
+}
+
+// evaluate makes a call at one of the replicas that there are, or waits for one, as clients that reconnect do.
+func (s *Simulation) evaluate(ctx context.Context, image string) error {
+	for {
+		s.mu.RLock()
+		r := s.replicas[rand.N(len(s.replicas))]
+		s.mu.RUnlock()
+		if r != nil && r.enter() {
+			defer r.calls.Done()
+			return r.evaluate(ctx, image)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// end ends everything.
+func (s *Simulation) end() {
+	var ending sync.WaitGroup
+	for _, r := range s.replicas {
+		ending.Go(r.shutDown)
+	}
+	ending.Wait()
+	s.api.forwarding.Wait()
+	close(s.nodes.end)
+}
