@@ -122,6 +122,28 @@ func TestLastUse(t *testing.T) {
 	})
 }
 
+// A use that another replica has noted since a scan began is not noted again.
+func TestLastUseIsNotedOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		a, b := start(t, c), start(t, c)
+		a.mustCall(digest("a"))
+		time.Sleep(ttl / 2)
+		a.mustCall(digest("a"))
+		b.mustCall(digest("a"))
+		requests := b.workloads[b.poolOf(fn, digest("a"))].upkeep(false)
+		a.rescan()
+		for _, request := range requests {
+			if err := request(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := c.Requests("patch", "pods"); n != 1 {
+			t.Errorf("%d patches, want 1 of one replica", n)
+		}
+	})
+}
+
 // A pod that is kept though nobody uses it says so, or the pod janitor would take it for one that is forgotten; and one that has
 // learnt of another time to live expires all the same.
 func TestKeptPodsAreNoted(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -44,11 +45,19 @@ func (m *Manager) watch(ctx context.Context) error {
 	m.seedDigests()
 	close(m.synced)
 	m.config.Log.Info("function pods adopted", "namespace", m.config.Namespace, "pods", len(pods.GetStore().ListKeys()))
-	_ = wait.PollUntilContextCancel(ctx, m.config.ScanInterval, false, func(ctx context.Context) (bool, error) { // it ends with ctx
-		m.scan(ctx)
-		return false, nil
-	})
+	m.scanAtIntervals(ctx)
 	return nil
+}
+
+// scanAtIntervals scans until ctx ends. The first scan comes after a random part of the interval: what one replica has noted, others that
+// scan later need not note.
+func (m *Manager) scanAtIntervals(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(rand.N(m.config.ScanInterval)): //nolint:gosec // G404: chance, not a secret
+	}
+	wait.UntilWithContext(ctx, m.scan, m.config.ScanInterval)
 }
 
 // watchFailed returns a handler that logs each new kind of problem with the watch once.

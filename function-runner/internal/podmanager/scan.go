@@ -102,10 +102,24 @@ func (w *workload) patches(expiring []pool.Idle, contested bool) []request {
 			last = time.Now()
 		}
 		if last.After(mem.noted) && last.Sub(noted) > interval {
-			requests = append(requests, func(ctx context.Context) error { return w.m.patchLastUse(ctx, mem, last, ttl) })
+			requests = append(requests, func(ctx context.Context) error {
+				if !mem.mustNote(last, interval) {
+					return nil
+				}
+				return w.m.patchLastUse(ctx, mem, last, ttl)
+			})
 		}
 	}
 	return requests
+}
+
+// mustNote reports whether no replica has noted a use of the pod within an interval before this one. Another replica may have done so since
+// the scan began: a scan of many pods takes as long as the limit of requests makes it.
+func (mem *member) mustNote(last time.Time, interval time.Duration) bool {
+	m := mem.workload.m
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return last.Sub(lastUse(mem.object)) > interval
 }
 
 func (m *Manager) patchLastUse(ctx context.Context, mem *member, last time.Time, ttl time.Duration) error {

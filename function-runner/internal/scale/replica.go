@@ -23,8 +23,9 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// The settings of the chart, but for ttl and scanInterval, which are shorter so that pods expire in the simulated time.
-var limits = pool.Config{MaxPods: 2, Waitlist: 1, PerPod: 8, MaxWaiting: 1000, TTL: 5 * time.Minute}
+// defaults are the limits of the chart, but for the maximum number of pods, which a Size has, and the time to live, which is shorter so
+// that last uses are noted in the simulated time.
+var defaults = pool.Config{Waitlist: 1, PerPod: 8, MaxWaiting: 1000, TTL: 5 * time.Minute}
 
 const (
 	scanInterval = time.Minute
@@ -73,8 +74,8 @@ func newReplica(ctx context.Context, s *Simulation, release string) (*replica, e
 	}
 	manager, err := podmanager.New(ctx, podmanager.Config{
 		Client: s.api.client(), Upkeep: s.api.client(), Namespace: "functions", Images: images{}, Templates: templates,
-		Limits:   func(string) podmanager.Limits { return podmanager.Limits{Config: limits} },
-		Frontend: podmanager.Auto, ReadyTimeout: readyTimeout, ScanInterval: scanInterval, ForeignTTL: limits.TTL,
+		Limits:   func(string) podmanager.Limits { return podmanager.Limits{Config: s.limits} },
+		Frontend: podmanager.Auto, ReadyTimeout: readyTimeout, ScanInterval: scanInterval, ForeignTTL: s.limits.TTL,
 		SupersededTTL: 30*time.Second + scanInterval, TagTTL: imageTTL, MaxWarmUps: 16,
 		Endpoint: endpoint.Options{MaxMessageSize: 1 << 20, Connect: s.network.connect},
 		Meter:    metricnoop.Meter{}, Log: log,

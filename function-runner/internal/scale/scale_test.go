@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // small is a simulation that takes a second.
-var small = Size{Replicas: 3, Functions: 20, Rate: 50}
+var small = Size{Replicas: 3, Functions: 20, Rate: 50, MaxPods: 2}
 
 // reach are what every simulation must keep to.
 const (
@@ -58,8 +58,8 @@ func check(t *testing.T, r Result) {
 
 var (
 	reportFile = flag.String("report", "", "file that the results at scale are written to, as JSON; without one, a small size is tried")
-	sizes      = []Size{{1, 10, 10}, {2, 50, 100}, {5, 100, 500}, {10, 500, 1000}, {10, 5000, 2000}, {20, 1000, 5000}, {50, 500, 10000}, {50, 5000, 2000}}
-	eventful   = []Size{{10, 500, 1000}, {50, 500, 2000}}
+	sizes      = []Size{{1, 10, 10, 2}, {2, 50, 100, 2}, {5, 100, 500, 2}, {10, 500, 1000, 2}, {10, 5000, 2000, 2}, {20, 1000, 5000, 8}, {50, 500, 10000, 8}, {50, 5000, 2000, 2}}
+	eventful   = []Size{{10, 500, 1000, 2}, {50, 500, 2000, 2}}
 )
 
 // measurement is a result, with the largest number of pods that one replica has needed for the same load.
@@ -75,27 +75,30 @@ func TestSizes(t *testing.T) {
 		return
 	}
 	var report []measurement
-	for _, size := range sizes {
-		report = append(report, measure(t, size, None))
+	add := func(size Size, event Event) {
+		report = append(report, measure(t, size, event))
+		text, err := json.Marshal(report)
+		if err == nil {
+			err = os.WriteFile(*reportFile, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, size := range eventful {
 		for _, event := range []Event{Rollout, NodeLost, APIServerAway, RestartAll} {
-			report = append(report, measure(t, size, event))
-			text, err := json.Marshal(report)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(*reportFile, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			add(size, event)
 		}
+	}
+	for _, size := range sizes {
+		add(size, None)
 	}
 }
 
 func measure(t *testing.T, size Size, event Event) measurement {
 	t.Helper()
 	m := measurement{Result: play(t, size, event)}
-	m.Ideal = play(t, Size{Replicas: 1, Functions: size.Functions, Rate: size.Rate}, None).Pods
+	m.Ideal = play(t, Size{Replicas: 1, Functions: size.Functions, Rate: size.Rate, MaxPods: size.MaxPods}, None).Pods
 	t.Logf("%v, %s: %d pods (%d by one replica), %.2f requests per pod, calm after %d s, %+v", size, event, m.Pods, m.Ideal, m.First.CreationsPerPod(), m.Calm, m.After)
 	check(t, m.Result)
 	if most := 1.15*float64(m.Ideal) + 3; float64(m.Pods) > most {

@@ -15,11 +15,13 @@ import (
 	"time"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
+	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
 // Simulation is a cluster with its function runners and their load. Its time is that of a bubble.
 type Simulation struct {
 	t       testing.TB
+	limits  pool.Config
 	cluster *simulation.Cluster
 	api     *apiServer
 	network *network
@@ -35,17 +37,21 @@ type Size struct {
 	Replicas, Functions int
 	// Rate is the number of calls per second.
 	Rate float64
+	// MaxPods is the maximum number of pods of a function. The most popular function needs more than the chart's two at high rates.
+	MaxPods int
 }
 
 func (s Size) String() string {
-	return fmt.Sprintf("%d replicas, %d functions, %g calls/s", s.Replicas, s.Functions, s.Rate)
+	return fmt.Sprintf("%d replicas, %d functions with at most %d pods each, %g calls/s", s.Replicas, s.Functions, s.MaxPods, s.Rate)
 }
 
 // newSimulation starts the replicas. No pod exists.
 func newSimulation(t testing.TB, size Size) *Simulation {
 	c := simulation.New(t)
 	n := &network{servers: map[string]*server{}}
-	s := &Simulation{t: t, cluster: c, api: newAPIServer(c), network: n, nodes: newNodes(c, n), replicas: make([]*replica, size.Replicas)}
+	limits := defaults
+	limits.MaxPods = size.MaxPods
+	s := &Simulation{t: t, limits: limits, cluster: c, api: newAPIServer(c), network: n, nodes: newNodes(c, n), replicas: make([]*replica, size.Replicas)}
 	s.load = newLoad(s, size.Functions, size.Rate)
 	for i := range s.replicas {
 		s.start(i, "v1")
