@@ -225,7 +225,7 @@ bench-e2e: cluster-images ## Compare function pods on the cluster with bare proc
 
 ##@ Change
 
-.PHONY: docs generate contract picture performance fmt tidy clean
+.PHONY: docs generate contract picture performance scale fmt tidy clean
 generate: .deps/protovalidate ## Generate the Go code of proto/, and run go generate
 	$(TOOL) buf generate ../proto --template ../buf.gen.yaml -o ..
 	go -C functions generate ./...
@@ -243,6 +243,11 @@ picture: build/krmfn build/function-runner build/functions/cmd/functions ## Redr
 
 performance: ## Write docs/performance.md and the README's section Speed from the reports of bench and bench-e2e
 	@go -C e2e run ./bench/performance --root $(CURDIR)
+
+scale: ## Simulate 1 to 50 function runners with up to 5,000 functions, and write docs/scale.md from the results (takes an hour)
+	@mkdir -p build
+	@go -C function-runner test -count 1 -vet off -timeout 3h -v -run TestSizes ./internal/scale -args -report $(CURDIR)/build/scale.json
+	@go -C e2e run ./bench/scale --root $(CURDIR)
 
 fmt: .deps/protovalidate ## Format all code
 	$(TOOL) buf format -w ../proto

@@ -27,7 +27,7 @@ import (
 // An API server that swallows requests costs warm calls nothing, however many pods are idle.
 func TestHangingAPIServer(t *testing.T) {
 	t.Parallel()
-	for _, functions := range []int{1, 40, 200} {
+	for _, functions := range []int{1, 80} {
 		t.Run(strconv.Itoa(functions), func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -282,8 +282,8 @@ func TestNoHerd(t *testing.T) {
 		functions, warmUps int
 		kubelet            func(c *simulation.Cluster, pod string)
 	}{
-		"at once":         {1000, 1000, func(*simulation.Cluster, string) {}},
-		"a few at a time": {200, 16, func(c *simulation.Cluster, pod string) { time.Sleep(time.Second); c.Run(pod) }},
+		"at once":         {300, 300, func(*simulation.Cluster, string) {}},
+		"a few at a time": {60, 16, func(c *simulation.Cluster, pod string) { time.Sleep(time.Second); c.Run(pod) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
