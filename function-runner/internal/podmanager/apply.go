@@ -16,6 +16,9 @@ import (
 )
 
 const (
+	// slowStart is how long a pod may take to start before its status is logged and shown by krmfn top. A registry that hangs shows in
+	// nothing else than in a container that is not created.
+	slowStart = 10 * time.Second
 	// suspectTimeout is how long a suspect pod may take to show that it serves, before other pods replace it.
 	suspectTimeout = time.Second
 	// unreachableTimeout is how long a pod may not answer that the kubelet reports as unready.
@@ -51,6 +54,7 @@ func (w *workload) entered(mem *member, event lifecycle.Event, reason error) {
 		if event == lifecycle.Suspected {
 			mem.after(suspectTimeout, func() { w.apply(mem, lifecycle.Lost, reason) })
 		} else {
+			mem.after(slowStart, func() { log.Warn("function pod is slow to start, check its events", "status", mem.explain()) })
 			mem.after(w.m.config.ReadyTimeout, func() { w.broken(mem, "not-ready", notReady(mem.object, w.m.config.ReadyTimeout)) })
 		}
 	case lifecycle.Unreachable:

@@ -4,6 +4,7 @@
 package podmanager
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,6 +33,15 @@ func (m *Manager) Explain(p *pool.Pool) string {
 		return fmt.Sprintf("%d calls run in %d pods, %d pods are being created", s.Running, s.Ready, s.Starting)
 	}
 	return strings.Join(texts, "; ")
+}
+
+// startProblem returns why a pod is not ready that could be; nil if it is, or may be soon.
+func (mem *member) startProblem() error {
+	status, _ := mem.Status()
+	if mem.createErr == nil && status.State == lifecycle.Starting && !status.Served && time.Since(status.Since) >= slowStart {
+		return errors.New(mem.explain())
+	}
+	return mem.createErr
 }
 
 // explain says in a few words how far a pod is, and for how long.

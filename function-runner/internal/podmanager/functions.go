@@ -29,7 +29,7 @@ func (m *Manager) Functions() []Function {
 	for id, w := range m.workloads {
 		stats := w.Stats()
 		for _, mem := range w.members {
-			stats.LastFailure = cmp.Or(stats.LastFailure, mem.createErr)
+			stats.LastFailure = cmp.Or(stats.LastFailure, mem.startProblem())
 		}
 		if len(w.members) == 0 && stats.Waiting == 0 && stats.LastFailure == nil {
 			continue

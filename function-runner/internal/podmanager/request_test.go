@@ -130,3 +130,31 @@ func TestCallOutwaitsTheQuota(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// A registry that hangs shows in a container that is not created: operators learn of it long before the pod is given up.
+func TestSlowStartIsTold(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		r := start(t, c)
+		c.Kubelet(func(name string) { c.Waits(name, "ContainerCreating", "") })
+		answered := r.begin(fn, digest("a"))
+		const want = "on node node, container function: ContainerCreating"
+		for _, wait := range []time.Duration{slowStart - time.Second, 2 * time.Second} {
+			time.Sleep(wait)
+			synctest.Wait()
+			told, failure := r.log.count(want) > 0, r.Functions()[0].Stats.LastFailure
+			if slow := wait < slowStart/2; told != slow || (failure != nil && strings.Contains(failure.Error(), want)) != slow {
+				t.Errorf("the log has the status: %v, the function's last failure is %v, want both: %v", told, failure, slow)
+			}
+		}
+		for _, pod := range c.Pods() {
+			c.Run(pod.Name)
+		}
+		if a := <-answered; a.err != nil {
+			t.Error(a.err)
+		}
+		if failure := r.Functions()[0].Stats.LastFailure; failure != nil {
+			t.Errorf("a ready function has the failure %v", failure)
+		}
+	})
+}

@@ -24,7 +24,7 @@ const (
 	// patchesPerTTL is how often the last use of a busy pod is noted within its time to live.
 	patchesPerTTL = 4
 	// notingInterval is the time between notes while another pool of the reference has pods.
-	notingInterval = 5 * time.Second
+	notingInterval = 15 * time.Second
 	// scanners is the number of requests that a scan makes at once.
 	scanners = 8
 )

@@ -95,10 +95,18 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// ideals are the largest numbers of pods of one replica.
+var ideals = map[Size]int{}
+
 func measure(t *testing.T, size Size, event Event) measurement {
 	t.Helper()
 	m := measurement{Result: play(t, size, event)}
-	m.Ideal = play(t, Size{Replicas: 1, Functions: size.Functions, Rate: size.Rate, MaxPods: size.MaxPods}, None).Pods
+	alone := size
+	alone.Replicas = 1
+	if ideals[alone] == 0 {
+		ideals[alone] = play(t, alone, None).Pods
+	}
+	m.Ideal = ideals[alone]
 	t.Logf("%v, %s: %d pods (%d by one replica), %.2f requests per pod, calm after %d s, %+v", size, event, m.Pods, m.Ideal, m.First.CreationsPerPod(), m.Calm, m.After)
 	check(t, m.Result)
 	if most := 1.15*float64(m.Ideal) + 3; float64(m.Pods) > most {
