@@ -292,3 +292,34 @@ func TestOthersTakeWhatWasFreed(t *testing.T) {
 		}
 	})
 }
+
+// A preemption that did not help counts as an attempt only if no other pod got a node meanwhile.
+func TestPreemptionAttempts(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		// scheduled is when another pod got a node, after the preemption had freed enough.
+		scheduled time.Duration
+		want      int
+	}{
+		"another pod got it": {scheduled: time.Second, want: 0},
+		"nobody got it":      {scheduled: -time.Second, want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, c *simulation.Cluster) {
+				r := start(t, c)
+				c.Kubelet(func(name string) { c.Change(name, unscheduled("0/3 nodes are available: 3 node(s) were unschedulable.")) })
+				r.begin(fn, digest("a"))
+				mem := r.workloads[r.poolOf(fn, digest("a"))].members[1]
+				need := requests(mem.object)
+				mem.preemption = &preemption{need: need, freed: need, since: time.Now()}
+				r.scheduled = time.Now().Add(tc.scheduled)
+				time.Sleep(schedulingTimeout)
+				r.preempt(t.Context(), mem, nil)
+				if got := mem.preemption.attempts; got != tc.want {
+					t.Errorf("%d attempts, want %d", got, tc.want)
+				}
+			})
+		})
+	}
+}
