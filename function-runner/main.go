@@ -16,6 +16,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/runner"
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/server/daemon"
+	"github.com/krmfn/krmfn/services/server/flags"
 	"github.com/krmfn/krmfn/services/server/memory"
 	"github.com/krmfn/krmfn/services/server/validation"
 )
@@ -27,7 +28,7 @@ func main() {
 	process.RelaxTimers()
 	const name = "function-runner"
 	o, err := options.Parse(os.Args[1:])
-	daemon.Help(name, "Evaluates KRM functions over gRPC.", new(options.Options).Flags(), err)
+	flags.Help(name, "Evaluates KRM functions over gRPC.", new(options.Options).Flags(), err)
 	process.YieldProcessors()
 	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.Log.Format, LogLevel: o.Log.Level, HeapShare: runner.HeapShare}
 	settings.Security = daemon.Security{TLS: o.TLS, Callers: o.Callers, Kubeconfig: o.Pod.Kubeconfig}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/krmfn/krmfn/pod-janitor/janitor"
 	"github.com/krmfn/krmfn/pod-janitor/options"
-	"github.com/krmfn/krmfn/services/server/daemon"
+	"github.com/krmfn/krmfn/services/server/flags"
 	"github.com/krmfn/krmfn/services/server/logging"
 	"github.com/krmfn/krmfn/services/server/telemetry/export"
 	"github.com/krmfn/krmfn/services/server/version"
@@ -23,7 +23,7 @@ const name = "pod-janitor"
 
 func main() {
 	o, err := options.Parse(os.Args[1:])
-	daemon.Help(name, "Deletes the function pods that no function runner needs any more.", new(options.Options).Flags(), err)
+	flags.Help(name, "Deletes the function pods that no function runner needs any more.", new(options.Options).Flags(), err)
 	log := logging.New(os.Stderr, o.LogFormat, o.LogLevel)
 	slog.SetDefault(log)
 	if err := run(context.Background(), o, log); err != nil {

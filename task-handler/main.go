@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/krmfn/krmfn/services/server/daemon"
+	"github.com/krmfn/krmfn/services/server/flags"
 	"github.com/krmfn/krmfn/task-handler/handler"
 	"github.com/krmfn/krmfn/task-handler/options"
 )
@@ -18,7 +19,7 @@ import (
 func main() {
 	const name = "task-handler"
 	o, err := options.Parse(os.Args[1:])
-	daemon.Help(name, "Renders kpt packages over gRPC, and handles package revisions.", new(options.Options).Flags(), err)
+	flags.Help(name, "Renders kpt packages over gRPC, and handles package revisions.", new(options.Options).Flags(), err)
 	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.LogFormat, LogLevel: o.LogLevel, HeapShare: handler.HeapShare(o)}
 	settings.Security = daemon.Security{TLS: o.TLS, Callers: o.Callers}
 	daemon.Run(context.Background(), settings, func(ctx context.Context, in daemon.Surroundings) error {

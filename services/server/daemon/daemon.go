@@ -15,8 +15,6 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/spf13/pflag"
-
 	"github.com/krmfn/krmfn/services/server/grpcserver"
 	"github.com/krmfn/krmfn/services/server/logging"
 	"github.com/krmfn/krmfn/services/server/memory"
@@ -48,19 +46,6 @@ type Surroundings struct {
 	Log       *slog.Logger
 	// Guard is what the gRPC server owes to the settings' security.
 	Guard grpcserver.Guard
-}
-
-// Help ends the process where the arguments of a command ask for help, with exit code 0, or make no sense, with 2. err is
-// that of parsing them.
-func Help(name, summary string, flags *pflag.FlagSet, err error) {
-	switch {
-	case errors.Is(err, pflag.ErrHelp):
-		fmt.Printf("%s\n\nUsage: %s [flags]\n\nFlags:\n%s", summary, name, flags.FlagUsages())
-		os.Exit(0)
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "%s: %v\nRun %s --help for the flags.\n", name, err, name)
-		os.Exit(2)
-	}
 }
 
 // Run runs a server until it ends, which the first SIGTERM or interrupt tells it to by the end of ctx; a second one ends the
