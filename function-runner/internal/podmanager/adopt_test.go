@@ -98,6 +98,8 @@ func TestAdoption(t *testing.T) {
 		if n := c.Requests("create", "") - before; n > 0 {
 			t.Errorf("%d creations", n)
 		}
+		time.Sleep(discardSpread)
+		synctest.Wait()
 		deleted := map[string]bool{}
 		for _, pod := range c.Pods() {
 			deleted[pod.Name] = pod.DeletionTimestamp != nil

@@ -6,6 +6,7 @@ package podmanager
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,9 @@ const (
 	// slowStart is how long a pod may take to start before its status is logged and shown by krmfn top. A registry that hangs shows in
 	// nothing else than in a container that is not created.
 	slowStart = 10 * time.Second
+	// discardSpread is the longest delay before a replica deletes a failed pod that another replica has requested. All replicas give the
+	// pod up at the same moment, and one request is enough.
+	discardSpread = 5 * time.Second
 	// suspectTimeout is how long a suspect pod may take to show that it serves, before other pods replace it.
 	suspectTimeout = time.Second
 	// unreachableTimeout is how long a pod may not answer that the kubelet reports as unready.
@@ -98,7 +102,17 @@ func (w *workload) broken(mem *member, reason string, err error) {
 		return
 	}
 	if err = w.replaced(mem, reason, err); w.apply(mem, lifecycle.Broken, err) {
-		w.m.spawn(func() { w.m.discard(w.m.life, mem, reason) })
+		_, changed := mem.Status()
+		w.m.spawn(func() {
+			if !mem.requested {
+				select {
+				case <-changed:
+				case <-w.m.life.Done():
+				case <-time.After(rand.N(discardSpread)): //nolint:gosec // G404: chance, not a secret
+				}
+			}
+			w.m.discard(w.m.life, mem, reason)
+		})
 	}
 }
 

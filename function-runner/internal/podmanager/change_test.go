@@ -407,3 +407,29 @@ func TestExplain(t *testing.T) {
 		}
 	})
 }
+
+// All replicas give up a failed pod at the same moment, and one of them deletes it.
+func TestFailedPodIsDeletedOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *simulation.Cluster) {
+		pod := made(t, c, fn, digest("a"), 1)
+		for range 10 {
+			start(t, c)
+		}
+		c.Hold(true)
+		c.Waits(pod, "ImagePullBackOff", "gone")
+		synctest.Wait()
+		c.DelayWatches(true)
+		time.Sleep(discardSpread / 100)
+		c.DelayWatches(false)
+		atOnce := c.Requests("delete", "pods")
+		if atOnce > 2 {
+			t.Errorf("%d replicas request the deletion at the same moment, want at most 2", atOnce)
+		}
+		time.Sleep(discardSpread)
+		synctest.Wait()
+		if n := c.Requests("delete", "pods"); n != max(1, atOnce) {
+			t.Errorf("%d requests to delete the pod, want 1, or the %d of the first moment", n, atOnce)
+		}
+	})
+}

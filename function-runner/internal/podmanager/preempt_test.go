@@ -308,7 +308,9 @@ func TestPreemptionAttempts(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, c *simulation.Cluster) {
 				r := start(t, c)
-				c.Kubelet(func(name string) { c.Change(name, unscheduled("0/3 nodes are available: 3 node(s) were unschedulable.")) })
+				c.Kubelet(func(name string) {
+					c.Change(name, unscheduled("0/3 nodes are available: 3 node(s) were unschedulable."))
+				})
 				r.begin(fn, digest("a"))
 				mem := r.workloads[r.poolOf(fn, digest("a"))].members[1]
 				need := requests(mem.object)
