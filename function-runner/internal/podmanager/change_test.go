@@ -412,14 +412,12 @@ func TestExplain(t *testing.T) {
 func TestFailedPodIsDeletedOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
-		c.Kubelet(func(string) {})
-		made(t, c, fn, digest("a"), 1)
-		var r *replica
+		pod := made(t, c, fn, digest("a"), 1)
 		for range 10 {
-			r = start(t, c)
+			start(t, c)
 		}
 		c.Hold(true)
-		time.Sleep(r.config.ReadyTimeout - time.Nanosecond)
+		c.Waits(pod, "ImagePullBackOff", "gone")
 		c.DelayWatches(true)
 		time.Sleep(discardSpread / 100)
 		c.DelayWatches(false)
