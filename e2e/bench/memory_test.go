@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bench measures the memory of functions and of function runners. The programs below it measure time.
+// Package bench measures the memory of functions and of function runners. The programs in its subdirectories measure time.
 package bench
 
 import (
@@ -29,7 +29,7 @@ import (
 
 const mib = 1 << 20
 
-// configs are the functions whose memory is measured, with what they are told to do.
+// configs maps the measured functions to their functionConfig.
 var configs = map[string]string{
 	"set-labels":         "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {tier: backend}}",
 	"set-namespace":      "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {namespace: new}}",
@@ -38,7 +38,7 @@ var configs = map[string]string{
 	"apply-replacements": "{apiVersion: fn.kpt.dev/v1alpha1, kind: ApplyReplacements, metadata: {name: r}, replacements: [{source: {kind: Deployment, name: app-1, fieldPath: metadata.name}, targets: [{select: {kind: Deployment}, fieldPaths: [metadata.labels.x], options: {create: true}}]}]}",
 }
 
-// deployments returns a ResourceList of so many bytes of Deployments, or a few less.
+// deployments returns a ResourceList of Deployments of about the given size in bytes, with at least two items.
 func deployments(size int, config string) []byte {
 	const item = `- apiVersion: apps/v1
   kind: Deployment
@@ -79,8 +79,8 @@ func deployments(size int, config string) []byte {
 	return list.Bytes()
 }
 
-// BenchmarkProcessMemory reports the most memory that a process of a function has had: by itself, and with the limit that the
-// function runner gives it for a list of that size.
+// BenchmarkProcessMemory reports the peak resident memory of a function's process, without a limit and with the GOMEMLIMIT that the
+// function runner sets for a list of that size.
 func BenchmarkProcessMemory(b *testing.B) {
 	dir := b.TempDir()
 	if err := binaries.Build(b.Context(), dir, binaries.Functions); err != nil {
@@ -100,12 +100,12 @@ func BenchmarkProcessMemory(b *testing.B) {
 	}
 }
 
-// peak runs a function once, and returns its greatest resident set in MiB.
+// peak runs a function once and returns its peak resident set in MiB.
 func peak(b *testing.B, program, function string, list []byte, env string) float64 {
 	b.Helper()
 	cmd := exec.CommandContext(b.Context(), program, function)
 	cmd.Stdin, cmd.Stdout, cmd.Env = bytes.NewReader(list), io.Discard, append(os.Environ(), env)
-	// A process that is started begins with the greatest resident set of who starts it, which is forgotten here.
+	// A child process inherits the peak resident set of its parent, so the benchmark resets its own peak first.
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o200); err != nil {
 		b.Fatal(err)
@@ -117,8 +117,8 @@ func peak(b *testing.B, program, function string, list []byte, env string) float
 	return float64(usage.Maxrss) / 1024
 }
 
-// BenchmarkRunnerMemory reports how much memory a function runner has for a byte of the requests in flight, beyond what it has when
-// it is idle. The garbage collector runs all the time, so that it is what calls hold, and not what they leave behind.
+// BenchmarkRunnerMemory reports the memory that a function runner holds per byte of the requests in flight, beyond its idle memory. The
+// garbage collector runs all the time, so that the result excludes garbage of earlier calls.
 func BenchmarkRunnerMemory(b *testing.B) {
 	dir := b.TempDir()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
@@ -168,7 +168,7 @@ func BenchmarkRunnerMemory(b *testing.B) {
 	}
 }
 
-// residentPeak returns the greatest resident set that a process has had, in MiB.
+// residentPeak returns the peak resident set of a process, in MiB.
 func residentPeak(b *testing.B, pid int) float64 {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/series"
 )
 
-// ruleTests is a file in the format of promtool test rules, as far as it is needed here.
+// ruleTests is a file in the format of promtool test rules, reduced to the fields that the tests use.
 type ruleTests struct {
 	EvaluationInterval model.Duration `json:"evaluation_interval"`
 	Tests              []ruleTest     `json:"tests"`
@@ -51,14 +51,14 @@ func TestAlertsFire(t *testing.T) {
 	testAlerts(t, "alerts_test.yaml", alerts(t))
 }
 
-// The image warmer tells less of itself where a CronJob runs it.
+// An image warmer that runs as a CronJob exposes fewer metrics.
 func TestAlertsOfScheduledImageWarmerFire(t *testing.T) {
 	t.Parallel()
 	scheduled := alertsOf(t, monitoredWith(t, `imageWarmer: {enabled: true, images: [a/b:v1], mode: CronJob, timeout: 10m, jitter: 5m}`))
 	testAlerts(t, "alerts_scheduled_test.yaml", slices.DeleteFunc(scheduled, func(alert monitoringv1.Rule) bool { return alert.Alert != "KrmfnImageWarmerFails" }))
 }
 
-// testAlerts runs the tests in a file, which must have each of the alerts fire.
+// testAlerts runs the tests in a file. Each alert must fire in at least one of them.
 func testAlerts(t *testing.T, name string, all []monitoringv1.Rule) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
@@ -81,15 +81,15 @@ func testAlerts(t *testing.T, name string, all []monitoringv1.Rule) {
 	}
 	for _, alert := range all {
 		if !fired[alert.Alert] {
-			t.Errorf("no test has the alert %s fire", alert.Alert)
+			t.Errorf("alert %s fires in no test", alert.Alert)
 		}
 		if want := "#" + strings.ToLower(alert.Alert); !strings.HasSuffix(alert.Annotations["runbook_url"], want) {
-			t.Errorf("alert %s: its runbook_url is %q, want one that ends with %s", alert.Alert, alert.Annotations["runbook_url"], want)
+			t.Errorf("alert %s: runbook_url = %q, want suffix %q", alert.Alert, alert.Annotations["runbook_url"], want)
 		}
 	}
 }
 
-// run compares the alerts that fire over the series with those that the test names.
+// run evaluates the rules over the test's series and compares the firing alerts with the expected ones.
 func (test *ruleTest) run(t *testing.T, step time.Duration, all []monitoringv1.Rule) {
 	t.Helper()
 	var definitions []string
@@ -122,8 +122,8 @@ func (test *ruleTest) run(t *testing.T, step time.Duration, all []monitoringv1.R
 	}
 }
 
-// firing evaluates a rule at each step from time zero, as Prometheus does, and returns the labels of the alerts that fire at a time:
-// those that each evaluation has found for as long as the rule waits.
+// firing evaluates a rule at each step from time zero, as Prometheus does, and returns the labels of the alerts that fire at the given
+// time. An alert fires when each evaluation within the rule's "for" duration has returned it.
 func firing(t *testing.T, examples *series.Examples, rule monitoringv1.Rule, step, at time.Duration) []map[string]string {
 	t.Helper()
 	wait, err := time.ParseDuration(string(*rule.For))

@@ -15,15 +15,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// installedDashboard is what tells the dashboards of two installations apart.
+// installedDashboard holds the fields that distinguish the dashboards of two installations.
 type installedDashboard struct {
-	// File is the name by which Grafana's sidecar stores it.
+	// File is the file name under which Grafana's sidecar stores the dashboard.
 	File  string
 	UID   string `json:"uid"`
 	Title string `json:"title"`
-	// Namespace is the release that it opens with.
+	// Namespace is the default value of the dashboard's namespace variable.
 	Namespace string
-	// rest is everything else.
+	// rest holds all other fields.
 	rest map[string]any
 }
 
@@ -48,12 +48,12 @@ func dashboardOf(t *testing.T, release, namespace string) installedDashboard {
 		}
 	}
 	if len(found) != 1 {
-		t.Fatalf("there are %d dashboards, want one", len(found))
+		t.Fatalf("got %d dashboards, want 1", len(found))
 	}
 	return found[0]
 }
 
-// dashboardWithout returns a dashboard without what belongs to one release, and the namespace that it opens with.
+// dashboardWithout returns a dashboard without the fields that are specific to one release, and the default of its namespace variable.
 func dashboardWithout(t *testing.T, text string) (dashboard map[string]any, namespace string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &dashboard); err != nil {
@@ -74,11 +74,11 @@ func dashboardWithout(t *testing.T, text string) (dashboard map[string]any, name
 	return dashboard, namespace
 }
 
-// Grafana's rules for a uid.
+// grafanaUID matches the uids that Grafana accepts.
 var grafanaUID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)
 
-// Grafana can show the dashboards of all installations in a cluster: they differ in all by which Grafana or its sidecar tells them
-// apart, and in nothing else. An upgrade keeps them.
+// Grafana can show the dashboards of all installations in a cluster: they differ only in the fields by which Grafana and its sidecar
+// identify them. An upgrade does not change these fields.
 func TestDashboardsOfInstallations(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(chartDir(t), "dashboards", "krmfn.json"))
@@ -98,28 +98,28 @@ func TestDashboardsOfInstallations(t *testing.T) {
 		d := dashboardOf(t, in.release, in.namespace)
 		for what, value := range map[string]string{"uid": d.UID, "title": d.Title, "file": d.File} {
 			if other := taken[what+value]; other != "" {
-				t.Errorf("the dashboards of %s and %s have the %s %q", other, in.namespace, what, value)
+				t.Errorf("the dashboards of %s and %s have the same %s %q", other, in.namespace, what, value)
 			}
 			taken[what+value] = in.namespace
 		}
 		if !grafanaUID.MatchString(d.UID) {
-			t.Errorf("the uid %q is not one for Grafana", d.UID)
+			t.Errorf("uid = %q, want one that matches %s", d.UID, grafanaUID)
 		}
 		if d.Namespace != in.namespace {
-			t.Errorf("the dashboard of %s opens with %q", in.namespace, d.Namespace)
+			t.Errorf("dashboard of %s: default namespace = %q, want the release's namespace", in.namespace, d.Namespace)
 		}
 		if diff := cmp.Diff(source, d.rest); diff != "" {
-			t.Errorf("the dashboard of %s (-file +installed):\n%s", in.namespace, diff)
+			t.Errorf("dashboard of %s (-file +installed):\n%s", in.namespace, diff)
 		}
 	}
-	// Links to a dashboard stay valid: its uid depends on nothing but the names.
+	// Links to a dashboard stay valid across versions, because its uid depends only on the names of the release and the namespace.
 	want := installedDashboard{File: "krmfn-porch-system.json", UID: "krmfn-576f0eff06d12ccf", Title: "krmfn (porch-system)", Namespace: "porch-system"}
 	got := dashboardOf(t, "krmfn", "porch-system")
 	got.rest = nil
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(installedDashboard{})); diff != "" {
-		t.Errorf("the dashboard of the release krmfn in porch-system (-want +got):\n%s", diff)
+		t.Errorf("dashboard of release krmfn in porch-system (-want +got):\n%s", diff)
 	}
 	if a, b := dashboardOf(t, "a", "porch-system").UID, dashboardOf(t, "b", "porch-system").UID; a == b {
-		t.Errorf("two releases have dashboards with the uid %s", a)
+		t.Errorf("two releases have dashboards with the same uid %s", a)
 	}
 }

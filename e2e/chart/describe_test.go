@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/generated"
 )
 
-// readValues returns the mapping of values.yaml, with its comments.
+// readValues returns the root mapping of values.yaml, including its comments.
 func readValues(t *testing.T) *yaml.Node {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(chartDir(t), "values.yaml"))
@@ -33,8 +33,8 @@ func readValues(t *testing.T) *yaml.Node {
 	return document.Content[0]
 }
 
-// describe writes into a schema what values.yaml says of its values: descriptions, defaults, and that all are there. What has a
-// default is missing only if somebody sets it to null, which templates do not expect.
+// describe adds to a schema what values.yaml specifies: descriptions from the comments, defaults, and required keys. Every key is required,
+// because templates do not handle a value that a user sets to null.
 func describe(t *testing.T, schema map[string]any, mapping *yaml.Node) {
 	t.Helper()
 	properties, _ := schema["properties"].(map[string]any)
@@ -63,7 +63,7 @@ func describe(t *testing.T, schema map[string]any, mapping *yaml.Node) {
 	schema["required"] = required
 }
 
-// prose returns a comment without its examples, which are indented.
+// prose returns a comment without its examples, which are the indented lines.
 func prose(comment string) string {
 	var lines []string
 	for line := range strings.Lines(comment) {
@@ -75,7 +75,8 @@ func prose(comment string) string {
 	return strings.Join(lines, " ")
 }
 
-// The schema says the same as values.yaml, so that editors show it, and its types are those of the defaults.
+// The schema repeats the descriptions and defaults of values.yaml, because editors show them. The default of each value has the type that
+// the schema requires.
 func TestSchemaDescribesValues(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(chartDir(t), "values.schema.json")
@@ -98,7 +99,7 @@ func TestSchemaDescribesValues(t *testing.T) {
 	generated.Check(t, file, made.String(), *update, "go -C e2e test ./chart -run TestSchemaDescribesValues -update")
 }
 
-// compiled returns the schema, for many checks. Without all, nothing is required to be there.
+// compiled compiles the schema once for many validations. If all is false, no value is required.
 func compiled(t *testing.T, all bool) *jsonschema.Schema {
 	t.Helper()
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(loadChart(t).Schema))
@@ -115,7 +116,7 @@ func compiled(t *testing.T, all bool) *jsonschema.Schema {
 	return compiler.MustCompile("values.schema.json")
 }
 
-// lenient drops what a schema requires of values that have defaults.
+// lenient deletes the required keywords of a schema and of its properties.
 func lenient(schema any) {
 	object, _ := schema.(map[string]any)
 	delete(object, "required")
@@ -125,7 +126,7 @@ func lenient(schema any) {
 	}
 }
 
-// A value that is null is as if it were not there, which no template expects.
+// Helm removes a value that is null, and no template handles a missing value.
 func TestNullIsAnError(t *testing.T) {
 	t.Parallel()
 	parsed, schema := loadChart(t), compiled(t, true)
@@ -139,7 +140,7 @@ func TestNullIsAnError(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := schema.Validate(values.AsMap()); err == nil || !strings.Contains(err.Error(), "'"+key+"'") {
-				t.Errorf("%v = null: got error %v, want one that names it", here, err)
+				t.Errorf("%v = null: error = %v, want one that names the key", here, err)
 			}
 			if described(value) {
 				walk(value, here)

@@ -16,14 +16,13 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// valuesComment is the first line of the YAML blocks in documentation that are values of the chart.
+// valuesComment is the first line of documented YAML blocks that contain chart values.
 const valuesComment = "# values.yaml"
 
 var yamlBlock = regexp.MustCompile("(?ms)^( *)```yaml\n(.*?)^ *```$")
 
-// documented returns the values of the chart that the documentation shows, by page and number of the block: those of blocks that begin
-// with valuesComment, and those inside of Flux's HelmReleases and Argo CD's Applications. Each document of each block of YAML must be
-// YAML without a key twice.
+// documented returns the chart values shown in the documentation, keyed by page and block: the blocks that begin with valuesComment, and
+// the values in Flux HelmReleases and Argo CD Applications. Each YAML block must parse without duplicate keys.
 func documented(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	var pages []string
@@ -56,7 +55,7 @@ func documented(t *testing.T) map[string]map[string]any {
 	return sets
 }
 
-// valuesOf returns the values of the chart in a document, or nil if it has none.
+// valuesOf returns the chart values in a document, or nil if the document contains none.
 func valuesOf(t *testing.T, name, doc string) map[string]any {
 	t.Helper()
 	if strings.HasPrefix(doc, valuesComment) {
@@ -89,12 +88,13 @@ func valuesOf(t *testing.T, name, doc string) map[string]any {
 	return nil
 }
 
-// The values in the documentation are rendered with the whole matrix; here they are found at all.
+// The rendering tests cover the documented values through the matrix. This test checks that the documentation contains sets of values and
+// that each set renders by itself.
 func TestDocumentedValues(t *testing.T) {
 	t.Parallel()
 	sets := documented(t)
 	if len(sets) < 10 {
-		t.Errorf("%d sets of values in the documentation: do their blocks begin with %q?", len(sets), valuesComment)
+		t.Errorf("found %d sets of values in the documentation, want at least 10: do the blocks begin with %q?", len(sets), valuesComment)
 	}
 	for name, values := range sets {
 		if _, err := renderChart(t, install.MergeValues(map[string]any{}, values)); err != nil {

@@ -20,13 +20,13 @@ import (
 	handler "github.com/krmfn/krmfn/task-handler/options"
 )
 
-// component is a program that the chart gives flags to.
+// component is a program whose flags the chart sets.
 type component struct {
 	flags *pflag.FlagSet
-	// parse reads a command line as the program does.
+	// parse parses a command line as the program does.
 	parse func(args, environ []string) error
-	// without are the flags that no value sets, but extraArgs may, each with the reason: fixed by the image or the chart, odd as
-	// hardly anybody needs it, hook as only hooks need it, or manual for those who run the program by hand.
+	// without lists the flags that no chart value sets, each with a reason. Users can set them by extraArgs. The reasons include fixed (by
+	// the image or the chart), odd (rarely needed), hook (only hooks use the flag) and manual (for people who run the program by hand).
 	without map[string]string
 }
 
@@ -65,7 +65,7 @@ var components = map[string]component{
 	},
 }
 
-// commandLine returns the flags of a container and its environment, with what every container in a cluster has.
+// commandLine returns the flags and the environment of a container, including the variables that Kubernetes sets in every container.
 func commandLine(c corev1.Container) (args, environ []string) {
 	args = c.Args
 	if len(c.Command) > 1 {
@@ -93,7 +93,7 @@ func TestFlagsAreUnderstood(t *testing.T) {
 	})
 }
 
-// Each flag is within reach of those who install the chart.
+// A chart value sets each flag, unless the flag is listed in without.
 func TestFlagsHaveValues(t *testing.T) {
 	t.Parallel()
 	given := map[string]map[string]bool{}
@@ -105,7 +105,7 @@ func TestFlagsHaveValues(t *testing.T) {
 			continue
 		}
 		for _, w := range workloads(t, r) {
-			if w.GetKind() == "Job" { // a hook, whose flags are its own
+			if w.GetKind() == "Job" { // Jobs are hooks, which have flags that no value sets.
 				continue
 			}
 			args, _ := commandLine(w.spec.Containers[0])
@@ -126,12 +126,12 @@ func TestFlagsHaveValues(t *testing.T) {
 		})
 		slices.Sort(without)
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(of.without)), without); diff != "" {
-			t.Errorf("flags of %s that no value sets (-known +found): give them a value, or a reason\n%s", name, diff)
+			t.Errorf("flags of %s that no value sets (-known +found); add a chart value or a reason:\n%s", name, diff)
 		}
 	}
 }
 
-// What helm test runs is in the reference of the command.
+// The pods of helm test use only flags that the reference of krmfn eval documents.
 func TestFlagsOfTests(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(inCheckout(t, "docs", "krmfn.md"))
@@ -143,13 +143,13 @@ func TestFlagsOfTests(t *testing.T) {
 	r := renderOnce(t, nil)
 	pods := r.of("Pod")
 	if len(pods) != 2 {
-		t.Fatalf("there are %d tests", len(pods))
+		t.Fatalf("got %d test pods, want 2", len(pods))
 	}
 	for _, w := range workloads(t, &rendering{objects: pods}) {
 		for _, arg := range w.spec.Containers[0].Args {
 			name, _, isFlag := strings.Cut(arg, "=")
 			if isFlag && strings.HasPrefix(name, "--") && !strings.Contains(section, name+" ") {
-				t.Errorf("%s has the flag %s, which the reference of krmfn eval does not know", w, name)
+				t.Errorf("%s uses the flag %s, which the reference of krmfn eval does not document", w, name)
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// The function runner reads the settings of function pods as they were given. What is null removes a field, and must arrive as such.
+// The chart passes the settings of function pods to the function runner unchanged. A null removes a field and must be preserved.
 func TestFunctionPods(t *testing.T) {
 	t.Parallel()
 	for values, want := range map[string]string{
@@ -39,7 +39,8 @@ func TestFunctionPods(t *testing.T) {
 	}
 }
 
-// The file is where the flag says, and follows edits of the ConfigMap, which files mounted by subPath do not.
+// The ConfigMap is mounted at the path that the flag names, and without subPath, because a subPath mount does not follow edits of the
+// ConfigMap.
 func TestFunctionPodsAreMounted(t *testing.T) {
 	t.Parallel()
 	for values, want := range map[string]bool{"{}": false, variants["function pods"]: true} {
@@ -53,7 +54,7 @@ func TestFunctionPodsAreMounted(t *testing.T) {
 			return v.Name == "function-pods" && v.ConfigMap != nil && v.ConfigMap.Name == "krmfn-function-pods"
 		})
 		if given != want || mounted != want || there != want {
-			t.Errorf("%s: flag %t, mount %t, volume %t, want %t", values, given, mounted, there, want)
+			t.Errorf("%s: has flag = %t, mount = %t, volume = %t, want all %t", values, given, mounted, there, want)
 		}
 	}
 }

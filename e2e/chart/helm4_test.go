@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/command"
 )
 
-// helm4 is a program that takes minutes to build: make lint-chart builds and names it, and make test leaves it out.
+// helm4 takes minutes to build. make lint-chart builds Helm 4 and sets the flag; make test skips the test.
 var helm4 = flag.String("helm4", "", "path of Helm 4, whose objects are compared with those of Helm 3")
 
 // All other tests render with Helm 3.
@@ -30,7 +30,7 @@ func TestHelm4RendersTheSame(t *testing.T) {
 	}
 	for name, values := range matrix(t) {
 		if strings.HasPrefix(name, onlySwitches) {
-			continue // all together are in the others
+			continue // The other sets include the combination of all switches.
 		}
 		compareHelm4(t, name, values)
 	}
@@ -47,7 +47,7 @@ func TestHelm4RendersTheSame(t *testing.T) {
 	}
 }
 
-// compareHelm4 compares what both make of values.
+// compareHelm4 compares the objects that Helm 3 and Helm 4 render from values.
 func compareHelm4(t *testing.T, name string, values map[string]any) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func compareHelm4(t *testing.T, name string, values map[string]any) {
 	})
 }
 
-// renderWithHelm4 returns the objects as the command prints them, by KIND NAMESPACE/NAME.
+// renderWithHelm4 returns the objects that the helm command prints, keyed by KIND NAMESPACE/NAME.
 func renderWithHelm4(t *testing.T, values map[string]any) map[string]map[string]any {
 	t.Helper()
 	text, err := yaml.Marshal(values)

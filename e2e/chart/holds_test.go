@@ -27,7 +27,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// named returns an object of a rendering.
+// named returns the object with the given name. It fails the test if a rendering does not contain it.
 func named(t *testing.T, r *rendering, name string) *object {
 	t.Helper()
 	for _, o := range r.objects {
@@ -35,7 +35,7 @@ func named(t *testing.T, r *rendering, name string) *object {
 			return o
 		}
 	}
-	t.Fatalf("%s is not there", name)
+	t.Fatalf("the rendering does not contain %s", name)
 	return nil
 }
 
@@ -51,16 +51,16 @@ func TestTimesFollowEachOther(t *testing.T) {
 	} {
 		r := renderOnce(t, parseValues(t, values))
 		if got := *runnerPod(t, r).Spec.TerminationGracePeriodSeconds; got != want {
-			t.Errorf("%s: the grace period is %d s, want %d", values, got, want)
+			t.Errorf("%s: terminationGracePeriodSeconds = %d, want %d", values, got, want)
 		}
 		hook := as[batchv1.Job](t, named(t, r, "Job "+install.Namespace+"/pod-janitor-uninstall"))
 		if got := *hook.Spec.ActiveDeadlineSeconds; got <= want {
-			t.Errorf("%s: the hook has %d s, less than function runners may take", values, got)
+			t.Errorf("%s: activeDeadlineSeconds of the uninstall hook = %d, want more than the grace period of function runners, %d", values, got, want)
 		}
 	}
 }
 
-// Hooks leave nothing behind, whether they succeed or fail; what a failed one has to say is printed first.
+// Helm deletes hooks after success and after failure, and prints the logs of failed Jobs first.
 func TestHooksLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	r := renderOnce(t, parseValues(t, "imageWarmer: {enabled: true, mode: CronJob, images: [a/b:v1]}"))
@@ -72,36 +72,36 @@ func TestHooksLeaveNothingBehind(t *testing.T) {
 		}
 		hooks++
 		if got, want := annotations[release.HookDeleteAnnotation], "before-hook-creation,hook-succeeded,hook-failed"; got != want {
-			t.Errorf("%s is deleted by %q, want %q", o, got, want)
+			t.Errorf("%s: delete policy = %q, want %q", o, got, want)
 		}
 		if got := annotations[release.HookOutputLogAnnotation]; o.GetKind() == "Job" && got != "hook-failed" {
-			t.Errorf("%s says %q of its log, want that of a failure to be printed", o, got)
+			t.Errorf("%s: output log policy = %q, want hook-failed", o, got)
 		}
 	}
 	if hooks < 5 {
-		t.Errorf("there are %d hooks", hooks)
+		t.Errorf("got %d hooks, want at least 5", hooks)
 	}
 }
 
-// Jobs of the image warmer end by themselves, with a report, before Kubernetes ends them.
+// Jobs of the image warmer reach their own timeout, and print a report, before activeDeadlineSeconds.
 func TestImageWarmerHasADeadline(t *testing.T) {
 	t.Parallel()
 	const values = "imageWarmer: {enabled: true, images: [a/b:v1], timeout: 10m, jitter: 90s, mode: "
 	r := renderOnce(t, parseValues(t, values+"CronJob}"))
 	job := as[batchv1.CronJob](t, named(t, r, "CronJob "+install.Namespace+"/image-warmer")).Spec.JobTemplate.Spec
 	if got := *job.ActiveDeadlineSeconds; got != 600+90+120 {
-		t.Errorf("scheduled runs have %d s", got)
+		t.Errorf("activeDeadlineSeconds of scheduled runs = %d, want 810", got)
 	}
 	hook := as[batchv1.Job](t, named(t, r, "Job "+install.Namespace+"/image-warmer-at-install"))
 	if got := *hook.Spec.ActiveDeadlineSeconds; got >= 300 {
-		t.Errorf("the hook has %d s, more than Helm waits", got)
+		t.Errorf("activeDeadlineSeconds of the hook = %d, want less than Helm's timeout, 300", got)
 	}
 	r = renderOnce(t, parseValues(t, values+"Deployment}"))
-	if jobs := append(r.of("CronJob"), r.of("Job")...); len(jobs) != 2 { // the pod janitor's
-		t.Errorf("beside the Deployment there are %v", jobs)
+	if jobs := append(r.of("CronJob"), r.of("Job")...); len(jobs) != 2 { // The CronJob and the hook of the pod janitor.
+		t.Errorf("in Deployment mode: jobs = %v, want only the pod janitor's", jobs)
 	}
 	if text := named(t, r, "ClusterRole /krmfn-image-warmer-"+install.Namespace).manifest; !strings.Contains(text, "[list, watch]") {
-		t.Errorf("nodes that join cannot be seen:\n%s", text)
+		t.Errorf("the image warmer cannot watch for new nodes:\n%s", text)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestContradictionsAreErrors(t *testing.T) {
 		"image: {overrides: {krmfn: {digest: sha256:1}}}":                      "'/image/overrides/krmfn/digest'",
 	} {
 		if _, err := renderChart(t, parseValues(t, values)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got error %v, want %q", values, err, want)
+			t.Errorf("%s: error = %v, want %q", values, err, want)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestImages(t *testing.T) {
 		"{global: {imageRegistry: r.io}, image: {overrides: {function-runner: {repository: 'a:5000/b/c'}}}}":            "r.io/b/c:dev",
 	} {
 		if got := runnerPod(t, renderOnce(t, parseValues(t, values))).Spec.Containers[0].Image; got != want {
-			t.Errorf("%s: image is %s, want %s", values, got, want)
+			t.Errorf("%s: image = %s, want %s", values, got, want)
 		}
 	}
 }
@@ -162,50 +162,51 @@ func TestPullSecretsReachTheFunctionNamespace(t *testing.T) {
 	}
 	for _, name := range []string{"a", "b", "c"} {
 		if !slices.Contains(pod.Containers[0].Command, "--image-pull-secret="+name) {
-			t.Errorf("function pods do not get %s: %q", name, pod.Containers[0].Command)
+			t.Errorf("the function runner's command has no --image-pull-secret=%s: %q", name, pod.Containers[0].Command)
 		}
 	}
 }
 
-// The chart's labels and annotations win, and the user's variables, volumes and mounts; each is there once.
+// On conflicts, the chart's labels and annotations take precedence over the user's, and the user's variables, volumes and mounts take
+// precedence over the chart's. The result has no duplicates.
 func TestOverlaps(t *testing.T) {
 	t.Parallel()
 	r := renderOnce(t, parseValues(t, variants["overlaps"]))
 	pod := runnerPod(t, r)
 	for label, want := range map[string]string{"app": "function-runner", "app.kubernetes.io/name": "krmfn", "tier": "b", "team": "c"} {
 		if pod.Labels[label] != want {
-			t.Errorf("label %s is %q, want %q", label, pod.Labels[label], want)
+			t.Errorf("label %s = %q, want %q", label, pod.Labels[label], want)
 		}
 	}
 	if pod.Annotations["krmfn.dev/pod-cache-config"] == "x" {
-		t.Error("an annotation of the chart's own is overwritten")
+		t.Error("podAnnotations overrides an annotation of the chart")
 	}
 	env := map[string]string{}
 	for _, variable := range pod.Spec.Containers[0].Env {
 		if _, twice := env[variable.Name]; twice {
-			t.Errorf("variable %s is there twice", variable.Name)
+			t.Errorf("duplicate variable %s", variable.Name)
 		}
 		env[variable.Name] = variable.Value
 	}
 	if env["A"] != "b" || env["WRAPPER_SERVER_IMAGE"] != "ghcr.io/krmfn/wrapper-server:dev" {
-		t.Errorf("variables are %v", env)
+		t.Errorf("variables = %v, want the last A and the user's WRAPPER_SERVER_IMAGE", env)
 	}
 	for _, v := range pod.Spec.Volumes {
 		if v.Name == "tmp" && v.EmptyDir.SizeLimit.String() != "9Gi" {
-			t.Errorf("the volume tmp is %v", v)
+			t.Errorf("volume tmp = %v, want the user's sizeLimit 9Gi", v)
 		}
 	}
 	if got := as[corev1.Service](t, named(t, r, "Service "+install.Namespace+"/function-runner")).Labels; got["team"] != "a" || got["app"] != "function-runner" {
-		t.Errorf("labels of the Service are %v", got)
+		t.Errorf("labels of the Service = %v, want team=a and the chart's app", got)
 	}
 }
 
-// Certificates of private registries need no credentials.
+// Private registries with a custom CA work without credentials.
 func TestAuthorityAlone(t *testing.T) {
 	t.Parallel()
 	command := runnerPod(t, renderOnce(t, parseValues(t, variants["authority alone"]))).Spec.Containers[0].Command
 	if !slices.Contains(command, "--enable-private-registries-tls=true") || slices.Contains(command, "--enable-private-registries=true") {
-		t.Errorf("the command is %q", command)
+		t.Errorf("command = %q, want TLS for private registries without credentials", command)
 	}
 }
 
@@ -213,15 +214,15 @@ func TestNothingIsGrantedThatIsOff(t *testing.T) {
 	t.Parallel()
 	off := renderOnce(t, parseValues(t, variants["no objects of Porch's"]))
 	if text := named(t, off, "Role "+install.FunctionNamespace+"/porch-function-executor").manifest; strings.Contains(text, "functionconfigs") || strings.Contains(text, "services") {
-		t.Errorf("the function runner may do what is off:\n%s", text)
+		t.Errorf("the function runner's Role grants access for disabled features:\n%s", text)
 	}
 	looks := renderOnce(t, parseValues(t, variants["janitor looks"]))
 	if text := named(t, looks, "Role "+install.FunctionNamespace+"/pod-janitor").manifest; strings.Contains(text, "delete") {
-		t.Errorf("a pod janitor that deletes nothing may:\n%s", text)
+		t.Errorf("the Role of a pod janitor in dry-run mode permits deletes:\n%s", text)
 	}
 }
 
-// OpenShift is known by its API.
+// The chart detects OpenShift by its API group.
 func TestOpenShift(t *testing.T) {
 	t.Parallel()
 	parsed := loadChart(t)
@@ -236,12 +237,12 @@ func TestOpenShift(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(files["krmfn/templates/function-runner/deployment.yaml"], "--pod-user="+want) {
-			t.Errorf("with the API versions %v, the user of pods is not %s", versions, want)
+			t.Errorf("with API versions %v, the command lacks --pod-user=%s", versions, want)
 		}
 	}
 }
 
-// cluster is one that has some objects.
+// cluster implements Helm's client provider with a fake client.
 type cluster struct{ dynamic.Interface }
 
 func (c cluster) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
@@ -249,7 +250,7 @@ func (c cluster) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableRes
 	return c.Resource(group.WithResource(strings.ToLower(kind) + "s")), true, err
 }
 
-// Function pods would be left behind in the namespace that they had.
+// An upgrade that renamed the function namespace would leave function pods behind in the old namespace.
 func TestFunctionNamespaceIsNotRenamed(t *testing.T) {
 	t.Parallel()
 	parsed := loadChart(t)
@@ -263,12 +264,12 @@ func TestFunctionNamespaceIsNotRenamed(t *testing.T) {
 		}
 		_, err = engine.RenderWithClientProvider(parsed, values, there)
 		if refused != (err != nil) || refused && !strings.Contains(err.Error(), "function pods in "+install.FunctionNamespace) {
-			t.Errorf("%s: got error %v, want one: %t", name, err, refused)
+			t.Errorf("functionNamespace.name=%s: error = %v, want an error: %t", name, err, refused)
 		}
 	}
 }
 
-// What the chart keeps is what Porch's manifests have, and Porch's function runner is not stopped.
+// The objects that the chart keeps are the objects in Porch's manifests, and the uninstall hook does not stop Porch's function runner.
 func TestGoingBack(t *testing.T) {
 	t.Parallel()
 	kept := []string{}
@@ -286,14 +287,14 @@ func TestGoingBack(t *testing.T) {
 		"Service porch-system/function-runner", "ServiceAccount porch-system/porch-fn-runner",
 	}
 	if diff := cmp.Diff(want, kept); diff != "" {
-		t.Errorf("what is kept (-want +got):\n%s", diff)
+		t.Errorf("kept objects (-want +got):\n%s", diff)
 	}
 	if text := named(t, r, "Job "+install.Namespace+"/pod-janitor-uninstall").manifest; strings.Contains(text, "--stop-deployment") || !strings.Contains(text, "--registry-auth-secret-name=") {
-		t.Errorf("the hook touches what is Porch's:\n%s", text)
+		t.Errorf("the uninstall hook stops Porch's function runner or does not set the pull secret's name:\n%s", text)
 	}
 }
 
-// The common cases in ci/ are clean, and their function runners start.
+// The values files in ci/ pass lint, and all components accept the rendered flags.
 func TestCommonCases(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(chartDir(t), "ci", "*-values.yaml"))
@@ -316,7 +317,7 @@ func TestCommonCases(t *testing.T) {
 			for _, w := range workloads(t, renderOnce(t, values)) {
 				args, environ := commandLine(w.spec.Containers[0])
 				if of, known := components[w.spec.Containers[0].Name]; known && of.parse(args, environ) != nil {
-					t.Errorf("%s does not start with %q: %v", w, args, of.parse(args, environ))
+					t.Errorf("%s: parsing the flags %q: %v", w, args, of.parse(args, environ))
 				}
 			}
 		})

@@ -3,7 +3,7 @@
 
 package chart
 
-// The kinds that the chart has, of the last three minors of Kubernetes.
+// The schemas of the kinds that the chart creates, of the last three minor versions of Kubernetes.
 //
 //go:generate env GOWORK=off go run -C ../../tools ./cmd/kube-schemas -version v1.34.4 -sum h1:Yy6R4QB8C9kJPp25GFqEvX5XQwY5qzKeqD0Xx6oAcmk= -out ../e2e/chart/testdata/kubernetes/1.34.tsv
 //go:generate env GOWORK=off go run -C ../../tools ./cmd/kube-schemas -version v1.35.4 -sum h1:o/8dBC/pHVpYoGV4OAIytAlNPZbdYVTXJHoYvXC4qzM= -out ../e2e/chart/testdata/kubernetes/1.35.tsv
@@ -25,11 +25,11 @@ import (
 	"github.com/krmfn/krmfn/e2e/generated"
 )
 
-// kubernetesSchemas are the schemas of one minor, in the form of functions/kubeconform/schemas: lines of a name, the kinds of
-// that schema, and the schema itself, whose references are other names.
+// kubernetesSchemas holds the schemas of one minor version, in the format of functions/kubeconform/schemas. Each line has a schema's name,
+// the kinds that use the schema, and the schema, which refers to other schemas by name.
 type kubernetesSchemas struct {
 	file, release string
-	// lines are by name, and names by apiVersion/kind.
+	// lines maps schema names to lines. names maps apiVersion/kind to schema names.
 	lines, names map[string]string
 }
 
@@ -64,7 +64,7 @@ func readKubernetesSchemas(t *testing.T) []*kubernetesSchemas {
 
 var schemaReference = regexp.MustCompile(`"\$ref":"([^"]+)"`)
 
-// trimmed returns the file with the schemas of some kinds and of what they are made of, and no others.
+// trimmed returns the file reduced to the schemas of the given kinds and the schemas that these refer to.
 func (s *kubernetesSchemas) trimmed(kinds []string) string {
 	wanted := map[string]bool{}
 	var want func(name string)
@@ -88,7 +88,7 @@ func (s *kubernetesSchemas) trimmed(kinds []string) string {
 	return s.release + strings.Join(lines, "")
 }
 
-// Load returns a schema by its name, for the compiler. Fields that it does not list are errors.
+// Load implements jsonschema.URLLoader. It returns a schema by name, and rejects fields that the schema does not list.
 func (s *kubernetesSchemas) Load(url string) (any, error) {
 	fields := strings.Split(s.lines[strings.TrimPrefix(url, "kubernetes:///")], "\t")
 	if len(fields) != 3 {

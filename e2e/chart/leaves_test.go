@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// valueSchema is a schema of values, with the keywords that the chart's has.
+// valueSchema is a JSON schema of values, with the keywords that the chart's schema uses.
 type valueSchema struct {
 	Ref         string                  `json:"$ref"`
 	Type        any                     `json:"type"`
@@ -28,14 +28,14 @@ type valueSchema struct {
 	Definitions map[string]*valueSchema `json:"definitions"`
 }
 
-// valueLeaf is a value that users set.
+// valueLeaf is a value that users can set.
 type valueLeaf struct {
-	// path leads to it; 0 is the first element of a list.
+	// path is the path of the value. "0" is the first element of a list.
 	path []string
-	// schema is its own, and definition the name by which it is shared; "" for none.
+	// schema is the value's schema. definition is the name of a shared schema, or empty.
 	schema     *valueSchema
 	definition string
-	// free tells that what is beside it may have any name.
+	// free reports whether the parent allows additional properties.
 	free bool
 }
 
@@ -54,7 +54,7 @@ func readSchema(t *testing.T) *valueSchema {
 	return schema
 }
 
-// leaves returns all values: what has no fields of its own, and fields of the elements of lists.
+// leaves returns all values without properties of their own, and the fields of list elements.
 func leaves(t *testing.T) []*valueLeaf {
 	t.Helper()
 	root := readSchema(t)
@@ -79,7 +79,7 @@ func leaves(t *testing.T) []*valueLeaf {
 	return all
 }
 
-// elements are what elements of lists must have, by the list's path or its last word.
+// elements holds the required fields of list elements, keyed by the path or by the last part of the path of the list.
 var elements = map[string]map[string]any{
 	"functions": {"name": "a/b:v1"}, "tests.functions": {"image": "a/b:v1"}, "allow": {"prefix": "a"},
 	"functionPods.overrides": {"images": []any{"a/b"}},
@@ -87,7 +87,7 @@ var elements = map[string]map[string]any{
 	"extraEnv": {"name": "A"}, "extraVolumes": {"name": "a"}, "extraVolumeMounts": {"name": "a", "mountPath": "/a"},
 }
 
-// at returns values with one at a path. The elements of lists have what they must have beside it.
+// at returns values with the given value at a path. List elements also get their required fields.
 func at(path []string, value any) map[string]any {
 	for i, name := range slices.Backward(path) {
 		if name != "0" {

@@ -20,19 +20,19 @@ func TestManifestsAreTidy(t *testing.T) {
 	t.Parallel()
 	eachRendering(t, func(t *testing.T, r *rendering) {
 		if at := blanks.FindStringIndex(r.text); at != nil {
-			t.Errorf("blanks end the line behind\n%s", r.text[max(0, at[0]-200):at[0]])
+			t.Errorf("trailing white space after\n%s", r.text[max(0, at[0]-200):at[0]])
 		}
 		seen := map[string]bool{}
 		for _, o := range r.objects {
 			if seen[o.String()] {
-				t.Errorf("%s is there twice", o)
+				t.Errorf("duplicate object %s", o)
 			}
 			seen[o.String()] = true
 		}
 	})
 }
 
-// What is rendered twice is the same, or every sync of GitOps would change something.
+// Rendering is deterministic; otherwise GitOps tools would see changes at every sync.
 func TestManifestsAreReproducible(t *testing.T) {
 	t.Parallel()
 	for name, r := range renderings(t) {
@@ -44,12 +44,12 @@ func TestManifestsAreReproducible(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again.text != r.text || again.notes != r.notes {
-			t.Errorf("%s: rendered twice, the same values give two results", name)
+			t.Errorf("%s: two renderings of the same values differ", name)
 		}
 	}
 }
 
-// standardLabels are those of everything, so that all of a release, or of a part of it, can be found.
+// standardLabels are the labels of every object, by which users select all objects of a release or of a component.
 var standardLabels = []string{
 	"helm.sh/chart", "app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version",
 	"app.kubernetes.io/managed-by", "app.kubernetes.io/part-of", "app.kubernetes.io/component",
@@ -75,14 +75,14 @@ func TestStandardLabels(t *testing.T) {
 	})
 }
 
-// Whoever has the images elsewhere names that place once.
+// Users who copy the images to another registry set the registry in one value.
 func TestImagesComeFromValues(t *testing.T) {
 	t.Parallel()
 	eachRendering(t, func(t *testing.T, r *rendering) {
 		image := r.values["image"].(map[string]any)
 		tags, _ := image["tags"].(map[string]any)
 		if r.values["global"].(map[string]any)["imageRegistry"] != "" || len(image["overrides"].(map[string]any)) > 0 {
-			return // See TestImages.
+			return // TestImages covers these values.
 		}
 		permitted := map[string]bool{}
 		for _, name := range install.Images {
@@ -98,20 +98,21 @@ func TestImagesComeFromValues(t *testing.T) {
 		for _, w := range workloads(t, r) {
 			for reference, policy := range w.images() {
 				if !permitted[reference] {
-					t.Errorf("%s has image %s, want one of %q", w, reference, slices.Sorted(maps.Keys(permitted)))
+					t.Errorf("%s image = %s, want one of %q", w, reference, slices.Sorted(maps.Keys(permitted)))
 				}
 				if policy != "" && policy != image["pullPolicy"] {
-					t.Errorf("%s pulls %s %s", w, reference, policy)
+					t.Errorf("%s: pull policy of %s = %s, want %s", w, reference, policy, image["pullPolicy"])
 				}
 			}
 		}
 		if registry := image["registry"].(string); registry != "ghcr.io/krmfn" && strings.Contains(r.text, "ghcr.io/krmfn") {
-			t.Error("ghcr.io/krmfn is named though the images are elsewhere")
+			t.Error("the objects mention ghcr.io/krmfn, but image.registry is another registry")
 		}
 	})
 }
 
-// images returns the references in the pod, each with its pull policy, which those that others pull do not have.
+// images returns the image references in the pod with their pull policies. References in environment variables have an empty policy,
+// because other components pull them.
 func (w *workload) images() map[string]string {
 	found := map[string]string{}
 	for _, c := range slices.Concat(w.spec.InitContainers, w.spec.Containers) {

@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// switches turn on what is more than a stock installation. None, each, every two and all of them are rendered.
+// switches enable optional features. The matrix contains no switch, each switch, each pair and all of them.
 var switches = map[string]string{
 	"autoscaling": `autoscaling: {enabled: true}`,
 	"warmer":      `imageWarmer: {enabled: true, images: [set-labels:v0.2.0], functionConfigs: true}`,
@@ -28,7 +28,7 @@ var switches = map[string]string{
 	"template": `functionPodTemplate: {pod: {apiVersion: v1, kind: Pod, spec: {containers: [{name: function}]}}}`,
 }
 
-// variants are values that are rendered by themselves, and together with all switches.
+// variants are values that the matrix contains by themselves and combined with all switches.
 var variants = map[string]string{
 	"node ports":            `{service: {type: NodePort, headless: {enabled: false}}, taskHandler: {service: {type: LoadBalancer}}}`,
 	"going back":            `{keepPorchObjects: true, functionNamespace: {keep: false}, functionPodTemplate: {pod: {kind: Pod}}}`,
@@ -90,7 +90,7 @@ var variants = map[string]string{
 	"long messages": `maxRequestBodySize: 200000000`,
 }
 
-// placed says where pods of a component are to run, of the function runner where none is named.
+// placed returns scheduling values for the pods of a component; an empty name selects the function runner.
 func placed(component string) string {
 	const where = `{nodeSelector: {disk: ssd}, tolerations: [{key: a, operator: Exists}], priorityClassName: "1000",
   affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}}`
@@ -109,10 +109,10 @@ func parseValues(t *testing.T, text string) map[string]any {
 	return values
 }
 
-// onlySwitches begins the names of values that are switches alone.
+// onlySwitches is the prefix of the names of sets that consist of switches only.
 const onlySwitches = "with "
 
-// matrix returns all values that are rendered, by name.
+// matrix returns all sets of values to render, keyed by name.
 func matrix(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	sets := map[string]map[string]any{}
@@ -138,10 +138,10 @@ func matrix(t *testing.T) map[string]map[string]any {
 	return sets
 }
 
-// rendered has what is rendered already, by its values: every test is over the same.
+// rendered caches renderings by their values, because all tests use the same matrix.
 var rendered sync.Map
 
-// renderings returns the whole matrix, rendered, by name. Tests must leave it as it is.
+// renderings returns the rendered matrix, keyed by name. Tests must not modify it.
 func renderings(t *testing.T) map[string]*rendering {
 	t.Helper()
 	all := map[string]*rendering{}
@@ -151,7 +151,7 @@ func renderings(t *testing.T) map[string]*rendering {
 	return all
 }
 
-// renderOnce renders values that others may have rendered before.
+// renderOnce returns a rendering of values from the cache, and renders values that are not cached.
 func renderOnce(t *testing.T, values map[string]any) *rendering {
 	t.Helper()
 	once, _ := rendered.LoadOrStore(fmt.Sprint(values), sync.OnceValues(func() (*rendering, error) { return renderChart(t, values) }))
@@ -162,7 +162,7 @@ func renderOnce(t *testing.T, values map[string]any) *rendering {
 	return r
 }
 
-// eachRendering runs a test over the whole matrix.
+// eachRendering runs a parallel subtest for each rendering of the matrix.
 func eachRendering(t *testing.T, test func(t *testing.T, r *rendering)) {
 	t.Helper()
 	for name, r := range renderings(t) {

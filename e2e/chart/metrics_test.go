@@ -16,24 +16,25 @@ import (
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
 
-// metric is one that a program registers.
+// metric is a metric that a program registers.
 type metric struct{ name, kind string }
 
-// series returns the names that Prometheus has for it.
+// series returns the names under which Prometheus stores the metric.
 func (m metric) series() []string {
 	switch m.kind {
 	case "Int64Counter", "Int64ObservableCounter", "Float64Counter":
 		return []string{m.name + "_total"}
-	case "Float64Histogram": // all are times
+	case "Float64Histogram": // All histograms have the unit seconds.
 		return []string{m.name + "_seconds_bucket", m.name + "_seconds_sum", m.name + "_seconds_count"}
 	}
 	return []string{m.name}
 }
 
-// registration is how metrics are registered: by an instrument of OpenTelemetry, or by one of Prometheus' own library.
+// registration matches the registration of a metric, by an OpenTelemetry instrument or by the Prometheus client library.
 var registration = regexp.MustCompile(`(?:\.\s*(\w+)\(|Name: +)"(krm_\w+)"`)
 
-// registeredMetrics returns the metrics of all programs, from their source: a running one has only those that have happened.
+// registeredMetrics returns the metrics of all programs. It reads the source code, because a running program exposes only metrics with a
+// recorded value.
 func registeredMetrics(t *testing.T) []metric {
 	t.Helper()
 	var all []metric
@@ -43,12 +44,12 @@ func registeredMetrics(t *testing.T) []metric {
 		}
 	})
 	if len(all) == 0 {
-		t.Fatal("no metrics are found in the source")
+		t.Fatal("found no metrics in the source code")
 	}
 	return all
 }
 
-// eachSource calls look with the text of each source file of the programs that have metrics, but for tests.
+// eachSource calls look with the text of each source file of the programs that have metrics, except tests.
 func eachSource(t *testing.T, look func(text string)) {
 	t.Helper()
 	for _, module := range []string{"services", "function-runner", "wrapper-server", "pod-janitor", "image-warmer", "task-handler"} {
@@ -66,8 +67,8 @@ func eachSource(t *testing.T, look func(text string)) {
 	}
 }
 
-// evaluationCodes returns what the label code of evaluations may be: the reasons of failures, and what evaluation.Code has beside
-// them.
+// evaluationCodes returns the possible values of the label code of evaluations: the failure reasons, and the other codes in package
+// evaluation.
 func evaluationCodes(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(inCheckout(t, "services", "evaluation", "errors.go"))
@@ -84,10 +85,10 @@ func evaluationCodes(t *testing.T) []string {
 	return codes
 }
 
-// configuration is how programs name a configuration whose reloads they measure.
+// configuration matches calls that record a reload of a configuration.
 var configuration = regexp.MustCompile(`(?:\.reload(?:ed)?|\.Reloads\.Record)\("(\w+)"`)
 
-// The table of configurations in the docs has all that programs read again, and no others.
+// The table of configurations in the docs lists exactly the configurations that programs reload.
 func TestConfigurationsAreDocumented(t *testing.T) {
 	t.Parallel()
 	measured := map[string]bool{}
@@ -123,11 +124,11 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	for _, m := range registeredMetrics(t) {
 		name := strings.TrimSuffix(m.series()[0], "_bucket")
-		if strings.HasPrefix(name, "krm_janitor_") { // pushed, by the name that it is registered by
+		if strings.HasPrefix(name, "krm_janitor_") { // The pod janitor pushes its metrics under their registered names.
 			name = m.name
 		}
 		if !strings.Contains(pages.String(), "`"+name+"`") {
-			t.Errorf("no page of docs says what %s is", name)
+			t.Errorf("no page in docs documents the metric %s", name)
 		}
 	}
 }

@@ -29,12 +29,12 @@ func TestServiceMonitors(t *testing.T) {
 			}
 			services := slices.DeleteFunc(r.of("Service"), func(s *object) bool { return !matcher.Matches(labels.Set(s.GetLabels())) })
 			if len(services) != 1 {
-				t.Fatalf("%s selects %v, want one Service", o, services)
+				t.Fatalf("%s selects Services %v, want one", o, services)
 			}
 			service := as[corev1.Service](t, services[0]).Spec
 			for _, endpoint := range spec.Endpoints {
 				if !slices.ContainsFunc(service.Ports, func(p corev1.ServicePort) bool { return p.Name == endpoint.Port }) {
-					t.Errorf("%s asks port %s, which %s does not have", o, endpoint.Port, services[0])
+					t.Errorf("%s scrapes port %s, which %s does not have", o, endpoint.Port, services[0])
 				}
 			}
 			for _, w := range selected(t, r, &metav1.LabelSelector{MatchLabels: service.Selector}) {
@@ -48,13 +48,13 @@ func TestServiceMonitors(t *testing.T) {
 	})
 }
 
-// monitored is what the chart has for Prometheus and Grafana when all of it is on.
+// monitored renders the chart with all features for Prometheus and Grafana enabled.
 func monitored(t *testing.T) *rendering {
 	t.Helper()
 	return monitoredWith(t, `imageWarmer: {enabled: true, images: [a/b:v1], interval: 30m, timeout: 10m}`)
 }
 
-// monitoredWith is what the chart has for Prometheus and Grafana with other values.
+// monitoredWith renders the chart with the monitoring switch and other values.
 func monitoredWith(t *testing.T, values string) *rendering {
 	t.Helper()
 	return renderOnce(t, install.MergeValues(parseValues(t, switches["monitoring"]), parseValues(t, values)))
@@ -74,7 +74,7 @@ func alertsOf(t *testing.T, r *rendering) []monitoringv1.Rule {
 		}
 	}
 	if len(all) == 0 {
-		t.Fatal("there are no alerts")
+		t.Fatal("the rendering has no alerts")
 	}
 	return all
 }
@@ -89,7 +89,7 @@ func TestAlertsAreDocumented(t *testing.T) {
 	for _, alert := range alerts(t) {
 		fired = append(fired, alert.Alert)
 		if alert.Labels["severity"] == "" || alert.Annotations["summary"] == "" || alert.Annotations["description"] == "" || alert.For == nil {
-			t.Errorf("alert %s lacks a severity, a summary, a description, or a time that it waits", alert.Alert)
+			t.Errorf("alert %s lacks a severity, a summary, a description or a for duration", alert.Alert)
 		}
 	}
 	for line := range strings.Lines(string(page)) {
@@ -102,14 +102,14 @@ func TestAlertsAreDocumented(t *testing.T) {
 	}
 }
 
-// There are alerts only on what is installed, and runs by itself.
+// The chart creates alerts only for components that are installed and that run periodically or continuously.
 func TestAlertsOnParts(t *testing.T) {
 	t.Parallel()
 	const warmer, lookups, janitor = "KrmfnImageWarmerFails", "KrmfnImageWarmerLookupsFail", "KrmfnPodJanitorFails"
 	for values, want := range map[string][]string{
 		`{}`:                           {janitor},
 		`podJanitor: {enabled: false}`: nil,
-		`imageWarmer: {enabled: true}`: {janitor}, // there is nothing to warm
+		`imageWarmer: {enabled: true}`: {janitor}, // The image warmer has no images to warm.
 		`imageWarmer: {enabled: true, images: [a/b:v1]}`:                              {warmer, lookups, janitor},
 		`imageWarmer: {enabled: true, images: [a/b:v1], mode: CronJob}`:               {warmer, janitor},
 		`imageWarmer: {enabled: true, images: [a/b:v1], mode: CronJob, schedule: ""}`: {janitor},

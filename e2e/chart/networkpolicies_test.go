@@ -23,7 +23,8 @@ func policies(t *testing.T, r *rendering) []*networkingv1.NetworkPolicy {
 	return all
 }
 
-// Each pod that serves something, or has rights, has one policy of its own; tests are callers alone, and end.
+// Exactly one policy selects each pod that serves requests or has API permissions. Test pods need none, because they are short-lived
+// clients.
 func TestNetworkPoliciesSelectEachPodOnce(t *testing.T) {
 	t.Parallel()
 	eachRendering(t, func(t *testing.T, r *rendering) {
@@ -36,7 +37,7 @@ func TestNetworkPoliciesSelectEachPodOnce(t *testing.T) {
 				}
 			}
 			if want := enabled && w.GetKind() != "Pod"; len(names) != map[bool]int{true: 1}[want] {
-				t.Errorf("%s is selected by policies %q", w, names)
+				t.Errorf("%s: selected by policies %q, want one: %t", w, names, want)
 			}
 		}
 		for _, p := range policies(t, r) {
@@ -46,12 +47,12 @@ func TestNetworkPoliciesSelectEachPodOnce(t *testing.T) {
 					t.Errorf("policy %s selects nothing", p.Name)
 				}
 			case r.values["functionNamespace"].(map[string]any)["name"]:
-				// A template may give function pods any labels.
+				// A pod template may give function pods any labels, so the policy must not depend on labels.
 				if !isEmpty(p.Spec.PodSelector) || len(p.Spec.PolicyTypes) != 2 {
-					t.Errorf("policy %s is not for all pods of the namespace, in both directions", p.Name)
+					t.Errorf("policy %s does not select all pods of the namespace for ingress and egress", p.Name)
 				}
 			default:
-				t.Errorf("policy %s is in namespace %s", p.Name, p.Namespace)
+				t.Errorf("policy %s is in unexpected namespace %s", p.Name, p.Namespace)
 			}
 		}
 	})

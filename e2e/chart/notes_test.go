@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Whoever installs something unsafe is told so, and nobody else is warned of anything.
+// The notes warn of unsafe values, and only of those.
 func TestNotesWarn(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ values, want string }{
@@ -35,10 +35,10 @@ func TestNotesWarn(t *testing.T) {
 			r := renderOnce(t, parseValues(t, test.values))
 			warnings := strings.Count(r.notes, "WARNING: ")
 			if test.want == "" && warnings > 0 {
-				t.Errorf("they warn of what is safe:\n%s", r.notes)
+				t.Errorf("the notes contain warnings, want none:\n%s", r.notes)
 			}
 			if test.want != "" && (warnings != 1 || !strings.Contains(r.notes, test.want)) {
-				t.Errorf("they do not warn once, saying %q:\n%s", test.want, r.notes)
+				t.Errorf("the notes do not contain exactly one warning with %q:\n%s", test.want, r.notes)
 			}
 		})
 	}
@@ -68,12 +68,12 @@ func TestNotesSayHowToGoOn(t *testing.T) {
 			r := renderOnce(t, parseValues(t, test.values))
 			for _, text := range test.want {
 				if !strings.Contains(r.notes, text) {
-					t.Errorf("they do not say %q:\n%s", text, r.notes)
+					t.Errorf("the notes lack %q:\n%s", text, r.notes)
 				}
 			}
 			for _, text := range test.without {
 				if strings.Contains(r.notes, text) {
-					t.Errorf("they say %q:\n%s", text, r.notes)
+					t.Errorf("the notes contain %q, want it absent:\n%s", text, r.notes)
 				}
 			}
 		})

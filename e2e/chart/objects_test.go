@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chart checks what the Helm chart makes of values, without a cluster.
+// Package chart tests what the Helm chart renders, without a cluster.
 package chart
 
 import (
@@ -26,7 +26,8 @@ func TestChartIsClean(t *testing.T) {
 	}
 }
 
-// stock are the objects of a stock installation of Porch's function runner, what belongs to them, and the pod janitor.
+// stock lists the objects that the chart renders with default values: the objects of Porch's own function runner installation, the
+// additional objects of the function runner, and the pod janitor.
 var stock = []string{
 	"CronJob porch-system/pod-janitor",
 	"Role porch-fn-system/pod-janitor",
@@ -118,7 +119,7 @@ func TestUnknownValuesAreErrors(t *testing.T) {
 		t.Run(value, func(t *testing.T) {
 			t.Parallel()
 			if _, err := render(t, values); err == nil || !strings.Contains(err.Error(), value) {
-				t.Errorf("got error %v, want one that names %s", err, value)
+				t.Errorf("error = %v, want one that names %s", err, value)
 			}
 		})
 	}
@@ -146,14 +147,14 @@ func TestCommandLine(t *testing.T) {
 		"--max-request-body-size=20000000", "--pod-namespace=porch-fn-system",
 	} {
 		if !slices.Contains(container.Command, want) {
-			t.Errorf("%s is not in the command line %q", want, container.Command)
+			t.Errorf("command line lacks %s: %q", want, container.Command)
 		}
 	}
 	if last := container.Command[len(container.Command)-1]; last != "--disable-runtimes=exec" {
-		t.Errorf("the last flag is %s, want the user's own", last)
+		t.Errorf("last flag = %s, want the flag in extraArgs", last)
 	}
 	if got := []string{container.Image, container.Env[0].Value}; !slices.Equal(got,
 		[]string{"example.org/krm/function-runner:v1", "example.org/krm/wrapper-server:v1"}) {
-		t.Errorf("images are %q", got)
+		t.Errorf("images = %q, want v1 images in example.org/krm", got)
 	}
 }

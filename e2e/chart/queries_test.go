@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// panelQueries returns the queries of the dashboard, wherever they are in it, with Grafana's variables replaced.
+// panelQueries returns all queries of the dashboard, with Grafana's variables replaced.
 func panelQueries(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(chartDir(t), "dashboards", "krmfn.json"))
@@ -50,7 +50,7 @@ func panelQueries(t *testing.T) []string {
 	return all
 }
 
-// selectors returns the selectors of metrics in a query, which must be one of Prometheus.
+// selectors returns the vector selectors in a query. It fails the test if the query is not valid PromQL.
 func selectors(t *testing.T, query string) []*parser.VectorSelector {
 	t.Helper()
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(query)
@@ -67,7 +67,7 @@ func selectors(t *testing.T, query string) []*parser.VectorSelector {
 	return all
 }
 
-// foreign are metrics that others have: Prometheus itself, the libraries for Go, and kube-state-metrics.
+// foreign lists metrics of Prometheus, of Go libraries and of kube-state-metrics.
 var foreign = []string{
 	"up", "process_resident_memory_bytes", "go_memory_used_bytes",
 	"kube_cronjob_status_last_schedule_time", "kube_cronjob_status_last_successful_time", "kube_cronjob_next_schedule_time", "kube_job_status_failed",
@@ -89,7 +89,7 @@ func TestQueriesNameMetricsThatThereAre(t *testing.T) {
 	for _, query := range queries {
 		for _, selector := range selectors(t, query) {
 			if !known[selector.Name] && !slices.Contains(foreign, selector.Name) {
-				t.Errorf("nothing has the metric %s of %s", selector.Name, query)
+				t.Errorf("no program registers the metric %s in %s", selector.Name, query)
 			}
 			for _, matcher := range selector.LabelMatchers {
 				if matcher.Name != "code" || matcher.Type == labels.MatchNotEqual || strings.HasPrefix(selector.Name, "krm_render") {
@@ -97,7 +97,7 @@ func TestQueriesNameMetricsThatThereAre(t *testing.T) {
 				}
 				for code := range strings.SplitSeq(matcher.Value, "|") {
 					if !slices.Contains(codes, code) {
-						t.Errorf("no evaluation ends with the code %s of %s", code, query)
+						t.Errorf("the code %s is not a code of evaluations in %s", code, query)
 					}
 				}
 			}

@@ -23,7 +23,8 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// samples are values, in YAML, of what the schema leaves to Kubernetes or describes by a pattern: by the name of a definition or value.
+// samples holds values in YAML for fields that the schema does not describe or describes by a pattern. The keys are names of definitions or
+// of values.
 var samples = map[string][]string{
 	"duration": {"1s", "90s", "1h30m", "1.5s", "250ms", "10m"}, "cron": {`""`, `"@daily"`, `"*/5 * * * *"`}, "digest": {`""`, "sha256:" + strings.Repeat("a", 64)},
 	"name": {"a", "x-1"}, "optionalName": {`""`, "a", "x-1"}, "namespace": {"functions", "fn-2"}, "tag": {"v1", "dev", "1.2.3-rc.1_x"},
@@ -49,7 +50,7 @@ var samples = map[string][]string{
 	"resultCacheSize": {"0", "64Mi", "1000"}, "terminationGracePeriodSeconds": {"0", "36", "20000"}, "image": {"a/b:v1", "set-labels"},
 }
 
-// random makes values as the schema permits.
+// random generates values that the schema permits.
 type random struct {
 	*rand.Rand
 	definitions map[string]*valueSchema
@@ -63,7 +64,7 @@ func (r *random) value(name string, s *valueSchema) any {
 		s = r.definitions[shared]
 	}
 	if name == "objects" {
-		return []any{map[string]any{"key": "a", "operator": "Exists"}}[:r.IntN(2)] // Only tolerations have no sample of their own.
+		return []any{map[string]any{"key": "a", "operator": "Exists"}}[:r.IntN(2)] // All lists of this type without samples are tolerations.
 	}
 	if texts := samples[name]; texts != nil && len(s.Properties) == 0 {
 		return r.sample(texts)
@@ -81,7 +82,7 @@ func (r *random) value(name string, s *valueSchema) any {
 		list := make([]any, r.IntN(3))
 		for i := range list {
 			list[i] = r.value(name, s.Items)
-			for _, field := range s.Items.Required { // Elsewhere, what is required has a default.
+			for _, field := range s.Items.Required { // Other required fields have defaults.
 				list[i].(map[string]any)[field] = r.value(field, s.Items.Properties[field])
 			}
 		}
@@ -104,7 +105,7 @@ func (r *random) sample(texts []string) any {
 	return value
 }
 
-// renderFast renders without Helm's own check of values, which compiles the schema each time.
+// renderFast renders without Helm's validation of values, which compiles the schema at each call.
 func renderFast(parsed *chart.Chart, given map[string]any) (map[string]string, error) {
 	values, err := chartutil.ToRenderValuesWithSchemaValidation(parsed, given,
 		chartutil.ReleaseOptions{Name: install.ReleaseName, Namespace: install.Namespace, IsInstall: true}, nil, true)
@@ -114,7 +115,7 @@ func renderFast(parsed *chart.Chart, given map[string]any) (map[string]string, e
 	return engine.Render(parsed, values)
 }
 
-// Whatever values the schema permits, the chart makes objects that Kubernetes takes, or says why it does not.
+// For all values that the schema permits, the chart renders objects that Kubernetes accepts, or fails with an error of its own.
 func TestRandomValues(t *testing.T) {
 	t.Parallel()
 	parsed, schema, decoder := loadChart(t), compiled(t, true), serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
@@ -139,26 +140,26 @@ func TestRandomValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := schema.Validate(all.AsMap()); err != nil {
-			t.Fatalf("seed %d makes values that the schema does not permit: %v", seed, err)
+			t.Fatalf("seed %d: generated values that the schema does not permit: %v", seed, err)
 		}
 		files, err := renderFast(parsed, values)
 		if err != nil {
 			refused++
 			if !strings.Contains(err.Error(), "execution error at") {
-				t.Errorf("seed %d: got error %v, want one of the chart's own, with\n%s", seed, err, text)
+				t.Errorf("seed %d: error = %v, want one from the chart's templates, with values\n%s", seed, err, text)
 			}
 			continue
 		}
 		if err := decodeAll(decoder, files); err != nil {
-			t.Errorf("seed %d: %v, with\n%s", seed, err, text)
+			t.Errorf("seed %d: %v, with values\n%s", seed, err, text)
 		}
 	}
 	if refused > sets/2 {
-		t.Errorf("%d of %d sets are refused, so that little is tried", refused, sets)
+		t.Errorf("the chart rejected %d of %d sets of values, want at most half", refused, sets)
 	}
 }
 
-// decodeAll reads objects as the API server does where fields are checked strictly.
+// decodeAll decodes objects as the API server does with strict field validation. Duplicate objects in a file are an error.
 func decodeAll(decoder runtime.Decoder, files map[string]string) error {
 	for file, text := range files {
 		if strings.HasSuffix(file, ".txt") {

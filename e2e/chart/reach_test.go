@@ -21,7 +21,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// choices are values of networkPolicy, in all combinations. The first of each is the chart's own.
+// choices lists values of networkPolicy. Tests combine all options. The first option of each value is the chart's default.
 var choices = []struct {
 	name    string
 	options []string
@@ -36,10 +36,10 @@ var choices = []struct {
 	{"componentEgress", []string{`[]`, `[{to: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: observability}}}], ports: [{port: 4317, protocol: TCP}]}]`}},
 }
 
-// chosen is one combination: the number of the option, by name of the value.
+// chosen is one combination. It maps the name of a value to the index of the option.
 type chosen map[string]int
 
-// combinations returns all of them.
+// combinations returns all combinations of options.
 func combinations() []chosen {
 	all := []chosen{{}}
 	for _, c := range choices {
@@ -65,7 +65,7 @@ func (c chosen) values(t *testing.T) map[string]any {
 	return parseValues(t, switches["warmer"]+"\n"+switches["tasks"]+"\nnetworkPolicy:\n"+text.String())
 }
 
-// policyTemplates returns the chart with what makes NetworkPolicies alone, which renders a hundred times faster.
+// policyTemplates returns the chart with only the templates of NetworkPolicies, which render a hundred times faster.
 func policyTemplates(t *testing.T) *chart.Chart {
 	t.Helper()
 	all := loadChart(t)
@@ -112,7 +112,7 @@ func outside(name, address string) reach.End {
 	return reach.End{Name: name, Address: netip.MustParseAddr(address)}
 }
 
-// network has everybody who may be at either end of a connection.
+// network returns all ends of connections, by name.
 func network(t *testing.T) map[string]reach.End {
 	t.Helper()
 	tricks := map[string]string{"app": "function-runner", "krmfn.dev/client": "true", "krmfn.dev/metrics": "true"}
@@ -143,13 +143,13 @@ func network(t *testing.T) map[string]reach.End {
 	}
 	for name := range strings.SplitSeq(installed+", test", ", ") {
 		if all[name].Namespace == "" {
-			t.Fatalf("%s is not there", name)
+			t.Fatalf("the network has no pod named %s", name)
 		}
 	}
 	return all
 }
 
-// where are the ports that are tried at everybody.
+// where lists the ports to try at every destination.
 var where = []reach.Port{
 	{Number: 9445, Protocol: corev1.ProtocolTCP},
 	{Number: 9446, Protocol: corev1.ProtocolTCP},
@@ -167,7 +167,7 @@ var where = []reach.Port{
 	{Number: 9445, Protocol: corev1.ProtocolUDP},
 }
 
-// allowedRow is a row of the table of what is allowed: who may reach whom at which ports, in which combinations.
+// allowedRow is a row in a table of allowed connections: sources, destinations, ports, and the combinations in which the row applies.
 type allowedRow struct {
 	who, whom, ports string
 	when             func(c chosen) bool
@@ -179,7 +179,7 @@ func given(name string, option int) func(chosen) bool {
 	return func(c chosen) bool { return c[name] == option }
 }
 
-// waysIn are all ways to the pods of the installation. With meshPorts, those who come in may use these, too.
+// waysIn lists all connections that ingress policies allow. With meshPorts, their sources may also connect to these ports.
 var waysIn = []allowedRow{
 	{"porch", "runner", "9445/TCP", given("callers", 0)},
 	{"team", "runner", "9445/TCP", given("callers", 2)},
@@ -190,7 +190,7 @@ var waysIn = []allowedRow{
 	{"prometheus", "runner, task handler, warmer, " + functions, "9464/TCP", given("metricsReaders", 0)},
 }
 
-// waysOut are all ways out of them. A star is everything.
+// waysOut lists all connections that egress policies allow. A star matches everything.
 var waysOut = []allowedRow{
 	{functions, "dns", "53/UDP, 53/TCP, 5353/UDP", given("functionDNS", 1)},
 	{functions, "*", "443/TCP", given("egress", 1)},
@@ -204,7 +204,7 @@ var waysOut = []allowedRow{
 }
 
 const (
-	// functions are pods in the function namespace, and own are the chart's.
+	// functions are the names of pods in the function namespace, and own are the names of the chart's pods.
 	functions, own = "function, disguised", "runner, task handler, janitor, warmer"
 	installed      = functions + ", " + own
 )
@@ -213,7 +213,7 @@ func among(list, name string) bool {
 	return list == "*" || slices.Contains(strings.Split(list, ", "), name)
 }
 
-// listed tells whether a table has a connection.
+// listed reports whether a table contains a connection in a combination.
 func listed(rows []allowedRow, c chosen, from, to string, port reach.Port) bool {
 	return slices.ContainsFunc(rows, func(r allowedRow) bool {
 		mesh := c["meshPorts"] == 1 && port.String() == "15008/TCP" && among(installed, to)
@@ -221,7 +221,7 @@ func listed(rows []allowedRow, c chosen, from, to string, port reach.Port) bool 
 	})
 }
 
-// In all combinations of values, two evaluators find that exactly that is allowed which the tables list.
+// For each combination of values, both evaluators allow exactly the connections in the tables.
 func TestWhoReachesWhom(t *testing.T) {
 	t.Parallel()
 	parsed, ends := policyTemplates(t), network(t)
@@ -240,7 +240,7 @@ func TestWhoReachesWhom(t *testing.T) {
 						t.Fatal(err)
 					}
 					if also := second.Allowed(source, target, port); got != want || also != want {
-						t.Errorf("%v: %s to %s at %s: got %t, and %t by the second evaluator, want %t", c, from, to, port, got, also, want)
+						t.Errorf("%v: %s to %s at %s: Allowed() = %t, second evaluator = %t, want %t", c, from, to, port, got, also, want)
 					}
 				}
 			}
@@ -254,11 +254,11 @@ func TestWhoReachesWhom(t *testing.T) {
 func TestNoPolicies(t *testing.T) {
 	t.Parallel()
 	if made := renderPolicies(t, policyTemplates(t), parseValues(t, "networkPolicy: {enabled: false}")); len(made) > 0 {
-		t.Errorf("%d policies are made", len(made))
+		t.Errorf("got %d policies, want none", len(made))
 	}
 }
 
-// Function runners can be opened to everyone, addresses outside of the cluster included.
+// Users can open function runners to all callers, including addresses outside the cluster.
 func TestOpenToAll(t *testing.T) {
 	t.Parallel()
 	ends := network(t)
@@ -269,13 +269,13 @@ func TestOpenToAll(t *testing.T) {
 			func() (bool, error) { return reach.NewSecond(made).Allowed(ends[name], ends["runner"], where[0]), nil },
 		} {
 			if got, err := evaluated(); err != nil || !got {
-				t.Errorf("%s cannot call: %v", name, err)
+				t.Errorf("%s cannot connect to the function runner: %v", name, err)
 			}
 		}
 	}
 }
 
-// Peers that select nothing by mistake are refused before they are a policy.
+// The schema rejects peers that select nothing because of a typing error.
 func TestWrongPeersAreErrors(t *testing.T) {
 	t.Parallel()
 	for peer, want := range map[string]string{
@@ -285,7 +285,7 @@ func TestWrongPeersAreErrors(t *testing.T) {
 		"{ipBlock: {cidr: 1.1.1.1}}": "'/networkPolicy/callers/0/ipBlock/cidr'",
 	} {
 		if _, err := renderChart(t, parseValues(t, "networkPolicy: {callers: ["+peer+"]}")); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got error %v, want one that names %s", peer, err, want)
+			t.Errorf("%s: error = %v, want one that names %s", peer, err, want)
 		}
 	}
 }

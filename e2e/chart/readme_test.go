@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/generated"
 )
 
-// readmeSection is a table of values; readmeValue is a line of it.
+// readmeSection is a table of values. readmeValue is a row of the table.
 type readmeSection struct {
 	Title, Text string
 	Values      []readmeValue
@@ -25,12 +25,12 @@ type readmeSection struct {
 
 type readmeValue struct{ Name, Type, Default, Text string }
 
-// described tells whether a mapping has values of its own, with a comment each, and is no value as a whole.
+// described reports whether a mapping contains commented values. A mapping without comments inside is a single value.
 func described(node *yaml.Node) bool {
 	return node.Kind == yaml.MappingNode && slices.ContainsFunc(node.Content, func(n *yaml.Node) bool { return n.HeadComment != "" || described(n) })
 }
 
-// sections returns the values of values.yaml in its order: those of each mapping together, and the others before them.
+// sections returns the values of values.yaml in their order. Each described mapping is a section; the other values come first.
 func sections(t *testing.T, mapping *yaml.Node) []*readmeSection {
 	t.Helper()
 	all := []*readmeSection{{Title: "Function runner and general settings"}}
@@ -62,7 +62,7 @@ func (s *readmeSection) add(t *testing.T, prefix string, mapping *yaml.Node) {
 func readmeLine(t *testing.T, prefix string, key, value *yaml.Node) readmeValue {
 	t.Helper()
 	if key.HeadComment == "" {
-		t.Errorf("values.yaml does not say what %s%s is", prefix, key.Value)
+		t.Errorf("values.yaml has no comment for %s%s", prefix, key.Value)
 	}
 	var set any
 	if err := value.Decode(&set); err != nil {
@@ -75,14 +75,14 @@ func readmeLine(t *testing.T, prefix string, key, value *yaml.Node) readmeValue 
 	return readmeValue{Name: prefix + key.Value, Type: typeOf(t, prefix+key.Value), Default: "`" + cell(string(text)) + "`", Text: inMarkdown(key.HeadComment)}
 }
 
-// typeNames are the types of values whose schema is shared, or that have fields of their own.
+// typeNames maps names of shared schema definitions to the type names in the README.
 var typeNames = map[string]string{
 	"strings": "map of strings", "labels": "map of strings", "args": "list of strings", "env": "list of variables", "pullSecrets": "list of names",
 	"duration": "duration", "share": "number or percentage", "resources": "object", "strategy": "object", "securityContext": "object",
 	"volumes": "list of objects", "mounts": "list of objects", "objects": "list of objects",
 }
 
-// typeOf returns the type of a value as readers of the page know it.
+// typeOf returns the type of a value as shown in the README.
 func typeOf(t *testing.T, name string) string {
 	t.Helper()
 	root := readSchema(t)
@@ -115,10 +115,10 @@ func typeOf(t *testing.T, name string) string {
 	return fmt.Sprint(at.Type)
 }
 
-// cell has text for a table, where a bar would begin the next column.
+// cell escapes text for a table cell.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// inMarkdown returns a comment as text of a table. Lines of it that are indented are code.
+// inMarkdown converts a comment to the text of a table cell. Indented lines become code.
 func inMarkdown(comment string) string {
 	var text strings.Builder
 	for line := range strings.SplitSeq(comment, "\n") {
@@ -135,7 +135,7 @@ func inMarkdown(comment string) string {
 	return text.String()
 }
 
-// The page says what the values say of themselves.
+// The chart's README matches the comments in values.yaml.
 func TestChartReadme(t *testing.T) {
 	t.Parallel()
 	page, err := template.ParseFiles(filepath.Join(chartDir(t), "README.md.gotmpl"))

@@ -26,17 +26,17 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
 
-// object is one that the chart makes.
+// object is an object that the chart renders.
 type object struct {
 	unstructured.Unstructured
-	// manifest is the text that it is read from.
+	// manifest is the rendered YAML text.
 	manifest string
 }
 
-// String is KIND NAMESPACE/NAME.
+// String returns KIND NAMESPACE/NAME.
 func (o *object) String() string { return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName() }
 
-// as returns the object as a type of Kubernetes; a field that it does not have fails the test.
+// as converts the object to a Kubernetes type. It fails the test if the object has an unknown field.
 func as[T any](t *testing.T, o *object) *T {
 	t.Helper()
 	typed := new(T)
@@ -46,34 +46,34 @@ func as[T any](t *testing.T, o *object) *T {
 	return typed
 }
 
-// rendering is what the chart makes of values.
+// rendering is the result of rendering the chart.
 type rendering struct {
-	// given are the values, and values those with the chart's own.
+	// given holds the values of the user, and values the same merged with the chart's defaults.
 	given, values map[string]any
-	// text is all that goes to a cluster, and notes what people read.
+	// text is the YAML of all objects, including hooks. notes is the text of NOTES.txt.
 	text, notes string
-	// objects are in the order in which they are installed, hooks last.
+	// objects are in installation order, hooks last.
 	objects []*object
 }
 
-// of returns the objects of one kind.
+// of returns the objects of a kind.
 func (r *rendering) of(kind string) []*object {
 	return slices.DeleteFunc(slices.Clone(r.objects), func(o *object) bool { return o.GetKind() != kind })
 }
 
-// renderChart renders as helm install does.
+// renderChart renders the chart like helm install with the default release name and namespace.
 func renderChart(t *testing.T, given map[string]any) (*rendering, error) {
 	t.Helper()
 	return renderIn(t, install.Namespace, given)
 }
 
-// renderIn renders as helm install --namespace does.
+// renderIn renders the chart like helm install with the default release name and the given namespace.
 func renderIn(t *testing.T, namespace string, given map[string]any) (*rendering, error) {
 	t.Helper()
 	return renderRelease(t, install.ReleaseName, namespace, given)
 }
 
-// renderRelease renders as helm install NAME --namespace does.
+// renderRelease renders the chart like helm install with the given release name and namespace.
 func renderRelease(t *testing.T, name, namespace string, given map[string]any) (*rendering, error) {
 	t.Helper()
 	parsed := loadChart(t)
@@ -95,7 +95,7 @@ func renderRelease(t *testing.T, name, namespace string, given map[string]any) (
 	return r, err
 }
 
-// readManifests returns the objects of a text, in its order.
+// readManifests parses the objects in a text, in their order.
 func readManifests(text string) ([]*object, error) {
 	manifests := releaseutil.SplitManifests(text)
 	objects := make([]*object, len(manifests))
@@ -109,7 +109,7 @@ func readManifests(text string) ([]*object, error) {
 	return objects, nil
 }
 
-// render returns what the chart makes of values but for hooks, by KIND NAMESPACE/NAME.
+// render returns the manifests of all objects except hooks, keyed by KIND NAMESPACE/NAME.
 func render(t *testing.T, values map[string]any) (map[string]string, error) {
 	t.Helper()
 	r, err := renderChart(t, values)
@@ -125,7 +125,7 @@ func render(t *testing.T, values map[string]any) (map[string]string, error) {
 	return objects, nil
 }
 
-// chartArchive is the chart as helm package has it, so that it is read from disk once.
+// chartArchive returns the packaged chart. It reads the chart's directory once.
 var chartArchive = sync.OnceValues(func() ([]byte, error) {
 	checkout, err := binaries.Root()
 	if err != nil {
@@ -162,7 +162,7 @@ func loadChart(t *testing.T) *chart.Chart {
 
 func chartDir(t *testing.T) string { return inCheckout(t, "charts", "krmfn") }
 
-// inCheckout returns the path of a file of this repository.
+// inCheckout returns the path of a file in this repository.
 func inCheckout(t *testing.T, elements ...string) string {
 	t.Helper()
 	checkout, err := binaries.Root()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// wrong returns values that a leaf cannot have.
+// wrong returns values that the schema of a leaf must reject.
 func wrong(l *valueLeaf) []any {
 	var values []any
 	switch {
@@ -35,7 +35,7 @@ func TestWrongValuesAreErrors(t *testing.T) {
 		for _, value := range wrong(l) {
 			pointer := "'/" + strings.Join(l.path, "/") + "'"
 			if err := schema.Validate(at(l.path, value)); err == nil || !strings.Contains(err.Error(), pointer) {
-				t.Errorf("%s = %v: got error %v, want one that names %s", l, value, err, pointer)
+				t.Errorf("%s = %v: error = %v, want one that names %s", l, value, err, pointer)
 			}
 		}
 		if l.free {
@@ -43,12 +43,12 @@ func TestWrongValuesAreErrors(t *testing.T) {
 		}
 		sibling := append(slices.Clone(l.path[:len(l.path)-1]), "unknownSibling")
 		if err := schema.Validate(at(sibling, "x")); err == nil || !strings.Contains(err.Error(), "unknownSibling") {
-			t.Errorf("%v: got error %v, want one that names it", sibling, err)
+			t.Errorf("%v: error = %v, want one that names the key", sibling, err)
 		}
 	}
 }
 
-// free says what may have fields of any name, and why.
+// free maps names of values that allow fields of any name to the reason.
 var free = map[string]string{
 	"global": "Helm's", "affinity": "Kubernetes'", "pod": "Kubernetes'", "service": "Kubernetes'", "valueFrom": "Kubernetes'",
 	"quantities": "a map", "strings": "a map", "labels": "a map", "resourceQuota": "a map",
@@ -66,7 +66,7 @@ func TestValuesAreClosed(t *testing.T) {
 		if s.Type == "object" && s.Additional != false {
 			used[name] = true
 			if free[name] == "" {
-				t.Errorf("%s takes fields of any name: a typing error would do nothing", name)
+				t.Errorf("%s allows fields of any name, so the schema does not catch typing errors", name)
 			}
 		}
 		for below, property := range s.Properties {
@@ -82,7 +82,7 @@ func TestValuesAreClosed(t *testing.T) {
 	walk(readSchema(t), "values")
 	for name := range free {
 		if !used[name] {
-			t.Errorf("%s is not free", name)
+			t.Errorf("free lists %s, but its schema does not allow fields of any name", name)
 		}
 	}
 }
@@ -95,16 +95,16 @@ func TestValuesAndSchemaNameTheSame(t *testing.T) {
 		for name, property := range s.Properties {
 			value, given := values[name]
 			if !given {
-				t.Errorf("%s%s is in the schema, and not in values.yaml", path, name)
+				t.Errorf("%s%s is in the schema, but not in values.yaml", path, name)
 			}
-			// An empty map has its fields in the comment.
+			// values.yaml documents the fields of an empty map only in its comment.
 			if below, isMap := value.(map[string]any); isMap && len(below) > 0 && len(property.Properties) > 0 {
 				walk(property, below, path+name+".")
 			}
 		}
 		for name := range values {
 			if s.Properties[name] == nil {
-				t.Errorf("%s%s is in values.yaml, and not in the schema", path, name)
+				t.Errorf("%s%s is in values.yaml, but not in the schema", path, name)
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// Everything of the chart runs where the Pod Security Standard restricted is enforced, and with what that leaves open.
+// All pods of the chart satisfy the Pod Security Standard "restricted", and additional restrictions that it does not require.
 func TestPodsAreRestricted(t *testing.T) {
 	t.Parallel()
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
@@ -32,21 +32,21 @@ func TestPodsAreRestricted(t *testing.T) {
 				}
 			}
 			if w.spec.EnableServiceLinks == nil || *w.spec.EnableServiceLinks {
-				t.Errorf("%s has the addresses of all Services in its environment", w)
+				t.Errorf("%s enableServiceLinks = true, want false", w)
 			}
 			for _, c := range w.spec.Containers {
 				if c.SecurityContext.ReadOnlyRootFilesystem == nil || !*c.SecurityContext.ReadOnlyRootFilesystem {
-					t.Errorf("%s can write to the root file system of %s", w, c.Name)
+					t.Errorf("%s: container %s has a writable root file system", w, c.Name)
 				}
 				if c.Resources.Requests.Cpu().IsZero() || c.Resources.Limits.Memory().IsZero() {
-					t.Errorf("%s asks for no CPU, or may take all memory, in %s", w, c.Name)
+					t.Errorf("%s: container %s has no CPU request or no memory limit", w, c.Name)
 				}
 			}
 		}
 	})
 }
 
-// rights are the roles' rules, and those of the only cluster-wide role.
+// rights returns the rules of all Roles and ClusterRoles.
 func rights(t *testing.T, r *rendering) map[*object][]rbacv1.PolicyRule {
 	t.Helper()
 	all := map[*object][]rbacv1.PolicyRule{}
@@ -66,24 +66,24 @@ func TestRightsAreNarrow(t *testing.T) {
 		namespaces := []string{install.Namespace, r.values["functionNamespace"].(map[string]any)["name"].(string)}
 		for o, rules := range rights(t, r) {
 			if o.GetKind() == "Role" && !slices.Contains(namespaces, o.GetNamespace()) {
-				t.Errorf("%s is in none of the namespaces %q", o, namespaces)
+				t.Errorf("%s is not in one of the namespaces %q", o, namespaces)
 			}
 			for _, rule := range rules {
 				if slices.ContainsFunc(slices.Concat(rule.Verbs, rule.Resources, rule.APIGroups), func(word string) bool { return slices.Contains(dangerous, word) }) {
-					t.Errorf("%s may do more than it should: %v", o, rule)
+					t.Errorf("%s grants dangerous permissions: %v", o, rule)
 				}
 				if slices.Contains(rule.Resources, "secrets") && !narrow(rule) {
-					t.Errorf("%s reaches Secrets that are not its own: %v", o, rule)
+					t.Errorf("%s grants access to Secrets without naming them: %v", o, rule)
 				}
 				if o.GetKind() == "ClusterRole" && !clusterWide(rule) {
-					t.Errorf("%s may do more in the whole cluster than list and watch nodes, or check tokens: %v", o, rule)
+					t.Errorf("%s grants more than listing and watching nodes, or creating token reviews: %v", o, rule)
 				}
 			}
 		}
 	})
 }
 
-// clusterWide tells whether a rule may hold in the whole cluster.
+// clusterWide reports whether a ClusterRole may contain the rule.
 func clusterWide(rule rbacv1.PolicyRule) bool {
 	may := func(resource string, verbs ...string) bool {
 		return slices.Equal(rule.Resources, []string{resource}) && slices.Equal(rule.Verbs, verbs)
@@ -91,7 +91,7 @@ func clusterWide(rule rbacv1.PolicyRule) bool {
 	return may("nodes", "list") || may("nodes", "list", "watch") || may("tokenreviews", "create")
 }
 
-// narrow tells whether a rule for Secrets is for named ones. Only what is made cannot be named beforehand.
+// narrow reports whether a rule for Secrets is limited to named ones. The create verb is allowed, because RBAC cannot restrict it by name.
 func narrow(rule rbacv1.PolicyRule) bool {
 	return slices.Equal(rule.Verbs, []string{"create"}) ||
 		len(rule.ResourceNames) > 0 && !slices.Contains(rule.Verbs, "list") && !slices.Contains(rule.Verbs, "watch")
@@ -105,45 +105,46 @@ func TestRightsGoToThoseWhoAreThere(t *testing.T) {
 			there[o.String()] = true
 		}
 		for _, o := range slices.Concat(r.of("RoleBinding"), r.of("ClusterRoleBinding")) {
-			// The two kinds have the same fields.
+			// A ClusterRoleBinding has the same fields as a RoleBinding.
 			binding := as[rbacv1.RoleBinding](t, o)
 			role := binding.RoleRef.Kind + " " + o.GetNamespace() + "/" + binding.RoleRef.Name
 			bound[role] = true
 			if !there[role] {
-				t.Errorf("%s is to %s, which is not there", o, role)
+				t.Errorf("%s refers to %s, which the chart does not create", o, role)
 			}
 			for _, s := range binding.Subjects {
 				if subject := s.Kind + " " + s.Namespace + "/" + s.Name; !there[subject] {
-					t.Errorf("%s is of %s, which is not there", o, subject)
+					t.Errorf("%s has the subject %s, which the chart does not create", o, subject)
 				}
 			}
 		}
 		for o := range rights(t, r) {
 			if !bound[o.String()] {
-				t.Errorf("%s is nobody's", o)
+				t.Errorf("no binding refers to %s", o)
 			}
 		}
 	})
 }
 
-// Function pods cannot be reached, and reach nothing, where policies are on.
+// The chart creates the function namespace with the configured Pod Security level, and rejects the release namespace as the function
+// namespace.
 func TestFunctionNamespace(t *testing.T) {
 	t.Parallel()
 	eachRendering(t, func(t *testing.T, r *rendering) {
 		space := r.values["functionNamespace"].(map[string]any)
 		namespaces := r.of("Namespace")
 		if (len(namespaces) == 1) != space["create"].(bool) {
-			t.Fatalf("there are %d namespaces, create is %v", len(namespaces), space["create"])
+			t.Fatalf("got %d namespaces with functionNamespace.create = %v", len(namespaces), space["create"])
 		}
 		for _, o := range namespaces {
 			made := as[corev1.Namespace](t, o)
 			if made.Name != space["name"] || made.Labels[api.EnforceLevelLabel] != space["podSecurity"] {
-				t.Errorf("namespace %s enforces %s", made.Name, made.Labels[api.EnforceLevelLabel])
+				t.Errorf("namespace = %s, enforced level = %s, want the values of functionNamespace", made.Name, made.Labels[api.EnforceLevelLabel])
 			}
 		}
 	})
 	_, err := renderChart(t, parseValues(t, `functionNamespace: {name: `+install.Namespace+`}`))
 	if err == nil {
-		t.Error("function pods may be in the namespace of those who call them")
+		t.Error("the chart accepts the release namespace as the function namespace, want an error")
 	}
 }

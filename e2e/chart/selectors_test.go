@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// selected returns the workloads whose pods a selector selects.
+// selected returns the workloads whose pods match a selector.
 func selected(t *testing.T, r *rendering, selector *metav1.LabelSelector) []*workload {
 	t.Helper()
 	matcher, err := metav1.LabelSelectorAsSelector(selector)
@@ -26,11 +26,11 @@ func selected(t *testing.T, r *rendering, selector *metav1.LabelSelector) []*wor
 	return slices.DeleteFunc(workloads(t, r), func(w *workload) bool { return !matcher.Matches(labels.Set(w.labels)) })
 }
 
-// only fails unless a selector selects pods of one workload alone.
+// only checks that a selector matches the pods of exactly one workload, named want.
 func only(t *testing.T, r *rendering, whose *object, selector *metav1.LabelSelector, want string) {
 	t.Helper()
 	if found := selected(t, r, selector); len(found) != 1 || found[0].GetName() != want {
-		t.Errorf("%s selects pods of %v, want those of %s alone", whose, found, want)
+		t.Errorf("%s selects pods of %v, want only pods of %s", whose, found, want)
 	}
 }
 
@@ -45,9 +45,9 @@ func TestWorkloadsSelectTheirOwnPods(t *testing.T) {
 				continue
 			}
 			only(t, r, w.object, w.selector, w.GetName())
-			// A selector cannot be changed, so that what changes with a release would make an upgrade impossible.
+			// A selector is immutable, so a label that changes between releases would make upgrades fail.
 			if len(w.selector.MatchLabels) != 1 || w.selector.MatchLabels["app"] == "" {
-				t.Errorf("%s selects by %v, want the label app alone", w, w.selector)
+				t.Errorf("%s: selector = %v, want only the label app", w, w.selector)
 			}
 		}
 	})
@@ -60,12 +60,12 @@ func TestServicesHavePodsAndPorts(t *testing.T) {
 			spec := as[corev1.Service](t, o).Spec
 			pods := selected(t, r, &metav1.LabelSelector{MatchLabels: spec.Selector})
 			if len(pods) == 0 {
-				t.Errorf("%s selects no pods by %v", o, spec.Selector)
+				t.Errorf("%s: selector %v selects no pods", o, spec.Selector)
 			}
 			for _, w := range pods {
 				for _, port := range spec.Ports {
 					if number := w.port(port.TargetPort); number != port.Port {
-						t.Errorf("%s sends port %d to %s of %s, which is %d", o, port.Port, port.TargetPort.String(), w, number)
+						t.Errorf("%s: port %d targets port %s of %s, which is %d", o, port.Port, port.TargetPort.String(), w, number)
 					}
 				}
 			}
@@ -73,7 +73,7 @@ func TestServicesHavePodsAndPorts(t *testing.T) {
 	})
 }
 
-// port returns the number of a container's port; 0 if there is none of that name.
+// port returns the number of a container port; 0 if no container port matches.
 func (w *workload) port(target intstr.IntOrString) int32 {
 	for _, c := range w.spec.Containers {
 		for _, p := range c.Ports {
@@ -102,20 +102,20 @@ func TestBudgetsAndScaling(t *testing.T) {
 			fixed := as[appsv1.Deployment](t, o).Spec.Replicas
 			replicas, scaled := least[o.GetName()]
 			if (fixed != nil) == scaled {
-				t.Errorf("%s: replicas are given: %t, and scaled: %t", o, fixed != nil, scaled)
+				t.Errorf("%s: has replicas = %t, has an autoscaler = %t, want exactly one", o, fixed != nil, scaled)
 			}
 			if fixed != nil {
 				replicas = *fixed
 			}
-			// The last pod of its kind may always go, or its node could not be drained.
+			// A budget for a single replica would block the drain of its node.
 			wanted := replicas > 1 && r.values["podDisruptionBudget"].(map[string]any)["enabled"] == true
 			if budgets[o.GetName()] != wanted {
-				t.Errorf("%s of %d replicas has a budget: %t", o, replicas, budgets[o.GetName()])
+				t.Errorf("%s with %d replicas: has a budget = %t, want %t", o, replicas, budgets[o.GetName()], wanted)
 			}
 			delete(least, o.GetName())
 		}
 		if len(least) > 0 {
-			t.Errorf("what is scaled is not there: %v", least)
+			t.Errorf("autoscalers target Deployments that do not exist: %v", least)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// tenant is one of several installations in a cluster, with everything on that the chart can make.
+// tenant renders one of several installations in a cluster, with all optional features enabled.
 func tenant(t *testing.T, name string) *rendering {
 	t.Helper()
 	values := parseValues(t, `functionNamespace: {name: `+name+`-functions}
@@ -31,7 +31,7 @@ tls: {secret: tls, clientCertificates: true, tokenAudience: krmfn}`)
 	return r
 }
 
-// Two installations have no object in common, and neither has an object in a namespace of the other.
+// Two installations have no object in common, and each has objects only in its own namespaces.
 func TestTenantsShareNoObject(t *testing.T) {
 	t.Parallel()
 	one, other := tenant(t, "team-a"), tenant(t, "team-b")
@@ -39,41 +39,41 @@ func TestTenantsShareNoObject(t *testing.T) {
 	for _, o := range one.objects {
 		of[o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName()] = true
 		if o.GetNamespace() != "" && !slices.Contains([]string{"team-a", "team-a-functions"}, o.GetNamespace()) {
-			t.Errorf("%s is in a namespace of somebody else's", o)
+			t.Errorf("%s is outside the namespaces of team-a", o)
 		}
 	}
 	for _, o := range other.objects {
 		if of[o.String()] {
-			t.Errorf("%s is of both", o)
+			t.Errorf("both installations create %s", o)
 		}
 	}
 	if strings.Contains(one.text, "team-b") || strings.Contains(other.text, "team-a") {
-		t.Error("one names the other")
+		t.Error("the objects of one installation mention the other one")
 	}
 }
 
-// What is granted to an installation is for its own service accounts, in its own namespaces. In the whole cluster, it is what
-// TestRightsAreNarrow permits.
+// The permissions of an installation are for its own service accounts and namespaces. Cluster-wide permissions are limited to the rules
+// that TestRightsAreNarrow allows.
 func TestTenantsHaveNoRightsAtEachOther(t *testing.T) {
 	t.Parallel()
 	r := tenant(t, "team-a")
 	for _, o := range slices.Concat(r.of("RoleBinding"), r.of("ClusterRoleBinding")) {
 		for _, subject := range as[rbacv1.RoleBinding](t, o).Subjects {
 			if subject.Kind != rbacv1.ServiceAccountKind || subject.Namespace != "team-a" {
-				t.Errorf("%s is for %v", o, subject)
+				t.Errorf("%s: subject = %v, want a ServiceAccount in team-a", o, subject)
 			}
 		}
 	}
 	for o, rules := range rights(t, r) {
 		for _, rule := range rules {
 			if o.GetKind() == "ClusterRole" && !clusterWide(rule) {
-				t.Errorf("%s may reach another installation: %v", o, rule)
+				t.Errorf("%s grants access to another installation: %v", o, rule)
 			}
 		}
 	}
 }
 
-// Labels are the same in both installations, so that policies must tell them apart by namespace.
+// Both installations use the same labels, so policies must distinguish them by namespace.
 func TestTenantsDoNotReachEachOther(t *testing.T) {
 	t.Parallel()
 	one, other := tenant(t, "team-a"), tenant(t, "team-b")
@@ -89,14 +89,14 @@ func TestTenantsDoNotReachEachOther(t *testing.T) {
 					if allowed {
 						within++
 					}
-				} else if allowed && to.Labels["app"] != "porch-server" { // A client's port is nothing of krmfn's.
-					t.Errorf("%s reaches %s at %s", from, to, port)
+				} else if allowed && to.Labels["app"] != "porch-server" { // The chart has no policy for clients.
+					t.Errorf("%s can connect to %s at %s", from, to, port)
 				}
 			}
 		}
 	}
 	if within == 0 {
-		t.Error("nobody reaches anybody")
+		t.Error("no connection within an installation is allowed")
 	}
 }
 
@@ -107,12 +107,12 @@ func reachable(t *testing.T, all []*networkingv1.NetworkPolicy, second reach.Sec
 		t.Fatal(err)
 	}
 	if also := second.Allowed(from, to, port); also != allowed {
-		t.Errorf("%s to %s at %s: %t, and %t by the second evaluator", from, to, port, allowed, also)
+		t.Errorf("%s to %s at %s: Allowed() = %t, but the second evaluator returns %t", from, to, port, allowed, also)
 	}
 	return allowed
 }
 
-// podsOf returns the pods of an installation: the chart's, which are callers, a client and a function.
+// podsOf returns the pods of an installation: the chart's pods except tests, a client and a function pod.
 func podsOf(t *testing.T, r *rendering, namespace string, network byte) []reach.End {
 	t.Helper()
 	ends := []reach.End{
@@ -120,7 +120,7 @@ func podsOf(t *testing.T, r *rendering, namespace string, network byte) []reach.
 		inNamespace(namespace+"-functions", "function", map[string]string{"app": "function-runner", "krmfn.dev/client": "true"}),
 	}
 	for _, w := range workloads(t, r) {
-		if w.labels["app"] != "krmfn-test" { // It is a caller, as client is, and ends.
+		if w.labels["app"] != "krmfn-test" { // A test pod is a client, which the pod above covers.
 			ends = append(ends, inNamespace(namespace, w.GetName(), w.labels))
 		}
 	}

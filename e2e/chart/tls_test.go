@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// With TLS, kubelets ask a port without it, and the chart's own clients show the certificate that the servers let in.
+// With TLS, kubelets probe a separate port without TLS, and the chart's own clients present the certificate that servers accept.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	r := renderOnce(t, install.MergeValues(parseValues(t, switches["tasks"]), parseValues(t, variants["callers"])))
@@ -23,7 +23,7 @@ func TestTLS(t *testing.T) {
 			flags[w.GetName()] = slices.Concat(c.Command, c.Args)
 			for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
 				if probe != nil && probe.GRPC.Port != 9448 {
-					t.Errorf("the kubelet asks port %d of %s", probe.GRPC.Port, w)
+					t.Errorf("probe port = %d in %s, want 9448", probe.GRPC.Port, w)
 				}
 			}
 		}
@@ -36,13 +36,13 @@ func TestTLS(t *testing.T) {
 	} {
 		for _, flag := range want {
 			if !slices.Contains(flags[workload], flag) {
-				t.Errorf("%s has no %s: %q", workload, flag, flags[workload])
+				t.Errorf("%s: flags lack %s: %q", workload, flag, flags[workload])
 			}
 		}
 	}
 }
 
-// What would not protect what it seems to is an error.
+// The chart rejects TLS values that look secure but have no effect.
 func TestTLSThatIsIncomplete(t *testing.T) {
 	t.Parallel()
 	for values, want := range map[string]string{
@@ -53,7 +53,7 @@ func TestTLSThatIsIncomplete(t *testing.T) {
 		`tls: {secret: tls, clientCertificates: true, allowedServiceAccounts: [nobody]}`: "allowedServiceAccounts",
 	} {
 		if _, err := renderChart(t, parseValues(t, values)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", values, err, want)
+			t.Errorf("%s: error = %v, want %q", values, err, want)
 		}
 	}
 }

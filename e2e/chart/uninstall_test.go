@@ -18,7 +18,7 @@ import (
 	janitor "github.com/krmfn/krmfn/pod-janitor/options"
 )
 
-// uninstallation returns the flags of the hook that empties the function namespace.
+// uninstallation returns the flags of the pre-delete hook, which deletes all pods in the function namespace.
 func uninstallation(t *testing.T, r *rendering) janitor.Options {
 	t.Helper()
 	hook := as[batchv1.Job](t, named(t, r, "Job "+install.Namespace+"/pod-janitor-uninstall"))
@@ -47,12 +47,12 @@ func TestUninstallStops(t *testing.T) {
 	} {
 		o := uninstallation(t, renderOnce(t, parseValues(t, values)))
 		if diff := cmp.Diff(want, stops{o.StopDeployments, o.StopCronJobs}); diff != "" {
-			t.Errorf("%s: (-want +got)\n%s", values, diff)
+			t.Errorf("%s: stopped workloads (-want +got):\n%s", values, diff)
 		}
 	}
 }
 
-// What the hook suspends is there, and the hook may suspend nothing else.
+// The CronJobs that the hook suspends exist, and the hook's Role permits patching only those.
 func TestUninstallSuspends(t *testing.T) {
 	t.Parallel()
 	eachRendering(t, func(t *testing.T, r *rendering) {
@@ -73,12 +73,12 @@ func TestUninstallSuspends(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(suspended, may); diff != "" {
-			t.Errorf("CronJobs (-suspended +may be):\n%s", diff)
+			t.Errorf("CronJobs (-suspended +permitted):\n%s", diff)
 		}
 	})
 }
 
-// What makes pods beside function runners is stopped, too, and the hook may do no more than that.
+// The hook stops all Deployments that create pods, including the image warmer, and has permissions for no other Deployment.
 func TestUninstallStopsWhatMakesPods(t *testing.T) {
 	t.Parallel()
 	eachRendering(t, func(t *testing.T, r *rendering) {
@@ -92,14 +92,14 @@ func TestUninstallStopsWhatMakesPods(t *testing.T) {
 			kept := o.GetAnnotations()["helm.sh/resource-policy"] == "keep"
 			account := as[appsv1.Deployment](t, o).Spec.Template.Spec.ServiceAccountName
 			if stops == kept && (kept || makesPods(t, r, account)) {
-				t.Errorf("%s is stopped: %t, kept: %t", o, stops, kept)
+				t.Errorf("%s: stopped = %t, kept on uninstall = %t", o, stops, kept)
 			}
 			if stops {
 				names = append(names, o.GetName())
 			}
 		}
 		if len(names) != len(stopped) {
-			t.Errorf("of %q only %q are there", stopped, names)
+			t.Errorf("the hook stops Deployments %q, but the chart creates only %q", stopped, names)
 		}
 		for o, rules := range rights(t, r) {
 			if o.GetName() != "pod-janitor-uninstall" || o.GetNamespace() != install.Namespace {
@@ -107,14 +107,14 @@ func TestUninstallStopsWhatMakesPods(t *testing.T) {
 			}
 			for _, rule := range rules {
 				if slices.Contains(rule.APIGroups, "apps") && !slices.Equal(slices.Sorted(slices.Values(rule.ResourceNames)), slices.Sorted(slices.Values(names))) {
-					t.Errorf("%s is for %q, want %q", o, rule.ResourceNames, names)
+					t.Errorf("%s: resource names = %q, want %q", o, rule.ResourceNames, names)
 				}
 			}
 		}
 	})
 }
 
-// A function runner that ends may ask how many of its Deployment there are to be, and of no other.
+// A function runner that shuts down may read the scale of its own Deployment, and of no other.
 func TestFunctionRunnersKnowTheirDeployment(t *testing.T) {
 	t.Parallel()
 	want := rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, ResourceNames: []string{"function-runner"}, Verbs: []string{"get"}}
@@ -122,17 +122,17 @@ func TestFunctionRunnersKnowTheirDeployment(t *testing.T) {
 		args, _ := commandLine(runnerPod(t, r).Spec.Containers[0])
 		o, err := runner.Parse(args)
 		if err != nil || o.Deployment != named(t, r, "Deployment "+install.Namespace+"/function-runner").GetName() {
-			t.Errorf("its Deployment is %q, %v", o.Deployment, err)
+			t.Errorf("Deployment in the function runner's flags = %q, %v, want function-runner", o.Deployment, err)
 		}
 		rules := as[rbacv1.Role](t, named(t, r, "Role "+install.Namespace+"/porch-fn-runner")).Rules
 		rules = slices.DeleteFunc(rules, func(rule rbacv1.PolicyRule) bool { return !slices.Contains(rule.APIGroups, "apps") })
 		if diff := cmp.Diff([]rbacv1.PolicyRule{want}, rules); diff != "" {
-			t.Errorf("what it may do with Deployments (-want +got):\n%s", diff)
+			t.Errorf("rules for the API group apps (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// makesPods tells whether a service account may make pods.
+// makesPods reports whether a service account may create pods.
 func makesPods(t *testing.T, r *rendering, account string) bool {
 	t.Helper()
 	all := rights(t, r)

@@ -10,7 +10,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// others are values that differ from the chart's own, by what the schema calls them or, where that says too little, by path.
+// others maps definitions in the schema, or paths where the definition is too general, to values that differ from the chart's defaults.
 var others = map[string]any{
 	"monitoring.prometheusRule.runbookUrl": "https://example.org/runbook",
 	"duration":                             "17s", "name": "other", "namespace": "other", "optionalName": "other", "tag": "v17", "cron": "17 7 * * *",
@@ -55,7 +55,7 @@ var others = map[string]any{
 	"tests.functions":                         []any{map[string]any{"image": "a/b:v17"}},
 }
 
-// companions are values without which others, those below the path, do nothing.
+// companions lists values that the values at and below a path need to have an effect.
 var companions = []struct{ path, values string }{
 	{"autoscaling.", `autoscaling: {enabled: true}`},
 	{"autoscaling.minReplicas", `autoscaling: {maxReplicas: 20}`},
@@ -93,7 +93,7 @@ var companions = []struct{ path, values string }{
 	{"image.overrides.task-handler", `taskHandler: {enabled: true}`},
 }
 
-// another returns a value that a leaf does not have now.
+// another returns a value for a leaf that differs from its current value.
 func another(t *testing.T, l *valueLeaf, now any) any {
 	t.Helper()
 	for _, key := range []string{l.String(), l.definition} {
@@ -120,11 +120,11 @@ func another(t *testing.T, l *valueLeaf, now any) any {
 	case l.schema.Type == "object":
 		return map[string]any{"other": "value"}
 	}
-	t.Fatalf("no other value is known for %s: give one", l)
+	t.Fatalf("no other value known for %s; add one to others", l)
 	return nil
 }
 
-// lookup returns what a value is; nil where it is not set.
+// lookup returns the value at a path, or nil.
 func lookup(values any, path []string) any {
 	for _, name := range path {
 		below, _ := values.(map[string]any)
@@ -133,12 +133,12 @@ func lookup(values any, path []string) any {
 	return values
 }
 
-// unused are the values that change no manifest, with the reason.
+// unused lists values that do not change the manifests, with the reason.
 var unused = map[string]string{
 	"global": "Helm's, for charts that have others below them",
 }
 
-// A value that changes nothing is a promise that is not kept.
+// Each value changes the manifests; a value without effect would mislead users.
 func TestEachValueCounts(t *testing.T) {
 	t.Parallel()
 	parsed := loadChart(t)
@@ -156,18 +156,18 @@ func TestEachValueCounts(t *testing.T) {
 			}
 			now := lookup(install.MergeValues(parsed.Values, base), l.path)
 			changed := install.MergeValues(base, at(l.path, another(t, l, now)))
-			// An element of a list is new itself.
+			// An element of a list changes the manifests by itself, so both renderings need one.
 			if len(l.path) > 1 && strings.Contains(l.String(), ".0.") {
 				base = install.MergeValues(base, bare(l.path))
 			}
 			if renderOnce(t, base).text == renderOnce(t, changed).text {
-				t.Errorf("%v makes no difference", changed)
+				t.Errorf("values %v do not change the manifests", changed)
 			}
 		})
 	}
 }
 
-// bare returns values with the list that a path leads through, its elements with what they must have alone.
+// bare returns values with the list on a path. Its element has only the required fields.
 func bare(path []string) map[string]any {
 	for i, name := range path {
 		if name == "0" {

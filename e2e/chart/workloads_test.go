@@ -12,16 +12,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// workload is an object that is a pod, or makes pods.
+// workload is a pod, or an object that creates pods.
 type workload struct {
 	*object
-	// labels and spec are its pods', and selector is what it takes for its own pods; nil where it needs none.
+	// labels and spec describe the pods. selector is the workload's pod selector, or nil if the kind needs none.
 	labels   map[string]string
 	spec     corev1.PodSpec
 	selector *metav1.LabelSelector
 }
 
-// workloads returns all of a rendering.
+// workloads returns all workloads of a rendering.
 func workloads(t *testing.T, r *rendering) []*workload {
 	t.Helper()
 	var all []*workload
@@ -47,7 +47,7 @@ func workloads(t *testing.T, r *rendering) []*workload {
 	return all
 }
 
-// TestReferences looks for what a pod names and does not exist, with which it would not start.
+// TestReferences checks that service accounts, ConfigMaps and volumes that pods refer to exist. Otherwise the pods would not start.
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	eachRendering(t, func(t *testing.T, r *rendering) {
@@ -57,28 +57,28 @@ func TestReferences(t *testing.T) {
 		}
 		for _, w := range workloads(t, r) {
 			if account := w.spec.ServiceAccountName; account != "" && !there["ServiceAccount "+account] {
-				t.Errorf("%s has service account %s, which is not there", w, account)
+				t.Errorf("%s uses service account %s, which the chart does not create", w, account)
 			}
 			if w.spec.ServiceAccountName == "" && (w.spec.AutomountServiceAccountToken == nil || *w.spec.AutomountServiceAccountToken) {
-				t.Errorf("%s has a token of a service account that is not its own", w)
+				t.Errorf("%s mounts a token of the default service account", w)
 			}
 			volumes := map[string]bool{}
 			for _, v := range w.spec.Volumes {
 				volumes[v.Name] = true
 				if c := v.ConfigMap; c != nil && (c.Optional == nil || !*c.Optional) && !there["ConfigMap "+c.Name] {
-					t.Errorf("%s mounts ConfigMap %s, which is not there", w, c.Name)
+					t.Errorf("%s mounts ConfigMap %s, which the chart does not create", w, c.Name)
 				}
 			}
 			for _, c := range w.spec.Containers {
 				for _, m := range c.VolumeMounts {
 					if !volumes[m.Name] {
-						t.Errorf("%s mounts %s, which is no volume of its", w, m.Name)
+						t.Errorf("%s mounts volume %s, which it does not define", w, m.Name)
 					}
 					delete(volumes, m.Name)
 				}
 			}
 			for name := range volumes {
-				t.Errorf("%s has volume %s, and mounts it nowhere", w, name)
+				t.Errorf("%s defines volume %s, but does not mount it", w, name)
 			}
 		}
 	})

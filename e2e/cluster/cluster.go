@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster makes a Kubernetes cluster for end-to-end tests with kind, and a container registry beside it.
+// Package cluster creates a kind cluster and a container registry for end-to-end tests.
 package cluster
 
 import (
@@ -22,24 +22,24 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
-// Name is the cluster's name. A machine has one, whichever checkout made it.
+// Name is the name of the cluster. All checkouts on a machine share one cluster.
 const Name = "krmfn-e2e"
 
 // Cluster is the cluster of this machine.
 type Cluster struct {
-	// Kubeconfig is the file by which clients find the cluster. Nothing else is written to it.
+	// Kubeconfig is the path of the kubeconfig file. The package writes no other kubeconfig.
 	Kubeconfig string
-	// Cache is a directory for what outlives clusters and checkouts.
+	// Cache is a directory for files that outlive clusters and checkouts.
 	Cache string
-	// Registry is a command line that serves the registry, but for the flags --address and --dir.
+	// Registry is the command line that serves the registry, without the flags --address and --dir.
 	Registry []string
-	// Kubernetes is the version that Up makes a cluster of. A cluster of another one is deleted first.
+	// Kubernetes is the version of the cluster. Up deletes a cluster of another version first.
 	Kubernetes nodeimage.Version
 	Progress   *progress.Printer
 }
 
-// Up makes the cluster and its registry, or what is missing of them. A cluster that does not answer, or that was made
-// another way than it would be made now, is deleted first. Another run on this machine is waited for.
+// Up creates the cluster and its registry, or the parts that are missing. It first deletes a cluster that does not respond or whose
+// configuration differs. It waits for other runs on this machine.
 func (c Cluster) Up(ctx context.Context) (err error) {
 	lock, err := c.lock(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c Cluster) Up(ctx context.Context) (err error) {
 	return c.finish(ctx, provider)
 }
 
-// Down deletes the cluster and its registry. The engine stays.
+// Down deletes the cluster and its registry. The Docker engine keeps running.
 func (c Cluster) Down(ctx context.Context) (err error) {
 	lock, err := c.lock(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func provider() *cluster.Provider {
 	return cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(cmd.NewLogger()))
 }
 
-// lock has one run at a time work on the machine's cluster.
+// lock acquires the machine-wide lock on the cluster, and waits for other runs.
 func (c Cluster) lock(ctx context.Context) (*flock.Flock, error) {
 	if err := os.MkdirAll(c.Cache, 0o755); err != nil {
 		return nil, err

@@ -19,10 +19,10 @@ import (
 	"github.com/krmfn/krmfn/e2e/offline/podnetwork"
 )
 
-// settling is how long a new cluster may take until its nodes and its DNS are ready.
+// settling is the time limit for the nodes and the DNS of a new cluster to become ready.
 const settling = 3 * time.Minute
 
-// create makes the cluster, up to nodes that have registered.
+// create creates the cluster with kind. It returns when the nodes are registered.
 func (c Cluster) create(ctx context.Context, provider *cluster.Provider) error {
 	images := nodeimage.Provider{Cache: filepath.Join(c.Cache, "node"), Kubernetes: c.Kubernetes, Progress: c.Progress}
 	image, err := images.Ensure(ctx)
@@ -43,7 +43,7 @@ func (c Cluster) create(ctx context.Context, provider *cluster.Provider) error {
 	})
 }
 
-// finish does what kind leaves open. All of it may be done again.
+// finish completes the setup that kind does not do: pod network, registry and readiness. It is idempotent.
 func (c Cluster) finish(ctx context.Context, provider *cluster.Provider) error {
 	client, err := c.Client()
 	if err != nil {
@@ -77,18 +77,18 @@ func (c Cluster) finish(ctx context.Context, provider *cluster.Provider) error {
 	return nil
 }
 
-// ranges are the addresses of pods and of Services.
+// ranges holds the address ranges of pods and of Services.
 var ranges = podnetwork.Ranges{Pods: "10.244.0.0/16", Services: "10.96.0.0/16"}
 
-// kubelet settings: nodes run on hosts with cgroup v1 too, which Kubernetes refuses by default, and hold as many pods as they
-// have addresses for, so that function runners can be measured with hundreds.
+// kubelet holds kubelet settings. Nodes also run on hosts with cgroup v1, which Kubernetes rejects by default. The maximum number of pods
+// is the number of addresses, so that tests can measure function runners with hundreds of pods.
 const kubelet = `kind: KubeletConfiguration
 failCgroupV1: false
 maxPods: 250
 `
 
-// config returns kind's configuration: a control plane and a worker of a node image. The images that are built here come
-// without kind's network plugin; see package podnetwork.
+// config returns the kind configuration: a control plane and a worker of a node image. Locally built images do not contain kind's network
+// plugin; see package podnetwork.
 func config(image string) ([]byte, error) {
 	text, err := yaml.Marshal(v1alpha4.Cluster{
 		TypeMeta: v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
@@ -105,7 +105,7 @@ func config(image string) ([]byte, error) {
 	return text, nil
 }
 
-// digest identifies a configuration on a cluster that was made by it.
+// digest returns an ID of the configuration that a cluster was created with.
 func digest(config []byte) string {
 	sum := sha256.Sum256(config)
 	return hex.EncodeToString(sum[:])[:12]

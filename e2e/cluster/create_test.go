@@ -56,6 +56,6 @@ nodes:
 		}
 	}
 	if digest([]byte(built)) == digest([]byte(published)) {
-		t.Error("two configurations have one digest")
+		t.Error("digest() of two configurations is the same")
 	}
 }

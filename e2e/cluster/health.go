@@ -22,11 +22,10 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/command"
 )
 
-// answering is how long a cluster of an earlier run has to show that it is healthy.
+// answering is the time limit for an existing cluster to prove healthy.
 const answering = 10 * time.Second
 
-// deleteUnhealthy deletes the cluster if it is not worth keeping, as happens to one whose engine has been restarted or
-// whose making was broken off.
+// deleteUnhealthy deletes an existing cluster that is unhealthy, for example after a restart of the engine or an interrupted creation.
 func (c Cluster) deleteUnhealthy(ctx context.Context, provider *cluster.Provider) error {
 	existing, err := provider.List()
 	if err != nil || !slices.Contains(existing, Name) {
@@ -44,7 +43,7 @@ func (c Cluster) deleteUnhealthy(ctx context.Context, provider *cluster.Provider
 	})
 }
 
-// healthy returns nil for a cluster that answers, is complete, and was made the way that one would be made now.
+// healthy returns nil if the cluster responds, is complete, and has the current configuration.
 func (c Cluster) healthy(ctx context.Context, provider *cluster.Provider) error {
 	members, err := provider.ListInternalNodes(Name)
 	if err != nil {
@@ -69,7 +68,7 @@ func (c Cluster) healthy(ctx context.Context, provider *cluster.Provider) error 
 	if err != nil {
 		return err
 	}
-	// A machine that is busy may keep a good one from being ready for a moment.
+	// A healthy cluster can be temporarily unready on a busy machine.
 	return eventually(ctx, answering, func(ctx context.Context) error {
 		if err := announced(ctx, client, image); err != nil {
 			return err
@@ -78,7 +77,7 @@ func (c Cluster) healthy(ctx context.Context, provider *cluster.Provider) error 
 	})
 }
 
-// imageOf returns the image that a cluster's nodes are made of, all of which must run.
+// imageOf returns the node image of a cluster. It fails if a node does not run.
 func imageOf(ctx context.Context, members []nodes.Node) (string, error) {
 	if len(members) == 0 {
 		return "", errors.New("it has no nodes")
@@ -98,7 +97,7 @@ func imageOf(ctx context.Context, members []nodes.Node) (string, error) {
 	return image, nil
 }
 
-// ready returns nil once all nodes and the cluster's DNS are ready.
+// ready returns nil if all nodes and the cluster's DNS are ready.
 func ready(ctx context.Context, client kubernetes.Interface, count int) error {
 	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -122,14 +121,14 @@ func ready(ctx context.Context, client kubernetes.Interface, count int) error {
 	return nil
 }
 
-// NodeReady tells whether a node is ready.
+// NodeReady reports whether a node is ready.
 func NodeReady(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// Client returns a client for the cluster of the kubeconfig file.
+// Client returns a client for the cluster in the kubeconfig file.
 func (c Cluster) Client() (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
@@ -146,10 +145,10 @@ func clientOf(kubeconfig []byte) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// errFinal is for what waiting does not mend.
+// errFinal marks errors that retries do not fix.
 var errFinal = errors.New("it has to be made anew")
 
-// eventually tries a check until it succeeds, its error is errFinal, or the time is over. The error is the check's.
+// eventually retries a check until it succeeds, fails with errFinal, or the timeout expires. It returns the last error of the check.
 func eventually(ctx context.Context, timeout time.Duration, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -159,7 +158,7 @@ func eventually(ctx context.Context, timeout time.Duration, check func(context.C
 		if err == nil || errors.Is(err, errFinal) {
 			return err
 		}
-		// That the time is over tells less than what was the matter before.
+		// After the timeout, the previous error is more useful than the context's error.
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}

@@ -35,7 +35,7 @@ func TestReady(t *testing.T) {
 	a, b := node("a", corev1.ConditionTrue), node("b", corev1.ConditionTrue)
 	for name, test := range map[string]struct {
 		objects []runtime.Object
-		want    string // part of the error; ready if empty
+		want    string // substring of the error; empty means ready
 	}{
 		"all":           {[]runtime.Object{a, b, dns(1)}, ""},
 		"node missing":  {[]runtime.Object{a, dns(1)}, "1 nodes, want 2"},
@@ -47,10 +47,10 @@ func TestReady(t *testing.T) {
 			t.Parallel()
 			err := ready(t.Context(), fake.NewClientset(test.objects...), 2)
 			if test.want == "" && err != nil {
-				t.Errorf("ready: %v", err)
+				t.Errorf("ready() = %v, want nil", err)
 			}
 			if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
-				t.Errorf("ready = %v, want %q in it", err, test.want)
+				t.Errorf("ready() = %v, want it to contain %q", err, test.want)
 			}
 		})
 	}
@@ -60,18 +60,18 @@ func TestAnnouncedOnlyByItsOwnConfiguration(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset()
 	if err := announced(t.Context(), client, "image:1"); !errors.Is(err, errFinal) {
-		t.Errorf("before it is complete: %v, want errFinal", err)
+		t.Errorf("announced() of an incomplete cluster = %v, want errFinal", err)
 	}
-	for range 2 { // The second time, it is there already.
+	for range 2 { // The second call updates the existing ConfigMap.
 		if err := announce(t.Context(), client, "172.18.0.1:5000", "image:1"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := announced(t.Context(), client, "image:1"); err != nil {
-		t.Errorf("once it is complete: %v", err)
+		t.Errorf("announced() of a complete cluster = %v, want nil", err)
 	}
 	if err := announced(t.Context(), client, "image:2"); !errors.Is(err, errFinal) {
-		t.Errorf("of another image: %v, want errFinal", err)
+		t.Errorf("announced() with another image = %v, want errFinal", err)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestEventually(t *testing.T) {
 			return nil
 		})
 		if err != nil || tries != 4 {
-			t.Errorf("%v after %d tries, want success with the fourth", err, tries)
+			t.Errorf("eventually() = %v after %d tries, want nil after 4", err, tries)
 		}
 		err = eventually(t.Context(), time.Minute, func(ctx context.Context) error {
 			if ctx.Err() != nil {
@@ -95,12 +95,12 @@ func TestEventually(t *testing.T) {
 			return errors.New("the reason")
 		})
 		if err == nil || err.Error() != "the reason" {
-			t.Errorf("%v when the time is over, want the reason", err)
+			t.Errorf("eventually() after the timeout = %v, want the check's last error", err)
 		}
 		begin := time.Now()
 		err = eventually(t.Context(), time.Minute, func(context.Context) error { return errFinal })
 		if !errors.Is(err, errFinal) || time.Since(begin) > 0 {
-			t.Errorf("%v after %s, want errFinal at once", err, time.Since(begin))
+			t.Errorf("eventually() = %v after %s, want errFinal at once", err, time.Since(begin))
 		}
 	})
 }

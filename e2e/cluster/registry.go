@@ -25,15 +25,16 @@ import (
 )
 
 const (
-	// registryPort is the registry's, at the address that this machine has in kind's network.
+	// registryPort is the port of the registry, which listens on this machine's address in kind's network.
 	registryPort = 5000
-	// hosting is where clusters say which registry they pull from, by a convention of Kubernetes (KEP-1755).
+	// hosting and hostingKey are the ConfigMap and its key in which clusters name their registry, according to KEP-1755.
 	hosting, hostingKey = "local-registry-hosting", "localRegistryHosting.v1"
-	// madeBy holds the digest of the configuration that the cluster was made by. It is the last that a new one gets.
+	// madeBy is the annotation with the digest of the cluster's configuration. It is written last, so it also marks the cluster as
+	// complete.
 	madeBy = "krmfn/made-by"
 )
 
-// ensureRegistry starts the registry and tells the nodes how to speak to it. It returns the registry's address.
+// ensureRegistry starts the registry and configures the nodes to use it. It returns the registry's address.
 func (c Cluster) ensureRegistry(ctx context.Context, members []nodes.Node) (string, error) {
 	out, err := command.Run(ctx, "docker", "network", "inspect", "kind")
 	if err != nil {
@@ -65,7 +66,7 @@ func (c Cluster) registry(address string) registry.Process {
 	return registry.Process{Address: address, Dir: dir, Command: slices.Concat(c.Registry, []string{"--address=" + address, "--dir=" + dir})}
 }
 
-// gateway reads the address that this machine has in a network from what docker network inspect prints.
+// gateway returns this machine's IPv4 address in a network, from the output of docker network inspect.
 func gateway(inspected []byte) (netip.Addr, error) {
 	var networks []struct {
 		IPAM struct {
@@ -85,7 +86,7 @@ func gateway(inspected []byte) (netip.Addr, error) {
 	return netip.Addr{}, errors.New("kind's network has no IPv4 gateway: delete it with docker network rm kind")
 }
 
-// announce says in the cluster where its registry is and that the cluster is complete.
+// announce records the registry's address in the cluster and marks the cluster as complete.
 func announce(ctx context.Context, client kubernetes.Interface, address, image string) error {
 	text, err := config(image)
 	if err != nil {
@@ -106,7 +107,7 @@ func announce(ctx context.Context, client kubernetes.Interface, address, image s
 	return err
 }
 
-// announced returns nil if the cluster is complete and was made by the configuration for an image.
+// announced returns nil if the cluster is complete and was created with the current configuration and the given image.
 func announced(ctx context.Context, client kubernetes.Interface, image string) error {
 	text, err := config(image)
 	if err != nil {

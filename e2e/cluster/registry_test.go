@@ -15,10 +15,10 @@ func TestGateway(t *testing.T) {
 	} {
 		got, err := gateway([]byte(test.in))
 		if (err != nil) != (test.want == "") {
-			t.Errorf("%s: error %v", name, err)
+			t.Errorf("%s: gateway() error = %v, want an error: %t", name, err, test.want == "")
 		}
 		if err == nil && got.String() != test.want {
-			t.Errorf("%s: %s, want %s", name, got, test.want)
+			t.Errorf("%s: gateway() = %s, want %s", name, got, test.want)
 		}
 	}
 }

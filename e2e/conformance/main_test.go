@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conformance holds the released binaries to what a Porch installation relies on, from outside: real processes,
-// real functions, and a client that knows only Porch's contract.
+// Package conformance tests from outside that the released binaries satisfy the contract that a Porch installation relies on. It uses real
+// processes, real functions, and a client that knows only Porch's API.
 package conformance
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 )
 
-// bin is where the binaries are.
+// bin is the directory of the binaries.
 var bin string
 
 func TestMain(m *testing.M) { os.Exit(build(m)) }
@@ -42,7 +42,7 @@ func build(m *testing.M) int {
 	return m.Run()
 }
 
-// hostile are programs that do what functions should not, each for one call.
+// hostile maps names to shell scripts of functions that misbehave in one way each, and to a few that do not.
 var hostile = map[string]string{
 	"hang":          "exec sleep 1000",
 	"fork-and-hang": "sleep 1000 & sleep 1000 & wait",
@@ -57,7 +57,7 @@ var hostile = map[string]string{
 	"echo":          "cat",
 }
 
-// startRunner starts a function runner that knows the hostile functions and set-labels, as NAME:v1.
+// startRunner starts a function runner that serves the hostile functions and set-labels, as NAME:v1.
 func startRunner(t *testing.T, flags ...string) (*server.Process, evaluatorgrpc.FunctionEvaluatorClient) {
 	t.Helper()
 	dir := t.TempDir()

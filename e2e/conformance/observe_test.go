@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// eventually waits until something holds that a process brings about in its own time.
+// eventually waits until holds returns true. It fails the test after 20 seconds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	poll := time.NewTicker(20 * time.Millisecond)
@@ -27,13 +27,13 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-poll.C:
 		case <-timeout.C:
-			t.Errorf("waited in vain until %s", what)
+			t.Errorf("timed out waiting until %s", what)
 			return
 		}
 	}
 }
 
-// descendants lists the processes below a process.
+// descendants returns the process IDs of all descendants of a process.
 func descendants(t *testing.T, pid int) []int {
 	t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -57,7 +57,7 @@ func descendants(t *testing.T, pid int) []int {
 	return all
 }
 
-// goroutines reads how many goroutines the function runner has from its metrics.
+// goroutines returns the number of goroutines of the function runner, from its metrics.
 func goroutines(t *testing.T, port string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+port+"/metrics", http.NoBody)
@@ -69,7 +69,7 @@ func goroutines(t *testing.T, port string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // only read
+	defer resp.Body.Close() //nolint:errcheck // The body is only read.
 	lines := bufio.NewScanner(resp.Body)
 	for lines.Scan() {
 		if !strings.HasPrefix(lines.Text(), "go_goroutine_count") {
@@ -82,7 +82,7 @@ func goroutines(t *testing.T, port string) int {
 		}
 		return int(n)
 	}
-	t.Fatal("there is no go_goroutine_count among the metrics")
+	t.Fatal("the metrics lack go_goroutine_count")
 	return 0
 }
 

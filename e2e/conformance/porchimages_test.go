@@ -25,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "write the table of docs/porch.md anew")
 
-// porchFunctions are the functions of config.yaml in the function runner's image of Porch 1.5.8: each has a digest, the tag latest and
-// a version there.
+// porchFunctions lists the functions in config.yaml of Porch 1.5.8's function runner image. The file has three references for each
+// function: a digest, the tag latest and a version.
 var porchFunctions = []struct{ name, digest, version string }{
 	{"set-image", "3f488461ec89741aa4a693cbde683d6abe8e1427e2dec25bb99c5ddf81e39339", "v0.1.2"},
 	{"set-namespace", "744d6bee447d42891a0ae09fa33f0dd8df43fdb71f6df3eecc0c1a4756f53b0e", "v0.4.2"},
@@ -40,7 +40,7 @@ var porchFunctions = []struct{ name, digest, version string }{
 	{"starlark", "95805cafaffa63449e9885c10a9c00bfc3f75c9794ee14b78e4723dcc9c71e76", "v0.5.2"},
 }
 
-// porchImages returns the references of a Porch function below the prefix of the catalog, and their short forms.
+// porchImages returns the references of all Porch functions with the catalog's prefix, and their short forms.
 func porchImages() (images, short []string) {
 	for _, f := range porchFunctions {
 		for _, suffix := range []string{":" + f.version, ":latest", "@sha256:" + f.digest} {
@@ -51,7 +51,8 @@ func porchImages() (images, short []string) {
 	return images, short
 }
 
-// docs/porch.md says what evaluates the images of Porch's config file, as a function runner with the curated functions decides it.
+// The table in docs/porch.md states what evaluates the images in Porch's config file. The test gets the facts from a function runner with
+// the curated functions.
 func TestPorchImages(t *testing.T) {
 	t.Parallel()
 	exec, err := binaries.WriteExecConfig(t.Context(), bin, t.TempDir(), binaries.Functions, binaries.FunctionsLight)
@@ -93,7 +94,7 @@ func TestPorchImages(t *testing.T) {
 
 const functionPod = "function pod"
 
-// evaluatedBy asks a function runner with flags, but without pods, for each image what evaluates it: an executable, or else a pod.
+// evaluatedBy returns what evaluates each image according to a function runner without pods: an executable, or otherwise a pod.
 func evaluatedBy(t *testing.T, images []string, flags ...string) []string {
 	t.Helper()
 	runner, err := server.Start(t.Context(), filepath.Join(bin, binaries.FunctionRunner), filepath.Join(t.TempDir(), "log"), flags...)
@@ -116,7 +117,7 @@ func evaluatedBy(t *testing.T, images []string, flags ...string) []string {
 		case f.GetState() == evaluatorv1.PrepareState_PREPARE_STATE_NOT_FOUND:
 			by = append(by, functionPod)
 		case f.GetEvaluator() != evaluationv1.Evaluator_EVALUATOR_EXEC:
-			t.Fatalf("%s: %v", f.GetImage(), f)
+			t.Fatalf("%s: evaluator = %v, want exec", f.GetImage(), f)
 		default:
 			_, version, _ := strings.Cut(f.GetImplementation(), " ")
 			cell := "executable " + version
@@ -127,7 +128,7 @@ func evaluatedBy(t *testing.T, images []string, flags ...string) []string {
 		}
 	}
 	if len(by) != len(images) {
-		t.Fatalf("%d answers for %d images", len(by), len(images))
+		t.Fatalf("got %d results for %d images", len(by), len(images))
 	}
 	return by
 }

@@ -44,7 +44,7 @@ func configMaps(n int) []byte {
 	return list.Bytes()
 }
 
-// stop ends a runner and wants it to exit with code 0.
+// stop stops a runner and fails the test unless it exits with code 0.
 func stop(t *testing.T, runner interface{ Stop() error }) {
 	t.Helper()
 	if err := runner.Stop(); err != nil {
@@ -62,7 +62,7 @@ func TestLargeLists(t *testing.T) {
 			t.Fatalf("%d resources: %v", n, err)
 		}
 		if got := bytes.Count(resp.GetResourceList(), []byte("team: platform")); got != n+1 {
-			t.Errorf("%d of %d resources have the label", got-1, n)
+			t.Errorf("resources with the label = %d, want %d", got-1, n)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestConcurrentCallers(t *testing.T) {
 			for range 3 {
 				resp, err := call(t.Context(), client, "set-labels:v1", list)
 				if err != nil || bytes.Count(resp.GetResourceList(), []byte("team: platform")) != caller+2 {
-					t.Errorf("caller %d: got another's answer, or error %v", caller, err)
+					t.Errorf("caller %d: got the response of another call, or error %v", caller, err)
 				}
 			}
 		})
@@ -86,7 +86,7 @@ func TestConcurrentCallers(t *testing.T) {
 	callers.Wait()
 }
 
-// Every way to misbehave has its answer, and leaves neither processes nor goroutines behind.
+// Each kind of misbehavior results in a defined code, and leaves no processes, goroutines or files behind.
 func TestHostileFunctions(t *testing.T) {
 	port, temporary := freePort(t), t.TempDir()
 	t.Setenv("TMPDIR", temporary)
@@ -108,7 +108,7 @@ func TestHostileFunctions(t *testing.T) {
 	} {
 		for range 3 {
 			if _, err := call(t.Context(), client, name+":v1", list); status.Code(err) != want {
-				t.Errorf("%s ends in %v, want %v", name, err, want)
+				t.Errorf("%s: error = %v, want code %v", name, err, want)
 			}
 		}
 	}
@@ -116,11 +116,11 @@ func TestHostileFunctions(t *testing.T) {
 	eventually(t, "no goroutine is left", func() bool { return goroutines(t, port) <= before })
 	stop(t, runner)
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
-		t.Errorf("temporary files are left: %v (%v)", left, err)
+		t.Errorf("temporary files after the shutdown = %v, %v, want none", left, err)
 	}
 }
 
-// A caller that goes away takes its process with it.
+// Cancelling a call kills its process.
 func TestCallerGoesAway(t *testing.T) {
 	t.Parallel()
 	runner, client := startRunner(t)
@@ -134,9 +134,9 @@ func TestCallerGoesAway(t *testing.T) {
 	eventually(t, "the function runs", func() bool { running = descendants(t, runner.PID()); return len(running) == 3 })
 	cancel()
 	if err := <-ended; status.Code(err) != codes.Canceled {
-		t.Errorf("the canceled call ends in %v, want %v", err, codes.Canceled)
+		t.Errorf("cancelled call: error = %v, want code %v", err, codes.Canceled)
 	}
-	// By then the process for the next call waits, which forks as well.
+	// By then, a standby process for the next call runs, which also forks.
 	eventually(t, "no process of the call is left", func() bool {
 		return !slices.ContainsFunc(descendants(t, runner.PID()), func(pid int) bool { return slices.Contains(running, pid) })
 	})
@@ -147,8 +147,8 @@ func TestCallerGoesAway(t *testing.T) {
 	})
 }
 
-// SIGTERM lets running evaluations finish, refuses new ones, and ends with exit code 0; one that does not finish is cut
-// off after the drain time.
+// On SIGTERM, the function runner lets running evaluations finish, rejects new ones, and exits with code 0. It aborts evaluations that
+// exceed the drain timeout.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	runner, client := startRunner(t, "--drain-timeout=1s")
@@ -161,10 +161,10 @@ func TestShutdown(t *testing.T) {
 	begin := time.Now()
 	stop(t, runner)
 	if took := time.Since(begin); took < time.Second {
-		t.Errorf("the shutdown took %v, less than the drain time", took)
+		t.Errorf("shutdown took %v, want at least the drain timeout of 1s", took)
 	}
 	if err := <-ended; status.Code(err) != codes.Unavailable {
-		t.Errorf("the call that was cut off ends in %v, want %v", err, codes.Unavailable)
+		t.Errorf("aborted call: error = %v, want code %v", err, codes.Unavailable)
 	}
 }
 
@@ -190,11 +190,11 @@ func TestStartErrors(t *testing.T) {
 			out, err := exec.CommandContext(t.Context(), filepath.Join(bin, binaries.FunctionRunner), tc.flags...).CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != tc.code {
-				t.Errorf("exits with %v, want code %d", err, tc.code)
+				t.Errorf("exit = %v, want code %d", err, tc.code)
 			}
 			for _, want := range tc.want {
 				if !strings.Contains(string(out), want) {
-					t.Errorf("says %q, want %q", out, want)
+					t.Errorf("output = %q, want it to contain %q", out, want)
 				}
 			}
 		})

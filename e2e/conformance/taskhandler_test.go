@@ -21,7 +21,7 @@ import (
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
 )
 
-// A package renders to the same files in the task handler's own process and through a function runner.
+// A package renders to the same files with built-in functions and with a function runner.
 func TestTaskHandler(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -34,18 +34,18 @@ func TestTaskHandler(t *testing.T) {
 	remote := renderExample(t, startProcess(t, binaries.TaskHandler, "--function-runner-address="+runner.Addr, "--builtin-functions=false"),
 		evaluationv1.Evaluator_EVALUATOR_EXEC)
 	if len(own) == 0 || len(own) != len(remote) {
-		t.Fatalf("%d files change in process, %d through a function runner", len(own), len(remote))
+		t.Fatalf("changed files = %d with built-in functions, %d with a function runner, want the same number", len(own), len(remote))
 	}
 	for i := range own {
 		if own[i].GetPath() != "Kptfile" && !proto.Equal(own[i], remote[i]) {
-			t.Errorf("in process:\n%s\nthrough a function runner:\n%s", own[i], remote[i])
+			t.Errorf("with built-in functions:\n%s\nwith a function runner:\n%s", own[i], remote[i])
 		}
 	}
 }
 
 func startProcess(t *testing.T, name string, flags ...string) *server.Process {
 	t.Helper()
-	// The test's own context ends before its cleanup, and would kill the process.
+	// The test's context is cancelled before the cleanup runs, which would kill the process.
 	p, err := server.Start(context.WithoutCancel(t.Context()), filepath.Join(bin, name), filepath.Join(t.TempDir(), "log"), flags...)
 	if err != nil {
 		t.Fatal(err)
@@ -54,25 +54,25 @@ func startProcess(t *testing.T, name string, flags ...string) *server.Process {
 	return p
 }
 
-// renderExample returns what changes in the example package, all of whose functions the evaluator must have run.
+// renderExample returns the changes in the example package. It fails the test if another evaluator ran one of the functions.
 func renderExample(t *testing.T, handler *server.Process, evaluator evaluationv1.Evaluator) []*taskhandlerv1.Change {
 	t.Helper()
 	conn, err := grpc.NewClient(handler.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // nothing is sent any more
+	defer conn.Close() //nolint:errcheck // No call is in flight.
 	req := &taskhandlerv1.RenderRequest{Files: exampleFiles(t), Options: &taskhandlerv1.RenderOptions{WriteStatus: true}}
 	resp, err := taskhandlerv1grpc.NewTaskHandlerServiceClient(conn).Render(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text := resp.GetResult().GetStatus().GetError(); text != "" || len(resp.GetResult().GetFunctions()) == 0 {
-		t.Fatalf("%d functions ran: %s", len(resp.GetResult().GetFunctions()), text)
+		t.Fatalf("render ran %d functions with error %q, want some and no error", len(resp.GetResult().GetFunctions()), text)
 	}
 	for _, f := range resp.GetResult().GetFunctions() {
 		if f.GetEvaluator() != evaluator {
-			t.Errorf("%s was run by %v, want %v", f.GetFunction(), f.GetEvaluator(), evaluator)
+			t.Errorf("%s: evaluator = %v, want %v", f.GetFunction(), f.GetEvaluator(), evaluator)
 		}
 	}
 	return resp.GetChanges()

@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
 
-// Dependabot keeps the dependencies of every Go module up to date, those of the tools too.
+// Dependabot updates the dependencies of every Go module, including the modules of tools.
 func TestDependabotKnowsEveryModule(t *testing.T) {
 	t.Parallel()
 	root, err := binaries.Root()
@@ -45,12 +45,12 @@ func TestDependabotKnowsEveryModule(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(modules(t, os.DirFS(root)), slices.Sorted(slices.Values(known))); diff != "" {
-		t.Errorf("Go modules of the repository and those that dependabot.yml names (-want +got):\n%s", diff)
+		t.Errorf("Go modules in dependabot.yml (-want +got):\n%s", diff)
 	}
 }
 
-// modules returns the directories of all Go modules, as dependabot.yml names them. What starts with a dot, is built or is test
-// data is nobody's to update.
+// modules returns the directories of all Go modules in the form that dependabot.yml uses. It skips hidden directories, build output and
+// test data.
 func modules(t *testing.T, repository fs.FS) []string {
 	t.Helper()
 	var dirs []string

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs_test checks the documentation of the checkout.
+// Package docs_test tests the documentation in the checkout.
 package docs_test
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
 
-// pages are the files whose links are checked.
+// pages are patterns of the files whose links the tests check.
 var pages = []string{"*.md", "docs/*.md", "charts/krmfn/*.md", "functions/*.md", "functions/*/*.md", "e2e/*.md", "e2e/*/*.md"}
 
 func TestLinks(t *testing.T) {
@@ -46,7 +46,7 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	if files < 20 {
-		t.Errorf("%d files were checked: are these the places where they are?", files)
+		t.Errorf("checked %d files, want at least 20: are the patterns in pages correct?", files)
 	}
 }
 
@@ -77,14 +77,14 @@ func TestCheck(t *testing.T) {
 		"gone.svg: gone.svg is not there",
 	}
 	if diff := cmp.Diff(want, check(t, checkout, "README.md")); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+		t.Errorf("check() (-want +got):\n%s", diff)
 	}
 	if got := check(t, checkout, "docs/page.md"); got != nil {
-		t.Errorf("got %q of a page without problems", got)
+		t.Errorf("check() of a page without problems = %q, want none", got)
 	}
 }
 
-// check returns what is wrong with the links of a page to the same checkout, in their order.
+// check returns the problems of a page's links to files in the same checkout, in the order of the links.
 func check(t *testing.T, checkout fs.FS, page string) []string {
 	t.Helper()
 	var problems []string
@@ -145,7 +145,7 @@ var (
 	title  = regexp.MustCompile(`(?m)^#{1,6} +(.*?)[ #]*$`)
 )
 
-// links returns the targets of the links in a page, outside of code.
+// links returns the targets of the links in a page. Code blocks and inline code are ignored.
 func links(text string) []string {
 	text = inline.ReplaceAllString(block.ReplaceAllString(text, ""), "")
 	var targets []string
@@ -155,7 +155,7 @@ func links(text string) []string {
 	return targets
 }
 
-// anchors returns the names of a page's headings, as GitHub gives them.
+// anchors returns the anchors that GitHub generates for a page's headings.
 func anchors(text string) []string {
 	var names []string
 	times := map[string]int{}
@@ -180,7 +180,7 @@ func anchors(text string) []string {
 
 var label = regexp.MustCompile(`Label\(([^)]*)\)`)
 
-// Each label of the suites is explained to contributors.
+// CONTRIBUTING.md explains each label of the suites.
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	root, err := binaries.Root()
@@ -194,7 +194,7 @@ func TestLabels(t *testing.T) {
 	}
 	suites, err := fs.Glob(checkout, "e2e/suites/*/*.go")
 	if err != nil || len(suites) == 0 {
-		t.Fatal("no suites", err)
+		t.Fatal("found no suites:", err)
 	}
 	for _, suite := range suites {
 		text, err := fs.ReadFile(checkout, suite)

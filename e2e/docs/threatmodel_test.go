@@ -14,10 +14,10 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
 
-// evidence is a link to a test: its function, or the text of a spec in quotation marks.
+// evidence matches a link to a test. The link's text is the name of a test function or the quoted text of a spec.
 var evidence = regexp.MustCompile(`\[("[^\]]+"|(?:Test|Fuzz)[A-Za-z0-9_]+)\]\(([^)]+\.go)\)`)
 
-// A test that the threat model relies on cannot be renamed or deleted without it.
+// Renaming or deleting a test that the threat model refers to requires a change of the threat model.
 func TestThreatModelNamesTests(t *testing.T) {
 	t.Parallel()
 	root, err := binaries.Root()
@@ -31,7 +31,7 @@ func TestThreatModelNamesTests(t *testing.T) {
 	}
 	found := evidence.FindAllStringSubmatch(string(page), -1)
 	if len(found) < 40 {
-		t.Errorf("the page names %d tests: are they links?", len(found))
+		t.Errorf("found %d links to tests, want at least 40", len(found))
 	}
 	for _, link := range found {
 		file := path.Join("docs", link[2])
@@ -45,12 +45,12 @@ func TestThreatModelNamesTests(t *testing.T) {
 			name = "It(" + link[1]
 		}
 		if !strings.Contains(string(source), name) {
-			t.Errorf("%s has no %s", file, link[1])
+			t.Errorf("%s has no test %s", file, link[1])
 		}
 	}
 }
 
-// An attack that is listed has a test, in the last of three columns.
+// Each attack in the tables links to a test in the last of the three columns.
 func TestThreatModelIsTested(t *testing.T) {
 	t.Parallel()
 	root, err := binaries.Root()
@@ -71,11 +71,11 @@ func TestThreatModelIsTested(t *testing.T) {
 		case tested && !strings.HasPrefix(line, "| ---"):
 			attacks++
 			if !evidence.MatchString(line) {
-				t.Errorf("no test is named in %s", line)
+				t.Errorf("no link to a test in row %s", line)
 			}
 		}
 	}
 	if attacks < 30 {
-		t.Errorf("found %d attacks", attacks)
+		t.Errorf("found %d attacks, want at least 30", attacks)
 	}
 }

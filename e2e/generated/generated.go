@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package generated tests that files in the checkout that are made from others are up to date.
+// Package generated tests that generated files in the checkout are up to date.
 package generated
 
 import (
@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Check fails the test unless a file has this content, and says how to write it anew. If update is true, Check writes it first.
+// Check fails the test unless the file has the wanted content; how tells the reader the command that regenerates it. If update is true,
+// Check writes the file first.
 func Check(t *testing.T, file, want string, update bool, how string) {
 	t.Helper()
 	if update {

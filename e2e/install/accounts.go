@@ -29,7 +29,7 @@ func (i *Installation) Accounts(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// May asks the API server whether it would let a service account of the release's namespace do something.
+// May reports whether the API server authorizes a service account in the release's namespace to perform an action.
 func (i *Installation) May(ctx context.Context, account string, what *authorizationv1.ResourceAttributes) (bool, error) {
 	review, err := i.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -44,7 +44,7 @@ func (i *Installation) May(ctx context.Context, account string, what *authorizat
 	return review.Status.Allowed, nil
 }
 
-// As returns clients that show a token of a service account of the release's namespace.
+// As returns clients that authenticate with a token of a service account in the release's namespace.
 func (i *Installation) As(ctx context.Context, account string) (kubernetes.Interface, dynamic.Interface, error) {
 	request, err := i.Client.CoreV1().ServiceAccounts(i.Release.Namespace).CreateToken(ctx, account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {

@@ -26,22 +26,22 @@ import (
 )
 
 const (
-	// connecting is how long it may take to reach function runners; redial is how long until the next try.
+	// connecting is the timeout for connecting to function runners. redial is the delay between attempts.
 	connecting, redial = 30 * time.Second, 50 * time.Millisecond
 )
 
-// Client calls function runners as Porch does: over one connection, on Porch's contract, without retries and without
-// waiting for a connection that has failed. It may be used concurrently.
+// Client calls function runners as Porch does: over one connection, with Porch's API, without retries and without waiting for a failed
+// connection. It is safe for concurrent use.
 type Client struct {
 	conn *grpc.ClientConn
 	rpc  evaluatorgrpc.FunctionEvaluatorClient
 	v1   evaluatorv1grpc.FunctionEvaluatorServiceClient
 }
 
-// largestAnswer is the most bytes of an answer, more than any function runner of these suites sends.
+// largestAnswer is the maximum size of a response in bytes. No function runner in these suites sends more.
 const largestAnswer = 64 << 20
 
-// connect returns a client with a connection: nodes learn of a new Service, and of what is behind it, in their own time.
+// connect returns a connected client. It retries, because nodes need time to program a new Service and its endpoints.
 func connect(ctx context.Context, address string) (*Client, error) {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestAnswer)),
@@ -66,14 +66,13 @@ func (c *Client) Evaluate(ctx context.Context, image string, list []byte) ([]byt
 	return resp.GetResourceList(), err
 }
 
-// EvaluateReported runs a function once, as Evaluate does, and returns its output with what the evaluation says of itself, such
-// as the name of the pod that ran it.
+// EvaluateReported calls a function and returns its output and details of the evaluation, such as the name of the pod.
 func (c *Client) EvaluateReported(ctx context.Context, image string, list []byte) ([]byte, *evaluationv1.Evaluation, error) {
 	resp, err := c.v1.Evaluate(ctx, &evaluatorv1.EvaluateRequest{Image: image, ResourceList: list})
 	return resp.GetResourceList(), resp.GetEvaluation(), err
 }
 
-// EvaluateStream runs a function once over a list that is sent in parts, and returns the size of its output.
+// EvaluateStream calls a function with a list that is streamed in chunks, and returns the size of the output.
 func (c *Client) EvaluateStream(ctx context.Context, image string, list []byte) (size int, err error) {
 	stream, err := c.v1.EvaluateStream(ctx)
 	if err != nil {
@@ -83,7 +82,7 @@ func (c *Client) EvaluateStream(ctx context.Context, image string, list []byte) 
 	err = stream.Send(&evaluatorv1.EvaluateStreamRequest{Part: &evaluatorv1.EvaluateStreamRequest_Header{Header: header}})
 	for chunk := range slices.Chunk(list, 256<<10) {
 		if err != nil {
-			break // Recv says why.
+			break // Recv returns the reason.
 		}
 		err = stream.Send(&evaluatorv1.EvaluateStreamRequest{Part: &evaluatorv1.EvaluateStreamRequest_Chunk{Chunk: chunk}})
 	}
@@ -102,10 +101,9 @@ func (c *Client) EvaluateStream(ctx context.Context, image string, list []byte) 
 	}
 }
 
-// Close closes the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Report returns what an error of Evaluate says of the evaluation in particular; nil if it says nothing.
+// Report returns the evaluation details in an error of Evaluate, or nil if it has none.
 func Report(err error) *evaluationv1.Evaluation {
 	for _, detail := range status.Convert(err).Details() {
 		if report, ok := detail.(*evaluationv1.Evaluation); ok {
@@ -115,5 +113,5 @@ func Report(err error) *evaluationv1.Evaluation {
 	return nil
 }
 
-// Code returns the code of an error of Evaluate.
+// Code returns the gRPC code of an error of Evaluate.
 func Code(err error) codes.Code { return status.Code(err) }

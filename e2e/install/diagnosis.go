@@ -14,15 +14,14 @@ import (
 )
 
 const (
-	// logLines is how many lines of each function runner's log are shown, and logBytes how much of it is looked at.
+	// logLines is the number of log lines to show per function runner. logBytes is the maximum number of bytes to read of a log.
 	logLines, logBytes = 100, 8 << 20
-	// succeeded is in the lines of calls that went well, of which a load makes thousands.
+	// succeeded is part of the log lines for successful calls, of which a load test makes thousands.
 	succeeded = `"level":"INFO","msg":"evaluated"`
 )
 
-// Diagnosis tells what there is, for people who look into a failed test: pods with what ails them, what the cluster has
-// said of them lately, and what the function runners have logged since then. What cannot be had is left out, with the
-// reason.
+// Diagnosis describes the state of the installation for people who investigate a failed test: pods and their problems, recent warning
+// events, and the logs of the function runners since a time. Errors appear in the text.
 func (i *Installation) Diagnosis(ctx context.Context, since time.Time) string {
 	var text strings.Builder
 	for _, namespace := range []string{i.Release.Namespace, i.Release.FunctionNamespace} {
@@ -43,7 +42,7 @@ func (i *Installation) Diagnosis(ctx context.Context, since time.Time) string {
 	return text.String()
 }
 
-// Logs returns what the function runners have logged since a moment.
+// Logs returns the logs of all function runners since a time.
 func (i *Installation) Logs(ctx context.Context, since time.Time) (string, error) {
 	runners, err := i.Runners(ctx)
 	if err != nil {
@@ -66,7 +65,7 @@ func (i *Installation) log(ctx context.Context, pod string, since time.Time) ([]
 	}).DoRaw(ctx)
 }
 
-// telling returns the last lines of a log that tell something.
+// telling returns the last lines of a log, without lines for successful calls.
 func telling(log string) string {
 	var lines []string
 	for line := range strings.Lines(log) {

@@ -20,14 +20,14 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/command"
 )
 
-// firewallTable is the name of the table of packet filters that EnforcePolicies makes on nodes.
+// firewallTable returns the name of the nftables table that EnforcePolicies creates on nodes.
 func (i *Installation) firewallTable() string {
 	return "krmfn_e2e_" + strings.ReplaceAll(i.Release.Namespace, "-", "_")
 }
 
-// EnforcePolicies drops what the NetworkPolicies in the cluster forbid, at some TCP ports, between the current pods of this installation
-// and of some others on the one side and all pods on the other. Node images that are built here have no network plugin that would do it. It does nothing, and returns false, where there is
-// one. UnenforcePolicies ends it.
+// EnforcePolicies drops connections to TCP ports that the NetworkPolicies in the cluster forbid. It covers connections between the current
+// pods of this installation or of the other releases and all pods. Node images built locally have no network plugin that enforces policies;
+// on other node images, EnforcePolicies does nothing and returns false. UnenforcePolicies undoes it.
 func (i *Installation) EnforcePolicies(ctx context.Context, others []Release, ports ...int32) (bool, error) {
 	image, err := command.Run(ctx, "docker", "container", "inspect", "--format", "{{.Config.Image}}", Worker)
 	if err != nil || !nodeimage.IsBuilt(strings.TrimSpace(image)) {
@@ -57,7 +57,7 @@ func (i *Installation) EnforcePolicies(ctx context.Context, others []Release, po
 	return true, onNodes(ctx, "nft -f - <<'RULES'\n"+rules+"RULES")
 }
 
-// UnenforcePolicies lets everything pass again.
+// UnenforcePolicies deletes the packet filters.
 func (i *Installation) UnenforcePolicies(ctx context.Context) error {
 	return onNodes(ctx, fmt.Sprintf("! nft list table ip %[1]s >/dev/null 2>&1 || nft delete table ip %[1]s", i.firewallTable()))
 }
@@ -71,7 +71,7 @@ func onNodes(ctx context.Context, script string) error {
 	return nil
 }
 
-// ends returns the pods that have addresses of their own.
+// ends returns the running pods that have an IP address of their own.
 func (i *Installation) ends(ctx context.Context) ([]reach.End, error) {
 	namespaces, err := i.Client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -98,7 +98,7 @@ func (i *Installation) ends(ctx context.Context) ([]reach.End, error) {
 	return all, nil
 }
 
-// firewall returns rules for nft that replace those of the table. They are about connections from or to ends that are own.
+// firewall returns nft rules that replace the table. The rules cover connections with at least one end for which own returns true.
 func firewall(table string, policies []*networkingv1.NetworkPolicy, ends []reach.End, own func(reach.End) bool, ports []int32) (string, error) {
 	var rules strings.Builder
 	fmt.Fprintf(&rules, "table ip %[1]s\ndelete table ip %[1]s\ntable ip %[1]s {\n  chain forward {\n    type filter hook forward priority filter\n", table)

@@ -47,6 +47,6 @@ table ip krmfn_e2e {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+		t.Errorf("firewall() (-want +got):\n%s", diff)
 	}
 }

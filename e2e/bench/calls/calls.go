@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package calls measures the calls of one evaluator: every kind of the function in turns with the bare process.
+// Package calls measures calls of one evaluator. Each kind of the function takes turns with the bare process.
 package calls
 
 import (
@@ -15,45 +15,43 @@ import (
 	"github.com/krmfn/krmfn/e2e/load"
 )
 
-// Small is the list that most is measured with, in resources.
+// Small is the number of resources in the list that most measurements use.
 const Small = 10
 
-// Callers are how many make calls at once.
+// Callers holds the numbers of concurrent callers to measure.
 var Callers = []int{1, 2, 4, 8, 16}
 
-// Target is what is measured, and into which report.
+// Target describes an evaluator to measure and the report that receives the rows.
 type Target struct {
-	// Evaluator begins the names of rows.
+	// Evaluator is the prefix of row names.
 	Evaluator string
-	// Bare returns what runs the function as a process on a list, and Call what calls a kind of it with one.
+	// Bare returns a call that runs the function as a process on a list. Call returns a call that sends a list to a kind of the function.
 	Bare func(list []byte) load.Call
 	Call func(kind *function.Kind, list []byte) load.Call
-	// Rounds is how many turns each way gets, and Turn how long one is.
+	// Rounds is the number of turns of each way, and Turn is the length of a turn.
 	Rounds int
 	Turn   time.Duration
-	// Goals are by name of row.
+	// Goals maps row names to goals.
 	Goals  map[string]*report.Goal
 	Report *report.Report
 }
 
-// The names of rows.
-
-// BySize is that of the p50 of one caller.
+// BySize returns the name of the row with the p50 latency of one caller.
 func BySize(evaluator, kind string, resources int) string {
 	return fmt.Sprintf("%s, %s, %d resources: p50", evaluator, kind, resources)
 }
 
-// ByCallers is that of the throughput of so many.
+// ByCallers returns the name of the row with the throughput of a number of callers.
 func ByCallers(evaluator, kind string, callers int) string {
 	return fmt.Sprintf("%s, %s, callers: %d", evaluator, kind, callers)
 }
 
-// ByRate is that of a percentile at a constant rate.
+// ByRate returns the name of the row with a latency percentile at a constant rate.
 func ByRate(evaluator, kind string, rate, percentile int) string {
 	return fmt.Sprintf("%s, %s, %d/s: p%d", evaluator, kind, rate, percentile)
 }
 
-// AddRate adds the latencies of a kind at a constant rate.
+// AddRate adds a row for each reported latency percentile (p50 and p99) of a kind at a constant rate.
 func (t Target) AddRate(kind *function.Kind, rate int, measured, bare turns.Series) {
 	for _, percentile := range []int{50, 99} {
 		t.add(fmt.Sprintf("%d calls a second", rate), ByRate(t.Evaluator, kind.Name, rate, percentile), turns.Percentile(float64(percentile)), measured, bare)
@@ -64,7 +62,7 @@ func (t Target) add(section, what string, value turns.Value, measured, bare turn
 	t.Report.Add(turns.Row(section, what, value, measured, bare, t.Goals[what]))
 }
 
-// take has the bare process and all kinds take turns, on one list. The bare process is the first.
+// take runs the bare process and all kinds in turns on one list. The first series is the bare process.
 func (t Target) take(ctx context.Context, resources int, way func(name string, call load.Call) turns.Way) ([]turns.Series, error) {
 	list := function.List(resources)
 	ways := make([]turns.Way, 0, 1+len(function.Kinds))
@@ -75,7 +73,7 @@ func (t Target) take(ctx context.Context, resources int, way func(name string, c
 	return turns.Take(ctx, t.Rounds, ways...)
 }
 
-// MeasureSizes has one caller call each kind with lists of each size, back to back.
+// MeasureSizes measures each kind with one caller, which sends lists of each size back to back.
 func (t Target) MeasureSizes(ctx context.Context) error {
 	for _, resources := range function.Sizes {
 		// A bare process takes up to a quarter of a second for the largest list.
@@ -91,7 +89,7 @@ func (t Target) MeasureSizes(ctx context.Context) error {
 	return nil
 }
 
-// MeasureRate has calls come at a constant rate, and returns the lines of a plot.
+// MeasureRate measures each kind at a constant rate of calls and returns the lines of a plot.
 func (t Target) MeasureRate(ctx context.Context, rate int) ([]report.Latencies, error) {
 	all, err := t.take(ctx, Small, func(name string, call load.Call) turns.Way { return turns.Rate(name, float64(rate), 2*t.Turn, call) })
 	if err != nil {
@@ -103,7 +101,7 @@ func (t Target) MeasureRate(ctx context.Context, rate int) ([]report.Latencies, 
 	return turns.Latencies(all), nil
 }
 
-// MeasureCallers has more and more callers call each kind as fast as they can, and returns the lines of a plot.
+// MeasureCallers measures the throughput of each kind at each number of callers and returns the lines of a plot.
 func (t Target) MeasureCallers(ctx context.Context) (lines []report.Throughputs, err error) {
 	for _, callers := range Callers {
 		all, err := t.take(ctx, Small, func(name string, call load.Call) turns.Way { return turns.Callers(name, callers, t.Turn*2/3, call) })

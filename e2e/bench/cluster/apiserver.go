@@ -18,10 +18,11 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// slotLabel and templateAnnotation are of function pods; see podtemplate in the function runner.
+// slotLabel and templateAnnotation are metadata keys of function pods. Package podtemplate of the function runner defines them.
 const slotLabel, templateAnnotation = "krmfn.dev/slot", "fn.kpt.dev/template-version"
 
-// podServer is as much of an API server as a function runner needs to adopt pods: it lists them, and nothing ever happens.
+// podServer implements the part of the Kubernetes API that a function runner needs to adopt pods. It lists pods and never sends a watch
+// event.
 type podServer struct{ pods []corev1.Pod }
 
 func (s podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +32,7 @@ func (s podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/pods"):
 		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound)
 	case query.Get("sendInitialEvents") == "true":
-		// The client then lists.
+		// An informer whose streaming list is rejected falls back to a plain list.
 		refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
 	case query.Get("watch") != "":
 		w.WriteHeader(http.StatusOK)
@@ -53,7 +54,7 @@ func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason) {
 	})
 }
 
-// poolsOf returns a pod for each of so many functions, all like one that a function runner has made, at an address.
+// poolsOf returns count copies of the pod made by a function runner, each in a pool of its own, all with the same IP address.
 func poolsOf(count int, made *corev1.Pod, address string) []corev1.Pod {
 	pods := make([]corev1.Pod, count)
 	_, digest, _ := strings.Cut(made.Spec.Containers[0].Image, "@")
@@ -70,8 +71,8 @@ func poolsOf(count int, made *corev1.Pod, address string) []corev1.Pod {
 	return pods
 }
 
-// poolHash is the part of a function pod's name by which a function runner knows it again; see podname in the function runner.
-// If it were another one there, no pod would be adopted, and the measurement would fail.
+// poolHash returns the hash in a function pod's name. It must match the hash that package podname of the function runner computes;
+// otherwise the function runner adopts no pod and the measurement fails.
 func poolHash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00") + "\x00"))
 	return hex.EncodeToString(sum[:])[:8]

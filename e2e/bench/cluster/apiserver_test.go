@@ -29,14 +29,14 @@ func TestPodServerServesAnInformer(t *testing.T) {
 	}
 	factory := informers.NewSharedInformerFactory(client, time.Hour)
 	pods := factory.Core().V1().Pods().Informer()
-	// The server closes only once its last watch has ended, and an informer starts a watch anew for as long as its context lasts.
+	// Server.Close blocks until the last watch has ended, and the informer restarts its watch until its context is cancelled.
 	ctx, cancel := context.WithCancel(t.Context())
 	defer factory.Shutdown()
 	defer cancel()
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	if got := len(pods.GetStore().List()); got != 3 {
-		t.Fatalf("the informer has %d pods, want 3", got)
+		t.Fatalf("len(List()) = %d, want 3", got)
 	}
 	for _, object := range pods.GetStore().List() {
 		pod, ok := object.(*corev1.Pod)

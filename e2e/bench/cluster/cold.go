@@ -22,18 +22,18 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// The wrapper server comes into pods in these ways, by the names that the chart has for them.
+// imageVolume and initContainer are the chart's names for the ways to inject the wrapper server into pods.
 const imageVolume, initContainer = "image-volume", "init-container"
 
 const startSection = "cold starts, image on the node"
 
-// measureStarts has cold calls take turns with the pods that they make, made without a function runner, and with plain pods
-// of the function's image, which have no wrapper server. most is the goal in seconds.
+// measureStarts alternates cold calls with two comparisons: the same pod created without a function runner, and a plain pod of the
+// function's image without a wrapper server. The goal for the p50 of cold calls is at most the given number of seconds.
 func (b *bench) measureStarts(ctx context.Context, injection string, most float64) error {
 	if err := b.apply(ctx, injection, nil); err != nil {
 		return err
 	}
-	// The first has the node pull the images.
+	// The first cold call makes the node pull the images.
 	if _, err := b.coldCall(ctx); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func series(name string) report.Starts { return report.Starts{Name: name} }
 
 func limits(name string) report.Starts { return report.Starts{Name: name, Limit: true} }
 
-// coldCall times the first call of a reference, keeps its pod in b.pod, and deletes it.
+// coldCall measures the first call of a new image reference, stores its pod in b.pod and then deletes all function pods.
 func (b *bench) coldCall(ctx context.Context) (took time.Duration, err error) {
 	image, err := b.function.push(ctx, function.Standby)
 	if err != nil {
@@ -107,14 +107,14 @@ func (b *bench) coldCall(ctx context.Context) (took time.Duration, err error) {
 	return took, b.DeleteFunctionPods(ctx)
 }
 
-// withoutRunner returns a pod that is what a function runner made, but belongs to none.
+// withoutRunner returns a pod with the spec of a function pod, but without the metadata that makes a function runner adopt it.
 func withoutRunner(made *corev1.Pod) *corev1.Pod {
 	pod := &corev1.Pod{Spec: *made.Spec.DeepCopy()}
 	pod.GenerateName, pod.Spec.NodeName = "raw-", ""
 	return pod
 }
 
-// plainPod returns a pod in which the function itself runs, and waits for its input.
+// plainPod returns a pod that runs the function itself as its entrypoint. The function waits for its input.
 func plainPod(made *corev1.Pod) *corev1.Pod {
 	pod := withoutRunner(made)
 	pod.Spec.InitContainers, pod.Spec.Volumes = nil, nil
@@ -125,13 +125,14 @@ func plainPod(made *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// podStart is how long a pod took from when its creation was asked for.
+// podStart holds the start latencies of a pod, measured from the create request.
 type podStart struct {
-	// ready is until a watch said so, and serves until its wrapper server did; 0 if it has none.
+	// ready is the time until a watch reports the pod as ready. serves is the time until the wrapper server logs that it serves; 0 for a
+	// pod without a wrapper server.
 	ready, serves time.Duration
 }
 
-// startPod creates a pod in the functions' namespace, times it, and deletes it.
+// startPod creates a pod in the function namespace, measures its start and then deletes all function pods.
 func (b *bench) startPod(ctx context.Context, pod *corev1.Pod) (start podStart, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -159,7 +160,7 @@ func (b *bench) startPod(ctx context.Context, pod *corev1.Pod) (start podStart, 
 		if err != nil {
 			return start, fmt.Errorf("log of pod %s: %w", made.Name, err)
 		}
-		// The nodes have this machine's clock.
+		// The times are comparable, because nodes are containers that use this machine's clock.
 		start.serves = serves.Sub(begin)
 	}
 	return start, b.DeleteFunctionPods(ctx)
@@ -187,7 +188,7 @@ func awaitReady(ctx context.Context, events watch.Interface, name string) error 
 	}
 }
 
-// servesSince reads from a server's log since when it has served.
+// servesSince returns the time at which a server logged that it serves.
 func servesSince(log []byte) (time.Time, error) {
 	for line := range bytes.Lines(log) {
 		var event struct {

@@ -16,10 +16,10 @@ func TestServesSince(t *testing.T) {
 	const line = `{"time":"2026-11-21T15:11:34.838815881Z","level":"INFO","msg":"serving","address":"[::]:9446","command":"/function"}`
 	got, err := servesSince([]byte("a warning\n{\"msg\":\"serving soon\"}\n" + line + "\n"))
 	if want := time.Date(2026, 11, 21, 15, 11, 34, 838815881, time.UTC); err != nil || !got.Equal(want) {
-		t.Errorf("%v (%v), want %v", got, err, want)
+		t.Errorf("servesSince() = %v, %v, want %v", got, err, want)
 	}
 	if _, err := servesSince([]byte("{}\n")); err == nil {
-		t.Error("no error for a server that does not serve")
+		t.Error("servesSince() succeeded on a log without the serving message, want an error")
 	}
 }
 
@@ -32,9 +32,9 @@ func TestPlainPodHasNothingButTheFunction(t *testing.T) {
 	want := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "function", Image: "image", Stdin: true}}}}
 	want.GenerateName = "raw-"
 	if diff := cmp.Diff(want, plainPod(&made)); diff != "" {
-		t.Errorf("pod (-want +got):\n%s", diff)
+		t.Errorf("plainPod() (-want +got):\n%s", diff)
 	}
 	if made.Spec.NodeName == "" || made.Spec.Volumes == nil || made.Spec.Containers[0].Command == nil {
-		t.Errorf("the function runner's pod has changed: %v", made)
+		t.Errorf("plainPod() changed its argument: %v", made)
 	}
 }

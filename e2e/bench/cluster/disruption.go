@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// disrupted is how many calls are made, disruptedRate how many a second, and disruptAfter when something happens.
+	// disrupted is the number of calls, and disruptedRate is their rate per second. disruptAfter is the delay until the disruption begins.
 	disrupted, disruptedRate = 120, 8
 	disruptAfter             = 3 * time.Second
 )
 
-// measureDisruptions counts the calls that fail when something goes that they run on.
+// measureDisruptions counts the calls that fail while function runners restart and function pods are deleted or killed.
 func (b *bench) measureDisruptions(ctx context.Context) error {
 	for _, d := range []struct {
 		what    string
@@ -69,7 +69,7 @@ func (b *bench) measureDisruption(ctx context.Context, what string, disrupt func
 	if err := errors.Join(<-done, loadErr); err != nil {
 		return err
 	}
-	// What has not ended yet may still have calls fail, and nobody would see it.
+	// A disruption that outlasts the calls could make later calls fail unnoticed.
 	if duration := disrupted * time.Second / disruptedRate; lasted > duration-disruptAfter {
 		return fmt.Errorf("it lasted %v, longer than the calls", lasted)
 	}
@@ -82,7 +82,7 @@ func (b *bench) measureDisruption(ctx context.Context, what string, disrupt func
 	return nil
 }
 
-// deletePods deletes all pods of a function.
+// deletePods deletes all pods of a function with the given delete options.
 func (b *bench) deletePods(ctx context.Context, image string, how metav1.DeleteOptions) error {
 	pods, err := b.FunctionPods(ctx, image)
 	if err != nil {

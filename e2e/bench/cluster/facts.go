@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/bench/turns"
 )
 
-// describe tells what is measured, and on which machine.
+// describe sets the report's title and facts: the machine, the cluster and the length of turns.
 func (b *bench) describe(ctx context.Context) error {
 	nodes, err := b.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -34,7 +34,7 @@ func (b *bench) describe(ctx context.Context) error {
 	return nil
 }
 
-// write writes the report and its pictures.
+// write writes the report and its plots.
 func (b *bench) write() error {
 	return b.Write(os.Stdout, b.out, report.Pictures{
 		"latency.svg": func(w io.Writer) error {

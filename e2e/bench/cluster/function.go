@@ -21,19 +21,19 @@ import (
 )
 
 const (
-	// executable and inpod are where the function and the program of that name are in the image, and user whom it runs as.
+	// executable and inpod are the paths of the function and of the program inpod in the image. user is the user and group of the image.
 	executable, inpod = "/function", "/" + binaries.InPod
 	user              = "10001:10001"
 )
 
-// images are those of one function, which hold the executable that runs as a bare process on this machine.
+// images builds and pushes images of one function. binary is the same function on this machine, for bare processes.
 type images struct {
 	binary, repository string
 	layer              v1.Layer
 	pushed             int
 }
 
-// newImages builds what measures in pods into dir.
+// newImages builds the program inpod into dir and prepares an image layer with the function and inpod.
 func newImages(ctx context.Context, bin, dir, registry string) (*images, error) {
 	if err := binaries.Build(ctx, dir, binaries.InPod); err != nil {
 		return nil, err
@@ -47,8 +47,7 @@ func newImages(ctx context.Context, bin, dir, registry string) (*images, error) 
 	return f, nil
 }
 
-// push pushes the image of a kind under a tag that it never had, and returns its reference. All references of a kind have the
-// same digest.
+// push pushes the image of a kind under a new tag and returns its reference. All references of a kind have the same digest.
 func (f *images) push(ctx context.Context, kind *function.Kind) (string, error) {
 	f.pushed++
 	config := v1.Config{User: user, Entrypoint: []string{executable, function.Name}, Env: []string{"PATH=/"}, Labels: maps.Clone(kind.Labels)}
@@ -60,5 +59,5 @@ func (f *images) push(ctx context.Context, kind *function.Kind) (string, error) 
 	return pushed.Reference, err
 }
 
-// bare runs the function as a process of this machine.
+// bare returns a call that runs the function as a process on this machine.
 func (f *images) bare(list []byte) load.Call { return function.Bare(f.binary, list) }

@@ -24,17 +24,17 @@ import (
 )
 
 const (
-	// slow is a rate at which calls do not meet each other, in calls a second; slowTurns is how much longer its turns are.
+	// slow is a rate in calls per second at which calls do not overlap. slowTurns is the factor by which its turns are longer.
 	slow, slowTurns = 10, 8
-	// fast is a rate at which they do.
+	// fast is a rate in calls per second at which calls overlap.
 	fast = 50
-	// wrapperAddress is where a pod's wrapper server is for what runs in the pod.
+	// wrapperAddress is the address of a pod's wrapper server for programs in the same pod.
 	wrapperAddress = "127.0.0.1:" + wrapperPort
 )
 
-// measureHop has calls at a slow rate take turns with bare processes here and in the pod, and with calls of the wrapper server
-// that come from its own pod, which has no certificate: there is no TLS to pods meanwhile. What the answers say of their time tells the
-// rest.
+// measureHop runs calls at the slow rate in turns with bare processes on this machine and in the pod, and with calls from inside the pod to
+// its own wrapper server. Calls to pods do not use TLS in this measurement, because the pod has no client certificate. The remaining share
+// of a call's latency comes from the timings in the responses.
 func (b *bench) measureHop(ctx context.Context) error {
 	container := containerOf(b.pod)
 	turn, list := slowTurns*b.turn, function.List(calls.Small)
@@ -60,7 +60,7 @@ func (b *bench) measureHop(ctx context.Context) error {
 	return nil
 }
 
-// addHop tells where the time of calls went.
+// addHop adds the rows that break down the latency of calls.
 func (b *bench) addHop(said *phases, bare, call, podBare, wrapper turns.Series) {
 	const section = "where a call's time goes, 10 calls a second, p50"
 	p50 := turns.Percentile(50)
@@ -84,13 +84,13 @@ func (b *bench) addHop(said *phases, bare, call, podBare, wrapper turns.Series) 
 		"them, so that the pod can call itself; all other calls of pods but those at this rate have it.")
 }
 
-// phases are what answers say of the time that they took. It may be used concurrently.
+// phases collects the timings in responses. It is safe for concurrent use.
 type phases struct {
 	mu                    sync.Mutex
 	queue, start, execute []time.Duration
 }
 
-// of returns a call that keeps what its answers say.
+// of returns a call that records the timings of each successful response.
 func (p *phases) of(call func(context.Context) (*evaluationv1.Evaluation, error)) load.Call {
 	return func(ctx context.Context) error {
 		said, err := call(ctx)
@@ -107,10 +107,10 @@ func (p *phases) of(call func(context.Context) (*evaluationv1.Evaluation, error)
 	}
 }
 
-// container is one on a node, which is a container of this machine.
+// container identifies a container on a node. The node itself is a container on this machine.
 type container struct{ node, id string }
 
-// inPod is a way that runs in a function's container, with what it may use of the machine.
+// inPod returns a way that runs inside a function's container, subject to the container's resource limits.
 func inPod(name string, in container, turn time.Duration, flags ...string) turns.Way {
 	return turns.Way{Name: name, Turn: func(ctx context.Context) (*load.Result, error) {
 		id := "--exec-id=bench-" + strconv.FormatInt(time.Now().UnixNano(), 36)
@@ -127,7 +127,7 @@ func inPod(name string, in container, turn time.Duration, flags ...string) turns
 	}}
 }
 
-// containerOf is where the function of a pod runs.
+// containerOf returns the first container of a pod.
 func containerOf(pod *corev1.Pod) container {
 	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
 	return container{pod.Spec.NodeName, id}

@@ -1,9 +1,9 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cluster measures the function runner in the cluster for end-to-end tests, beside the physical limits: the same
-// function as a bare process, and the same pod without a function runner. All is measured in one run, in turns, so that
-// what else the machine does falls on both.
+// Command cluster measures the function runner in the cluster for end-to-end tests, and compares it with two physical limits: the same
+// function as a bare process, and the same pod without a function runner. One run takes all measurements in turns, so that other load on
+// the machine affects both sides.
 package main
 
 import (
@@ -52,7 +52,7 @@ func main() {
 	}
 }
 
-// goals are those of calls, by name of row.
+// goals maps the names of rows about calls to their goals.
 var goals = map[string]*report.Goal{
 	calls.ByRate("pod", function.Standby.Name, slow, 50): {Of: report.Ratio, Bound: .8},
 	calls.ByRate("pod", function.Standby.Name, slow, 99): {Of: report.Beyond, Bound: 3},
@@ -62,7 +62,7 @@ var goals = map[string]*report.Goal{
 	calls.BySize("pod", function.Standby.Name, 5000):     {Of: report.Ratio, Bound: 1.05},
 }
 
-// bench is a run.
+// bench is the state of one run.
 type bench struct {
 	options
 	*install.Installation
@@ -70,11 +70,11 @@ type bench struct {
 	function *images
 	warm     warm
 	target   calls.Target
-	// latencies, throughputs and bars are for the plots.
+	// latencies, throughputs and bars are the data of the plots.
 	latencies   []report.Latencies
 	throughputs []report.Throughputs
 	bars        []report.Starts
-	// pod is a function pod as the function runner made it.
+	// pod is the most recent function pod that a measurement has recorded, as the function runner created it.
 	pod *corev1.Pod
 }
 
@@ -103,7 +103,7 @@ func run(ctx context.Context, o options) (err error) {
 		}
 	}()
 	b.target = calls.Target{Evaluator: "pod", Bare: b.function.bare, Call: b.call, Rounds: o.rounds, Turn: o.turn, Goals: goals, Report: &b.Report}
-	// What disturbs most comes last.
+	// The most disruptive measurements come last.
 	err = parts.Run(ctx, &b.Report,
 		parts.Part{What: "warm up, without TLS", Measure: func(ctx context.Context) error { return b.makeWarm(ctx, "off") }},
 		parts.Part{What: "where a call's time goes", Measure: b.measureHop},
@@ -118,7 +118,7 @@ func run(ctx context.Context, o options) (err error) {
 			return err
 		}},
 		parts.Part{What: "memory of idle pools", Measure: b.measurePools},
-		parts.Part{What: "memory of a wrapper server", Measure: b.measureWrapper}, // its pods have been idle meanwhile
+		parts.Part{What: "memory of a wrapper server", Measure: b.measureWrapper}, // The wrapper server's pods were idle during the previous part.
 		parts.Part{What: "calls that fail", Measure: b.measureDisruptions},
 		parts.Part{What: "cold calls and pods, init container", Measure: func(ctx context.Context) error { return b.measureStarts(ctx, initContainer, 1.1) }},
 		parts.Part{What: "cold calls and pods, image volume", Measure: func(ctx context.Context) error { return b.measureStarts(ctx, imageVolume, .65) }},
@@ -128,8 +128,7 @@ func run(ctx context.Context, o options) (err error) {
 	return errors.Join(err, b.write())
 }
 
-// apply installs the function runner as the chart has it: one replica, which is the harder case in a rollout, and neither
-// logs nor limits of its own.
+// apply installs the function runner with one replica, which is the harder case in a rollout, and with debug logs disabled.
 func (b *bench) apply(ctx context.Context, injection string, pods map[string]any) error {
 	return b.Apply(ctx, install.MergeValues(map[string]any{
 		"logLevel": 2, "pods": map[string]any{"wrapperInjection": injection}, "extraArgs": []any{"--disable-runtimes=exec", function.CacheFlag},

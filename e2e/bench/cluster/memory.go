@@ -21,12 +21,13 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/command"
 )
 
-// megabyte is a million bytes.
+// megabyte is 1,000,000 bytes.
 const megabyte = 1e6
 
 const memorySection = "memory"
 
-// measureWrapper measures the wrapper server's executable, and its process in a pod that has had calls and has had none for a while.
+// measureWrapper measures the size of the wrapper server's executable and its resident memory in pods that have served calls and are now
+// idle.
 func (b *bench) measureWrapper(ctx context.Context) error {
 	file, err := os.Stat(filepath.Join(b.bin, binaries.WrapperServer))
 	if err != nil {
@@ -49,7 +50,7 @@ func (b *bench) measureWrapper(ctx context.Context) error {
 	return nil
 }
 
-// residentOf returns how many bytes of memory the first process of a pod's container has, its executable's pages included.
+// residentOf returns the resident memory, in bytes, of the first process in a pod's container, including the pages of its executable.
 func residentOf(ctx context.Context, pod *corev1.Pod) (float64, error) {
 	in := containerOf(pod)
 	tasks, err := command.Run(ctx, "docker", "exec", in.node, "ctr", "--namespace=k8s.io", "task", "ls")
@@ -67,7 +68,7 @@ func residentOf(ctx context.Context, pod *corev1.Pod) (float64, error) {
 	return residentIn(status)
 }
 
-// taskProcesses reads a list of containerd's tasks: the ID of each container's first process.
+// taskProcesses parses the output of "ctr task ls" and returns the ID of the first process of each container.
 func taskProcesses(list string) map[string]string {
 	processes := make(map[string]string)
 	for line := range strings.Lines(list) {
@@ -78,14 +79,14 @@ func taskProcesses(list string) map[string]string {
 	return processes
 }
 
-// collection matches a line that the Go runtime writes with GODEBUG=gctrace=1: of the sizes of the heap when a collection
-// began, when it ended, and of what was alive, the third counts.
+// collection matches a line that the Go runtime logs with GODEBUG=gctrace=1. The first group is the live heap, which is the third of the
+// three heap sizes; the second group is the size of the stacks.
 var collection = regexp.MustCompile(`(?m)^gc \d+ @.* \d+->\d+->(\d+) MB, \d+ MB goal, (\d+) MB stacks`)
 
-// memory is what a process has, in bytes: objects that are alive, stacks, and what is resident of all that it has.
+// memory is the memory of a process in bytes: live heap objects, stacks, and the resident set.
 type memory struct{ heap, stacks, resident float64 }
 
-// lastCollection returns how many collections a log tells of, and what was alive after the last one.
+// lastCollection returns the number of garbage collections in a log, and the live memory after the last collection.
 func lastCollection(log string) (count int, alive memory) {
 	all := collection.FindAllStringSubmatch(log, -1)
 	if len(all) == 0 {
@@ -95,19 +96,19 @@ func lastCollection(log string) (count int, alive memory) {
 	return len(all), memory{heap: mebibytes(last[1]), stacks: mebibytes(last[2])}
 }
 
-// mebibytes reads a number of them that has only digits, and returns it in bytes.
+// mebibytes parses decimal digits as a number of MiB and returns bytes.
 func mebibytes(digits string) float64 {
 	count, _ := strconv.ParseFloat(digits, 64)
 	return count * (1 << 20)
 }
 
-// kilobytes reads a number of them as the kernel prints it, and returns it in bytes.
+// kilobytes parses decimal digits as a number of kB as the kernel prints it (1024 bytes) and returns bytes.
 func kilobytes(digits string) float64 {
 	count, _ := strconv.ParseFloat(digits, 64)
 	return count * 1024
 }
 
-// residentIn reads VmRSS from a status file of /proc, in bytes.
+// residentIn returns VmRSS from the text of /proc/PID/status, in bytes.
 func residentIn(status string) (float64, error) {
 	for line := range strings.Lines(status) {
 		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmRSS:" {

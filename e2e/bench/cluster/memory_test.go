@@ -13,20 +13,20 @@ gc 2 @0.052s 3%: 0.034+2.6+0.074 ms clock, 0.069+0.92/2.2/0+0.14 ms cpu, 68->69-
 {"msg":"gc 3 is not a line of the collector"}
 `
 	if count, alive := lastCollection(log); count != 2 || alive.heap != 41<<20 || alive.stacks != 7<<20 {
-		t.Errorf("%d collections, %v bytes alive", count, alive)
+		t.Errorf("lastCollection() = %d, %+v, want 2 collections, 41 MiB of heap and 7 MiB of stacks", count, alive)
 	}
 	if count, alive := lastCollection("gc"); count != 0 || alive.heap != 0 {
-		t.Errorf("without any: %d collections, %v bytes alive", count, alive)
+		t.Errorf("lastCollection() without collections = %d, %+v, want 0 and no memory", count, alive)
 	}
 }
 
 func TestResidentIn(t *testing.T) {
 	t.Parallel()
 	if got, err := residentIn("Name:\ta\nVmHWM:\t 9 kB\nVmRSS:\t   14372 kB\n"); err != nil || got != 14372*1024 {
-		t.Errorf("%v bytes (%v)", got, err)
+		t.Errorf("residentIn() = %v, %v, want 14372 KiB", got, err)
 	}
 	if _, err := residentIn("Name:\ta\n"); err == nil {
-		t.Error("no error for a process without memory")
+		t.Error("residentIn() without VmRSS succeeded, want an error")
 	}
 }
 
@@ -34,6 +34,6 @@ func TestTaskProcesses(t *testing.T) {
 	t.Parallel()
 	got := taskProcesses("TASK    PID    STATUS    \n0c1d    812    RUNNING\nffee    90    STOPPED\n")
 	if got["0c1d"] != "812" || got["ffee"] != "90" || got["aaaa"] != "" {
-		t.Errorf("got %v", got)
+		t.Errorf("taskProcesses() = %v, want processes 812 and 90", got)
 	}
 }

@@ -28,22 +28,24 @@ import (
 )
 
 const (
-	// callTimeout is how long a call may take.
+	// callTimeout is the deadline of each call.
 	callTimeout = 30 * time.Second
-	// loopback is where all pods of idle pools are.
+	// loopback is the IP address of all pods of idle pools.
 	loopback = "127.0.0.1"
-	// wrapperPort is where function runners expect the wrapper server of a pod.
+	// wrapperPort is the port at which function runners expect a pod's wrapper server.
 	wrapperPort = "9446"
-	// adoption is how long a function runner may take to connect to all of them.
+	// adoption is the time limit for a function runner to connect to all pods.
 	adoption = time.Minute
-	// unused is after how long without calls a pool counts as idle: a function runner lets connections rest then.
+	// unused is the time without calls after which function runners let the connection to a pod go idle.
 	unused = 75 * time.Second
-	// collections is how often the collector has run when what is alive is read: what a runner needs for its start is gone.
+	// collections is the number of garbage collections to wait for before reading the live memory, so that allocations of the startup are
+	// gone.
 	collections = 5
 )
 
-// measurePools measures what one idle pool adds to a function runner: one adopts pods of so many functions, which are on no
-// node, from a server that only lists them, and connects to each. Behind all of them is one server that says it is healthy.
+// measurePools measures the memory that one idle pool adds to a function runner. The function runner adopts the pods of many functions from
+// an API server that only lists pods, and connects to each pod. The pods run on no node: all addresses lead to one gRPC server that reports
+// itself healthy.
 func (b *bench) measurePools(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "krmfn-bench-")
 	if err != nil {
@@ -83,13 +85,13 @@ func (b *bench) measurePools(ctx context.Context) (err error) {
 	return nil
 }
 
-// memoryWith returns what a function runner with so many idle pools has.
+// memoryWith returns the memory of a function runner with the given number of idle pools.
 func (b *bench) memoryWith(ctx context.Context, dir string, pools int) (has memory, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	api := httptest.NewServer(podServer{pods: poolsOf(pools, b.pod, loopback)})
 	defer api.Close()
-	// What waits for a change of the pods would be waited for.
+	// Close blocks on open watches unless their connections are closed first.
 	defer api.CloseClientConnections()
 	kubeconfig, log := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, fmt.Sprintf("runner-%d.log", pools))
 	text := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", api.URL)
@@ -124,7 +126,7 @@ func (b *bench) memoryWith(ctx context.Context, dir string, pools int) (has memo
 	return has, err
 }
 
-// awaitLines waits until a log has so many lines with a text.
+// awaitLines waits until text occurs count times in a log.
 func awaitLines(ctx context.Context, log, text string, count int) error {
 	ctx, cancel := context.WithTimeout(ctx, adoption)
 	defer cancel()
@@ -145,7 +147,7 @@ func awaitLines(ctx context.Context, log, text string, count int) error {
 	}
 }
 
-// aliveIn makes calls that nobody answers, until the collector has run often enough, and returns what it has found alive.
+// aliveIn makes calls that fail until the garbage collector has run often enough, and returns the live memory after the last collection.
 func aliveIn(ctx context.Context, address, log string) (alive memory, err error) {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -156,7 +158,7 @@ func aliveIn(ctx context.Context, address, log string) (alive memory, err error)
 	before := -1
 	for range 10000 {
 		call, cancel := context.WithTimeout(ctx, callTimeout)
-		// No registry is at this port.
+		// No registry listens on this port.
 		_, err := client.EvaluateFunction(call, &evaluator.EvaluateFunctionRequest{Image: net.JoinHostPort(loopback, "1") + "/none:v1", ResourceList: make([]byte, 1<<16)})
 		cancel()
 		if err == nil {

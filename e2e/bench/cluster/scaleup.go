@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// together is how many pods a function gets at once, and scaleUps how often that is measured.
+	// together is the number of pods that start at once for a function. scaleUps is the number of repetitions.
 	together, scaleUps = 4, 3
-	// allReady is how long they may take.
+	// allReady is the time limit for all pods to become ready.
 	allReady = 30 * time.Second
 )
 
-// measureScaleUp has so many callers at once call a function that has no pod yet and may have as many pods: how long the first
-// of them waits, and what the first calls of pods take that are all new, beside the calls after those.
+// measureScaleUp sends concurrent calls to a function that has no pods, and allows one pod per caller. It reports the latency of the first
+// response, and compares the first calls of new pods with the calls that follow.
 func (b *bench) measureScaleUp(ctx context.Context) (err error) {
 	if err := b.apply(ctx, imageVolume, map[string]any{"maxParallelPodsPerFunction": together, "maxWaitlistLength": 1}); err != nil {
 		return err
@@ -71,10 +71,10 @@ func (b *bench) measureScaleUp(ctx context.Context) (err error) {
 	return nil
 }
 
-// extremes are the times of the calls that were answered first and last.
+// extremes holds the latencies of the fastest and the slowest call.
 type extremes struct{ fastest, slowest time.Duration }
 
-// callTogether makes as many calls at once as there may be pods.
+// callTogether makes one concurrent call for each allowed pod.
 func callTogether(ctx context.Context, client *install.Client, image string) (extremes, error) {
 	times, errs := make([]time.Duration, together), make([]error, together)
 	list := function.List(calls.Small)
@@ -90,7 +90,7 @@ func callTogether(ctx context.Context, client *install.Client, image string) (ex
 	return extremes{slices.Min(times), slices.Max(times)}, errors.Join(errs...)
 }
 
-// awaitPods waits until a function has all pods that it may have, ready.
+// awaitPods waits until all allowed pods of a function are ready.
 func (b *bench) awaitPods(ctx context.Context, image string) error {
 	ctx, cancel := context.WithTimeout(ctx, allReady)
 	defer cancel()

@@ -17,14 +17,14 @@ import (
 	"github.com/krmfn/krmfn/e2e/load"
 )
 
-// warm is a function of each kind with all pods that it may have.
+// warm holds a warmed-up function of each kind.
 type warm struct {
 	client *install.Client
 	images map[*function.Kind]string
 }
 
-// makeWarm installs the function runner, with or without TLS to its pods, and makes these, which one connection calls from then on, as
-// Porch does.
+// makeWarm installs the function runner, with or without TLS to its pods, and warms up a function of each kind. Later calls share one
+// connection, as calls from Porch do.
 func (b *bench) makeWarm(ctx context.Context, tls string) error {
 	if b.warm.client != nil {
 		if err := b.warm.client.Close(); err != nil {
@@ -61,8 +61,8 @@ func (b *bench) makeWarm(ctx context.Context, tls string) error {
 	return nil
 }
 
-// warmUp has several callers at once, so that the function runner makes all pods that it may, and makes sure that the kind
-// runs as it is meant to.
+// warmUp makes concurrent calls, so that the function runner creates all allowed pods, and then checks that only the memo kind returns
+// cached results.
 func (b *bench) warmUp(ctx context.Context, kind *function.Kind) error {
 	list := function.List(calls.Small)
 	if err := b.call(kind, list)(ctx); err != nil {
@@ -82,7 +82,7 @@ func (b *bench) warmUp(ctx context.Context, kind *function.Kind) error {
 	return err
 }
 
-// call returns what calls a kind with a list.
+// call returns a call that sends a list to a kind.
 func (b *bench) call(kind *function.Kind, list []byte) load.Call {
 	image := b.warm.images[kind]
 	return func(ctx context.Context) error { return evaluate(ctx, b.warm.client, image, list) }

@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// warmFunctions is how many functions are kept warm, and warmPerFunction how many pods each of them has.
+	// warmFunctions is the number of warm functions, and warmPerFunction is the number of pods of each of them.
 	warmFunctions, warmPerFunction = 50, 4
-	// allWarm is how long all of their pods may take to become ready.
+	// allWarm is the time limit for all pods to become ready.
 	allWarm = 15 * time.Minute
-	// sharedSize is the memory of a process where each page counts by how many processes share it; see proc(5).
+	// sharedSize is the proportional set size, in which each page counts divided by the number of processes that share it; see proc(5).
 	sharedSize = "Pss:"
 )
 
-// measureWarmPods measures the memory of many warm pods that have had no calls, and of the function runner that keeps them. They
-// stay until the release is uninstalled.
+// measureWarmPods measures the memory of many warm pods without calls, and of the function runner that owns them. The pods stay until the
+// release is uninstalled.
 func (b *bench) measureWarmPods(ctx context.Context) error {
 	functions := make([]any, warmFunctions)
 	for i := range functions {
@@ -36,7 +36,7 @@ func (b *bench) measureWarmPods(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// What they request together has to fit on a node with two CPUs.
+		// The requests of all pods must fit on a node with two CPUs.
 		functions[i] = map[string]any{"name": image, "minWarmPods": warmPerFunction, "resources": map[string]any{"requests": map[string]any{"cpu": "1m", "memory": "32Mi"}}}
 	}
 	err := b.Apply(ctx, map[string]any{
@@ -68,7 +68,7 @@ func (b *bench) measureWarmPods(ctx context.Context) error {
 	return nil
 }
 
-// awaitWarm waits until so many function pods are ready, and returns them.
+// awaitWarm waits until count function pods are ready, and returns them.
 func (b *bench) awaitWarm(ctx context.Context, count int) ([]corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, allWarm)
 	defer cancel()
@@ -89,7 +89,7 @@ func (b *bench) awaitWarm(ctx context.Context, count int) ([]corev1.Pod, error) 
 	}
 }
 
-// sharedMemory returns the proportional set size of the first processes of the pods' containers, in bytes.
+// sharedMemory returns the sum of the proportional set sizes of the first processes in the pods' containers, in bytes.
 func sharedMemory(ctx context.Context, pods []corev1.Pod) (float64, error) {
 	processes := make(map[string][]string)
 	tasks := make(map[string]map[string]string)

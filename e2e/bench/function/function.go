@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package function has the function that is measured, and runs it as a bare process: the limit that everything is measured by.
+// Package function provides the measured function and runs it as a bare process, the baseline of all measurements.
 package function
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/krmfn/krmfn/e2e/load"
 )
 
-// Name is the function that is measured: short, so that what is around it shows.
+// Name is the measured function. It runs for a short time, so that the overhead of a call is visible.
 const Name = "set-labels"
 
-// Sizes are how many resources the lists have that are measured.
+// Sizes holds the numbers of resources in the measured lists.
 var Sizes = []int{10, 100, 1000, 5000}
 
-// label is what the function adds to each resource.
+// label is the label that the function adds to each resource.
 const label = "team: platform"
 
-// List returns a ResourceList of so many ConfigMaps.
+// List returns a ResourceList with the given number of ConfigMaps.
 func List(resources int) []byte {
 	var list strings.Builder
 	list.WriteString("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n")
@@ -35,7 +35,7 @@ func List(resources int) []byte {
 	return []byte(list.String())
 }
 
-// Check makes sure that an output is one: an error must not pass as a fast call.
+// Check returns an error unless the output contains the added label, so that an error does not count as a fast call.
 func Check(out []byte) error {
 	if !bytes.Contains(out, []byte(label)) {
 		return errors.New("the output lacks the label")
@@ -43,7 +43,7 @@ func Check(out []byte) error {
 	return nil
 }
 
-// Bare returns what runs the function as a process of the executable, which has the curated functions, on a list.
+// Bare returns a call that runs the function as a process on a list. The executable contains the curated functions.
 func Bare(executable string, list []byte) load.Call {
 	return func(ctx context.Context) error {
 		cmd := exec.CommandContext(ctx, executable, Name)

@@ -5,15 +5,16 @@ package function
 
 import "strings"
 
-// Kind is a way to run the function behind a function runner.
+// Kind is a way in which a function runner executes the function.
 type Kind struct {
 	Name string
-	// Entry and Labels have it run that way: a field of its entry in the config file of executables, and labels of its image.
+	// Entry and Labels select the kind: Entry is a field of the function's entry in the config file of executables, and Labels are labels
+	// of the image.
 	Entry  string
 	Labels map[string]string
 }
 
-// The kinds: as functions have always run, as they run by default, and as those do that agree to more.
+// The kinds are a new process per call, the default, and the two that functions opt in to.
 var (
 	Fresh   = &Kind{"fresh process", "standby: false", map[string]string{"krmfn.dev/standby": "false"}}
 	Standby = &Kind{"standby process", "standby: true", nil}
@@ -22,11 +23,11 @@ var (
 	Kinds   = []*Kind{Fresh, Standby, Worker, Memo}
 )
 
-// BareProcess names what all kinds are measured by.
+// BareProcess is the name of the baseline of all kinds.
 const BareProcess = "bare process"
 
-// ID is the name as a part of references.
+// ID returns the name in a form that is valid in image references.
 func (k *Kind) ID() string { return strings.ReplaceAll(k.Name, " ", "-") }
 
-// CacheFlag has a function runner keep answers.
+// CacheFlag enables the result cache of a function runner.
 const CacheFlag = "--result-cache-size=67108864"

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command inpod measures inside a function pod, with what the pod may use of the machine: the function as a bare process, or
-// calls of the pod's own wrapper server without a network between. It prints a load.Result as JSON.
+// Command inpod measures inside a function pod, within the pod's resource limits. It measures the function as a bare process, or calls of
+// the pod's own wrapper server over loopback. It prints a load.Result as JSON.
 package main
 
 import (

@@ -1,7 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command local measures calls and renders on this machine beside bare processes of the same functions. It needs no cluster.
+// Command local measures calls and renders on this machine and compares calls with bare processes of the same function. It needs no
+// cluster.
 package main
 
 import (
@@ -49,10 +50,10 @@ func main() {
 	}
 }
 
-// rate is how many calls a second are due at a constant rate.
+// rate is the constant rate in calls per second.
 const rate = 40
 
-// goals are by name of row.
+// goals maps row names to goals.
 var goals = map[string]*report.Goal{
 	calls.BySize("exec", function.Standby.Name, 10):       {Of: report.Ratio, Bound: .5},
 	calls.ByRate("exec", function.Standby.Name, rate, 50): {Of: report.Ratio, Bound: .5},
@@ -61,7 +62,7 @@ var goals = map[string]*report.Goal{
 	calls.BySize("exec", function.Memo.Name, 10):          {Of: report.Ratio, Bound: .15},
 }
 
-// bench is a run.
+// bench is the state of one run.
 type bench struct {
 	options
 	runner *runner

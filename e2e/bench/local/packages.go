@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// pipeline has the functions of the packages that are rendered, and what each has in its configMap.
+// pipeline lists the functions of the rendered packages, each with its configMap.
 var pipeline = [][2]string{{"set-namespace", "namespace: shop"}, {"set-labels", "team: shop"}, {"set-annotations", "owner: shop"}}
 
 const kptfile = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n"
@@ -26,18 +26,18 @@ data:
   other: "1"
 `
 
-// perFile is how many ConfigMaps a file has.
+// perFile is the number of ConfigMaps in a file.
 const perFile = 10
 
-// byImage and byExecutable are how a Kptfile names a function.
+// byImage and byExecutable return the field of a Kptfile that selects a function.
 func byImage(name string) string { return "image: " + name + ":v1" }
 
 func byExecutable(dir string) func(name string) string {
 	return func(name string) string { return "exec: " + filepath.Join(dir, name) }
 }
 
-// writePackages writes so many packages of ConfigMaps into a new directory. A single one is the root; several are below a root without a
-// pipeline, so that there is one more package than packages.
+// writePackages writes packages of ConfigMaps into a new directory. A single package is written to the root. Several packages are written
+// below a root package without a pipeline, which makes packages+1 in total.
 func writePackages(root string, packages, resources int, named func(name string) string) error {
 	var mutators strings.Builder
 	mutators.WriteString("pipeline:\n  mutators:\n")
@@ -59,7 +59,7 @@ func writePackages(root string, packages, resources int, named func(name string)
 	return err
 }
 
-// packageDir is where one of so many packages is.
+// packageDir returns the directory of a package.
 func packageDir(root string, packages, number int) string {
 	if packages == 1 {
 		return root

@@ -21,12 +21,12 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/command"
 )
 
-// renders is how often a render is measured; kpt, which takes far longer, does each of them once.
+// renders is the number of measured renders. kpt, which takes far longer, renders once.
 const renders = 5
 
-// measureRenders renders packages from disk to disk, with their files written: krmfn as it is without flags, and kpt with
-// the same functions as executables. Each render has a directory of its own, far from the others, and none is deleted before all have
-// ended: file systems are slow to make files where many were deleted a moment ago.
+// measureRenders measures renders of packages on disk, including writing the files. It runs krmfn without flags that change how it renders,
+// and kpt with the same functions as executables. Each render has a directory of its own, and no directory is deleted before the last
+// render, because some file systems create files slowly after many files were deleted.
 func (b *bench) measureRenders(ctx context.Context, dir string) error {
 	if err := spread(dir); err != nil {
 		return err
@@ -86,10 +86,10 @@ func (b *bench) measureRenders(ctx context.Context, dir string) error {
 	return nil
 }
 
-// rendered is what a render took.
+// rendered holds the duration and the peak memory of a render.
 type rendered struct{ seconds, megabytes float64 }
 
-// render writes packages and runs a command over them.
+// render writes packages and runs a command that renders them.
 func (b *bench) render(ctx context.Context, dir string, packages, resources int, named func(string) string, name string, args ...string) (rendered, error) {
 	if err := writePackages(dir, packages, resources, named); err != nil {
 		return rendered{}, err

@@ -25,12 +25,12 @@ import (
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 )
 
-// image is what callers call a kind by.
+// image returns the image reference that callers use for a kind.
 func image(k *function.Kind) string { return k.ID() + ":v1" }
 
-// runner is a function runner with the function as an executable, once of each kind.
+// runner is a function runner that executes the function as an executable, with one entry for each kind.
 type runner struct {
-	// dir has the executables of functions by their names, links to executable.
+	// dir is the directory of executables, named by function. They are links to executable.
 	dir, executable string
 
 	process *server.Process
@@ -38,7 +38,7 @@ type runner struct {
 	rpc     evaluatorgrpc.FunctionEvaluatorClient
 }
 
-// startRunner starts one that keeps its files in dir, and makes sure that each kind runs as it is meant to.
+// startRunner starts a function runner that keeps its files in dir, and checks that each kind works as configured.
 func startRunner(ctx context.Context, bin, dir string) (*runner, error) {
 	executable := filepath.Join(bin, binaries.FunctionsLight)
 	var config strings.Builder
@@ -66,7 +66,7 @@ func startRunner(ctx context.Context, bin, dir string) (*runner, error) {
 	return r, nil
 }
 
-// check makes sure that the second answer of the kind that keeps answers is a kept one, and no other kind's is.
+// check returns an error unless a repeated call of the memo kind, and of no other kind, returns a cached result.
 func (r *runner) check(ctx context.Context) error {
 	client := evaluatorv1grpc.NewFunctionEvaluatorServiceClient(r.conn)
 	for _, k := range slices.Concat(function.Kinds, function.Kinds) {
@@ -88,7 +88,7 @@ func (r *runner) check(ctx context.Context) error {
 	return err
 }
 
-// call returns what calls a kind with a list, as Porch does.
+// call returns a call that sends a list to a kind over the RPC that Porch uses.
 func (r *runner) call(k *function.Kind, list []byte) load.Call {
 	return func(ctx context.Context) error {
 		resp, err := r.rpc.EvaluateFunction(ctx, &evaluator.EvaluateFunctionRequest{Image: image(k), ResourceList: list})
@@ -99,7 +99,7 @@ func (r *runner) call(k *function.Kind, list []byte) load.Call {
 	}
 }
 
-// bare returns what runs the function as a process.
+// bare returns a call that runs the function as a process.
 func (r *runner) bare(list []byte) load.Call { return function.Bare(r.executable, list) }
 
 func (r *runner) stop() error { return errors.Join(r.conn.Close(), r.process.Stop()) }

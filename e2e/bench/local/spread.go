@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// topOfHierarchies is the attribute T of chattr: directories below have nothing to do with each other.
+// topOfHierarchies is the attribute T of chattr(1), which marks the subdirectories of a directory as unrelated.
 const topOfHierarchies = 0x20000
 
-// spread has the file system keep the files of directories in dir apart, as those of other checkouts are. A render replaces files, and
-// ext4 without a journal does not give the numbers of deleted files to new ones for minutes: searching past those of other renders
-// would take longer than the render. Other file systems have no such attribute, and need none.
+// spread marks dir so that the file system spreads its subdirectories over the disk, like directories of unrelated checkouts. A render
+// replaces files, and ext4 without a journal does not reuse the inode numbers of deleted files for minutes. Searching past the inodes that
+// earlier renders freed would take longer than the render. File systems that lack the attribute do not need it.
 func spread(dir string) (err error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err

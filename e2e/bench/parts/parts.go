@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package parts runs the measurements of a benchmark one after the other.
+// Package parts runs the measurements of a benchmark one after another.
 package parts
 
 import (
@@ -13,14 +13,15 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
-// Part is one of the measurements.
+// Part is one measurement.
 type Part struct {
-	// What is measured, as people read it.
+	// What describes the measurement for people.
 	What    string
 	Measure func(context.Context) error
 }
 
-// Run measures all of them, and tells on standard output what it does. Where one fails, the report says that it ends there.
+// Run runs all parts in order and prints progress to standard output. If a part fails, Run notes in the report that it is incomplete and
+// returns the error.
 func Run(ctx context.Context, r *report.Report, all ...Part) error {
 	printer := progress.New(os.Stdout)
 	for _, part := range all {

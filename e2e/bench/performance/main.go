@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command performance writes docs/performance.md, its pictures, and what the README says of speed, from the reports of both
-// benchmarks. No other number in them is written by hand but those of another function runner, which the template has.
+// Command performance writes docs/performance.md, its plots and the performance section of the README from the reports of both benchmarks.
+// The only numbers written by hand are the numbers of another function runner, in the template.
 package main
 
 import (
@@ -27,10 +27,10 @@ var (
 	readme string
 )
 
-// The part of the README that is written is between these lines.
+// begin and end delimit the generated part of the README.
 const begin, end = "<!-- Written by make performance. -->\n", "<!-- The end of what make performance writes. -->\n"
 
-// pictures are files in docs, by where the benchmarks write them below build.
+// pictures maps the plots that the benchmarks write below build to the names of the copies in docs.
 var pictures = map[string]string{
 	"bench/latency.svg": "performance-exec-latency.svg", "bench/throughput.svg": "performance-exec-throughput.svg",
 	"bench-e2e/latency.svg": "performance-pod-latency.svg", "bench-e2e/throughput.svg": "performance-pod-throughput.svg",
@@ -86,7 +86,7 @@ func run(root string) error {
 	return errors.Join(os.WriteFile(filepath.Join(root, "docs", "performance.md"), text, 0o644), os.WriteFile(file, whole, 0o644))
 }
 
-// between puts a part between the lines that it belongs between.
+// between replaces the text between the begin and end lines with a part.
 func between(whole, part []byte) ([]byte, error) {
 	before, rest, begun := bytes.Cut(whole, []byte(begin))
 	_, after, ended := bytes.Cut(rest, []byte(end))

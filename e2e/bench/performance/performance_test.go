@@ -44,7 +44,7 @@ func TestWhatNobodyMeasuredIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`{{ratio "nothing"}}`, `{{section .Local "nothing"}}`} {
 		if _, err := reports().fill(text); err == nil || !strings.Contains(err.Error(), `"nothing"`) {
-			t.Errorf("%s: got %v, want that there is nothing", text, err)
+			t.Errorf("fill(%s) error = %v, want one that names \"nothing\"", text, err)
 		}
 	}
 }
@@ -53,9 +53,9 @@ func TestPartIsPutBetweenItsLines(t *testing.T) {
 	t.Parallel()
 	got, err := between([]byte("a\n"+begin+"old\n"+end+"b\n"), []byte("new\n"))
 	if want := "a\n" + begin + "new\n" + end + "b\n"; err != nil || string(got) != want {
-		t.Errorf("%q (%v), want %q", got, err, want)
+		t.Errorf("between() = %q, %v, want %q", got, err, want)
 	}
 	if _, err := between([]byte("a\n"+end+begin), nil); err == nil {
-		t.Error("no error without the lines in their order")
+		t.Error("between() with the lines in the wrong order succeeded, want an error")
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/krmfn/krmfn/e2e/bench/report"
 )
 
-// measured is what templates are filled with.
+// measured is the data of the templates.
 type measured struct{ Local, Cluster *report.Report }
 
-// functions are those of templates.
+// functions returns the functions that templates can call.
 func (m measured) functions() template.FuncMap {
 	return template.FuncMap{
 		"goals": m.goals, "facts": facts, "section": section, "bySize": bySize, "byCallers": byCallers,
@@ -28,7 +28,7 @@ func (m measured) functions() template.FuncMap {
 	}
 }
 
-// cell is one of the row that is called so.
+// cell returns a cell of the row with the given What.
 func (m measured) cell(what string, number int) (string, error) {
 	for _, r := range []*report.Report{m.Local, m.Cluster} {
 		if row, ok := find(r, what); ok {
@@ -46,7 +46,7 @@ func find(r *report.Report, what string) (report.Row, bool) {
 	return r.Rows[i], true
 }
 
-// table is one in Markdown.
+// table returns a Markdown table.
 func table(header []string, rows [][]string) string {
 	var text strings.Builder
 	line := func(cells []string) { fmt.Fprintf(&text, "| %s |\n", strings.Join(cells, " | ")) }
@@ -58,7 +58,7 @@ func table(header []string, rows [][]string) string {
 	return text.String()
 }
 
-// goals are all rows that have one.
+// goals returns a table of all rows with a goal.
 func (m measured) goals() string {
 	var rows [][]string
 	for _, r := range []*report.Report{m.Local, m.Cluster} {
@@ -71,7 +71,7 @@ func (m measured) goals() string {
 	return table(report.Header, rows)
 }
 
-// facts are those of a report.
+// facts returns a table of a report's facts.
 func facts(r *report.Report) string {
 	rows := make([][]string, 0, len(r.Facts))
 	for _, fact := range r.Facts {
@@ -80,7 +80,7 @@ func facts(r *report.Report) string {
 	return table([]string{"", ""}, rows)
 }
 
-// section is the rows of a section.
+// section returns a table of the rows in a section.
 func section(r *report.Report, name string) (string, error) {
 	var rows [][]string
 	for _, row := range r.Rows {
@@ -94,17 +94,18 @@ func section(r *report.Report, name string) (string, error) {
 	return table(report.Header, rows), nil
 }
 
-// bySize has a row for each kind and a column for each size of a list.
+// bySize returns a table with a row for each kind and a column for each list size.
 func bySize(r *report.Report, evaluator string) string {
 	return matrix(r, function.Sizes, "resources", func(kind string, size int) string { return calls.BySize(evaluator, kind, size) })
 }
 
-// byCallers has a row for each kind and a column for each number of callers.
+// byCallers returns a table with a row for each kind and a column for each number of callers.
 func byCallers(r *report.Report, evaluator string) string {
 	return matrix(r, calls.Callers, "callers", func(kind string, callers int) string { return calls.ByCallers(evaluator, kind, callers) })
 }
 
-// matrix has a row for the bare process and each kind, and a column for each number: what was measured, and the ratio.
+// matrix returns a table with a row for the bare process and each kind, and a column for each number. A cell holds the measured value and
+// the ratio.
 func matrix(r *report.Report, numbers []int, of string, what func(kind string, number int) string) string {
 	header, bare := make([]string, 0, 1+len(numbers)), make([]string, 0, 1+len(numbers))
 	header, bare = append(header, of), append(bare, function.BareProcess)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Machine tells on what machine a run measures, and when. It names neither the machine nor paths on it.
+// Machine returns facts about the machine and the time of a run. They contain neither the host name nor paths.
 func Machine() ([]Fact, error) {
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -32,7 +32,7 @@ func Machine() ([]Fact, error) {
 	}, nil
 }
 
-// processor returns what the kernel calls it.
+// processor returns the model name that the kernel reports, or the architecture.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -21,16 +21,16 @@ import (
 // Latencies is one line of a plot.
 type Latencies struct {
 	Name string
-	// Microseconds has the latencies. It must not be empty.
+	// Microseconds holds the latencies. It must not be empty.
 	Microseconds *hdrhistogram.Histogram
-	// Group gives lines a colour in common, and Limit has a line dashed.
+	// Lines with the same Group have the same colour. Limit makes the line dashed.
 	Group int
 	Limit bool
 }
 
 const width, height = 22 * vg.Centimeter, 13 * vg.Centimeter
 
-// palette tells colours apart for the colour-blind, too (Okabe and Ito).
+// palette holds colours that colour-blind readers can distinguish (Okabe and Ito).
 var palette = []color.RGBA{
 	{R: 0, G: 114, B: 178, A: 255},
 	{R: 213, G: 94, B: 0, A: 255},
@@ -40,8 +40,9 @@ var palette = []color.RGBA{
 	{R: 86, G: 180, B: 233, A: 255},
 }
 
-// WriteLatencies writes an SVG plot of latencies by percentile, or nothing without lines, as all plots do. The percentiles are on the scale of HDR histograms, on
-// which each next nine takes as much room as the one before, and latencies on a logarithmic one; a line ends where what it stands for has no more values.
+// WriteLatencies writes an SVG plot of latencies by percentile. Without lines it writes nothing. The x axis has the scale of HDR
+// histograms, on which each additional nine takes the same width; the y axis is logarithmic. A line ends where its histogram has no more
+// values.
 func WriteLatencies(w io.Writer, title string, lines []Latencies) error {
 	if len(lines) == 0 {
 		return nil
@@ -60,8 +61,8 @@ func WriteLatencies(w io.Writer, title string, lines []Latencies) error {
 	return write(w, logarithmic(p))
 }
 
-// points are one for each step of the histogram. The last value has no place on the scale: it is drawn where half a value
-// would be left above it.
+// points returns a point for each step of the histogram. The maximum is infinitely far out on the scale, so it is drawn at the percentile
+// that leaves half a value above it.
 func (l Latencies) points() plotter.XYs {
 	total, brackets := float64(l.Microseconds.TotalCount()), l.Microseconds.CumulativeDistributionWithTicks(20)
 	points := make(plotter.XYs, 0, len(brackets))
@@ -72,10 +73,10 @@ func (l Latencies) points() plotter.XYs {
 	return points
 }
 
-// nines is where a share of the values is on the scale.
+// nines returns the position of a share of the values on the x axis.
 func nines(share float64) float64 { return -math.Log10(1 - share) }
 
-// percentiles are the ticks up to the end of the longest line.
+// percentiles returns the ticks up to the end of the longest line.
 func percentiles(lines []Latencies) []plot.Tick {
 	var most int64
 	for _, l := range lines {
@@ -100,17 +101,17 @@ func write(w io.Writer, p *plot.Plot) error {
 	return err
 }
 
-// Throughputs is one line of a plot: calls a second by how many callers there are.
+// Throughputs is one line of a plot of calls per second by the number of callers.
 type Throughputs struct {
 	Name string
-	// Callers are ascending, and Rates as many.
+	// Callers is in ascending order. Rates has the same length.
 	Callers []int
 	Rates   []float64
-	// Limit has a line dashed.
+	// Limit makes the line dashed.
 	Limit bool
 }
 
-// WriteThroughputs writes an SVG plot of throughput by callers. Both axes are logarithmic.
+// WriteThroughputs writes an SVG plot of throughput by the number of callers. Both axes are logarithmic. Without lines it writes nothing.
 func WriteThroughputs(w io.Writer, title string, lines []Throughputs) error {
 	if len(lines) == 0 {
 		return nil
@@ -134,8 +135,8 @@ func WriteThroughputs(w io.Writer, title string, lines []Throughputs) error {
 	return write(w, logarithmic(p))
 }
 
-// logarithmic gives a plot of lines a scale for values that differ by orders of magnitude. The names are above the lines, and the
-// last label of the other axis has room.
+// logarithmic gives the y axis of a plot a logarithmic scale, and leaves room for the legend above the lines and for the last label of the
+// x axis.
 func logarithmic(p *plot.Plot) *plot.Plot {
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	p.Y.Min, p.Y.Max = p.Y.Min*.8, p.Y.Max*8
@@ -143,7 +144,7 @@ func logarithmic(p *plot.Plot) *plot.Plot {
 	return p
 }
 
-// addLine adds a line with its name, in a colour by number.
+// addLine adds a line and its legend entry. The colour is the palette's colour with the given index.
 func addLine(p *plot.Plot, name string, points plotter.XYs, colour int, dashed bool) error {
 	line, err := plotter.NewLine(points)
 	if err != nil {
@@ -158,20 +159,20 @@ func addLine(p *plot.Plot, name string, points plotter.XYs, colour int, dashed b
 	return nil
 }
 
-// Starts is one bar of a plot.
+// Starts is one bar of a plot of start times.
 type Starts struct {
-	// Name is what it stands for; lines are told apart by line breaks.
+	// Name is the label of the bar. It may contain line breaks.
 	Name string
 	// Times must not be empty.
 	Times []time.Duration
-	// Limit has a bar drawn pale.
+	// Limit makes the bar pale.
 	Limit bool
 }
 
-// Median returns the time that half of the starts stayed within.
+// Median returns the median start time.
 func (s Starts) Median() time.Duration { return Median(s.Times) }
 
-// WriteStarts writes an SVG plot with a bar for each median, and a dot for each start.
+// WriteStarts writes an SVG plot with a bar for each median and a dot for each start. Without bars it writes nothing.
 func WriteStarts(w io.Writer, title string, bars []Starts) error {
 	if len(bars) == 0 {
 		return nil

@@ -1,12 +1,11 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report tells what a benchmark has measured: as a table, as JSON for pages, and as plots.
+// Package report presents the results of a benchmark as a table, as JSON for pages, and as plots.
 //
-// Latencies are histograms of HdrHistogram, and gonum draws the plots. The table is made here: what compares benchmarks,
-// benchstat above all, tells whether two runs of one thing differ, and knows neither what is measured beside it in the
-// same run nor a goal for the distance from it. Load testers, vegeta for one, report on the calls that they make themselves,
-// and cannot call a bare process.
+// Latencies are HdrHistogram histograms, and gonum draws the plots. The package writes the table itself, because existing tools do not fit.
+// Comparison tools such as benchstat tell whether two runs of one benchmark differ, but support neither a baseline in the same run nor
+// goals relative to it. Load testers such as vegeta report only on calls that they make themselves, and cannot run a bare process.
 package report
 
 import (
@@ -15,15 +14,15 @@ import (
 	"strconv"
 )
 
-// Report is what a run has measured.
+// Report is the result of a run.
 type Report struct {
 	// Title says what was measured.
 	Title string
-	// Facts are of the machine and the run, for whom compares it with another one.
+	// Facts describe the machine and the run, for comparison with other runs.
 	Facts []Fact
-	// Rows are sorted by section; a What is there once.
+	// Rows are grouped by section. Each What is unique.
 	Rows []Row
-	// Notes say what the table does not.
+	// Notes explain the table.
 	Notes []string
 }
 
@@ -32,43 +31,43 @@ type Fact struct{ Name, Value string }
 
 // Row is one measurement.
 type Row struct {
-	// Section is the heading that it stands under.
+	// Section is the heading of the row. What names the row.
 	Section, What string
 	Measured      float64
-	// Beside is what it is compared with, measured in the same run; 0 for nothing.
+	// Beside is the value of the baseline in the same run; 0 without a baseline.
 	Beside float64
-	// Unit is that of both.
+	// Unit is the unit of Measured and Beside.
 	Unit string
-	// Ratios are those of measured and beside in each round, where they took turns.
+	// Ratios holds the ratio of measured to beside in each round; empty if the measurement had no rounds.
 	Ratios []float64
-	// Lost is how many calls failed or were not made, which are not in the numbers.
+	// Lost is the number of calls that failed or were not made. The measured values exclude them.
 	Lost int64
-	// Goal is what is to be reached; nil for nothing in particular.
+	// Goal is optional.
 	Goal *Goal
 }
 
-// Goal is a bound for something about a row.
+// Goal is a bound for a value of a row.
 type Goal struct {
 	Of Of
-	// AtLeast makes the bound the least that is to be reached; otherwise it is the most.
+	// AtLeast makes Bound a lower bound. The default is an upper bound.
 	AtLeast bool
-	// Bound is in the row's unit; that of a ratio is a number.
+	// Bound is in the row's unit, or a plain number if the goal is for the ratio.
 	Bound float64
 }
 
-// Of is what a goal is for.
+// Of selects the value that a goal applies to.
 type Of string
 
 const (
-	// Measured is the measured value itself.
+	// Measured selects the measured value.
 	Measured Of = ""
-	// Ratio is its share of what is beside it.
+	// Ratio selects the ratio of the measured value to the baseline.
 	Ratio Of = "ratio"
-	// Beyond is what it has more than what is beside it.
+	// Beyond selects the difference between the measured value and the baseline.
 	Beyond Of = "beyond"
 )
 
-// Met tells whether a row has reached its goal. Without one it has.
+// Met reports whether a row meets its goal. A row without a goal does.
 func (r Row) Met() bool {
 	switch {
 	case r.Goal == nil:
@@ -79,7 +78,7 @@ func (r Row) Met() bool {
 	return r.value() <= r.Goal.Bound
 }
 
-// value is what the goal is for.
+// value returns the value that the goal applies to.
 func (r Row) value() float64 {
 	switch r.Goal.Of {
 	case Ratio:
@@ -90,8 +89,8 @@ func (r Row) value() float64 {
 	return r.Measured
 }
 
-// Ratio is the median of the rounds' ratios, or that of the two values where there were no rounds. It is 0 where the row has
-// nothing beside it.
+// Ratio returns the median of the rounds' ratios, or the ratio of the two values if there were no rounds. It returns 0 for a row without a
+// baseline.
 func (r Row) Ratio() float64 {
 	switch {
 	case len(r.Ratios) > 0:
@@ -102,16 +101,16 @@ func (r Row) Ratio() float64 {
 	return 0
 }
 
-// Median returns the median of values. It panics if there are none.
+// Median returns the median of values. It panics if values is empty.
 func Median[T ~int64 | ~float64](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// Header names the cells of a row.
+// Header holds the column names of the table.
 var Header = []string{"what", "measured", "beside", "ratio", "rounds", "beyond", "goal", "met"}
 
-// Cells is a row as text. What does not apply is a dash.
+// Cells returns the cells of a row as text. Values that do not apply are "-".
 func (r Row) Cells() []string {
 	cells := []string{r.What, r.text(r.Measured), "-", "-", "-", "-", r.goal(), r.verdict()}
 	if r.Beside > 0 {
@@ -136,7 +135,7 @@ func number(ratio float64) string {
 	return strconv.FormatFloat(ratio, 'f', 2, 64)
 }
 
-// text is a value with its unit, to three digits or all before the point.
+// text formats a value with its unit, with three significant digits or as an integer.
 func (r Row) text(value float64) string {
 	decimals := 2
 	switch size := max(value, -value); {

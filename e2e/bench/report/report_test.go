@@ -79,7 +79,7 @@ func TestReportIsReadAsItWasWritten(t *testing.T) {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "a.svg")); err != nil || string(text) != "a line" {
-		t.Errorf("picture %q (%v)", text, err)
+		t.Errorf("picture = %q, %v, want \"a line\"", text, err)
 	}
 }
 
@@ -95,12 +95,12 @@ func TestMachineIsNotNamed(t *testing.T) {
 	}
 	for _, fact := range facts {
 		if fact.Value == "" || strings.Contains(fact.Value, host) {
-			t.Errorf("fact %q is %q", fact.Name, fact.Value)
+			t.Errorf("fact %q = %q, want a value without the host name", fact.Name, fact.Value)
 		}
 	}
 }
 
-// histogram has as many calls as it has milliseconds: one of 1 ms, one of 2 ms, and so on.
+// histogram returns a histogram of the given number of calls with latencies of 1 ms, 2 ms, and so on.
 func histogram(calls int64) *hdrhistogram.Histogram {
 	h := hdrhistogram.New(1, time.Minute.Microseconds(), 3)
 	for i := range calls {
@@ -109,7 +109,7 @@ func histogram(calls int64) *hdrhistogram.Histogram {
 	return h
 }
 
-// words returns the text of an SVG, which must be well-formed.
+// words returns the text in an SVG document. It fails the test if the document is not well-formed.
 func words(t *testing.T, svg []byte) string {
 	t.Helper()
 	var all []string
@@ -139,11 +139,11 @@ func TestWriteLatencies(t *testing.T) {
 	got := words(t, svg.Bytes())
 	for _, want := range []string{"Latencies", "Percentile", "(ms)", "bare", "warm", "50 %", "99 %", "99.5 %"} {
 		if !strings.Contains(got, want) {
-			t.Errorf("the plot lacks %q: it has %s", want, got)
+			t.Errorf("text of the plot lacks %q: %s", want, got)
 		}
 	}
 	if strings.Contains(got, "99.9 %") {
-		t.Errorf("the scale goes beyond what two hundred calls tell: %s", got)
+		t.Errorf("text of the plot contains 99.9 %%, which 200 calls cannot show: %s", got)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestWriteThroughputs(t *testing.T) {
 	got := words(t, svg.Bytes())
 	for _, want := range []string{"Throughput", "Callers", "bare", "warm", "4", "16", "100"} {
 		if !strings.Contains(got, want) {
-			t.Errorf("the plot lacks %q: it has %s", want, got)
+			t.Errorf("text of the plot lacks %q: %s", want, got)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestWriteStarts(t *testing.T) {
 	got := words(t, svg.Bytes())
 	for _, want := range []string{"Starts", "(s)", "pod", "0.70 s", "call", "1.23 s", "0.4"} {
 		if !strings.Contains(got, want) {
-			t.Errorf("the plot lacks %q: it has %s", want, got)
+			t.Errorf("text of the plot lacks %q: %s", want, got)
 		}
 	}
 }

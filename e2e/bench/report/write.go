@@ -15,13 +15,13 @@ import (
 	"text/tabwriter"
 )
 
-// File is the name of a report that Read reads.
+// File is the name of the JSON report that Read reads.
 const File = "report.json"
 
-// Pictures are plots by file name.
+// Pictures maps file names to functions that write plots.
 type Pictures map[string]func(io.Writer) error
 
-// Write writes a report as text and JSON into a directory, with those of its pictures that show anything, and the text to w, too.
+// Write writes the report to dir as text and as JSON, writes the plots that are not empty, and writes the text to w.
 func (r *Report) Write(w io.Writer, dir string, pictures Pictures) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (r *Report) Write(w io.Writer, dir string, pictures Pictures) error {
 	return r.WriteText(w)
 }
 
-// Read reads a report that Write wrote into a directory.
+// Read reads the report in dir.
 func Read(dir string) (*Report, error) {
 	text, err := os.ReadFile(filepath.Join(dir, File))
 	if err != nil {
@@ -60,7 +60,7 @@ func Read(dir string) (*Report, error) {
 	return r, nil
 }
 
-// Add adds rows, and a note for each that lacks calls.
+// Add adds rows, and a note for each row with lost calls.
 func (r *Report) Add(rows ...Row) {
 	r.Rows = append(r.Rows, rows...)
 	for _, row := range rows {
@@ -75,7 +75,7 @@ func (r *Report) Note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// Sections are the headings that rows stand under, in their order.
+// Sections returns the section headings in the order of the rows.
 func (r *Report) Sections() []string {
 	var names []string
 	for i, row := range r.Rows {
@@ -86,7 +86,7 @@ func (r *Report) Sections() []string {
 	return names
 }
 
-// legend says what the columns are.
+// legend explains the columns.
 const legend = "beside: a bare process of the same executable on the same input, in turns with it, unless something else is said; " +
 	"ratio: the median of the rounds' ratios; rounds: the least and the greatest; beyond: the difference."
 

@@ -12,7 +12,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/bench/report"
 )
 
-// results are what the simulation writes.
+// results is the output of the simulation.
 type results []result
 
 type result struct {
@@ -39,7 +39,7 @@ type phase struct {
 
 const none = "none"
 
-// Sizes are the results without events, Events those with one.
+// Sizes returns the results of simulations without an event, and Events returns the results of simulations with an event.
 func (r results) Sizes() results  { return r.only(func(r result) bool { return r.Event == none }) }
 func (r results) Events() results { return r.only(func(r result) bool { return r.Event != none }) }
 
@@ -52,7 +52,7 @@ func (r results) only(wanted func(result) bool) (found results) {
 	return found
 }
 
-// PerPod is the number of requests that creating a pod has taken, over the whole simulation.
+// PerPod returns the average number of requests to the API server for creating a pod, over the whole simulation.
 func (r result) PerPod() string {
 	created, all := 0, 0
 	for _, p := range []phase{r.First, r.Before, r.After} {
@@ -62,12 +62,13 @@ func (r result) PerPod() string {
 	return fmt.Sprintf("%.2f", float64(all)/float64(max(1, created)))
 }
 
-// Extra is how many more pods there were than one replica needs, in percent.
+// Extra returns the percentage of pods beyond the number that a single replica needs.
 func (r result) Extra() string {
 	return fmt.Sprintf("%+.0f %%", 100*(float64(r.Pods)/float64(r.Ideal)-1))
 }
 
-// Cold is the share of calls that waited for a pod or for many other calls, before the event and in the minute of the first calls.
+// ColdFirst, ColdSteady and ColdAfter return the share of slow calls (calls that waited for a pod or for other calls) in the first phase,
+// before the event, and from the event on.
 func (r result) ColdFirst() string  { return percent(r.First.Slow, r.First.Calls) }
 func (r result) ColdSteady() string { return percent(r.Before.Slow, r.Before.Calls) }
 func (r result) ColdAfter() string  { return percent(r.After.Slow, r.After.Calls) }
@@ -76,10 +77,10 @@ func percent(part, whole int) string {
 	return strconv.FormatFloat(100*float64(part)/float64(max(1, whole)), 'f', 2, 64) + " %"
 }
 
-// Steady is the number of requests to the API server per second before the event.
+// Steady returns the number of requests to the API server per second before the event.
 func (r result) Steady() string { return rate(r.Before) }
 
-// AfterRate is the number of requests to the API server per second from the event on.
+// AfterRate returns the number of requests to the API server per second from the event on.
 func (r result) AfterRate() string { return rate(r.After) }
 
 func rate(p phase) string {
@@ -87,7 +88,7 @@ func rate(p phase) string {
 	return fmt.Sprintf("%.1f", float64(q.Created+q.Collisions+q.Get+q.Delete+q.Patch+q.ListWatch)/p.Duration.Seconds())
 }
 
-// Most is the largest number of requests in a second from the event on.
+// Most returns the peak number of requests to the API server in one second from the event on.
 func (r result) Most() int {
 	most := 0
 	for i := r.At; i < len(r.Requests); i++ {
@@ -96,16 +97,16 @@ func (r result) Most() int {
 	return most
 }
 
-// Failed is the number of calls that failed, without those that a lost node had begun to run.
+// Failed returns the number of calls that failed, without calls that were running on a lost node.
 func (r result) Failed() int { return r.First.Failed + r.Before.Failed + r.After.Failed }
 
-// Calls is the number of calls.
+// Calls returns the number of calls.
 func (r result) Calls() int { return r.First.Calls + r.Before.Calls + r.After.Calls }
 
-// MB is the heap of a replica in megabytes.
+// MB returns the heap of a replica in megabytes.
 func (r result) MB() string { return fmt.Sprintf("%.1f", r.Memory/1e6) }
 
-// largest are the events of the largest size that has them.
+// largest returns the results with an event that have the largest number of replicas.
 func (r results) largest() (found results) {
 	most := 0
 	for _, result := range r.Events() {
@@ -114,7 +115,7 @@ func (r results) largest() (found results) {
 	return r.Events().only(func(r result) bool { return r.Size.Replicas == most })
 }
 
-// line returns values from 10 seconds before an event on.
+// line returns the values of each second, from 10 seconds before the event to 120 seconds after its end.
 func (r result) line(value func(second int) float64) report.Series {
 	const before, after = 10, 120
 	line := report.Series{Name: r.Event}

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package turns has several ways to do one thing take turns, so that whatever else the machine does falls on all of them, and
-// compares what they did turn by turn.
+// Package turns runs several ways to do one thing in turns, so that other load on the machine affects all of them, and compares the results
+// turn by turn.
 package turns
 
 import (
@@ -20,30 +20,30 @@ import (
 )
 
 const (
-	// timeout is how long a call may take.
+	// timeout is the deadline of a call.
 	timeout = 30 * time.Second
-	// maxInFlight is how many calls of a constant rate may run at once.
+	// maxInFlight is the maximum number of concurrent calls at a constant rate.
 	maxInFlight = 200
-	// tries is how often a turn may be taken in which no call ends.
+	// tries is the maximum number of attempts at a turn in which no call ends.
 	tries = 3
 )
 
 // Way is one way to do something.
 type Way struct {
 	Name string
-	// Turn does it for a turn's time.
+	// Turn runs the way for the time of one turn.
 	Turn func(ctx context.Context) (*load.Result, error)
 }
 
-// Callers is a way in which so many callers call, each as soon as its call before has ended. A fifth of the turn goes by
-// before calls count.
+// Callers returns a way in which concurrent callers make calls back to back. The first fifth of a turn is warm-up.
 func Callers(name string, callers int, turn time.Duration, call load.Call) Way {
 	return Way{name, func(ctx context.Context) (*load.Result, error) {
 		return load.Closed{Calls: calls(turn), Callers: callers}.Run(ctx, call)
 	}}
 }
 
-// Rate is a way in which so many calls a second are due, whatever becomes of those before.
+// Rate returns a way in which calls start at a constant rate per second, whether or not earlier calls have ended. The first fifth of a turn
+// is warm-up.
 func Rate(name string, rate float64, turn time.Duration, call load.Call) Way {
 	return Way{name, func(ctx context.Context) (*load.Result, error) {
 		return load.Open{Calls: calls(turn), Rate: rate, MaxInFlight: maxInFlight}.Run(ctx, call)
@@ -54,7 +54,7 @@ func calls(turn time.Duration) load.Calls {
 	return load.Calls{WarmUp: turn / 5, Duration: turn - turn/5, Timeout: timeout, Code: Code}
 }
 
-// Code names an error: the code of a call, or how a process ended.
+// Code returns a name for an error: the exit status of a process, or the gRPC code of a call.
 func Code(err error) string {
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		return exit.String()
@@ -62,20 +62,20 @@ func Code(err error) string {
 	return status.Code(err).String()
 }
 
-// Fact says how many turns there are, and how long.
+// Fact returns the number and the length of turns as a fact for a report.
 func Fact(rounds int, turn time.Duration) report.Fact {
 	return report.Fact{Name: "turns", Value: fmt.Sprintf("%d of each way, of %v or a few times that", rounds, turn)}
 }
 
-// Series is what a way did in its turns.
+// Series holds the results of a way.
 type Series struct {
 	Name  string
 	Turns []*load.Result
-	// All has the calls of all turns.
+	// All is the sum of all turns.
 	All *load.Result
 }
 
-// take takes a turn. A call that succeeds must have ended within it; on a busy machine it is taken again where none has.
+// take runs one turn. On a busy machine a turn can pass without an ended call; take repeats such a turn.
 func (w Way) take(ctx context.Context) (*load.Result, error) {
 	for range tries {
 		result, err := w.Turn(ctx)
@@ -89,8 +89,8 @@ func (w Way) take(ctx context.Context) (*load.Result, error) {
 	return nil, errors.New("no call ended within a turn: try longer ones")
 }
 
-// Take has each way take one turn in each round, every other round in the opposite order. A way without a call that
-// succeeded in some turn is an error.
+// Take runs one turn of each way in each round, and reverses the order after each round. It fails if a turn of any way has no successful
+// call.
 func Take(ctx context.Context, rounds int, ways ...Way) ([]Series, error) {
 	all := make([]Series, len(ways))
 	order := make([]int, len(ways))
@@ -111,24 +111,24 @@ func Take(ctx context.Context, rounds int, ways ...Way) ([]Series, error) {
 	return all, nil
 }
 
-// Value is a number of a result, with its unit.
+// Value derives a number with a unit from a result.
 type Value struct {
 	Unit string
 	of   func(*load.Result) float64
-	// rare says that a turn has too few calls to tell it.
+	// rare means that a single turn has too few calls for the value.
 	rare bool
 }
 
-// Throughput is how many calls succeeded in a second.
+// Throughput is the number of successful calls per second.
 var Throughput = Value{"calls/s", (*load.Result).Throughput, false}
 
-// Percentile is the latency that so many percent of the calls stayed within.
+// Percentile returns a Value for a latency percentile, in milliseconds.
 func Percentile(percent float64) Value {
 	return Value{"ms", func(r *load.Result) float64 { return float64(r.At(percent).Microseconds()) / 1000 }, percent > 50}
 }
 
-// Row compares a value of one way with that of another. The values are of all calls; the ratios are those of each round's turns,
-// where a turn has enough calls for them.
+// Row compares a value of one way with the value of another. Measured and Beside cover all calls. Ratios compares the turns of each round,
+// unless the turns have too few calls for the value.
 func Row(section, what string, value Value, measured, beside Series, goal *report.Goal) report.Row {
 	row := report.Row{
 		Section: section, What: what, Unit: value.Unit, Goal: goal,
@@ -143,7 +143,7 @@ func Row(section, what string, value Value, measured, beside Series, goal *repor
 	return row
 }
 
-// Latencies are the lines of a plot, of which the first is dashed.
+// Latencies returns the lines of a plot. The first line is dashed.
 func Latencies(all []Series) []report.Latencies {
 	lines := make([]report.Latencies, len(all))
 	for i, s := range all {
@@ -152,7 +152,7 @@ func Latencies(all []Series) []report.Latencies {
 	return lines
 }
 
-// Throughputs adds what so many callers reached to the lines of a plot, of which the first is dashed.
+// Throughputs appends the throughput at a number of callers to the lines of a plot. The first line is dashed.
 func Throughputs(lines []report.Throughputs, callers int, all []Series) []report.Throughputs {
 	if lines == nil {
 		lines = make([]report.Throughputs, len(all))

@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/load"
 )
 
-// took is a way each of whose turns is a call of the next of so many times.
+// took returns a way whose turns each have one call, with the next of the given latencies.
 func took(name string, order *[]string, times ...time.Duration) turns.Way {
 	return turns.Way{Name: name, Turn: func(context.Context) (*load.Result, error) {
 		result := load.New()
@@ -42,17 +42,17 @@ func TestRowComparesTurnByTurn(t *testing.T) {
 	}
 	goal := &report.Goal{Of: report.Ratio, Bound: .5}
 	got := turns.Row("calls", "p50", turns.Percentile(50), all[1], all[0], goal)
-	// Histograms keep three digits.
+	// Histograms keep three significant digits.
 	for i, want := range []float64{.5, .8, .25} {
 		if ratio := got.Ratios[i]; ratio < want*.99 || ratio > want*1.01 {
 			t.Errorf("round %d: ratio %v, want %v", i, ratio, want)
 		}
 	}
 	if got.Measured < 9.9 || got.Measured > 10.1 || got.Beside < 19.9 || got.Beside > 20.1 || got.Goal != goal || got.Section != "calls" || got.What != "p50" || got.Unit != "ms" {
-		t.Errorf("row %+v", got)
+		t.Errorf("Row() = %+v, want about 10 ms beside 20 ms", got)
 	}
 	if row := turns.Row("calls", "p99", turns.Percentile(99), all[1], all[0], nil); len(row.Ratios) > 0 || row.Measured < 15.9 {
-		t.Errorf("one call in a hundred, of turns with fewer calls: %+v", row)
+		t.Errorf("Row() of p99 = %+v, want no ratios, because turns have fewer than 100 calls", row)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestWayWithoutCallsIsAnError(t *testing.T) {
 		"no call ended": func(context.Context) (*load.Result, error) { return load.New(), nil },
 	} {
 		if _, err := turns.Take(t.Context(), 1, turns.Way{Name: "pod", Turn: turn}); err == nil || !strings.Contains(err.Error(), "pod: "+name) {
-			t.Errorf("got %v, want the way and %s", err, name)
+			t.Errorf("Take() error = %v, want it to contain \"pod: %s\"", err, name)
 		}
 	}
 }

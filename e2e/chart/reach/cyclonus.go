@@ -8,16 +8,16 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// Second is cyclonus' evaluator of policies. It panics on policies that are not valid. A requirement NotIn does not match what lacks the
-// label, and a required label that is empty matches what lacks it; in Kubernetes, it is the other way round.
+// Second is the policy evaluator of cyclonus. It panics on invalid policies. It differs from Kubernetes in two ways: the operator NotIn
+// does not match objects that lack the label, and a required label with an empty value does match them.
 type Second struct{ policy *matcher.Policy }
 
-// NewSecond reads policies, which must have types.
+// NewSecond returns an evaluator of policies. Each policy must set policyTypes.
 func NewSecond(policies []*networkingv1.NetworkPolicy) Second {
 	return Second{matcher.BuildNetworkPolicies(false, policies)}
 }
 
-// Allowed does what the function of that name does.
+// Allowed reports whether the policies allow a connection.
 func (s Second) Allowed(from, to End, port Port) bool {
 	return s.policy.IsTrafficAllowed(&matcher.Traffic{
 		Source: from.peer(), Destination: to.peer(),

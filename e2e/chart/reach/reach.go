@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reach tells which connections NetworkPolicies allow, as the documentation of their API says. It has two evaluators that
-// share no code, so that a mistake in one of them shows.
+// Package reach evaluates which connections NetworkPolicies allow, according to the documentation of the API. It has two independent
+// evaluators, so that tests can detect a mistake in one of them.
 package reach
 
 import (
@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// End is one end of a connection: a pod, or an address outside of the cluster, which has no namespace.
+// End is one end of a connection: a pod, or an address outside the cluster, which has an empty Namespace.
 type End struct {
 	Name            string // for messages
 	Namespace       string
@@ -28,7 +28,7 @@ type End struct {
 
 func (e End) String() string { return e.Name }
 
-// Port is where a connection goes to. Name is that of the container's port; it may be empty.
+// Port is the destination port of a connection. Name is the name of the container port, or empty.
 type Port struct {
 	Number   int32
 	Name     string
@@ -37,8 +37,8 @@ type Port struct {
 
 func (p Port) String() string { return fmt.Sprintf("%d/%s", p.Number, p.Protocol) }
 
-// Allowed tells whether the policies let a connection through. Connections from a pod's own node, which are always let through, are not
-// considered. Policies must be valid; an error says what is not.
+// Allowed reports whether the policies allow a connection. It does not consider that a pod's own node may always connect to the pod. It
+// returns an error if a policy is invalid.
 func Allowed(policies []*networkingv1.NetworkPolicy, from, to End, port Port) (bool, error) {
 	out, err := direction(policies, networkingv1.PolicyTypeEgress, from, to, port)
 	if err != nil || !out {
@@ -47,8 +47,8 @@ func Allowed(policies []*networkingv1.NetworkPolicy, from, to End, port Port) (b
 	return direction(policies, networkingv1.PolicyTypeIngress, to, from, port)
 }
 
-// direction tells whether one end may receive from, or send to, a peer: it may if no policy of that type selects it, or if one of those
-// that do has a rule for the peer and the port.
+// direction reports whether policies of one type allow traffic between an end and its peer. They do if no policy of that type selects the
+// end, or if a rule of a policy that selects the end matches the peer and the port.
 func direction(policies []*networkingv1.NetworkPolicy, way networkingv1.PolicyType, end, peer End, port Port) (bool, error) {
 	isolated := false
 	for _, policy := range policies {
@@ -73,7 +73,8 @@ func direction(policies []*networkingv1.NetworkPolicy, way networkingv1.PolicyTy
 	return !isolated, nil
 }
 
-// has tells whether a policy is of a type. Without types, it is for ingress, and for egress if it has such rules.
+// has reports whether a policy applies to a direction. A policy without policyTypes applies to ingress, and to egress if it has egress
+// rules.
 func has(policy *networkingv1.NetworkPolicy, way networkingv1.PolicyType) bool {
 	if types := policy.Spec.PolicyTypes; len(types) > 0 {
 		return slices.Contains(types, way)
@@ -81,7 +82,7 @@ func has(policy *networkingv1.NetworkPolicy, way networkingv1.PolicyType) bool {
 	return way == networkingv1.PolicyTypeIngress || len(policy.Spec.Egress) > 0
 }
 
-// rule is a rule of either direction.
+// rule is an ingress or egress rule.
 type rule struct {
 	peers []networkingv1.NetworkPolicyPeer
 	ports []networkingv1.NetworkPolicyPort
@@ -135,7 +136,7 @@ func covers(p networkingv1.NetworkPolicyPort, port Port) bool {
 	return p.Port.IntVal == port.Number
 }
 
-// names tells whether a peer of a policy in a namespace is this end of a connection.
+// names reports whether a peer in a policy of a namespace matches an end of a connection.
 func names(p networkingv1.NetworkPolicyPeer, namespace string, end End) (bool, error) {
 	if p.IPBlock != nil {
 		return within(p.IPBlock, end.Address)

@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/chart/reach"
 )
 
-// The words of the API's documentation, one by one.
+// TestAllowed covers the statements in the documentation of the API.
 func TestAllowed(t *testing.T) {
 	t.Parallel()
 	web := reach.End{Namespace: "a", NamespaceLabels: map[string]string{"team": "a"}, Labels: map[string]string{"app": "web"}, Address: netip.MustParseAddr("10.0.0.1")}
@@ -61,13 +61,13 @@ func TestAllowed(t *testing.T) {
 			}
 			got, err := reach.Allowed([]*networkingv1.NetworkPolicy{policy}, test.from, test.to, test.port)
 			if err != nil || got != test.want {
-				t.Errorf("got %t, %v, want %t", got, err, test.want)
+				t.Errorf("Allowed() = %t, %v, want %t", got, err, test.want)
 			}
 		})
 	}
 }
 
-// Both evaluators say the same of whatever policies there are.
+// Both evaluators return the same result for random policies and connections.
 func TestEvaluatorsAgree(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -80,7 +80,7 @@ func TestEvaluatorsAgree(t *testing.T) {
 				t.Fatal(err)
 			}
 			if want := second.Allowed(from, to, port); got != want {
-				t.Fatalf("%+v to %+v at %s: got %t, the second evaluator says %t", from, to, port, got, want)
+				t.Fatalf("%+v to %+v at %s: Allowed() = %t, but the second evaluator returns %t", from, to, port, got, want)
 			}
 		}
 	})
@@ -116,7 +116,7 @@ func drawProtocol(t *rapid.T) corev1.Protocol {
 	return rapid.SampledFrom([]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP}).Draw(t, "protocol")
 }
 
-// drawSelector makes a selector without NotIn, of which the second evaluator has another idea than Kubernetes.
+// drawSelector draws a selector without the operator NotIn, which the second evaluator treats differently from Kubernetes.
 func drawSelector(t *rapid.T) *metav1.LabelSelector {
 	selector := &metav1.LabelSelector{MatchLabels: drawLabels(t, "matchLabels")}
 	if rapid.Bool().Draw(t, "expression") {

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cluster makes the Kubernetes cluster that end-to-end tests run on, with a container registry beside it, fills
-// that registry with images, and removes both.
+// Command cluster manages the Kubernetes cluster for end-to-end tests. It creates the cluster and a container registry, pushes images into
+// the registry, and deletes both.
 package main
 
 import (
@@ -92,7 +92,7 @@ func up(run func(func(*cobra.Command, cluster.Cluster) error) func(*cobra.Comman
 	return cmd
 }
 
-// configured returns the cluster of this machine, by way of the checkout that the program was built from.
+// configured returns the cluster of this machine. The default kubeconfig and the test binaries come from the checkout of this program.
 func configured(kubeconfig string) (cluster.Cluster, error) {
 	checkout, err := binaries.Root()
 	if err != nil {
@@ -174,7 +174,7 @@ func buildPrevious() *cobra.Command {
 	}
 }
 
-// registryCommand is what up starts in the background.
+// registryCommand is the subcommand that up starts in the background.
 const registryCommand = "registry"
 
 func serveRegistry() *cobra.Command {

@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/series"
 )
 
-// dashboard is what the picture takes of one of Grafana's.
+// dashboard holds the fields of a Grafana dashboard that the picture uses.
 type dashboard struct {
 	Title  string   `json:"title"`
 	Panels []*panel `json:"panels"`
@@ -64,17 +64,18 @@ type panel struct {
 type target struct {
 	Query  string `json:"expr"`
 	Legend string `json:"legendFormat"`
-	// matrix is what the query returns over the time of the example.
+	// matrix is the result of the query over the time range of the example.
 	matrix promql.Matrix
 }
 
-// The example lasts half an hour. What is drawn begins once the longest range of a query is full.
+// The example lasts 30 minutes. The picture begins at the first time for which the longest range in a query is complete.
 const (
 	first, last = 5 * time.Minute, 30 * time.Minute
 	step        = time.Minute
 )
 
-// variables are the values of the dashboard's variables. The interval of rates is what Grafana makes it for a scrape each minute.
+// variables replaces the dashboard's variables with values. 5m is the rate interval that Grafana computes for a scrape interval of one
+// minute.
 var variables = strings.NewReplacer("$__rate_interval", "5m", "$namespace", "porch-system", "$image", ".*")
 
 // evaluate returns the dashboard with the results of its queries over the series of the example.
@@ -91,7 +92,7 @@ func evaluate(ctx context.Context, root string) (*dashboard, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer examples.Close() //nolint:errcheck // it is in memory
+	defer examples.Close() //nolint:errcheck // The examples are in memory.
 	for _, p := range d.Panels {
 		for _, t := range p.Targets {
 			if t.matrix, err = examples.Between(ctx, variables.Replace(t.Query), first, last, step); err != nil {
@@ -102,7 +103,7 @@ func evaluate(ctx context.Context, root string) (*dashboard, error) {
 	return d, nil
 }
 
-// readSeries reads a file with a series in each line, apart from comments.
+// readSeries reads a file with one series per line. Lines that begin with # are comments.
 func readSeries(file string) (*series.Examples, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -123,12 +124,12 @@ func readSeries(file string) (*series.Examples, error) {
 
 var placeholder = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
-// name is what the legend calls a series.
+// name returns the name of a series in the legend.
 func (t *target) name(metric labels.Labels) string {
 	return placeholder.ReplaceAllStringFunc(t.Legend, func(label string) string { return metric.Get(strings.Trim(label, "{}")) })
 }
 
-// color returns the colour that a value has by the thresholds.
+// color returns the colour of a value according to the panel's thresholds.
 func (p *panel) color(value float64) string {
 	color := ""
 	for _, s := range p.Fields.Defaults.Thresholds.Steps {

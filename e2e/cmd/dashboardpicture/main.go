@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command dashboardpicture draws docs/dashboard.svg: the chart's dashboard over the series of an example. The queries are those of the
-// dashboard, and Prometheus' own engine evaluates them.
+// Command dashboardpicture draws docs/dashboard.svg, the chart's dashboard with example data. It evaluates the dashboard's queries with the
+// Prometheus engine.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
 
-// The files, in the checkout.
+// Paths in the checkout.
 const (
 	picture       = "docs/dashboard.svg"
 	dashboardFile = "charts/krmfn/dashboards/krmfn.json"

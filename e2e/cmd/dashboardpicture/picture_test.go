@@ -35,7 +35,7 @@ func evaluated(t *testing.T) (d *dashboard, root string) {
 	return d, root
 }
 
-// Each query of each panel finds something in the example.
+// Each query of each panel returns data in the example.
 func TestPanelsHaveData(t *testing.T) {
 	t.Parallel()
 	d, _ := evaluated(t)
@@ -50,7 +50,7 @@ func TestPanelsHaveData(t *testing.T) {
 		}
 		for _, target := range p.Targets {
 			if !slices.ContainsFunc(target.matrix, func(s promql.Series) bool { return !math.IsNaN(latest(s)) || s.Floats[0].F >= 0 }) {
-				t.Errorf("panel %q shows nothing for %s", p.Title, target.Query)
+				t.Errorf("panel %q has no data for %s", p.Title, target.Query)
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func TestPanelsHaveData(t *testing.T) {
 	}
 }
 
-// Rows are in the order in which somebody asks, and panels do not overlap.
+// The rows are in order of importance to operators, and panels do not overlap.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	d, _ := evaluated(t)
@@ -72,7 +72,7 @@ func TestLayout(t *testing.T) {
 		for x := p.Place.X; x < p.Place.X+p.Place.Width; x++ {
 			for y := p.Place.Y; y < p.Place.Y+p.Place.Height; y++ {
 				if before := taken[[2]int{x, y}]; before != "" || x >= columns {
-					t.Fatalf("panel %q overlaps %q, or is too wide", p.Title, before)
+					t.Fatalf("panel %q overlaps panel %q, or exceeds the width of the dashboard", p.Title, before)
 				}
 				taken[[2]int{x, y}] = p.Title
 			}
@@ -83,7 +83,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// The picture in the checkout is that of the dashboard in the checkout.
+// The picture in the checkout is up to date with the dashboard.
 func TestPicture(t *testing.T) {
 	t.Parallel()
 	d, root := evaluated(t)
@@ -93,7 +93,7 @@ func TestPicture(t *testing.T) {
 		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			t.Fatalf("the picture is no XML: %v", err)
+			t.Fatalf("the picture is not valid XML: %v", err)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestFormat(t *testing.T) {
 		"25 ms": {.025, "s"}, "2.5 s": {2.5, "s"}, "60 days": {60 * 24 * 3600, "s"}, "12.5 hours": {12.5 * 3600, "s"}, "17 min": {17 * 60, "s"}, "-": {math.NaN(), "s"}, "3.2 req/s": {3.2, "reqps"},
 	} {
 		if got := format(tc.value, tc.unit); got != want {
-			t.Errorf("%v in %s is %q, want %q", tc.value, tc.unit, got, want)
+			t.Errorf("format(%v, %q) = %q, want %q", tc.value, tc.unit, got, want)
 		}
 	}
 }

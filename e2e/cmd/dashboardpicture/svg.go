@@ -19,14 +19,14 @@ import (
 	"github.com/prometheus/prometheus/promql"
 )
 
-// Sizes in pixels: of a unit of Grafana's grid, and of the space inside of a panel.
+// Sizes in pixels: a unit of Grafana's grid, and the margins outside and inside of a panel.
 const (
 	unitWidth, unitHeight = 46, 24
 	gap, inside           = 3, 10
 	columns               = 24
 )
 
-// style has the colours for light and for dark surroundings. Those of lines tell them apart for the colour-blind, too (Okabe and Ito).
+// style holds the colours for light and dark themes. The colours of lines are distinguishable for colour-blind readers (Okabe and Ito).
 const style = `
     .paper { fill: #f4f5f5 } .panel { fill: #ffffff; stroke: #d0d7de }
     text { font: 12px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328 }
@@ -43,7 +43,7 @@ const style = `
 
 const lineColors = 6
 
-// svg draws a dashboard that has been evaluated.
+// svg draws an evaluated dashboard.
 func svg(d *dashboard) []byte {
 	height := 0
 	for _, p := range d.Panels {
@@ -64,7 +64,7 @@ func svg(d *dashboard) []byte {
 	return b.Bytes()
 }
 
-// canvas is what one panel is drawn on.
+// canvas is the drawing area of a panel.
 type canvas struct {
 	*bytes.Buffer
 	width, height float64
@@ -100,7 +100,7 @@ func (c canvas) stat(p *panel) {
 
 func latest(s promql.Series) float64 { return s.Floats[len(s.Floats)-1].F }
 
-// table has a row for each function, and a column for each query.
+// table draws a row for each function and a column for each query.
 func (c canvas) table(p *panel) {
 	const functionColumns, rowHeight = 3, 20
 	rows := map[string][]string{}
@@ -126,7 +126,7 @@ func (c canvas) table(p *panel) {
 	}
 }
 
-// lines draws series with their legend, stacked where the panel says so.
+// lines draws series as lines with a legend. They are stacked if the panel's settings say so.
 func (c canvas) lines(p *panel) {
 	const left, top = 74, 32
 	var names []string
@@ -174,7 +174,8 @@ func (c canvas) lines(p *panel) {
 	}
 }
 
-// legend names the lines at the bottom of the panel, and returns how high it is. Of images it has the last element.
+// legend draws the names of the lines at the bottom of the panel and returns the height of the legend. It shortens images to the last path
+// element.
 func (c canvas) legend(names []string) float64 {
 	const entry, lineHeight = 6.2, 15
 	type place struct {
@@ -199,7 +200,7 @@ func (c canvas) legend(names []string) float64 {
 	return float64((at.line+1)*lineHeight) + 8
 }
 
-// format writes a value in one of Grafana's units.
+// format formats a value in one of Grafana's units.
 func format(value float64, unit string) string {
 	switch {
 	case math.IsNaN(value):
@@ -234,7 +235,7 @@ func scaled(value, base float64, units []string) string {
 	return short(value) + units[i]
 }
 
-// short writes three digits.
+// short formats a value with three significant digits.
 func short(value float64) string {
 	if value == 0 {
 		return "0"

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demo shows the main job on one machine: it starts a function runner with the curated functions, has krmfn render
-// an example package through it, and stops it. It takes the binaries from --bin and changes no file of the checkout.
+// Command demo demonstrates rendering on one machine. It starts a function runner with the curated functions, runs krmfn to render an
+// example package with it, and stops the function runner. It uses the binaries in the directory --bin and does not modify the checkout.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/server"
 )
 
-// example is the package that is rendered, in the checkout.
+// example is the path of the rendered package in the checkout.
 const example = "examples/web-shop"
 
 func main() {
@@ -71,7 +71,7 @@ func demo(ctx context.Context, bin string) (err error) {
 	return nil
 }
 
-// say prints what happens next, and the command that it is.
+// say prints a description of the next step and its command.
 func say(what, command string) {
 	fmt.Printf("\n# %s\n", what)
 	if command != "" {

@@ -1,12 +1,11 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demopicture draws what a terminal shows of `make demo`, as an SVG: it runs the demo with the binaries from --bin and
-// writes the picture to --out. What differs from run to run is replaced, so that the same commands make the same picture.
+// Command demopicture draws the terminal output of `make demo` as an SVG. It runs the demo with the binaries in --bin and writes the
+// picture to --out. It replaces values that differ between runs, so that the output is reproducible.
 //
-// Two libraries are the terminal: creack/pty runs the demo on one, and terminal-to-html interprets what the demo writes there.
-// The SVG is written here, because tools that draw terminals have one set of colours, and this picture follows the reader's
-// light or dark theme.
+// Two libraries emulate the terminal: creack/pty runs the demo, and terminal-to-html interprets its output. The command writes the SVG
+// itself, because existing tools support one set of colours, and this picture follows the reader's light or dark theme.
 package main
 
 import (
@@ -29,11 +28,11 @@ import (
 )
 
 const (
-	// picture is where the picture is, in the checkout.
+	// picture is the path of the picture in the checkout.
 	picture = "docs/demo.svg"
 	// columns and rows are the size of the terminal.
 	columns, rows = 124, 60
-	// maxOutput is the most bytes that the demo may write.
+	// maxOutput is the maximum output of the demo in bytes.
 	maxOutput = 1 << 20
 )
 
@@ -65,7 +64,7 @@ func run(ctx context.Context, bin, out string) error {
 	return os.WriteFile(out, drawn, 0o644)
 }
 
-// draw builds and runs the demo, and returns the picture of it. root is the checkout, bin the directory of the binaries.
+// draw builds and runs the demo, and returns the picture. root is the directory of the checkout, and bin is the directory of the binaries.
 func draw(ctx context.Context, root, bin string) ([]byte, error) {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
@@ -82,8 +81,8 @@ func draw(ctx context.Context, root, bin string) ([]byte, error) {
 	return svg(lines), nil
 }
 
-// onTerminal runs a program in dir on a terminal of its own, and returns all that it writes there. The error has the end of
-// that where the program fails.
+// onTerminal runs a program in dir on a new terminal and returns its output. If the program fails, the error contains the end of the
+// output.
 func onTerminal(ctx context.Context, dir string, argv ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = dir
@@ -92,11 +91,11 @@ func onTerminal(ctx context.Context, dir string, argv ...string) ([]byte, error)
 	if err != nil {
 		return nil, fmt.Errorf("start %s on a terminal: %w", argv[0], err)
 	}
-	// Whoever is still on the terminal when it is closed is told to end.
+	// Closing the terminal sends SIGHUP to the processes that still use it.
 	defer tty.Close()
 	defer context.AfterFunc(ctx, func() { _ = tty.Close() })()
 	output, err := io.ReadAll(io.LimitReader(tty, maxOutput))
-	// Linux says EIO when nobody is on the terminal any more.
+	// On Linux, reading returns EIO after the last process has closed the terminal.
 	if errors.Is(err, syscall.EIO) {
 		err = nil
 	}
@@ -112,7 +111,7 @@ func onTerminal(ctx context.Context, dir string, argv ...string) ([]byte, error)
 	return output, nil
 }
 
-// parse returns the lines that a terminal shows of an output in the end, in HTML with a class for each style.
+// parse returns the lines that a terminal finally shows for an output, as HTML with a class for each style.
 func parse(output []byte) []line {
 	return split(strings.NewReplacer("&nbsp;", "", "&#47;", "/").Replace(terminal.Render(output)))
 }

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the picture anew")
 
-// The picture in the checkout is that of the demo in the checkout.
+// The picture in the checkout is up to date with the demo.
 func TestPicture(t *testing.T) {
 	t.Parallel()
 	root, err := binaries.Root()
@@ -51,7 +51,7 @@ func TestParse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if got := joined(parse([]byte(tc.output)), "|"); got != tc.want {
-				t.Errorf("got %s, want %s", got, tc.want)
+				t.Errorf("parse() = %s, want %s", got, tc.want)
 			}
 		})
 	}
@@ -65,7 +65,7 @@ func joined(lines []line, separator string) string {
 	return strings.Join(texts, separator)
 }
 
-// written is text as programs on a terminal write it.
+// written converts text to the form in which programs write it to a terminal.
 func written(text string) []byte { return []byte(strings.ReplaceAll(text, "\n", "\r\n")) }
 
 const shown = `
@@ -117,7 +117,7 @@ b:v1       10ms
 ⋮
 3 files changed: 3 modified.`
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(joined(lines, "\n"), "\n")); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+		t.Errorf("scene() (-want +got):\n%s", diff)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestSceneOfAnotherDemo(t *testing.T) {
 	t.Parallel()
 	for _, left := range []string{"--- a/config.yaml", "files changed"} {
 		if _, err := scene(parse(written(strings.ReplaceAll(shown, left, "")))); err == nil {
-			t.Errorf("no error without %s", left)
+			t.Errorf("scene() without %q succeeded, want an error", left)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func TestSVG(t *testing.T) {
 		`<text x="31.6" y="65" textLength="7.8">⋮</text>`,
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("the picture lacks %s:\n%s", want, got)
+			t.Errorf("svg() lacks %s:\n%s", want, got)
 		}
 	}
 	decoder := xml.NewDecoder(strings.NewReader(got))
@@ -147,7 +147,7 @@ func TestSVG(t *testing.T) {
 		_, err = decoder.Token()
 	}
 	if !errors.Is(err, io.EOF) {
-		t.Errorf("the picture is no XML: %v", err)
+		t.Errorf("svg() is not valid XML: %v", err)
 	}
 }
 
@@ -156,14 +156,14 @@ func TestOnTerminal(t *testing.T) {
 	dir := t.TempDir()
 	out, err := onTerminal(t.Context(), dir, "sh", "-c", "test -t 1 && echo $TERM; pwd")
 	if want := "xterm\r\n" + dir + "\r\n"; err != nil || string(out) != want {
-		t.Errorf("got %q, %v; want %q", out, err, want)
+		t.Errorf("onTerminal() = %q, %v, want %q", out, err, want)
 	}
 	for name, tc := range map[string]struct{ script, want string }{
 		"a program that fails":          {"echo the reason; exit 3", "exit status 3: …the reason"},
 		"a program that writes forever": {"yes", "more than"},
 	} {
 		if _, err := onTerminal(t.Context(), dir, "sh", "-c", tc.script); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: got error %v, want %q", name, err, tc.want)
+			t.Errorf("%s: onTerminal() error = %v, want %q", name, err, tc.want)
 		}
 	}
 }

@@ -12,39 +12,39 @@ import (
 )
 
 const (
-	// command is what a reader types, and cut stands where lines are left out.
+	// command is the command that readers type. cut marks omitted lines.
 	command, cut = "$ make demo", "⋮"
-	// file is the file whose changes are shown.
+	// file is the file whose changes the picture shows.
 	file = "config.yaml"
-	// diff is what the changes of a file begin with.
+	// diff is the prefix of the first line of a file's changes.
 	diff = "--- a/"
-	// indented is where what a function has to say begins.
+	// indented is the prefix of messages from functions.
 	indented = "      "
 )
 
-// line is what a terminal shows in one line, in HTML.
+// line is a line on a terminal, as HTML.
 type line string
 
 var tag = regexp.MustCompile(`<[^>]*>`)
 
-// text returns the line without its styles.
+// text returns the line without styles.
 func (l line) text() string { return html.UnescapeString(tag.ReplaceAllString(string(l), "")) }
 
-// varying is what differs from run to run, and what is put in its place.
+// varying lists patterns of text that differs between runs, and fixed replacements.
 var varying = []struct {
 	pattern *regexp.Regexp
 	instead string
 }{
 	{regexp.MustCompile(`/[^\s<>]*/krmfn-demo-\d+`), "/tmp/demo"},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:9445"},
-	// A table's columns are as wide as what is in them.
+	// The width of a table column depends on its content.
 	{regexp.MustCompile(`TIME(</span>)? +(<span [^>]*>)?RESULTS`), "TIME$1   ${2}RESULTS"},
 	{regexp.MustCompile(`\b\d+(\.\d+)?m?s +(\d+ info)`), "10ms   $2"},
 	{regexp.MustCompile(`\b\d+(\.\d+)?m?s *(</span>)?$`), "10ms$2"},
 }
 
-// scene returns the lines of the demo that are shown, with what differs from run to run replaced. The error says that the demo
-// does not show what the picture is of.
+// scene returns the lines for the picture, with fixed values in place of text that differs between runs. It fails if the output lacks the
+// changes that the picture shows.
 func scene(lines []line) ([]line, error) {
 	changes := slices.IndexFunc(lines, starts(diff))
 	begin := slices.IndexFunc(lines, starts(diff+file))
@@ -63,7 +63,7 @@ func starts(prefix string) func(line) bool {
 	return func(l line) bool { return strings.HasPrefix(l.text(), prefix) }
 }
 
-// few leaves out what functions have to say, but for the first line of each, where that is more than two lines.
+// few shortens messages of more than two lines from a function to their first line.
 func few(lines []line) []line {
 	var kept []line
 	said := 0
@@ -85,7 +85,7 @@ func few(lines []line) []line {
 	return kept
 }
 
-// tidy replaces what differs from run to run, and leaves one empty line where there are several, and none at either end.
+// tidy replaces text that differs between runs, collapses repeated empty lines, and removes empty lines at both ends.
 func tidy(lines []line) []line {
 	var text strings.Builder
 	for _, l := range lines {

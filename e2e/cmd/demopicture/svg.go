@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// The sizes of the picture, in pixels. A character of most monospaced fonts is six tenths of its size wide.
+// Sizes of the picture in pixels. A character in most monospaced fonts is 0.6 times as wide as the font size.
 const (
 	fontSize   = 13
 	cellWidth  = 7.8
@@ -19,7 +19,7 @@ const (
 	margin     = 16
 )
 
-// style has the colours of the terminal's classes, for light and for dark surroundings.
+// style holds the colours of the terminal's classes for light and dark themes.
 const style = `
     .paper { fill: #ffffff; stroke: #d0d7de }
     text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace; fill: #1f2328; white-space: pre }
@@ -40,7 +40,7 @@ const style = `
     }
   `
 
-// svg draws lines. Each is as long as it would be on a terminal, whatever font there is.
+// svg draws lines. textLength gives each line the same width as on a terminal, whatever the font.
 func svg(lines []line) []byte {
 	const width = 2*margin + columns*cellWidth
 	height := 2*margin + len(lines)*lineHeight
@@ -52,7 +52,7 @@ func svg(lines []line) []byte {
 	fmt.Fprintln(&b, "  <desc>Times, the port and the directory are replaced by fixed ones. What make builds first is left out, and so are most changes.</desc>")
 	fmt.Fprintf(&b, "  <style>%s</style>\n", style)
 	fmt.Fprintf(&b, `  <rect class="paper" x="0.5" y="0.5" width="%s" height="%d" rx="8"/>`+"\n", pixels(width-1), height-1)
-	// What is a span in HTML is a tspan in SVG.
+	// HTML uses span elements where SVG uses tspan.
 	spans := strings.NewReplacer("<span ", "<tspan ", "</span>", "</tspan>")
 	for i, l := range lines {
 		content := strings.TrimLeft(string(l), " ")

@@ -1,12 +1,12 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command hostile is what function images of the end-to-end tests run:
+// Command hostile is the program in the function images of the end-to-end tests:
 //
-//	hostile echo         returns its input, after the time that data.sleep of the functionConfig says
+//	hostile echo         returns its input, after the delay in data.sleep of the functionConfig
 //	hostile exit         returns a result, writes to stderr, and exits with code 3
 //	hostile writes-root  creates a file in the root directory
-//	hostile stall ...    does nothing, for ever, whatever else its command line says
+//	hostile stall ...    blocks until SIGTERM and ignores other arguments
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// errGaveUp ends the command with code 3; other errors end it with code 1.
+// errGaveUp makes the command exit with code 3. Other errors make it exit with code 1.
 var errGaveUp = errors.New("gave up")
 
 func main() {

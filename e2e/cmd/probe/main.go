@@ -1,12 +1,12 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command probe is what pods of the end-to-end tests run:
+// Command probe is the program in helper pods of the end-to-end tests:
 //
-//	probe serve ADDR  answers every HTTP request with the name of its host
-//	probe get URL     prints what URL answers, and tries for half a minute until it does
-//	probe id          prints the user that it runs as
-//	probe dial ADDR…  tries to connect to each address, again and again, and prints a line with those that accept
+//	probe serve ADDR  answers every HTTP request with the host name
+//	probe get URL     prints the response of URL, and retries for 30 seconds until a request succeeds
+//	probe id          prints the user ID of the process
+//	probe dial ADDR…  repeatedly connects to each address, and prints a line with the addresses that accept
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 const (
 	patience = 30 * time.Second
 	retry    = 200 * time.Millisecond
-	// connecting is how long a connection may take. What is dropped on the way takes as long.
+	// connecting is the timeout of a connection attempt. Attempts whose packets are dropped take the full timeout.
 	connecting = 5 * time.Second
 )
 
@@ -67,7 +67,7 @@ func serve(addr string) error {
 }
 
 func get(url string) error {
-	// Each try is a connection of its own, so that each may reach another pod.
+	// Each attempt uses a new connection, so it can reach a different pod.
 	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	for end := time.Now().Add(patience); ; time.Sleep(retry) {
 		text, err := body(&client, url)
@@ -82,7 +82,7 @@ func get(url string) error {
 }
 
 func body(client *http.Client, url string) (string, error) {
-	response, err := client.Get(url) //nolint:gosec // whose URL it is, is the test's matter
+	response, err := client.Get(url) //nolint:gosec // The test chooses the URL.
 	if err != nil {
 		return "", err
 	}
@@ -94,13 +94,13 @@ func body(client *http.Client, url string) (string, error) {
 	return string(text), err
 }
 
-// open returns the addresses that accept a connection, in the order in which they are given.
+// open returns the addresses that accept a connection, in the order of the arguments.
 func open(addresses []string) []string {
 	accepts := make([]bool, len(addresses))
 	var all sync.WaitGroup
 	for i, address := range addresses {
 		all.Go(func() {
-			conn, err := net.DialTimeout("tcp", address, connecting) //nolint:gosec // whose address it is, is the test's matter
+			conn, err := net.DialTimeout("tcp", address, connecting) //nolint:gosec // The test chooses the address.
 			if accepts[i] = err == nil; err == nil {
 				_ = conn.Close()
 			}

@@ -19,7 +19,8 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
 
-// onePod is as much of a cluster as a function runner needs for one function pod, whose wrapper server it runs on this machine.
+// onePod implements the part of the Kubernetes API that a function runner needs for one function pod. It runs the pod's wrapper server as a
+// process on this machine.
 type onePod struct {
 	bin     string
 	env     []string
@@ -43,7 +44,7 @@ func (c *onePod) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer c.mu.Unlock()
 		writeJSON(w, c.pod)
 	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, pods) && query.Get("sendInitialEvents") == "true":
-		// The client then lists.
+		// An informer whose streaming list is rejected falls back to a plain list.
 		refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
 	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, pods) && query.Get("watch") != "":
 		c.watch(w, r)
@@ -54,7 +55,7 @@ func (c *onePod) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// watch tells of the pod once it runs.
+// watch sends an event for the pod after it has started.
 func (c *onePod) watch(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush()
@@ -70,7 +71,7 @@ func (c *onePod) watch(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// create does what API server, scheduler and kubelet do with a pod.
+// create stores the pod, starts its wrapper server, and sets the pod's status to running.
 func (c *onePod) create(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var object any

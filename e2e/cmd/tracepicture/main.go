@@ -1,9 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command tracepicture draws docs/tracing.svg: the spans of one call of a function in a pod. With --record it first makes such a call, of
-// a function runner and a wrapper server that run on this machine, and keeps its spans. An API server that knows one pod stands in for
-// the cluster.
+// Command tracepicture draws docs/tracing.svg, the spans of one call of a function in a pod. With --record it first makes such a call with
+// a function runner and a wrapper server on this machine, and stores the spans. A fake API server for one pod replaces the cluster.
 package main
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
 
-// The files, in the checkout.
+// Paths in the checkout.
 const (
 	picture   = "docs/tracing.svg"
 	spansFile = "e2e/cmd/tracepicture/testdata/spans.json"
@@ -56,7 +55,7 @@ func run(ctx context.Context, bin string) error {
 	return os.WriteFile(filepath.Join(root, picture), drawn, 0o644)
 }
 
-// keep records a call and writes its spans.
+// keep records a call and writes its spans to a file.
 func keep(ctx context.Context, bin, file string) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
@@ -73,7 +72,7 @@ func keep(ctx context.Context, bin, file string) error {
 	return os.WriteFile(file, append(text, '\n'), 0o644)
 }
 
-// draw returns the picture of the spans that were recorded.
+// draw returns a picture of the recorded spans.
 func draw(root string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(root, spansFile))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
 
-// The picture in the checkout is that of the spans in the checkout.
+// The picture in the checkout is up to date with the recorded spans.
 func TestPicture(t *testing.T) {
 	t.Parallel()
 	root, err := binaries.Root()
@@ -31,7 +31,7 @@ func TestPicture(t *testing.T) {
 	generated.Check(t, filepath.Join(root, picture), string(got), false, "run go -C e2e run ./cmd/tracepicture")
 }
 
-// A call of what is in the checkout has the spans that were recorded, and the documentation names all of them.
+// A call with the current code has the recorded spans, and the documentation names all of them.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	root, err := binaries.Root()
@@ -68,7 +68,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// outline has the names of spans, below those of their parents.
+// outline returns the services and names of spans, indented by depth.
 func outline(traces *tracepb.TracesData) []string {
 	all := spansOf(traces)
 	lines := make([]string, len(all))

@@ -34,17 +34,18 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 )
 
-// The function, as if it were in an image.
+// The image of the function, the request, and the timeout of a recording.
 const (
 	image  = "example.org/set-labels:v0.2.0"
 	list   = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\nfunctionConfig: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {tier: backend}}\n"
 	within = 5 * time.Minute
 )
 
-// spansOfCall is how many spans a call has, beside the caller's: two of gRPC, resolve, acquire pod, and the wrapper server's.
+// spansOfCall is the number of spans of a call, without the caller's span: two gRPC spans, resolve, acquire pod, and the wrapper server's
+// span.
 const spansOfCall = 5
 
-// record makes a call to a function whose pod does not exist yet, and returns its spans.
+// record calls a function that has no pod yet, and returns the spans of the call.
 func record(ctx context.Context, bin string) (traces *tracepb.TracesData, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -52,7 +53,7 @@ func record(ctx context.Context, bin string) (traces *tracepb.TracesData, err er
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // it is temporary
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
 	c := &collector{changed: make(chan struct{}, 1)}
 	receiver := httptest.NewServer(c)
 	defer receiver.Close()
@@ -100,7 +101,7 @@ func record(ctx context.Context, bin string) (traces *tracepb.TracesData, err er
 	}
 }
 
-// call evaluates the function as a caller that traces, and returns the caller's span.
+// call evaluates the function with a trace context and returns the caller's span.
 func call(ctx context.Context, address string) (span *tracepb.Span, err error) {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -118,7 +119,7 @@ func call(ctx context.Context, address string) (span *tracepb.Span, err error) {
 	return span, err
 }
 
-// collector keeps the spans that it gets.
+// collector is an OTLP receiver that stores spans.
 type collector struct {
 	changed chan struct{}
 

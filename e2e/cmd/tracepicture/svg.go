@@ -13,14 +13,14 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// span is one line of the picture.
+// span is a row in the picture.
 type span struct {
 	*tracepb.Span
 	service string
 	depth   int
 }
 
-// spansOf returns the spans of a trace in order: each parent before its children, and these by when they begin.
+// spansOf returns the spans of a trace in depth-first order. Children follow their parent, sorted by start time.
 func spansOf(traces *tracepb.TracesData) []span {
 	children := map[string][]span{}
 	known := map[string]bool{}
@@ -48,7 +48,7 @@ func spansOf(traces *tracepb.TracesData) []span {
 			add(string(s.GetSpanId()), depth+1)
 		}
 	}
-	// The topmost have a parent that is not here, or none.
+	// The parent of a root span is missing or not among the spans.
 	for parent := range children {
 		if !known[parent] {
 			add(parent, 0)
@@ -70,7 +70,7 @@ const style = `
     @media (prefers-color-scheme: dark) { .paper { fill: #0d1117; stroke: #30363d } .grid { stroke: #30363d } text { fill: #e6edf3 } .faint { fill: #8d96a0 } }
   `
 
-// svg draws spans below each other, as bars on one axis of time.
+// svg draws spans as bars on a common time axis, one row each.
 func svg(spans []span) []byte {
 	var services []string
 	begin, end := spans[0].GetStartTimeUnixNano(), spans[0].GetEndTimeUnixNano()
