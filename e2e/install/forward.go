@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/transport/spdy"
 )
 
-// Forward has connections to an address of this machine go to a port inside of a pod, past all NetworkPolicies, until stop is called,
-// as kubectl port-forward does.
+// Forward forwards connections to an address on this machine to a port in a pod, like kubectl port-forward. NetworkPolicies do not apply to
+// them. The caller must call stop.
 func (i *Installation) Forward(ctx context.Context, pod *corev1.Pod, port int32) (address string, stop func(), err error) {
 	config, err := clientcmd.BuildConfigFromFlags("", i.helm.kubeconfig)
 	if err != nil {
@@ -50,7 +50,7 @@ func (i *Installation) Forward(ctx context.Context, pod *corev1.Pod, port int32)
 	}
 	stop = func() {
 		close(end)
-		<-ended //nolint:errcheck // nothing to lose
+		<-ended //nolint:errcheck // The connection is no longer needed.
 	}
 	ports, err := forwarder.GetPorts()
 	if err != nil {

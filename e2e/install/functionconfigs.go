@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// functionConfigDefinition is Porch's definition of FunctionConfig.
+// functionConfigDefinition is Porch's CustomResourceDefinition of FunctionConfig.
 //
 //go:embed testdata/functionconfig-crd.yaml
 var functionConfigDefinition []byte
@@ -26,12 +26,13 @@ var (
 	functionConfigs = schema.GroupVersionResource{Group: "config.porch.kpt.dev", Version: "v1alpha1", Resource: "functionconfigs"}
 )
 
-// FunctionConfigs are the objects in the namespace of function pods, once DefineFunctionConfigs has made the cluster know them.
+// FunctionConfigs returns a client for FunctionConfig objects in the function namespace. It works after DefineFunctionConfigs.
 func (i *Installation) FunctionConfigs() dynamic.ResourceInterface {
 	return i.dynamic.Resource(functionConfigs).Namespace(i.Release.FunctionNamespace)
 }
 
-// DefineFunctionConfigs makes the cluster know FunctionConfig objects, as an installation of Porch does, and returns when it does.
+// DefineFunctionConfigs creates the CustomResourceDefinition of FunctionConfig, as an installation of Porch does, and waits until the API
+// server serves it.
 func (i *Installation) DefineFunctionConfigs(ctx context.Context) error {
 	definition := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(functionConfigDefinition, &definition.Object); err != nil {
@@ -44,7 +45,8 @@ func (i *Installation) DefineFunctionConfigs(ctx context.Context) error {
 	return i.awaitFunctionConfigs(ctx, func(err error) bool { return err == nil })
 }
 
-// UndefineFunctionConfigs deletes all FunctionConfig objects and what makes the cluster know them, and returns when it does not.
+// UndefineFunctionConfigs deletes the CustomResourceDefinition and all FunctionConfig objects, and waits until the API server no longer
+// serves it.
 func (i *Installation) UndefineFunctionConfigs(ctx context.Context) error {
 	name := functionConfigs.Resource + "." + functionConfigs.Group
 	if err := i.dynamic.Resource(definitions).Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// ImageLabel is on every function pod. Its value is the pod's own name.
+	// ImageLabel is a label of every function pod. Its value is the pod's name.
 	ImageLabel = "fn.kpt.dev/image"
-	// SlotLabel has which of its function's pods one is.
+	// SlotLabel is the label with the pod's ordinal in its pool.
 	SlotLabel = "krmfn.dev/slot"
-	// PoolLabel is on those that krmfn has made.
+	// PoolLabel is a label of function pods that krmfn created.
 	PoolLabel = "krmfn.dev/pool"
-	// ReferenceAnnotation has the image as callers have it.
+	// ReferenceAnnotation is the annotation with the image reference that callers use.
 	ReferenceAnnotation = "krmfn.dev/image"
 )
 
-// Live tells whether a pod runs or is about to, and is not on its way out.
+// Live reports whether a pod is pending or running and is not terminating.
 func Live(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
 }
 
-// FunctionPods lists the live pods of a function, by its image as callers have it; those of all functions if it is empty.
+// FunctionPods lists the live pods of a function, given the image reference that callers use. An empty image selects all functions.
 func (i *Installation) FunctionPods(ctx context.Context, image string) ([]corev1.Pod, error) {
 	list, err := i.Client.CoreV1().Pods(i.Release.FunctionNamespace).List(ctx, metav1.ListOptions{LabelSelector: ImageLabel})
 	if err != nil {
@@ -43,8 +43,8 @@ func (i *Installation) FunctionPods(ctx context.Context, image string) ([]corev1
 	return pods, nil
 }
 
-// DeleteFunctionPods deletes all pods in the functions' namespace, and waits until so few are left that the next test has
-// room on the node: those that are ending hold theirs for some seconds.
+// DeleteFunctionPods deletes all pods in the function namespace, and waits until at most two are left. Terminating pods still reserve
+// resources on the node that the next test needs.
 func (i *Installation) DeleteFunctionPods(ctx context.Context) error {
 	const leftovers = 2
 	pods := i.Client.CoreV1().Pods(i.Release.FunctionNamespace)
@@ -57,7 +57,7 @@ func (i *Installation) DeleteFunctionPods(ctx context.Context) error {
 	})
 }
 
-// Relabel changes a label of a function pod, as kubectl label --overwrite does.
+// Relabel sets a label of a function pod, like kubectl label --overwrite.
 func (i *Installation) Relabel(ctx context.Context, pod *corev1.Pod, label, value string) error {
 	return i.patchPod(ctx, pod.Namespace, pod.Name, fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, label, value))
 }

@@ -17,20 +17,19 @@ import (
 )
 
 const (
-	// ControlPlane is the node of the control plane, and the container that it is.
+	// ControlPlane is the name of the control plane node and of its container.
 	ControlPlane = cluster.Name + "-control-plane"
-	// Worker is the other node.
+	// Worker is the name of the other node.
 	Worker = cluster.Name + "-worker"
 )
 
-// PauseNode freezes all processes of a node until ResumeNode: whatever is sent to its pods is acknowledged by the kernel, and never
-// answered.
+// PauseNode freezes all processes of a node until ResumeNode. The kernel acknowledges packets to the node's pods, but no process answers.
 func (i *Installation) PauseNode(ctx context.Context, node string) error {
 	_, err := command.Run(ctx, "docker", "pause", node)
 	return err
 }
 
-// ResumeNode has a node go on that is paused, and returns when the cluster says that all nodes are ready.
+// ResumeNode resumes a paused node, and waits until all nodes are ready.
 func (i *Installation) ResumeNode(ctx context.Context, node string) error {
 	paused, err := command.Run(ctx, "docker", "ps", "--quiet", "--filter=status=paused", "--filter=name="+node)
 	if err != nil {
@@ -44,8 +43,8 @@ func (i *Installation) ResumeNode(ctx context.Context, node string) error {
 	return i.awaitAPIServer(ctx, true)
 }
 
-// HangAPIServer stops the API server's process, whose connections stay open, until ResumeAPIServer, or until the kubelet has lost
-// its patience with it, which takes longer than a minute.
+// HangAPIServer stops the API server with SIGSTOP, which keeps its connections open, until ResumeAPIServer. After more than a minute, the
+// kubelet restarts the API server.
 func (i *Installation) HangAPIServer(ctx context.Context) error {
 	if err := signalAPIServer(ctx, "STOP"); err != nil {
 		return err
@@ -53,7 +52,7 @@ func (i *Installation) HangAPIServer(ctx context.Context) error {
 	return i.awaitAPIServer(ctx, false)
 }
 
-// ResumeAPIServer has the API server go on, and returns when it answers, all nodes are ready, and the function runners too.
+// ResumeAPIServer continues the API server, and waits until it responds and all nodes and function runners are ready.
 func (i *Installation) ResumeAPIServer(ctx context.Context) error {
 	if err := signalAPIServer(ctx, "CONT"); err != nil {
 		return err
@@ -66,20 +65,19 @@ func signalAPIServer(ctx context.Context, signal string) error {
 	return err
 }
 
-// OpenControlPlane lets pods run on the node of the control plane that tolerate nothing, until CloseControlPlane.
+// OpenControlPlane removes the taints of the control plane node, so that pods without tolerations can run there, until CloseControlPlane.
 func (i *Installation) OpenControlPlane(ctx context.Context) error {
 	return i.updateNode(ctx, ControlPlane, func(node *corev1.Node) { node.Spec.Taints = nil })
 }
 
-// CloseControlPlane lets no more pods run there.
+// CloseControlPlane restores the taint of the control plane node.
 func (i *Installation) CloseControlPlane(ctx context.Context) error {
 	return i.updateNode(ctx, ControlPlane, func(node *corev1.Node) {
 		node.Spec.Taints = []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}}
 	})
 }
 
-// Cordon says whether pods may be scheduled to a node, and returns when that is so: a controller taints the node after it was told, and
-// the taint outlasts what it tells of for a moment.
+// Cordon sets whether a node is unschedulable, and waits for the matching taint. A controller adds and removes the taint with a delay.
 func (i *Installation) Cordon(ctx context.Context, name string, unschedulable bool) error {
 	if err := i.updateNode(ctx, name, func(node *corev1.Node) { node.Spec.Unschedulable = unschedulable }); err != nil {
 		return err

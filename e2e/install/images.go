@@ -14,11 +14,11 @@ import (
 	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
 
-// Images are the names of the images that the chart installs or, in its tests, runs.
+// Images lists the images that the chart installs or runs in its tests.
 var Images = []string{"function-runner", "wrapper-server", "pod-janitor", "image-warmer", "task-handler", "krmfn", "functions"}
 
-// pin gives the images that are in the registry a tag that no others ever have, and returns it: nodes keep the images that
-// they have once pulled under a tag.
+// pin adds a tag to the images in the registry that is unique to their digests, and returns the tag. A unique tag is necessary because
+// nodes do not pull a tag that they already have.
 func pin(ctx context.Context, registry string) (string, error) {
 	hash := sha256.New()
 	for _, image := range Images {
@@ -32,13 +32,13 @@ func pin(ctx context.Context, registry string) (string, error) {
 	return pinned, tag(ctx, registry, publish.Tag, pinned)
 }
 
-// Retag gives krmfn's images another tag as well, that of a next release for instance, and returns it.
+// Retag adds another tag to krmfn's images, for example to simulate a new release, and returns the tag.
 func (i *Installation) Retag(ctx context.Context, suffix string) (string, error) {
 	another := i.tag + "-" + suffix
 	return another, tag(ctx, i.Registry, i.tag, another)
 }
 
-// tag gives krmfn's images that have a tag another one as well.
+// tag adds another tag to the images with a tag.
 func tag(ctx context.Context, registry, from, another string) error {
 	for _, image := range Images {
 		if err := crane.Tag(reference(registry, image, from), another, crane.WithContext(ctx), crane.Insecure); err != nil {
@@ -50,5 +50,5 @@ func tag(ctx context.Context, registry, from, another string) error {
 
 func reference(registry, image, tag string) string { return registry + "/krmfn/" + image + ":" + tag }
 
-// WrapperImage is the reference of the wrapper server's image, for templates of function pods.
+// WrapperImage returns the reference of the wrapper server's image, for function pod templates.
 func (i *Installation) WrapperImage() string { return reference(i.Registry, "wrapper-server", i.tag) }

@@ -35,11 +35,11 @@ func TestPinnedAndRetaggedImagesAreTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := pin(t.Context(), address); err != nil || again != pinned {
-		t.Errorf("pinned as %s (%v), and before as %s", again, err, pinned)
+		t.Errorf("second pin() = %s, %v, want %s", again, err, pinned)
 	}
 	next, err := (&Installation{Registry: address, tag: pinned}).Retag(t.Context(), "next")
 	if err != nil || next != pinned+"-next" {
-		t.Errorf("retagged as %s (%v)", next, err)
+		t.Errorf("Retag() = %s, %v, want %s-next", next, err, pinned)
 	}
 	for _, image := range Images {
 		for _, tag := range []string{pinned, next} {
@@ -48,7 +48,7 @@ func TestPinnedAndRetaggedImagesAreTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, err := crane.Digest(reference(address, image, tag), crane.Insecure); err != nil || got != want {
-				t.Errorf("%s:%s is %s (%v), want %s", image, tag, got, err, want)
+				t.Errorf("digest of %s:%s = %s, %v, want %s", image, tag, got, err, want)
 			}
 		}
 	}

@@ -20,30 +20,30 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
 
-// Installation is the function runner in this machine's cluster. At most one call that changes it may run at a time.
+// Installation is an installation of the function runner in this machine's cluster. Methods that change it must not run concurrently.
 type Installation struct {
-	// Release is where it is.
+	// Release identifies the Helm release and its namespaces.
 	Release Release
-	// Client sees what is in the cluster.
+	// Client is a client of the cluster without rate limits.
 	Client kubernetes.Interface
 	// Registry is the address of the cluster's registry, IP:PORT.
 	Registry string
 
 	helm    helm
 	dynamic dynamic.Interface
-	node    string // address of the node that NodePort Services are called at
-	tag     string // of krmfn's images
+	node    string // address of the node for calls to NodePort Services
+	tag     string // tag of krmfn's images
 	step    Step
 
 	mu        sync.Mutex
-	addresses map[string]string // by name of NodePort Service
+	addresses map[string]string // address by name of the NodePort Service
 }
 
-// Step runs do, which takes long, and tells people what it does. It returns the error of do.
+// Step runs a long operation do, tells people what it does, and returns its error.
 type Step func(what string, do func() error) error
 
-// Open finds the cluster that make cluster has made, and krmfn's images in its registry. Nothing is installed yet, and Default is where
-// it will be.
+// Open connects to the cluster that make cluster created and pins krmfn's images in its registry. It installs nothing. The installation
+// uses the release Default.
 func Open(ctx context.Context, step Step) (*Installation, error) {
 	checkout, err := binaries.Root()
 	if err != nil {
@@ -69,7 +69,7 @@ func Open(ctx context.Context, step Step) (*Installation, error) {
 	return i, err
 }
 
-// At returns an installation beside this one, in the same cluster. Nothing is installed there yet.
+// At returns an installation for another release in the same cluster. It installs nothing.
 func (i *Installation) At(r Release) *Installation {
 	beside := &Installation{
 		Release: r, Client: i.Client, Registry: i.Registry, helm: i.helm, dynamic: i.dynamic, node: i.node, tag: i.tag,
@@ -79,7 +79,7 @@ func (i *Installation) At(r Release) *Installation {
 	return beside
 }
 
-// unthrottled returns clients that do not hold requests back, which would spread over time what is to happen at once.
+// unthrottled returns clients without a client-side rate limit, which would delay requests that tests send at once.
 func unthrottled(kubeconfig string) (kubernetes.Interface, dynamic.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -98,8 +98,8 @@ func clients(config *rest.Config) (kubernetes.Interface, dynamic.Interface, erro
 	return typed, anything, err
 }
 
-// Apply installs the function runner, or changes what is installed, to values of the chart beside those that fit this
-// cluster. It returns when function runners of these values run, and no others.
+// Apply installs or upgrades the chart with values that override the defaults for this cluster. It returns when all function runners are
+// ready and run with these values.
 func (i *Installation) Apply(ctx context.Context, values map[string]any) error {
 	return i.step(fmt.Sprintf("apply the chart: %s %v", i.Release.Namespace, slices.Sorted(maps.Keys(values))), func() error {
 		if err := i.helm.apply(ctx, MergeValues(i.values(), values)); err != nil {
@@ -109,7 +109,7 @@ func (i *Installation) Apply(ctx context.Context, values map[string]any) error {
 	})
 }
 
-// Adopt installs the chart over objects that are there already, which it takes over, as helm install --take-ownership does.
+// Adopt installs the chart over existing objects and takes ownership of them, like helm install --take-ownership.
 func (i *Installation) Adopt(ctx context.Context, values map[string]any) error {
 	return i.step("adopt what is there", func() error {
 		adopting := i.helm
@@ -121,7 +121,7 @@ func (i *Installation) Adopt(ctx context.Context, values map[string]any) error {
 	})
 }
 
-// Rollback goes back to what was installed before, as helm rollback does.
+// Rollback restores the previous revision, like helm rollback.
 func (i *Installation) Rollback(ctx context.Context) error {
 	return i.step("roll the chart back", func() error {
 		if err := i.helm.rollback(); err != nil {
@@ -131,16 +131,16 @@ func (i *Installation) Rollback(ctx context.Context) error {
 	})
 }
 
-// Kubeconfig is the file by which clients find the cluster.
+// Kubeconfig returns the path of the kubeconfig file.
 func (i *Installation) Kubeconfig() string { return i.helm.kubeconfig }
 
-// Tag is the tag of krmfn's images in the cluster's registry.
+// Tag returns the tag of krmfn's images in the cluster's registry.
 func (i *Installation) Tag() string { return i.tag }
 
-// Test runs the chart's own tests, as helm test does.
+// Test runs the tests of the chart, like helm test.
 func (i *Installation) Test() error { return i.step("helm test", i.helm.test) }
 
-// Remove uninstalls the function runner, and with it all function pods, and returns when the last function runner has ended.
+// Remove uninstalls the chart, including all function pods, and waits until the last function runner has ended.
 func (i *Installation) Remove(ctx context.Context) error {
 	return i.step("uninstall the chart: "+i.Release.Namespace, func() error {
 		if err := i.deleteNodePorts(ctx); err != nil {
@@ -153,16 +153,17 @@ func (i *Installation) Remove(ctx context.Context) error {
 	})
 }
 
-// Leave uninstalls the release where its function runners are somebody else's by now, and returns when what is krmfn's is gone.
+// Leave uninstalls the release after another installation has taken over the function runners. It returns when Helm has deleted the
+// remaining objects.
 func (i *Installation) Leave() error {
 	return i.step("uninstall what is left of the chart", i.helm.remove)
 }
 
-// ShutdownDelay is the chart's default. Specs that replace function runners under load set it: the shorter delay of other specs is over
-// before all nodes know that a function runner shuts down.
+// ShutdownDelay is the chart's default. Specs that replace function runners under load set it, because the shorter delay of other specs
+// ends before all nodes know that a function runner shuts down.
 const ShutdownDelay = "5s"
 
-// values fit a cluster on one small machine, have all functions run in pods, and leave nothing behind.
+// values returns values that fit a cluster on one small machine, run all functions in pods, and keep nothing after an uninstallation.
 func (i *Installation) values() map[string]any {
 	return map[string]any{
 		"image":             map[string]any{"registry": i.Registry + "/krmfn", "tag": i.tag},
@@ -172,17 +173,17 @@ func (i *Installation) values() map[string]any {
 		"resources":         map[string]any{"requests": map[string]any{"cpu": "50m", "memory": "64Mi"}},
 		"extraArgs":         []any{"--disable-runtimes=exec"},
 		"logLevel":          4,
-		// The tests call from this machine, and read metrics through the API server.
+		// The tests call from this machine, and read metrics through the API server, so the policies must allow all sources.
 		"networkPolicy": map[string]any{"callers": anybody(), "taskHandlerCallers": anybody(), "metricsReaders": anybody()},
 	}
 }
 
-// anybody returns peers of a NetworkPolicy that leave out nobody.
+// anybody returns NetworkPolicy peers that match all sources.
 func anybody() []any {
 	return []any{map[string]any{"namespaceSelector": map[string]any{}}, map[string]any{"ipBlock": map[string]any{"cidr": "0.0.0.0/0"}}}
 }
 
-// MergeValues returns the values of both, those of the second where both have them. Lists are values as a whole.
+// MergeValues returns base with the values of over. Maps are merged, and lists are replaced.
 func MergeValues(base, over map[string]any) map[string]any {
 	merged := maps.Clone(base)
 	for key, value := range over {

@@ -17,16 +17,16 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// made by Kubernetes itself, in every namespace.
+// automatic lists objects that Kubernetes creates in every namespace.
 var automatic = []string{
 	"configmaps/kube-root-ca.crt", "serviceaccounts/default",
 }
 
-// passing are kinds of objects that tell of what there was, and go by themselves.
+// passing lists resources that record the past or that Kubernetes deletes by itself.
 var passing = []string{"events", "endpoints", "endpointslices", "leases", "replicasets", "controllerrevisions"}
 
-// Inventory lists the objects in the namespaces of function runners and of function pods, as NAMESPACE/RESOURCE/NAME, and those
-// without a namespace whose name contains krmfn, but for those of releases in other namespaces.
+// Inventory lists the objects in the release's namespaces as NAMESPACE/RESOURCE/NAME, and cluster-scoped objects whose name contains krmfn.
+// It omits objects of releases in other namespaces.
 func (i *Installation) Inventory(ctx context.Context) ([]string, error) {
 	lists, err := discovery.ServerPreferredResources(i.Client.Discovery())
 	if err != nil {
@@ -74,28 +74,28 @@ func (i *Installation) ours(object *unstructured.Unstructured, resource string, 
 		return object.GetName() == i.Release.FunctionNamespace || strings.Contains(object.GetName(), "krmfn") && !i.foreign(object)
 	}
 	inside := object.GetNamespace() == i.Release.Namespace || object.GetNamespace() == i.Release.FunctionNamespace
-	// NodePort Services are the tests' own.
+	// The tests create the NodePort Services.
 	return inside && !slices.Contains(automatic, resource+"/"+object.GetName()) && object.GetLabels()[nodePortLabel] == ""
 }
 
-// foreign reports whether an object belongs to a release in another namespace, or to the tests themselves.
+// foreign reports whether an object belongs to a release in another namespace or to the tests.
 func (i *Installation) foreign(object *unstructured.Unstructured) bool {
 	owner := object.GetAnnotations()["meta.helm.sh/release-namespace"]
 	return owner != "" && owner != i.Release.Namespace || strings.HasPrefix(object.GetName(), "krmfn-e2e")
 }
 
-// MakeFunctionNamespace makes the namespace of function pods, as somebody else would.
+// MakeFunctionNamespace creates the function namespace without Helm, as a user could.
 func (i *Installation) MakeFunctionNamespace(ctx context.Context) error {
 	_, err := i.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.Release.FunctionNamespace}}, metav1.CreateOptions{})
 	return err
 }
 
-// DeleteFunctionNamespace deletes the namespace of function pods, and returns when it is gone.
+// DeleteFunctionNamespace deletes the function namespace and waits until it is gone.
 func (i *Installation) DeleteFunctionNamespace(ctx context.Context) error {
 	return i.deleteNamespace(ctx, i.Release.FunctionNamespace)
 }
 
-// DeleteNamespace deletes the namespace of the release, which Helm leaves, and returns when it is gone.
+// DeleteNamespace deletes the release's namespace, which Helm keeps, and waits until it is gone.
 func (i *Installation) DeleteNamespace(ctx context.Context) error {
 	return i.deleteNamespace(ctx, i.Release.Namespace)
 }

@@ -17,20 +17,20 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
 
-// Janitor is a pod janitor that sweeps again and again, from outside the cluster, with all rights.
+// Janitor is a pod janitor that runs as a process outside the cluster, with admin permissions, and sweeps periodically.
 type Janitor struct {
 	cmd         *exec.Cmd
 	dir         string
 	diagnostics bytes.Buffer
 }
 
-// Swept is what a pod janitor has done to an object.
+// Swept describes the action of a pod janitor on an object.
 type Swept struct{ Kind, Name, Image, Reason, Detail, Action string }
 
-// reports is the name of the file that a pod janitor's reports go to.
+// reports is the name of the file with a pod janitor's reports.
 const reports = "reports.json"
 
-// StartJanitor starts a pod janitor with flags. Stop ends it.
+// StartJanitor starts a pod janitor with additional flags. The caller must call Stop.
 func (i *Installation) StartJanitor(ctx context.Context, flags ...string) (*Janitor, error) {
 	program, err := binaries.Built(binaries.PodJanitor)
 	if err != nil {
@@ -44,7 +44,7 @@ func (i *Installation) StartJanitor(ctx context.Context, flags ...string) (*Jani
 	if err != nil {
 		return nil, err
 	}
-	defer out.Close() //nolint:errcheck // the process has its own
+	defer out.Close() //nolint:errcheck // The process has its own descriptor.
 	j := &Janitor{dir: dir}
 	arguments := append([]string{"--kubeconfig=" + i.helm.kubeconfig, "--namespace=" + i.Release.FunctionNamespace, "--output=json"}, flags...)
 	j.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, arguments...)
@@ -55,7 +55,7 @@ func (i *Installation) StartJanitor(ctx context.Context, flags ...string) (*Jani
 	return j, nil
 }
 
-// Reports returns what has been done so far, without what was left alone, and the number of sweeps.
+// Reports returns the number of sweeps and the objects that they changed. It omits objects that were left unchanged.
 func (j *Janitor) Reports() (sweeps int, all []Swept, err error) {
 	text, err := os.ReadFile(filepath.Join(j.dir, reports))
 	if err != nil {
@@ -65,7 +65,7 @@ func (j *Janitor) Reports() (sweeps int, all []Swept, err error) {
 	for decoder.More() {
 		var report struct{ Objects []Swept }
 		if err := decoder.Decode(&report); err != nil {
-			// The last one is being written.
+			// The process may still be writing the last report.
 			break
 		}
 		sweeps++
@@ -78,7 +78,7 @@ func (j *Janitor) Reports() (sweeps int, all []Swept, err error) {
 	return sweeps, all, nil
 }
 
-// Stop ends the pod janitor as Kubernetes does. The error is that it ended otherwise.
+// Stop stops the pod janitor with SIGTERM, as Kubernetes does. It returns an error if the process does not exit with code 0.
 func (j *Janitor) Stop() error {
 	defer os.RemoveAll(j.dir) //nolint:errcheck // a temporary directory
 	if err := j.cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RunJanitor runs the installation's own pod janitor with more flags, in the cluster and with its rights there, as kubectl create job
-// --from=cronjob/pod-janitor does. It returns whether it succeeded, and its log.
+// RunJanitor runs a Job from the CronJob of the installation's pod janitor with additional flags, like kubectl create job
+// --from=cronjob/pod-janitor. It returns whether the Job succeeded, and its log.
 func (i *Installation) RunJanitor(ctx context.Context, flags ...string) (succeeded bool, log string, err error) {
 	cron, err := i.Client.BatchV1().CronJobs(i.Release.Namespace).Get(ctx, "pod-janitor", metav1.GetOptions{})
 	if err != nil {

@@ -13,19 +13,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Joining is the name of a node that has no kubelet, and the key of its taint.
+// Joining is the name of a node without a kubelet, and the key of its taint.
 const Joining = "krmfn-e2e-joining"
 
-// readyStatus is that of a node with room for a few pods. The cluster believes in it for 40 seconds.
+// readyStatus is the status of a ready node with room for a few pods. Without heartbeats, the node becomes unready after 40 seconds.
 const readyStatus = `{"status": {
 	"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": %[1]q, "lastTransitionTime": %[1]q}],
 	"capacity": {"cpu": "1", "memory": "1Gi", "pods": "10"}, "allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"}}}`
 
-// JoinNode has the node Joining join and be ready. Pods that tolerate its taint are scheduled to it, and nothing runs them. LeaveNode
-// ends it.
+// JoinNode adds the node Joining and marks it as ready. The scheduler assigns pods that tolerate its taint to the node, but no kubelet runs
+// them. LeaveNode deletes the node.
 func (i *Installation) JoinNode(ctx context.Context) error {
 	nodes := i.Client.CoreV1().Nodes()
-	// DaemonSets of the cluster want a node that says which system it runs, which this one does not.
+	// The node lacks the operating system label, so that the cluster's DaemonSets do not create pods for it.
 	_, err := nodes.Create(ctx, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: Joining},
 		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: Joining, Effect: corev1.TaintEffectNoSchedule}}},
@@ -40,7 +40,7 @@ func (i *Installation) JoinNode(ctx context.Context) error {
 	return nil
 }
 
-// LeaveNode deletes the node, if it is there, and the function namespace's pods on it, which no kubelet would end.
+// LeaveNode deletes the node, if it exists, and the pods on it in the function namespace, which no kubelet would terminate.
 func (i *Installation) LeaveNode(ctx context.Context) error {
 	if err := i.Client.CoreV1().Nodes().Delete(ctx, Joining, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return err
@@ -57,7 +57,7 @@ func (i *Installation) LeaveNode(ctx context.Context) error {
 	return nil
 }
 
-// Succeed has a pod end well that no kubelet runs.
+// Succeed sets the phase of a pod without a kubelet to Succeeded.
 func (i *Installation) Succeed(ctx context.Context, pod *corev1.Pod) error {
 	_, err := i.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, []byte(`{"status": {"phase": "Succeeded"}}`),
 		metav1.PatchOptions{}, "status")

@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// The kubelet runs the API server as long as its manifest is at the former place.
+	// The kubelet runs the API server while the manifest is at apiServerManifest.
 	apiServerManifest = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 	apiServerAside    = "/etc/kubernetes/kube-apiserver.yaml"
 )
 
-// KillContainer ends the first container of a pod with SIGKILL. Nobody but the kubelet of its node hears of it.
+// KillContainer kills the first container of a pod with SIGKILL. Only the kubelet of its node notices.
 func (i *Installation) KillContainer(ctx context.Context, pod *corev1.Pod) error {
 	return i.signal(ctx, pod, "SIGKILL")
 }
 
-// StopContainer stops the first process of the first container of a pod with SIGSTOP: its connections stay open, and it answers
-// nothing until the kubelet kills it.
+// StopContainer stops the first process of a pod's first container with SIGSTOP. Its connections stay open, and it does not respond until
+// the kubelet kills it.
 func (i *Installation) StopContainer(ctx context.Context, pod *corev1.Pod) error {
 	return i.signal(ctx, pod, "SIGSTOP")
 }
@@ -39,12 +39,12 @@ func (i *Installation) signal(ctx context.Context, pod *corev1.Pod, signal strin
 		return fmt.Errorf("%s for a container of pod %s: it has none yet", signal, pod.Name)
 	}
 	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
-	// The node is a container of the same name.
+	// A node is a container with the same name.
 	_, err := command.Run(ctx, "docker", "exec", pod.Spec.NodeName, "ctr", "--namespace=k8s.io", "task", "kill", "--signal="+signal, id)
 	return err
 }
 
-// StopAPIServer stops the API server, and returns when it does not answer any more.
+// StopAPIServer stops the API server, and waits until it does not respond.
 func (i *Installation) StopAPIServer(ctx context.Context) error {
 	if _, err := command.Run(ctx, "docker", "exec", ControlPlane, "mv", apiServerManifest, apiServerAside); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (i *Installation) StopAPIServer(ctx context.Context) error {
 	return i.awaitAPIServer(ctx, false)
 }
 
-// StartAPIServer starts the API server again, if it is stopped, and returns when it and the nodes are well.
+// StartAPIServer starts the API server if it is stopped, and waits until the control plane and all nodes are ready.
 func (i *Installation) StartAPIServer(ctx context.Context) error {
 	_, err := command.Run(ctx, "docker", "exec", ControlPlane, "sh", "-c",
 		fmt.Sprintf("! test -e %[1]s || mv %[1]s %[2]s", apiServerAside, apiServerManifest))
@@ -62,8 +62,8 @@ func (i *Installation) StartAPIServer(ctx context.Context) error {
 	return i.awaitControlPlane(ctx)
 }
 
-// awaitControlPlane returns when the API server answers, all nodes are ready, the controllers and the scheduler, which end when
-// they lose their leases, work again, and the function runners are ready.
+// awaitControlPlane waits until the API server responds, all nodes and function runners are ready, and the controller manager and the
+// scheduler work again. Those two exit when they lose their leases.
 func (i *Installation) awaitControlPlane(ctx context.Context) error {
 	begin := time.Now()
 	if err := i.awaitAPIServer(ctx, true); err != nil {
@@ -73,7 +73,7 @@ func (i *Installation) awaitControlPlane(ctx context.Context) error {
 		for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
 			lease, err := i.Client.CoordinationV1().Leases("kube-system").Get(ctx, name, metav1.GetOptions{})
 			if err != nil || !lease.Spec.RenewTime.After(begin) {
-				return false, nil //nolint:nilerr // what is waited for
+				return false, nil //nolint:nilerr // The condition is not met yet.
 			}
 		}
 		return true, nil
@@ -90,7 +90,7 @@ func (i *Installation) awaitAPIServer(ctx context.Context, wanted bool) error {
 		defer cancel()
 		nodes, err := i.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return !wanted, nil //nolint:nilerr // what is waited for
+			return !wanted, nil //nolint:nilerr // An error can be the expected state.
 		}
 		for _, node := range nodes.Items {
 			if !cluster.NodeReady(&node) {
@@ -101,8 +101,8 @@ func (i *Installation) awaitAPIServer(ctx context.Context, wanted bool) error {
 	})
 }
 
-// TrustRegistry has all nodes trust a registry's certificates if these are of an authority, PEM; without one, none of them. It
-// takes effect with the next pull.
+// TrustRegistry makes all nodes trust a registry with certificates of the given certificate authority (PEM). A nil authority removes the
+// trust. Both apply from the next image pull.
 func (i *Installation) TrustRegistry(ctx context.Context, address string, authority []byte) error {
 	nodes, err := i.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -115,7 +115,7 @@ func (i *Installation) TrustRegistry(ctx context.Context, address string, author
 		script += fmt.Sprintf(` && mkdir -p %[1]q && printf %%s '%[2]s' >%[1]q/ca.crt && printf %%s '%[3]s' >%[1]q/hosts.toml`, dir, authority, hosts)
 	}
 	for _, node := range nodes.Items {
-		// The node is a container of the same name.
+		// A node is a container with the same name.
 		if _, err := command.Run(ctx, "docker", "exec", node.Name, "sh", "-c", script); err != nil {
 			return fmt.Errorf("tell node %s of the registry %s: %w", node.Name, address, err)
 		}
@@ -123,7 +123,7 @@ func (i *Installation) TrustRegistry(ctx context.Context, address string, author
 	return nil
 }
 
-// ImageVolumes tells whether the cluster has image volumes without being told to, as Kubernetes has since 1.35.
+// ImageVolumes reports whether the cluster enables image volumes by default, which Kubernetes does since 1.35.
 func (i *Installation) ImageVolumes() (bool, error) {
 	server, err := i.Client.Discovery().ServerVersion()
 	if err != nil {

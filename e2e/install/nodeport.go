@@ -19,18 +19,18 @@ import (
 
 const (
 	runnerPort = 9445
-	// nodePortLabel marks the Services that make function runners reachable from this machine.
+	// nodePortLabel is a label of the NodePort Services that make function runners reachable from this machine.
 	nodePortLabel = "krmfn.dev/e2e"
-	// podLabel marks a function runner that has a Service of its own.
+	// podLabel is a label of function runners that have a Service of their own.
 	podLabel = "krmfn.dev/e2e-pod"
-	// allRunners is the name of the Service before all function runners.
+	// allRunners is the name of the Service for all function runners.
 	allRunners = "function-runner-e2e"
 )
 
-// runnerSelector is what the chart's own Service selects.
+// runnerSelector is the selector of the chart's Service.
 var runnerSelector = map[string]string{"app": "function-runner"}
 
-// workerAddress returns the address of a node that keeps running when the control plane does not.
+// workerAddress returns the address of a worker node, which stays reachable while the control plane is down.
 func workerAddress(ctx context.Context, client kubernetes.Interface) (string, error) {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "!node-role.kubernetes.io/control-plane"})
 	if err != nil {
@@ -60,7 +60,7 @@ func (i *Installation) DialPod(ctx context.Context, pod string) (*Client, error)
 	return i.dial(ctx, pod, map[string]string{podLabel: pod})
 }
 
-// Address returns where any function runner is reached, for clients that connect in another way than Dial.
+// Address returns the address of a Service for all function runners, for clients that do not use Dial.
 func (i *Installation) Address(ctx context.Context) (string, error) {
 	return i.address(ctx, allRunners, runnerSelector)
 }
@@ -86,7 +86,7 @@ func (i *Installation) address(ctx context.Context, name string, selector map[st
 	return i.addresses[name], nil
 }
 
-// open makes a NodePort Service and returns its address.
+// open creates a NodePort Service and returns its address.
 func (i *Installation) open(ctx context.Context, name string, selector map[string]string) (string, error) {
 	services := i.Client.CoreV1().Services(i.Release.Namespace)
 	service, err := services.Create(ctx, &corev1.Service{
@@ -106,7 +106,7 @@ func (i *Installation) open(ctx context.Context, name string, selector map[strin
 	return net.JoinHostPort(i.node, strconv.Itoa(int(service.Spec.Ports[0].NodePort))), nil
 }
 
-// deleteNodePorts deletes what dial has made: the chart knows nothing of it.
+// deleteNodePorts deletes the Services that open created, which are not part of the chart.
 func (i *Installation) deleteNodePorts(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -20,18 +20,18 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// porchManifests are those of an installation of Porch, as far as its function runner goes.
+// porchManifests are the manifests of Porch's own function runner installation.
 //
 //go:embed testdata/porch.yaml
 var porchManifests []byte
 
-// Porch is a function runner that Porch's own manifests have installed. Its images are ours: they take Porch's command lines.
+// Porch is a function runner installed from Porch's manifests, but with krmfn's images, which accept Porch's command lines.
 type Porch struct {
 	objects []*unstructured.Unstructured
 	i       *Installation
 }
 
-// InstallPorch applies Porch's manifests, and returns when the function runner is ready.
+// InstallPorch applies Porch's manifests, and waits until the function runner is ready.
 func (i *Installation) InstallPorch(ctx context.Context) (*Porch, error) {
 	p := &Porch{i: i}
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(strings.NewReplacer(
@@ -54,7 +54,7 @@ func (i *Installation) InstallPorch(ctx context.Context) (*Porch, error) {
 	}
 }
 
-// Apply applies the manifests, as kubectl apply does, and returns when the function runner is ready.
+// Apply applies the manifests, like kubectl apply, and waits until the function runner is ready.
 func (p *Porch) Apply(ctx context.Context) error {
 	for _, object := range p.objects {
 		_, err := p.resource(object).Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "kubectl", Force: true})
@@ -65,8 +65,8 @@ func (p *Porch) Apply(ctx context.Context) error {
 	return p.i.AwaitSettled(ctx)
 }
 
-// Replace puts the manifests in the place of what has their names, as kubectl replace does: Roles and ConfigMaps, then the Deployment.
-// It returns when their function runner has taken over.
+// Replace replaces existing objects with the manifests, like kubectl replace: Roles, RoleBindings and ConfigMaps, then the Deployment. It
+// returns when the new function runner has taken over.
 func (p *Porch) Replace(ctx context.Context) error {
 	for _, kind := range []string{"Role", "RoleBinding", "ConfigMap", "Deployment"} {
 		for _, object := range p.objects {
@@ -81,10 +81,10 @@ func (p *Porch) Replace(ctx context.Context) error {
 	return p.i.AwaitSettled(ctx)
 }
 
-// Delete deletes what the manifests have made.
+// Delete deletes the objects in the manifests, and the function namespace.
 func (p *Porch) Delete(ctx context.Context) error {
 	for _, object := range p.objects {
-		// The namespace of function runners is the tests' own as well.
+		// The tests also use the namespace of the function runners.
 		if object.GetKind() == "Namespace" {
 			continue
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
 
-// Previous returns the release before this one, whose images are in the registry then, beside those of this one. It is built from
-// the history of git unless this machine has it already.
+// Previous returns the previous release, and pushes its images into the registry. It builds the release from the git history unless this
+// machine's cache has it.
 func (i *Installation) Previous(ctx context.Context) (previous.Release, error) {
 	checkout, err := binaries.Root()
 	if err != nil {
@@ -32,17 +32,17 @@ func (i *Installation) Previous(ctx context.Context) (previous.Release, error) {
 	return r, err
 }
 
-// previousImages are those of the previous release, in the registry.
+// previousImages is the prefix of the previous release's images in the registry.
 const previousImages = "/krmfn-previous"
 
-// ApplyPrevious installs the chart and the images of the release before this one, with values that it knows, and returns when its
-// function runners run, and no others.
+// ApplyPrevious installs the chart and the images of the previous release with values that it supports. It returns when all function
+// runners of that release are ready.
 func (i *Installation) ApplyPrevious(ctx context.Context, r previous.Release, values map[string]any) error {
 	return i.step("apply the chart of the previous release: "+r.Commit[:12], func() error {
 		former := i.helm
 		former.chart = r.Chart
 		own := i.values()
-		// What fits this cluster, as far as any release knows it.
+		// These values fit this cluster and exist in every release.
 		base := map[string]any{
 			"image":    map[string]any{"registry": i.Registry + previousImages, "tag": r.Tag},
 			"replicas": own["replicas"], "functionNamespace": map[string]any{"name": i.Release.FunctionNamespace}, "resources": own["resources"], "extraArgs": own["extraArgs"], "logLevel": own["logLevel"],

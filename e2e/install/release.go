@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install installs the function runner into the cluster for end-to-end tests, as a user of its Helm chart would,
-// and reaches it as Porch does.
+// Package install installs the function runner into the cluster for end-to-end tests with its Helm chart, as a user would, and connects to
+// it as Porch does.
 package install
 
 import (
@@ -19,38 +19,38 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 )
 
-// The names of Default.
+// The names in Default.
 const (
 	ReleaseName = "krmfn"
-	// Namespace is Porch's.
+	// Namespace is the namespace of Porch.
 	Namespace         = "porch-system"
 	FunctionNamespace = "porch-fn-system"
 )
 
-// Release is where an installation is.
+// Release identifies an installation.
 type Release struct {
 	Name string
-	// Namespace is that of the release and of the function runners, and FunctionNamespace is where function pods are.
+	// Namespace is the namespace of the release and of the function runners. FunctionNamespace is the namespace of function pods.
 	Namespace, FunctionNamespace string
 }
 
-// Default is the release of suites that need no other one.
+// Default is the release for suites that need only one.
 var Default = Release{Name: ReleaseName, Namespace: Namespace, FunctionNamespace: FunctionNamespace}
 
-// settling is how long an installation, an upgrade or an uninstallation may take.
+// settling is the time limit for an installation, an upgrade or an uninstallation.
 const settling = 2 * time.Minute
 
-// helm does what the command of that name does.
+// helm runs Helm actions, like the command helm.
 type helm struct {
 	release    Release
 	kubeconfig string
 	chart      string // directory
-	// adopt has an installation take over objects that are there already.
+	// adopt makes an installation take ownership of existing objects.
 	adopt bool
 }
 
-// apply installs the chart or upgrades what is installed, to exactly these values beside the chart's own, and returns when
-// the function runner is ready.
+// apply installs or upgrades the chart with the given values instead of those of the previous revision. It returns when the function runner
+// is ready.
 func (h helm) apply(ctx context.Context, values map[string]any) error {
 	return h.do("install or upgrade", func(config *action.Configuration) error {
 		parsed, err := loader.LoadDir(h.chart)
@@ -68,7 +68,7 @@ func (h helm) apply(ctx context.Context, values map[string]any) error {
 	})
 }
 
-// installed tells whether there is a release to upgrade. What a broken-off run has left behind is none: it is removed.
+// installed reports whether there is a deployed release to upgrade. It removes a release that an interrupted run left behind.
 func (h helm) installed(config *action.Configuration) (bool, error) {
 	last, err := config.Releases.Last(h.release.Name)
 	switch {
@@ -98,7 +98,7 @@ func (h helm) upgrade(ctx context.Context, config *action.Configuration, parsed 
 	return err
 }
 
-// rollback goes back to the revision before.
+// rollback restores the previous revision.
 func (h helm) rollback() error {
 	return h.do("rollback", func(config *action.Configuration) error {
 		rollback := action.NewRollback(config)
@@ -107,7 +107,7 @@ func (h helm) rollback() error {
 	})
 }
 
-// test runs the chart's own tests.
+// test runs the tests of the chart.
 func (h helm) test() error {
 	return h.do("test", func(config *action.Configuration) error {
 		test := action.NewReleaseTesting(config)
@@ -117,7 +117,7 @@ func (h helm) test() error {
 	})
 }
 
-// remove uninstalls the release, if there is one, and returns when all that it made is gone.
+// remove uninstalls the release, if it exists, and waits until all its objects are gone.
 func (h helm) remove() error {
 	return h.do("uninstall", func(config *action.Configuration) error {
 		uninstall := action.NewUninstall(config)
@@ -127,13 +127,13 @@ func (h helm) remove() error {
 	})
 }
 
-// do runs one of Helm's actions on what is in the cluster now.
+// do runs a Helm action on the current state of the cluster.
 func (h helm) do(what string, run func(*action.Configuration) error) error {
 	settings := cli.New()
 	settings.KubeConfig = h.kubeconfig
 	settings.SetNamespace(h.release.Namespace)
 	config := new(action.Configuration)
-	// What Helm says of its steps is for those who debug Helm.
+	// Helm's own log messages help only to debug Helm.
 	err := config.Init(settings.RESTClientGetter(), h.release.Namespace, "secret", func(string, ...any) {})
 	if err == nil {
 		err = run(config)

@@ -16,19 +16,18 @@ import (
 )
 
 const (
-	// MirroredTag is the tag that RewriteImages has pods name images by.
+	// MirroredTag is the tag that RewriteImages puts into image references.
 	MirroredTag = "mirrored"
 	rewriting   = "krmfn-e2e-rewriting"
 )
 
-// Mirror gives the image of a reference MirroredTag, too.
+// Mirror adds MirroredTag to an image.
 func (i *Installation) Mirror(ctx context.Context, image string) error {
 	return crane.Tag(image, MirroredTag, crane.WithContext(ctx), crane.Insecure)
 }
 
-// RewriteImages has the API server name the images of functions by MirroredTag rather than by digest in pods that are created from
-// now on, as admission webhooks of sites with a mirror do. It returns once that is in force, which a live pod of any function
-// serves to find out.
+// RewriteImages makes the API server replace digests with MirroredTag in the images of new function pods, like admission webhooks of sites
+// with a mirror. It returns when the policy is in force, which it tests with dry runs of a pod with the spec of like.
 func (i *Installation) RewriteImages(ctx context.Context, like *corev1.Pod) error {
 	policies, bindings := i.Client.AdmissionregistrationV1().MutatingAdmissionPolicies(), i.Client.AdmissionregistrationV1().MutatingAdmissionPolicyBindings()
 	_, err := policies.Create(ctx, &admissionv1.MutatingAdmissionPolicy{
@@ -66,8 +65,7 @@ func (i *Installation) RewriteImages(ctx context.Context, like *corev1.Pod) erro
 	return i.awaitRewriting(ctx, like, true)
 }
 
-// KeepImages ends what RewriteImages has begun, and returns once images are kept: the API server acts on a policy for a while after
-// it was deleted.
+// KeepImages undoes RewriteImages. It returns when the API server keeps images; a deleted policy stays in force for a short time.
 func (i *Installation) KeepImages(ctx context.Context, like *corev1.Pod) error {
 	policies, bindings := i.Client.AdmissionregistrationV1().MutatingAdmissionPolicies(), i.Client.AdmissionregistrationV1().MutatingAdmissionPolicyBindings()
 	if err := bindings.Delete(ctx, rewriting, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
@@ -79,7 +77,8 @@ func (i *Installation) KeepImages(ctx context.Context, like *corev1.Pod) error {
 	return i.awaitRewriting(ctx, like, false)
 }
 
-// awaitRewriting returns when the API server rewrites the images of pods, or keeps them. Pods like the one given are tried.
+// awaitRewriting waits until the API server rewrites the images of pods, or keeps them. It creates pods with the spec of like in dry-run
+// mode.
 func (i *Installation) awaitRewriting(ctx context.Context, like *corev1.Pod, rewritten bool) error {
 	trial := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: rewriting}, Spec: *like.Spec.DeepCopy()}
 	trial.Spec.NodeName = ""

@@ -19,10 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// deployment is the name of the function runner's.
+// deployment is the name of the function runner's Deployment.
 const deployment = "function-runner"
 
-// Scale changes the number of function runners and waits until it is so.
+// Scale sets the number of function runners, and waits until they are ready.
 func (i *Installation) Scale(ctx context.Context, replicas int32) error {
 	what := fmt.Sprintf("scale to %d function runners", replicas)
 	return i.step(what, func() error {
@@ -37,7 +37,7 @@ func (i *Installation) Scale(ctx context.Context, replicas int32) error {
 	})
 }
 
-// Restart replaces all function runners, as kubectl rollout restart does, and waits until the last old one is gone.
+// Restart replaces all function runners, like kubectl rollout restart, and waits until the last old one is gone.
 func (i *Installation) Restart(ctx context.Context) error {
 	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`,
 		time.Now().Format(time.RFC3339Nano))
@@ -50,12 +50,12 @@ func (i *Installation) Restart(ctx context.Context) error {
 	})
 }
 
-// Kill ends a pod at once, without any time to finish what it does.
+// Kill deletes a pod without a grace period.
 func (i *Installation) Kill(ctx context.Context, namespace, pod string) error {
 	return i.Client.CoreV1().Pods(namespace).Delete(ctx, pod, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
 }
 
-// Runners lists the function runners' pods.
+// Runners lists the pods of the function runners.
 func (i *Installation) Runners(ctx context.Context) ([]corev1.Pod, error) {
 	list, err := i.Client.CoreV1().Pods(i.Release.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.FormatLabels(runnerSelector)})
 	if err != nil {
@@ -64,8 +64,8 @@ func (i *Installation) Runners(ctx context.Context) ([]corev1.Pod, error) {
 	return list.Items, nil
 }
 
-// AwaitReplaced returns when a pod that was killed is gone, or its first container runs anew and is ready: until the kubelet has
-// noticed, the cluster takes for ready what is dead, and sends connections to it.
+// AwaitReplaced waits until a killed pod is gone, or its first container has been restarted and is ready. Until the kubelet notices the
+// kill, the cluster considers the dead container ready and sends connections to it.
 func (i *Installation) AwaitReplaced(ctx context.Context, killed *corev1.Pod) error {
 	return await(ctx, "the cluster has replaced what was killed in pod "+killed.Name, func(ctx context.Context) (bool, error) {
 		pod, err := i.Client.CoreV1().Pods(killed.Namespace).Get(ctx, killed.Name, metav1.GetOptions{})
@@ -80,7 +80,7 @@ func (i *Installation) AwaitReplaced(ctx context.Context, killed *corev1.Pod) er
 	})
 }
 
-// awaitNoRunners returns when the last function runner has ended, too, which takes longer than for its Deployment to go.
+// awaitNoRunners waits until the last function runner has ended, which is later than the deletion of its Deployment.
 func (i *Installation) awaitNoRunners(ctx context.Context) error {
 	return await(ctx, "the last function runner has ended", func(ctx context.Context) (bool, error) {
 		left, err := i.Runners(ctx)
@@ -88,8 +88,8 @@ func (i *Installation) awaitNoRunners(ctx context.Context) error {
 	})
 }
 
-// AwaitSettled returns when there are as many function runners as there should be, all ready and of the newest version: an
-// old one that is still ending would take part in what is tested.
+// AwaitSettled waits until the desired number of function runners exists, all ready and of the newest version. It also waits for
+// terminating pods, which would take part in the test.
 func (i *Installation) AwaitSettled(ctx context.Context) error {
 	var state string
 	err := await(ctx, "the function runners are ready", func(ctx context.Context) (bool, error) {
@@ -117,8 +117,8 @@ func settled(d *appsv1.Deployment, pods int) bool {
 		d.Status.UpdatedReplicas == replicas && d.Status.Replicas == replicas && pods == int(replicas)
 }
 
-// await returns when something is done; the error says what it waited for. Errors of done may pass, as those of an API server that
-// restarts do: the last one is told when the time is over.
+// await waits until done returns true. The error names the condition. await retries after errors of done, which can be temporary, for
+// example during a restart of the API server, and returns the last one after the timeout.
 func await(ctx context.Context, what string, done wait.ConditionWithContextFunc) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, settling, true, func(ctx context.Context) (ok bool, _ error) {

@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Room is a resource that the worker has as much of as OfferRoom says: pods that request some fit or do not, whatever else the
-// cluster has.
+// Room is an extended resource of the worker, with a capacity that OfferRoom sets. Whether pods that request it fit does not depend on
+// other resources of the cluster.
 const Room = "krmfn.dev/e2e-room"
 
-// OfferRoom has the worker offer that much of Room.
+// OfferRoom sets the worker's capacity of Room.
 func (i *Installation) OfferRoom(ctx context.Context, amount int) error {
 	patch := fmt.Appendf(nil, `{"status":{"capacity":{%[1]q:"%[2]d"},"allocatable":{%[1]q:"%[2]d"}}}`, Room, amount)
 	_, err := i.Client.CoreV1().Nodes().Patch(ctx, Worker, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
@@ -32,9 +32,9 @@ func (i *Installation) OfferRoom(ctx context.Context, amount int) error {
 
 const podQuota = "e2e-pods"
 
-// LimitPods forbids more than that many pods in the functions' namespace, until UnlimitPods. It returns when the API server acts on the
-// quota, which is later than the quota has a status. Any number of pods may be there by then: what is tried requests Room, which the quota
-// has none of.
+// LimitPods limits the number of pods in the function namespace with a quota, until UnlimitPods. It returns when the API server enforces
+// the quota, which is later than the quota's status. The check works with any number of existing pods, because the trial pod requests Room,
+// for which the quota is zero.
 func (i *Installation) LimitPods(ctx context.Context, most int) error {
 	quotas := i.Client.CoreV1().ResourceQuotas(i.Release.FunctionNamespace)
 	_, err := quotas.Create(ctx, &corev1.ResourceQuota{
@@ -49,12 +49,12 @@ func (i *Installation) LimitPods(ctx context.Context, most int) error {
 	}
 	return await(ctx, "the quota of pods is in force", func(ctx context.Context) (bool, error) {
 		err := i.tryPod(ctx, corev1.ResourceList{Room: resource.MustParse("1")})
-		// Until the API server knows how much is used, it refuses pods for another reason.
+		// Until the API server knows the current usage, it rejects pods for another reason.
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota: "+podQuota), nil
 	})
 }
 
-// UnlimitPods deletes the quota and returns when the API server admits pods again: it acts on a quota for a while after it was deleted.
+// UnlimitPods deletes the quota, and waits until the API server admits pods again; it enforces a deleted quota for a short time.
 func (i *Installation) UnlimitPods(ctx context.Context) error {
 	if err := i.Client.CoreV1().ResourceQuotas(i.Release.FunctionNamespace).Delete(ctx, podQuota, metav1.DeleteOptions{}); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (i *Installation) UnlimitPods(ctx context.Context) error {
 	return nil
 }
 
-// tryPod asks the API server whether it admits a function pod that requests something.
+// tryPod creates a function pod with additional requests in dry-run mode.
 func (i *Installation) tryPod(ctx context.Context, requests corev1.ResourceList) error {
 	pod := restrictedPod("quota-trial")
 	maps.Copy(pod.Spec.Containers[0].Resources.Requests, requests)
@@ -79,13 +79,13 @@ func (i *Installation) tryPod(ctx context.Context, requests corev1.ResourceList)
 	return err
 }
 
-// restrictedPod returns a pod that Pod Security "restricted" admits.
+// restrictedPod returns a pod that the Pod Security Standard "restricted" admits.
 func restrictedPod(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{
 			Name: "main", Image: "trial",
-			// A quota of memory forbids pods that do not say how much they request.
+			// A resource quota for memory rejects pods without requests.
 			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Mi")}},
 			SecurityContext: &corev1.SecurityContext{
 				AllowPrivilegeEscalation: new(false),

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PutSecret makes or changes a Secret in the function runners' namespace, which it makes where it is not there yet.
+// PutSecret creates or updates a Secret in the function runners' namespace. It creates the namespace if it does not exist.
 func (i *Installation) PutSecret(ctx context.Context, name string, kind corev1.SecretType, data map[string][]byte) error {
 	_, err := i.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.Release.Namespace}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -30,7 +30,7 @@ func (i *Installation) PutSecret(ctx context.Context, name string, kind corev1.S
 	return i.touchRunners(ctx)
 }
 
-// DeleteSecret deletes a Secret in the function runners' namespace, if it is there.
+// DeleteSecret deletes a Secret in the function runners' namespace, if it exists.
 func (i *Installation) DeleteSecret(ctx context.Context, name string) error {
 	err := i.Client.CoreV1().Secrets(i.Release.Namespace).Delete(ctx, name, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
@@ -39,7 +39,7 @@ func (i *Installation) DeleteSecret(ctx context.Context, name string) error {
 	return err
 }
 
-// touchRunners has kubelets look at what the function runners mount, which they would do by themselves within a minute and a half.
+// touchRunners makes kubelets update the volumes of function runners at once. Without it, updates take up to a minute and a half.
 func (i *Installation) touchRunners(ctx context.Context) error {
 	runners, err := i.Runners(ctx)
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Closed has a number of callers, each of which makes its next call as soon as the one before has ended. It is for
-// throughput: latencies say little, because a server that stalls is not called meanwhile.
+// Closed is a load of concurrent callers that make calls back to back. It measures throughput. Its latencies are not representative,
+// because callers do not start calls while the server stalls.
 type Closed struct {
 	Calls
-	// Callers is how many there are.
+	// Callers is the number of concurrent callers.
 	Callers int
 }
 
-// Run makes calls until the time is over, and returns when the last has ended. Calls count that end within the time. The
-// error is that ctx has ended before.
+// Run makes calls until the time is over, and returns when the last call has ended. Calls count if they end after the warm-up and within
+// the duration. Run returns an error if ctx ends first.
 func (c Closed) Run(ctx context.Context, call Call) (*Result, error) {
 	recorder := newRecorder(c.Calls)
 	begin := time.Now().Add(c.WarmUp)
@@ -42,8 +42,8 @@ func (c Closed) Run(ctx context.Context, call Call) (*Result, error) {
 	return recorder.result, ctx.Err()
 }
 
-// repeat makes one call after the other until stop is closed or ctx ends. It pauses after a call that failed: what refuses
-// calls does so faster than it answers them, and going on at that pace would only measure this machine.
+// repeat makes calls back to back until stop is closed or ctx ends. It pauses after a failed call, because rejected calls end quickly, and
+// a tight loop would only measure the load generator.
 func repeat(ctx context.Context, stop <-chan struct{}, pause time.Duration, call Call) {
 	for {
 		select {

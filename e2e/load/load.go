@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package load calls something: at a constant rate (Open) or as fast as a number of callers can (Closed), and measures how
-// long the calls take; or until it is stopped (UntilStopped), and collects what fails.
+// Package load makes calls and measures them. Open makes calls at a constant rate, and Closed makes calls as fast as a number of callers
+// can; both measure latencies. UntilStopped makes calls until it is stopped, and collects errors.
 package load
 
 import (
@@ -14,39 +14,39 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Call makes one call and returns when it has ended. It is called by many goroutines at once.
+// Call makes one call and returns when it has ended. It must be safe for concurrent use.
 type Call func(ctx context.Context) error
 
-// Calls is what the loads that measure have in common.
+// Calls holds the settings that Open and Closed have in common.
 type Calls struct {
-	// WarmUp is how long there are calls before those that count, and Duration how long there are such.
+	// WarmUp is the time before calls count. Duration is the time in which calls count.
 	WarmUp, Duration time.Duration
-	// Timeout is when a call is given up, counted from when it is made.
+	// Timeout is the deadline of a call, from when it is made.
 	Timeout time.Duration
-	// Code returns the name under which an error is counted.
+	// Code returns the name under which errors are counted.
 	Code func(error) string
 }
 
 const (
-	// longest is the greatest latency that is told from greater ones.
+	// longest is the greatest measurable latency. Greater latencies are recorded as longest.
 	longest = 10 * time.Minute
-	// digits is how many digits of a latency count.
+	// digits is the number of significant digits of recorded latencies.
 	digits = 3
 )
 
-// Result is what has been measured. It must not be used before the load has ended.
+// Result is the result of a measurement. It must not be used before the load has ended.
 type Result struct {
-	// Latency has how long each call took that succeeded, in microseconds.
+	// Latency holds the latencies of successful calls in microseconds.
 	Latency *hdrhistogram.Histogram
-	// Failed has how many calls failed, by code.
+	// Failed holds the number of failed calls by code.
 	Failed map[string]int64
-	// Unsent is how many calls were due and not made, because as many as may run at once did.
+	// Unsent is the number of calls that were due but not made, because MaxInFlight calls were running.
 	Unsent int64
-	// Elapsed is how long the calls were counted.
+	// Elapsed is the time in which calls counted.
 	Elapsed time.Duration
 }
 
-// Add adds the calls of another result, as if they had been measured one after the other.
+// Add adds the calls of another result, as if both had been measured one after the other.
 func (r *Result) Add(other *Result) {
 	r.Latency.Merge(other.Latency)
 	for code, count := range other.Failed {
@@ -56,10 +56,10 @@ func (r *Result) Add(other *Result) {
 	r.Elapsed += other.Elapsed
 }
 
-// Succeeded returns how many calls succeeded.
+// Succeeded returns the number of successful calls.
 func (r *Result) Succeeded() int64 { return r.Latency.TotalCount() }
 
-// Lost returns how many calls failed or were not made.
+// Lost returns the number of calls that failed or were not made.
 func (r *Result) Lost() int64 {
 	lost := r.Unsent
 	for _, count := range r.Failed {
@@ -68,20 +68,20 @@ func (r *Result) Lost() int64 {
 	return lost
 }
 
-// Throughput returns how many calls succeeded in a second.
+// Throughput returns the number of successful calls per second.
 func (r *Result) Throughput() float64 { return float64(r.Succeeded()) / r.Elapsed.Seconds() }
 
-// At returns the latency that so many percent of the calls that succeeded stayed within. At 100 it is the greatest.
+// At returns a percentile of the latencies of successful calls. At(100) is the maximum.
 func (r *Result) At(percentile float64) time.Duration {
 	return time.Duration(r.Latency.ValueAtPercentile(percentile)) * time.Microsecond
 }
 
-// New returns a result without any calls, for others to be added to.
+// New returns an empty result, for use with Add.
 func New() *Result {
 	return &Result{Latency: hdrhistogram.New(1, longest.Microseconds(), digits), Failed: map[string]int64{}}
 }
 
-// encoded is a Result as JSON has it: a histogram in the encoding of HdrHistogram.
+// encoded is the JSON form of a Result. Latency is in the HdrHistogram encoding.
 type encoded struct {
 	Latency []byte
 	Failed  map[string]int64
@@ -89,7 +89,7 @@ type encoded struct {
 	Elapsed time.Duration
 }
 
-// MarshalJSON has a result that was measured elsewhere come here.
+// MarshalJSON encodes a result, so that a process can report it to another process.
 func (r *Result) MarshalJSON() ([]byte, error) {
 	latency, err := r.Latency.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(encoded{latency, r.Failed, r.Unsent, r.Elapsed})
 }
 
-// UnmarshalJSON reads what MarshalJSON has written.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (r *Result) UnmarshalJSON(text []byte) error {
 	var e encoded
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -112,7 +112,7 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// recorder fills a result. It may be used concurrently.
+// recorder fills a result. It is safe for concurrent use.
 type recorder struct {
 	calls  Calls
 	mu     sync.Mutex
@@ -125,7 +125,7 @@ func newRecorder(calls Calls) *recorder {
 	return &recorder{calls: calls, result: result}
 }
 
-// make makes a call. It is counted if counts says so when it has ended, with the time since due. The error is the call's.
+// make makes a call and returns its error. After the call has ended, make records it with the time since due if counts returns true.
 func (r *recorder) make(ctx context.Context, call Call, due time.Time, counts func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, r.calls.Timeout)
 	defer cancel()
@@ -140,7 +140,7 @@ func (r *recorder) make(ctx context.Context, call Call, due time.Time, counts fu
 		r.result.Failed[r.calls.Code(err)]++
 		return err
 	}
-	// It cannot fail within these bounds.
+	// RecordValue cannot fail within these bounds.
 	_ = r.result.Latency.RecordValue(min(max(took, time.Microsecond), longest).Microseconds())
 	return nil
 }

@@ -18,14 +18,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// calls counts ten seconds after two of warm-up.
+// calls has two seconds of warm-up and a duration of ten seconds.
 var calls = Calls{WarmUp: 2 * time.Second, Duration: 10 * time.Second, Timeout: 5 * time.Second, Code: func(err error) string { return err.Error() }}
 
 func open(maxInFlight int) Open {
 	return Open{Calls: calls, Rate: 10, MaxInFlight: maxInFlight, sleep: time.Sleep}
 }
 
-// about tells whether a latency is what it should be, to the digits that are kept.
+// about reports whether a latency is equal to another one within the precision of histograms.
 func about(got, want time.Duration) bool { return (got - want).Abs() <= want/500 }
 
 func TestOpen(t *testing.T) {
@@ -41,10 +41,10 @@ func TestOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := []int64{made.Load(), result.Succeeded(), result.Lost()}; !cmp.Equal(got, []int64{120, 100, 0}) {
-			t.Errorf("made, counted, lost: %v", got)
+			t.Errorf("calls made, succeeded and lost = %v, want [120 100 0]", got)
 		}
 		if got := result.At(100); !about(got, 250*time.Millisecond) || result.Throughput() != 10 {
-			t.Errorf("latency %v, %v calls/s", got, result.Throughput())
+			t.Errorf("maximum latency = %v, throughput = %v calls/s, want 250ms and 10 calls/s", got, result.Throughput())
 		}
 	})
 }
@@ -64,10 +64,10 @@ func TestStallCountsForAllCallsThatWereDue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Of the hundred calls that count, forty were due in the stall: they waited for 4 s, 3.9 s, and so on.
+		// Of the 100 counted calls, 40 were due during the stall. They waited for 4 s, 3.9 s, and so on.
 		for percentile, want := range map[float64]time.Duration{60: time.Millisecond, 80: 2001 * time.Millisecond, 100: 4001 * time.Millisecond} {
 			if got := result.At(percentile); !about(got, want) {
-				t.Errorf("at %v %%: %v, want %v", percentile, got, want)
+				t.Errorf("At(%v) = %v, want %v", percentile, got, want)
 			}
 		}
 	})
@@ -86,10 +86,10 @@ func TestWhatMayNotRunIsCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Three calls every five seconds: those at the start are warm-up, those at 5 s and 10 s count.
+		// The load makes three calls every five seconds. The first three are warm-up; the calls at 5 s and 10 s count.
 		failed := map[string]int64{context.DeadlineExceeded.Error(): 6}
 		if most.Load() != 3 || result.Unsent != 94 || result.Lost() != 100 || !cmp.Equal(failed, result.Failed) {
-			t.Errorf("%d ran at once, %d were not sent, failed: %v", most.Load(), result.Unsent, result.Failed)
+			t.Errorf("concurrent calls = %d, unsent = %d, failed = %v, want 3, 94 and 6 timeouts", most.Load(), result.Unsent, result.Failed)
 		}
 	})
 }
@@ -102,7 +102,7 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 		begin := time.Now()
 		_, err := open(1).Run(ctx, func(context.Context) error { return nil })
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 3*time.Second {
-			t.Errorf("error %v after %v", err, time.Since(begin))
+			t.Errorf("Run() error = %v after %v, want a deadline error after 3s", err, time.Since(begin))
 		}
 	})
 }
@@ -121,15 +121,15 @@ func TestClosed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// In every round of about 190 ms, three succeed and one fails.
+		// In each round of about 190 ms, three calls succeed and one fails.
 		if got := result.Throughput(); got < 15 || got > 16 {
-			t.Errorf("%v calls/s", got)
+			t.Errorf("Throughput() = %v calls/s, want 15 to 16", got)
 		}
 		if failed := result.Failed["refused"]; failed < 50 || failed > 53 || result.Unsent != 0 {
-			t.Errorf("failed: %v, unsent: %d", result.Failed, result.Unsent)
+			t.Errorf("failed = %v, unsent = %d, want 50 to 53 refused and 0", result.Failed, result.Unsent)
 		}
 		if got := result.At(50); !about(got, 190*time.Millisecond) {
-			t.Errorf("latency %v", got)
+			t.Errorf("At(50) = %v, want 190ms", got)
 		}
 	})
 }
@@ -148,12 +148,12 @@ func TestAdd(t *testing.T) {
 			}
 			sum.Add(result)
 		}
-		// While one of the second run takes its time, two that are due cannot be sent.
+		// In the second run, two calls cannot be sent while one call runs.
 		if sum.Elapsed != 20*time.Second || sum.Succeeded() < 133 || sum.Succeeded()+sum.Unsent != 200 {
-			t.Errorf("%d succeeded and %d were not sent in %v", sum.Succeeded(), sum.Unsent, sum.Elapsed)
+			t.Errorf("succeeded = %d, unsent = %d, elapsed = %v, want 200 calls in total in 20s", sum.Succeeded(), sum.Unsent, sum.Elapsed)
 		}
 		if !about(sum.At(50), time.Millisecond) || !about(sum.At(100), 250*time.Millisecond) {
-			t.Errorf("median %v, greatest %v", sum.At(50), sum.At(100))
+			t.Errorf("median = %v, maximum = %v, want 1ms and 250ms", sum.At(50), sum.At(100))
 		}
 	})
 }
@@ -174,11 +174,11 @@ func TestResultIsReadAsItWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Succeeded() != 100 || got.Lost() != 5 || got.Throughput() != 100 || !about(got.At(50), 50*time.Millisecond) {
-		t.Errorf("%d succeeded, %d lost, %v/s, p50 %v", got.Succeeded(), got.Lost(), got.Throughput(), got.At(50))
+		t.Errorf("decoded result: succeeded = %d, lost = %d, throughput = %v, p50 = %v, want 100, 5, 100 and 50ms", got.Succeeded(), got.Lost(), got.Throughput(), got.At(50))
 	}
 	sum := New()
 	sum.Add(&got)
 	if sum.At(50) != got.At(50) {
-		t.Errorf("p50 of the sum is %v, want %v", sum.At(50), got.At(50))
+		t.Errorf("p50 of the sum = %v, want %v", sum.At(50), got.At(50))
 	}
 }

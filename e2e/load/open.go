@@ -11,21 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open makes calls at a constant rate, whatever becomes of those before: when each is due is settled from the start, and
-// its latency counts from then. So a stall of the server counts for all calls that were due while it lasted, and not only
-// for those that happened to run (coordinated omission).
+// Open makes calls at a constant rate, whether or not earlier calls have ended. The due time of each call is fixed at the start, and
+// latencies count from the due time. A stall of the server thus affects all calls that are due during the stall, which avoids coordinated
+// omission.
 type Open struct {
 	Calls
-	// Rate is how many calls are due in a second.
+	// Rate is the number of calls per second.
 	Rate float64
-	// MaxInFlight is how many calls may run at once. One that is due beyond that is not made, and counted as such.
+	// MaxInFlight is the maximum number of concurrent calls. Calls that are due beyond the maximum are not made, and count as unsent.
 	MaxInFlight int
 
-	// sleep sleeps for a moment; nil for the system's own way.
+	// sleep sleeps for a short time. Nil means nanosleep(2).
 	sleep func(time.Duration)
 }
 
-// Run makes the calls and returns when the last has ended. The error is that ctx has ended before.
+// Run makes the calls and returns when the last one has ended. It returns an error if ctx ends first.
 func (o Open) Run(ctx context.Context, call Call) (*Result, error) {
 	recorder := newRecorder(o.Calls)
 	places := make(chan struct{}, o.MaxInFlight)
@@ -54,10 +54,10 @@ func (o Open) Run(ctx context.Context, call Call) (*Result, error) {
 	return recorder.result, ctx.Err()
 }
 
-// total is how many calls are due before the end.
+// total returns the number of calls, including warm-up.
 func (o Open) total() int { return int((o.WarmUp + o.Duration).Seconds() * o.Rate) }
 
-// precise is how long before a call is due the system is asked to wake the generator: timers of Go come up to a millisecond
+// precise is the time before a call is due at which the generator switches from a Go timer to nanosleep. Go timers fire up to a millisecond
 // late in an idle process, which would count as latency.
 const precise = 3 * time.Millisecond
 
@@ -73,7 +73,7 @@ func (o Open) await(ctx context.Context, due time.Time) error {
 	}
 	if left := time.Until(due); left > 0 {
 		if o.sleep == nil {
-			// If a signal ends it early, the call is made by that much too early.
+			// A signal can end nanosleep early. The call is then made early.
 			ts := unix.NsecToTimespec(left.Nanoseconds())
 			_ = unix.Nanosleep(&ts, nil)
 		} else {

@@ -17,8 +17,8 @@ type Caller interface {
 	Close() error
 }
 
-// UntilStopped is a load of a number of callers, as many Porch servers would make it: each makes its next call as soon as the
-// one before has ended. It knows of every call that failed, and how long the longest took. It may be used concurrently.
+// UntilStopped is a load of concurrent callers that make calls back to back, like a number of Porch servers. It records every error and the
+// longest latency. It is safe for concurrent use.
 type UntilStopped struct {
 	stop    chan struct{}
 	once    sync.Once
@@ -30,10 +30,10 @@ type UntilStopped struct {
 	longest time.Duration
 }
 
-// patience is how long a call may take before it counts as failed.
+// patience is the deadline of a call.
 const patience = time.Minute
 
-// Start starts callers, which it closes at the end. Values of ctx are kept, its end ends all calls.
+// Start starts the load. The load closes the callers when it ends. Calls use the values of ctx, and end when ctx ends.
 func Start[C Caller](ctx context.Context, callers []C) *UntilStopped {
 	l := &UntilStopped{stop: make(chan struct{})}
 	for number, caller := range callers {
@@ -62,14 +62,14 @@ func (l *UntilStopped) took(d time.Duration) {
 	l.longest = max(l.longest, d)
 }
 
-// Longest returns how long the longest call took of those that have ended, whether it succeeded or not.
+// Longest returns the longest latency of all ended calls, including failed ones.
 func (l *UntilStopped) Longest() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.longest
 }
 
-// note keeps an error, if it is one, and returns it.
+// note records err unless it is nil, and returns it.
 func (l *UntilStopped) note(number int, err error) error {
 	if err != nil {
 		l.mu.Lock()
@@ -79,17 +79,17 @@ func (l *UntilStopped) note(number int, err error) error {
 	return err
 }
 
-// Calls returns how many calls have succeeded so far.
+// Calls returns the number of successful calls so far.
 func (l *UntilStopped) Calls() int64 { return l.calls.Load() }
 
-// Errors returns the errors of the calls that have failed so far.
+// Errors returns the errors of failed calls so far.
 func (l *UntilStopped) Errors() []error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]error(nil), l.errors...)
 }
 
-// Stop lets calls that run come to their ends, starts no more, and returns all errors. It may be called again.
+// Stop stops the load, waits for running calls, and returns all errors. Repeated calls return the same.
 func (l *UntilStopped) Stop() []error {
 	l.once.Do(func() { close(l.stop) })
 	l.callers.Wait()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// caller has an answer after a second; every fourth and every fifth call fails.
+// caller takes a second per call. Every fourth and every fifth call fails.
 type caller struct {
 	calls  int
 	closed atomic.Int64
@@ -37,22 +37,22 @@ func TestUntilStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		callers := []*caller{{}, {}}
 		l := Start(t.Context(), callers)
-		// The tenth call runs when it ends: four of the ten fail.
+		// Stop waits for the tenth call of each caller. Four of the ten calls fail.
 		time.Sleep(9500 * time.Millisecond)
 		errs := l.Stop()
 		if got := []int64{l.Calls(), int64(len(errs))}; got[0] != 12 || got[1] != 8 {
-			t.Errorf("%d calls and %d errors, want 12 and 8: %v", got[0], got[1], errs)
+			t.Errorf("successful calls = %d, errors = %d, want 12 and 8: %v", got[0], got[1], errs)
 		}
 		if l.Longest() != time.Second {
-			t.Errorf("the longest call took %v, want a second", l.Longest())
+			t.Errorf("Longest() = %v, want 1s", l.Longest())
 		}
 		for _, c := range callers {
 			if c.calls != 10 || c.closed.Load() != 1 {
-				t.Errorf("the caller made %d calls and was closed %d times, want 10 and 1", c.calls, c.closed.Load())
+				t.Errorf("calls of the caller = %d, closed %d times, want 10 and 1", c.calls, c.closed.Load())
 			}
 		}
 		if again := l.Stop(); len(again) != len(errs) {
-			t.Errorf("stopped again, it has %d errors", len(again))
+			t.Errorf("second Stop() returned %d errors, want %d", len(again), len(errs))
 		}
 	})
 }

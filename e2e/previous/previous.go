@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package previous builds the release before this one, chart and images, from the history of git, so that upgrades from it are
-// tested for real. Which one that is says versions.yaml.
+// Package previous builds the chart and the images of the previous release from the git history, for upgrade tests. versions.yaml names the
+// previous release.
 package previous
 
 import (
@@ -22,24 +22,24 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
-// Release is a release that was built.
+// Release is a built release.
 type Release struct {
-	// Commit is its full hash, and Tag the tag of its images.
+	// Commit is the full commit hash. Tag is the tag of the images.
 	Commit, Tag string
-	// Chart is the directory of its chart, and Images that of its image layouts, for the architecture of this machine.
+	// Chart is the directory of the chart. Images is the directory of the image layouts for this machine's architecture.
 	Chart, Images string
 }
 
 // Builder builds releases.
 type Builder struct {
-	// Root is a checkout with the history of git.
+	// Root is a checkout with git history.
 	Root string
-	// Cache is a directory that outlives checkouts. It keeps one release.
+	// Cache is a directory that outlives checkouts. It holds one release.
 	Cache    string
 	Progress *progress.Printer
 }
 
-// New returns a Builder for a checkout that keeps what it builds in the user's cache.
+// New returns a Builder for a checkout, with a cache in the user's cache directory.
 func New(root string, p *progress.Printer) (Builder, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -48,8 +48,8 @@ func New(root string, p *progress.Printer) (Builder, error) {
 	return Builder{Root: root, Cache: filepath.Join(cache, "krmfn", "previous"), Progress: p}, nil
 }
 
-// Ensure returns the release that versions.yaml names as previous, and builds it unless the cache has it. That takes minutes. Another
-// run on this machine is waited for.
+// Ensure returns the release that versions.yaml names as previous. If the cache does not have it, Ensure builds it, which takes minutes. It
+// waits for other runs on this machine.
 func (b Builder) Ensure(ctx context.Context) (r Release, err error) {
 	commit, err := b.commit(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (b Builder) Ensure(ctx context.Context) (r Release, err error) {
 	return r, b.Progress.Step("build chart and images of the previous release "+commit[:12], func() error { return b.build(ctx, r, dir) })
 }
 
-// commit returns the full hash of the previous release.
+// commit returns the full commit hash of the previous release.
 func (b Builder) commit(ctx context.Context) (string, error) {
 	text, err := os.ReadFile(filepath.Join(b.Root, "versions.yaml"))
 	if err != nil {
@@ -87,7 +87,7 @@ func (b Builder) commit(ctx context.Context) (string, error) {
 	if versions.Previous == "" {
 		return "", errors.New("versions.yaml: previous is empty: give the tag or the commit to upgrade from")
 	}
-	// The directory of a release has the commit's name, so that one that is there needs no history.
+	// The cache directory of a release is named after its commit, so a cached release does not need the history.
 	if _, err := os.Stat(filepath.Join(b.Cache, filepath.Base(versions.Previous))); err == nil {
 		return versions.Previous, nil
 	}
@@ -98,7 +98,7 @@ func (b Builder) commit(ctx context.Context) (string, error) {
 	return strings.TrimSpace(out), nil
 }
 
-// build has make, as it was then, build the images. The directory is there only once it is complete.
+// build builds the images with the Makefile of that commit. The directory exists only after it is complete.
 func (b Builder) build(ctx context.Context, r Release, dir string) (err error) {
 	work, err := os.MkdirTemp(b.Cache, "work-")
 	if err != nil {
@@ -115,7 +115,7 @@ func (b Builder) build(ctx context.Context, r Release, dir string) (err error) {
 	if _, err := command.Run(ctx, "tar", "--extract", "--file="+archive, "--directory="+source); err != nil {
 		return err
 	}
-	// Whatever else the machine does goes first.
+	// nice gives the build a low CPU priority.
 	build := exec.CommandContext(ctx, "nice", "-n", "10", "make", "--no-print-directory", "-C", source, "images", "ARCHES="+runtime.GOARCH, "VERSION="+r.Tag)
 	build.Env = withoutMake(os.Environ())
 	if _, err := command.Output(build); err != nil {
@@ -135,7 +135,7 @@ func (b Builder) build(ctx context.Context, r Release, dir string) (err error) {
 	return os.Rename(complete, dir)
 }
 
-// withoutMake returns an environment without what make and go run tell their children, which is not meant for another checkout.
+// withoutMake removes variables that make and go run set for their children, because they do not apply to another checkout.
 func withoutMake(environ []string) []string {
 	var kept []string
 	for _, variable := range environ {
@@ -148,7 +148,7 @@ func withoutMake(environ []string) []string {
 	return kept
 }
 
-// removeOthers removes releases that are the previous one no more, and what broken-off runs have left.
+// removeOthers removes other releases, and the remains of interrupted builds.
 func (b Builder) removeOthers() error {
 	entries, err := os.ReadDir(b.Cache)
 	if err != nil {

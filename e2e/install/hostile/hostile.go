@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostile makes images of functions that do what functions should not, from the command e2e/cmd/hostile.
+// Package hostile creates images of functions that misbehave, from the command e2e/cmd/hostile.
 package hostile
 
 import (
@@ -16,41 +16,41 @@ import (
 	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
 
-// Mode is what a function does. But for NeedsRoot and Bare, they are modes of the command.
+// Mode is the behavior of a function. All modes except NeedsRoot and Bare are modes of the command.
 type Mode string
 
 const (
-	// Echo returns its input, after as long as a sleep in its functionConfig says; see List.
+	// Echo returns its input, after the delay in its functionConfig; see List.
 	Echo Mode = "echo"
 	// Exit returns a result with severity error, writes to stderr and exits with ExitCode.
 	Exit Mode = "exit"
 	// WritesRoot creates a file in the root directory.
 	WritesRoot Mode = "writes-root"
-	// NeedsRoot is Echo that only root may execute.
+	// NeedsRoot is Echo with an executable that only root can execute.
 	NeedsRoot Mode = "needs-root"
-	// Bare is Echo in an image that has nothing else, not even /tmp, as those that are built from scratch.
+	// Bare is Echo in an image that contains only the executable, without /tmp, like images built from scratch.
 	Bare Mode = "bare"
 )
 
-// What Exit does.
+// The exit code, the result and the end of stderr of Exit.
 const (
 	ExitCode = 3
 	Message  = "the port is taken"
 	Stderr   = "hostile: gave up"
 )
 
-// Path is where the command is in the images.
+// Path is the path of the command in the images.
 const Path = "/hostile"
 
-// Images makes images and pushes them.
+// Images creates and pushes images. It is not safe for concurrent use.
 type Images struct {
 	registry, path        string
 	anybody, rootly, bare v1.Layer
 	named                 int
 }
 
-// New returns Images with the command in the file binary. They go to the registry at an address. Name returns names below path, which
-// other processes that use the registry must not share.
+// New returns Images that use the executable in the file binary and push to the registry at an address. Name returns names below path,
+// which must be unique among the processes that use the registry.
 func New(binary, registry, path string) (i *Images, err error) {
 	i = &Images{registry: registry, path: path}
 	if i.anybody, err = ociimage.Layer(ociimage.Files{Path[1:]: {Source: binary}, "tmp": {}}); err != nil {
@@ -63,13 +63,13 @@ func New(binary, registry, path string) (i *Images, err error) {
 	return i, err
 }
 
-// Name returns a name with a tag that it has not returned before.
+// Name returns a new name with a tag.
 func (i *Images) Name(mode Mode) string {
 	i.named++
 	return fmt.Sprintf("%s/%s:v%d", i.path, mode, i.named)
 }
 
-// Push pushes an image of a function, as REGISTRY/NAME, where name has the tag.
+// Push pushes an image of a function as REGISTRY/NAME. name includes the tag.
 func (i *Images) Push(ctx context.Context, mode Mode, name string) (publish.Image, error) {
 	img, err := i.Image(mode, name)
 	if err != nil {
@@ -78,7 +78,7 @@ func (i *Images) Push(ctx context.Context, mode Mode, name string) (publish.Imag
 	return publish.Push(ctx, i.registry+"/"+name, img)
 }
 
-// Image makes an image of a function. Each call makes one with a digest of its own, so that no two functions share anything.
+// Image creates an image of a function. Each image has a unique digest, so that no two functions share pods or caches.
 func (i *Images) Image(mode Mode, name string) (v1.Image, error) {
 	config := v1.Config{Entrypoint: []string{Path, string(mode)}, Labels: map[string]string{
 		"name": name, "made": time.Now().Format(time.RFC3339Nano),
@@ -94,7 +94,7 @@ func (i *Images) Image(mode Mode, name string) (v1.Image, error) {
 	return ociimage.Image(runtime.GOARCH, config, layer)
 }
 
-// List is a ResourceList that has Echo take its time.
+// List returns a ResourceList that makes Echo sleep for the given time.
 func List(sleep time.Duration) []byte {
 	return fmt.Appendf(nil, `apiVersion: config.kubernetes.io/v1
 kind: ResourceList

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podwatch sees every pod that comes and goes while a test runs, which one who looks now and then does not.
+// Package podwatch records every function pod that appears and disappears during a test. Polling would miss pods with a short life.
 package podwatch
 
 import (
@@ -21,19 +21,20 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// Watch is what has been seen so far. It may be used concurrently.
+// Watch records function pods. It is safe for concurrent use.
 type Watch struct {
 	stop     context.CancelFunc
 	informer informers.SharedInformerFactory
 
 	mu      sync.Mutex
-	live    map[types.UID]string // image by pod
-	seen    map[types.UID]string // name by pod
-	most    map[string]int       // live pods at once, by image
-	deleted map[string]string    // image by name of pod
+	live    map[types.UID]string // image by UID
+	seen    map[types.UID]string // pod name by UID
+	most    map[string]int       // maximum number of live pods by image
+	deleted map[string]string    // image by pod name
 }
 
-// Start watches the function pods of an installation until Stop, or until ctx ends. It returns once it knows those that are there.
+// Start watches the function pods of an installation until Stop or until ctx is cancelled. It returns after it has recorded the existing
+// pods.
 func Start(ctx context.Context, client kubernetes.Interface, at install.Release) (*Watch, error) {
 	ctx, stop := context.WithCancel(ctx)
 	w := &Watch{
@@ -60,7 +61,7 @@ func Start(ctx context.Context, client kubernetes.Interface, at install.Release)
 	return w, nil
 }
 
-// Stop ends the watch. What was seen can still be asked for.
+// Stop ends the watch. The records stay available.
 func (w *Watch) Stop() {
 	w.stop()
 	w.informer.Shutdown()
@@ -75,7 +76,7 @@ func (w *Watch) see(obj any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen[pod.UID] = pod.Name
-	// One that was on its way out when the watch began is none of its business.
+	// A pod that was terminating when the watch began does not count as deleted.
 	if _, lived := w.live[pod.UID]; lived && pod.DeletionTimestamp != nil {
 		w.deleted[pod.Name] = image
 	}
@@ -109,21 +110,21 @@ func (w *Watch) gone(obj any) {
 	}
 }
 
-// Most returns how many live pods a function had at once, at most.
+// Most returns the maximum number of live pods that a function had at the same time.
 func (w *Watch) Most(image string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.most[image]
 }
 
-// Made returns how many pods there have been, of all functions.
+// Made returns the number of pods of all functions that have existed since the watch began.
 func (w *Watch) Made() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.seen)
 }
 
-// Deleted returns the names of the pods of a function that somebody has deleted since the watch began, sorted.
+// Deleted returns the sorted names of a function's pods that were deleted since the watch began.
 func (w *Watch) Deleted(image string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

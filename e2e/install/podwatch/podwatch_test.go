@@ -50,9 +50,9 @@ func TestWatch(t *testing.T) {
 	w.see(leaving)
 	w.gone(leaving)
 	if got := []int{w.Most("a"), w.Most("b"), w.Most("c"), w.Made()}; !cmp.Equal(got, []int{2, 1, 0, 6}) {
-		t.Errorf("most pods of a, b and c, and pods made: %v", got)
+		t.Errorf("Most() of a, b and c, and Made() = %v, want [2 1 0 6]", got)
 	}
 	if diff := cmp.Diff([]string{"a-1", "a-3"}, w.Deleted("a")); diff != "" {
-		t.Errorf("deleted pods (-want +got):\n%s", diff)
+		t.Errorf("Deleted() (-want +got):\n%s", diff)
 	}
 }

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bounded-runc is runc on a host that lacks capabilities: it removes them from what a container asks for, because
-// runc refuses a privileged container that it cannot give all capabilities, and then becomes runc.
+// Command bounded-runc wraps runc on a host that lacks capabilities. runc fails to start a privileged container if the host cannot grant
+// all capabilities, so the command removes the missing ones from the container's configuration and then executes runc.
 package main
 
 import (
@@ -21,7 +21,7 @@ func main() {
 	os.Exit(1)
 }
 
-// run returns only if it fails.
+// run executes runc. It returns only on errors.
 func run(args []string) error {
 	runc, err := exec.LookPath("runc")
 	if err != nil {
@@ -47,7 +47,7 @@ func run(args []string) error {
 	return syscall.Exec(runc, append([]string{"runc"}, args...), os.Environ())
 }
 
-// rewrite changes a file that containerd has written for one call of runc.
+// rewrite changes a file that containerd wrote for one call of runc.
 func rewrite(file string, lacking []string, drop func([]byte, []string) ([]byte, error)) error {
 	data, err := os.ReadFile(file)
 	if err != nil {

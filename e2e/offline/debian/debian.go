@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package debian installs what a Debian machine lacks.
+// Package debian installs missing Debian packages.
 package debian
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
-// Install installs packages if the machine has no such program. It needs root and apt-get.
+// Install installs packages if the program is not in PATH. It needs root and apt-get.
 func Install(ctx context.Context, p *progress.Printer, program string, packages ...string) error {
 	if _, err := exec.LookPath(program); err == nil {
 		return nil

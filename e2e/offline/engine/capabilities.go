@@ -13,7 +13,7 @@ import (
 	"github.com/moby/sys/capability"
 )
 
-// Lacking returns the names of the capabilities that no process of this machine can have, as OCI runtimes name them.
+// Lacking returns the capabilities that no process on this machine can have, by the names that OCI runtimes use.
 func Lacking() ([]string, error) {
 	last, err := capability.LastCap()
 	if err != nil {
@@ -32,7 +32,7 @@ func Lacking() ([]string, error) {
 	return names, nil
 }
 
-// DropFromSpec removes capabilities from what a container's config.json asks for.
+// DropFromSpec removes capabilities from a container's config.json.
 func DropFromSpec(config []byte, names []string) ([]byte, error) {
 	var spec map[string]json.RawMessage
 	if err := json.Unmarshal(config, &spec); err != nil {
@@ -50,7 +50,7 @@ func DropFromSpec(config []byte, names []string) ([]byte, error) {
 	return json.Marshal(spec)
 }
 
-// DropFromProcess removes capabilities from what a process description asks for, as runc exec takes it.
+// DropFromProcess removes capabilities from a process description in the format of runc exec.
 func DropFromProcess(description []byte, names []string) ([]byte, error) {
 	var process map[string]json.RawMessage
 	if err := json.Unmarshal(description, &process); err != nil {

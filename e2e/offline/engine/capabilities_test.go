@@ -55,7 +55,7 @@ func TestLackingNamesAreThoseOfOCI(t *testing.T) {
 	}
 	for _, name := range names {
 		if !strings.HasPrefix(name, "CAP_") || name != strings.ToUpper(name) {
-			t.Errorf("capability %q, want it in capitals, CAP_ before it", name)
+			t.Errorf("Lacking() contains %q, want upper case and the prefix CAP_", name)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package engine sees to it that a Docker engine answers on this machine.
+// Package engine ensures that a Docker engine runs on this machine.
 package engine
 
 import (
@@ -20,18 +20,18 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/server"
 )
 
-// startup is how long the engine may take to answer, once it has been started.
+// startup is the time limit for a started engine to respond.
 const startup = time.Minute
 
-// Starter starts an engine where there is none.
+// Starter starts an engine if none runs.
 type Starter struct {
 	// Cache is a directory for the engine's runtime and log.
 	Cache    string
 	Progress *progress.Printer
 }
 
-// Ensure returns when an engine answers. If none does, it installs Debian's and starts it, which needs root. That engine
-// outlives this process and ends with the machine or the container that it runs in.
+// Ensure returns when an engine responds. If none does, Ensure installs Debian's engine and starts it, which needs root. The engine
+// outlives this process and runs until the machine or the surrounding container stops.
 func (s Starter) Ensure(ctx context.Context) error {
 	if Answers(ctx) == nil {
 		return nil
@@ -64,7 +64,7 @@ func (s Starter) start(ctx context.Context) error {
 	return server.Detached{Command: append([]string{"dockerd"}, args...), Log: log, Answers: Answers, Startup: startup}.Start(ctx)
 }
 
-// arguments has the engine use a runtime that fits the host, if the host lacks capabilities.
+// arguments returns flags that make the engine use the runtime bounded-runc if the host lacks capabilities.
 func (s Starter) arguments(ctx context.Context) ([]string, error) {
 	lacking, err := Lacking()
 	if err != nil || len(lacking) == 0 {
@@ -74,13 +74,13 @@ func (s Starter) arguments(ctx context.Context) ([]string, error) {
 	if err := binaries.Build(ctx, s.Cache, binaries.BoundedRunc); err != nil {
 		return nil, err
 	}
-	// The engine calls the runtime by the name of its program.
+	// The runtime's name in the engine is the name of its program.
 	const name = binaries.BoundedRunc
 	return []string{"--add-runtime=" + name + "=" + filepath.Join(s.Cache, name), "--default-runtime=" + name}, nil
 }
 
-// removeStale removes the files that say which process an engine is, where they outlived it: another process may have got
-// its number since, and no engine would start beside that.
+// removeStale removes PID files of engines that no longer run. Another process may have the same PID, and a new engine would refuse to
+// start.
 func removeStale() error {
 	for file, program := range map[string]string{
 		"/run/docker.pid":                       "dockerd",
@@ -104,7 +104,7 @@ func removeStale() error {
 	return nil
 }
 
-// Answers returns nil if an engine answers.
+// Answers returns nil if an engine responds.
 func Answers(ctx context.Context) error {
 	_, err := command.Run(ctx, "docker", "version", "--format", "{{.Server.Version}}")
 	return err

@@ -24,16 +24,16 @@ import (
 
 // builder builds one image.
 type builder struct {
-	cache     string // as in Provider
+	cache     string // see Provider.Cache
 	version   Version
-	kindFiles string // what kind copies over the root file system of its nodes
+	kindFiles string // files that kind copies into the root file system of nodes
 	work      string // temporary directory
 	root      string // root file system of the node, below work
 	arch      string
 	progress  *progress.Printer
 }
 
-// build writes the image to a file, a tarball, which is there only once it is complete.
+// build writes the image to a tarball. The file exists only after it is complete.
 func (p Provider) build(ctx context.Context, tag, kindDir, file string) (err error) {
 	if os.Geteuid() != 0 {
 		return errors.New("only root can build it: it installs Debian's packages below a directory")
@@ -65,7 +65,7 @@ func (p Provider) build(ctx context.Context, tag, kindDir, file string) (err err
 	return b.progress.Step("pack the image", func() error { return b.pack(ctx, tag, file) })
 }
 
-// node puts kind's files, the programs and the control plane's images into the root file system.
+// node adds kind's files, the programs and the images of the control plane to the root file system.
 func (b *builder) node(ctx context.Context, programs programs) error {
 	if err := b.copyFiles(programs); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (b *builder) node(ctx context.Context, programs programs) error {
 	return nil
 }
 
-// pack writes the root file system as an image that docker load reads.
+// pack writes the root file system as an image for docker load.
 func (b *builder) pack(ctx context.Context, tag, file string) error {
 	compressed := filepath.Join(b.work, "rootfs.tar.gz")
 	if err := b.archive(ctx, compressed); err != nil {
@@ -102,7 +102,7 @@ func (b *builder) pack(ctx context.Context, tag, file string) error {
 	img, err := ociimage.Image(b.arch, v1.Config{
 		Env:        []string{searchPath, "container=docker"},
 		Entrypoint: []string{"/usr/local/bin/entrypoint", "/sbin/init"},
-		StopSignal: "SIGRTMIN+3", // systemd's own for halt
+		StopSignal: "SIGRTMIN+3", // systemd halts on this signal
 	}, layer)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (b *builder) pack(ctx context.Context, tag, file string) error {
 	return os.Rename(unfinished, file)
 }
 
-// archive packs the root file system. GNU tar knows owners, hard links, devices and capabilities of files.
+// archive packs the root file system with GNU tar, which preserves owners, hard links, devices and file capabilities.
 func (b *builder) archive(ctx context.Context, file string) (err error) {
 	out, err := os.Create(file)
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/command"
 )
 
-// programs are the paths of compiled programs, by file name.
+// programs maps names of compiled programs to paths.
 type programs map[string]string
 
-// compileAll compiles what is not in the cache, one component after the other: each keeps all cores busy.
+// compileAll compiles components that are not in the cache, one after another, because each compilation uses all cores.
 func (b *builder) compileAll(ctx context.Context) (programs, error) {
 	all := make(programs)
 	for _, c := range components(b.version) {
@@ -43,7 +43,7 @@ func (b *builder) compileAll(ctx context.Context) (programs, error) {
 	return all, binaries.Build(ctx, b.work, binaries.Pause)
 }
 
-// compile compiles a component into the directory dir, which is there only once it is complete.
+// compile compiles a component into the directory dir. The directory exists only after it is complete.
 func (b *builder) compile(ctx context.Context, c component, dir string) (err error) {
 	source, err := os.MkdirTemp(b.work, c.name+"-")
 	if err != nil {
@@ -70,7 +70,7 @@ func (b *builder) compile(ctx context.Context, c component, dir string) (err err
 	return os.Rename(unfinished, dir)
 }
 
-// goBuild compiles static programs in a directory, and lets whatever else the machine does go first.
+// goBuild compiles static programs in a directory with low CPU priority.
 func goBuild(ctx context.Context, dir string, args ...string) error {
 	args = append([]string{"-n", "10", "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly"}, args...)
 	cmd := exec.CommandContext(ctx, "nice", args...)

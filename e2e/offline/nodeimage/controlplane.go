@@ -18,32 +18,32 @@ import (
 	"github.com/krmfn/krmfn/e2e/registry/ociimage"
 )
 
-// searchPath is where containers look for programs.
+// searchPath is the environment variable PATH of containers.
 const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// controlPlane are the images that kubeadm starts, in a file for ctr images import.
+// controlPlane describes the images that kubeadm starts: an archive for ctr images import, and the reference of the pause image.
 type controlPlane struct{ file, pause string }
 
-// image is the program of a container image of the control plane and where it is. Programs that pods do not name in their
-// command are the entrypoint.
+// image describes a container image of the control plane: its program, the path of the program, and whether the program is the entrypoint.
+// Manifests of the other images name the program in their command.
 type image struct {
 	program, path string
 	entrypoint    bool
 }
 
-// images are by the last element of their repositories.
+// images maps the last element of the repository to the image.
 var images = map[string]image{
 	"kube-apiserver":          {program: "kube-apiserver", path: "usr/local/bin/kube-apiserver"},
 	"kube-controller-manager": {program: "kube-controller-manager", path: "usr/local/bin/kube-controller-manager"},
 	"kube-scheduler":          {program: "kube-scheduler", path: "usr/local/bin/kube-scheduler"},
 	"kube-proxy":              {program: "kube-proxy", path: "usr/local/bin/kube-proxy"},
-	// The compiler names a program after the last element of its package that is no version.
+	// The Go compiler names a program after the last element of its package path, except a version suffix.
 	"etcd":    {program: "server", path: "usr/local/bin/etcd"},
 	"coredns": {program: "coredns", path: "coredns", entrypoint: true},
 	"pause":   {program: "pause", path: "pause", entrypoint: true},
 }
 
-// controlPlane makes the images by the names that kubeadm will ask for.
+// controlPlane creates the images under the references that kubeadm uses.
 func (b *builder) controlPlane(ctx context.Context, all programs) (controlPlane, error) {
 	list, err := command.Run(ctx, all["kubeadm"], "config", "images", "list", "--kubernetes-version", string(b.version))
 	if err != nil {
@@ -89,7 +89,7 @@ func (b *builder) image(base string, i image, all programs) (v1.Image, error) {
 	return ociimage.Image(b.arch, config, layer)
 }
 
-// addNetfilter adds the programs that kube-proxy calls, with all that they load.
+// addNetfilter adds the programs that kube-proxy executes, and the libraries that they load.
 func (b *builder) addNetfilter(files ociimage.Files) error {
 	const sbin = "usr/sbin/"
 	for _, command := range []string{"conntrack", "nft", "xtables-nft-multi", "xtables-legacy-multi"} {
@@ -115,18 +115,18 @@ func (b *builder) addNetfilter(files ociimage.Files) error {
 			files[sbin+family+action] = ociimage.File{Link: "xtables-nft-multi"}
 		}
 	}
-	// xtables keeps its lock here.
+	// xtables stores its lock file in /run.
 	files["run"] = ociimage.File{}
 	files["tmp"] = ociimage.File{}
 	return nil
 }
 
-// addProgram adds a program or library of the root file system, its interpreter, and every library that these load.
+// addProgram adds a program or library of the root file system, its interpreter, and all libraries that it loads.
 func (b *builder) addProgram(files ociimage.Files, path string) error {
 	if _, ok := files[path]; ok {
 		return nil
 	}
-	// Links are followed: the copy has the name that is asked for.
+	// EvalSymlinks resolves links; the copy has the requested name.
 	source, err := filepath.EvalSymlinks(b.path(path))
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (b *builder) addLibrary(files ociimage.Files, name string) error {
 	return b.addProgram(files, path)
 }
 
-// addInterpreter adds the dynamic linker, a library too, at the path by which a program names it.
+// addInterpreter adds the dynamic linker at the path that the program names.
 func (b *builder) addInterpreter(files ociimage.Files, program *elf.File) error {
 	section := program.Section(".interp")
 	if section == nil {
@@ -180,7 +180,7 @@ func (b *builder) addInterpreter(files ociimage.Files, program *elf.File) error 
 	return nil
 }
 
-// library is where a library is on this machine.
+// library returns the path of a library on this machine.
 func (b *builder) library(name string) (string, error) {
 	found, err := filepath.Glob(b.path("usr/lib/*-linux-gnu", name))
 	if err != nil {

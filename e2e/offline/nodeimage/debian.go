@@ -17,11 +17,11 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/command"
 )
 
-// release is the one of Debian whose systemd still runs where the host has cgroup v1.
+// release is a Debian release whose systemd still supports hosts with cgroup v1.
 const release = "bookworm"
 
-// packages are what a node needs of Debian: an init system, what kubelet, kube-proxy and containerd call, and what kind's
-// scripts call.
+// packages lists the Debian packages of a node: an init system, and the programs that kubelet, kube-proxy, containerd and kind's scripts
+// execute.
 var packages = []string{
 	"systemd", "systemd-sysv", "dbus",
 	"conntrack", "ethtool", "hostname", "iproute2", "iptables", "kmod", "mount", "nftables", "procps", "e2fsprogs",
@@ -29,10 +29,10 @@ var packages = []string{
 	"ca-certificates", "curl", "jq",
 }
 
-// unused are files of the packages that nobody reads in a node.
+// unused lists files in the packages that nodes do not need.
 var unused = []string{"usr/share/doc", "usr/share/man", "usr/share/locale", "var/lib/apt/lists", "var/cache/apt", "var/log/bootstrap.log"}
 
-// debian installs the packages.
+// debian creates the root file system and installs the packages.
 func (b *builder) debian(ctx context.Context) error {
 	if err := debian.Install(ctx, b.progress, "debootstrap", "debootstrap"); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (b *builder) debian(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// hardware are units that systemd would start and that make no sense in a container.
+// hardware lists systemd units that do not work in a container.
 var hardware = []string{
 	"lib/systemd/system/sysinit.target.wants/systemd-tmpfiles-setup.service",
 	"lib/systemd/system/multi-user.target.wants/*",
@@ -64,10 +64,10 @@ var hardware = []string{
 	"etc/systemd/system/*.wants/*",
 }
 
-// wanted are the units that a node starts.
+// wanted lists the units that a node starts.
 var wanted = []string{"containerd.service", "kubelet.service", "undo-mount-hacks.service"}
 
-// units says what systemd starts.
+// units configures the units that systemd starts.
 func (b *builder) units() error {
 	for _, pattern := range hardware {
 		paths, err := filepath.Glob(b.path(pattern))
@@ -91,15 +91,15 @@ func (b *builder) units() error {
 		}
 	}
 	return errors.Join(
-		// It registers things with the kernel of the host.
+		// systemd-binfmt would change the configuration of the host's kernel.
 		os.Symlink("/dev/null", b.path(system, "systemd-binfmt.service")),
-		// The host's kernel log is of no use in the node's journal.
+		// The node's journal does not need the host's kernel log.
 		writeFile(b.path("etc/systemd/journald.conf.d/kmsg.conf"), []byte("[Journal]\nReadKMsg=no\n"), 0o644),
 	)
 }
 
-// containerSpec writes what containerd makes every container from: its defaults and kind's hook, which hides the host's
-// hardware identity.
+// containerSpec writes the base specification of all containers: containerd's defaults, and kind's hook that hides the host's hardware
+// identity.
 func (b *builder) containerSpec(ctx context.Context, ctr string) error {
 	defaults, err := command.Run(ctx, ctr, "oci", "spec")
 	if err != nil {
@@ -121,7 +121,7 @@ func containerSpec(defaults []byte) ([]byte, error) {
 	if !ok {
 		return nil, errors.New("no process in it")
 	}
-	// Containers have the node's limits.
+	// Without rlimits, containers inherit the node's limits.
 	delete(process, "rlimits")
 	spec["hooks"] = map[string]any{
 		"createContainer": []any{map[string]string{"path": "/kind/bin/mount-product-files.sh"}},

@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// installed are the programs that nodes run themselves, by directory.
+// installed maps directories to the programs that nodes run outside of containers.
 var installed = map[string][]string{
 	"usr/local/bin": {"containerd", "containerd-shim-runc-v2", "ctr"},
 	"usr/bin":       {"kubeadm", "kubectl", "kubelet"},
 }
 
-// needed are directories that kind, kubeadm and containerd expect.
+// needed lists directories that kind, kubeadm and containerd expect.
 var needed = []string{"etc/cni/net.d", "etc/containerd/certs.d", "etc/kubernetes/manifests", "opt/cni/bin"}
 
-// copyFiles puts kind's files, this package's and the programs into the root file system.
+// copyFiles copies kind's files, the files of this package and the programs into the root file system.
 func (b *builder) copyFiles(all programs) error {
 	own, err := fs.Sub(recipe, "recipe/rootfs")
 	if err != nil {
@@ -55,8 +55,8 @@ func (b *builder) copyFiles(all programs) error {
 	return os.WriteFile(b.path("kind/version"), []byte(b.version), 0o644)
 }
 
-// overlay copies all files to the same paths of the root file system. Neither a Go module nor an embedded file system
-// keeps modes: what is in a bin directory is executable.
+// overlay copies all files to the same paths in the root file system. Go modules and embedded file systems do not preserve modes, so files
+// in bin directories become executable.
 func (b *builder) overlay(files fs.FS) error {
 	return fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -78,7 +78,7 @@ func (b *builder) overlay(files fs.FS) error {
 	})
 }
 
-// path is a path of the node on this machine.
+// path returns the path on this machine of a path in the node.
 func (b *builder) path(elements ...string) string {
 	return filepath.Join(append([]string{b.root}, elements...)...)
 }
@@ -91,7 +91,7 @@ func copyFile(source, target string, mode fs.FileMode) error {
 	return writeFile(target, data, mode)
 }
 
-// writeFile sets the mode of files that were there before, too.
+// writeFile writes a file and also sets the mode of an existing file.
 func writeFile(path string, data []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -102,8 +102,8 @@ func writeFile(path string, data []byte, mode fs.FileMode) error {
 	return os.Chmod(path, mode)
 }
 
-// configureContainerd changes kind's configuration: the pause image is the one that is preloaded, and OOM scores are not
-// lowered, which needs a capability that not every host can give to a container.
+// configureContainerd changes kind's configuration of containerd. It selects the preloaded pause image, and disables lowering OOM scores,
+// which requires a capability that some hosts cannot grant to containers.
 func (b *builder) configureContainerd(pause string) error {
 	path := b.path("etc/containerd/config.toml")
 	data, err := os.ReadFile(path)

@@ -29,10 +29,10 @@ func TestContainerdConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("containerdConfig() (-want +got):\n%s", diff)
 	}
 	if _, err := containerdConfig(`sandbox_image = "a"`, "b"); err == nil {
-		t.Error("no error for a configuration without restrict_oom_score_adj")
+		t.Error("containerdConfig() without restrict_oom_score_adj succeeded, want an error")
 	}
 }
 
@@ -44,10 +44,10 @@ func TestContainerSpec(t *testing.T) {
 	}
 	const want = `{"hooks":{"createContainer":[{"path":"/kind/bin/mount-product-files.sh"}]},"process":{"args":["sh"]},"root":{}}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("containerSpec() (-want +got):\n%s", diff)
 	}
 	if _, err := containerSpec([]byte(`{}`)); err == nil {
-		t.Error("no error for a specification without a process")
+		t.Error("containerSpec() without a process succeeded, want an error")
 	}
 }
 
@@ -71,7 +71,7 @@ func TestOverlaySetsModes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if info.Mode().Perm() != want {
-			t.Errorf("%s has mode %o, want %o", name, info.Mode().Perm(), want)
+			t.Errorf("mode of %s = %o, want %o", name, info.Mode().Perm(), want)
 		}
 	}
 }
@@ -87,10 +87,10 @@ func TestUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(b.path(unwanted)); err == nil {
-		t.Errorf("%s is still there", unwanted)
+		t.Errorf("%s still exists", unwanted)
 	}
 	got, err := filepath.Glob(b.path("etc/systemd/system/multi-user.target.wants/*"))
 	if err != nil || len(got) != len(wanted) {
-		t.Errorf("starts %v (%v), want %v", got, err, wanted)
+		t.Errorf("enabled units = %v, %v, want %v", got, err, wanted)
 	}
 }

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodeimage provides the image of a kind cluster's nodes: the published one where it can be pulled, and otherwise
-// one that it builds from Go modules and Debian's packages, which need no container registry.
+// Package nodeimage provides the node image of a kind cluster. It uses the published image if it can be pulled. Otherwise it builds an
+// image from Go modules and Debian packages, which requires no container registry.
 package nodeimage
 
 import (
@@ -25,22 +25,22 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
-// reachable is how long the registry of the published image has to say that it is there.
+// reachable is the timeout for checking that the published image exists.
 const reachable = 5 * time.Second
 
-// Provider makes node images available in the Docker engine.
+// Provider provides node images in the Docker engine.
 type Provider struct {
-	// Cache is a directory for what takes long to make: compiled programs, packages, images.
+	// Cache is a directory for files that take long to build: compiled programs, packages and images.
 	Cache string
 	// Kubernetes is the version of the nodes.
 	Kubernetes Version
 	Progress   *progress.Printer
 }
 
-// IsBuilt tells whether an image is one of this package's, and not a published one.
+// IsBuilt reports whether this package built an image. It returns false for published images.
 func IsBuilt(image string) bool { return strings.HasPrefix(image, Repository+":") }
 
-// Images returns the references that Ensure may return for a version.
+// Images returns the references that Ensure can return for a version.
 func Images(ctx context.Context, v Version) ([]string, error) {
 	source, err := kind(ctx)
 	if err != nil {
@@ -50,8 +50,8 @@ func Images(ctx context.Context, v Version) ([]string, error) {
 	return []string{v.Published(), tag}, err
 }
 
-// Ensure returns the reference of a node image that the Docker engine has. Building one takes several minutes, needs root,
-// and leaves a tarball in the cache, from which later calls load it.
+// Ensure returns the reference of a node image in the Docker engine. Building an image takes several minutes, needs root, and leaves a
+// tarball in the cache for later calls.
 func (p Provider) Ensure(ctx context.Context) (string, error) {
 	if p.pull(ctx) {
 		return p.Kubernetes.Published(), nil
@@ -79,7 +79,7 @@ func (p Provider) Ensure(ctx context.Context) (string, error) {
 	return tag, p.load(ctx, tag, tarball)
 }
 
-// pull tells whether the engine has the published image now.
+// pull reports whether the engine has the published image, and pulls it if possible.
 func (p Provider) pull(ctx context.Context) bool {
 	published := p.Kubernetes.Published()
 	if inEngine(ctx, published) {
@@ -105,7 +105,7 @@ func (p Provider) pull(ctx context.Context) bool {
 	return err == nil
 }
 
-// removeTarballs removes what was made of this version by former recipes.
+// removeTarballs removes tarballs of this version that earlier recipes built.
 func (p Provider) removeTarballs() error {
 	former, err := filepath.Glob(filepath.Join(p.Cache, string(p.Kubernetes)+"-*.tar"))
 	for _, tarball := range former {
@@ -114,7 +114,7 @@ func (p Provider) removeTarballs() error {
 	return err
 }
 
-// load loads an image, then removes the former ones of this version, which would fill the disk in time.
+// load loads an image, and then removes earlier images of this version, which would otherwise fill the disk.
 func (p Provider) load(ctx context.Context, tag, tarball string) error {
 	err := p.Progress.Step("load node image "+tag, func() error {
 		_, err := command.Run(ctx, "docker", "load", "--quiet", "--input", tarball)
@@ -141,7 +141,7 @@ func inEngine(ctx context.Context, image string) bool {
 	return err == nil
 }
 
-// kindModule is the source of kind, which has the files that make a root file system a node.
+// kindModule is the source code of kind, which contains the files for nodes.
 type kindModule struct{ version, dir string }
 
 func kind(ctx context.Context) (kindModule, error) {

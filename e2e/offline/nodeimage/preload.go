@@ -16,13 +16,12 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/command"
 )
 
-// startup is how long containerd may take to answer.
+// startup is the time limit for containerd to respond.
 const startup = 30 * time.Second
 
-// preload puts images into the store that the node's containerd will find: a containerd of this machine works on the
-// node's directory for a moment.
+// preload imports images into the containerd store of the node. It runs a temporary containerd on this machine with the node's directory.
 func (b *builder) preload(ctx context.Context, all programs, archive string) (err error) {
-	// A socket's path has about a hundred bytes at most, and that of the cache may be long.
+	// The path of a socket is limited to about 100 bytes, and the cache's path may be longer.
 	dir, err := os.MkdirTemp("", "krmfn-")
 	if err != nil {
 		return err
@@ -36,11 +35,11 @@ func (b *builder) preload(ctx context.Context, all programs, archive string) (er
 	if err != nil {
 		return err
 	}
-	defer log.Close() //nolint:errcheck // containerd has its own
+	defer log.Close() //nolint:errcheck // containerd has its own descriptor.
 	server := exec.CommandContext(ctx, all["containerd"], "--config", config)
 	server.Stdout, server.Stderr = log, log
 	server.Env = append(os.Environ(), "PATH="+filepath.Dir(all["containerd"])+":"+os.Getenv("PATH"))
-	// It writes its metadata out before it ends.
+	// On SIGTERM, containerd flushes its metadata before it exits.
 	server.Cancel = func() error { return server.Process.Signal(syscall.SIGTERM) }
 	if err := server.Start(); err != nil {
 		return err
@@ -56,7 +55,7 @@ func (b *builder) preload(ctx context.Context, all programs, archive string) (er
 	return errors.Join(err, server.Wait())
 }
 
-// storeConfig is for a containerd that only keeps images.
+// storeConfig returns the configuration of a containerd that only stores images.
 func storeConfig(root, state, socket string) string {
 	return fmt.Sprintf(`version = 3
 root = %q
@@ -72,8 +71,8 @@ disabled_plugins = [
 `, root, filepath.Join(state, "state"), socket, socket+".ttrpc")
 }
 
-// importImages imports an archive under the namespace of Kubernetes. Pinned images survive the kubelet's clean-up, which
-// matters since no registry has these.
+// importImages imports an archive into the namespace of Kubernetes. It pins the images, which protects them from the kubelet's garbage
+// collection. They could not be pulled again, because no registry has them.
 func (b *builder) importImages(ctx context.Context, ctr, socket, archive string) error {
 	started, cancel := context.WithTimeout(ctx, startup)
 	defer cancel()

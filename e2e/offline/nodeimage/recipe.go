@@ -19,26 +19,26 @@ import (
 	"strings"
 )
 
-// Repository is where built images are in the Docker engine; none of them is ever pushed.
+// Repository is the repository of built images in the Docker engine. They are never pushed.
 const Repository = "krmfn/kind-node"
 
-// recipe has what an image is made of besides Go modules and Debian's packages:
+// recipe contains the inputs of an image besides Go modules and Debian packages:
 //
-//	modules  go.mod and go.sum of each component, under its name; go test -update tidies them after a change of a version
+//	modules  go.mod and go.sum of each component, by its name; go test -update tidies them after a version change
 //	pause    the program that holds a pod's namespaces
-//	rootfs   files that are copied over the root file system
+//	rootfs   files to copy into the root file system
 //
 //go:embed recipe
 var recipe embed.FS
 
-// code is this package: whatever changes how an image is built makes another image.
+// code is the source of this package. Code changes that affect the build change the image's tag.
 //
 //go:embed *.go
 var code embed.FS
 
-// component is a set of Go programs of one module.
+// component is a set of Go programs in one module.
 type component struct {
-	name      string // of its files in recipe/modules
+	name      string // name of the files in recipe/modules
 	packages  []string
 	tags      string
 	variables []string // set by the linker, as "package.name=value"
@@ -46,12 +46,12 @@ type component struct {
 
 const containerd = "github.com/containerd/containerd/v2"
 
-// components returns what a node of a version of Kubernetes is made of.
+// components returns the components of a node for a version of Kubernetes.
 func components(v Version) []component {
 	return append([]component{v.component()}, others...)
 }
 
-// component returns the programs of Kubernetes itself.
+// component returns the component with the programs of Kubernetes.
 func (v Version) component() component {
 	c := component{
 		name: "kubernetes",
@@ -73,7 +73,7 @@ func (v Version) component() component {
 	return c
 }
 
-// others are the same whatever version of Kubernetes there is.
+// others are the components that do not depend on the version of Kubernetes.
 var others = []component{
 	{
 		name:      "containerd",
@@ -85,22 +85,22 @@ var others = []component{
 	{name: "coredns", packages: []string{"github.com/coredns/coredns"}},
 }
 
-// hash identifies what a component is compiled from.
+// hash returns an ID of a component's inputs.
 func (c component) hash(arch string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q %q %q\n", arch, c.packages, c.tags, c.variables)
 	for _, file := range []string{".mod", ".sum"} {
 		data, err := recipe.ReadFile("recipe/modules/" + c.name + file)
 		if err != nil {
-			panic(err) // It is part of the program.
+			panic(err) // The file is embedded, so reading it cannot fail.
 		}
 		h.Write(data)
 	}
 	return short(h.Sum(nil))
 }
 
-// Tag is the reference of the image for a version of Kubernetes and an architecture that is built with the base files of a version of
-// kind.
+// Tag returns the reference of the built image for a version of Kubernetes, an architecture and a version of kind, whose base files the
+// image contains.
 func Tag(v Version, arch, kindVersion string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, v, arch, kindVersion)
@@ -110,7 +110,7 @@ func Tag(v Version, arch, kindVersion string) (string, error) {
 	return v.images() + short(h.Sum(nil)), nil
 }
 
-// hashFiles writes names and contents of all files.
+// hashFiles writes the names and contents of all files.
 func hashFiles(w io.Writer, files fs.FS) error {
 	return fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -126,8 +126,8 @@ func hashFiles(w io.Writer, files fs.FS) error {
 	})
 }
 
-// hashCode writes the declarations of all Go files but tests. Comments, imports and in which file something is do not count:
-// they change no image, and building another one takes minutes.
+// hashCode writes the declarations in all Go files except tests. It ignores comments, imports and the distribution over files, because they
+// do not affect the image, and a rebuild takes minutes.
 func hashCode(w io.Writer, files fs.FS) error {
 	names, err := fs.Glob(files, "*.go")
 	if err != nil {
@@ -151,7 +151,7 @@ func hashCode(w io.Writer, files fs.FS) error {
 				continue
 			}
 			var text strings.Builder
-			// Without the positions of the file, the text does not depend on how the source is laid out.
+			// An empty file set drops the positions, so that the text does not depend on the layout of the source.
 			if err := printer.Fprint(&text, token.NewFileSet(), declaration); err != nil {
 				return err
 			}

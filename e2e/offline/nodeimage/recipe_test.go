@@ -20,19 +20,19 @@ func TestTagIsThatOfTheRecipe(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !regexp.MustCompile(`^krmfn/kind-node:v1\.36\.3-[0-9a-f]{12}$`).MatchString(tag) || !IsBuilt(tag) {
-			t.Errorf("tag %s", tag)
+			t.Errorf("Tag() = %s, want krmfn/kind-node:v1.36.3-HASH", tag)
 		}
 		again, err := Tag(Newest, in[0], in[1])
 		if err != nil || again != tag {
-			t.Errorf("tag %s, then %s (%v)", tag, again, err)
+			t.Errorf("second Tag() = %s, %v, want %s", again, err, tag)
 		}
 		tags[tag] = true
 	}
 	if len(tags) != 3 {
-		t.Errorf("tags %v, want one for each input", tags)
+		t.Errorf("tags = %v, want a different one for each input", tags)
 	}
 	if IsBuilt(Newest.Published()) {
-		t.Errorf("%s is not built here", Newest.Published())
+		t.Errorf("IsBuilt(%s) = true, want false", Newest.Published())
 	}
 }
 
@@ -53,7 +53,7 @@ func TestHashFilesSeesNamesAndContents(t *testing.T) {
 		"moved to another": {"a/b": file("12"), "c": file("")},
 	} {
 		if base == hash(other) {
-			t.Errorf("%s does not count", name)
+			t.Errorf("hashFiles() ignores a change of %s", name)
 		}
 	}
 }
@@ -81,11 +81,11 @@ func TestHashCodeSeesDeclarationsAlone(t *testing.T) {
 		"no Go file": {"a.go": "package p\n" + a, "b.go": "package p\n" + b, "README.md": "text"},
 	} {
 		if base != hash(same) {
-			t.Errorf("%s counts", name)
+			t.Errorf("hashCode() depends on a change of %s", name)
 		}
 	}
 	if base == hash(map[string]string{"a.go": "package p\n" + a, "b.go": "package p\nfunc b() { println(2) }"}) {
-		t.Error("code does not count")
+		t.Error("hashCode() ignores a change of code")
 	}
 }
 
@@ -104,11 +104,11 @@ func TestComponentsAreTheVersionsThatTheySay(t *testing.T) {
 				continue
 			}
 			if !strings.Contains(string(mod), " "+value+"\n") {
-				t.Errorf("%s is %s, which %s.mod does not require", name, value, c.name)
+				t.Errorf("variable %s = %s, but %s.mod requires another version", name, value, c.name)
 			}
 		}
 	}
 	if len(hashes) != 2*len(all()) {
-		t.Errorf("%d hashes of %d components for two architectures", len(hashes), len(all()))
+		t.Errorf("got %d hashes of %d components for two architectures, want %d", len(hashes), len(all()), 2*len(all()))
 	}
 }

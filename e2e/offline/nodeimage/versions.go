@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// Version is one of Kubernetes, "v1.36.3".
+// Version is a version of Kubernetes, for example "v1.36.3".
 type Version string
 
-// Newest is the version of clusters that ask for no other.
+// Newest is the default version of clusters.
 const Newest Version = "v1.36.3"
 
-// versions are those that clusters can have, one for each minor version: the newest, and the oldest that the chart claims to run on.
+// versions lists the available versions, one for each minor version: the newest one, and the oldest one that the chart supports.
 var versions = []Version{Newest, "v1.34.4"}
 
-// Find returns the version of a minor version, "1.34"; Newest for none.
+// Find returns the version for a minor version such as "1.34". An empty minor version means Newest.
 func Find(minor string) (Version, error) {
 	if minor == "" {
 		return Newest, nil
@@ -34,14 +34,14 @@ func Find(minor string) (Version, error) {
 	return "", fmt.Errorf("no cluster can be made of Kubernetes %q: want a minor version out of %s", minor, strings.Join(known, ", "))
 }
 
-// minor is "1.36" of v1.36.3.
+// minor returns the minor version, for example "1.36" for v1.36.3.
 func (v Version) minor() string {
 	text := strings.TrimPrefix(string(v), "v")
 	return text[:strings.LastIndex(text, ".")]
 }
 
-// Published is the image of the kind project.
+// Published returns the reference of the kind project's image.
 func (v Version) Published() string { return "docker.io/kindest/node:" + string(v) }
 
-// images is what the references of all images that are built of a version begin with.
+// images returns the common prefix of the references of all images built for a version.
 func (v Version) images() string { return Repository + ":" + string(v) + "-" }

@@ -31,12 +31,12 @@ func TestFind(t *testing.T) {
 	}
 	for _, minor := range []string{"1.3", "1.34.4", "2", "latest"} {
 		if _, err := Find(minor); err == nil || !strings.Contains(err.Error(), "out of 1.34, 1.36") {
-			t.Errorf("Find(%q): %v", minor, err)
+			t.Errorf("Find(%q) error = %v, want one that lists the minor versions", minor, err)
 		}
 	}
 }
 
-// Each version is compiled from its own modules, which are Kubernetes' of that version.
+// Each version has a go.mod file of its own, which requires that version of Kubernetes and of its staging modules.
 func TestModulesAreOfTheVersion(t *testing.T) {
 	t.Parallel()
 	for _, v := range versions {
@@ -52,16 +52,16 @@ func TestModulesAreOfTheVersion(t *testing.T) {
 		replaced := replacement.FindAllStringSubmatch(string(text), -1)
 		for _, found := range replaced {
 			if found[1] != staging {
-				t.Errorf("%s has %q, want %s", name, found[0], staging)
+				t.Errorf("%s contains %q, want version %s", name, found[0], staging)
 			}
 		}
 		if len(replaced) < 20 {
-			t.Errorf("%s has %d modules of Kubernetes", name, len(replaced))
+			t.Errorf("%s replaces %d modules of Kubernetes, want at least 20", name, len(replaced))
 		}
 	}
 }
 
-// replacement is a line of a go.mod file that says which version of a module of Kubernetes there is.
+// replacement matches a line of a go.mod file that replaces a staging module of Kubernetes with a version.
 var replacement = regexp.MustCompile(`=> k8s\.io/\S+ (\S+)`)
 
 func TestVersionsHaveImagesOfTheirOwn(t *testing.T) {
@@ -70,17 +70,17 @@ func TestVersionsHaveImagesOfTheirOwn(t *testing.T) {
 	for _, v := range versions {
 		tag, err := Tag(v, "amd64", "v0.33.0")
 		if err != nil || !strings.HasPrefix(tag, Repository+":"+string(v)+"-") {
-			t.Errorf("tag %s, %v", tag, err)
+			t.Errorf("Tag() = %s, %v, want prefix %s:%s-", tag, err, Repository, v)
 		}
 		hash := v.component().hash("amd64")
 		if seen[hash] || seen[tag] || seen[v.Published()] {
-			t.Errorf("%s has the image or the programs of another version", v)
+			t.Errorf("%s shares an image or programs with another version", v)
 		}
 		seen[hash], seen[tag], seen[v.Published()] = true, true, true
 	}
 }
 
-// The oldest version that the chart claims to run on is one that a cluster can be made of.
+// The oldest version that the chart supports is available for clusters.
 func TestChartClaimsWhatIsTested(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "charts", "krmfn", "Chart.yaml"))
@@ -93,6 +93,6 @@ func TestChartClaimsWhatIsTested(t *testing.T) {
 	}
 	oldest := regexp.MustCompile(`1\.\d+`).FindString(chart.KubeVersion)
 	if _, err := Find(oldest); err != nil || oldest == "" {
-		t.Errorf("the chart claims kubeVersion %q: %v", chart.KubeVersion, err)
+		t.Errorf("Find() of the oldest version in kubeVersion %q: %v", chart.KubeVersion, err)
 	}
 }

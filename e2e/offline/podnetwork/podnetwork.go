@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podnetwork connects the pods of nodes that come without a network plugin.
+// Package podnetwork connects the pods of nodes without a network plugin.
 package podnetwork
 
 import (
@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 )
 
-// filter has pods reach what is outside the cluster, the registry too, under the address of their node, because nobody there knows a
-// route to them. Addresses of Services that kube-proxy does not know are refused: outside the cluster, a proxy may answer for any address.
-// The table is made anew each time, in one transaction.
+// filter is an nftables table. Connections from pods to addresses outside the pod range, including the registry, use the node's address,
+// because destinations outside have no route to pods. The table rejects Service addresses that kube-proxy does not handle, because outside
+// the cluster, a proxy might answer for any address. Loading it replaces the previous table in one transaction.
 const filter = `table ip pods
 delete table ip pods
 table ip pods {
@@ -41,15 +41,15 @@ table ip pods {
 }
 `
 
-// Ranges are the addresses of a cluster, in CIDR notation.
+// Ranges holds the address ranges of a cluster in CIDR notation.
 type Ranges struct{ Pods, Services string }
 
-// member is a node as the pod network sees it.
+// member is a node with its address and the address range of its pods.
 type member struct{ name, address, podRange string }
 
-// Connect gives nodes the simplest network that works: a veth pair for each pod, and on each node a route to the pods of
-// every other one. The addresses of pods that are gone are unreachable. The set of nodes is fixed, so no agent needs to run on them.
-// Connect may be called again; routes are lost when a node restarts.
+// Connect sets up a minimal pod network: a veth pair for each pod, and a route on each node to the pods of every other node. Addresses of
+// deleted pods are unreachable. The set of nodes is fixed, so no agent is necessary. Connect is idempotent. It must be called again after a
+// restart of a node, which deletes the routes.
 func Connect(ctx context.Context, client kubernetes.Interface, all []nodes.Node, ranges Ranges) error {
 	members, err := awaitMembers(ctx, client, len(all))
 	if err != nil {
@@ -74,7 +74,7 @@ func Connect(ctx context.Context, client kubernetes.Interface, all []nodes.Node,
 	return nil
 }
 
-// awaitMembers returns the nodes as soon as all of them are there and have their ranges.
+// awaitMembers waits until all nodes have registered and have pod ranges.
 func awaitMembers(ctx context.Context, client kubernetes.Interface, count int) ([]member, error) {
 	var members []member
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -91,7 +91,7 @@ func awaitMembers(ctx context.Context, client kubernetes.Interface, count int) (
 	return members, nil
 }
 
-// membersOf leaves out the nodes that have no range or no address yet.
+// membersOf returns the nodes that have a pod range and an address.
 func membersOf(all []corev1.Node) []member {
 	members := make([]member, 0, len(all))
 	for _, node := range all {
@@ -105,7 +105,7 @@ func membersOf(all []corev1.Node) []member {
 	return members
 }
 
-// writeCNI moves the configuration into place: containerd reads it as soon as it is there.
+// writeCNI writes the file under a temporary name and renames it, because containerd reads it as soon as it exists.
 func writeCNI(node nodes.Node, podRange string) error {
 	text, err := cniConfig(podRange)
 	if err != nil {
@@ -118,7 +118,7 @@ func writeCNI(node nodes.Node, podRange string) error {
 	return node.Command("mv", unfinished, path).Run()
 }
 
-// cniConfig is the network configuration of a node whose pods have a range of addresses.
+// cniConfig returns the CNI configuration of a node with the given pod range.
 func cniConfig(podRange string) ([]byte, error) {
 	type object = map[string]any
 	return json.Marshal(object{

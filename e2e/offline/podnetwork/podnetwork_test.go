@@ -30,7 +30,7 @@ func TestMembersHaveRangeAndAddress(t *testing.T) {
 	})
 	want := []member{{name: "complete", address: "172.18.0.2", podRange: "10.244.0.0/24"}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(member{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("membersOf() (-want +got):\n%s", diff)
 	}
 }
 
@@ -44,6 +44,6 @@ func TestCNIConfig(t *testing.T) {
 		`{"ipMasq":false,"ipam":{"ranges":[[{"subnet":"10.244.1.0/24"}]],"routes":[{"dst":"0.0.0.0/0"}],"type":"host-local"},"type":"ptp"},` +
 		`{"capabilities":{"portMappings":true},"type":"portmap"}]}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("cniConfig() (-want +got):\n%s", diff)
 	}
 }
