@@ -69,7 +69,7 @@ func goroutines(t *testing.T, port string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // The body is only read.
+	defer resp.Body.Close() //nolint:errcheck // only read
 	lines := bufio.NewScanner(resp.Body)
 	for lines.Scan() {
 		if !strings.HasPrefix(lines.Text(), "go_goroutine_count") {

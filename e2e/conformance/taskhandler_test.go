@@ -61,7 +61,7 @@ func renderExample(t *testing.T, handler *server.Process, evaluator evaluationv1
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // No call is in flight.
+	defer conn.Close() //nolint:errcheck // nothing is sent any more
 	req := &taskhandlerv1.RenderRequest{Files: exampleFiles(t), Options: &taskhandlerv1.RenderOptions{WriteStatus: true}}
 	resp, err := taskhandlerv1grpc.NewTaskHandlerServiceClient(conn).Render(t.Context(), req)
 	if err != nil {

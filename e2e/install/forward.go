@@ -50,7 +50,7 @@ func (i *Installation) Forward(ctx context.Context, pod *corev1.Pod, port int32)
 	}
 	stop = func() {
 		close(end)
-		<-ended //nolint:errcheck // The connection is no longer needed.
+		<-ended //nolint:errcheck // nothing to lose
 	}
 	ports, err := forwarder.GetPorts()
 	if err != nil {

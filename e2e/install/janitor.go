@@ -44,7 +44,7 @@ func (i *Installation) StartJanitor(ctx context.Context, flags ...string) (*Jani
 	if err != nil {
 		return nil, err
 	}
-	defer out.Close() //nolint:errcheck // The process has its own descriptor.
+	defer out.Close() //nolint:errcheck // the process has its own
 	j := &Janitor{dir: dir}
 	arguments := append([]string{"--kubeconfig=" + i.helm.kubeconfig, "--namespace=" + i.Release.FunctionNamespace, "--output=json"}, flags...)
 	j.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, arguments...)

@@ -73,7 +73,7 @@ func (i *Installation) awaitControlPlane(ctx context.Context) error {
 		for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
 			lease, err := i.Client.CoordinationV1().Leases("kube-system").Get(ctx, name, metav1.GetOptions{})
 			if err != nil || !lease.Spec.RenewTime.After(begin) {
-				return false, nil //nolint:nilerr // The condition is not met yet.
+				return false, nil //nolint:nilerr // what is waited for
 			}
 		}
 		return true, nil
@@ -90,7 +90,7 @@ func (i *Installation) awaitAPIServer(ctx context.Context, wanted bool) error {
 		defer cancel()
 		nodes, err := i.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return !wanted, nil //nolint:nilerr // An error can be the expected state.
+			return !wanted, nil //nolint:nilerr // what is waited for
 		}
 		for _, node := range nodes.Items {
 			if !cluster.NodeReady(&node) {

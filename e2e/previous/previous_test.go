@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
-// history is a checkout whose first commit is v1 and whose second one is there now.
+// history returns a Builder for a git repository with two commits. The first commit has the tag v1.
 func history(t *testing.T, versions string) previous.Builder {
 	t.Helper()
 	b := previous.Builder{Root: t.TempDir(), Cache: filepath.Join(t.TempDir(), "cache"), Progress: progress.New(io.Discard)}
@@ -75,32 +75,32 @@ func TestEnsure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := git(t, b.Root, "rev-parse", "v1"); r.Commit != want || r.Tag != "previous-"+want[:12] {
-		t.Errorf("got %+v, want commit %s", r, want)
+		t.Errorf("Ensure() = %+v, want commit %s", r, want)
 	}
 	if got := read(t, r.Chart, "Chart.yaml"); got != "version: 1" {
-		t.Errorf("the chart is %s", got)
+		t.Errorf("Chart.yaml = %q, want version 1", got)
 	}
 	if got, want := read(t, r.Images, "one", "made"), r.Tag+" "+runtime.GOARCH+" 0"; got != want {
-		t.Errorf("make was told %q, want %q", got, want)
+		t.Errorf("VERSION, ARCHES and MAKELEVEL in make = %q, want %q", got, want)
 	}
 
-	// The second time, it is there.
+	// The second call returns the cached release.
 	made := filepath.Join(r.Images, "one", "made")
 	if err := os.WriteFile(made, []byte("kept"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if again, err := b.Ensure(t.Context()); err != nil || again != r || read(t, made) != "kept" {
-		t.Errorf("it was built anew: %+v, %v", again, err)
+		t.Errorf("second Ensure() = %+v, %v, want the cached release", again, err)
 	}
 
-	// Another one takes its place, and one that does not build leaves nothing behind.
+	// A new previous release replaces the cached one, and a failed build leaves nothing behind.
 	commit(t, b, map[string]string{"versions.yaml": "previous: HEAD\n"})
 	if _, err := b.Ensure(t.Context()); err == nil || !strings.Contains(err.Error(), "build the images of commit") {
-		t.Errorf("got error %v", err)
+		t.Errorf("Ensure() error = %v, want a build error", err)
 	}
 	left, err := filepath.Glob(filepath.Join(b.Cache, "*", ""))
 	if err != nil || len(left) != 1 {
-		t.Errorf("%v, the cache has %v, want its lock", err, left)
+		t.Errorf("error = %v, cache = %v, want only the lock", err, left)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestErrors(t *testing.T) {
 		"previous: \"" + strings.Repeat("1", 40) + "\"\n": "git fetch --unshallow",
 	} {
 		if _, err := history(t, versions).Ensure(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", versions, err, want)
+			t.Errorf("%s: Ensure() error = %v, want %q", versions, err, want)
 		}
 	}
 }

@@ -27,17 +27,17 @@ func TestProcessRunsOnceUntilItIsStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 		if started != want {
-			t.Errorf("started = %v, want %v", started, want)
+			t.Errorf("Ensure() = %v, want %v", started, want)
 		}
 	}
 	if err := p.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := registry.Reachable(t.Context(), p.Address); err == nil {
-		t.Error("reachable after Stop")
+		t.Error("Reachable() after Stop succeeded, want an error")
 	}
 	if err := p.Stop(t.Context()); err != nil {
-		t.Errorf("Stop once more: %v", err)
+		t.Errorf("second Stop() = %v, want nil", err)
 	}
 }
 
@@ -45,6 +45,6 @@ func TestProcessThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	p := registry.Process{Address: "127.0.0.1:1", Dir: t.TempDir(), Command: []string{"false"}}
 	if _, err := p.Ensure(t.Context()); err == nil {
-		t.Error("no error")
+		t.Error("Ensure() of a command that exits succeeded, want an error")
 	}
 }

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registry has the container registry beside the cluster. It is a process of this machine that speaks plain HTTP,
-// at an address that nodes, pods and the machine itself reach alike.
+// Package registry runs the container registry for the cluster. The registry is a process on this machine that serves plain HTTP at an
+// address that nodes, pods and the machine can reach.
 package registry
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/server"
 )
 
-// Serve serves a registry until ctx ends. Blobs are in dir, which it empties first: manifests are in memory, and nobody
-// finds the blobs of a former registry without them. The error is a *filelock.HeldError if dir is another registry's.
+// Serve serves a registry until ctx ends. It stores blobs in dir and manifests in memory, so it first deletes the blobs of an earlier
+// registry, which are unreachable without their manifests. It returns a *filelock.HeldError if another registry uses dir.
 func Serve(ctx context.Context, listener net.Listener, dir string) (err error) {
 	lock, err := filelock.Try(lockFile(dir))
 	if err != nil {
@@ -60,7 +60,7 @@ func Serve(ctx context.Context, listener net.Listener, dir string) (err error) {
 
 func lockFile(dir string) string { return filepath.Join(dir, "pid") }
 
-// Reachable returns nil if a registry answers at an address.
+// Reachable returns nil if a registry responds at an address.
 func Reachable(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -79,28 +79,27 @@ func Reachable(ctx context.Context, address string) error {
 	return nil
 }
 
-// HostsFile returns the path and the text of the file by which a node's containerd learns to speak plain HTTP to the
-// registry at an address.
+// HostsFile returns the path and the content of the file that makes a node's containerd use plain HTTP for the registry at an address.
 func HostsFile(address string) (path, text string) {
 	url := "http://" + address
 	return "/etc/containerd/certs.d/" + address + "/hosts.toml",
 		fmt.Sprintf("server = %q\n\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", url, url)
 }
 
-// startup is how long a registry may take to answer, and to end.
+// startup is the time limit for a registry to respond, and to stop.
 const startup = 10 * time.Second
 
-// Process is a registry in a process of its own, which outlives the one that starts it.
+// Process is a registry in a separate process, which outlives the process that starts it.
 type Process struct {
-	// Address is where it listens, as IP:PORT.
+	// Address is the address that the registry listens on, as IP:PORT.
 	Address string
-	// Dir is where it keeps blobs and its log.
+	// Dir is the directory for blobs and the log.
 	Dir string
 	// Command is a command line that calls Serve with the address and the directory.
 	Command []string
 }
 
-// Ensure starts the registry if it does not run. It tells whether it did: a new registry is empty.
+// Ensure starts the registry if it is not running. It returns whether it did; a new registry is empty.
 func (p Process) Ensure(ctx context.Context) (started bool, err error) {
 	held, err := p.holder()
 	if err != nil {
@@ -109,7 +108,7 @@ func (p Process) Ensure(ctx context.Context) (started bool, err error) {
 	if held != nil && Reachable(ctx, p.Address) == nil {
 		return false, nil
 	}
-	// One that listens elsewhere is of no use.
+	// A registry at another address must be restarted.
 	if err := p.Stop(ctx); err != nil {
 		return false, err
 	}
@@ -120,13 +119,13 @@ func (p Process) Ensure(ctx context.Context) (started bool, err error) {
 	return true, server.Start(ctx)
 }
 
-// Stop ends the registry, if it runs, and returns once it has ended.
+// Stop stops the registry if it is running, and waits until it has exited.
 func (p Process) Stop(ctx context.Context) error {
 	held, err := p.holder()
 	if held == nil || err != nil {
 		return err
 	}
-	// The lock says that this is the registry, and not another process that has got its number.
+	// The lock guarantees that the PID still belongs to the registry.
 	if err := syscall.Kill(held.PID, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("stop the registry, process %d: %w", held.PID, err)
 	}
@@ -139,14 +138,14 @@ func (p Process) Stop(ctx context.Context) error {
 	return lock.Unlock()
 }
 
-// holder tells which process runs the registry; nil if none does.
+// holder returns the process that runs the registry, or nil.
 func (p Process) holder() (*filelock.HeldError, error) {
 	if err := os.MkdirAll(p.Dir, 0o755); err != nil {
 		return nil, err
 	}
 	lock, err := filelock.Try(lockFile(p.Dir))
 	if held, ok := errors.AsType[*filelock.HeldError](err); ok {
-		// It has no number for the moment between taking the lock and writing it.
+		// The PID is 0 for a moment after the registry has acquired the lock.
 		if held.PID == 0 {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/registry"
 )
 
-// TestMain is the registry, where the test of processes starts it.
+// TestMain runs a registry instead of the tests in the process that TestProcessRunsOnceUntilItIsStopped starts.
 func TestMain(m *testing.M) {
 	if address := os.Getenv("TEST_REGISTRY_ADDRESS"); address != "" {
 		listener, err := net.Listen("tcp", address)
@@ -67,21 +67,21 @@ func TestServeKeepsImagesUntilItsContextEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want, _ := img.Digest(); head.Digest != want {
-		t.Errorf("digest %s, want %s", head.Digest, want)
+		t.Errorf("Head() digest = %s, want %s", head.Digest, want)
 	}
 	if err := registry.Reachable(ctx, address); err != nil {
-		t.Errorf("Reachable while it serves: %v", err)
+		t.Errorf("Reachable() of a running registry = %v, want nil", err)
 	}
 	var held *filelock.HeldError
 	if err := registry.Serve(ctx, listen(t), dir); !errors.As(err, &held) {
-		t.Errorf("a second one in the same directory: %v, want a HeldError", err)
+		t.Errorf("second Serve() in the same directory = %v, want a HeldError", err)
 	}
 	cancel()
 	if err := <-served; err != nil {
-		t.Errorf("Serve: %v", err)
+		t.Errorf("Serve() = %v, want nil", err)
 	}
 	if err := registry.Reachable(t.Context(), address); err == nil {
-		t.Error("reachable after its end")
+		t.Error("Reachable() of a stopped registry succeeded, want an error")
 	}
 }
 
@@ -91,7 +91,7 @@ func TestReachableTellsOtherServers(t *testing.T) {
 	defer other.Close()
 	err := registry.Reachable(t.Context(), strings.TrimPrefix(other.URL, "http://"))
 	if err == nil || !strings.Contains(err.Error(), "404") {
-		t.Errorf("Reachable = %v, want the status of the other server", err)
+		t.Errorf("Reachable() = %v, want the status of the other server", err)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestHostsFile(t *testing.T) {
 	t.Parallel()
 	path, text := registry.HostsFile("172.18.0.1:5000")
 	if want := "/etc/containerd/certs.d/172.18.0.1:5000/hosts.toml"; path != want {
-		t.Errorf("path %s, want %s", path, want)
+		t.Errorf("HostsFile() path = %s, want %s", path, want)
 	}
 	want := `server = "http://172.18.0.1:5000"
 
@@ -107,6 +107,6 @@ func TestHostsFile(t *testing.T) {
   capabilities = ["pull", "resolve"]
 `
 	if diff := cmp.Diff(want, text); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("HostsFile() text (-want +got):\n%s", diff)
 	}
 }

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package series evaluates queries of Prometheus over example series in memory. Prometheus' own package for such tests links its
-// database and the clients of three clouds.
+// Package series evaluates PromQL queries over example series in memory. It does not use Prometheus' own test package, because that package
+// links the database and the clients of three clouds.
 package series
 
 import (
@@ -28,8 +28,8 @@ type Examples struct {
 	all    []storage.Series
 }
 
-// Parse returns the series of definitions, which are a selector and values in the notation of promtool: `up{job="a"} 1x20`.
-// Close the examples after use.
+// Parse returns the series of definitions. A definition is a selector and values in the notation of promtool, for example `up{job="a"}
+// 1x20`. The caller must call Close.
 func Parse(interval time.Duration, definitions ...string) (*Examples, error) {
 	x := &Examples{}
 	for _, definition := range definitions {
@@ -88,7 +88,7 @@ func (x *Examples) Between(ctx context.Context, query string, first, last, step 
 
 func timestamp(at time.Duration) time.Time { return time.Unix(0, 0).UTC().Add(at) }
 
-// queryable selects from the series.
+// queryable returns a Queryable that selects from the series.
 func (x *Examples) queryable() storage.Queryable {
 	return &storage.MockQueryable{MockQuerier: &storage.MockQuerier{
 		SelectMockFunction: func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {

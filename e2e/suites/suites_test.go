@@ -3,7 +3,7 @@
 
 //go:build e2e
 
-// Package suites_test runs the end-to-end suites. Ginkgo runs it in several processes, each with an installation of its own.
+// Package suites_test runs the end-to-end suites. Ginkgo runs them in parallel processes, each with its own installation.
 package suites_test
 
 import (
@@ -38,10 +38,10 @@ var _ = SynchronizedBeforeSuite(func(ctx context.Context) []byte {
 
 var _ = AfterEach(func(ctx context.Context) { fixture.Shared().Clean(ctx) })
 
-// maxFlaky is the number of specs that may fail at their first attempt and pass at the second, which CI makes.
+// maxFlaky is the maximum number of specs that fail at first and pass when CI retries them.
 const maxFlaky = 1
 
 var _ = ReportAfterSuite("summary", func(report Report) {
 	summary.Write(os.Stdout, report)
-	Expect(len(summary.Flaky(report))).To(BeNumerically("<=", maxFlaky), "number of specs that passed only when they were tried again")
+	Expect(len(summary.Flaky(report))).To(BeNumerically("<=", maxFlaky), "number of specs that passed only after a retry")
 })

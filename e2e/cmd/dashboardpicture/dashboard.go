@@ -92,7 +92,7 @@ func evaluate(ctx context.Context, root string) (*dashboard, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer examples.Close() //nolint:errcheck // The examples are in memory.
+	defer examples.Close() //nolint:errcheck // it is in memory
 	for _, p := range d.Panels {
 		for _, t := range p.Targets {
 			if t.matrix, err = examples.Between(ctx, variables.Replace(t.Query), first, last, step); err != nil {

@@ -53,7 +53,7 @@ func record(ctx context.Context, bin string) (traces *tracepb.TracesData, err er
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	defer os.RemoveAll(dir) //nolint:errcheck // it is temporary
 	c := &collector{changed: make(chan struct{}, 1)}
 	receiver := httptest.NewServer(c)
 	defer receiver.Close()

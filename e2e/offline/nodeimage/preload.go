@@ -35,7 +35,7 @@ func (b *builder) preload(ctx context.Context, all programs, archive string) (er
 	if err != nil {
 		return err
 	}
-	defer log.Close() //nolint:errcheck // containerd has its own descriptor.
+	defer log.Close() //nolint:errcheck // containerd has its own
 	server := exec.CommandContext(ctx, all["containerd"], "--config", config)
 	server.Stdout, server.Stderr = log, log
 	server.Env = append(os.Environ(), "PATH="+filepath.Dir(all["containerd"])+":"+os.Getenv("PATH"))

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package binaries builds programs from the checkout that the tests are in: those under test, and the tests' own.
+// Package binaries builds programs from the current checkout: the programs under test, and helpers of the tests.
 package binaries
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/filelock"
 )
 
-// targets are the commands' targets in the Makefile, below build.
+// targets maps commands to their Makefile targets, without the prefix "build/".
 var targets = map[string]string{
 	FunctionRunner: "function-runner",
 	WrapperServer:  "wrapper-server",
@@ -28,7 +28,7 @@ var targets = map[string]string{
 	FunctionsLight: "functions-light",
 }
 
-// sources are the folders of the tests' own programs.
+// sources maps helper programs of the tests to their directories.
 var sources = map[string]string{
 	Hostile:     "e2e/cmd/hostile",
 	Probe:       "e2e/cmd/probe",
@@ -37,17 +37,17 @@ var sources = map[string]string{
 	Pause:       "e2e/offline/nodeimage/recipe/pause",
 }
 
-// The names of the commands.
+// Names of the programs.
 const (
 	FunctionRunner = "function-runner"
 	WrapperServer  = "wrapper-server"
 	PodJanitor     = "pod-janitor"
 	TaskHandler    = "task-handler"
 	Krmfn          = "krmfn"
-	// Functions serves all curated functions, FunctionsLight those that start fast.
+	// Functions contains all curated functions. FunctionsLight contains the functions that start fast.
 	Functions      = "functions"
 	FunctionsLight = "functions-light"
-	// The tests' own.
+	// Helper programs of the tests.
 	Hostile     = "hostile"
 	Probe       = "probe"
 	InPod       = "inpod"
@@ -55,7 +55,7 @@ const (
 	Pause       = "pause"
 )
 
-// Build puts programs into dir. It builds commands with make, which builds them into the checkout's directory bin, once for all tests.
+// Build puts programs into dir. It builds commands with make, into the checkout's directory bin, which all tests share.
 func Build(ctx context.Context, dir string, names ...string) error {
 	root, err := Root()
 	if err != nil {
@@ -77,7 +77,7 @@ func Build(ctx context.Context, dir string, names ...string) error {
 	return buildCommands(ctx, root, dir, commands)
 }
 
-// buildCommands links commands into dir. The lock keeps tests in other processes from replacing a command while it is linked.
+// buildCommands builds commands and links them into dir. A lock keeps other test processes from replacing a command during linking.
 func buildCommands(ctx context.Context, root, dir string, names []string) (err error) {
 	if len(names) == 0 {
 		return nil
@@ -106,7 +106,7 @@ func buildCommands(ctx context.Context, root, dir string, names []string) (err e
 	return nil
 }
 
-// Built returns the file of a command that make build has built.
+// Built returns the path of a command that make build has built.
 func Built(name string) (string, error) {
 	root, err := Root()
 	if err != nil {
@@ -119,7 +119,8 @@ func Built(name string) (string, error) {
 	return file, nil
 }
 
-// link makes a file that stays as it is when the go command replaces the original: a hard link, or a copy on another file system.
+// link creates a file that does not change when the go command replaces the original: a hard link, or a copy if dir is on another file
+// system.
 func link(from, to string) error {
 	if err := os.Link(from, to); !errors.Is(err, syscall.EXDEV) {
 		return err
@@ -131,7 +132,7 @@ func link(from, to string) error {
 	return os.WriteFile(to, program, 0o755)
 }
 
-// Root returns the folder of the checkout that the working directory is in.
+// Root returns the root directory of the checkout that contains the working directory.
 func Root() (string, error) {
 	working, err := os.Getwd()
 	if err != nil {
@@ -145,15 +146,15 @@ func Root() (string, error) {
 	return "", fmt.Errorf("%s is not in a checkout of krmfn: run the program in one", working)
 }
 
-// ExecConfig gives a function runner the curated functions as executables.
+// ExecConfig makes a function runner run the curated functions as executables.
 type ExecConfig struct {
-	// File is the config file, Functions the directory of the executables.
+	// File is the path of the config file. Functions is the directory of the executables.
 	File, Functions string
 }
 
-// WriteExecConfig links the executables of the curated functions into a directory below dir and writes a config file beside them
-// that has them answer to their own tags under both prefixes of the catalog. The programs are in bin: first Functions, then those that take
-// over what they have.
+// WriteExecConfig creates a directory with links to the executables of the curated functions, and a config file that maps each function's
+// own tags, under both prefixes of the catalog, to its executable. The programs are in the directory bin: first Functions, then programs
+// whose functions replace functions of the earlier ones.
 func WriteExecConfig(ctx context.Context, bin, dir string, programs ...string) (ExecConfig, error) {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
@@ -175,7 +176,7 @@ func WriteExecConfig(ctx context.Context, bin, dir string, programs ...string) (
 	return c, os.WriteFile(c.File, []byte(text), 0o600)
 }
 
-// Flags are those that a function runner takes which runs these executables, and no pods.
+// Flags returns the flags of a function runner that runs these executables and no pods.
 func (c ExecConfig) Flags() []string {
 	return []string{"--disable-runtimes=pod", "--strict-config", "--config=" + c.File, "--functions=" + c.Functions}
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package command runs the programs that make a cluster and look after it.
+// Package command runs external programs, such as docker and make.
 package command
 
 import (
@@ -13,16 +13,16 @@ import (
 	"strings"
 )
 
-// tail is how much of what a failed program wrote its error shows, in bytes.
+// tail is the maximum length in bytes of a failed program's output in the error.
 const tail = 2000
 
-// Run runs a program and returns what it wrote to its standard output. See Output for errors.
+// Run runs a program and returns its standard output. See Output for errors.
 func Run(ctx context.Context, name string, args ...string) (string, error) {
 	return Output(exec.CommandContext(ctx, name, args...))
 }
 
-// Output runs a program and returns what it wrote to its standard output, unless that has been led elsewhere. The error
-// says which program failed, and the end of what it wrote. Programs run this way write little.
+// Output runs a program and returns its standard output, unless cmd.Stdout is set. The error names the program and contains the end of its
+// output. Output buffers the output in memory, so it is for programs that write little.
 func Output(cmd *exec.Cmd) (string, error) {
 	var out, diagnostics bytes.Buffer
 	if cmd.Stdout == nil {
@@ -38,7 +38,7 @@ func Output(cmd *exec.Cmd) (string, error) {
 	return out.String(), nil
 }
 
-// title is a command line that is short enough for an error: the program and its first two arguments.
+// title returns a command line shortened for errors: the program and its first two arguments.
 func title(args []string) string {
 	short := append([]string{filepath.Base(args[0])}, args[1:min(len(args), 3)]...)
 	if len(args) > len(short) {

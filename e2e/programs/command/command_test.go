@@ -14,7 +14,7 @@ func TestRunReturnsStandardOutput(t *testing.T) {
 	t.Parallel()
 	out, err := command.Run(t.Context(), "sh", "-c", "echo text; echo noise >&2")
 	if err != nil || out != "text\n" {
-		t.Errorf("Run = %q, %v; want the standard output alone", out, err)
+		t.Errorf("Run() = %q, %v, want only standard output", out, err)
 	}
 }
 
@@ -22,14 +22,14 @@ func TestErrorHasProgramAndEndOfOutput(t *testing.T) {
 	t.Parallel()
 	_, err := command.Run(t.Context(), "sh", "-c", "yes | head -c 100000; echo the reason >&2; exit 3", "a", "b")
 	if err == nil {
-		t.Fatal("no error for exit code 3")
+		t.Fatal("Run() of a program with exit code 3 succeeded, want an error")
 	}
 	for _, want := range []string{"sh -c yes", "exit status 3", "the reason"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("error lacks %q", want)
+			t.Errorf("Run() error lacks %q", want)
 		}
 	}
 	if len(err.Error()) > 3000 {
-		t.Errorf("error of %d bytes", len(err.Error()))
+		t.Errorf("length of the error = %d, want at most 3000", len(err.Error()))
 	}
 }

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filelock lets one process at a time do something on a machine, and says which one does. A lock ends with its process,
-// however that ends.
+// Package filelock provides locks between the processes on a machine. A lock file contains the PID of the holder. The kernel releases a
+// lock when its process exits.
 package filelock
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// HeldError says that another process holds a lock.
+// HeldError reports that another process holds a lock.
 type HeldError struct {
 	Path string
-	// PID is that process; 0 while it has not said so.
+	// PID is the process that holds the lock; 0 if it has not yet written its PID.
 	PID int
 }
 
@@ -28,8 +28,8 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("process %d holds %s: wait for it, or end it", e.PID, e.Path)
 }
 
-// Try takes the lock of a file, which is made if it is missing and says which process holds it. The error is a *HeldError
-// if another one does.
+// Try acquires the lock of a file, creates the file if necessary, and writes the PID of this process to it. It returns a *HeldError if
+// another process holds the lock.
 func Try(path string) (*flock.Flock, error) {
 	lock := flock.New(path)
 	locked, err := lock.TryLock()
@@ -47,7 +47,7 @@ func Try(path string) (*flock.Flock, error) {
 	return nil, &HeldError{Path: path, PID: pid}
 }
 
-// Wait takes the lock of a file as soon as it is free or ctx ends. It calls waiting once if another process holds it.
+// Wait waits for the lock of a file until ctx ends. It calls waiting once if another process holds the lock.
 func Wait(ctx context.Context, path string, waiting func(*HeldError)) (*flock.Flock, error) {
 	lock, err := Try(path)
 	held, isHeld := errors.AsType[*HeldError](err)
@@ -62,7 +62,7 @@ func Wait(ctx context.Context, path string, waiting func(*HeldError)) (*flock.Fl
 	return lock, claim(lock)
 }
 
-// claim writes which process holds a lock.
+// claim writes the PID of this process to the lock file.
 func claim(lock *flock.Flock) error {
 	err := os.WriteFile(lock.Path(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600)
 	if err != nil {

@@ -22,14 +22,14 @@ func TestSecondIsToldWhoHoldsIt(t *testing.T) {
 	}
 	var held *filelock.HeldError
 	if _, err := filelock.Try(path); !errors.As(err, &held) || held.PID != os.Getpid() {
-		t.Errorf("Try while it is held = %v, want a HeldError with process %d", err, os.Getpid())
+		t.Errorf("Try() of a held lock = %v, want a HeldError with process %d", err, os.Getpid())
 	}
 	if err := first.Unlock(); err != nil {
 		t.Fatal(err)
 	}
 	second, err := filelock.Try(path)
 	if err != nil {
-		t.Fatalf("Try once it is free: %v", err)
+		t.Fatalf("Try() of a released lock = %v, want nil", err)
 	}
 	if err := second.Unlock(); err != nil {
 		t.Error(err)
@@ -54,7 +54,7 @@ func TestWaitTakesItOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	if told != 1 {
-		t.Errorf("told %d times that it waits, want once", told)
+		t.Errorf("Wait() called waiting %d times, want once", told)
 	}
 	if err := second.Unlock(); err != nil {
 		t.Error(err)
@@ -73,6 +73,6 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	_, err = filelock.Wait(ctx, path, func(*filelock.HeldError) { cancel() })
 	var held *filelock.HeldError
 	if !errors.Is(err, context.Canceled) || !errors.As(err, &held) {
-		t.Errorf("Wait = %v, want the context's error and who holds the lock", err)
+		t.Errorf("Wait() = %v, want the context's error and a HeldError", err)
 	}
 }

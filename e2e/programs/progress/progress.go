@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress tells people what a command that takes minutes is doing.
+// Package progress prints the progress of commands that take minutes.
 package progress
 
 import (
@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// reminder is how often a step that takes long says that it still runs.
+// reminder is the interval at which Step repeats that a long step still runs.
 const reminder = time.Minute
 
-// Printer prints lines with the seconds since it was made. It may be used concurrently.
+// Printer prints lines with the seconds since its creation. It is safe for concurrent use.
 type Printer struct {
 	start time.Time
 	mu    sync.Mutex
@@ -31,7 +31,7 @@ func (p *Printer) Printf(format string, args ...any) {
 	fmt.Fprintf(p.w, "[%4.0f s] %s\n", time.Since(p.start).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// Step prints what is done, does it, and reminds of it every minute until it is done.
+// Step prints the name of a step, runs it, prints a reminder every minute while it runs, and returns its error.
 func (p *Printer) Step(what string, do func() error) error {
 	p.Printf("%s", what)
 	done := make(chan struct{})

@@ -25,7 +25,7 @@ func TestStepRemindsUntilItIsDone(t *testing.T) {
 			return failure
 		})
 		if !errors.Is(err, failure) {
-			t.Errorf("Step = %v, want what the step returned", err)
+			t.Errorf("Step() = %v, want the error of the step", err)
 		}
 		want := "[   0 s] compile\n[  60 s] still: compile\n[ 120 s] still: compile\n"
 		if diff := cmp.Diff(want, out.String()); diff != "" {

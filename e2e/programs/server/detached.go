@@ -16,15 +16,15 @@ import (
 
 // Detached is a server that outlives the process that starts it.
 type Detached struct {
-	// Command is its command line, and Log the file that it writes to.
+	// Command is the command line. Log is the file for the server's output.
 	Command []string
 	Log     string
-	// Answers returns nil once it answers, and Startup is how long that may take.
+	// Answers returns nil if the server responds. Startup is the time limit until it does.
 	Answers func(context.Context) error
 	Startup time.Duration
 }
 
-// Start starts the server, and returns when it answers. Errors name its log.
+// Start starts the server, and waits until it responds. Errors contain the path of the log.
 func (d Detached) Start(ctx context.Context) error {
 	log, err := os.Create(d.Log)
 	if err != nil {
@@ -33,13 +33,13 @@ func (d Detached) Start(ctx context.Context) error {
 	defer log.Close() //nolint:errcheck // the server has its own
 	cmd := exec.Command(d.Command[0], d.Command[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
-	// In a session of its own, it does not get what the terminal sends.
+	// A session of its own protects the server from the terminal's signals.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", d.Command[0], err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // It ends with the server, or this process.
+	go func() { ended <- cmd.Wait() }() // The goroutine ends with the server or this process.
 	return d.await(ctx, ended)
 }
 

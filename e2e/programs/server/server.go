@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server runs the function runner, and what is served as it is, as the process that a user would start.
+// Package server starts the function runner and krmfn's other servers as processes, like a user would.
 package server
 
 import (
@@ -18,9 +18,9 @@ import (
 	"time"
 )
 
-// Process is a server that runs.
+// Process is a running server.
 type Process struct {
-	// Addr is where it serves, host:port.
+	// Addr is the server's address, as host:port.
 	Addr string
 
 	name  string
@@ -29,13 +29,13 @@ type Process struct {
 	err   error
 }
 
-// Start starts a server with flags on a port of the system's choice, and returns when it serves. Its log goes to
-// the file logFile. It is killed when ctx ends; see Stop for the gentle way.
+// Start starts a server with flags on a free port, and waits until it serves. The server logs to the file logFile. It is killed when ctx
+// ends; Stop shuts it down gracefully.
 func Start(ctx context.Context, binary, logFile string, flags ...string) (*Process, error) {
 	return StartWith(ctx, nil, binary, logFile, flags...)
 }
 
-// StartWith is Start with variables beside those of this process, as KEY=VALUE.
+// StartWith is like Start, with additional environment variables in the form KEY=VALUE.
 func StartWith(ctx context.Context, env []string, binary, logFile string, flags ...string) (*Process, error) {
 	log, err := os.Create(logFile)
 	if err != nil {
@@ -55,7 +55,7 @@ func StartWith(ctx context.Context, env []string, binary, logFile string, flags 
 	return p, p.waitServing(logFile)
 }
 
-// waitServing reads the log until it says where calls are answered.
+// waitServing polls the log until it contains the address of the server.
 func (p *Process) waitServing(logFile string) error {
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
@@ -84,10 +84,10 @@ func (p *Process) waitServing(logFile string) error {
 	}
 }
 
-// PID returns the number of the process.
+// PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Stop asks the process to finish, as Kubernetes does, and waits for it. The error says if it did not exit with code 0.
+// Stop sends SIGTERM to the process, as Kubernetes does, and waits for it to exit. It returns an error if the exit code is not 0.
 func (p *Process) Stop() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err

@@ -35,7 +35,7 @@ sleep 1000 & wait
 		t.Fatal(err)
 	}
 	if p.Addr != "127.0.0.1:77" {
-		t.Errorf("serves at %s, want 127.0.0.1:77", p.Addr)
+		t.Errorf("Addr = %s, want 127.0.0.1:77", p.Addr)
 	}
 	if err := p.Stop(); err != nil {
 		t.Error(err)
@@ -46,6 +46,6 @@ func TestStartOfWhatEnds(t *testing.T) {
 	t.Parallel()
 	_, err := server.Start(t.Context(), script(t, "echo the reason >&2; exit 3\n"), filepath.Join(t.TempDir(), "log"))
 	if err == nil || !strings.Contains(err.Error(), "the reason") || !strings.Contains(err.Error(), "exit status 3") {
-		t.Errorf("got %v, want exit status 3 and the reason", err)
+		t.Errorf("Start() = %v, want exit status 3 and the program's output", err)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ociimage makes container images from files of this machine.
+// Package ociimage builds container images from files on this machine.
 package ociimage
 
 import (
@@ -24,17 +24,17 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Files are what a layer holds: paths in the image, without the leading slash, and what is there.
+// Files maps paths in the image, without a leading slash, to the content of a layer.
 type Files map[string]File
 
-// File is an executable copy of the file Source, a symbolic link, or a directory that everybody may write to where both are
-// empty. Mode is that of a copy; 0 for 0755.
+// File is a copy of the file Source, a symbolic link to Link, or, if both are empty, a directory that all users can write to. Mode is the
+// mode of a copy; the default is 0755.
 type File struct {
 	Source, Link string
 	Mode         fs.FileMode
 }
 
-// Layer packs files, sorted by path and without times, so that the same files give the same digest.
+// Layer creates a layer from files. Entries are sorted by path and have no timestamps, so that the same files result in the same digest.
 func Layer(files Files) (v1.Layer, error) {
 	contents := make(fstest.MapFS)
 	for name, f := range files {
@@ -70,7 +70,7 @@ func (f File) content() (*fstest.MapFile, error) {
 	return &fstest.MapFile{Data: data, Mode: cmp.Or(f.Mode, 0o755)}, err
 }
 
-// Image makes an image for Linux on an architecture.
+// Image creates a Linux image for an architecture.
 func Image(arch string, config v1.Config, layers ...v1.Layer) (v1.Image, error) {
 	img, err := mutate.AppendLayers(empty.Image, layers...)
 	if err != nil {

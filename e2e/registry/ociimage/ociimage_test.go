@@ -46,7 +46,7 @@ func TestLayerHasFilesBehindTheirDirectories(t *testing.T) {
 	}
 	want := []string{"tmp/ 1777 ", "usr/ 755 ", "usr/bin/ 755 ", "usr/bin/link 777 program", "usr/bin/program 755 "}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("entries of the layer (-want +got):\n%s", diff)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestImageIsTheSameForTheSameFiles(t *testing.T) {
 		}
 		file, err := img.ConfigFile()
 		if err != nil || file.OS != "linux" || file.Architecture != "arm64" || file.Config.User != user {
-			t.Errorf("config %+v (%v)", file, err)
+			t.Errorf("ConfigFile() = %+v, %v, want linux, arm64 and the user", file, err)
 		}
 		digest, err := img.Digest()
 		if err != nil {
@@ -73,9 +73,9 @@ func TestImageIsTheSameForTheSameFiles(t *testing.T) {
 	}
 	first, again, other := digest("1"), digest("1"), digest("2")
 	if first != again {
-		t.Error("two digests of one image")
+		t.Error("digests of two equal images differ")
 	}
 	if first == other {
-		t.Error("one digest of two images")
+		t.Error("digests of two different images are equal")
 	}
 }

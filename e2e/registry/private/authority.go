@@ -17,21 +17,21 @@ import (
 	"time"
 )
 
-// Authority signs certificates.
+// Authority is a certificate authority.
 type Authority struct {
-	// Name is in what it signs, and in errors of those who do not trust it.
+	// Name is the common name of the authority's certificate.
 	Name string
-	// PEM is its own certificate, for those who are to trust it.
+	// PEM is the authority's certificate, for clients that trust it.
 	PEM []byte
 
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-// lifetime is how long certificates hold, from an hour ago on: clocks differ.
+// lifetime is the validity of certificates. It begins an hour in the past, because clocks can differ.
 const lifetime = 48 * time.Hour
 
-// NewAuthority makes an authority.
+// NewAuthority creates an authority.
 func NewAuthority(name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -51,7 +51,7 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{Name: name, PEM: block, certificate: parsed, key: key}, nil
 }
 
-// issue makes a certificate for a server with an IP address.
+// issue creates a certificate for a server with an IP address.
 func (a *Authority) issue(host string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

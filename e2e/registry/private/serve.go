@@ -11,7 +11,7 @@ import (
 	"strconv"
 )
 
-// tokens is where clients get them.
+// tokens is the path of the token endpoint.
 const tokens = "/token"
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
@@ -28,7 +28,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusTooManyRequests, "TOOMANYREQUESTS", "you have reached your limit")
 		return
 	case Truncate:
-		// More is announced than sent, upon which the server closes the connection.
+		// The server sends less than it announced and then closes the connection.
 		w.Header().Set("Content-Length", "1000")
 		_, _ = w.Write([]byte("{"))
 		return
@@ -61,7 +61,7 @@ func (l Login) challenge(r *http.Request) string {
 	return `Basic realm="private"`
 }
 
-// permits tells whether a request may be carried out.
+// permits reports whether a request is authorized.
 func (l Login) permits(r *http.Request) bool {
 	if l.Bearer {
 		return r.Header.Get("Authorization") == "Bearer "+l.token()
@@ -74,8 +74,8 @@ func (l Login) knows(r *http.Request) bool {
 	return ok && user == l.User && password == l.Password
 }
 
-// grant answers a request for a token, as Docker's clients send it, or as those of OAuth 2 do: containerd tries the latter first.
-// Without a password there is one that permits nothing, as registries with public images give.
+// grant responds to a token request in the form of Docker clients or in the form of OAuth 2, which containerd tries first. A request
+// without a password gets a token without permissions, as in registries with public images.
 func (l Login) grant(w http.ResponseWriter, r *http.Request) {
 	token := "anonymous"
 	switch given := r.PostFormValue("password") != "" || r.Header.Get("Authorization") != ""; {
@@ -89,7 +89,7 @@ func (l Login) grant(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"token": token, "access_token": token})
 }
 
-// token changes with the password.
+// token returns the bearer token, which depends on the password.
 func (l Login) token() string {
 	sum := sha256.Sum256([]byte(l.User + "\x00" + l.Password))
 	return "token-" + hex.EncodeToString(sum[:])

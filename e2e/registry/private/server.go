@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package private is a registry as companies have them: with passwords and with certificates of an authority of its own. It
-// fails on demand.
+// Package private provides a container registry like those in companies, with passwords and with certificates of a private authority. It
+// can simulate faults.
 package private
 
 import (
@@ -23,9 +23,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Server is a registry, in memory and in this process. Its methods may be called at any time, by any number of goroutines.
+// Server is a registry in memory, in this process. Its methods are safe for concurrent use.
 type Server struct {
-	// Address is where it listens, IP:PORT, and its name in references of images.
+	// Address is the IP:PORT that the registry listens on. Image references contain it.
 	Address string
 
 	content http.Handler
@@ -39,31 +39,31 @@ type Server struct {
 	requests    int
 }
 
-// Login is how clients prove who they are.
+// Login holds the credentials of clients.
 type Login struct {
 	User, Password string
-	// Bearer has clients get a token first, as Docker Hub does; otherwise each request has the password.
+	// Bearer makes clients get a token first, like Docker Hub. Otherwise each request contains the password.
 	Bearer bool
 }
 
-// Fault is what a registry does wrong.
+// Fault is a simulated fault of a registry.
 type Fault int
 
 const (
-	// NoFault serves.
+	// NoFault means normal operation.
 	NoFault Fault = iota
-	// Hang takes requests and does not answer.
+	// Hang accepts requests and does not respond.
 	Hang
-	// RateLimit answers that there were too many requests.
+	// RateLimit responds with status 429.
 	RateLimit
-	// Truncate closes connections in the middle of answers.
+	// Truncate closes connections in the middle of responses.
 	Truncate
 )
 
-// RetryAfter is how long a registry with the fault RateLimit asks its clients to wait.
+// RetryAfter is the value of the Retry-After header with the fault RateLimit.
 const RetryAfter = 3 * time.Second
 
-// Start starts a registry at a free port of an address, with a certificate of an authority. Close ends it.
+// Start starts a registry on a free port of a host, with a certificate of an authority. The caller must call Close.
 func Start(ctx context.Context, host string, authority *Authority, login Login) (*Server, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -83,21 +83,21 @@ func Start(ctx context.Context, host string, authority *Authority, login Login) 
 	return s, nil
 }
 
-// tls has each connection begin under the certificate of its time.
+// tls returns the current certificate for each new connection.
 func (s *Server) tls(*tls.ClientHelloInfo) (*tls.Config, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{s.certificate}}, nil
 }
 
-// Close ends the registry and all that it was doing.
+// Close stops the registry and aborts running requests.
 func (s *Server) Close() {
 	s.http.CloseClientConnections()
 	s.http.Close()
 }
 
-// SetAuthority has the registry show a certificate of an authority from now on. It closes all connections, which would go on
-// under the former certificate.
+// SetAuthority replaces the certificate with one of another authority. It closes all connections, because they would keep the old
+// certificate.
 func (s *Server) SetAuthority(authority *Authority) error {
 	host, _, err := net.SplitHostPort(s.Address)
 	if err != nil {
@@ -114,21 +114,21 @@ func (s *Server) SetAuthority(authority *Authority) error {
 	return nil
 }
 
-// SetLogin changes the password. Former tokens are refused from now on.
+// SetLogin changes the credentials. It invalidates existing tokens.
 func (s *Server) SetLogin(login Login) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.login = login
 }
 
-// OnRefusal has a function called with each request that has no permission, before the answer; nil for none.
+// OnRefusal sets a function that is called with each unauthorized request before the response. Nil removes the function.
 func (s *Server) OnRefusal(refusing func(*http.Request)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refusing = refusing
 }
 
-// SetFault changes the fault, and returns the former one.
+// SetFault sets the fault and returns the previous one.
 func (s *Server) SetFault(fault Fault) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +137,7 @@ func (s *Server) SetFault(fault Fault) Fault {
 	return before
 }
 
-// Requests returns how many requests there were since it was last called.
+// Requests returns the number of requests since the last call of Requests.
 func (s *Server) Requests() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +145,7 @@ func (s *Server) Requests() int {
 	return s.requests
 }
 
-// Push puts an image there, as NAME:TAG, whatever the fault, and without a password. It returns the image's reference and digest.
+// Push stores an image as NAME:TAG, independent of faults and credentials. It returns the image's reference and digest.
 func (s *Server) Push(ctx context.Context, tagged string, image v1.Image) (reference, digest string, err error) {
 	reference = s.Address + "/" + tagged
 	ref, err := name.NewTag(reference)
@@ -159,12 +159,12 @@ func (s *Server) Push(ctx context.Context, tagged string, image v1.Image) (refer
 	return reference, hash.String(), err
 }
 
-// Writing returns the options with which go-containerregistry writes to the registry, whatever login and faults it has.
+// Writing returns go-containerregistry options for writing to the registry, independent of credentials and faults.
 func (s *Server) Writing(ctx context.Context) []remote.Option {
 	return []remote.Option{remote.WithContext(ctx), remote.WithTransport(inProcess{s.content})}
 }
 
-// inProcess sends requests to a handler.
+// inProcess is a transport that calls a handler.
 type inProcess struct{ http.Handler }
 
 func (p inProcess) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/registry/private"
 )
 
-// get asks for an image with a password, trusting an authority.
+// get looks up an image with a password. The client trusts one authority.
 func get(t *testing.T, reference, password string, trusted *private.Authority) (string, error) {
 	t.Helper()
 	ref, err := name.ParseReference(reference)
@@ -64,34 +64,34 @@ func TestServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, err := get(t, reference, "one", authority); got != digest || err != nil {
-				t.Errorf("get = %q, %v; want %q", got, err, digest)
+				t.Errorf("get() = %q, %v, want %q", got, err, digest)
 			}
 			var refused atomic.Int64
 			s.OnRefusal(func(*http.Request) { refused.Add(1) })
 			if _, err := get(t, reference, "wrong", authority); status(err) != http.StatusUnauthorized {
-				t.Errorf("with a wrong password: %v", err)
+				t.Errorf("get() with a wrong password: error = %v, want status 401", err)
 			}
 			if refused.Load() == 0 {
-				t.Error("nothing was told of the request that was refused")
+				t.Error("OnRefusal's function was not called")
 			}
 			s.SetLogin(private.Login{User: "user", Password: "two", Bearer: bearer})
 			if _, err := get(t, reference, "one", authority); status(err) != http.StatusUnauthorized {
-				t.Errorf("with the password of before: %v", err)
+				t.Errorf("get() with the previous password: error = %v, want status 401", err)
 			}
 			s.SetFault(private.RateLimit)
 			if _, err := get(t, reference, "two", authority); status(err) != http.StatusTooManyRequests {
-				t.Errorf("while it throttles: %v", err)
+				t.Errorf("get() with the fault RateLimit: error = %v, want status 429", err)
 			}
 			s.SetFault(private.Truncate)
 			if _, err := get(t, reference, "two", authority); err == nil {
-				t.Error("no error while it is broken")
+				t.Error("get() with the fault Truncate succeeded, want an error")
 			}
 			s.SetFault(private.NoFault)
 			if got, err := get(t, reference, "two", authority); got != digest || err != nil {
-				t.Errorf("get = %q, %v; want %q", got, err, digest)
+				t.Errorf("get() = %q, %v, want %q", got, err, digest)
 			}
 			if n := s.Requests(); n < 6 {
-				t.Errorf("%d requests were counted", n)
+				t.Errorf("Requests() = %d, want at least 6", n)
 			}
 		})
 	}
@@ -110,13 +110,13 @@ func TestAuthorities(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := get(t, reference, "one", second); err == nil || !strings.Contains(err.Error(), "x509") {
-		t.Errorf("trusting another authority: %v", err)
+		t.Errorf("get() with an untrusted authority: error = %v, want an x509 error", err)
 	}
 	if err := s.SetAuthority(second); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := get(t, reference, "one", second); err != nil {
-		t.Errorf("trusting the new authority: %v", err)
+		t.Errorf("get() with the new authority: %v", err)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestCloseEndsHungRequests(t *testing.T) {
 	}
 	s.Close()
 	if err := <-ended; err == nil {
-		t.Error("the request had an answer")
+		t.Error("the request succeeded, want an error")
 	}
 }
 

@@ -20,15 +20,15 @@ import (
 	"github.com/krmfn/krmfn/e2e/registry/ociimage"
 )
 
-// user is the one that functions run as, a number so that Kubernetes can tell that it is not root.
+// user is the user of function images. It is numeric, so that Kubernetes can verify that it is not root.
 const user = "10001:10001"
 
-// Functions pushes an image for each curated function, as prefix/NAME under each of its own tags. They are for this
-// machine's architecture, share the layer that holds the command, have nothing else in them, and declare what the functions do.
+// Functions pushes an image for each curated function, as prefix/NAME under each of the function's tags. The images are for this machine's
+// architecture. They contain only the command, in a shared layer, and have labels that declare the capabilities of the functions.
 func Functions(ctx context.Context, bin, prefix string) ([]Image, error) {
-	images := make(map[string]v1.Image) // by function
+	images := make(map[string]v1.Image) // images by function
 	declared := make(map[string]declaration)
-	// The light one comes second and takes over what it has: it starts faster.
+	// FunctionsLight comes second, so that its functions, which start faster, replace those of Functions.
 	for _, program := range []string{binaries.Functions, binaries.FunctionsLight} {
 		path := filepath.Join(bin, program)
 		text, err := command.Run(ctx, path, "config")
@@ -65,13 +65,14 @@ func Functions(ctx context.Context, bin, prefix string) ([]Image, error) {
 	return pushed, nil
 }
 
-// declaration is what a function's own image needs to say.
+// declaration holds the tags and labels of a function's image.
 type declaration struct {
 	tags   []string
 	labels map[string]string
 }
 
-// declarations reads the config file of a function runner, which has the tags of each function once for each prefix of the catalog.
+// declarations reads the config file of a function runner. The file lists the tags of each function once per prefix of the catalog, so
+// declarations removes duplicates.
 func declarations(config []byte) (map[string]declaration, error) {
 	var file struct {
 		Functions []struct {

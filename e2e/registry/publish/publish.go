@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package publish pushes the images that tests use into a registry that speaks plain HTTP.
+// Package publish pushes the images that tests use into a registry over plain HTTP.
 package publish
 
 import (
@@ -16,20 +16,20 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Tag is one that krmfn's own images get beside their version, which tests do not know.
+// Tag is an additional tag of krmfn's images, because tests do not know the version tag.
 const Tag = "e2e"
 
-// refName is the annotation that holds the tag of an image in a layout.
+// refName is the annotation of an image layout that contains the tag.
 const refName = "org.opencontainers.image.ref.name"
 
 // Image is an image in the registry.
 type Image struct {
-	// Reference has the tag.
+	// Reference includes the tag.
 	Reference string
 	Digest    v1.Hash
 }
 
-// Layouts pushes the OCI image layouts of a directory, each as prefix/NAME with the tag that the layout has and Tag.
+// Layouts pushes the OCI image layouts in a directory, each as prefix/NAME with the tag in the layout and with Tag.
 func Layouts(ctx context.Context, dir, prefix string) ([]Image, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -78,7 +78,7 @@ func pushLayout(ctx context.Context, dir, repository string) ([]Image, error) {
 	return pushed, nil
 }
 
-// Push pushes an image.
+// Push pushes an image to a reference with a tag.
 func Push(ctx context.Context, reference string, img v1.Image) (Image, error) {
 	ref, err := name.NewTag(reference, name.Insecure)
 	if err != nil {

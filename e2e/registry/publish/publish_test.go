@@ -31,7 +31,7 @@ func serve(t *testing.T) (address string) {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// references cuts the address off, which differs from run to run.
+// references returns the images' references without the address, which differs between runs.
 func references(images []publish.Image, address string) []string {
 	refs := make([]string, 0, len(images))
 	for _, image := range images {
@@ -64,7 +64,7 @@ func TestLayoutsHaveTheirTagAndTheOneOfTests(t *testing.T) {
 	}
 	want := []string{"/krmfn/runner:v1", "/krmfn/runner:e2e"}
 	if diff := cmp.Diff(want, references(pushed, address)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("pushed images (-want +got):\n%s", diff)
 	}
 	for _, image := range pushed {
 		ref, err := name.ParseReference(image.Reference)
@@ -73,7 +73,7 @@ func TestLayoutsHaveTheirTagAndTheOneOfTests(t *testing.T) {
 		}
 		head, err := remote.Head(ref, remote.WithContext(t.Context()))
 		if err != nil || head.Digest != image.Digest {
-			t.Errorf("%s: %v (%v), want digest %s", image.Reference, head, err, image.Digest)
+			t.Errorf("Head(%s) = %v, %v, want digest %s", image.Reference, head, err, image.Digest)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestLayoutsHaveTheirTagAndTheOneOfTests(t *testing.T) {
 func TestFunctions(t *testing.T) {
 	t.Parallel()
 	address, bin := serve(t), t.TempDir()
-	// Each function twice, as under both prefixes of the catalog.
+	// The script lists each function under two prefixes, like the catalog.
 	const light = "- {function: a, images: ['x/a:v1.0', 'x/a:v1', 'y/a:v1.0', 'y/a:v1'], worker: true}"
 	for program, functions := range map[string]string{
 		"functions":       light + "\n- {function: heavy, images: ['localhost:5000/x/heavy:v2']}",
@@ -95,7 +95,7 @@ func TestFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"/a:v1", "/a:v1.0", "/heavy:v2"}, references(pushed, address)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("pushed images (-want +got):\n%s", diff)
 	}
 	ref, err := name.ParseReference(address + "/a:v1")
 	if err != nil {

@@ -3,7 +3,7 @@
 
 //go:build e2e
 
-// Package chaos checks that what breaks around the function runner takes no more calls with it than it must.
+// Package chaos tests that failures around the function runner affect no more calls than necessary.
 package chaos
 
 import (
@@ -22,22 +22,22 @@ import (
 const (
 	// maxPods and perPod are the limits of each function in this suite.
 	maxPods, perPod = 2, 4
-	// callers are the connections of a load, each with one call at a time of as long as work.
+	// callers is the number of connections of a load, each with one call at a time. work is the duration of a call.
 	callers, work = 8, 20 * time.Millisecond
-	// patience is how long what has been broken may take to be whole again.
+	// patience is the time limit for recovery after a failure.
 	patience = 90 * time.Second
 )
 
 var f = fixture.Shared()
 
-// configure applies the values of specs that need no others.
+// configure applies the default values of the suite.
 func configure(ctx context.Context) {
 	f.Configure(ctx, map[string]any{"replicas": 2, "pods": map[string]any{
 		"maxParallelPodsPerFunction": maxPods, "maxWaitlistLength": 1, "maxConcurrentEvaluationsPerPod": perPod, "scanInterval": "1s",
 	}})
 }
 
-// warmUp pushes a function and gives it all its pods.
+// warmUp pushes a function and makes the function runner create the maximum number of pods.
 func warmUp(ctx context.Context) string {
 	GinkgoHelper()
 	image := f.Push(ctx, hostile.Echo)
@@ -52,7 +52,7 @@ func warmUp(ctx context.Context) string {
 	return image
 }
 
-// callPods starts a load on function runners, each with the same share of the callers, and returns one load for each.
+// callPods starts a load on each of the given function runners. The loads share the callers equally.
 func callPods(ctx context.Context, image string, runners ...string) []*load.UntilStopped {
 	GinkgoHelper()
 	loads := make([]*load.UntilStopped, 0, len(runners))

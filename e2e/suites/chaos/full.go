@@ -17,7 +17,8 @@ import (
 	"github.com/krmfn/krmfn/e2e/install/hostile"
 )
 
-// Thirty pods that start at once need all CPUs of a small machine. Beside other specs, pods may stay unschedulable past the ready timeout.
+// Thirty pods that start at once need all CPUs of a small machine. In parallel with other specs, pods could stay unschedulable beyond the
+// ready timeout.
 var _ = Describe("A cluster with room for ten pods", Serial, Label("chaos"), func() {
 	const functions, room = 30, 10
 
@@ -61,7 +62,7 @@ var _ = Describe("A cluster with room for ten pods", Serial, Label("chaos"), fun
 				"replicas": 2, "pods": map[string]any{"warmUp": false, "readyTimeout": patience.String()}, "functions": settings,
 			})
 		}),
-		// The API server admits a few pods more while the controller that counts them is behind.
+		// The API server can admit a few extra pods while the quota controller is behind.
 		Entry("in its quota", false, func(ctx context.Context, _ []string) {
 			configure(ctx)
 			DeferCleanup(func(ctx context.Context) { Expect(f.UnlimitPods(ctx)).To(Succeed()) })

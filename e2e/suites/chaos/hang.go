@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// noticing is how long function runners may take to find out that a pod is lost, and coldStart how long a pod may take to start
-	// on a small machine.
+	// noticing is the time limit for function runners to detect a lost pod. coldStart is the time limit for a pod to start on a small
+	// machine.
 	noticing, coldStart = 5 * time.Second, 5 * time.Second
-	// warmly is how long a call on a ready pod may take, whatever else goes on.
+	// warmly is the time limit of a call on a ready pod, whatever else fails.
 	warmly = 2 * time.Second
 )
 
@@ -68,7 +68,7 @@ var _ = Describe("A node that hangs", Serial, Label("chaos"), func() {
 		By("having it go on")
 		Expect(f.ResumeNode(ctx, install.Worker)).To(Succeed())
 		fixture.AwaitCalls(ctx, calls, 300)
-		Expect(calls.Stop()).To(HaveLen(len(failed)), "those that failed while the node was paused are all")
+		Expect(calls.Stop()).To(HaveLen(len(failed)), "calls failed after the node was resumed")
 		Expect(calls.Longest()).To(BeNumerically("<", calm))
 		Eventually(ctx, allPods).WithArguments(ctx).WithTimeout(patience).WithPolling(time.Second).Should(SatisfyAll(
 			Not(BeEmpty()), HaveEach(HaveField("Ready", true)),
@@ -93,7 +93,7 @@ var _ = Describe("An API server that hangs", Serial, Label("chaos"), func() {
 		for i := range sleeping {
 			sleeping[i] = f.Push(ctx, hostile.Echo)
 		}
-		// All pods start at once: none expires before the API server hangs.
+		// All pods start at once, so that none of them expires before the API server hangs.
 		Expect(fixture.Together(idle, func(number int) error {
 			_, err := client.Evaluate(ctx, sleeping[number], hostile.List(0))
 			return err
@@ -121,7 +121,7 @@ var _ = Describe("An API server that hangs", Serial, Label("chaos"), func() {
 	})
 })
 
-// onePodOnEach gives a function a pod on each of some nodes.
+// onePodOnEach makes the function runner create one pod of a function on each of the given nodes.
 func onePodOnEach(ctx context.Context, image string, nodes ...string) {
 	GinkgoHelper()
 	client := f.Caller(ctx)
@@ -130,7 +130,7 @@ func onePodOnEach(ctx context.Context, image string, nodes ...string) {
 			DeferCleanup(func(ctx context.Context) { Expect(f.Cordon(ctx, other, false)).To(Succeed()) })
 			Expect(f.Cordon(ctx, other, other != node)).To(Succeed())
 		}
-		// As many calls at once as there are to be pods.
+		// One concurrent call per desired pod.
 		Expect(fixture.Together(count+1, func(int) error {
 			_, err := client.Evaluate(ctx, image, hostile.List(2*time.Second))
 			return err
@@ -148,13 +148,13 @@ func onePodOnEach(ctx context.Context, image string, nodes ...string) {
 	Expect(on).To(ConsistOf(nodes))
 }
 
-// podState is what can be seen of a function pod from outside.
+// podState is the externally visible state of a function pod.
 type podState struct {
 	Name  string
 	Ready bool
 }
 
-// allPods lists all function pods, of which those that are being deleted are not ready.
+// allPods lists all function pods. Terminating pods are not ready.
 func allPods(ctx context.Context) ([]podState, error) {
 	list, err := f.Client.CoreV1().Pods(f.Release.FunctionNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

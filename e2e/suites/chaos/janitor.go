@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// janitorTTL is how long pods may be idle, and janitorGrace how long they are left beyond twice of that.
+	// janitorTTL is the idle time after which pods expire. janitorGrace is the time that the pod janitor waits beyond twice janitorTTL.
 	janitorTTL, janitorGrace = 8 * time.Second, 3 * time.Second
-	// soakVariable says how long function runners are killed; shortSoak is how long without it.
+	// soakVariable is the environment variable with the duration of the spec; shortSoak is the default.
 	soakVariable, shortSoak = "KRMFN_SOAK", 40 * time.Second
 )
 
@@ -43,7 +43,7 @@ var _ = Describe("With a pod janitor that sweeps every second", Label("chaos", "
 			fixture.AwaitCalls(ctx, loads[i], 50)
 		}
 		for end := time.Now().Add(soak()); time.Now().Before(end); {
-			// Who is told of a container that has just ended cannot kill it.
+			// killOne can fail if the container has just ended by itself.
 			Eventually(ctx, killOne).WithArguments(ctx).WithTimeout(patience).Should(Succeed())
 			Expect(f.AwaitSettled(ctx)).To(Succeed())
 			for _, l := range loads {
@@ -57,7 +57,7 @@ var _ = Describe("With a pod janitor that sweeps every second", Label("chaos", "
 
 		By("taking all function runners away")
 		for _, l := range loads {
-			l.Stop() // calls over connections to what was killed have failed
+			l.Stop() // Calls over connections to killed function runners have failed.
 		}
 		Expect(f.Scale(ctx, 0)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { Expect(f.Scale(ctx, 2)).To(Succeed()) })
@@ -66,7 +66,7 @@ var _ = Describe("With a pod janitor that sweeps every second", Label("chaos", "
 	})
 })
 
-// soak returns how long to go on.
+// soak returns the duration of the spec.
 func soak() time.Duration {
 	GinkgoHelper()
 	text := os.Getenv(soakVariable)
@@ -78,7 +78,7 @@ func soak() time.Duration {
 	return length
 }
 
-// killOne kills the function runner that has run for longest, its process or its pod by turns.
+// killOne kills the oldest function runner: its process, or its pod if the process has been restarted before.
 func killOne(ctx context.Context) error {
 	runners, err := f.Runners(ctx)
 	if err != nil || len(runners) == 0 {

@@ -31,7 +31,7 @@ var _ = Describe("Under load", Label("chaos"), func() {
 		Expect(kill(ctx, &runners[0])).To(Succeed())
 		fixture.AwaitCalls(ctx, loads[1], 100)
 		Expect(loads[1].Stop()).To(BeEmpty())
-		// Whoever was connected to the other has failed calls, and new connections.
+		// Calls over connections to the killed function runner may have failed, so its load is replaced by a new one.
 		loads[0].Stop()
 		Expect(f.AwaitReplaced(ctx, &runners[0])).To(Succeed())
 		Expect(f.AwaitSettled(ctx)).To(Succeed())
@@ -65,7 +65,7 @@ var _ = Describe("Under load", Label("chaos"), func() {
 		Entry("deleted without time to end", perPod, maxPods, func(ctx context.Context, pod *corev1.Pod) error {
 			return f.Kill(ctx, pod.Namespace, pod.Name)
 		}),
-		// What is lost does not count, and is one too many for a moment when it is back.
+		// A killed container does not count towards the maximum until it is back, so there can be one pod too many for a moment.
 		Entry("killed by its node", perPod, maxPods+1, func(ctx context.Context, pod *corev1.Pod) error { return f.KillContainer(ctx, pod) }),
 	)
 

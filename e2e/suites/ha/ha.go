@@ -3,8 +3,8 @@
 
 //go:build e2e
 
-// Package ha checks that any number of function runners share one pool of pods, and that no call fails when one of them shuts
-// down gracefully.
+// Package ha tests that any number of function runners share one pool of pods, and that no call fails during a graceful shutdown of a
+// function runner.
 package ha
 
 import (
@@ -25,14 +25,14 @@ import (
 
 const (
 	maxPods = 4
-	// callers are the connections of a load, each with one call at a time of as long as work.
+	// callers is the number of connections of a load, each with one call at a time. work is the duration of a call.
 	callers, work = 12, 20 * time.Millisecond
 	timeToLive    = 10 * time.Second
 )
 
 var (
 	f = fixture.Shared()
-	// shortLived is a function whose pods go when they have been idle for timeToLive.
+	// shortLived is a function whose pods expire after they have been idle for timeToLive.
 	shortLived string
 )
 
@@ -81,7 +81,7 @@ var _ = Describe("Under load", Label("ha"), func() {
 		}
 		calls := load.Start(ctx, all)
 		DeferCleanup(func() { calls.Stop() })
-		// A pod that is still starting has no share.
+		// A starting pod does not count, so wait until all pods have run calls.
 		Eventually(ctx, shares.pods).WithTimeout(time.Minute).Should(Equal(maxPods))
 		fixture.AwaitCalls(ctx, calls, 200)
 		shares.reset()
@@ -138,7 +138,7 @@ func onlyAt(ctx context.Context, pod string, count int) []*install.Client {
 	return clients
 }
 
-// shares counts the calls of a load by the pod that ran them.
+// shares counts calls by the pod that ran them. It is safe for concurrent use.
 type shares struct {
 	image string
 	list  []byte
@@ -147,14 +147,14 @@ type shares struct {
 	calls map[string]int
 }
 
-// pods returns how many pods have run calls since the last reset.
+// pods returns the number of pods that have run calls since the last reset.
 func (s *shares) pods() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.calls)
 }
 
-// reset returns the calls of each pod since the last time.
+// reset returns the number of calls of each pod since the last reset, and resets the counts.
 func (s *shares) reset() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +163,7 @@ func (s *shares) reset() []int {
 	return counts
 }
 
-// share is a caller of such a load.
+// share is a caller that counts its calls in shares.
 type share struct {
 	*install.Client
 	*shares

@@ -23,14 +23,14 @@ import (
 	"github.com/krmfn/krmfn/e2e/install/hostile"
 )
 
-// porchFinalizer is what Porch's function runner leaves on objects.
+// porchFinalizer is the finalizer that Porch's function runner adds to FunctionConfig objects.
 const porchFinalizer = "config.porch.kpt.dev/functionconfig-function-runner"
 
 var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnFailure, func() {
 	BeforeAll(func(ctx context.Context) {
 		Expect(f.DefineFunctionConfigs(ctx)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { Expect(f.UndefineFunctionConfigs(ctx)).To(Succeed()) })
-		// With the executables of the function runner's image.
+		// Without --disable-runtimes=exec, the function runner uses the executables in its image.
 		f.Configure(ctx, map[string]any{"pods": limits("30s"), "extraArgs": []any{"--function-configs=auto"}})
 	})
 
@@ -115,7 +115,7 @@ var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnF
 	})
 })
 
-// configure makes an object, or gives it another spec, and waits until function runners have seen that.
+// declare creates or updates an object, and waits until function runners have observed it.
 func declare(ctx context.Context, name, spec string) {
 	GinkgoHelper()
 	var fields map[string]any
@@ -139,7 +139,7 @@ func declare(ctx context.Context, name, spec string) {
 	}).WithTimeout(promptly).WithPolling(100 * time.Millisecond).Should(Succeed())
 }
 
-// annotate has an object say whether processes of its function may wait for calls.
+// annotate sets the annotation that allows or forbids standby processes.
 func annotate(ctx context.Context, name, standby string) {
 	GinkgoHelper()
 	patch := fmt.Appendf(nil, `{"metadata": {"annotations": {"krmfn.dev/standby": %q}}}`, standby)
@@ -147,7 +147,7 @@ func annotate(ctx context.Context, name, standby string) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// errorOf returns what is said to be wrong with an object.
+// errorOf returns the error in the status of an object.
 func errorOf(ctx context.Context, name string) string {
 	GinkgoHelper()
 	object, err := f.FunctionConfigs().Get(ctx, name, metav1.GetOptions{})
@@ -157,7 +157,7 @@ func errorOf(ctx context.Context, name string) string {
 	return text
 }
 
-// runs calls a function, whatever it returns.
+// runs calls a function and ignores its output.
 func runs(ctx context.Context, image string) error {
 	GinkgoHelper()
 	ctx, cancel := context.WithTimeout(ctx, promptly)
@@ -166,7 +166,7 @@ func runs(ctx context.Context, image string) error {
 	return err
 }
 
-// ofPod matches the environment of a function pod with a greeting, and with what the wrapper server is told of its pod.
+// ofPod matches the environment of a function pod: the variable GREETING, and the variables that the function runner adds.
 func ofPod(greeting string) OmegaMatcher {
 	told := func(name string) OmegaMatcher { return HaveField("Name", name) }
 	return ConsistOf(corev1.EnvVar{Name: "GREETING", Value: greeting}, told("KRMFN_POD_UID"), told("KRMFN_FUNCTION"), told("KRMFN_RUNNER_AUTHORITIES"))

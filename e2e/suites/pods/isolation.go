@@ -31,7 +31,7 @@ var _ = Describe("Settings of function pods", Ordered, ContinueOnFailure, func()
 		})
 		f.Configure(ctx, map[string]any{
 			"pods": limits("30s"),
-			// Without a command, so that the function runner injects the wrapper server.
+			// The container has no command, so that the function runner injects the wrapper server.
 			"functionPodTemplate": map[string]any{"pod": map[string]any{
 				"apiVersion": "v1", "kind": "Pod",
 				"spec": map[string]any{"containers": []any{map[string]any{

@@ -31,7 +31,7 @@ var _ = Describe("Pods", Label("smoke"), Ordered, ContinueOnFailure, func() {
 
 	It("stay up to the minimum, and are made anew when somebody deletes them", func(ctx context.Context) {
 		kept := readyPod(ctx, warm, "")
-		// Longer than its time to live, and a scan.
+		// The timeout exceeds the sum of the time to live and the scan interval.
 		Consistently(ctx, func() []types.UID { return uids(podsOf(ctx, warm)) }).WithTimeout(6 * time.Second).Should(ConsistOf(kept.UID))
 		Expect(f.Client.CoreV1().Pods(f.Release.FunctionNamespace).Delete(ctx, kept.Name, metav1.DeleteOptions{})).To(Succeed())
 		readyPod(ctx, warm, kept.UID)
@@ -64,7 +64,7 @@ var _ = Describe("Pods", Label("smoke"), Ordered, ContinueOnFailure, func() {
 	})
 })
 
-// readyPod waits for a ready pod of a function other than the one named.
+// readyPod waits for a ready pod of a function with a UID other than the given one.
 func readyPod(ctx context.Context, image string, other types.UID) (ready corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -89,7 +89,7 @@ func uids(pods []corev1.Pod) []types.UID {
 	return all
 }
 
-// foreignPod makes a pod like those that Porch's own function runner leaves behind.
+// foreignPod creates a pod like the ones that Porch's own function runner leaves behind.
 func foreignPod(ctx context.Context, image string) *corev1.Pod {
 	GinkgoHelper()
 	const name = "echo-v1-1-01234567"

@@ -22,7 +22,7 @@ import (
 
 var _ = Describe("A function runner with 1 GiB of memory", Ordered, func() {
 	const (
-		setLabels = "set-labels:v0.2.0" // one that the function runner has as an executable
+		setLabels = "set-labels:v0.2.0" // The function runner's image contains this executable.
 		callers   = 20
 		unary     = 6 << 20
 		streamed  = 64 << 20
@@ -32,8 +32,8 @@ var _ = Describe("A function runner with 1 GiB of memory", Ordered, func() {
 		f.Configure(ctx, map[string]any{
 			"pods":      limits("30s"),
 			"replicas":  1,
-			"extraArgs": []any{}, // with executables
-			// An answer is longer than its request by the labels.
+			"extraArgs": []any{}, // Without --disable-runtimes=exec, executables are enabled.
+			// The labels make a response longer than its request.
 			"maxRequestBodySize": 8 << 20,
 			"resources": map[string]any{
 				"requests": map[string]any{"cpu": "200m", "memory": "512Mi"},
@@ -66,14 +66,14 @@ var _ = Describe("A function runner with 1 GiB of memory", Ordered, func() {
 			return err
 		})
 		Expect(errs).To(HaveEach(Succeed()))
-		Expect(succeeded[:callers]).To(ContainElement(true), "every call is refused")
+		Expect(succeeded[:callers]).To(ContainElement(true), "the function runner rejected every call, want at least one success")
 		after, err := f.Runners(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(restarts(after)).To(Equal(restarts(before)))
 	})
 })
 
-// restarts returns how often the containers of pods have been restarted, by the names of the pods.
+// restarts returns the number of container restarts by pod name.
 func restarts(pods []corev1.Pod) map[string]int32 {
 	counts := map[string]int32{}
 	for i := range pods {
@@ -84,7 +84,7 @@ func restarts(pods []corev1.Pod) map[string]int32 {
 	return counts
 }
 
-// configMaps returns a ResourceList of so many bytes, or a few less.
+// configMaps returns a ResourceList of about the given size in bytes.
 func configMaps(size int) []byte {
 	const item = "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: cm-%d\n    labels:\n      app: web\n  data:\n    key: value\n    other: another value\n"
 	var list bytes.Buffer

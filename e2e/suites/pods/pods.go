@@ -3,8 +3,8 @@
 
 //go:build e2e
 
-// Package pods checks that functions are evaluated in pods, from where Porch stands: calls go in at the function runner's
-// port, and pods are looked at with the API that everybody has.
+// Package pods tests the evaluation of functions in pods from the perspective of Porch: calls go to the function runner's port, and specs
+// inspect pods through the Kubernetes API.
 package pods
 
 import (
@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// maxPods and perPod are the limits of each function in these suites.
+	// maxPods is the maximum number of pods of each function, and perPod is the maximum number of concurrent calls of a pod.
 	maxPods, perPod    = 2, 4
 	patience, promptly = fixture.Patience, fixture.Promptly
 )
 
 var (
 	f = fixture.Shared()
-	// unschedulable asks for more than any node has; idle pods of expiring go soon, and one of warm always stays.
+	// unschedulable requests more CPU than any node has. Idle pods of expiring expire quickly. warm always has one warm pod.
 	unschedulable, expiring, warm string
 )
 
-// configure applies the chart's values for specs of the built-in template.
+// configure applies the chart values for specs that use the built-in pod template.
 func configure(ctx context.Context) {
 	if warm == "" {
 		unschedulable, expiring, warm = f.Push(ctx, hostile.Echo), f.Push(ctx, hostile.Echo), f.Push(ctx, hostile.Echo)
@@ -53,7 +53,7 @@ func limits(readyTimeout string) map[string]any {
 	}
 }
 
-// atOnce makes calls with a connection each, all of which are there before the first call.
+// atOnce makes concurrent calls with one connection each. It opens all connections before the first call.
 func atOnce(ctx context.Context, calls int, image string, sleep time.Duration) []error {
 	GinkgoHelper()
 	clients := f.Callers(ctx, calls)
@@ -74,7 +74,7 @@ func podsOf(ctx context.Context, image string) []corev1.Pod {
 	return pods
 }
 
-// onlyPodOf returns the one pod of a function.
+// onlyPodOf returns the pod of a function. It fails the spec unless the function has exactly one.
 func onlyPodOf(ctx context.Context, image string) corev1.Pod {
 	GinkgoHelper()
 	pods := podsOf(ctx, image)

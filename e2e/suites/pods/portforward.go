@@ -56,7 +56,7 @@ var _ = Describe("The command, through the API server", Label("smoke"), Ordered,
 		Expect(f.Kill(ctx, runners[0].Namespace, runners[0].Name)).To(Succeed())
 		Expect(f.AwaitReplaced(ctx, &runners[0])).To(Succeed())
 		Expect(f.AwaitSettled(ctx)).To(Succeed())
-		// The Service learns of the new pod a moment after its Deployment does.
+		// The Service's endpoints follow the Deployment's status with a delay.
 		Eventually(ctx, func(ctx context.Context) error {
 			_, err := krmfn(ctx, "render", pkg, "--runner", address)
 			return err

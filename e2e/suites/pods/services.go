@@ -37,7 +37,7 @@ var _ = Describe("With Services as frontends", func() {
 		Expect(service.Spec.Ports).To(ConsistOf(HaveField("Port", int32(9446))))
 		Expect(service.OwnerReferences).To(ConsistOf(HaveField("UID", pods[0].UID)))
 		Expect(services.Delete(ctx, pods[0].Name, metav1.DeleteOptions{})).To(Succeed())
-		// Connections outlive the Service that they were made by. New function runners have none.
+		// Connections outlive the Service that they were made through. Restarted function runners must connect again.
 		Expect(f.Restart(ctx)).To(Succeed())
 		fixture.AwaitCalls(ctx, calls, 300)
 		Expect(calls.Stop()).To(BeEmpty())

@@ -87,17 +87,18 @@ var _ = Describe("Telemetry", Label("smoke"), Ordered, ContinueOnFailure, func()
 	})
 })
 
-// collector is where traces are sent to.
+// collector is an OTLP receiver for traces.
 type collector struct {
 	*httptest.Server
 	host string
 
 	mu sync.Mutex
-	// names are those of services and spans, by trace.
+	// names maps trace IDs to the services and names of their spans.
 	names map[string][]string
 }
 
-// collect starts a collector on this machine, at the address at which pods find the registry, for as long as the specs take.
+// collect starts a collector on this machine until the specs of the container have ended. It uses the registry's address, which pods can
+// reach.
 func collect(ctx context.Context) *collector {
 	GinkgoHelper()
 	host, _, err := net.SplitHostPort(f.Registry)
@@ -111,7 +112,7 @@ func collect(ctx context.Context) *collector {
 	return c
 }
 
-// ServeHTTP takes spans as OTLP over HTTP has them.
+// ServeHTTP receives spans as OTLP over HTTP.
 func (c *collector) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var export collectorv1.ExportTraceServiceRequest

@@ -24,11 +24,11 @@ import (
 
 const (
 	templateName = "kpt-function-eval-pod-template"
-	// readyTimeout is how long pods of these specs may take to become ready.
+	// readyTimeout is the ready timeout of pods in these specs.
 	readyTimeout = 20 * time.Second
 )
 
-// porchTemplate is a template as users of Porch have it. The annotations beside the metadata mean nothing.
+// porchTemplate is a typical pod template of Porch users. Annotations outside of the metadata have no effect.
 const porchTemplate = `apiVersion: v1
 kind: Pod
 annotations:
@@ -56,7 +56,7 @@ var _ = Describe("A template of function pods", Label("smoke"), Ordered, Continu
 		Expect(yaml.Unmarshal(fmt.Appendf(nil, porchTemplate, f.WrapperImage()), &pod)).To(Succeed())
 		f.Configure(ctx, map[string]any{
 			"pods": limits(readyTimeout.String()),
-			// The template says less of security than "restricted" asks for.
+			// The template does not satisfy the Pod Security Standard "restricted".
 			"functionNamespace":   map[string]any{"podSecurity": "baseline"},
 			"functionPodTemplate": map[string]any{"pod": pod},
 		})
@@ -68,7 +68,7 @@ var _ = Describe("A template of function pods", Label("smoke"), Ordered, Continu
 		pod := onlyPodOf(ctx, image)
 		Expect(pod.Spec.SecurityContext.RunAsUser).To(HaveValue(BeEquivalentTo(20000)))
 		Expect(pod.Spec.InitContainers).To(ConsistOf(HaveField("Name", "copy-wrapper-server")))
-		// The probe of the template works as well, which the function runner does not wait for.
+		// The template's readiness probe also succeeds. The function runner does not wait for it.
 		readyPod(ctx, image, "")
 	})
 
@@ -119,7 +119,7 @@ var _ = Describe("A template of function pods", Label("smoke"), Ordered, Continu
 	})
 })
 
-// edit changes the pod in the template's ConfigMap, as a user would with kubectl edit.
+// edit changes the pod in the template's ConfigMap, like kubectl edit.
 func edit(ctx context.Context, change func(*corev1.Pod)) {
 	GinkgoHelper()
 	maps := f.Client.CoreV1().ConfigMaps(f.Release.Namespace)

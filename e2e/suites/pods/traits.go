@@ -17,8 +17,8 @@ import (
 )
 
 var _ = Describe("A function whose image declares that it is a worker, and deterministic", Label("smoke"), Ordered, func() {
-	// image is that of a curated function: its labels declare both. It has a name that no other spec has, whose pods may still answer while
-	// they end.
+	// image is an image of a curated function whose labels declare both. Each spec uses a new name, because terminating pods of another
+	// spec could still answer.
 	var image string
 	number := 0
 
@@ -29,7 +29,7 @@ var _ = Describe("A function whose image declares that it is a worker, and deter
 	})
 
 	BeforeAll(func(ctx context.Context) {
-		// One function runner, because each keeps the answers that it has given; and none of its executables.
+		// Each function runner has its own result cache, so there is only one. Its executables are disabled.
 		f.Configure(ctx, map[string]any{
 			"replicas": 1, "pods": limits("30s"), "resultCacheSize": "16Mi", "extraArgs": []any{"--disable-runtimes=exec"},
 		})
@@ -74,7 +74,7 @@ var _ = Describe("A function whose image declares that it is a worker, and deter
 	})
 })
 
-// labelled sets a label, and returns the output with what the evaluation says of itself.
+// labelled calls the function with a label's value, and returns the output and details of the evaluation.
 func labelled(ctx context.Context, image, value string) (output string, report *evaluationv1.Evaluation) {
 	GinkgoHelper()
 	ctx, cancel := context.WithTimeout(ctx, patience)

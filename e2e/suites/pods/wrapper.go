@@ -43,5 +43,5 @@ var _ = Describe("The wrapper server", Label("smoke"), Ordered, ContinueOnFailur
 	)
 })
 
-// isImage matches a volume that is an image.
+// isImage matches an image volume.
 var isImage = WithTransform(func(v corev1.Volume) bool { return v.Image != nil }, BeTrue())

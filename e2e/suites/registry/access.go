@@ -54,7 +54,8 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 		noneSees(ctx, begin, first)
 	})
 
-	// The API server shows a Secret to a node only when it knows that one of the node's pods refers to it; the kubelet does not wait.
+	// The API server authorizes a node to read a Secret only after it has processed a pod on the node that refers to the Secret. The
+	// kubelet does not wait for that.
 	It("refuses a node that has no pull secret yet, and no call fails", func(ctx context.Context) {
 		secrets := f.Client.CoreV1().Secrets(f.Release.FunctionNamespace)
 		secret, err := secrets.Get(ctx, "auth-secret", metav1.GetOptions{})
@@ -98,7 +99,7 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 			MatchError(SatisfyAll(ContainSubstring("not the function runner, refuses the registry's certificate"), ContainSubstring("x509"))))
 		By("trusting it on nodes, too")
 		nodesTrust(ctx, other)
-		// The function backs off after the failure of its pod.
+		// The pool backs off after the failure of its pod.
 		Eventually(ctx, func() error { return f.Evaluate(ctx, image) }).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
 	})
 })
@@ -144,14 +145,14 @@ var _ = Describe("Under load, without a call that fails", Label("registry"), fun
 	})
 })
 
-// relogin changes the function runner's password, and returns when it has it, and has told the nodes.
+// relogin changes the function runner's password, and waits until the function runner has updated the pull secret.
 func relogin(ctx context.Context, password string) {
 	GinkgoHelper()
 	login(ctx, password)
 	Eventually(ctx, pullPassword).WithArguments(ctx).WithTimeout(mounted).WithPolling(time.Second).Should(Equal(user + ":" + password))
 }
 
-// pullPassword returns what nodes pull with.
+// pullPassword returns the user and password that nodes use to pull images.
 func pullPassword(ctx context.Context) (string, error) {
 	secret, err := f.Client.CoreV1().Secrets(f.Release.FunctionNamespace).Get(ctx, "auth-secret", metav1.GetOptions{})
 	if err != nil {
@@ -166,7 +167,7 @@ func pullPassword(ctx context.Context) (string, error) {
 	return string(config.Auths[registry.Address].Auth), nil
 }
 
-// noneSees looks for passwords where they should not be: in what the function runners have logged, and in all objects but Secrets.
+// noneSees checks that passwords do not appear in the logs of the function runners, nor in pods, events, ConfigMaps and Deployments.
 func noneSees(ctx context.Context, since time.Time, passwords ...string) {
 	GinkgoHelper()
 	logged, err := f.Logs(ctx, since)

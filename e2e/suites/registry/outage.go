@@ -28,7 +28,7 @@ var _ = Describe("A registry that fails", Label("registry"), func() {
 		calls := f.Load(ctx, f.Callers(ctx, 2), known, 20*time.Millisecond)
 		registry.SetFault(fault)
 		fixture.AwaitCalls(ctx, calls, 50)
-		// By now the tag is older than anybody would take for granted.
+		// After this sleep, the cached digest of the tag has expired.
 		time.Sleep(3 * ttl)
 		fixture.AwaitCalls(ctx, calls, 50)
 		Expect(calls.Stop()).To(BeEmpty())
@@ -67,14 +67,15 @@ var _ = Describe("A tag that moves", Label("registry"), func() {
 		_, after := push(ctx, "team/moving:stable")
 		Expect(after).NotTo(Equal(before))
 		Eventually(ctx, digests).WithArguments(ctx, image).WithTimeout(3 * ttl).WithPolling(200 * time.Millisecond).Should(ContainElement(after))
-		// Pods that nobody calls any more stay for half a minute, for the sake of function runners that do not know yet.
+		// Function runners keep pods of a superseded pool for half a minute, because other function runners may not know the new digest
+		// yet.
 		Eventually(ctx, digests).WithArguments(ctx, image).WithTimeout(time.Minute).WithPolling(time.Second).ShouldNot(ContainElement(before))
 		fixture.AwaitCalls(ctx, calls, 50)
 		Expect(calls.Stop()).To(BeEmpty())
 	})
 })
 
-// callFor calls a function for some time.
+// callFor calls a function with a deadline.
 func callFor(ctx context.Context, image string, limit time.Duration) error {
 	GinkgoHelper()
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -83,7 +84,7 @@ func callFor(ctx context.Context, image string, limit time.Duration) error {
 	return err
 }
 
-// digests lists what the live pods of a function run.
+// digests lists the image digests of a function's live pods.
 func digests(ctx context.Context, image string) ([]string, error) {
 	pods, err := f.FunctionPods(ctx, image)
 	var all []string

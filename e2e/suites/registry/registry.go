@@ -3,8 +3,8 @@
 
 //go:build e2e
 
-// Package registry checks that functions come from registries as companies have them, on both sides: the function runner looks
-// their images up, and nodes pull them.
+// Package registry tests functions in private registries. It covers both clients of a registry: the function runner, which looks images up,
+// and nodes, which pull them.
 package registry
 
 import (
@@ -25,14 +25,14 @@ import (
 )
 
 const (
-	// user and the passwords are those of the registry.
+	// user and the passwords are credentials of the registry.
 	user, first, second = "porch", "first-Pa55word", "second-Pa55word"
-	// credentials and authorities are the names of the Secrets that the function runner mounts.
+	// credentials and authorities are names of Secrets that the function runner mounts.
 	credentials, authorities = "e2e-registry-credentials", "e2e-registry-authorities"
 	patience, promptly       = fixture.Patience, fixture.Promptly
-	// ttl is how long tags are taken for granted.
+	// ttl is the time for which the function runner caches the digest of a tag.
 	ttl = 4 * time.Second
-	// mounted is how long it may take until a function runner has a Secret that was changed.
+	// mounted is the time limit for a changed Secret to reach the function runner.
 	mounted = 2 * time.Minute
 )
 
@@ -42,13 +42,13 @@ var (
 	authority *private.Authority
 )
 
-// configure has the function runner use the registry.
+// configure installs the function runner with the registry's settings.
 func configure(ctx context.Context) {
 	open(ctx)
 	f.Configure(ctx, values())
 }
 
-// open starts the registry, the first time, and has it work again after the spec. It is for specs that have values of their own.
+// open starts the registry on first use, and resets its fault after the spec. It is for specs with values of their own.
 func open(ctx context.Context) {
 	if registry == nil {
 		start(ctx)
@@ -60,7 +60,7 @@ func open(ctx context.Context) {
 	})
 }
 
-// start starts the registry of this process. It runs to the end of the suite.
+// start starts the registry of this process, which runs until the end of the suite.
 func start(ctx context.Context) {
 	GinkgoHelper()
 	host, _, err := net.SplitHostPort(f.Registry)
@@ -79,7 +79,7 @@ func start(ctx context.Context) {
 	nodesTrust(ctx, authority)
 }
 
-// values have the function runner use the registry.
+// values returns chart values that make the function runner use the registry.
 func values() map[string]any {
 	return map[string]any{
 		"pods": map[string]any{
@@ -97,7 +97,7 @@ func newAuthority(name string) *private.Authority {
 	return made
 }
 
-// login gives the function runner a password for the registry.
+// login stores the function runner's password for the registry in a Secret.
 func login(ctx context.Context, password string) {
 	GinkgoHelper()
 	auth := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
@@ -106,13 +106,13 @@ func login(ctx context.Context, password string) {
 	Expect(f.PutSecret(ctx, credentials, corev1.SecretTypeDockerConfigJson, map[string][]byte{corev1.DockerConfigJsonKey: config})).To(Succeed())
 }
 
-// trust has the function runner trust authorities.
+// trust makes the function runner trust authorities.
 func trust(ctx context.Context, all ...*private.Authority) {
 	GinkgoHelper()
 	Expect(f.PutSecret(ctx, authorities, corev1.SecretTypeOpaque, map[string][]byte{"ca.crt": joined(all)})).To(Succeed())
 }
 
-// nodesTrust has the nodes trust authorities.
+// nodesTrust makes the nodes trust authorities.
 func nodesTrust(ctx context.Context, all ...*private.Authority) {
 	GinkgoHelper()
 	Expect(f.TrustRegistry(ctx, registry.Address, joined(all))).To(Succeed())
@@ -126,7 +126,7 @@ func joined(all []*private.Authority) []byte {
 	return text
 }
 
-// push puts a function there that no other spec has, and returns its image and digest.
+// push pushes a function under a tag, and returns the image's reference and digest. The image is unique to the call.
 func push(ctx context.Context, tagged string) (image, digest string) {
 	GinkgoHelper()
 	made, err := f.Images.Image(hostile.Echo, tagged)

@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/signatures/signaturetest"
 )
 
-// publicKeys is the name of the Secret with the key that signs.
+// publicKeys is the name of the Secret with the public key of the trusted signer.
 const publicKeys = "e2e-registry-public-keys"
 
 var _ = Describe("With a policy that demands signatures", Label("registry"), func() {
@@ -67,12 +67,12 @@ var _ = Describe("With a policy that demands signatures", Label("registry"), fun
 		for range 20 {
 			Expect(f.Evaluate(ctx, tagged)).To(Succeed())
 		}
-		// Tags are looked up again when their time is over.
+		// The function runner looks tags up again after their TTL.
 		Expect(registry.Requests()).To(BeNumerically("<", 15))
 	})
 })
 
-// sign signs an image of the registry: under cosign's tag, or as a bundle that refers to it.
+// sign signs an image in the registry, either under cosign's tag or as a bundle that refers to the image.
 func sign(ctx context.Context, image, digest string, how func(name.Digest) (images.Attached, error)) {
 	GinkgoHelper()
 	tag, err := name.NewTag(image)

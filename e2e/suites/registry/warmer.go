@@ -30,12 +30,12 @@ var _ = Describe("With the image warmer", Label("registry"), func() {
 		unknown, _ := push(ctx, "team/not-warmed:v1")
 		other, _ := push(ctx, "team/other:v1")
 		with := maps.Clone(values())
-		with["imageWarmer"] = map[string]any{"enabled": true, "mode": "CronJob", "images": []any{warmed}} // the run after the installation is waited for
+		with["imageWarmer"] = map[string]any{"enabled": true, "mode": "CronJob", "images": []any{warmed}} // Helm waits for the run after the installation.
 		begin := time.Now()
 		f.Configure(ctx, with)
 		noneSees(ctx, begin, first)
-		// Its pod stays. The first pod of a node that refers to the pull secret may be too early for it: the kubelet then asks the
-		// registry again for an image that it has.
+		// The pod of this call stays, and keeps the pull secret accessible to the node. The first pod on a node that refers to the pull
+		// secret can be too early for it; the kubelet then contacts the registry again for an image that the node already has.
 		Expect(f.Evaluate(ctx, other)).To(Succeed())
 
 		registry.SetFault(private.Hang)
@@ -51,10 +51,10 @@ var _ = Describe("With the image warmer", Label("registry"), func() {
 var _ = Describe("With the image warmer, which watches nodes", Label("registry"), func() {
 	BeforeEach(open)
 
-	// Until it is gone, it makes pods that pull images.
+	// While the image warmer runs, it creates pods that pull images.
 	AfterEach(func(ctx context.Context) { f.Configure(ctx, values()) })
 
-	// No kubelet runs the node: the spec is the kubelet.
+	// The node has no kubelet, so the spec sets the status of its pods.
 	It("a node that joins pulls the images, and those that were there do not again", func(ctx context.Context) {
 		image, _ := push(ctx, "team/joined:v1")
 		with := maps.Clone(values())
@@ -67,7 +67,7 @@ var _ = Describe("With the image warmer, which watches nodes", Label("registry")
 
 		DeferCleanup(func(ctx context.Context) { Expect(f.LeaveNode(ctx)).To(Succeed()) })
 		Expect(f.JoinNode(ctx)).To(Succeed())
-		// The run after this one is hours away.
+		// The next periodic run is hours away.
 		Eventually(ctx, pulls).WithTimeout(patience).WithPolling(200 * time.Millisecond).Should(ConsistOf(HaveField("Spec.NodeName", install.Joining)))
 		pods, err := pulls(ctx)
 		Expect(err).NotTo(HaveOccurred())
@@ -78,10 +78,10 @@ var _ = Describe("With the image warmer, which watches nodes", Label("registry")
 	})
 })
 
-// firstRun is how long the image warmer may take for its first run, where the first attempt may fail, which is repeated after a minute.
+// firstRun is the time limit for the image warmer's first run. The first attempt can fail, and is retried after a minute.
 const firstRun = 3 * time.Minute
 
-// pulls lists the pods by which nodes pull images.
+// pulls lists the pods that make nodes pull images.
 func pulls(ctx context.Context) ([]corev1.Pod, error) {
 	list, err := f.Client.CoreV1().Pods(f.Release.FunctionNamespace).List(ctx, metav1.ListOptions{LabelSelector: functionpod.WarmerLabel})
 	if err != nil {

@@ -42,7 +42,8 @@ var _ = Describe("With Helm 4", Label("release"), SpecPriority(1), func() {
 		})
 	})
 
-	// local returns the values that every installation on this cluster needs. The tests call from this machine.
+	// local returns the values that every installation on this cluster needs. The tests call from this machine, so networkPolicy allows all
+	// callers.
 	local := func() string {
 		return fmt.Sprintf("functionNamespace.keep=false,networkPolicy.callers[0].ipBlock.cidr=0.0.0.0/0,image.registry=%s/krmfn,image.tag=%s,functionNamespace.name=%s",
 			f.Registry, f.Tag(), f.Release.FunctionNamespace)
@@ -101,8 +102,7 @@ var _ = Describe("With Helm 4", Label("release"), SpecPriority(1), func() {
 	})
 })
 
-// helm4 returns what runs the command of Helm 4 in the namespace of the release. The directory of the checkout says which; make e2e
-// has built it.
+// helm4 returns a function that runs Helm 4 in the release's namespace. tools/helm4 pins the version, and make e2e builds it.
 func helm4(ctx context.Context, root string) func(context.Context, ...string) {
 	GinkgoHelper()
 	path, err := command.Run(ctx, "go", "-C", filepath.Join(root, "tools", "helm4"), "tool", "-n", "helm")

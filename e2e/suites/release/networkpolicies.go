@@ -57,7 +57,7 @@ var _ = Describe("With NetworkPolicies", Label("release"), func() {
 		Expect([]string{
 			f.AddressOf(ctx, f.Release.Namespace, "app=function-runner"), f.AddressOf(ctx, f.Release.Namespace, "app=task-handler"),
 			f.AddressOf(ctx, f.Release.FunctionNamespace, "krmfn.dev/pool"),
-		}).To(Equal([]string{runner, tasks, function}), "pods are replaced though only policies changed")
+		}).To(Equal([]string{runner, tasks, function}), "a change of policies alone replaced pods")
 
 		filtered, err := f.EnforcePolicies(ctx, nil, 9445, 9446, 9447, 9464)
 		Expect(err).NotTo(HaveOccurred())

@@ -25,7 +25,7 @@ import (
 const (
 	// podAuthority is the name of the Secret with the certificate authority for function pods.
 	podAuthority = "function-pod-ca"
-	// renewal is how long function runners may take to notice that the Secret has changed.
+	// renewal is the time limit for function runners to notice a change of the Secret.
 	renewal = 2 * time.Minute
 )
 
@@ -50,13 +50,13 @@ var _ = Describe("With TLS between function runners and function pods", Label("r
 		Expect(pods).NotTo(BeEmpty())
 		for _, pod := range pods {
 			Expect(pod.Annotations).To(HaveKey(functionpod.AuthoritiesAnnotation))
-			// The API server connects to the pod for its caller, and has no certificate that the pod knows.
-			// The connection may be gone before it has read why.
+			// The API server's proxy connects to the pod without a certificate that the pod trusts. The pod can close the connection before
+			// the API server has read the reason, so the check is repeated.
 			for scheme, refusal := range map[string]string{"https": "certificate required", "http": "EOF"} {
 				Eventually(ctx, func(g Gomega) {
 					answer, err := f.Client.CoreV1().RESTClient().Get().Namespace(pod.Namespace).Resource("pods").Name(scheme + ":" + pod.Name + ":9446").
 						SubResource("proxy").DoRaw(ctx)
-					Expect(apierrors.IsServiceUnavailable(err)).To(BeTrue(), "%v", err) // each time
+					Expect(apierrors.IsServiceUnavailable(err)).To(BeTrue(), "%v", err) // The API server must reject each attempt.
 					g.Expect(string(answer)).To(ContainSubstring(refusal))
 				}).WithTimeout(10 * time.Second).WithPolling(100 * time.Millisecond).Should(Succeed())
 			}

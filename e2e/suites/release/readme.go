@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/command"
 )
 
-// publishedChart is where the README's commands find the chart.
+// publishedChart is the reference of the chart in the README's commands.
 const publishedChart = "oci://ghcr.io/krmfn/charts/krmfn"
 
 var _ = Describe("The README", Label("release", "smoke"), func() {
@@ -51,7 +51,7 @@ var _ = Describe("The README", Label("release", "smoke"), func() {
 		}
 		run(fmt.Sprintf("helm package %s --destination %s\nhelm push %s/krmfn-*.tgz oci://%s/charts --plain-http",
 			filepath.Join(root, "charts", "krmfn"), dir, dir, f.Registry))
-		// The registry of the cluster stands in for the published one, and the images of this checkout for those of the release.
+		// The cluster's registry replaces the published registry, and the images of this checkout replace the released images.
 		local := fmt.Sprintf("oci://%s/charts/krmfn --plain-http --wait --set functionNamespace.keep=false,functionNamespace.name=%s,image.registry=%s/krmfn,image.tag=%s",
 			f.Registry, f.Release.FunctionNamespace, f.Registry, f.Tag())
 		run(strings.NewReplacer(publishedChart, local, install.Default.Namespace, f.Release.Namespace).Replace(commands))

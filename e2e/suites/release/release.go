@@ -3,8 +3,7 @@
 
 //go:build e2e
 
-// Package release checks what becomes of a cluster as the chart is installed, upgraded, rolled back and uninstalled, and that
-// nothing is left of it in the end.
+// Package release tests the life cycle of the chart: installation, upgrade, rollback and uninstallation, which must leave nothing behind.
 package release
 
 import (
@@ -21,15 +20,15 @@ import (
 )
 
 const (
-	// callers are the connections of a load, each with one call at a time of as long as work.
+	// callers is the number of connections of a load, each with one call at a time. work is the duration of a call.
 	callers, work = 6, 20 * time.Millisecond
-	// leaving is the time limit for deleted objects to be gone.
+	// leaving is the time limit for deleted objects to disappear.
 	leaving = time.Minute
 )
 
 var f = fixture.Shared()
 
-// inventory lists the objects of krmfn that are in the cluster.
+// inventory lists the objects of krmfn in the cluster.
 func inventory(ctx context.Context) []string {
 	GinkgoHelper()
 	all, err := f.Inventory(ctx)
@@ -37,8 +36,8 @@ func inventory(ctx context.Context) []string {
 	return all
 }
 
-// leftovers lists the objects that are there and were not there before. Objects from before may go at any time: those of the spec
-// before this one end by themselves.
+// leftovers lists the objects that exist now and did not exist before. It ignores objects that have disappeared since, because pods of the
+// previous spec can still be terminating.
 func leftovers(ctx context.Context, before []string) []string {
 	GinkgoHelper()
 	return slices.DeleteFunc(inventory(ctx), func(object string) bool { return slices.Contains(before, object) })

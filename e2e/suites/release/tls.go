@@ -28,9 +28,9 @@ import (
 )
 
 const (
-	// secured is the name of the Secret with the certificate of the installation, and lifetime that of certificates.
+	// secured is the name of the Secret with the installation's certificate. lifetime is the validity of certificates.
 	secured, lifetime = "e2e-tls", 3 * time.Hour
-	// audience is what tokens are for.
+	// audience is the audience of tokens.
 	audience = "krmfn"
 )
 
@@ -82,7 +82,7 @@ var _ = Describe("With TLS", Label("release"), func() {
 	})
 })
 
-// evaluate calls a function over a connection that is secured as the flags say.
+// evaluate calls a function over a connection with the client's TLS settings and token in flags.
 func evaluate(ctx context.Context, flags certificates.ClientFlags, image string) error {
 	GinkgoHelper()
 	address, err := f.Address(ctx)

@@ -42,7 +42,8 @@ var _ = Describe("From the previous release, under load without a call that fail
 		Expect(f.Apply(ctx, replicas)).To(Succeed())
 		fixture.AwaitCalls(ctx, calls, 200)
 		Expect(calls.Errors()).To(BeEmpty())
-		// The wrapper server's image is part of the template of function pods, so that no call goes to the one of another release.
+		// The wrapper server's image is part of the pod template, so an upgrade supersedes all pools, and no call reaches a wrapper server
+		// of another release.
 		Eventually(ctx, func(ctx context.Context) []string { return poolsOf(ctx, image) }).WithTimeout(replaced).WithPolling(time.Second).
 			ShouldNot(ContainElement(BeElementOf(before)))
 
@@ -55,11 +56,11 @@ var _ = Describe("From the previous release, under load without a call that fail
 	})
 })
 
-// replaced is the time limit for pods of another template to go. Function runners delete them when none has used them for the scan
-// interval and 30 more seconds.
+// replaced is the time limit for superseded pods to disappear. Function runners delete them after they have been unused for the scan
+// interval plus 30 seconds.
 const replaced = 3 * time.Minute
 
-// poolsOf returns the pools that the live pods of a function belong to.
+// poolsOf returns the pools of a function's live pods.
 func poolsOf(ctx context.Context, image string) []string {
 	GinkgoHelper()
 	pods, err := f.FunctionPods(ctx, image)

@@ -34,7 +34,8 @@ var _ = Describe("Where Porch's objects are given back before the release is uni
 		Expect(f.Apply(ctx, map[string]any{"shutdownDelay": install.ShutdownDelay, "functionNamespace": shared, "keepPorchObjects": true})).To(Succeed())
 		Expect(porch.Replace(ctx)).To(Succeed())
 		fixture.AwaitCalls(ctx, calls, 100)
-		// The tests' Porch has function pods that look like krmfn's, which uninstalling deletes: there are no calls meanwhile.
+		// The function pods of the Porch installation in this test look like krmfn's, because it uses krmfn's images. The uninstallation
+		// deletes them, so no calls run during it.
 		Expect(calls.Stop()).To(BeEmpty())
 
 		By("uninstalling the rest")

@@ -21,7 +21,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// function is a curated one that cluster load pushes.
+// function is a curated function that cluster load pushes.
 const function = "set-labels:v0.2.0"
 
 var _ = Describe("The cluster", Label("smoke"), Ordered, ContinueOnFailure, func() {
@@ -92,7 +92,7 @@ var _ = Describe("The cluster", Label("smoke"), Ordered, ContinueOnFailure, func
 	})
 })
 
-// nodes lists the nodes that run pods.
+// nodes lists the nodes with a kubelet.
 func nodes(ctx context.Context) []corev1.Node {
 	GinkgoHelper()
 	list, err := f.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -100,7 +100,7 @@ func nodes(ctx context.Context) []corev1.Node {
 	return slices.DeleteFunc(list.Items, func(node corev1.Node) bool { return node.Name == install.Joining })
 }
 
-// serve starts a pod on a node, and a Service before it.
+// serve starts an HTTP server in a pod on a node, and creates a Service for it.
 func serve(ctx context.Context, name, node string) {
 	pod := on(restricted(name, probe.Reference, "/probe", "serve", ":8080"), node)
 	pod.Labels = map[string]string{"app": name}

@@ -42,7 +42,8 @@ var _ = Describe("The machine's container engine", Label("smoke"), func() {
 	})
 })
 
-// load gives the engine a curated function of the registry, which the engine itself would ask for TLS, and returns its name.
+// load copies a curated function from the registry into the engine and returns its name. The engine cannot pull it, because it expects the
+// registry to use TLS.
 func load(ctx context.Context, dir string) string {
 	const loaded = "krmfn.example/e2e-" + function
 	ref, err := name.ParseReference(f.Registry + "/" + function)
@@ -62,7 +63,7 @@ func load(ctx context.Context, dir string) string {
 	return loaded
 }
 
-// writePackage makes a package whose function labels its one resource.
+// writePackage writes a package with one resource and a function that labels it.
 func writePackage(dir, image string) {
 	Expect(os.MkdirAll(dir, 0o755)).To(Succeed())
 	kptfile := fmt.Sprintf("apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: %s\npipeline:\n  mutators:\n    - image: %s\n      configMap:\n        tier: web\n", filepath.Base(dir), image)

@@ -15,10 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// patience is how long a pod may take to end.
+// patience is the time limit for a pod to complete.
 const patience = time.Minute
 
-// restricted returns a pod that runs one command, as Pod Security "restricted" allows it.
+// restricted returns a pod that runs one command and satisfies the Pod Security Standard "restricted".
 func restricted(name, image string, command ...string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -39,14 +39,14 @@ func restricted(name, image string, command ...string) *corev1.Pod {
 	}
 }
 
-// on has a pod run on a node, the control plane's too.
+// on schedules a pod to a node, including the control plane.
 func on(pod *corev1.Pod, node string) *corev1.Pod {
 	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
 	pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	return pod
 }
 
-// outputOf runs a pod to its end, which must be a success, and returns what it wrote.
+// outputOf runs a pod until it succeeds, and returns its logs.
 func outputOf(ctx context.Context, pod *corev1.Pod) string {
 	GinkgoHelper()
 	pods := f.Client.CoreV1().Pods(namespace)

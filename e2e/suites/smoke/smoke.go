@@ -3,7 +3,8 @@
 
 //go:build e2e
 
-// Package smoke checks that the cluster is fit for the other suites: what fails here is not krmfn's fault.
+// Package smoke tests that the cluster is suitable for the other suites. A failure here indicates a problem of the environment, not of
+// krmfn.
 package smoke
 
 import (
@@ -21,12 +22,12 @@ import (
 
 var (
 	f         = fixture.Shared()
-	probe     publish.Image // of e2e/cmd/probe, at /probe
+	probe     publish.Image // image with e2e/cmd/probe at /probe
 	namespace string        // enforces Pod Security "restricted"
 )
 
-// restrictedNamespace makes a namespace for the time of the container, and returns when pods can be created there: without a service account
-// they are refused.
+// restrictedNamespace creates a namespace for the specs of the container, and waits for its default service account, without which the API
+// server rejects pods.
 func restrictedNamespace(ctx context.Context) string {
 	made, err := f.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: "smoke-",

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package summary tells what a run of the end-to-end suites spent its time on, and which specs passed only when they were tried again.
+// Package summary summarizes a run of the end-to-end suites: where the time went, and which specs passed only after a retry.
 package summary
 
 import (
@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// slowest is the number of specs that Write lists, and mostSteps the number of steps that it shows for each of them.
+	// slowest is the number of specs that Write lists. mostSteps is the number of steps per spec.
 	slowest, mostSteps = 20, 4
-	// totals is the number of steps whose time over all specs Write lists.
+	// totals is the number of steps that Write lists for all specs together.
 	totals = 12
 )
 
-// Step is the time that specs spent on something that they told Ginkgo with By.
+// Step is the total time that specs spent in steps with the same text in By.
 type Step struct {
 	Text string
 	Time time.Duration
 }
 
-// Write writes the slowest specs with the steps that took most of their time, the steps that took longest over all specs, and each spec
-// that was tried again, with its failures and its log.
+// Write writes the slowest specs with their longest steps, the longest steps over all specs, and each retried spec with its failures and
+// its log.
 func Write(w io.Writer, report types.Report) {
 	specs := report.SpecReports.WithLeafNodeType(types.NodeTypeIt).WithState(types.SpecStatePassed | types.SpecStateFailureStates)
 	slices.SortFunc(specs, func(a, b types.SpecReport) int { return cmp.Compare(b.RunTime, a.RunTime) })
@@ -62,15 +62,15 @@ func Write(w io.Writer, report types.Report) {
 	}
 }
 
-// Flaky returns the specs that passed at a later attempt than the first.
+// Flaky returns the specs that passed after a retry.
 func Flaky(report types.Report) []types.SpecReport {
 	return slices.DeleteFunc(report.SpecReports.WithState(types.SpecStatePassed), func(spec types.SpecReport) bool {
 		return spec.NumAttempts <= 1 || spec.MaxFlakeAttempts <= 1
 	})
 }
 
-// Steps adds up the ends of steps by what their texts say before the first colon, longest first. What follows the colon says on what
-// the step was done.
+// Steps sums the times of steps by the text before the first colon, and sorts them by time, longest first. The text after the colon names
+// the object of the step.
 func Steps(ends []types.SpecEvent) []Step {
 	times := map[string]time.Duration{}
 	for _, end := range ends {

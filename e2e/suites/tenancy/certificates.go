@@ -50,13 +50,13 @@ func describeCertificates() {
 	})
 }
 
-// checkHealth asks a function pod for its health, as somebody with a certificate.
+// checkHealth calls the health service of a function pod with a client certificate.
 func checkHealth(ctx context.Context, pod *corev1.Pod, certificate *tls.Certificate) error {
 	GinkgoHelper()
 	address, stop, err := a.Forward(ctx, pod, 9446)
 	Expect(err).NotTo(HaveOccurred())
 	defer stop()
-	// Function pods have no certificate that could be verified.
+	// The certificates of function pods are not verifiable, so the client skips verification.
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
 		MinVersion: tls.VersionTLS13, InsecureSkipVerify: true,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil },
@@ -69,7 +69,7 @@ func checkHealth(ctx context.Context, pod *corev1.Pod, certificate *tls.Certific
 	return err
 }
 
-// runnerCertificate makes a certificate as function runners of an installation make theirs.
+// runnerCertificate creates a certificate like those of an installation's function runners.
 func runnerCertificate(ctx context.Context, f *fixture.Fixture) *tls.Certificate {
 	GinkgoHelper()
 	secret, err := f.Client.CoreV1().Secrets(f.Release.Namespace).Get(ctx, podAuthority, metav1.GetOptions{})

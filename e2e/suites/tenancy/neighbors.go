@@ -21,7 +21,7 @@ func describeNeighbors() {
 	Describe("Under the load of one installation, without a call that fails", func() {
 		It("the other has used up its quota and keeps calling", func(ctx context.Context) {
 			image, another, refused := push(ctx, shared), push(ctx, shared), push(ctx, shared)
-			Expect(b.LimitPods(ctx, 0)).To(Succeed()) // the documented quota is more than this cluster has room for
+			Expect(b.LimitPods(ctx, 0)).To(Succeed()) // The documented quota exceeds the capacity of this cluster.
 			DeferCleanup(func(ctx context.Context) { Expect(b.UnlimitPods(ctx)).To(Succeed()) })
 			Expect(a.Evaluate(ctx, image)).To(Succeed())
 			calls := a.Load(ctx, a.Callers(ctx, callers), image, work)
@@ -56,13 +56,13 @@ func describeNeighbors() {
 	})
 }
 
-// belongings lists what an installation has in the cluster: what is in its namespaces, and what has their names in its own.
+// belongings lists the objects of an installation: the objects in its namespaces, and cluster-scoped objects named after them.
 func belongings(ctx context.Context, f *fixture.Fixture) []string {
 	GinkgoHelper()
 	return objects(ctx, f, func(object string) bool { return strings.Contains(object, f.Release.Namespace) })
 }
 
-// common lists what is in no namespace and has no name of team-b: were anything of it of both, it would go with either.
+// common lists cluster-scoped objects that are not named after team-b. The uninstallation of team-b must not delete any of them.
 func common(ctx context.Context) []string {
 	GinkgoHelper()
 	return objects(ctx, a, func(object string) bool {
@@ -70,7 +70,7 @@ func common(ctx context.Context) []string {
 	})
 }
 
-// objects lists those of an installation's inventory that are wanted, but for pods, which may be on their way out.
+// objects lists the objects in an installation's inventory for which wanted returns true, except pods, which may be terminating.
 func objects(ctx context.Context, f *fixture.Fixture, wanted func(string) bool) []string {
 	GinkgoHelper()
 	all, err := f.Inventory(ctx)

@@ -36,7 +36,7 @@ func describeNetwork() {
 
 			probe := a.NewProbe(ctx)
 			runner, client := map[string]string{"app": "function-runner"}, map[string]string{"krmfn.dev/client": "true"}
-			caller := map[string]string{"app": "package-controller"} // as documented
+			caller := map[string]string{"app": "package-controller"} // the label in the documentation
 			function := probe.Dial(ctx, b.Release.FunctionNamespace, "function", map[string]string{"app": "function-runner", "krmfn.dev/client": "true"}, all)
 			open := []struct {
 				who     string
@@ -71,7 +71,7 @@ func documentedPolicy(f *fixture.Fixture) map[string]any {
 	return policy
 }
 
-// addresses returns those of the only function runner and of the only function pod.
+// addresses returns the IP addresses of an installation's only function runner and only function pod.
 func addresses(ctx context.Context, f *fixture.Fixture) (runner, function string) {
 	GinkgoHelper()
 	return f.AddressOf(ctx, f.Release.Namespace, "app=function-runner"), f.AddressOf(ctx, f.Release.FunctionNamespace, install.PoolLabel)

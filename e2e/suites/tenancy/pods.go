@@ -20,7 +20,7 @@ import (
 
 func describePods() {
 	Describe("Function pods of two installations", func() {
-		// Each may have one pod of the function: a pod of the other that counted would leave none.
+		// Each installation may have one pod of the function. If the other installation's pod counted, the limit would allow none.
 		It("are neither adopted nor counted nor deleted by the other", func(ctx context.Context) {
 			image := push(ctx, shared)
 			Expect(a.Evaluate(ctx, image)).To(Succeed())
@@ -70,7 +70,7 @@ func describePods() {
 	})
 }
 
-// podsOf returns the live pods that an installation has of a function.
+// podsOf returns the UIDs of a function's live pods in an installation.
 func podsOf(ctx context.Context, f *fixture.Fixture, image string) []types.UID {
 	GinkgoHelper()
 	pods, err := f.FunctionPods(ctx, image)

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// runnerAccount is the service account of function runners, and podAuthority the Secret with their certificate authority.
+	// runnerAccount is the service account of function runners. podAuthority is the Secret with their certificate authority.
 	runnerAccount, podAuthority = "porch-fn-runner", "function-pod-ca"
 )
 
@@ -104,13 +104,13 @@ func describeRights() {
 	})
 }
 
-// right is something that a service account may do.
+// right is a permission of a service account.
 type right struct {
 	account string
 	what    authorizationv1.ResourceAttributes
 }
 
-// rightsOf returns what the Roles in the namespaces of an installation grant.
+// rightsOf returns the permissions that the Roles in an installation's namespaces grant.
 func rightsOf(ctx context.Context, f *fixture.Fixture) []right {
 	GinkgoHelper()
 	var rights []right
@@ -132,7 +132,7 @@ func rightsOf(ctx context.Context, f *fixture.Fixture) []right {
 	return rights
 }
 
-// attributes returns what a rule permits, one by one.
+// attributes expands a rule into single permissions.
 func attributes(namespace string, rule rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
 	names := rule.ResourceNames
 	if len(names) == 0 {
@@ -154,7 +154,7 @@ func attributes(namespace string, rule rbacv1.PolicyRule) []authorizationv1.Reso
 	return all
 }
 
-// coveted returns what somebody hostile would like to do in a namespace.
+// coveted returns the permissions that an attacker would want in a namespace.
 func coveted(namespace string) []authorizationv1.ResourceAttributes {
 	verbs := []string{"get", "list", "create", "delete"}
 	return append(

@@ -3,8 +3,8 @@
 
 //go:build e2e
 
-// Package tenancy checks that two installations in one cluster, as docs/multi-tenancy.md describes them, share nothing, though one is
-// hostile to the other.
+// Package tenancy tests that two installations in one cluster, configured according to docs/multi-tenancy.md, are isolated from each other
+// even if one of them is hostile.
 package tenancy
 
 import (
@@ -28,26 +28,27 @@ import (
 )
 
 const (
-	// shared is the path of images that both teams may run, and rarely a schedule that no run of the suite meets but on a leap day.
+	// shared is the path of images that both teams may run. rarely is a schedule that fires only on leap days.
 	shared, rarely = "shared", "0 0 29 2 *"
-	// callers are the connections of a load, each with one call at a time of as long as work.
+	// callers is the number of connections of a load, each with one call at a time. work is the duration of a call.
 	callers, work = 3, 20 * time.Millisecond
 )
 
 var (
-	// a is the installation of team-a, and b that of team-b, which is hostile.
+	// a is the installation of team-a, and b is the hostile installation of team-b.
 	a, b *fixture.Fixture
-	// pushed counts the functions.
+	// pushed is the number of pushed functions.
 	pushed int
 )
 
-// The specs run in one process, because the documentation gives the installations their namespaces. That takes longest, so it begins first.
+// The specs run in one process, because the documentation fixes the namespaces of the installations. They take longest, so they start
+// first.
 var _ = Describe("Multi-tenancy", Label("tenancy"), SpecPriority(1), Ordered, ContinueOnFailure, func() {
 	BeforeAll(func() {
 		a, b = fixture.Shared().At(releaseOf("team-a")), fixture.Shared().At(releaseOf("team-b"))
 	})
 
-	// Each spec begins with both installations as they are documented.
+	// Each spec starts with both installations configured as documented.
 	BeforeEach(func(ctx context.Context) {
 		a.Configure(ctx, valuesOf(a))
 		b.Configure(ctx, valuesOf(b))
@@ -65,14 +66,14 @@ var _ = Describe("Multi-tenancy", Label("tenancy"), SpecPriority(1), Ordered, Co
 	describeRights()
 })
 
-// releaseOf returns the release that the documentation gives a team: its name is the same for all.
+// releaseOf returns the release of a team in the documentation. All teams use the same release name.
 func releaseOf(team string) install.Release {
 	return install.Release{Name: "krmfn", Namespace: team, FunctionNamespace: team + "-functions"}
 }
 
 var documentation = regexp.MustCompile("(?ms)^```yaml\n(# team-a.yaml\n.*?)^```$")
 
-// documented returns the values that docs/multi-tenancy.md shows, for a team and for the registry of this cluster.
+// documented returns the values in docs/multi-tenancy.md, adapted to a team and to this cluster's registry.
 func documented(f *fixture.Fixture) map[string]any {
 	GinkgoHelper()
 	checkout, err := binaries.Root()
@@ -87,8 +88,8 @@ func documented(f *fixture.Fixture) map[string]any {
 	return values
 }
 
-// valuesOf returns the documented values, with images that both teams may run, permissions for image warmers, and without what would
-// keep calls from this machine away.
+// valuesOf returns the documented values with images that both teams may run and with image warmers enabled. It removes the network
+// policies, which would block calls from this machine.
 func valuesOf(f *fixture.Fixture) map[string]any {
 	GinkgoHelper()
 	values := documented(f)
@@ -105,13 +106,13 @@ func valuesOf(f *fixture.Fixture) map[string]any {
 	})
 }
 
-// with returns the values of an installation with other ones besides.
+// with returns an installation's values merged with additional values.
 func with(f *fixture.Fixture, more map[string]any) map[string]any {
 	GinkgoHelper()
 	return install.MergeValues(maps.Clone(valuesOf(f)), more)
 }
 
-// push pushes a function that no other spec has to a path, by a full version, and returns its image.
+// push pushes a function to a path under a new full version, and returns its image.
 func push(ctx context.Context, path string) string {
 	GinkgoHelper()
 	pushed++
