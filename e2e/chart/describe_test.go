@@ -75,8 +75,7 @@ func prose(comment string) string {
 	return strings.Join(lines, " ")
 }
 
-// The schema repeats the descriptions and defaults of values.yaml, because editors show them. The default of each value has the type that
-// the schema requires.
+// The schema repeats the descriptions and defaults of values.yaml, because editors show them.
 func TestSchemaDescribesValues(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(chartDir(t), "values.schema.json")

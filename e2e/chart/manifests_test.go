@@ -49,7 +49,7 @@ func TestManifestsAreReproducible(t *testing.T) {
 	}
 }
 
-// standardLabels are the labels of every object, by which users select all objects of a release or of a component.
+// standardLabels are the labels of every object. Users select all objects of a release or of a component with them.
 var standardLabels = []string{
 	"helm.sh/chart", "app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version",
 	"app.kubernetes.io/managed-by", "app.kubernetes.io/part-of", "app.kubernetes.io/component",
@@ -98,7 +98,7 @@ func TestImagesComeFromValues(t *testing.T) {
 		for _, w := range workloads(t, r) {
 			for reference, policy := range w.images() {
 				if !permitted[reference] {
-					t.Errorf("%s image = %s, want one of %q", w, reference, slices.Sorted(maps.Keys(permitted)))
+					t.Errorf("%s: image = %s, want one of %q", w, reference, slices.Sorted(maps.Keys(permitted)))
 				}
 				if policy != "" && policy != image["pullPolicy"] {
 					t.Errorf("%s: pull policy of %s = %s, want %s", w, reference, policy, image["pullPolicy"])

@@ -32,7 +32,7 @@ func TestPodsAreRestricted(t *testing.T) {
 				}
 			}
 			if w.spec.EnableServiceLinks == nil || *w.spec.EnableServiceLinks {
-				t.Errorf("%s enableServiceLinks = true, want false", w)
+				t.Errorf("%s: enableServiceLinks = true, want false", w)
 			}
 			for _, c := range w.spec.Containers {
 				if c.SecurityContext.ReadOnlyRootFilesystem == nil || !*c.SecurityContext.ReadOnlyRootFilesystem {

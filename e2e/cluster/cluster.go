@@ -27,7 +27,7 @@ const Name = "krmfn-e2e"
 
 // Cluster is the cluster of this machine.
 type Cluster struct {
-	// Kubeconfig is the path of the kubeconfig file. The package writes no other kubeconfig.
+	// Kubeconfig is the path of the kubeconfig file for the cluster. The file is not shared with other clusters.
 	Kubeconfig string
 	// Cache is a directory for files that outlive clusters and checkouts.
 	Cache string

@@ -58,7 +58,7 @@ func (c Cluster) healthy(ctx context.Context, provider *cluster.Provider) error 
 		return err
 	}
 	if !slices.Contains(expected, image) {
-		return fmt.Errorf("it is made of %s", image)
+		return fmt.Errorf("its node image is %s", image)
 	}
 	kubeconfig, err := provider.KubeConfig(Name, false)
 	if err != nil {
@@ -146,7 +146,7 @@ func clientOf(kubeconfig []byte) (kubernetes.Interface, error) {
 }
 
 // errFinal marks errors that retries do not fix.
-var errFinal = errors.New("it has to be made anew")
+var errFinal = errors.New("the cluster must be created again")
 
 // eventually retries a check until it succeeds, fails with errFinal, or the timeout expires. It returns the last error of the check.
 func eventually(ctx context.Context, timeout time.Duration, check func(context.Context) error) error {

@@ -55,7 +55,7 @@ func (c Cluster) ensureRegistry(ctx context.Context, members []nodes.Node) (stri
 	path, text := registry.HostsFile(address)
 	for _, node := range members {
 		if err := nodeutils.WriteFile(node, path, text); err != nil {
-			return "", fmt.Errorf("tell node %s of the registry: %w", node, err)
+			return "", fmt.Errorf("configure node %s for the registry: %w", node, err)
 		}
 	}
 	return address, nil
@@ -115,13 +115,13 @@ func announced(ctx context.Context, client kubernetes.Interface, image string) e
 	}
 	announcement, err := client.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, hosting, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("its making was broken off: %w", errFinal)
+		return fmt.Errorf("its creation was interrupted: %w", errFinal)
 	}
 	if err != nil {
 		return err
 	}
 	if announcement.Annotations[madeBy] != digest(text) {
-		return fmt.Errorf("it was made by another configuration: %w", errFinal)
+		return fmt.Errorf("it has another configuration: %w", errFinal)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Check fails the test unless the file has the wanted content; how tells the reader the command that regenerates it. If update is true,
+// Check fails the test unless the file has the wanted content; how names the command that regenerates it. If update is true,
 // Check writes the file first.
 func Check(t *testing.T, file, want string, update bool, how string) {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 const (
 	// logLines is the number of log lines to show per function runner. logBytes is the maximum number of bytes to read of a log.
 	logLines, logBytes = 100, 8 << 20
-	// succeeded is part of the log lines for successful calls, of which a load test makes thousands.
+	// succeeded is part of the log line for a successful call. A load test makes thousands of calls.
 	succeeded = `"level":"INFO","msg":"evaluated"`
 )
 

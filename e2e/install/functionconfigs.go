@@ -56,7 +56,7 @@ func (i *Installation) UndefineFunctionConfigs(ctx context.Context) error {
 }
 
 func (i *Installation) awaitFunctionConfigs(ctx context.Context, wanted func(error) bool) error {
-	return await(ctx, "the cluster knows FunctionConfig, or does not any more", func(ctx context.Context) (bool, error) {
+	return await(ctx, "the API server serves FunctionConfig, or no longer serves it", func(ctx context.Context) (bool, error) {
 		_, err := i.FunctionConfigs().List(ctx, metav1.ListOptions{})
 		return wanted(err), nil
 	})

@@ -30,7 +30,7 @@ var passing = []string{"events", "endpoints", "endpointslices", "leases", "repli
 func (i *Installation) Inventory(ctx context.Context) ([]string, error) {
 	lists, err := discovery.ServerPreferredResources(i.Client.Discovery())
 	if err != nil {
-		return nil, fmt.Errorf("which kinds there are: %w", err)
+		return nil, fmt.Errorf("discover API resources: %w", err)
 	}
 	var all []string
 	for _, list := range lists {

@@ -117,7 +117,7 @@ func (i *Installation) TrustRegistry(ctx context.Context, address string, author
 	for _, node := range nodes.Items {
 		// A node is a container with the same name.
 		if _, err := command.Run(ctx, "docker", "exec", node.Name, "sh", "-c", script); err != nil {
-			return fmt.Errorf("tell node %s of the registry %s: %w", node.Name, address, err)
+			return fmt.Errorf("configure node %s for the registry %s: %w", node.Name, address, err)
 		}
 	}
 	return nil

@@ -49,8 +49,8 @@ type helm struct {
 	adopt bool
 }
 
-// apply installs or upgrades the chart with the given values instead of those of the previous revision. It returns when the function runner
-// is ready.
+// apply installs or upgrades the chart with the given values, and resets the values of the previous revision. It returns when the function
+// runner is ready.
 func (h helm) apply(ctx context.Context, values map[string]any) error {
 	return h.do("install or upgrade", func(config *action.Configuration) error {
 		parsed, err := loader.LoadDir(h.chart)

@@ -101,7 +101,7 @@ func (i *Installation) AwaitSettled(ctx context.Context) error {
 		if err != nil {
 			return false, err
 		}
-		state = fmt.Sprintf("%d of %d are ready, %d are of the newest version, %d there are",
+		state = fmt.Sprintf("%d of %d function runners are ready, %d are of the newest version, %d pods exist",
 			wanted.Status.ReadyReplicas, *wanted.Spec.Replicas, wanted.Status.UpdatedReplicas, len(pods))
 		return settled(wanted, len(pods)), nil
 	})

@@ -47,7 +47,7 @@ func (i *Installation) LimitPods(ctx context.Context, most int) error {
 	if err != nil {
 		return fmt.Errorf("limit the pods of functions: %w", err)
 	}
-	return await(ctx, "the quota of pods is in force", func(ctx context.Context) (bool, error) {
+	return await(ctx, "the API server enforces the pod quota", func(ctx context.Context) (bool, error) {
 		err := i.tryPod(ctx, corev1.ResourceList{Room: resource.MustParse("1")})
 		// Until the API server knows the current usage, it rejects pods for another reason.
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota: "+podQuota), nil
@@ -60,7 +60,7 @@ func (i *Installation) UnlimitPods(ctx context.Context) error {
 		return err
 	}
 	var refused error
-	err := await(ctx, "the quota of pods is not in force any more", func(ctx context.Context) (bool, error) {
+	err := await(ctx, "the API server no longer enforces the pod quota", func(ctx context.Context) (bool, error) {
 		refused = i.tryPod(ctx, nil)
 		return refused == nil, nil
 	})

@@ -43,7 +43,7 @@ type Builder struct {
 func New(root string, p *progress.Printer) (Builder, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return Builder{}, fmt.Errorf("where to cache: %w", err)
+		return Builder{}, fmt.Errorf("user cache directory: %w", err)
 	}
 	return Builder{Root: root, Cache: filepath.Join(cache, "krmfn", "previous"), Progress: p}, nil
 }
@@ -130,7 +130,7 @@ func (b Builder) build(ctx context.Context, r Release, dir string) (err error) {
 		os.Rename(filepath.Join(source, "build", "images"), filepath.Join(complete, "images")),
 	)
 	if err != nil {
-		return fmt.Errorf("what make has built of commit %s: %w", r.Commit, err)
+		return fmt.Errorf("collect the build output of commit %s: %w", r.Commit, err)
 	}
 	return os.Rename(complete, dir)
 }

@@ -199,5 +199,5 @@ func servesSince(log []byte) (time.Time, error) {
 			return event.Time, nil
 		}
 	}
-	return time.Time{}, errors.New("it does not say that the server serves")
+	return time.Time{}, errors.New("the message serving is missing")
 }

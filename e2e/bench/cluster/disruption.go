@@ -71,7 +71,7 @@ func (b *bench) measureDisruption(ctx context.Context, what string, disrupt func
 	}
 	// A disruption that outlasts the calls could make later calls fail unnoticed.
 	if duration := disrupted * time.Second / disruptedRate; lasted > duration-disruptAfter {
-		return fmt.Errorf("it lasted %v, longer than the calls", lasted)
+		return fmt.Errorf("the disruption lasted %v, longer than the calls", lasted)
 	}
 	b.Add(report.Row{Section: "calls that fail", What: fmt.Sprintf("%s, %d calls at %d/s", what, disrupted, disruptedRate), Measured: float64(result.Lost()), Unit: "failed", Goal: &report.Goal{}})
 	b.Note("%s: it began after %v and lasted %v; the slowest of %d calls that succeeded took %v.",

@@ -162,7 +162,7 @@ func aliveIn(ctx context.Context, address, log string) (alive memory, err error)
 		_, err := client.EvaluateFunction(call, &evaluator.EvaluateFunctionRequest{Image: net.JoinHostPort(loopback, "1") + "/none:v1", ResourceList: make([]byte, 1<<16)})
 		cancel()
 		if err == nil {
-			return memory{}, errors.New("a call succeeded that could not")
+			return memory{}, errors.New("a call to an unreachable registry succeeded")
 		}
 		text, err := os.ReadFile(log)
 		if err != nil {

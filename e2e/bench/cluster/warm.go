@@ -77,7 +77,7 @@ func (b *bench) warmUp(ctx context.Context, kind *function.Kind) error {
 	}
 	_, said, err := b.warm.client.EvaluateReported(ctx, b.warm.images[kind], list)
 	if err == nil && said.GetCached() != (kind == function.Memo) {
-		return errors.New("warm up: it has answers kept that should not be, or does not keep them")
+		return errors.New("warm up: the response of the memo kind is not a cached result, or the response of another kind is")
 	}
 	return err
 }

@@ -78,12 +78,12 @@ func (r *runner) check(ctx context.Context) error {
 			return fmt.Errorf("%s: %s", k.Name, failure.GetMessage())
 		}
 		if cached := resp.GetEvaluation().GetCached(); cached && k != function.Memo {
-			return fmt.Errorf("%s: the answer is a kept one", k.Name)
+			return fmt.Errorf("%s: the response is a cached result", k.Name)
 		}
 	}
 	resp, err := client.Evaluate(ctx, &evaluatorv1.EvaluateRequest{Image: image(function.Memo), ResourceList: function.List(1)})
 	if err == nil && !resp.GetEvaluation().GetCached() {
-		return fmt.Errorf("%s: the answer was not kept", function.Memo.Name)
+		return fmt.Errorf("%s: the response is not a cached result", function.Memo.Name)
 	}
 	return err
 }

@@ -96,7 +96,7 @@ func between(whole, part []byte) ([]byte, error) {
 	return bytes.Join([][]byte{before, []byte(begin), part, []byte(end), after}, nil), nil
 }
 
-// fill fills a template.
+// fill executes a template with the measured values.
 func (m measured) fill(text string) ([]byte, error) {
 	parsed, err := template.New("page").Funcs(m.functions()).Parse(text)
 	if err != nil {

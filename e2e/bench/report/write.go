@@ -70,7 +70,7 @@ func (r *Report) Add(rows ...Row) {
 	}
 }
 
-// Note adds a note.
+// Note appends a formatted note.
 func (r *Report) Note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }

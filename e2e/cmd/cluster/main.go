@@ -103,7 +103,7 @@ func configured(kubeconfig string) (cluster.Cluster, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return cluster.Cluster{}, fmt.Errorf("where to cache: %w", err)
+		return cluster.Cluster{}, fmt.Errorf("user cache directory: %w", err)
 	}
 	executable, err := os.Executable()
 	if err != nil {

@@ -59,7 +59,7 @@ func TestPanelsHaveData(t *testing.T) {
 	}
 }
 
-// The rows are in order of importance to operators, and panels do not overlap.
+// The rows are in the order in which an operator asks their questions, and panels do not overlap.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	d, _ := evaluated(t)

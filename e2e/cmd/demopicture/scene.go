@@ -50,7 +50,7 @@ func scene(lines []line) ([]line, error) {
 	begin := slices.IndexFunc(lines, starts(diff+file))
 	end := slices.IndexFunc(lines, func(l line) bool { return strings.Contains(l.text(), "files changed: ") })
 	if changes < 0 || begin < 0 || end < begin {
-		return nil, fmt.Errorf("the demo does not show how %s changes, and how many files do", file)
+		return nil, fmt.Errorf("the output of the demo lacks the changes of %s or the number of changed files", file)
 	}
 	next := end
 	if another := slices.IndexFunc(lines[begin+1:end], starts(diff)); another >= 0 {

@@ -54,7 +54,7 @@ func run(args []string) error {
 		<-end
 		return nil
 	}
-	return fmt.Errorf("%s is no mode", args[0])
+	return fmt.Errorf("unknown mode %s", args[0])
 }
 
 func echo() error {

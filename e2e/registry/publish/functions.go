@@ -28,7 +28,7 @@ const user = "10001:10001"
 func Functions(ctx context.Context, bin, prefix string) ([]Image, error) {
 	images := make(map[string]v1.Image) // images by function
 	declared := make(map[string]declaration)
-	// FunctionsLight comes second, so that its functions, which start faster, replace those of Functions.
+	// FunctionsLight comes second, so that its functions, which start faster, replace the same functions in Functions.
 	for _, program := range []string{binaries.Functions, binaries.FunctionsLight} {
 		path := filepath.Join(bin, program)
 		text, err := command.Run(ctx, path, "config")

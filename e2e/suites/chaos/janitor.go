@@ -43,7 +43,7 @@ var _ = Describe("With a pod janitor that sweeps every second", Label("chaos", "
 			fixture.AwaitCalls(ctx, loads[i], 50)
 		}
 		for end := time.Now().Add(soak()); time.Now().Before(end); {
-			// killOne can fail if the container has just ended by itself.
+			// killOne fails if the container in the status of the pod has already ended.
 			Eventually(ctx, killOne).WithArguments(ctx).WithTimeout(patience).Should(Succeed())
 			Expect(f.AwaitSettled(ctx)).To(Succeed())
 			for _, l := range loads {

@@ -69,7 +69,7 @@ func checkHealth(ctx context.Context, pod *corev1.Pod, certificate *tls.Certific
 	return err
 }
 
-// runnerCertificate creates a certificate like those of an installation's function runners.
+// runnerCertificate creates a certificate as the function runners of an installation do.
 func runnerCertificate(ctx context.Context, f *fixture.Fixture) *tls.Certificate {
 	GinkgoHelper()
 	secret, err := f.Client.CoreV1().Secrets(f.Release.Namespace).Get(ctx, podAuthority, metav1.GetOptions{})
