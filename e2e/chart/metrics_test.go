@@ -58,7 +58,9 @@ func eachSource(t *testing.T, look func(text string)) {
 				return err
 			}
 			text, err := os.ReadFile(path)
-			look(string(text))
+			if err == nil {
+				look(string(text))
+			}
 			return err
 		})
 		if err != nil {

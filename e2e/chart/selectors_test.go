@@ -77,7 +77,7 @@ func TestServicesHavePodsAndPorts(t *testing.T) {
 func (w *workload) port(target intstr.IntOrString) int32 {
 	for _, c := range w.spec.Containers {
 		for _, p := range c.Ports {
-			if p.Name == target.StrVal || p.ContainerPort == target.IntVal {
+			if target.Type == intstr.String && p.Name == target.StrVal || target.Type == intstr.Int && p.ContainerPort == target.IntVal {
 				return p.ContainerPort
 			}
 		}

@@ -119,7 +119,7 @@ func (r results) largest() (found results) {
 func (r result) line(value func(second int) float64) report.Series {
 	const before, after = 10, 120
 	line := report.Series{Name: r.Event}
-	for i := r.At - before; i < min(r.Until+after, len(r.Seconds)); i++ {
+	for i := max(0, r.At-before); i < min(r.Until+after, len(r.Seconds)); i++ {
 		line.X, line.Y = append(line.X, float64(i-r.At)), append(line.Y, value(i))
 	}
 	return line

@@ -134,7 +134,11 @@ func TestCloseEndsHungRequests(t *testing.T) {
 		ended <- err
 	}()
 	for s.Requests() == 0 {
-		time.Sleep(time.Millisecond)
+		select {
+		case err := <-ended:
+			t.Fatalf("the request ended before the registry had it: %v", err)
+		case <-time.After(time.Millisecond):
+		}
 	}
 	s.Close()
 	if err := <-ended; err == nil {
