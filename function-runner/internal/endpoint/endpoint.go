@@ -24,11 +24,12 @@ import (
 )
 
 const (
-	// healthPause is the time between two health checks of a server that answers and does not serve.
+	// healthPause is the pause between two health checks while the server answers that it does not serve.
 	healthPause = 20 * time.Millisecond
-	// healthTimeout is how long the answer to a health check may take.
+	// healthTimeout is the timeout of one health check.
 	healthTimeout = 2 * time.Second
-	// redialAfter is how long a server may answer with errors before a new connection is made: this one may lead to another server.
+	// redialAfter is how long a server may answer with errors before Ready fails with ErrWrongPeer. A new connection may reach another
+	// server.
 	redialAfter = 2 * time.Second
 )
 
@@ -36,18 +37,18 @@ const (
 type Options struct {
 	// MaxMessageSize is the maximum size of a message in bytes, in both directions.
 	MaxMessageSize int
-	// Credentials secure the connection; nil for plain text.
+	// Credentials secure the connection. Nil means plain text.
 	Credentials credentials.TransportCredentials
-	// Dial are further dial options, for telemetry and tests.
+	// Dial holds additional dial options, for telemetry and tests.
 	Dial []grpc.DialOption
-	// Connect makes the connection to an address in the place of gRPC's own, without Credentials and Dial; nil for gRPC's. Its begins
-	// is told the headers of answers.
+	// Connect replaces gRPC's own connections. It must pass the headers of responses to begins. Credentials and Dial do not apply to its
+	// connections. Nil means gRPC.
 	Connect func(address string, begins stats.Handler) (Conn, error)
-	// Advice says what to do if the server in the pod does not implement the wrapper server's protocol.
+	// Advice is appended to the error when the server in the pod does not implement the wrapper server's protocol.
 	Advice string
 }
 
-// Endpoint is a function pod's wrapper server at one address. Its methods may be used concurrently.
+// Endpoint is the wrapper server of a function pod at one address. Its methods are safe for concurrent use.
 type Endpoint struct {
 	// Pod is the pod's name.
 	Pod string
@@ -60,18 +61,20 @@ type Endpoint struct {
 	watchdog watchdog
 }
 
-// New returns the endpoint of a pod's wrapper server at an address, a gRPC target. It connects when a request needs it. All requests name
-// the pod and the function that they are meant for. The caller closes the endpoint. New keeps the values of ctx, not its end.
+// New returns the endpoint of a pod's wrapper server. The address is a gRPC target. The endpoint connects on demand, and its requests
+// name the pod and the function that they are addressed to. The caller must close the endpoint. The endpoint uses the values of ctx, but
+// outlives its cancellation.
 func New(ctx context.Context, pod, address string, target wrapperapi.Target, o Options) *Endpoint {
 	e := &Endpoint{Pod: pod, target: target, address: address, options: o}
 	e.watchdog.init(ctx, e)
 	return e
 }
 
-// ErrWrongPeer reports that a server answers which is not the wrapper server of the pod. Close the endpoint and connect again.
+// ErrWrongPeer reports that the server at the pod's address is not the pod's wrapper server. The caller should close the endpoint and
+// create a new one.
 var ErrWrongPeer = errors.New("another server answers at the address of the function pod")
 
-// Ready returns when the wrapper server says that it serves. Errors: ErrWrongPeer, and ctx's cause.
+// Ready blocks until the wrapper server reports SERVING. It returns ErrWrongPeer, or the cause of ctx.
 func (e *Endpoint) Ready(ctx context.Context) error {
 	var wrong time.Time
 	for ctx.Err() == nil {
@@ -95,10 +98,10 @@ func (e *Endpoint) Ready(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// errNotServing reports that the wrapper server drains.
+// errNotServing reports that the wrapper server is draining.
 var errNotServing = errors.New("its wrapper server says that it does not serve")
 
-// ask returns nil if the wrapper server says that it serves.
+// ask sends one health check and returns nil if the wrapper server reports SERVING.
 func (e *Endpoint) ask(ctx context.Context) error {
 	e.used.Store(time.Now().UnixNano())
 	l, err := e.watchdog.ask()
@@ -124,7 +127,7 @@ func (e *Endpoint) ask(ctx context.Context) error {
 	return err
 }
 
-// isWrong reports whether a server has answered in a way that the wrapper server of the pod does not.
+// isWrong reports whether the error shows that a server other than the pod's wrapper server answered.
 func isWrong(err error) bool {
 	switch status.Code(err) {
 	case codes.Unimplemented, codes.NotFound, codes.Internal, codes.Unknown, codes.PermissionDenied, codes.Unauthenticated:
@@ -133,10 +136,10 @@ func isWrong(err error) bool {
 	return errors.Is(err, ErrWrongPeer)
 }
 
-// directed returns a context whose requests name the pod and the function that they are meant for.
+// directed adds the metadata that names the pod and the function to a request's context.
 func (e *Endpoint) directed(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, e.target.Metadata()...)
 }
 
-// Close waits for the calls that run, and closes the connection. New calls are not run.
+// Close rejects new calls, waits for the running ones, and closes the connection.
 func (e *Endpoint) Close() error { return e.watchdog.close() }

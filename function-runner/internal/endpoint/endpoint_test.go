@@ -33,7 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type handler func(ctx context.Context) error
 
-// server is a wrapper server on a socket.
+// server is a fake wrapper server that listens on a TCP socket.
 type server struct {
 	wrapperv1grpc.UnimplementedFunctionServiceServer
 	handle  handler
@@ -89,7 +89,7 @@ func (s *server) stop() {
 	s.serving.Wait()
 }
 
-// again has the server listen once more at its address.
+// again restarts the server at the same address.
 func (s *server) again(t *testing.T) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", s.address)
@@ -99,7 +99,7 @@ func (s *server) again(t *testing.T) {
 	s.serve(l)
 }
 
-// mine is what the server is that the tests mean.
+// mine identifies the pod and function that the tests address.
 var mine = wrapperapi.Target{PodUID: "1", Function: "fn"}
 
 func ignore(wrapperapi.Load) {}
@@ -111,7 +111,7 @@ func dial(t *testing.T, address string) *endpoint.Endpoint {
 	return e
 }
 
-// within returns a context that ends a test which would hang.
+// within returns a context whose deadline ends a test that would otherwise hang.
 func within(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -119,7 +119,7 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// A server is ready when it says so, not when it listens; lost when nobody listens, and ready again when somebody does.
+// An endpoint is ready when the server reports SERVING, not when it listens. It is lost when the server stops, and ready after a restart.
 func TestReadyAndLost(t *testing.T) {
 	t.Parallel()
 	ctx := within(t)
@@ -131,7 +131,7 @@ func TestReadyAndLost(t *testing.T) {
 	short, cancel := context.WithTimeout(ctx, 60*time.Millisecond)
 	defer cancel()
 	if err := e.Ready(short); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a server that does not serve: %v", err)
+		t.Errorf("Ready() while the server does not serve = %v, want DeadlineExceeded", err)
 	}
 	s.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_SERVING)
 	if err := <-ready; err != nil {
@@ -141,18 +141,18 @@ func TestReadyAndLost(t *testing.T) {
 	go func() { lost <- e.Lost(ctx) }()
 	s.stop()
 	if loss := <-lost; loss == nil || loss.Certain {
-		t.Fatalf("got %+v, want a suspicion", loss)
+		t.Fatalf("Lost() = %+v, want a suspicion", loss)
 	}
 	s.again(t)
 	if err := e.Ready(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if resp, err := e.Evaluate(ctx, "image", []byte("list"), ignore); err != nil || string(resp.ResourceList) != "list" {
-		t.Errorf("got %q and error %v", resp.ResourceList, err)
+		t.Errorf("Evaluate() = %q, %v, want %q, nil", resp.ResourceList, err, "list")
 	}
 }
 
-// A server that asks for another connection is not lost.
+// A connection that the server closes for idleness is not a loss.
 func TestReconnectIsNoLoss(t *testing.T) {
 	t.Parallel()
 	ctx := within(t)
@@ -172,11 +172,11 @@ func TestReconnectIsNoLoss(t *testing.T) {
 	}
 	cancel()
 	if loss := <-lost; loss != nil {
-		t.Errorf("got %v, want nothing", loss)
+		t.Errorf("Lost() = %v, want nil", loss)
 	}
 }
 
-// idle has a server in the place of this one that ends connections after a moment without calls.
+// idle restarts the server so that it closes idle connections after a millisecond.
 func (s *server) idle(t *testing.T) {
 	t.Helper()
 	s.stop()
@@ -190,7 +190,7 @@ func TestErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		handle handler
 		list   string
-		// notRun and lost are which error is wanted, code what else.
+		// notRun and lost say whether the error is a NotRunError or a LostError. code is the status code of any other error.
 		notRun, lost bool
 		code         codes.Code
 	}{
@@ -216,13 +216,13 @@ func TestErrors(t *testing.T) {
 			e := dial(t, newServer(t, tc.handle).address)
 			_, err := e.Evaluate(within(t), "image", []byte(tc.list), ignore)
 			if got := errors.As(err, new(*endpoint.NotRunError)); got != tc.notRun {
-				t.Errorf("not run: %v, error %v", got, err)
+				t.Errorf("Evaluate() error is a NotRunError = %v, want %v: %v", got, tc.notRun, err)
 			}
 			if got := errors.As(err, new(*endpoint.LostError)); got != tc.lost {
-				t.Errorf("lost: %v, error %v", got, err)
+				t.Errorf("Evaluate() error is a LostError = %v, want %v: %v", got, tc.lost, err)
 			}
 			if got := status.Code(err); tc.code != codes.OK && got != tc.code {
-				t.Errorf("code %v, want %v: %v", got, tc.code, err)
+				t.Errorf("Evaluate() code = %v, want %v: %v", got, tc.code, err)
 			}
 		})
 	}
@@ -231,7 +231,7 @@ func TestErrors(t *testing.T) {
 		s := newServer(t, nil)
 		s.stop()
 		if _, err := dial(t, s.address).Evaluate(within(t), "image", nil, ignore); !errors.As(err, new(*endpoint.NotRunError)) {
-			t.Errorf("got %v", err)
+			t.Errorf("Evaluate() error = %v, want a NotRunError", err)
 		}
 	})
 	t.Run("caller goes", func(t *testing.T) {
@@ -243,12 +243,12 @@ func TestErrors(t *testing.T) {
 			return ctx.Err()
 		})
 		if _, err := dial(t, s.address).Evaluate(ctx, "image", nil, ignore); !errors.Is(err, cause) {
-			t.Errorf("got %v", err)
+			t.Errorf("Evaluate() error = %v, want %v", err, cause)
 		}
 	})
 }
 
-// A call whose connection breaks is not sent a second time by the connection; whether it may have run is known.
+// gRPC does not retry a call whose connection breaks. The error says whether the function may have run.
 func TestConnectionBreaks(t *testing.T) {
 	t.Parallel()
 	for name, begins := range map[string]bool{"while it runs": true, "while it waits in the pod": false} {
@@ -266,23 +266,23 @@ func TestConnectionBreaks(t *testing.T) {
 			e := dial(t, s.address)
 			go func() {
 				<-there
-				// An answer on the same connection comes after what was sent before it.
+				// The connection is ordered: the response to this health check arrives after the header of the call.
 				_ = e.Ready(within(t))
 				s.stop()
 			}()
 			_, err := e.Evaluate(within(t), "image", nil, ignore)
 			if lost, notRun := errors.As(err, new(*endpoint.LostError)), errors.As(err, new(*endpoint.NotRunError)); lost != begins || notRun == begins {
-				t.Errorf("got %v", err)
+				t.Errorf("Evaluate() error = %v, want a LostError: %v", err, begins)
 			}
 			s.stop()
 			if s.calls != 1 {
-				t.Errorf("%d calls", s.calls)
+				t.Errorf("the server got %d calls, want 1", s.calls)
 			}
 		})
 	}
 }
 
-// Close waits for the call that runs. Calls during it and after it are not run.
+// Close waits for the running call. The endpoint rejects calls during and after Close.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	running, free := make(chan struct{}), make(chan struct{})
@@ -302,20 +302,20 @@ func TestClose(t *testing.T) {
 	go func() { closed <- e.Close() }()
 	close(free)
 	if err := <-call; err != nil {
-		t.Errorf("the call that ran: %v", err)
+		t.Errorf("Evaluate() of the running call = %v, want nil", err)
 	}
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}
 	if _, err := e.Evaluate(within(t), "image", nil, ignore); !errors.As(err, new(*endpoint.NotRunError)) {
-		t.Errorf("a call after it: %v", err)
+		t.Errorf("Evaluate() after Close = %v, want a NotRunError", err)
 	}
 	if s.calls != 1 {
-		t.Errorf("%d calls", s.calls)
+		t.Errorf("the server got %d calls, want 1", s.calls)
 	}
 }
 
-// Of a pod without calls nothing of a connection is kept, and it is not lost. The next call makes one.
+// An endpoint closes an idle connection without reporting a loss. The next call opens another one.
 func TestRests(t *testing.T) { //nolint:paralleltest // other tests have connections
 	synctest.Test(t, func(t *testing.T) {
 		listener, dials := bufconn.Listen(1<<16), 0
@@ -337,7 +337,7 @@ func TestRests(t *testing.T) { //nolint:paralleltest // other tests have connect
 				t.Fatal(err)
 			}
 			if _, err := e.Evaluate(ctx, "image", nil, ignore); err != nil || dials != round {
-				t.Errorf("%d connections, want %d; error %v", dials, round, err)
+				t.Errorf("connections = %d, want %d; Evaluate() error = %v, want nil", dials, round, err)
 			}
 			time.Sleep(5 * time.Minute)
 			stacks := make([]byte, 1<<20)
@@ -347,7 +347,7 @@ func TestRests(t *testing.T) { //nolint:paralleltest // other tests have connect
 		}
 		cancel()
 		if loss := <-lost; loss != nil {
-			t.Errorf("got %v, want nothing", loss)
+			t.Errorf("Lost() = %v, want nil", loss)
 		}
 	})
 }

@@ -22,9 +22,9 @@ import (
 
 // NotRunError reports that the pod has not started to run the call. The call can be sent to another pod.
 type NotRunError struct {
-	// Pod is the pod's name, Message why.
+	// Pod is the name of the pod, and Message is the reason.
 	Pod, Message string
-	// Busy says that the pod serves, but has no room for the call.
+	// Busy reports that the pod serves, but has no capacity for the call.
 	Busy bool
 }
 
@@ -32,12 +32,12 @@ func (e *NotRunError) Error() string {
 	return fmt.Sprintf("function pod %s does not take the call: %s", e.Pod, e.Message)
 }
 
-// GRPCStatus returns Unavailable: callers may try again.
+// GRPCStatus returns Unavailable, because the call can be retried.
 func (e *NotRunError) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
 
 // LostError reports that the connection ended while the pod ran the call. The function may have run.
 type LostError struct {
-	// Pod is the pod's name, Message what is known.
+	// Pod is the name of the pod, and Message describes the failure.
 	Pod, Message string
 }
 
@@ -45,12 +45,12 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("function pod %s went away while it ran the function: %s", e.Pod, e.Message)
 }
 
-// GRPCStatus returns Unavailable: callers may try again, if the function may run twice.
+// GRPCStatus returns Unavailable. The call can be retried only if the function may run twice.
 func (e *LostError) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
 
-// Evaluate sends a call to the pod. It calls report with the load of the wrapper server, for all callers and with this call: when the call
-// begins, from another goroutine, and before Evaluate returns. Errors: *NotRunError, *LostError, ctx's cause, and any other status that
-// the wrapper server answers with.
+// Evaluate sends a call to the pod. When the call begins, and again before Evaluate returns, it calls report with the load of the wrapper
+// server, which includes this call and the calls of other clients. The first report comes from another goroutine. Errors: *NotRunError,
+// *LostError, the cause of ctx, and any other status of the wrapper server.
 func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte, report func(wrapperapi.Load)) (evaluation.Response, error) {
 	e.used.Store(time.Now().UnixNano())
 	f := &flight{report: report}
@@ -66,7 +66,7 @@ func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte, repo
 	load, loaded := wrapperapi.LoadOf(trailer)
 	if loaded {
 		e.watchdog.heard()
-		// The wrapper server does not count this call any more. The caller holds its lease until Evaluate returns.
+		// The wrapper server no longer counts this call, but the caller holds its lease until Evaluate returns.
 		load.Running++
 		report(load)
 	}
@@ -77,10 +77,10 @@ func (e *Endpoint) Evaluate(ctx context.Context, image string, list []byte, repo
 	return evaluation.Response{}, e.failure(ctx, f, err, header, trailer)
 }
 
-// httpRefusals are the codes that gRPC derives from the HTTP statuses 401, 403 and 404 of other servers.
+// httpRefusals are the gRPC codes for the HTTP statuses 401, 403 and 404, which a server without gRPC may send.
 var httpRefusals = []codes.Code{codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented}
 
-// failure returns the error of a call that failed.
+// failure converts the error of a failed call.
 func (e *Endpoint) failure(ctx context.Context, f *flight, err error, header, trailer metadata.MD) error {
 	st := status.Convert(err)
 	gone := errors.Is(context.Cause(ctx), errGone)
@@ -98,7 +98,7 @@ func (e *Endpoint) failure(ctx context.Context, f *flight, err error, header, tr
 	case st.Code() == codes.Unavailable || st.Code() == codes.Canceled:
 		return &LostError{Pod: e.Pod, Message: st.Message()}
 	case len(header) == 0 && len(trailer) == 0 && slices.Contains(httpRefusals, st.Code()):
-		// A gRPC server sends metadata, at least the content type. The address leads elsewhere, for instance to a proxy of the network.
+		// A gRPC server always sends metadata, at least the content type. Something else, such as a network proxy, has answered.
 		return &NotRunError{Pod: e.Pod, Message: "what answers at the pod's address is no gRPC server: " + st.Message()}
 	case st.Code() == codes.Unimplemented && e.options.Advice != "":
 		return fmt.Errorf("function pod %s: %w: %s", e.Pod, err, e.options.Advice)

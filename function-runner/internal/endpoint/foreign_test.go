@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 )
 
-// A wrapper server of Porch serves, but does not speak the wrapper's protocol: callers are told what to do.
+// Porch's wrapper server reports SERVING, but does not implement the wrapper protocol. The error contains the configured advice.
 func TestForeignWrapper(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -35,11 +35,11 @@ func TestForeignWrapper(t *testing.T) {
 	}
 	_, err = e.Evaluate(within(t), "img", []byte("x"), ignore)
 	if err == nil || !strings.HasPrefix(err.Error(), "function pod pod: ") || !strings.HasSuffix(err.Error(), ": write another") {
-		t.Errorf("got error %v", err)
+		t.Errorf("Evaluate() error = %v, want the prefix %q and the suffix %q", err, "function pod pod: ", ": write another")
 	}
 }
 
-// An address that is no pod's any more may reach something else, for instance a proxy of the network.
+// The address of a deleted pod may reach something else, such as a network proxy.
 func TestEvaluateIsNotRunByServersWithoutGRPC(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -20,27 +20,27 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
 )
 
-// reconnect retries after short pauses: up to a second passes between the moment in which a pod gets its address and the moment in which
-// its wrapper server listens, and callers wait for the rest of the last pause.
+// reconnect uses short backoffs, because a wrapper server starts to listen up to a second after its pod gets an address, and the calls
+// wait for the last backoff to end.
 var reconnect = grpc.ConnectParams{
 	Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.2, Jitter: 0.1, MaxDelay: 40 * time.Millisecond},
 	MinConnectTimeout: time.Second,
 }
 
 const (
-	// keepaliveTime and keepaliveTimeout detect that the node of an idle pod was lost. If the pod has calls, the watchdog detects it
-	// sooner.
+	// keepaliveTime and keepaliveTimeout configure the keepalive pings that detect the loss of an idle pod's node. The watchdog detects
+	// the loss of a pod with calls sooner.
 	keepaliveTime    = 15 * time.Second
 	keepaliveTimeout = 5 * time.Second
-	// idleTime is how long the connection is kept after the last call. A new one takes a fraction of a millisecond.
+	// idleTime is how long an unused connection stays open. Opening a new one takes less than a millisecond.
 	idleTime = time.Minute
-	// streamWindow and connectionWindow are the flow control windows for answers, in bytes. With fixed windows, gRPC sends no pings to
-	// measure the bandwidth, each of which would wake both sides. Answers are read as they come, so that large windows take no memory.
+	// streamWindow and connectionWindow are the flow control windows for responses, in bytes. Fixed windows keep gRPC from sending
+	// bandwidth probes, which wake both sides. The client reads responses as they arrive, so large windows use no extra memory.
 	streamWindow     = 1 << 20
 	connectionWindow = 16 << 20
 )
 
-// Conn is a connection to a gRPC server, as *grpc.ClientConn is one.
+// Conn is a connection to a gRPC server, such as *grpc.ClientConn.
 type Conn interface {
 	grpc.ClientConnInterface
 	Connect()
@@ -49,8 +49,8 @@ type Conn interface {
 	Close() error
 }
 
-// link is a connection to the wrapper server. It is closed when the pod has had no calls for idleTime: a gRPC connection takes more memory
-// than everything else of an idle pool.
+// link is a connection to the wrapper server. The endpoint closes it after idleTime without calls, because a gRPC connection takes more
+// memory than the rest of an idle pool.
 type link struct {
 	conn   Conn
 	client wrapperv1grpc.FunctionServiceClient
@@ -79,7 +79,7 @@ func (e *Endpoint) connect(address string, begins stats.Handler) (Conn, error) {
 		grpc.WithConnectParams(reconnect),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(e.options.MaxMessageSize), grpc.MaxCallRecvMsgSize(e.options.MaxMessageSize)),
-		// Pods are inside the cluster, whatever proxy leads out of it.
+		// Pods are inside the cluster, so that proxy settings do not apply.
 		grpc.WithNoProxy(),
 		grpc.WithIdleTimeout(idleTime),
 		grpc.WithDisableServiceConfig(),
@@ -88,10 +88,10 @@ func (e *Endpoint) connect(address string, begins stats.Handler) (Conn, error) {
 	}, e.options.Dial...)...)
 }
 
-// errLeft reports that the endpoint is closed.
+// errLeft reports that the endpoint was closed.
 var errLeft = errors.New("the function runner has left it")
 
-// connection returns the connection, and makes it if there is none. The lock is held.
+// connection returns the connection, and opens one if there is none. The caller must hold the lock.
 func (w *watchdog) connection() (*link, error) {
 	switch {
 	case w.closed:
@@ -108,7 +108,7 @@ func (w *watchdog) connection() (*link, error) {
 	return l, nil
 }
 
-// ask begins a health check and returns the connection for it. The caller ends it by asked.
+// ask begins a health check and returns the connection for it. The caller must call asked afterwards.
 func (w *watchdog) ask() (*link, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +125,7 @@ func (w *watchdog) asked() {
 	w.asks--
 }
 
-// rest closes a connection that no request uses, and reports whether it did.
+// rest closes the connection if no request uses it, and reports whether it did.
 func (w *watchdog) rest(l *link) bool {
 	w.mu.Lock()
 	if w.link != l || len(w.flights) > 0 || w.asks > 0 {
@@ -138,12 +138,12 @@ func (w *watchdog) rest(l *link) bool {
 	return true
 }
 
-// errBroken reports that a connection ended.
+// errBroken reports that the connection failed.
 var errBroken = errors.New("the connection to its wrapper server broke")
 
-// Lost waits until the pod must show again that it serves: it is suspected, does not answer its calls, or cannot be reached. A connection
-// that ends is made again first; without calls, it rests until the next call. The result is nil when ctx has ended. Lost must not be
-// called concurrently.
+// Lost blocks until the pod must prove again that it serves: the pod is suspect, does not respond to calls, or is unreachable. While the
+// endpoint is in use, Lost reopens a connection that ended. When the endpoint is idle, it closes the connection until the next call. It
+// returns nil when ctx ends. Only one goroutine may call Lost at a time.
 func (e *Endpoint) Lost(ctx context.Context) *Loss {
 	var l *link
 	for ctx.Err() == nil {
@@ -160,7 +160,7 @@ func (e *Endpoint) Lost(ctx context.Context) *Loss {
 	return nil
 }
 
-// doze waits while the endpoint has no connection.
+// doze waits for a connection or a loss while the endpoint has no connection.
 func (e *Endpoint) doze(ctx context.Context) (*Loss, *link) {
 	news := make(chan struct{})
 	if loss, l := e.watchdog.listen(func() { close(news) }); loss != nil || l != nil {
@@ -173,7 +173,7 @@ func (e *Endpoint) doze(ctx context.Context) (*Loss, *link) {
 	return e.watchdog.listen(nil)
 }
 
-// follow waits for a change of a connection.
+// follow waits for a state change of the connection.
 func (e *Endpoint) follow(ctx context.Context, l *link) (*Loss, *link) {
 	ctx, wake := context.WithCancel(ctx)
 	defer wake()
@@ -195,7 +195,7 @@ func (e *Endpoint) follow(ctx context.Context, l *link) (*Loss, *link) {
 	return e.watchdog.listen(nil)
 }
 
-// listen sets the function that the next change calls once, and returns the present loss and connection.
+// listen sets the function that the next change calls once, and returns the current loss and connection.
 func (w *watchdog) listen(wake func()) (*Loss, *link) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -203,7 +203,7 @@ func (w *watchdog) listen(wake func()) (*Loss, *link) {
 	return w.loss, w.link
 }
 
-// tellNews wakes Lost after a change. The lock is held.
+// tellNews wakes Lost after a change. The caller must hold the lock.
 func (w *watchdog) tellNews() {
 	if w.wake != nil {
 		w.wake()

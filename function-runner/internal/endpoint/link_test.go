@@ -11,7 +11,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// A question or a call that begins while the connection is about to be closed for lack of use keeps it.
+// An idle connection stays open if a health check or a call begins while the endpoint is about to close it.
 func TestRestKeepsLinkInUse(t *testing.T) {
 	t.Parallel()
 	for name, use := range map[string]func(w *watchdog) (l *link, end func(), err error){
@@ -38,7 +38,7 @@ func TestRestKeepsLinkInUse(t *testing.T) {
 			}
 			end()
 			if !e.watchdog.rest(l) || l.conn.GetState() != connectivity.Shutdown {
-				t.Error("rest() did not close a connection that nobody uses")
+				t.Error("rest() did not close an unused connection")
 			}
 		})
 	}

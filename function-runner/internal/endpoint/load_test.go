@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// A call is part of the load that it reports: a wrapper server counts it when it begins, and not any more when it ends or is refused.
+// The reported load includes the call itself, even though a wrapper server stops counting a call that ends or is rejected.
 func TestReportedLoads(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

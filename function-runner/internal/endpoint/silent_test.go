@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// dialSimulated has a server listen in the test's bubble, and returns an endpoint of it.
+// dialSimulated serves s in memory, inside the test's synctest bubble, and returns an endpoint for it.
 func dialSimulated(t *testing.T, s *server) *endpoint.Endpoint {
 	t.Helper()
 	listener := bufconn.Listen(1 << 16)
@@ -34,17 +34,17 @@ func dialSimulated(t *testing.T, s *server) *endpoint.Endpoint {
 	return e
 }
 
-// A pod that answers no health checks loses the calls that it has not begun with. It has 5 seconds to finish the others, unless it
-// answers again. A pod that drains finishes all of them.
+// When a pod fails its health checks, the watchdog cancels the calls that the pod has not started. It cancels the started calls after 5
+// seconds, unless the pod responds again. A draining pod finishes all its calls.
 func TestCallsOfPodThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	const callTime = 20 * time.Second
 	for name, tc := range map[string]struct {
-		// drains says that the pod answers health checks, and does not serve.
+		// drains says that the pod answers health checks with NOT_SERVING.
 		begins, drains bool
-		// silence is the time without answers.
+		// silence is how long the pod does not answer health checks.
 		silence time.Duration
-		// least and most are bounds of the time that the call takes.
+		// least and most bound the duration of the call.
 		least, most  time.Duration
 		notRun, lost bool
 	}{
@@ -94,7 +94,7 @@ func TestCallsOfPodThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// Lost returns a loss until the pod has shown that it serves, and then waits for the next one.
+// Lost returns the same loss until Ready succeeds, and then waits for the next loss.
 func TestReadyForgetsLoss(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,7 +18,8 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// All requests name the pod that they are meant for. A pod that got the address of another one neither serves nor runs a call.
+// Requests name the pod that they are addressed to. A pod that has taken over another pod's address reports neither readiness nor runs
+// the call.
 func TestPodWithTheAddressOfAnother(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

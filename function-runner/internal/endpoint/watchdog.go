@@ -16,45 +16,45 @@ import (
 )
 
 const (
-	// quiet is how long a pod with calls may send nothing before its health is checked.
+	// quiet is how long a pod with calls may send nothing before the watchdog checks its health.
 	quiet = time.Second
-	// goneAfter is how long it may not answer before the calls that it runs are given up.
+	// goneAfter is how long a pod may not respond before the watchdog cancels the calls that run in it.
 	goneAfter = 5 * time.Second
 )
 
-// errGone is the cause of calls that are given up.
+// errGone is the cause with which the watchdog cancels calls.
 var errGone = errors.New("its wrapper server does not answer any more")
 
-// flight is a call that was sent and not answered yet.
+// flight is a call that was sent and has no response yet.
 type flight struct {
 	cancel context.CancelCauseFunc
 	report func(wrapperapi.Load)
-	// begun says that the function may have run.
+	// begun reports that the function may have started.
 	begun atomic.Bool
 }
 
-// watchdog checks the health of a pod that has calls and sends nothing. It does not check a pod that answers its calls, or has none.
+// watchdog checks the health of a pod that has calls and sends nothing. It does not check a pod that responds to its calls, or has none.
 type watchdog struct {
 	e *Endpoint
-	// last is when the wrapper server last answered a request, in nanoseconds since the epoch.
+	// last is the time of the wrapper server's latest response, in nanoseconds since the epoch.
 	last atomic.Int64
-	// life ends with the endpoint. running are the calls, and asking is the health check of the watchdog.
+	// life ends when the endpoint is closed. running counts the calls, and asking counts the watchdog's own health checks.
 	life            context.Context //nolint:containedctx // see above
 	end             context.CancelFunc
 	running, asking sync.WaitGroup
 
-	// mu guards what follows. It is not held while anything is waited for.
+	// mu guards the following fields. No goroutine holds it while it waits.
 	mu      sync.Mutex
 	flights map[*flight]struct{}
-	// timer is set while there are flights.
+	// timer runs while flights is not empty.
 	timer *time.Timer
-	// link is nil while there is no connection. asks is the number of health checks on it.
+	// link is nil while the endpoint has no connection. asks is the number of health checks in flight on it.
 	link *link
 	asks int
-	// wake wakes Lost; nil while Lost does not wait. loss is what Lost returns, until the pod has shown that it serves.
+	// wake wakes Lost, and is nil while Lost does not wait. loss is the result of Lost until the pod has proved that it serves.
 	wake func()
 	loss *Loss
-	// closed says that no request may begin.
+	// closed reports that no request may begin.
 	closed bool
 }
 
@@ -63,7 +63,7 @@ func (w *watchdog) init(ctx context.Context, e *Endpoint) {
 	w.life, w.end = context.WithCancel(context.WithoutCancel(ctx))
 }
 
-// close rejects further calls, waits for the running ones and for a health check, and closes the connection.
+// close rejects new calls, waits for the running ones and for a health check, and closes the connection.
 func (w *watchdog) close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -85,7 +85,7 @@ func (w *watchdog) heard() { w.last.Store(time.Now().UnixNano()) }
 
 func (w *watchdog) silence() time.Duration { return time.Since(time.Unix(0, w.last.Load())) }
 
-// enter begins a call and returns the connection for it.
+// enter registers a call and returns the connection for it.
 func (w *watchdog) enter(f *flight) (*link, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +96,7 @@ func (w *watchdog) enter(f *flight) (*link, error) {
 	w.running.Add(1)
 	w.flights[f] = struct{}{}
 	if len(w.flights) == 1 {
-		// It may have been quiet for lack of calls.
+		// Without calls, the pod had no reason to send anything.
 		w.heard()
 		w.rearm(quiet)
 	}
@@ -113,7 +113,7 @@ func (w *watchdog) leave(f *flight) {
 	w.running.Done()
 }
 
-// rearm sets the timer. The lock is held.
+// rearm sets the timer. The caller must hold the lock.
 func (w *watchdog) rearm(after time.Duration) {
 	if w.timer == nil {
 		w.timer = time.AfterFunc(after, w.check)
@@ -122,7 +122,7 @@ func (w *watchdog) rearm(after time.Duration) {
 	w.timer.Reset(after)
 }
 
-// check checks the health of a pod that sends nothing, until it answers or has no calls any more.
+// check checks the health of a silent pod until the pod responds or has no calls.
 func (w *watchdog) check() {
 	w.mu.Lock()
 	if len(w.flights) == 0 {
@@ -147,14 +147,14 @@ func (w *watchdog) check() {
 	}
 }
 
-// giveUp reports the pod as lost, and ends the calls that it has not begun, which other pods can run. After goneAfter, it ends the others,
-// too, because their callers must not wait without end.
+// giveUp reports the pod as lost and cancels the calls that it has not started, because other pods can run them. After goneAfter, giveUp
+// also cancels the started calls.
 func (w *watchdog) giveUp(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tell(&Loss{Reason: err, Certain: true})
 	if errors.Is(err, errNotServing) {
-		// It finishes its running calls, and rejects the others itself.
+		// A draining wrapper server finishes its running calls, and rejects the others itself.
 		return
 	}
 	for f := range w.flights {
@@ -164,46 +164,46 @@ func (w *watchdog) giveUp(err error) {
 	}
 }
 
-// Loss is why a pod must show again that it serves.
+// Loss is the reason why a pod must prove again that it serves.
 type Loss struct {
 	Reason error
-	// Certain says that it did not answer a health check, or answered that it does not serve. Otherwise it may serve.
+	// Certain reports that the pod failed a health check, or answered that it does not serve. Otherwise the pod is only suspect.
 	Certain bool
 }
 
 func (l *Loss) Error() string { return l.Reason.Error() }
 
-// tell makes Lost return a loss, now or at its next call. The lock is held.
+// tell makes the current or the next call of Lost return a loss. The caller must hold the lock.
 func (w *watchdog) tell(loss *Loss) {
 	w.loss = loss
 	w.tellNews()
 }
 
-// forgive forgets a loss.
+// forgive clears the loss.
 func (w *watchdog) forgive() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.loss = nil
 }
 
-// Suspect says that the pod may not serve any more, for example because it rejected a call: it must show that it does.
+// Suspect reports that the pod may no longer serve, for example because it rejected a call. Lost then returns until Ready succeeds.
 func (e *Endpoint) Suspect(reason error) {
 	e.watchdog.mu.Lock()
 	defer e.watchdog.mu.Unlock()
 	e.watchdog.tell(&Loss{Reason: reason})
 }
 
-// flightKey has the flight in the context of a request.
+// flightKey is the context key of a request's flight.
 type flightKey struct{}
 
 func (f *flight) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, flightKey{}, f)
 }
 
-// begins handles the headers of answers as they come, which tell that a call has begun.
+// begins is a stats handler that detects, by the response header, that a call has begun.
 type begins struct{}
 
-// HandleRPC notes that a call has begun.
+// HandleRPC marks a call as begun and reports the load from the header.
 func (begins) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	header, ok := s.(*stats.InHeader)
 	if !ok {
@@ -219,11 +219,11 @@ func (begins) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	}
 }
 
-// TagRPC does nothing.
+// TagRPC implements stats.Handler.
 func (begins) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
-// TagConn does nothing.
+// TagConn implements stats.Handler.
 func (begins) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 
-// HandleConn does nothing.
+// HandleConn implements stats.Handler.
 func (begins) HandleConn(context.Context, stats.ConnStats) {}

@@ -13,28 +13,30 @@ import (
 
 // Executable is a function with a local executable.
 type Executable struct {
-	// Name is the function's name.
 	Name string
-	// Path is the absolute path of its executable, which is run without arguments.
+	// Path is the absolute path of the executable, which runs without arguments.
 	Path string
-	// Implementation says, for people, what the executable is.
+	// Implementation describes the executable for users.
 	Implementation string
-	// Version is the version of the function that it implements, of which reports warn where an image has another tag; "" if it is
-	// not known, or of no interest.
+	// Version is the version of the function that the executable implements. Reports contain a warning if the tag of the image differs.
+	// Empty means that the version is unknown and disables the warning.
 	Version string
-	// Images are the references that it answers to. One with a digest stands for that image alone, whatever tag is beside it.
+	// Images are the references that the executable evaluates. A reference with a digest matches only this digest, regardless of its tag.
 	Images []string
-	// AnyTag makes it answer to these references whatever their tag. A digest never is one of any: it names the bytes of an image.
+	// AnyTag makes the executable evaluate Images with any tag. It does not apply to digests, because a digest identifies the content of
+	// an image.
 	AnyTag bool
-	// PatchTags makes it answer in the repositories of Images to the tags of all patch releases of Version's minor version, too.
+	// PatchTags makes the executable also evaluate, in the repositories of Images, the tags of all patch releases of Version's minor
+	// version.
 	PatchTags bool
-	// Traits are what it declares of itself. Declared has annotations that take the place of the traits of the functions of other
-	// sources that have the same executable; see package traits. The version of those is its own, too.
+	// Traits are the traits that the config file or the caller of New declares. Declared holds annotations for a function from Configure.
+	// They override the traits of functions from other sources with the same executable; see package traits. Such a function also takes
+	// its version from the other sources.
 	Traits   traits.Traits
 	Declared map[string]string
 }
 
-// catalog finds functions by image, each in at most three look-ups. It does not change.
+// catalog finds functions by image, with at most three map lookups. It is immutable.
 type catalog struct {
 	functions []Executable
 	exact     map[string]*Executable
@@ -42,7 +44,7 @@ type catalog struct {
 	anyTag    map[string]*Executable
 }
 
-// newCatalog indexes functions by the references they are resolved to with a prefix. The first function of an image wins.
+// newCatalog indexes functions by their references, resolved with a prefix. The first function with a reference wins.
 func newCatalog(functions []Executable, prefix string) *catalog {
 	c := &catalog{functions: functions, exact: map[string]*Executable{}, patches: map[string]*Executable{}, anyTag: map[string]*Executable{}}
 	for i := range functions {
@@ -64,14 +66,14 @@ func newCatalog(functions []Executable, prefix string) *catalog {
 	return c
 }
 
-// put adds a function to an index, unless the key is empty or taken.
+// put adds a function to an index, unless the key is empty or exists.
 func put(index map[string]*Executable, key string, f *Executable) {
 	if _, taken := index[key]; !taken && key != "" {
 		index[key] = f
 	}
 }
 
-// find returns the function of a reference that is in its canonical form, or nil.
+// find returns the function for a reference in canonical form, or nil.
 func (c *catalog) find(ref string) *Executable {
 	if f, ok := c.exact[ref]; ok {
 		return f
@@ -86,8 +88,8 @@ func (c *catalog) find(ref string) *Executable {
 	return c.anyTag[repository]
 }
 
-// canonical resolves a short name and adds the tag that a reference without tag and digest means; beside a digest, a tag means
-// nothing and is left out. It is "" for no reference.
+// canonical resolves a short name and adds the default tag if the reference has neither tag nor digest. It drops a tag next to a digest,
+// because the digest decides. It returns an empty string for an invalid reference.
 func canonical(name, prefix string) string {
 	ref, err := reference.Resolve(name, prefix)
 	if err != nil {
@@ -102,26 +104,26 @@ func canonical(name, prefix string) string {
 	return ref
 }
 
-// sources are where functions come from. Of an image that several have, the configured ones count, then the file's.
+// sources holds the functions by source. If several sources have an image, configured precedes file, and file precedes given.
 type sources struct {
 	configured, file, given []Executable
-	// overridden are the images that both configured and others have, sorted.
+	// overridden lists the images that both configured and another source have, sorted.
 	overridden []string
 }
 
-// Configure puts functions in force that objects of a cluster configure, in place of those that it was called with before, and
-// tells whether that has changed anything. They count before all others that answer to the same images. It may be called at any
-// time; the functions must not be changed any more.
+// Configure replaces the functions that objects of the cluster configure, and reports whether anything has changed. They take precedence
+// over all other functions with the same images. Configure is safe for concurrent use. The caller must not modify the functions
+// afterwards.
 func (e *Evaluator) Configure(functions []Executable) bool {
 	return e.change(func(s *sources) *[]Executable { return &s.configured }, functions)
 }
 
-// load puts the functions of the config file in force, and tells whether that has changed anything.
+// load replaces the functions of the config file, and reports whether anything has changed.
 func (e *Evaluator) load(functions []Executable) bool {
 	return e.change(func(s *sources) *[]Executable { return &s.file }, functions)
 }
 
-// change logs which executables lose their place to those of objects.
+// change replaces the functions of one source. It logs images whose executable from the config file is newly overridden by an object.
 func (e *Evaluator) change(source func(*sources) *[]Executable, functions []Executable) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -140,8 +142,8 @@ func (e *Evaluator) change(source func(*sources) *[]Executable, functions []Exec
 	return true
 }
 
-// declared returns the configured functions with the version and the traits that others with their executables have, and what is
-// declared over these.
+// declared returns the configured functions with the version and traits of functions from other sources with the same executable. The
+// declared annotations override these traits.
 func (s *sources) declared() []Executable {
 	known := map[string]Executable{}
 	for _, f := range slices.Concat(s.given, s.file) {
@@ -153,7 +155,7 @@ func (s *sources) declared() []Executable {
 	functions := slices.Clone(s.configured)
 	for i, f := range functions {
 		same := known[f.Path]
-		// A wrong value counts for nothing, and is a problem of the object.
+		// A trait with an invalid value is ignored here. The object's status reports the problem.
 		functions[i].Traits, _ = traits.Parse(same.Traits, f.Declared)
 		if same.Version != "" {
 			functions[i].Version, functions[i].Implementation = same.Version, same.Implementation
@@ -162,7 +164,7 @@ func (s *sources) declared() []Executable {
 	return functions
 }
 
-// others returns the functions that are not configured, without the images of those that are, and these images.
+// others returns the functions of the other sources without the images of configured functions, and these images.
 func (s *sources) others(prefix string) (others []Executable, overridden []string) {
 	taken := map[string]bool{}
 	for _, f := range s.configured {

@@ -17,18 +17,18 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Functions that objects configure come before those of the config file and those that are built in, and go without a trace.
+// Functions from objects override those from the config file and the built-in ones, which are restored when the objects are removed.
 func TestConfigure(t *testing.T) {
 	t.Parallel()
 	builtin := Executable{Name: "builtin", Images: []string{"r.io/x"}, AnyTag: true}
 	given := Executable{Name: "given", Images: []string{"r.io/w:v1"}}
 	var log bytes.Buffer
 	e := New(nil, Limits{}, nil, "r.io", slog.New(slog.NewTextHandler(&log, nil)), builtin, given)
-	// changed holds what a change says against what is wanted, and against the images that it has logged.
+	// changed checks what a change reports, and the images that it logs.
 	changed := func(what string, got, want bool, images string) {
 		t.Helper()
 		if got != want || (images == "") != (log.Len() == 0) || !strings.Contains(log.String(), images) || strings.Count(log.String(), "\n") > 1 {
-			t.Errorf("%s has changed something: %v, want %v, and logged images %q:\n%s", what, got, want, images, &log)
+			t.Errorf("%s: changed = %v, want %v, and a log with images %q:\n%s", what, got, want, images, &log)
 		}
 		log.Reset()
 	}
@@ -36,7 +36,7 @@ func TestConfigure(t *testing.T) {
 		t.Helper()
 		for image, name := range want {
 			if got, _, _ := e.Find(image); got.Name != name {
-				t.Errorf("%s is evaluated by %q, want %q", image, got.Name, name)
+				t.Errorf("Find(%s) = %q, want %q", image, got.Name, name)
 			}
 		}
 	}
@@ -48,7 +48,7 @@ func TestConfigure(t *testing.T) {
 	changed("an object", e.Configure([]Executable{object}), true, "images=[r.io/y:v1]\n")
 	find(map[string]string{
 		"x:v1": "object", "x:v2": "builtin", "y:v1": "object", "y:v2": "file", "z": "object", "w:v1": "given",
-		// An executable is not a digest, whatever tag stands beside it.
+		// An entry without a digest does not match a digest, regardless of the tag.
 		"y@sha256:ab": "", "y:v1@sha256:ab": "", "other.io/y:v1": "",
 	})
 	names := map[string][]string{}
@@ -66,7 +66,8 @@ func TestConfigure(t *testing.T) {
 	find(map[string]string{"x:v1": "builtin", "y:v1": "file", "z": "file"})
 }
 
-// What entries of the config file declare of an executable holds for the objects that have it as well, unless they say otherwise.
+// Traits that the config file declares for an executable also apply to objects with the same executable, unless the objects override
+// them.
 func TestDeclared(t *testing.T) {
 	t.Parallel()
 	e := New(nil, Limits{}, nil, "r.io", slog.New(slog.DiscardHandler))
@@ -83,12 +84,12 @@ func TestDeclared(t *testing.T) {
 		"x:v1": {Worker: true, Deterministic: true}, "a": {Worker: true}, "b": {Deterministic: true}, "c": {NoStandby: true},
 	} {
 		if f, _, ok := e.Find(image); !ok || f.Traits != want {
-			t.Errorf("%s has the traits %+v, want %+v", image, f.Traits, want)
+			t.Errorf("Find(%s).Traits = %+v, want %+v", image, f.Traits, want)
 		}
 	}
 }
 
-// An executable that answers to a tag of another version than its own warns of it, whatever gave it that tag.
+// The report has a warning if the tag of the image differs from the version of the executable, whichever source has configured the tag.
 func TestOtherVersionIsReported(t *testing.T) {
 	t.Parallel()
 	dir := executables(t)
@@ -105,12 +106,12 @@ func TestOtherVersionIsReported(t *testing.T) {
 	} {
 		resp, err := e.Evaluate(context.WithoutCancel(t.Context()), evaluation.Request{Image: image, ResourceList: []byte("kind: ResourceList\n")})
 		if err != nil || resp.Report.GetWarning() != want || resp.Report.GetImplementation() != "fn v0.2.0" {
-			t.Errorf("%s: %v, %v, want the warning %q", image, resp.Report, err, want)
+			t.Errorf("Evaluate(%s) = %v, %v, want the warning %q", image, resp.Report, err, want)
 		}
 	}
 }
 
-// A config file that is loaded keeps what objects configure.
+// Loading a config file keeps the functions from objects.
 func TestLoadBesideObjects(t *testing.T) {
 	t.Parallel()
 	dir := executables(t)
@@ -130,13 +131,13 @@ func TestLoadBesideObjects(t *testing.T) {
 		}
 	}
 	if a, _, _ := e.Find("a:v1"); a.Path != path {
-		t.Errorf("a is run by %s, want %s", a.Path, path)
+		t.Errorf("Find(a:v1) = %s, want %s", a.Path, path)
 	}
 	if b, _, ok := e.Find("b:v1"); !ok || b.Path == path {
-		t.Errorf("b is run by %s", b.Path)
+		t.Errorf("Find(b:v1) = %s, want the executable of the config file", b.Path)
 	}
 	if n := strings.Count(log.String(), "r.io/a:v1"); n != 1 {
-		t.Errorf("the conflict was logged %d times:\n%s", n, &log)
+		t.Errorf("the conflict was logged %d times, want once:\n%s", n, &log)
 	}
 	if _, err := e.Evaluate(context.WithoutCancel(t.Context()), evaluation.Request{Image: "a:v1", ResourceList: []byte("kind: ResourceList\n")}); err != nil {
 		t.Error(err)

@@ -29,14 +29,14 @@ type entry struct {
 	line          int
 }
 
-// traits returns what the entry declares of the function.
+// traits returns the traits that the entry declares.
 func (e *entry) traits() traits.Traits {
 	return traits.Traits{Worker: e.Worker, Deterministic: e.Deterministic, NoStandby: e.Standby != nil && !*e.Standby}
 }
 
-// parseConfig reads a config file: a mapping with the list functions, each with the name of an executable in function, a list of
-// references in images, the function's version in version, and, where they are not the defaults, its traits in worker (false),
-// deterministic (false) and standby (true). What has another shape is an error with its line; unknown fields are problems.
+// parseConfig parses a config file: a mapping with the list functions. Each function has the fields function (the name of an executable),
+// images (a list of references) and version, and the optional traits worker (default false), deterministic (default false) and standby
+// (default true). A wrong structure is an error with a line number. Unknown fields are problems.
 func parseConfig(text []byte) ([]entry, []configfile.Problem, error) {
 	doc, err := configfile.Parse(text)
 	if err != nil {
@@ -65,7 +65,7 @@ func parseConfig(text []byte) ([]entry, []configfile.Problem, error) {
 	return file.Functions, problems, nil
 }
 
-// lines returns in which lines the entries are.
+// lines returns the line numbers of the entries.
 func lines(doc configfile.Document) (lines []int) {
 	fields, _ := doc.Fields()
 	for name, value := range fields {
@@ -79,20 +79,20 @@ func lines(doc configfile.Document) (lines []int) {
 	return lines
 }
 
-// Tags says which tags the functions of a config file answer to that have a version there. Digests must be listed in any case.
+// Tags controls which tags a function of the config file evaluates if its entry has a version. Digests must always be listed.
 type Tags string
 
-// The values of Tags.
+// Values of Tags.
 const (
-	// TagsOwn are those that the config file lists.
+	// TagsOwn allows the tags in the config file.
 	TagsOwn Tags = "own"
-	// TagsCompatible are also those of the other patch releases of the same minor version.
+	// TagsCompatible also allows the tags of other patch releases of the same minor version.
 	TagsCompatible Tags = "compatible"
-	// TagsAll are all tags.
+	// TagsAll allows all tags.
 	TagsAll Tags = "all"
 )
 
-// apply makes a function answer to these tags.
+// apply sets the tags that a function evaluates.
 func (t Tags) apply(f *Executable) {
 	if f.Version == "" {
 		return
@@ -110,8 +110,8 @@ func (t Tags) apply(f *Executable) {
 	f.Images = slices.Compact(f.Images)
 }
 
-// loadFunctions reads a config file. An error means that there are no functions to be had from it; problems that there are
-// some without the entries that they name.
+// loadFunctions reads a config file. An error means that the file is unusable. Problems mean that the functions exclude the entries, or
+// parts of entries, that the problems name.
 func loadFunctions(file, dir, prefix string, tags Tags) ([]Executable, []configfile.Problem, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -159,7 +159,7 @@ func problem(e entry, format string, args ...any) configfile.Problem {
 	return configfile.Problem{Line: e.line, Text: fmt.Sprintf(format, args...)}
 }
 
-// problemsError makes one error of problems.
+// problemsError combines problems into one error.
 func problemsError(file string, problems []configfile.Problem) error {
 	texts := make([]string, len(problems))
 	for i, p := range problems {
@@ -168,8 +168,8 @@ func problemsError(file string, problems []configfile.Problem) error {
 	return fmt.Errorf("config file %s: %s", file, strings.Join(texts, "; "))
 }
 
-// FindExecutable returns the absolute path of a function's program. A relative name is below dir. An absolute one is taken as
-// it is, or else below dir, where earlier function runners looked for it. The error says why it cannot be executed.
+// FindExecutable returns the absolute path of a function's executable. A relative name is relative to dir. An absolute name is a path,
+// or, if it is not executable, relative to dir, for compatibility with earlier releases. The error says why the file is not executable.
 func FindExecutable(dir, name string) (string, error) {
 	if filepath.IsAbs(name) {
 		if path := filepath.Clean(name); usable(path) == nil {
@@ -187,7 +187,7 @@ func FindExecutable(dir, name string) (string, error) {
 	return path, usable(path)
 }
 
-// usable tells why a file cannot be executed, or nil.
+// usable returns nil if a file is executable, or the reason why it is not.
 func usable(path string) error {
 	info, err := os.Stat(path)
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// executables makes a directory with the programs that tests configure.
+// executables returns a directory with the executables that the tests configure.
 func executables(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -126,7 +126,7 @@ func TestLoadFunctions(t *testing.T) {
 			functions, problems, err := loadFunctions(file, dir, "pre.fix/", tc.tags)
 			if tc.err != "" {
 				if want := "config file " + file + ", " + tc.err; err == nil || !strings.HasPrefix(err.Error(), want) {
-					t.Errorf("got error %v, want %q", err, want)
+					t.Errorf("loadFunctions() error = %v, want the prefix %q", err, want)
 				}
 				return
 			}
@@ -143,13 +143,13 @@ func TestLoadFunctions(t *testing.T) {
 			c := newCatalog(functions, "pre.fix/")
 			for name, want := range tc.traits {
 				if got := c.find(canonical(name, "pre.fix")).Traits; got != want {
-					t.Errorf("%s has the traits %+v, want %+v", name, got, want)
+					t.Errorf("traits of %s = %+v, want %+v", name, got, want)
 				}
 			}
 			for name, want := range tc.versions {
 				f := c.find(canonical(name, "pre.fix"))
 				if version := strings.TrimPrefix(strings.TrimPrefix(want, "good"), " "); f.Implementation != want || f.Version != version {
-					t.Errorf("%s is %q of version %q, want %q", name, f.Implementation, f.Version, want)
+					t.Errorf("%s: implementation = %q with version %q, want %q", name, f.Implementation, f.Version, want)
 				}
 			}
 			for name, want := range tc.images {
@@ -158,7 +158,7 @@ func TestLoadFunctions(t *testing.T) {
 					path = strings.TrimPrefix(f.Path, dir+"/")
 				}
 				if path != want {
-					t.Errorf("%s has executable %q, want %q", name, path, want)
+					t.Errorf("executable of %s = %q, want %q", name, path, want)
 				}
 			}
 		})
@@ -169,7 +169,7 @@ func TestMissingConfigFile(t *testing.T) {
 	t.Parallel()
 	_, _, err := loadFunctions("/does/not/exist.yaml", ".", "", TagsOwn)
 	if err == nil || !strings.Contains(err.Error(), "config file /does/not/exist.yaml is missing") {
-		t.Errorf("got error %v, want one that names the file", err)
+		t.Errorf("loadFunctions() error = %v, want one that names the file", err)
 	}
 }
 
@@ -179,7 +179,7 @@ func FuzzParseConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		entries, problems, err := parseConfig(text)
 		if err != nil && (len(entries) > 0 || len(problems) > 0 || strings.Contains(err.Error(), "\n")) {
-			t.Errorf("error %q comes with %v and %v", err, entries, problems)
+			t.Errorf("parseConfig() = %v, %v, %q, want no entries or problems with an error, and one line", entries, problems, err)
 		}
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exec is the exec evaluator: functions that have an executable on the function runner's own file system.
+// Package exec is the exec evaluator: it evaluates functions that have an executable in the function runner's file system.
 package exec
 
 import (
@@ -19,22 +19,22 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Processes run executables, and start them ahead of their calls.
+// Processes runs executables and starts standby processes.
 type Processes interface {
 	process.Processes
 	Prepare(c process.Command)
 }
 
-// Limits are what executables share.
+// Limits are the limits and caches that all executables share.
 type Limits struct {
-	// Gate bounds how many executables run at once, and how many calls wait. Memory is made for as many executables.
+	// Gate limits the number of running executables and of waiting calls. Memory must be sized for the same number of executables.
 	Gate   *evaluation.Gate
 	Memory process.Memory
-	// Memo keeps the answers of deterministic executables; nil keeps none. Cached answers take nothing from Gate and Memory.
+	// Memo caches the results of deterministic executables. Nil disables the result cache. Cached results need neither Gate nor Memory.
 	Memo *memo.Cache
 }
 
-// Evaluator evaluates functions by running their executables. It may be used by any number of goroutines at once.
+// Evaluator evaluates functions by running their executables. Its methods are safe for concurrent use.
 type Evaluator struct {
 	runner  Processes
 	limits  Limits
@@ -43,20 +43,20 @@ type Evaluator struct {
 	log     *slog.Logger
 	catalog atomic.Pointer[catalog]
 
-	// mu guards sources, which the catalog is made of.
+	// mu guards sources, from which the catalog is built.
 	mu      sync.Mutex
 	sources sources
 }
 
-// New returns an evaluator that knows functions. Executables are run by runner, within limits, with env and nothing
-// else of the environment. Short names are resolved with prefix. What configurations take from each other is logged.
+// New returns an evaluator for the given functions. The runner runs executables within limits. env is their whole environment. Short
+// names are resolved with prefix. The evaluator logs images that several sources configure.
 func New(runner Processes, limits Limits, env []string, prefix string, log *slog.Logger, functions ...Executable) *Evaluator {
 	e := &Evaluator{runner: runner, limits: limits, env: env, prefix: prefix, log: log, sources: sources{given: functions}}
 	e.catalog.Store(newCatalog(functions, prefix))
 	return e
 }
 
-// Evaluate runs the executable of the request's image. The error is an *evaluation.NotFoundError for an image without one.
+// Evaluate runs the executable for the request's image. It returns an *evaluation.NotFoundError if the image has no executable.
 func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	f, ref, ok := e.Find(req.Image)
 	if !ok {
@@ -71,7 +71,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 	resp, err := e.remember(f, e.limits.Gate.Limit(e.limits.Memory.Limit(function))).Evaluate(ctx, req)
 	notStarted := resp.Report.GetFailure().GetReason() == evaluationv1.FailureReason_FAILURE_REASON_START
 	if notStarted && usable(f.Path) != nil {
-		// The executable has gone since the config file was read, which makes the entry one without.
+		// The executable was deleted after the config file was loaded. Another evaluator may have the function.
 		return evaluation.Response{}, &evaluation.NotFoundError{Image: req.Image}
 	}
 	if resp.Report != nil {
@@ -82,15 +82,15 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 	return resp, err
 }
 
-// Prepare starts the executable of a function ahead of its next call.
+// Prepare starts a standby process for the function's next call.
 func (e *Evaluator) Prepare(f Executable) { e.runner.Prepare(e.limits.Memory.Prepared(e.command(f))) }
 
 func (e *Evaluator) command(f Executable) process.Command {
 	return process.Command{Argv: []string{f.Path}, Env: e.env, Worker: f.Traits.Worker, NoStandby: f.Traits.NoStandby}
 }
 
-// remember has the answers of a deterministic function kept for as long as its executable is the same file, unchanged. What else it
-// comes with, such as libraries and data, is no part of that.
+// remember wraps an evaluator with the result cache if the function is deterministic. Results stay valid while the executable is the same
+// unchanged file. Changes of libraries and data files do not invalidate them.
 func (e *Evaluator) remember(f Executable, running evaluation.Evaluator) evaluation.Evaluator {
 	if !f.Traits.Deterministic || e.limits.Memo == nil {
 		return running
@@ -103,7 +103,7 @@ func (e *Evaluator) remember(f Executable, running evaluation.Evaluator) evaluat
 	return e.limits.Memo.Keep(identity, running)
 }
 
-// Find returns the function that evaluates an image, and the reference that the image is resolved to.
+// Find returns the function that evaluates an image, and the resolved reference of the image.
 func (e *Evaluator) Find(name string) (f Executable, ref string, ok bool) {
 	if ref = canonical(name, e.prefix); ref == "" {
 		return f, name, false
@@ -114,7 +114,7 @@ func (e *Evaluator) Find(name string) (f Executable, ref string, ok bool) {
 	return f, ref, false
 }
 
-// Functions lists the functions, sorted by name. The caller must not change what is in them.
+// Functions returns the functions, sorted by name. The caller must not modify their fields.
 func (e *Evaluator) Functions() []Executable {
 	return slices.SortedStableFunc(slices.Values(e.catalog.Load().functions), func(a, b Executable) int { return cmp.Compare(a.Name, b.Name) })
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// remembering is an evaluator with a cache for answers, and a function that tells how often it has run, under two names.
+// remembering is an evaluator with a result cache. Its function, which has two images, outputs the number of its runs.
 type remembering struct {
 	*Evaluator
 	t    *testing.T
@@ -41,7 +41,7 @@ func newRemembering(t *testing.T, declared traits.Traits) *remembering {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The next process waits already, and must not be one of a program that is another by then.
+	// A standby process is already waiting. It must not answer for a program that has changed since.
 	runner := process.NewRunner(process.Options{ScratchRoot: t.TempDir(), Standby: process.Standby{Processes: 1}})
 	t.Cleanup(runner.Close)
 	limits := Limits{Gate: evaluation.NewGate(1, 1), Memory: process.NewMemory(1<<30, 1), Memo: answers}
@@ -51,7 +51,7 @@ func newRemembering(t *testing.T, declared traits.Traits) *remembering {
 	return r
 }
 
-// program puts a program in place as installers do: the old file stays what it is.
+// program replaces the program by a rename, like a package manager, so that the old file stays unchanged.
 func (r *remembering) program(text string) {
 	r.t.Helper()
 	file := r.path + ".new"
@@ -61,32 +61,32 @@ func (r *remembering) program(text string) {
 	}
 }
 
-// wants calls an image, and wants the answer of so many runs.
+// wants calls an image and checks the output, and whether it came from the result cache.
 func (r *remembering) wants(image, output string, cached bool) {
 	r.t.Helper()
 	resp, err := r.Evaluate(r.t.Context(), evaluation.Request{Image: image, ResourceList: []byte(empty)})
 	if err != nil || string(resp.ResourceList) != empty+output || resp.Report.GetCached() != cached || resp.Report.GetImage() != "r.io/"+image {
-		r.t.Errorf("%s is answered with %q, cached: %v, of %s, error %v %v; want %q, cached: %v", image, strings.TrimPrefix(string(resp.ResourceList), empty),
+		r.t.Errorf("Evaluate(%s) = %q, cached %v, image %s, error %v %v, want %q, cached %v", image, strings.TrimPrefix(string(resp.ResourceList), empty),
 			resp.Report.GetCached(), resp.Report.GetImage(), err, resp.Report.GetFailure(), output, cached)
 	}
 }
 
-// An executable that is deterministic runs once, until it is another one or has changed.
+// A deterministic executable runs once, until the file is replaced or changes.
 func TestRemember(t *testing.T) {
 	t.Parallel()
 	r := newRemembering(t, traits.Traits{Deterministic: true})
 	r.wants("fn:v1", "run: 1\n", false)
 	r.wants("fn:v1", "run: 1\n", true)
-	// Its images are names of one program.
+	// Both images of the function share the cached result.
 	r.wants("fn:v2", "run: 1\n", true)
 
-	// Another name may have the program do something else.
+	// A program may behave differently under another name.
 	if err := os.Symlink(r.path, filepath.Join(r.dir, "link")); err != nil {
 		t.Fatal(err)
 	}
 	r.wants("link:v1", "run: 1\n", false)
 
-	// Another file of the same size and age.
+	// The program is replaced by another file with the same size and modification time.
 	before, err := os.Stat(r.path)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestRemember(t *testing.T) {
 	r.wants("fn:v1", "run: 2\n", false)
 	r.wants("fn:v1", "run: 2\n", true)
 
-	// The same file with another content.
+	// The content of the file changes.
 	programtest.Write(t, r.path, strings.ReplaceAll(counting, "run:", "RUN:"))
 	r.wants("fn:v1", "RUN: 3\n", false)
 
@@ -106,11 +106,11 @@ func TestRemember(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.Evaluate(t.Context(), evaluation.Request{Image: "fn:v1", ResourceList: []byte(empty)}); err == nil {
-		t.Error("a program that has gone is answered for")
+		t.Error("Evaluate() of a deleted program = nil, want an error")
 	}
 }
 
-// What does not say that it is deterministic runs each time.
+// An executable that is not declared deterministic runs each time.
 func TestRememberNothing(t *testing.T) {
 	t.Parallel()
 	r := newRemembering(t, traits.Traits{})
@@ -118,7 +118,7 @@ func TestRememberNothing(t *testing.T) {
 	r.wants("fn:v1", "run: 2\n", false)
 }
 
-// An answer that is there needs no place among those that run, nor memory.
+// A cached result needs no capacity of the gate and no memory.
 func TestRememberedNeedsNoPlace(t *testing.T) {
 	t.Parallel()
 	r := newRemembering(t, traits.Traits{Deterministic: true})

@@ -11,34 +11,34 @@ import (
 	"github.com/krmfn/krmfn/services/server/logging"
 )
 
-// Config says where functions with executables are configured.
+// Config configures a Loader.
 type Config struct {
-	// File is the config file; Dir is the directory of the executables.
+	// File is the config file, and Dir is the directory of the executables.
 	File, Dir string
 	// Strict makes every problem an error.
 	Strict bool
-	// Tags says which tags functions with a version answer to; empty means TagsOwn.
+	// Tags controls which tags functions with a version evaluate. Empty means TagsOwn.
 	Tags Tags
-	// Changed is called after each reload that took effect; it may be nil.
+	// Changed is called after each load that has changed the functions. It may be nil.
 	Changed func()
-	// Reloaded is told, after each reload, whether it has changed anything, or why the file is not used; it may be nil.
+	// Reloaded is called after each reload with whether the functions have changed, or why the file is not used. It may be nil.
 	Reloaded func(changed bool, err error)
 }
 
-// Loader puts a config file in force in an evaluator. Load comes before Watch; they are not for use at once.
+// Loader loads a config file into an evaluator. Its methods are not safe for concurrent use. Load must precede Watch.
 type Loader struct {
 	config    Config
 	evaluator *Evaluator
-	// problems and failed keep a recheck from repeating what was logged.
+	// problems and failed prevent repeated log messages.
 	problems []configfile.Problem
 	failed   logging.Once
 }
 
-// NewLoader returns a loader that logs what it finds where the evaluator logs.
+// NewLoader returns a loader that uses the evaluator's logger.
 func NewLoader(e *Evaluator, c Config) *Loader { return &Loader{config: c, evaluator: e} }
 
-// Load reads the config file and puts it in force. Without Strict, problems are logged and the entries that they name are
-// left out. An error leaves in force what was; it names the file, and the line where there is one.
+// Load reads the config file and replaces the functions of the evaluator. Without Strict, it logs problems and skips the entries that
+// they name. On error, the current functions stay. The error names the file, and the line if known.
 func (l *Loader) Load() error {
 	_, err := l.load()
 	return err
@@ -72,8 +72,8 @@ func (l *Loader) load() (changed bool, err error) {
 	return true, nil
 }
 
-// Watch reloads the config file whenever it changes, until ctx ends. A file that has an error, or with Strict a problem,
-// is reported and leaves in force what was.
+// Watch reloads the config file when it changes, until ctx ends. If the file has an error, or with Strict a problem, Watch logs it, and
+// the current functions stay.
 func (l *Loader) Watch(ctx context.Context) error {
 	return configfile.Watch(ctx, l.config.File, l.evaluator.log, l.reload)
 }

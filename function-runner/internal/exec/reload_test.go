@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// logLines passes on the lines that are logged.
+// logLines sends each logged line to a channel.
 type logLines struct {
 	mu    sync.Mutex
 	lines chan string
@@ -35,7 +35,7 @@ func (l *logLines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// await returns the first line that contains text, or fails when the test ends.
+// await waits for a line that contains text, and fails at the end of the test.
 func (l *logLines) await(t *testing.T, text string) {
 	t.Helper()
 	for {
@@ -69,19 +69,19 @@ func TestEvaluate(t *testing.T) {
 	list := []byte("kind: ResourceList\n")
 	resp, err := e.Evaluate(t.Context(), evaluation.Request{Image: "a:v1", ResourceList: list})
 	if err != nil || resp.Report.GetFailure() != nil || !bytes.Equal(resp.ResourceList, list) {
-		t.Errorf("got %v and error %v", resp.Report, err)
+		t.Errorf("Evaluate() = %v, %v, want the input without a failure", resp.Report, err)
 	}
 	if got := resp.Report.GetImage(); got != "pre.fix/a:v1" {
-		t.Errorf("the report has image %q", got)
+		t.Errorf("Report.Image = %q, want pre.fix/a:v1", got)
 	}
 	notFound := func(image string) {
 		t.Helper()
 		if _, err := e.Evaluate(t.Context(), evaluation.Request{Image: image}); !errors.As(err, new(*evaluation.NotFoundError)) {
-			t.Errorf("got error %v for %s, want a NotFoundError", err, image)
+			t.Errorf("Evaluate(%s) = %v, want a NotFoundError", image, err)
 		}
 	}
 	notFound("b:v1")
-	// An executable that goes away leaves the call to the next evaluator.
+	// If the executable is deleted, the call is left to the next evaluator.
 	f, _, _ := e.Find("a:v1")
 	if err := os.Remove(f.Path); err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestAnyTag(t *testing.T) {
 	e := New(nil, Limits{}, nil, "r.io", slog.New(slog.DiscardHandler), f, Executable{Name: "y", Images: []string{"r.io/x:v9"}})
 	for image, want := range map[string]string{"x": "x", "x:v1": "x", "r.io/x@sha256:ab": "", "r.io/x:v1@sha256:ab": "", "r.io/x:v9": "y", "r.io/x:v9@sha256:ab": "", "other.io/x:v1": "", "a b": ""} {
 		if got, _, _ := e.Find(image); got.Name != want {
-			t.Errorf("%s is evaluated by %q, want %q", image, got.Name, want)
+			t.Errorf("Find(%s) = %q, want %q", image, got.Name, want)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func TestStrict(t *testing.T) {
 	write(t, file, "functions:\n- function: gone\n  images: [a:v1]\n- function: good\n  images: [b:v1]\n  foo: bar\n")
 	err := l.Load()
 	if err == nil || !strings.Contains(err.Error(), "line 2: ") || !strings.Contains(err.Error(), "; line 6: unknown field \"functions[1].foo\"") {
-		t.Errorf("got error %v, want each problem with its line", err)
+		t.Errorf("Load() = %v, want each problem with its line", err)
 	}
 }
 
@@ -123,13 +123,13 @@ func TestReload(t *testing.T) {
 	known := func(image string, want bool) {
 		t.Helper()
 		if _, _, got := e.Find(image); got != want {
-			t.Errorf("%s is known: %v, want %v", image, got, want)
+			t.Errorf("Find(%s) found a function = %v, want %v", image, got, want)
 		}
 	}
 	log.await(t, "functions with executables loaded")
 	known("a:v1", true)
 
-	// Replaced by rename, the way editors and ConfigMap mounts do it. The watch may begin later than the first change.
+	// replace replaces the file by a rename, like editors and ConfigMap volumes. The watch may start after the first change.
 	replace := func(text, logged string) {
 		t.Helper()
 		write(t, file+".new", text)

@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
-// made has a pod made as a function runner does that has gone since.
+// made creates a pod like a function runner that has ended since.
 func made(t *testing.T, c *simulation.Cluster, reference, digest string, ordinal int, changes ...func(*Config)) string {
 	t.Helper()
 	earlier := newReplica(t, c, changes...)
@@ -43,7 +43,7 @@ func withTemplate(t *testing.T, c *simulation.Cluster, wrapper string) func(*Con
 	}
 }
 
-// A function runner that starts connects to none of the pods that are ready, until a call needs one.
+// A function runner that starts does not connect to ready pods until a call needs one.
 func TestAdoptionMakesNoConnections(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -55,19 +55,19 @@ func TestAdoptionMakesNoConnections(t *testing.T) {
 		r := start(t, c)
 		time.Sleep(10 * time.Second)
 		if n := c.Dials() - before; n > 0 {
-			t.Errorf("%d connections without a call", n)
+			t.Errorf("connections without a call = %d, want 0", n)
 		}
 		begin := time.Now()
 		if _, err := r.callWithin(t.Context(), numbered(7), digest("a")); err != nil || time.Since(begin) > 0 {
-			t.Errorf("a call of a warm function: %v after %v", err, time.Since(begin))
+			t.Errorf("a warm call returned %v after %v, want nil at once", err, time.Since(begin))
 		}
 		if n := c.Dials() - before; n != 1 {
-			t.Errorf("%d connections for one call", n)
+			t.Errorf("connections for one call = %d, want 1", n)
 		}
 	})
 }
 
-// A function runner that starts uses the pods that there are, in whatever state, and makes none.
+// A function runner that starts adopts the existing pods, whatever their state, and creates none.
 func TestAdoption(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -93,10 +93,10 @@ func TestAdoption(t *testing.T) {
 		call := r.begin("r.io/coming", digest("c"))
 		c.Run(coming)
 		if got := <-call; got != (answer{pod: coming}) {
-			t.Errorf("got %v, want pod %s", got, coming)
+			t.Errorf("call got %v, want pod %s", got, coming)
 		}
 		if n := c.Requests("create", "") - before; n > 0 {
-			t.Errorf("%d creations", n)
+			t.Errorf("create requests = %d, want 0", n)
 		}
 		time.Sleep(discardSpread)
 		synctest.Wait()
@@ -110,7 +110,7 @@ func TestAdoption(t *testing.T) {
 		}
 		for reference, digest := range map[string]string{"r.io/coming": digest("c"), "r.io/going": digest("e")} {
 			if got := r.images.seeded[reference]; got != digest {
-				t.Errorf("%s has digest %q, want that of its pod", reference, got)
+				t.Errorf("seeded digest of %s = %q, want %q", reference, got, digest)
 			}
 		}
 		var references []string
@@ -120,7 +120,7 @@ func TestAdoption(t *testing.T) {
 		if diff := cmp.Diff([]string{"r.io/coming", "r.io/failed", fn, "r.io/going"}, references); diff != "" {
 			t.Errorf("functions with pods (-want +got):\n%s", diff)
 		}
-		// Those that the call has shown to be outdated go soon, the used one stays.
+		// The pods that the call has superseded expire soon. The used pod stays.
 		c.Hold(false)
 		time.Sleep(supersededTTL)
 		r.rescan()
@@ -128,7 +128,7 @@ func TestAdoption(t *testing.T) {
 	})
 }
 
-// A pod that was adopted and never called expires like any other.
+// An adopted pod that is never called expires like any other.
 func TestAdoptedPodExpires(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -143,12 +143,12 @@ func TestAdoptedPodExpires(t *testing.T) {
 		wantPods(t, c)
 		r.rescan()
 		if len(r.workloads) > 0 {
-			t.Errorf("%d pools are still known", len(r.workloads))
+			t.Errorf("known pools = %d, want 0", len(r.workloads))
 		}
 	})
 }
 
-// Pods of another maker are never called, left alone for as long as they may be idle, and then deleted.
+// Foreign pods get no calls, stay for ForeignTTL, and are then deleted.
 func TestForeignPods(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -158,7 +158,7 @@ func TestForeignPods(t *testing.T) {
 		}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: podtemplate.FunctionContainer, Image: fn}}}}
 		c.Put(porch)
 		c.Run(porch.Name)
-		// Labels of ours do not make it ours either, nor does the name alone.
+		// Neither the labels nor the name make a pod ours.
 		forged := porch.DeepCopy()
 		forged.Name = "forged"
 		forged.Labels = map[string]string{functionpod.ImageLabel: "forged", functionpod.PoolLabel: "01234567", functionpod.SlotLabel: "1"}
@@ -167,7 +167,7 @@ func TestForeignPods(t *testing.T) {
 		own := r.mustCall(digest("a"))
 		wantPods(t, c, own, porch.Name, forged.Name)
 		if n := c.Wrapper(porch.Name).Calls(); n > 0 {
-			t.Errorf("%d calls of the foreign pod", n)
+			t.Errorf("the foreign pod got %d calls, want 0", n)
 		}
 		time.Sleep(ttl - time.Second)
 		r.mustCall(digest("a"))
@@ -177,12 +177,12 @@ func TestForeignPods(t *testing.T) {
 		r.rescan()
 		wantPods(t, c, own)
 		if len(r.foreign) > 0 {
-			t.Errorf("%d foreign pods are still known", len(r.foreign))
+			t.Errorf("known foreign pods = %d, want 0", len(r.foreign))
 		}
 	})
 }
 
-// A foreign pod that has come anew under the same name gets its own time.
+// A foreign pod that was created again under the same name gets its own ForeignTTL.
 func TestForeignPodReplaced(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -208,7 +208,7 @@ func TestForeignPodReplaced(t *testing.T) {
 	})
 }
 
-// The answer to a creation that comes later than the watch takes nothing back.
+// A create response that arrives after newer watch events does not replace them.
 func TestAnswerOvertakenByWatch(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -219,15 +219,15 @@ func TestAnswerOvertakenByWatch(t *testing.T) {
 		r.observe(created)
 		time.Sleep(ttl + time.Second)
 		r.rescan()
-		// Its deletion was asked for with the latest resource version.
+		// The delete request had the latest resource version.
 		wantPods(t, c)
 		if n := r.log.count("function pod deleted"); n != 1 {
-			t.Errorf("pod %s deleted %d times", pod, n)
+			t.Errorf("pod %s was deleted %d times, want once", pod, n)
 		}
 	})
 }
 
-// A pod that goes and comes again between two looks is another one.
+// A pod that is deleted and created again between two watch events counts as another pod.
 func TestPodReplacedUnseen(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -239,10 +239,10 @@ func TestPodReplacedUnseen(t *testing.T) {
 		}
 		synctest.Wait()
 		if again := made(t, c, fn, digest("a"), 1); again != pod {
-			t.Fatalf("pod %s was made, want %s", again, pod)
+			t.Fatalf("pod %s was created, want %s", again, pod)
 		}
 		synctest.Wait()
-		// As an informer has it that has lost its watch meanwhile.
+		// This is what an informer reports after it has lost its watch.
 		r.observe(c.Pods()[0])
 		r.mustCall(digest("a"))
 		wantPods(t, c, pod)
@@ -280,7 +280,7 @@ func TestFrontends(t *testing.T) {
 		{ByService, "", "function", byService},
 	} {
 		if got := tc.frontend.target(pod(strings.Fields(tc.inits), strings.Fields(tc.containers))); got != tc.want {
-			t.Errorf("%s with %q and %q: %s, want %s", tc.frontend, tc.inits, tc.containers, got, tc.want)
+			t.Errorf("%s.target() with init containers %q and containers %q = %s, want %s", tc.frontend, tc.inits, tc.containers, got, tc.want)
 		}
 	}
 }

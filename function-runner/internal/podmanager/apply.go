@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// slowStart is how long a pod may take to start before its status is logged and shown by krmfn top. A registry that hangs shows in
-	// nothing else than in a container that is not created.
+	// slowStart is how long a pod may take to start before the manager logs its status and krmfn top shows it. If a registry hangs, the
+	// pod's status shows only a container that is not created.
 	slowStart = 10 * time.Second
 	// discardSpread is the longest delay before a replica deletes a failed pod that another replica has requested. All replicas give the
 	// pod up at the same moment, and one request is enough.
 	discardSpread = 5 * time.Second
-	// suspectTimeout is how long a suspect pod may take to show that it serves, before other pods replace it.
+	// suspectTimeout is how long a suspect pod has to prove that it serves, before other pods replace it.
 	suspectTimeout = time.Second
-	// unreachableTimeout is how long a pod may not answer that the kubelet reports as unready.
+	// unreachableTimeout is how long a pod that the kubelet reports as unready may stay unreachable before the manager deletes it.
 	unreachableTimeout = 10 * time.Second
 )
 
@@ -34,7 +34,7 @@ var (
 	errMoved   = errors.New("its address has changed")
 )
 
-// apply applies an event to a pod, does what follows from its new state, and reports whether that has changed.
+// apply applies an event to a pod, handles its new state, and reports whether the state has changed.
 func (w *workload) apply(mem *member, event lifecycle.Event, reason error) bool {
 	if w.members[mem.Ordinal] != mem || !w.Apply(mem.Pod, event, reason) {
 		return false
@@ -43,13 +43,13 @@ func (w *workload) apply(mem *member, event lifecycle.Event, reason error) bool 
 	return true
 }
 
-// answered applies that a pod's wrapper server serves at an endpoint, and reports whether the pod is ready for the first time.
+// answered records that a pod's wrapper server serves at an endpoint, and reports whether the pod is ready for the first time.
 func (w *workload) answered(mem *member, e *endpoint.Endpoint) (first bool) {
 	status, _ := mem.Status()
 	return w.Answered(mem.Pod, e) && !status.Served
 }
 
-// entered does what follows from a pod's new state.
+// entered handles a pod's new state.
 func (w *workload) entered(mem *member, event lifecycle.Event, reason error) {
 	status, _ := mem.Status()
 	log := w.m.config.Log.With("pod", mem.name(), "image", w.ID.Image)
@@ -78,14 +78,14 @@ func (w *workload) entered(mem *member, event lifecycle.Event, reason error) {
 	}
 }
 
-// event records a Kubernetes event of a pod.
+// event records a Kubernetes event for a pod.
 func (m *Manager) event(mem *member, reason string, err error) {
 	if m.config.Events != nil {
 		m.config.Events.Event(mem.object, corev1.EventTypeWarning, reason, err.Error())
 	}
 }
 
-// limitUnreachable gives up an unreachable pod in time, sooner if the kubelet reports it as unready, too.
+// limitUnreachable limits how long an unreachable pod may exist. The limit is shorter if the kubelet also reports the pod as unready.
 func (w *workload) limitUnreachable(mem *member) {
 	limit := w.m.config.ReadyTimeout
 	if !podstatus.Ready(mem.object) {
@@ -96,7 +96,7 @@ func (w *workload) limitUnreachable(mem *member) {
 	mem.after(limit-time.Since(status.Since), func() { w.broken(mem, "unreachable", err) })
 }
 
-// broken gives up a pod that does not get ready or has ended, and deletes it.
+// broken marks a pod as failed that does not get ready or has ended, and deletes it.
 func (w *workload) broken(mem *member, reason string, err error) {
 	if mem.In(lifecycle.Expiring, lifecycle.Leaving, lifecycle.Failed) {
 		return

@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// edit puts another template in force.
+// edit replaces the current template.
 func (r *replica) edit(wrapper string) {
 	r.t.Helper()
 	template, err := podtemplate.Default(wrapper, injection.InitContainer)
@@ -33,8 +33,8 @@ func (r *replica) edit(wrapper string) {
 	r.Changed()
 }
 
-// Pods run a function as the labels of its image declare it, unless annotations say otherwise. Other annotations replace the pods; the
-// labels, which are not known before a pod is made, do not.
+// Pods run a function with the traits that its image labels declare, unless annotations override them. Changed annotations replace the
+// pods. Changed labels do not, because they are unknown before a pod is created.
 func TestTraits(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -62,7 +62,7 @@ func TestTraits(t *testing.T) {
 		r.images.traits = traits.Traits{}
 		again := start(t, c)
 		if got := again.mustCall(digest("a")); got != first {
-			t.Errorf("pod %s has run the call, want the one that was made before", got)
+			t.Errorf("pod %s has run the call, want %s", got, first)
 		}
 		again.stop()
 		r.images.traits = traits.Traits{Worker: true, NoStandby: true}
@@ -75,7 +75,7 @@ func TestTraits(t *testing.T) {
 	})
 }
 
-// A changed template has new calls go to new pods. What runs on old ones is finished, and they go when they are idle.
+// After a template change, new calls go to new pods. The old pods finish their calls, and expire when they are idle.
 func TestTemplateChanges(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -96,7 +96,7 @@ func TestTemplateChanges(t *testing.T) {
 		wantPods(t, c, before, after)
 		letGo()
 		if got := <-call; got != (answer{pod: before}) {
-			t.Errorf("got %v", got)
+			t.Errorf("the running call got %v, want pod %s", got, before)
 		}
 		time.Sleep(supersededTTL / 2)
 		r.rescan()
@@ -105,13 +105,13 @@ func TestTemplateChanges(t *testing.T) {
 		r.rescan()
 		wantPods(t, c, after)
 		if r.log.count("reason=replaced") != 1 {
-			t.Error("the reason is not logged once")
+			t.Error("reason=replaced is not logged exactly once")
 		}
 		r.rescan()
 		if len(r.workloads) != 1 {
-			t.Errorf("%d pools are known, want 1", len(r.workloads))
+			t.Errorf("known pools = %d, want 1", len(r.workloads))
 		}
-		// A change that is taken back makes the first pool the one for calls again.
+		// Reverting the change makes the first pool current again.
 		r.edit("wrapper")
 		if got := r.mustCall(digest("a")); got != before {
 			t.Errorf("pod %s has run the call, want %s", got, before)
@@ -119,8 +119,8 @@ func TestTemplateChanges(t *testing.T) {
 	})
 }
 
-// A tag that has moved has new calls go to pods of the new image; the others go when they are idle, and all replicas have had
-// the time to learn of it.
+// After a tag has moved, new calls go to pods of the new image. The old pods expire when they are idle and all replicas have had TagTTL
+// to learn of the move.
 func TestTagMoves(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -129,7 +129,7 @@ func TestTagMoves(t *testing.T) {
 		before := r.mustCall(digest("a"))
 		after := r.mustCall(digest("b"))
 		if _, _, d := imageOf(c, after); d != digest("b") {
-			t.Errorf("pod %s runs %s", after, d)
+			t.Errorf("pod %s has digest %s, want %s", after, d, digest("b"))
 		}
 		time.Sleep(tagTTL / 2)
 		r.rescan()
@@ -150,7 +150,7 @@ func imageOf(c *simulation.Cluster, name string) (image string, slot int, digest
 	return "", 0, ""
 }
 
-// Limits that change help the calls that wait already.
+// Changed limits apply to calls that already wait.
 func TestLimitsChange(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -166,13 +166,13 @@ func TestLimitsChange(t *testing.T) {
 		letGo()
 		for _, call := range calls {
 			if got := <-call; got != (answer{pod: pod}) {
-				t.Errorf("got %v", got)
+				t.Errorf("call got %v, want pod %s", got, pod)
 			}
 		}
 	})
 }
 
-// Overrides that change make other pods, which take the next calls; those that there are go when they are idle.
+// Changed overrides create other pods for the next calls. The old pods expire when they are idle.
 func TestOverridesChange(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -184,7 +184,7 @@ func TestOverridesChange(t *testing.T) {
 			wantPods(t, c, before, after)
 			for _, pod := range c.Pods() {
 				if got := pod.Spec.ServiceAccountName == "sa"; got != (pod.Name == after) {
-					t.Errorf("pod %s runs as %q", pod.Name, pod.Spec.ServiceAccountName)
+					t.Errorf("pod %s has service account %q, want sa: %v", pod.Name, pod.Spec.ServiceAccountName, pod.Name == after)
 				}
 			}
 		}
@@ -198,7 +198,7 @@ func TestOverridesChange(t *testing.T) {
 	})
 }
 
-// Resources that change make other pods. Whatever pod is made while no call has noticed yet belongs to its pool.
+// Changed resources create other pods. A pod that is created before a call has applied the change belongs to the old pool.
 func TestResourcesChange(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -210,30 +210,30 @@ func TestResourcesChange(t *testing.T) {
 		})
 		synctest.Wait()
 		if len(r.foreign) > 0 {
-			t.Fatalf("pods that nobody knows: %v", r.foreign)
+			t.Fatalf("foreign pods = %v, want none", r.foreign)
 		}
 		wantPods(t, c, before, made2(before))
 		after := r.mustCall(digest("a"))
 		for _, pod := range c.Pods() {
 			if pod.Name == after && podtemplate.FunctionOf(pod).Resources.Limits.Memory().String() != "3Gi" {
-				t.Errorf("pod %s has limits %v", after, podtemplate.FunctionOf(pod).Resources.Limits)
+				t.Errorf("pod %s has limits %v, want 3Gi of memory", after, podtemplate.FunctionOf(pod).Resources.Limits)
 			}
 		}
 		wantStats(t, r, digest("a"), pool.Stats{Ready: 2})
 		time.Sleep(supersededTTL + time.Second)
 		r.rescan()
 		if n := len(c.Pods()); n != 2 {
-			t.Errorf("%d pods, want those of the new pool", n)
+			t.Errorf("pods = %d, want the 2 pods of the new pool", n)
 		}
 	})
 }
 
-// made2 returns the name of the pod in the second slot, by that in the first.
+// made2 returns the name of the pod with ordinal 2, given the name of the pod with ordinal 1.
 func made2(first string) string {
 	return first[:len(first)-len("1-01234567")] + "2" + first[len(first)-len("-01234567"):]
 }
 
-// A connection that breaks and is found again within a moment makes no other pod.
+// A connection that breaks and recovers within suspectTimeout does not replace the pod.
 func TestConnectionBreaks(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -247,14 +247,14 @@ func TestConnectionBreaks(t *testing.T) {
 		time.Sleep(suspectTimeout / 2)
 		w.Start(c)
 		if got := <-call; got != (answer{pod: pod}) {
-			t.Errorf("got %v", got)
+			t.Errorf("call got %v, want pod %s", got, pod)
 		}
 		wantPods(t, c, pod)
 	})
 }
 
-// A pod that this replica does not reach, while the kubelet holds it for ready, is replaced within seconds, and used again when it
-// is back.
+// A pod that this replica cannot reach, although the kubelet reports it as ready, is replaced within seconds, and used again when it is
+// reachable.
 func TestUnreachableIsReplaced(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -265,7 +265,7 @@ func TestUnreachableIsReplaced(t *testing.T) {
 		begin := time.Now()
 		got := <-r.begin(fn, digest("a"))
 		if waited := time.Since(begin); got.err != nil || got.pod == pod || waited > 5*time.Second {
-			t.Errorf("got %v after %v, want another pod within 5 s", got, waited)
+			t.Errorf("call got %v after %v, want another pod within 5 s", got, waited)
 		}
 		wantStats(t, r, digest("a"), pool.Stats{Ready: 1, Unreachable: 1})
 		wantPods(t, c, pod, got.pod)
@@ -290,7 +290,7 @@ func node(c *simulation.Cluster, name string) string {
 	return ""
 }
 
-// wantAvoids checks which nodes a pod was to avoid.
+// wantAvoids checks which nodes a pod's affinity avoids.
 func wantAvoids(t *testing.T, c *simulation.Cluster, name string, want ...string) {
 	t.Helper()
 	var got []string
@@ -307,7 +307,7 @@ func wantAvoids(t *testing.T, c *simulation.Cluster, name string, want ...string
 	}
 }
 
-// A pod that stays unreachable is deleted, in time for whoever wants its slot.
+// A pod that stays unreachable is deleted, which frees its ordinal.
 func TestUnreachableIsDeleted(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -329,15 +329,15 @@ func TestUnreachableIsDeleted(t *testing.T) {
 				synctest.Wait()
 				wantPods(t, c, other)
 				if n := r.log.count("reason=unreachable"); n != 1 {
-					t.Errorf("the reason was logged %d times, want with the deletion", n)
+					t.Errorf("reason=unreachable was logged %d times, want once, with the deletion", n)
 				}
 			})
 		})
 	}
 }
 
-// A pod that hangs, as on a node that is paused, is found out by the calls that it does not begin with: they go elsewhere within
-// 5 seconds. Those that it has begun with end soon after.
+// A hanging pod, like on a paused node, is detected by the calls that it does not start: they go to another pod within 5 seconds. The
+// started calls fail soon after.
 func TestHangingPod(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -351,20 +351,20 @@ func TestHangingPod(t *testing.T) {
 		begin := time.Now()
 		got := <-r.begin(fn, digest("a"))
 		if waited := time.Since(begin); got.err != nil || got.pod == pod || waited > 5*time.Second {
-			t.Errorf("got %v after %v, want another pod within 5 s", got, waited)
+			t.Errorf("call got %v after %v, want another pod within 5 s", got, waited)
 		}
 		if got := <-begun; !errors.As(got.err, new(*endpoint.LostError)) {
-			t.Errorf("got %v, want that the pod was lost", got)
+			t.Errorf("the started call got %v, want a LostError", got)
 		}
 		if waited := time.Since(begin); waited > 10*time.Second {
-			t.Errorf("a call that the pod had begun with waited for %v", waited)
+			t.Errorf("the started call waited for %v, want at most 10 s", waited)
 		}
 		letGo()
 		c.Wrapper(pod).Hang(false)
 	})
 }
 
-// A pod that says that it does not serve gets no calls, and is replaced; it takes calls again when it serves.
+// A pod that reports NOT_SERVING gets no calls and is replaced. It gets calls again when it serves.
 func TestNotServing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -374,7 +374,7 @@ func TestNotServing(t *testing.T) {
 		begin := time.Now()
 		other := r.mustCall(digest("a"))
 		if waited := time.Since(begin); other == pod || waited > 5*time.Second {
-			t.Errorf("pod %s after %v, want another within 5 s", other, waited)
+			t.Errorf("pod %s has run the call after %v, want another pod within 5 s", other, waited)
 		}
 		c.Wrapper(pod).Refuse(false, true)
 		time.Sleep(time.Second)
@@ -403,7 +403,7 @@ func TestExplain(t *testing.T) {
 		synctest.Wait()
 		got, want = append(got, r.Explain(f)), append(want, "0 calls run in 1 pods, 0 pods are being created")
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+			t.Errorf("Explain() (-want +got):\n%s", diff)
 		}
 	})
 }

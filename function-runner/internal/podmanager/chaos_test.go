@@ -21,12 +21,12 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// longest is how long one disturbance lasts at most.
+// longest is the maximum duration of one disturbance.
 const longest = 40 * time.Second
 
-// TestChaos disturbs pods and the API server for a while while replicas call functions. Every answer is the right function's, a
-// call fails only because its pod was lost while it ran, none waits for longer than a failure lasts and 5 seconds more, and
-// nothing is left in the end.
+// TestChaos disturbs pods and the API server while replicas call functions. Every response must come from the right function, a call may
+// fail only because its pod was lost while it ran, no call may wait for more than longest plus 5 seconds, and no pod or pool may remain
+// at the end.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2) {
@@ -92,16 +92,16 @@ func (w *world) run() {
 		w.t.Errorf("of %d calls, %d were lost, and the slowest took %v", w.calls, w.lost, w.slowest)
 	}
 	if pods := names(w.cluster); len(pods) > 0 {
-		w.t.Errorf("pods %v are left", pods)
+		w.t.Errorf("pods at the end = %v, want none", pods)
 	}
 	for i, r := range all {
 		if len(r.byUID)+len(r.workloads) > 0 {
-			w.t.Errorf("replica %d knows %d pods and %d pools still", i, len(r.byUID), len(r.workloads))
+			w.t.Errorf("at the end, replica %d knows %d pods and %d pools, want none", i, len(r.byUID), len(r.workloads))
 		}
 	}
 }
 
-// callers calls a function over and over.
+// callers calls a function repeatedly until the end.
 func (w *world) callers(r *replica, reference string, pause time.Duration) {
 	for time.Now().Before(w.end) {
 		begin := time.Now()
@@ -113,9 +113,9 @@ func (w *world) callers(r *replica, reference string, pause time.Duration) {
 		case errors.As(err, new(*endpoint.LostError)):
 			w.lost++
 		case err != nil:
-			w.t.Errorf("a call of %s failed after %v: %v", reference, time.Since(begin), err)
+			w.t.Errorf("call of %s after %v: error = %v, want none but a LostError", reference, time.Since(begin), err)
 		case output != want:
-			w.t.Errorf("a call of %s was answered by %s", want, output)
+			w.t.Errorf("call got the response of %s, want %s", output, want)
 		}
 		w.mu.Unlock()
 		time.Sleep(pause)
@@ -129,7 +129,7 @@ func (w *world) call(r *replica, reference string) (output string, err error) {
 	return output, err
 }
 
-// disturb does one thing, and takes it back later where it does not last.
+// disturb starts one random disturbance, and reverts it later unless it is permanent.
 func (w *world) disturb() {
 	lasting := time.Duration(w.random.IntN(int(longest)))
 	later := func(what func()) {
@@ -162,7 +162,7 @@ func (w *world) disturb() {
 		w.cluster.Ready(pod, corev1.ConditionFalse)
 		later(func() { w.cluster.Ready(pod, corev1.ConditionTrue) })
 	case 4:
-		_ = w.cluster.Client.CoreV1().Pods(simulation.Namespace).Delete(w.t.Context(), pod, metav1.DeleteOptions{}) // it may have gone
+		_ = w.cluster.Client.CoreV1().Pods(simulation.Namespace).Delete(w.t.Context(), pod, metav1.DeleteOptions{}) // it may not exist any more
 	case 5:
 		w.cluster.Change(pod, func(p *corev1.Pod) { p.Labels[functionpod.SlotLabel], p.Labels[functionpod.ImageLabel] = "9", "other" })
 	case 6:
@@ -174,7 +174,7 @@ func (w *world) disturb() {
 	}
 }
 
-// restart has a container that ended run again, unless its pod has gone and its address belongs to another.
+// restart restarts the wrapper server of a pod, unless the pod was deleted and another pod may have its address.
 func (w *world) restart(pod string, wrapper *simulation.Wrapper) {
 	if w.cluster.Wrapper(pod) == wrapper {
 		wrapper.Start(w.cluster)

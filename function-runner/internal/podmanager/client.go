@@ -13,13 +13,13 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/client"
 )
 
-// Client has the objects that function pods consist of, in their namespace.
+// Client holds clients for the objects of function pods in one namespace.
 type Client struct {
 	Pods     Pods
 	Services Services
 }
 
-// Pods are the pods of a namespace.
+// Pods is a client for the pods of a namespace.
 type Pods interface {
 	client.Watchable[*corev1.PodList]
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error)
@@ -28,14 +28,14 @@ type Pods interface {
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// Services are the Services of a namespace.
+// Services is a client for the Services of a namespace.
 type Services interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Service, error)
 	Create(ctx context.Context, service *corev1.Service, options metav1.CreateOptions) (*corev1.Service, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// ConfigMaps are the ConfigMaps of a namespace.
+// ConfigMaps is a client for the ConfigMaps of a namespace.
 type ConfigMaps interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.ConfigMap, error)
 }

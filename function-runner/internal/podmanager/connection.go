@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// firstPatience is how long a pod may not answer at its Service before the Service is created again, in case somebody has deleted
-	// it. It doubles each time, up to longestPatience.
+	// firstPatience is how long a pod may not respond at its Service before the manager creates the Service again, in case it was
+	// deleted. The time doubles with each attempt, up to longestPatience.
 	firstPatience   = 2 * time.Second
 	longestPatience = time.Minute
 )
@@ -26,12 +26,12 @@ const (
 // connection is the connection to the wrapper server of a pod at one address.
 type connection struct {
 	address string
-	// close ends the connection after its running calls.
+	// close closes the connection after its running calls have ended.
 	close context.CancelFunc
 }
 
-// connect connects to a pod that has an address, until the pod has another one, is deleted, or is given up. A pod that the kubelet
-// reports as ready when it is first seen is connected to by its first call.
+// connect connects to a pod that has an address, until the pod gets another address, is deleted, or fails. If assumed is true, it takes
+// the pod as ready without a health check, so that the first call opens the connection.
 func (w *workload) connect(mem *member, assumed bool) {
 	if mem.connection != nil {
 		return
@@ -51,7 +51,7 @@ func (w *workload) connect(mem *member, assumed bool) {
 	})
 }
 
-// disconnect closes the connection to a pod. Its state must not be ready afterwards.
+// disconnect closes the connection to a pod. The caller must move the pod out of the ready state.
 func (mem *member) disconnect() {
 	if mem.connection != nil {
 		mem.connection.close()
@@ -59,7 +59,7 @@ func (mem *member) disconnect() {
 	}
 }
 
-// converse keeps one connection until another must be made or ctx ends, and reports whether ctx has ended.
+// converse maintains one connection until another one is needed or ctx ends, and reports whether ctx has ended.
 func (w *workload) converse(ctx context.Context, mem *member, c *connection, pod *corev1.Pod, assumed bool, patience time.Duration) (ended bool) {
 	target := wrapperapi.Target{PodUID: string(pod.UID), Function: wrapperapi.FunctionName(w.ID.Image, w.ID.Digest)}
 	options := w.m.config.Endpoint
@@ -85,8 +85,8 @@ func (w *workload) converse(ctx context.Context, mem *member, c *connection, pod
 	}
 }
 
-// awaitReady returns when the wrapper server serves. The error is that ctx has ended or that another connection must be made: this
-// one leads to another server, or to a Service that was deleted and is created again.
+// awaitReady blocks until the wrapper server serves. It fails if ctx ends, or if a new connection is needed because this one leads to
+// another server, or to a Service that was deleted and created again.
 func (w *workload) awaitReady(ctx context.Context, mem *member, pod *corev1.Pod, e *endpoint.Endpoint, patience time.Duration) error {
 	if !w.m.config.Frontend.byService(pod) {
 		return e.Ready(ctx)
@@ -100,7 +100,7 @@ func (w *workload) awaitReady(ctx context.Context, mem *member, pod *corev1.Pod,
 	return err
 }
 
-// serves notes that a pod's wrapper server serves at an endpoint of its present connection.
+// serves records that a pod's wrapper server serves at an endpoint, unless the pod has another connection meanwhile.
 func (w *workload) serves(mem *member, c *connection, e *endpoint.Endpoint) {
 	w.m.mu.Lock()
 	defer w.m.mu.Unlock()
@@ -111,7 +111,7 @@ func (w *workload) serves(mem *member, c *connection, e *endpoint.Endpoint) {
 	w.m.metrics.started(w.m.life, w.ID.Image, mem)
 }
 
-// lost notes that a pod must show again that it serves.
+// lost records that a pod must prove again that it serves.
 func (w *workload) lost(mem *member, c *connection, loss *endpoint.Loss) {
 	w.m.mu.Lock()
 	defer w.m.mu.Unlock()

@@ -26,14 +26,15 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// fieldManager is who has set the fields of pods and Services.
+// fieldManager is the field manager of pods and Services.
 const fieldManager = "krm-function-runner"
 
-// joinAfter is how long the watch may take to show a pod that another replica has created, before the API server is asked for it.
+// joinAfter is how long the manager waits for the watch to show a pod that another replica has created, before it reads the pod from the
+// API server.
 const joinAfter = time.Second
 
-// provide creates a pod that a pool has requested, unless another replica has created it meanwhile. The callers that needed it may have
-// gone.
+// provide creates a pod that a pool has requested, unless another replica has created the pod meanwhile. It does not depend on the caller
+// that needed the pod.
 func (m *Manager) provide(w *workload, pod *pool.Pod) {
 	m.mu.Lock()
 	if w.members[pod.Ordinal] != nil || !w.Has(pod) {
@@ -46,7 +47,7 @@ func (m *Manager) provide(w *workload, pod *pool.Pod) {
 	if !m.pace(mem) {
 		return
 	}
-	// This is not the caller's deadline, and the error must not look like one.
+	// The error must not look like the caller's deadline.
 	ctx, cancel := context.WithTimeoutCause(m.life, m.config.ReadyTimeout,
 		fmt.Errorf("the pod ready timeout of %v (--pod-ready-timeout) is over", m.config.ReadyTimeout))
 	defer cancel()
@@ -90,13 +91,13 @@ func (m *Manager) build(ctx context.Context, w *workload, ordinal int) (*corev1.
 	values.AvoidNodes = m.lostNodes()
 	m.mu.Unlock()
 	values.Image, values.Command, values.User, values.Platforms = image.Pinned(), image.Command, image.User, image.Platforms
-	// A wrong value counts for nothing, and is a problem of the object that has it.
+	// A trait with an invalid value is ignored here. The object that declares the value reports the problem.
 	values.Traits, _ = traits.Parse(image.Traits, values.Declared)
 	values.Digest, values.Pool, values.TTL = w.ID.Digest, w.ID.Hash(), m.config.Limits(w.ID.Image).TTL
 	return template.Build(&values, m.config.Namespace, w.ID.Of(ordinal), ordinal)
 }
 
-// lostNodes returns the nodes of pods that do not answer, sorted: the nodes may be lost, long before the scheduler knows.
+// lostNodes returns the nodes of unreachable pods, sorted. These nodes may be lost, long before the scheduler learns about it.
 func (m *Manager) lostNodes() []string {
 	nodes := sets.New[string]()
 	for _, mem := range m.byUID {
@@ -107,8 +108,8 @@ func (m *Manager) lostNodes() []string {
 	return sets.List(nodes)
 }
 
-// createPod creates a pod, and its Service if it is reached by that, or joins the pod that another replica has created meanwhile. A
-// request that fails for a reason that may pass is repeated until ctx ends.
+// createPod creates a pod, and a Service if the pod is reached by one. If another replica has created the pod meanwhile, createPod joins
+// it. It retries requests that fail temporarily until ctx ends.
 func (m *Manager) createPod(ctx context.Context, mem *member, pod *corev1.Pod, service *corev1.Service) error {
 	w, begin := mem.workload, time.Now()
 	created, err := m.requestPod(ctx, mem, pod)
@@ -141,8 +142,8 @@ func (m *Manager) createPod(ctx context.Context, mem *member, pod *corev1.Pod, s
 	return nil
 }
 
-// weakened gives up a pod that was created without a field of isolation, so that it is deleted before it runs anything, and whoever
-// waits is told.
+// weakened marks a pod as failed that was created without a security-relevant field, so that the manager deletes it before it runs a
+// function, and waiting callers get the reason.
 func (m *Manager) weakened(mem *member, pod *corev1.Pod, field string) {
 	err := fmt.Errorf("function pod %s is deleted, as the API server has created it without %s", pod.Name, field)
 	m.config.Log.Warn("function pod created with less isolation than the settings of function pods ask for", "pod", pod.Name, "image", mem.workload.ID.Image, "err", err)
@@ -151,7 +152,7 @@ func (m *Manager) weakened(mem *member, pod *corev1.Pod, field string) {
 	mem.workload.broken(mem, "weakened", err)
 }
 
-// stripped deletes a pod that nobody could tell from one of another maker, and returns why.
+// stripped deletes a pod that was created without its annotations, because replicas could not identify it, and returns the reason.
 func (m *Manager) stripped(ctx context.Context, pod *corev1.Pod) error {
 	err := m.config.Client.Pods.Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -160,7 +161,7 @@ func (m *Manager) stripped(ctx context.Context, pod *corev1.Pod) error {
 	return fmt.Errorf("function pod %s is deleted, as the API server has created it without its annotations: exempt namespace %s from the admission policy or webhook that removes them", pod.Name, pod.Namespace)
 }
 
-// refused turns image volumes off if the API server does not know them.
+// refused disables image volumes if the API server does not support them.
 func (m *Manager) refused(pod *corev1.Pod, err error) error {
 	if !podtemplate.HasImageVolume(pod) || !injection.RefusedByServer(err) {
 		return err
@@ -170,7 +171,7 @@ func (m *Manager) refused(pod *corev1.Pod, err error) error {
 	return m.withoutImageVolumes(err)
 }
 
-// join uses the pod that has the name already. The watch shows it, unless somebody has changed its labels: these are restored.
+// join uses the existing pod with the name. The watch shows it, unless its labels were changed: join restores them.
 func (m *Manager) join(ctx context.Context, mem *member, name string) error {
 	status, changed := mem.Status()
 	if status.State != lifecycle.Requested {
@@ -189,7 +190,7 @@ func (m *Manager) join(ctx context.Context, mem *member, name string) error {
 	case apierrors.IsNotFound(err):
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		// It went just now. Its ordinal is free, but whoever waits must not wait for it.
+		// The pod was deleted just now. Removing the member frees the ordinal, and lets the pool request another pod.
 		mem.workload.remove(mem)
 		return nil
 	case err != nil:
@@ -207,10 +208,10 @@ func (m *Manager) join(ctx context.Context, mem *member, name string) error {
 	return nil
 }
 
-// avoidFor is how long an ordinal is not used after a pod of another maker, or of another pool, had its name.
+// avoidFor is how long an ordinal is not used after a pod of another owner, or of another pool, had its name.
 const avoidFor = time.Minute
 
-// avoid makes a pool use other ordinals than one whose name another pod has.
+// avoid makes a pool skip an ordinal whose name another pod has.
 func (m *Manager) avoid(mem *member, pod *corev1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -231,7 +232,7 @@ func (w *workload) labelled(ordinal int, pod *corev1.Pod) bool {
 	return maps.Equal(w.labels(ordinal), only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.SlotLabel))
 }
 
-// restoreLabels restores the labels by which a pod is found, and returns the pod.
+// restoreLabels restores the labels that select a pod, and returns the pod.
 func (m *Manager) restoreLabels(ctx context.Context, w *workload, ordinal int, pod *corev1.Pod) (*corev1.Pod, error) {
 	if w.labelled(ordinal, pod) {
 		return pod, nil

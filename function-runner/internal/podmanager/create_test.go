@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
-// A call on a ready pod asks the API server nothing.
+// A call on a ready pod sends no request to the API server.
 func TestWarmPathAsksNothing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -35,13 +35,13 @@ func TestWarmPathAsksNothing(t *testing.T) {
 			}
 		}
 		if n := c.Requests("", "") - before; n > 0 {
-			t.Errorf("the API server had %d requests", n)
+			t.Errorf("requests to the API server = %d, want 0", n)
 		}
 		wantPods(t, c, pod)
 	})
 }
 
-// Two replicas that want the same slot, and know nothing of each other's pods yet, share one pod.
+// Two replicas that request the same ordinal, and do not know each other's pods yet, share one pod.
 func TestReplicasJoin(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -51,23 +51,23 @@ func TestReplicasJoin(t *testing.T) {
 		first := a.begin(fn, digest("a"))
 		pod := a.poolOf(fn, digest("a")).Of(1)
 		c.Run(pod)
-		// b's request comes to nothing, and it finds the other's pod ready.
+		// The create request of b fails with AlreadyExists, and b finds the ready pod of a.
 		if got := b.mustCall(digest("a")); got != pod {
 			t.Errorf("pod %s has run the call of the second replica, want %s", got, pod)
 		}
 		c.DelayWatches(false)
 		if got := <-first; got != (answer{pod: pod}) {
-			t.Errorf("the first replica's call: %v", got)
+			t.Errorf("the first replica's call got %v, want pod %s", got, pod)
 		}
 		synctest.Wait()
 		wantPods(t, c, pod)
 		if n := len(c.Services()); n != 1 {
-			t.Errorf("%d Services", n)
+			t.Errorf("Services = %d, want 1", n)
 		}
 	})
 }
 
-// A pod that the watch does not show for long, as after an outage of the API server, serves the calls that wait for it all the same.
+// A pod that the watch does not show for a long time, such as after an outage of the API server, still serves the calls that wait for it.
 func TestPodThatNoWatchShows(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -90,7 +90,7 @@ func TestPodThatNoWatchShows(t *testing.T) {
 	})
 }
 
-// What is logged of a pod that cannot be looked up is true of one that is watched, and only starts slowly.
+// The log message about a pod that cannot be read also fits a pod that is watched and only slow to start.
 func TestPodThatCannotBeLookedUp(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -101,14 +101,14 @@ func TestPodThatCannotBeLookedUp(t *testing.T) {
 		c.Before(always("get", "pods", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errDown)))
 		r.rescan()
 		if n := r.log.count("a function pod could not be checked"); n != 1 {
-			t.Errorf("it is logged %d times that the pod could not be checked", n)
+			t.Errorf("failed check of the pod was logged %d times, want once", n)
 		}
 		r.stop()
 		<-call
 	})
 }
 
-// A pod that is going holds its name. The next slot is taken, though only one pod may live.
+// A terminating pod holds its name. The pool uses the next ordinal, even if only one pod may be live.
 func TestTerminatingPodHoldsItsName(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]bool{"seen": false, "not seen yet": true} {
@@ -119,7 +119,7 @@ func TestTerminatingPodHoldsItsName(t *testing.T) {
 				id := r.poolOf(fn, digest("a"))
 				c.Hold(true)
 				if late {
-					// Another replica has made and deleted the pod.
+					// Another replica has created and deleted the pod.
 					c.DelayWatches(true)
 					other := newReplica(t, c)
 					c.Kubelet(func(string) {})
@@ -136,12 +136,12 @@ func TestTerminatingPodHoldsItsName(t *testing.T) {
 				synctest.Wait()
 				call := r.begin(fn, digest("a"))
 				if late {
-					// Nothing but the names tells that it runs.
+					// Only the name conflict shows that the first pod still exists.
 					synctest.Wait()
 					c.DelayWatches(false)
 				}
 				if got := <-call; got != (answer{pod: id.Of(2)}) {
-					t.Errorf("got %v, want pod %s", got, id.Of(2))
+					t.Errorf("call got %v, want pod %s", got, id.Of(2))
 				}
 				wantPods(t, c, id.Of(1), id.Of(2))
 				wantStats(t, r, digest("a"), pool.Stats{Ready: 1, Leaving: 1})
@@ -154,10 +154,10 @@ func TestTerminatingPodHoldsItsName(t *testing.T) {
 	}
 }
 
-// stopNow ends what a replica does that does not run.
+// stopNow stops a replica that was not started with run.
 func (r *replica) stopNow() { r.end() }
 
-// The pod that a caller wants is made though the caller has gone, and serves the next.
+// The pod that a caller needs is created even if the caller has left, and serves the next call.
 func TestCreationOutlivesItsCaller(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -167,7 +167,7 @@ func TestCreationOutlivesItsCaller(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := r.callWithin(ctx, fn, digest("a")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got error %v", err)
+			t.Errorf("call error = %v, want DeadlineExceeded", err)
 		}
 		wantPods(t, c)
 		close(r.images.wait)
@@ -176,14 +176,14 @@ func TestCreationOutlivesItsCaller(t *testing.T) {
 		before := c.Requests("create", "")
 		r.mustCall(digest("a"))
 		if n := c.Requests("create", "") - before; n > 0 {
-			t.Errorf("the second call made %d requests", n)
+			t.Errorf("create requests of the second call = %d, want 0", n)
 		}
 	})
 }
 
 var podResource = schema.GroupResource{Resource: "pods"}
 
-// What keeps a pod from starting is told to the caller at once, in the words of who knows.
+// The caller gets the reason why a pod does not start at once, in the original words.
 func TestFailureIsExplainedAtOnce(t *testing.T) {
 	t.Parallel()
 	waits := func(reason, message string) func(*simulation.Cluster) {
@@ -193,7 +193,7 @@ func TestFailureIsExplainedAtOnce(t *testing.T) {
 		cluster func(*simulation.Cluster)
 		image   error
 		want    []string
-		// stays says that the pod may yet start.
+		// stays reports that the pod is kept, because it may still start.
 		stays bool
 	}{
 		"pull":      {cluster: waits("ErrImagePull", "not found: r.io/fn"), want: []string{"ErrImagePull", "not found: r.io/fn"}},
@@ -226,29 +226,29 @@ func TestFailureIsExplainedAtOnce(t *testing.T) {
 				_, err := r.call(digest("a"))
 				for _, want := range tc.want {
 					if err == nil || !strings.Contains(err.Error(), want) {
-						t.Errorf("got error %v, want %q in it", err, want)
+						t.Errorf("call error = %v, want it to contain %q", err, want)
 					}
 				}
 				if waited := time.Since(begin); waited > 100*time.Millisecond {
-					t.Errorf("the caller waited for %v", waited)
+					t.Errorf("the caller waited for %v, want at most 100 ms", waited)
 				}
 				synctest.Wait()
 				if n := len(c.Pods()); (n > 0) != tc.stays {
-					t.Errorf("%d pods are left", n)
+					t.Errorf("pods = %d, want some: %v", n, tc.stays)
 				}
 			})
 		})
 	}
 }
 
-// unplaced has the scheduler find no node.
+// unplaced makes the scheduler find no node for any pod.
 func unplaced(message string) func(*simulation.Cluster) {
 	return func(c *simulation.Cluster) {
 		c.Kubelet(func(name string) { c.Change(name, unscheduled(message)) })
 	}
 }
 
-// unscheduled has a pod wait for a node, and say why.
+// unscheduled sets a pod's PodScheduled condition to false, with a message.
 func unscheduled(message string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status.Conditions = []corev1.PodCondition{{
@@ -261,7 +261,7 @@ func refusing(err error) func(*simulation.Cluster) {
 	return func(c *simulation.Cluster) { c.Before(always("create", "pods", err)) }
 }
 
-// A pod that does not get ready in time is given up, and how far it was is told.
+// A pod that is not ready in time is deleted, and the error says how far it got.
 func TestReadyTimeout(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -270,17 +270,17 @@ func TestReadyTimeout(t *testing.T) {
 		begin := time.Now()
 		_, err := r.call(digest("a"))
 		if want := "not ready within the pod ready timeout of 2m0s (--pod-ready-timeout): it waits for a node"; err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got error %v, want %q in it", err, want)
+			t.Errorf("call error = %v, want it to contain %q", err, want)
 		}
 		if waited := time.Since(begin); waited != 2*time.Minute {
-			t.Errorf("the caller waited for %v", waited)
+			t.Errorf("the caller waited for %v, want 2m0s", waited)
 		}
 		synctest.Wait()
 		wantPods(t, c)
 	})
 }
 
-// Trouble of the API server is not the caller's.
+// Temporary errors of the API server do not fail a call.
 func TestAPIServerTroubleIsOutlasted(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
@@ -300,26 +300,26 @@ func TestAPIServerTroubleIsOutlasted(t *testing.T) {
 				c.Before(first(3, "create", "pods", err))
 				r.mustCall(digest("a"))
 				if n := c.Requests("create", "pods"); n != 4 {
-					t.Errorf("%d requests", n)
+					t.Errorf("create requests = %d, want 4", n)
 				}
 			})
 		})
 	}
 }
 
-// An API server that stays away is told of when the pod's time is over.
+// If the API server stays unreachable, the caller gets the reason when the pod's ready timeout ends.
 func TestAPIServerStaysAway(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		r := start(t, c)
 		c.Before(always("create", "pods", errDown))
 		if _, err := r.call(digest("a")); err == nil || !strings.Contains(err.Error(), "connection refused") {
-			t.Errorf("got error %v, want why", err)
+			t.Errorf("call error = %v, want it to contain \"connection refused\"", err)
 		}
 	})
 }
 
-// A pod whose creation was not answered is used, and gets its Service.
+// A pod is used, and gets its Service, even if the response to its create request was lost.
 func TestAnswerOfCreationLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -329,7 +329,7 @@ func TestAnswerOfCreationLost(t *testing.T) {
 		time.Sleep(time.Minute)
 		wantPods(t, c, pod)
 		if n := len(c.Services()); n != 1 {
-			t.Errorf("%d Services", n)
+			t.Errorf("Services = %d, want 1", n)
 		}
 	})
 }
@@ -342,12 +342,12 @@ func TestNoService(t *testing.T) {
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		start(t, c).mustCall(digest("a"))
 		if n := c.Requests("", "services"); n > 0 {
-			t.Errorf("%d requests for Services", n)
+			t.Errorf("requests for Services = %d, want 0", n)
 		}
 	})
 }
 
-// A Service that somebody deletes is made again when its pod cannot be reached.
+// A deleted Service is created again when its pod cannot be reached.
 func TestServiceIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -356,7 +356,7 @@ func TestServiceIsMadeAgain(t *testing.T) {
 		if err := c.Client.CoreV1().Services(simulation.Namespace).Delete(t.Context(), pod, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		// The connection has ended, too.
+		// The connection must end, too.
 		w := c.Wrapper(pod)
 		w.Kill()
 		w.Start(c)
@@ -372,7 +372,7 @@ func TestServiceIsMadeAgain(t *testing.T) {
 	})
 }
 
-// Each pod that is reached by one has a Service that selects it and goes with it. That of an earlier pod of the name gives way.
+// Each pod that is reached by its Service owns a Service that selects it. The Service of an earlier pod of the same name is deleted.
 func TestService(t *testing.T) {
 	t.Parallel()
 	for name, earlier := range map[string]bool{"new": false, "after an earlier one": true} {
@@ -390,7 +390,7 @@ func TestService(t *testing.T) {
 				time.Sleep(time.Minute)
 				all := c.Services()
 				if len(all) != 1 {
-					t.Fatalf("%d Services", len(all))
+					t.Fatalf("Services = %d, want 1", len(all))
 				}
 				want := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod, UID: c.Pods()[0].UID}}
 				if diff := cmp.Diff(want, all[0].OwnerReferences); diff != "" || all[0].Name != pod || all[0].Spec.Selector[functionpod.ImageLabel] != pod {

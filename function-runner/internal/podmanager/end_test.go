@@ -20,8 +20,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 )
 
-// Run ends when the calls on its connections have ended, and nothing begins after it. The pods have addresses of this machine and
-// are reached without help.
+// Run returns after the calls on its connections have ended, and nothing starts afterwards. The pods listen on local TCP addresses.
 func TestRunEnds(t *testing.T) {
 	t.Parallel()
 	c := simulation.NewOn(t, sockets{})
@@ -52,29 +51,29 @@ func TestRunEnds(t *testing.T) {
 	<-r.life.Done()
 	select {
 	case err := <-ended:
-		t.Errorf("Run has ended before the call: %v", err)
+		t.Errorf("Run() returned %v before the running call ended", err)
 	default:
 	}
 	close(free)
 	if got := <-call; got != (answer{pod: pod}) {
-		t.Errorf("got %v", got)
+		t.Errorf("the running call got %v, want pod %s", got, pod)
 	}
 	if err := <-ended; err != nil {
-		t.Errorf("Run: %v", err)
+		t.Errorf("Run() = %v, want nil", err)
 	}
 	late, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := r.callWithin(late, "r.io/other", digest("b")); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a call after the end: %v", err)
+		t.Errorf("call after the end: error = %v, want DeadlineExceeded", err)
 	}
-	// The pod is left to others.
+	// Run leaves the pod to other replicas.
 	wantPods(t, c, pod)
 }
 
-// sockets are this machine's network, where each address in 127.0.0.0/8 is its own.
+// sockets is the local network, on which pods get addresses in 127.0.0.0/8.
 type sockets struct{}
 
-// Address returns one that no other test is likely to have at the time.
+// Address returns a random address, which concurrent tests are unlikely to use.
 func (sockets) Address() string {
 	n := rand.N(1 << 24)
 	return fmt.Sprintf("127.%d.%d.%d", 1+n>>16%250, n>>8&0xff, 1+n&0x7f)
@@ -83,7 +82,7 @@ func (sockets) Address() string {
 func (sockets) Listen(ip string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort(ip, strconv.Itoa(podtemplate.Port)))
 	if err != nil {
-		return nil, errors.Join(err, errors.New("another test may have it"))
+		return nil, errors.Join(err, errors.New("another test may use the address"))
 	}
 	return l, nil
 }

@@ -31,10 +31,10 @@ func TestExpiry(t *testing.T) {
 		r.rescan()
 		wantPods(t, c)
 		if len(c.Services()) > 0 {
-			t.Error("its Service is left")
+			t.Error("the Service still exists")
 		}
 		if r.log.count("reason=idle") != 1 {
-			t.Error("the reason is not logged once")
+			t.Error("reason=idle is not logged exactly once")
 		}
 		// A busy pod does not expire.
 		r.mustCall(digest("a"))
@@ -52,7 +52,7 @@ func TestExpiry(t *testing.T) {
 	})
 }
 
-// A pod that has changed since this replica saw it may be in use, and is kept.
+// Expiry keeps a pod whose resource version has changed since this replica saw it, because another replica may use it.
 func TestExpiryKeepsWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -72,7 +72,7 @@ func TestExpiryKeepsWhatHasChanged(t *testing.T) {
 	})
 }
 
-// A deletion that the API server does not take is tried again, and the pod serves until then.
+// A failed delete request is retried by a later scan. The pod serves until then.
 func TestExpiryFails(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -89,7 +89,7 @@ func TestExpiryFails(t *testing.T) {
 	})
 }
 
-// Uses are written seldom, and keep other replicas from deleting the pod.
+// Uses are recorded seldom, and keep other replicas from deleting the pod.
 func TestLastUse(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -106,7 +106,7 @@ func TestLastUse(t *testing.T) {
 		if n, most := c.Requests("patch", "pods"), int(hours*time.Hour/ttl)*patchesPerTTL; n == 0 || n > most {
 			t.Errorf("%d patches within %d hours, want 1 to %d", n, hours, most)
 		}
-		// What is not used is not written.
+		// Uses of an idle pod are not recorded.
 		patches := c.Requests("patch", "pods")
 		for range 20 {
 			time.Sleep(time.Minute)
@@ -114,7 +114,7 @@ func TestLastUse(t *testing.T) {
 			b.rescan()
 		}
 		if n := c.Requests("patch", "pods") - patches; n > 1 {
-			t.Errorf("%d patches of an idle pod", n)
+			t.Errorf("patches of an idle pod = %d, want at most 1", n)
 		}
 		time.Sleep(ttl)
 		b.rescan()
@@ -122,7 +122,7 @@ func TestLastUse(t *testing.T) {
 	})
 }
 
-// A use that another replica has noted since a scan began is not noted again.
+// A use that another replica has recorded since the scan began is not recorded again.
 func TestLastUseIsNotedOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -139,13 +139,13 @@ func TestLastUseIsNotedOnce(t *testing.T) {
 			}
 		}
 		if n := c.Requests("patch", "pods"); n != 1 {
-			t.Errorf("%d patches, want 1 of one replica", n)
+			t.Errorf("patches = %d, want 1 by one replica", n)
 		}
 	})
 }
 
-// A pod that is kept though nobody uses it says so, or the pod janitor would take it for one that is forgotten; and one that has
-// learnt of another time to live expires all the same.
+// An unused pod that the pool keeps is recorded as used, because the pod janitor would delete it otherwise. A changed TTL is recorded,
+// and the pod still expires.
 func TestKeptPodsAreNoted(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -163,13 +163,13 @@ func TestKeptPodsAreNoted(t *testing.T) {
 			t.Errorf("the last use of the pod that is kept was %v old, want at most %v and a scan", longest, ttl)
 		}
 		if n := c.Requests("patch", "pods"); n > ttls {
-			t.Errorf("%d patches within %d times its time to live", n, ttls)
+			t.Errorf("patches = %d within %d TTLs, want at most one per TTL", n, ttls)
 		}
 		r.limit(func(l *Limits) { l.MinPods, l.TTL = 0, 3*ttl })
 		time.Sleep(ttl + time.Minute)
 		r.rescan()
 		if got := notedTTL(c.Pods()[0], 0); got != 3*ttl {
-			t.Errorf("the pod says that it may be idle for %v, want %v", got, 3*ttl)
+			t.Errorf("recorded TTL = %v, want %v", got, 3*ttl)
 		}
 		for range int(3*ttl/time.Minute) + 2 {
 			time.Sleep(time.Minute)
@@ -179,7 +179,7 @@ func TestKeptPodsAreNoted(t *testing.T) {
 	})
 }
 
-// The minimum of pods is kept whatever happens, and no pod above it.
+// The pool keeps the minimum number of pods, even if pods are deleted, and no idle pods above it.
 func TestMinimum(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -204,7 +204,7 @@ func TestMinimum(t *testing.T) {
 	})
 }
 
-// Pods that never start are not made in a loop for the minimum's sake, but each scan tries anew.
+// Pods that never start are not created repeatedly to reach the minimum. Each scan makes one attempt.
 func TestMinimumOfPodsThatFail(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -217,19 +217,19 @@ func TestMinimumOfPodsThatFail(t *testing.T) {
 		r.Pool(fn, digest("a")).Done()
 		time.Sleep(time.Hour)
 		if n := c.Requests("create", "pods"); n != 1 {
-			t.Errorf("%d pods were made within the hour", n)
+			t.Errorf("pods created within the hour = %d, want 1", n)
 		}
 		f := r.Pool(fn, digest("a"))
 		defer f.Done()
 		r.rescan()
 		time.Sleep(time.Minute)
 		if n := c.Requests("create", "pods"); n != 2 {
-			t.Errorf("%d pods were made with the next scan", n)
+			t.Errorf("pods created after the next scan = %d, want 2", n)
 		}
 	})
 }
 
-// A failed pod whose deletion fails is deleted later, and told of once.
+// A failed pod whose deletion fails is deleted by a later scan. Its failure is logged once.
 func TestFailedPodIsDeletedLater(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -237,7 +237,7 @@ func TestFailedPodIsDeletedLater(t *testing.T) {
 		c.Before(first(2, "delete", "pods", errDown))
 		r := start(t, c)
 		if _, err := r.call(digest("a")); err == nil || !strings.Contains(err.Error(), "not found") {
-			t.Errorf("got error %v", err)
+			t.Errorf("call error = %v, want it to contain \"not found\"", err)
 		}
 		synctest.Wait()
 		pod := names(c)
@@ -247,22 +247,22 @@ func TestFailedPodIsDeletedLater(t *testing.T) {
 		r.rescan()
 		wantPods(t, c)
 		if n := r.log.count("function pod failed"); n != 1 {
-			t.Errorf("the failure was logged %d times", n)
+			t.Errorf("the failure was logged %d times, want once", n)
 		}
-		// The failure is remembered for as long as the pool backs off.
+		// The pool remembers the failure while it backs off.
 		r.rescan()
 		if len(r.workloads) != 1 {
-			t.Errorf("%d pools are known, want the one that backs off", len(r.workloads))
+			t.Errorf("known pools = %d, want the pool that backs off", len(r.workloads))
 		}
 		time.Sleep(2 * time.Second)
 		r.rescan()
 		if len(r.workloads)+len(r.current) > 0 {
-			t.Errorf("%d pools are still known", len(r.workloads))
+			t.Errorf("known pools = %d, want 0", len(r.workloads))
 		}
 	})
 }
 
-// Pools without pods are forgotten, but not those in use.
+// The manager forgets pools without pods, except those in use.
 func TestForgetUnused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -274,20 +274,20 @@ func TestForgetUnused(t *testing.T) {
 		time.Sleep(time.Second)
 		r.rescan()
 		if len(r.workloads) != 3 {
-			t.Errorf("%d pools are known, want 3", len(r.workloads))
+			t.Errorf("known pools = %d, want 3", len(r.workloads))
 		}
 		<-starting // the ready timeout
 		time.Sleep(ttl)
 		r.rescan()
 		r.rescan()
 		if len(r.workloads) != 1 || r.workloads[held.ID].Pool != held || r.Pool("r.io/held", digest("b")) != held {
-			t.Errorf("%d pools are known, want the one in use", len(r.workloads))
+			t.Errorf("known pools = %d, want the pool in use", len(r.workloads))
 		}
 		held.Done()
 		held.Done()
 		r.rescan()
 		if len(r.workloads)+len(r.current) > 0 {
-			t.Errorf("%d pools are still known", len(r.workloads))
+			t.Errorf("known pools = %d, want 0", len(r.workloads))
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
 
-// Explain says what the calls that wait in a pool are waiting for.
+// Explain describes what the calls in a pool's queue are waiting for.
 func (m *Manager) Explain(p *pool.Pool) string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -35,7 +35,7 @@ func (m *Manager) Explain(p *pool.Pool) string {
 	return strings.Join(texts, "; ")
 }
 
-// startProblem returns why a pod is not ready that could be; nil if it is, or may be soon.
+// startProblem returns why a pod is not ready, or nil if the pod is ready or is not late yet.
 func (mem *member) startProblem() error {
 	status, _ := mem.Status()
 	if mem.createErr == nil && status.State == lifecycle.Starting && !status.Served && time.Since(status.Since) >= slowStart {
@@ -44,7 +44,7 @@ func (mem *member) startProblem() error {
 	return mem.createErr
 }
 
-// explain says in a few words how far a pod is, and for how long.
+// explain describes a pod's progress and how long it has taken so far.
 func (mem *member) explain() string {
 	status, _ := mem.Status()
 	age := time.Since(status.Since).Round(time.Second)

@@ -17,20 +17,20 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 )
 
-// Frontend says how function pods are reached.
+// Frontend controls how the function runner reaches function pods.
 type Frontend string
 
 const (
-	// Auto reaches pods by their addresses, but those with the sidecar of a service mesh by their Services: a mesh knows
-	// Services, and may refuse what does not come by way of one.
+	// Auto reaches pods by their addresses, except pods with the sidecar of a service mesh, which it reaches by their Services: a mesh
+	// knows Services, and may reject traffic to other addresses.
 	Auto Frontend = "auto"
-	// ByService reaches all by their Services.
+	// ByService reaches all pods by their Services.
 	ByService Frontend = "service"
-	// ByPodIP reaches all by their addresses.
+	// ByPodIP reaches all pods by their addresses.
 	ByPodIP Frontend = "pod-ip"
 )
 
-// sidecars are the names of the containers that meshes add to pods.
+// sidecars are the names of the containers that service meshes add to pods.
 var sidecars = []string{"istio-proxy", "linkerd-proxy", "kuma-sidecar", "consul-dataplane", "envoy-sidecar"}
 
 // target returns the gRPC target of a pod that has an address.
@@ -48,10 +48,10 @@ func meshed(pod *corev1.Pod) bool {
 	})
 }
 
-// byService tells whether a pod is reached by its Service.
+// byService reports whether a pod is reached by its Service.
 func (f Frontend) byService(pod *corev1.Pod) bool { return f == ByService || f == Auto && meshed(pod) }
 
-// healService makes the Service of a pod anew where somebody has deleted it.
+// healService creates the Service of a pod again, in case it was deleted.
 func (m *Manager) healService(ctx context.Context, mem *member, pod *corev1.Pod) {
 	_, service, err := m.build(ctx, mem.workload, mem.Ordinal)
 	if err != nil {
@@ -63,7 +63,7 @@ func (m *Manager) healService(ctx context.Context, mem *member, pod *corev1.Pod)
 	m.createService(ctx, mem.workload, pod, service)
 }
 
-// createService makes the Service of a pod that has none. The pod owns it, so that both are deleted together.
+// createService creates the Service of a pod. The pod owns the Service, so that the garbage collector deletes it with the pod.
 func (m *Manager) createService(ctx context.Context, w *workload, pod *corev1.Pod, service *corev1.Service) {
 	service.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}
 	services := m.config.Client.Services
@@ -77,7 +77,7 @@ func (m *Manager) createService(ctx context.Context, w *workload, pod *corev1.Po
 			return existing, nil
 		}
 		if getErr == nil {
-			// It belongs to an earlier pod of this name, and is garbage collected sooner or later.
+			// The Service belongs to an earlier pod of this name. Deleting it is faster than waiting for the garbage collector.
 			_ = services.Delete(ctx, service.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &existing.UID}})
 		}
 		return nil, apierrors.NewTooManyRequests("the Service of an earlier pod is being deleted", 0)

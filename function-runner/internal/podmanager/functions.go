@@ -13,15 +13,16 @@ import (
 
 // Function is the state of all pools of one function.
 type Function struct {
-	// Reference is its image as calls have it, resolved; Digest is that of new calls, empty where there have been none.
+	// Reference is the image in the form that calls use, resolved. Digest is the digest for new calls, or empty if the function was not
+	// called.
 	Reference, Digest string
-	// Stats are the sizes of its pools together.
+	// Stats sums the sizes of the function's pools.
 	Stats pool.Stats
-	// Median is how long the median of the last calls took; 0 before the first.
+	// Median is the median duration of recent calls, or 0 before the first call.
 	Median time.Duration
 }
 
-// Functions returns the functions that have pods, want some, or could have none, by reference.
+// Functions returns the functions that have pods, waiting calls or a failure, sorted by reference.
 func (m *Manager) Functions() []Function {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -42,17 +42,17 @@ const (
 	ttl = 30 * time.Minute
 )
 
-// digest returns a digest that is all one hexadecimal digit.
+// digest returns a digest that repeats one hexadecimal digit.
 func digest(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
 
-// images knows all images, and what was seeded.
+// images is a fake registry that has all images. It records calls of Seed.
 type images struct {
 	mu     sync.Mutex
 	seeded map[string]string
-	// wait is waited for by who asks; nil for nothing. err is the answer.
+	// wait, if not nil, blocks requests until it is closed. err is the error of all requests.
 	wait chan struct{}
 	err  error
-	// traits are those that the labels of all images declare.
+	// traits are declared by the labels of all images.
 	traits traits.Traits
 }
 
@@ -73,7 +73,7 @@ func (i *images) Seed(reference, digest string) {
 	i.seeded[reference] = digest
 }
 
-// logLines are the lines that were logged.
+// logLines collects the log output.
 type logLines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -91,13 +91,13 @@ func (l *logLines) count(text string) int {
 	return strings.Count(l.text.String(), text)
 }
 
-// replica is a function runner's manager in a bubble. Its pods expire when the test has it scan.
+// replica is a function runner's manager in a bubble. It scans only when the test calls rescan.
 type replica struct {
 	*Manager
 	t      *testing.T
 	images *images
 	log    *logLines
-	// limits are what all functions have; changed by limit.
+	// limits are the limits of all functions. limit changes them.
 	limitsMu sync.Mutex
 	limits   Limits
 	stop     func()
@@ -115,7 +115,7 @@ func newTemplates(c *simulation.Cluster, method injection.Method) *TemplateLoade
 	return loader
 }
 
-// newReplica returns one that does not run.
+// newReplica returns a replica that does not run.
 func newReplica(t *testing.T, c *simulation.Cluster, changes ...func(*Config)) *replica {
 	t.Helper()
 	r := &replica{t: t, images: &images{seeded: map[string]string{}}, log: &logLines{}}
@@ -142,10 +142,10 @@ func newReplica(t *testing.T, c *simulation.Cluster, changes ...func(*Config)) *
 	return r
 }
 
-// supersededTTL is the managers' SupersededTTL.
+// supersededTTL is the SupersededTTL of the managers.
 const supersededTTL = 2 * time.Minute
 
-// start returns one that runs until the test ends, or its stop is called, and knows the pods that there are.
+// start returns a replica that knows the existing pods and runs until the test ends or calls stop.
 func start(t *testing.T, c *simulation.Cluster, changes ...func(*Config)) *replica {
 	t.Helper()
 	r := newReplica(t, c, changes...)
@@ -160,7 +160,7 @@ func (r *replica) run() {
 	r.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
-			r.t.Errorf("Run: %v", err)
+			r.t.Errorf("Run() = %v, want nil", err)
 		}
 	})
 	r.t.Cleanup(r.stop)
@@ -173,7 +173,7 @@ func (r *replica) request(f *pool.Pool, ordinal int) {
 	r.provide(r.workloads[f.ID], f.Adopt(ordinal))
 }
 
-// deletePodByHand deletes a pod as people do.
+// deletePodByHand deletes a pod like a user.
 func (r *replica) deletePodByHand(name string) {
 	r.t.Helper()
 	if err := r.config.Client.Pods.Delete(r.t.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -182,7 +182,7 @@ func (r *replica) deletePodByHand(name string) {
 	synctest.Wait()
 }
 
-// limit changes the limits.
+// limit changes the limits of all functions.
 func (r *replica) limit(change func(*Limits)) {
 	r.limitsMu.Lock()
 	change(&r.limits)
@@ -197,7 +197,7 @@ func (r *replica) rescan() {
 	synctest.Wait()
 }
 
-// call calls the function once, and returns the pod that has run it.
+// call calls the function once, and returns the pod that has run the call.
 func (r *replica) call(digest string) (pod string, err error) {
 	return r.callWithin(r.t.Context(), fn, digest)
 }
@@ -207,7 +207,7 @@ func (r *replica) callWithin(ctx context.Context, reference, digest string) (pod
 	return pod, err
 }
 
-// evaluate sends a call again that no pod has begun with, as the pod evaluator does.
+// evaluate makes a call, and retries it while no pod has started it, like the pod evaluator.
 func (r *replica) evaluate(ctx context.Context, reference, digest string) (pod, output string, err error) {
 	for {
 		pod, output, err = r.attempt(ctx, reference, digest)
@@ -219,7 +219,7 @@ func (r *replica) evaluate(ctx context.Context, reference, digest string) (pod, 
 }
 
 func (r *replica) attempt(ctx context.Context, reference, digest string) (pod, output string, err error) {
-	f := r.Pool(reference, digest) //nolint:contextcheck // pods outlive the calls that want them
+	f := r.Pool(reference, digest) //nolint:contextcheck // pods outlive the calls that need them
 	defer f.Done()
 	lease, err := f.Acquire(ctx)
 	if err != nil {
@@ -235,19 +235,19 @@ func (r *replica) mustCall(digest string) string {
 	r.t.Helper()
 	pod, err := r.call(digest)
 	if err != nil {
-		r.t.Fatalf("call of %s: %v", fn, err)
+		r.t.Fatalf("call of %s = %v, want nil", fn, err)
 	}
 	synctest.Wait()
 	return pod
 }
 
-// answer is what came of a call.
+// answer is the result of a call.
 type answer struct {
 	pod string
 	err error
 }
 
-// begin makes a call that goes on beside the test, for two hours at most.
+// begin makes a call in the background, with a timeout of two hours.
 func (r *replica) begin(reference, digest string) <-chan answer {
 	out := make(chan answer, 1)
 	go func() {
@@ -260,7 +260,7 @@ func (r *replica) begin(reference, digest string) <-chan answer {
 	return out
 }
 
-// poolOf returns the pool's identity.
+// poolOf returns the identity of a pool.
 func (r *replica) poolOf(reference, digest string) podname.Identity {
 	return podname.Identity{Image: reference, Digest: digest, Template: r.config.Templates.Current().VersionFor(r.values(reference))}
 }
@@ -286,11 +286,11 @@ func wantStats(t *testing.T, r *replica, digest string, want pool.Stats) {
 	f := r.Pool(fn, digest)
 	defer f.Done()
 	if diff := cmp.Diff(want, f.Stats()); diff != "" {
-		t.Errorf("sizes (-want +got):\n%s", diff)
+		t.Errorf("Stats() (-want +got):\n%s", diff)
 	}
 }
 
-// first makes the first n requests of a kind fail.
+// first makes the first n requests with a verb and a resource fail.
 func first(n int, verb, resource string, err error) func(simulation.Request) error {
 	return func(r simulation.Request) error {
 		if r.Verb == verb && r.Resource == resource && n > 0 {
@@ -305,13 +305,13 @@ func always(verb, resource string, err error) func(simulation.Request) error {
 	return first(1<<30, verb, resource, err)
 }
 
-// bubble runs a test in a bubble with a cluster. All goroutines must have ended when it has.
+// bubble runs a test in a synctest bubble with a simulated cluster. All goroutines of the test must end with it.
 func bubble(t *testing.T, test func(t *testing.T, c *simulation.Cluster)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, simulation.New(t)) })
 }
 
-// block returns a handler that runs until it is let go.
+// block returns a handler that blocks until letGo is called.
 func block() (h simulation.Handler, letGo func()) {
 	free := make(chan struct{})
 	return func(ctx context.Context, list []byte) (*response, error) {

@@ -26,7 +26,7 @@ func sameHash(r *replica) (string, string) {
 	}
 }
 
-// Functions whose pools have the same hash run in pods of their own.
+// Functions whose pools have the same hash do not share pods.
 func TestPoolsWithTheSameHash(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -35,13 +35,13 @@ func TestPoolsWithTheSameHash(t *testing.T) {
 		for _, reference := range []string{first, second, first} {
 			pod, err := r.callWithin(t.Context(), reference, digest("a"))
 			if want := r.poolOf(reference, digest("a")).Of(1); err != nil || pod != want {
-				t.Errorf("the call of %s ran in pod %s, error %v; want %s", reference, pod, err, want)
+				t.Errorf("call of %s = pod %s, error %v, want pod %s", reference, pod, err, want)
 			}
 		}
 	})
 }
 
-// A replica that starts takes the digest of a tag's youngest pod, however their names are ordered.
+// A replica that starts takes the digest of a tag from its youngest pod, in whatever order the pods are listed.
 func TestNewReplicaKnowsTheDigestOfTheYoungestPod(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -57,13 +57,13 @@ func TestNewReplicaKnowsTheDigestOfTheYoungestPod(t *testing.T) {
 		next := start(t, c)
 		for i := range 20 {
 			if got := next.images.seeded[numbered(i)]; got != digest("b") {
-				t.Errorf("%s has digest %s, want that of its youngest pod", numbered(i), got)
+				t.Errorf("seeded digest of %s = %s, want %s, the digest of its youngest pod", numbered(i), got, digest("b"))
 			}
 		}
 	})
 }
 
-// Replicas with different templates leave each other's pods alone while those are used.
+// Replicas with different templates do not delete each other's pods while the pods are used.
 func TestReplicasWithDifferentTemplatesKeepTheirPods(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -79,9 +79,9 @@ func TestReplicasWithDifferentTemplatesKeepTheirPods(t *testing.T) {
 			}
 		}
 		if n := c.Requests("create", "pods"); n != 2 {
-			t.Errorf("%d pods were created in half an hour, want 2", n)
+			t.Errorf("pods created in half an hour = %d, want 2", n)
 		}
-		// Those of a replica that has gone are deleted.
+		// The pods of a replica that has stopped are deleted.
 		b.stop()
 		for range 4 {
 			time.Sleep(time.Minute)

@@ -1,16 +1,16 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podmanager keeps the function pods of a namespace: it creates the pods that pools request, applies to the pools what becomes
-// of their pods, whoever created them, and deletes those that are not needed. Any number of function runners may do so at once: the
-// names of pods are the locks between them.
+// Package podmanager manages the function pods of a namespace: it creates the pods that pools request, applies changes of pods to the
+// pools, regardless of which replica created the pods, and deletes pods that are not needed. Any number of function runners can manage
+// the same namespace, because the names of pods act as locks.
 //
-// The state of a pod is in its pool.Pod, and changes as package lifecycle says. A member has what Kubernetes knows of the pod.
+// The state of a pod is in its pool.Pod, and changes according to package lifecycle. A member holds the Kubernetes object of the pod.
 //
-// The order of locks within a process: Manager.mu comes first. While it is held, one at a time of these may be taken: a
-// pool.Pool's, an endpoint.Endpoint's, Manager.workMu, and what Config.Images locks. Nothing is locked while one of those is
-// held: a pool releases its lock before it requests pods, which takes workMu. All are held for moments, never during a request, a
-// call or a wait.
+// Lock order within a process: Manager.mu comes first. While a goroutine holds it, the goroutine may take one of these locks at a time:
+// the lock of a pool.Pool, the lock of an endpoint.Endpoint, Manager.workMu, and the locks of Config.Images. No goroutine takes a further
+// lock while it holds one of the latter: a pool releases its lock before it requests pods, which takes workMu. No goroutine holds a lock
+// during a request, a call or a wait.
 package podmanager
 
 import (
@@ -34,104 +34,105 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// Images tells what pods run.
+// Images returns the metadata of images.
 type Images interface {
 	// Image returns the metadata of the image with a digest.
 	Image(ctx context.Context, reference, digest string) (registry.Image, error)
-	// Seed tells the digest that a reference had when another function runner last resolved it.
+	// Seed provides the digest that another function runner last resolved for a reference.
 	Seed(reference, digest string)
 }
 
-// Limits are those of one function's pods.
+// Limits are the settings for the pods of one function.
 type Limits struct {
 	pool.Config
-	// Overrides take the place of what the template says, and Declared that of the labels of images, as package traits has them; nil
-	// for none.
+	// Overrides replace fields of the template, and Declared replaces the labels of the image that package traits reads. Nil means none.
 	Overrides *podtemplate.Overrides
 	Declared  map[string]string
-	// Patches are merged into what the template and the overrides say.
+	// Patches are merged into the result of the template and the overrides.
 	Patches []podpatch.Patch
-	// Resources take the place of the template's and of the overrides' where they are set.
+	// Resources replace the resources of the template and of the overrides where they are set.
 	Resources corev1.ResourceRequirements
 }
 
-// Events records Kubernetes events, as record.EventRecorder does.
+// Events records Kubernetes events, like record.EventRecorder.
 type Events interface {
 	Event(object runtime.Object, eventType, reason, message string)
 }
 
-// Config is what a manager needs.
+// Config configures a manager.
 type Config struct {
-	// Client sends the requests that callers wait for, Upkeep all others: warm-up, expiry and the watch. Upkeep is Client if it is nil.
+	// Client watches the pods and sends the requests that callers wait for. Upkeep sends all others: warm-up, deletion, last uses and
+	// label repair. If Upkeep is nil, Client sends them.
 	Client, Upkeep *Client
 	Namespace      string
 	Images         Images
-	// Templates says what pods look like.
+	// Templates provides the template of pods.
 	Templates *TemplateLoader
-	// Limits returns the limits of a function, by its resolved reference.
+	// Limits returns the settings of a function by its resolved reference.
 	Limits func(reference string) Limits
-	// Frontend says how pods are reached.
+	// Frontend controls how pods are reached.
 	Frontend Frontend
 	// ReadyTimeout is how long a pod may take to get ready. ScanInterval is the time between scans for idle pods. ForeignTTL is how long
-	// a pod of another maker is left alone.
+	// the manager keeps a pod that another program, or an older release, has created.
 	ReadyTimeout, ScanInterval, ForeignTTL time.Duration
-	// SupersededTTL is how long a pod of a superseded pool may be idle. It must exceed ScanInterval by more than notingInterval: other
-	// replicas, for which the pool may be current, note their uses of it at their scans.
+	// SupersededTTL is how long a pod of a superseded pool may be idle. It must exceed ScanInterval by more than notingInterval, because
+	// other replicas, for which the pool may be current, record its use only during their scans.
 	SupersededTTL time.Duration
 	// TagTTL is how long another replica may take to learn that a tag has moved.
 	TagTTL time.Duration
 	// Endpoint configures the connections to pods.
 	Endpoint endpoint.Options
-	// Certificates are shown to pods that demand one; nil where there are no such pods.
+	// Certificates provides the client certificates for pods that require one. Nil means that no pods do.
 	Certificates *podcertificates.Keeper
-	// MaxWarmUps is the maximum number of pods that this replica starts at once without a call that waits for them.
+	// MaxWarmUps is the maximum number of pods that this replica starts at the same time without waiting calls.
 	MaxWarmUps int
-	// MaxConcurrent and StandbyProcesses are settings of the wrapper servers; 0 and nil mean their defaults.
+	// MaxConcurrent and StandbyProcesses configure the wrapper servers. 0 and nil mean their defaults.
 	MaxConcurrent    int
 	StandbyProcesses *int
-	// PullSecrets are added to those of the template.
+	// PullSecrets are added to the pull secrets of the template.
 	PullSecrets []string
-	// ImagesByReference has pods name their images by reference, and not by digest.
+	// ImagesByReference makes pods name their images by reference instead of by digest.
 	ImagesByReference bool
-	// Events records Kubernetes events of pods; nil records none. It does not block.
+	// Events records Kubernetes events of pods. It must not block. Nil disables events.
 	Events Events
 	Meter  metric.Meter
 	Log    *slog.Logger
 }
 
-// Manager keeps function pods. Its methods may be used concurrently.
+// Manager manages function pods. Its methods are safe for concurrent use.
 type Manager struct {
 	config  Config
 	metrics metrics
-	// synced is closed when the manager knows the pods that existed when it began.
+	// synced is closed when the manager knows the pods that existed when it started.
 	synced chan struct{}
-	// warming has an element for each pod that was created for no call, until it is ready, is given up or finds no node.
+	// warming holds an element for each pod that was created without a call, until the pod is ready, fails or finds no node.
 	warming chan struct{}
-	// work are the goroutines, which all end after life; ended says that no more begin.
+	// work tracks the goroutines of the manager, which all end when life ends. ended reports that no more may start.
 	workMu sync.Mutex
 	work   sync.WaitGroup
 	ended  bool
 	life   context.Context //nolint:containedctx // pods outlive the calls that want them
 	stop   context.CancelFunc
 
-	// mu guards what follows, and the workloads and members. The package's comment has the order of locks.
+	// mu guards the following fields, the workloads and the members. The package comment defines the lock order.
 	mu sync.RWMutex
-	// workloads has all pools. current has the one that new calls of a reference go to; the others of the reference are superseded.
+	// workloads holds all pools. current maps a reference to the pool for its new calls. The other pools of the reference are superseded.
 	workloads map[podname.Identity]*workload
 	current   map[string]*workload
-	// byUID has the members whose pods exist.
+	// byUID holds the members whose pods exist.
 	byUID map[types.UID]*member
-	// listed is what the watch shows.
+	// listed is the store of the watch.
 	listed cache.Store
-	// generation counts the changes of templates and settings.
+	// generation counts changes of the template and of the settings.
 	generation int
-	// scheduled is when a pod was last seen to have got a node.
+	// scheduled is when the manager last saw that a pod was assigned to a node.
 	scheduled time.Time
-	// foreign has the pods of other makers by their names.
+	// foreign holds the pods that other programs or older releases have created, by name.
 	foreign map[string]foreign
 }
 
-// New returns a manager that does nothing before Run. It keeps the values of ctx, not its end. It fails if metrics cannot be registered.
+// New returns a manager that does nothing before Run. The manager uses the values of ctx, but outlives its cancellation. New fails if a
+// metric cannot be registered.
 func New(ctx context.Context, c Config) (*Manager, error) {
 	m := &Manager{
 		config: c, synced: make(chan struct{}),
@@ -142,7 +143,8 @@ func New(ctx context.Context, c Config) (*Manager, error) {
 	return m, m.measure(c.Meter)
 }
 
-// Run keeps the pods until ctx ends. It leaves them to other function runners then, and returns when none of its calls runs any more.
+// Run manages the pods until ctx ends. It does not delete them then, because other function runners may use them. It returns when the
+// manager's goroutines and calls have ended.
 func (m *Manager) Run(ctx context.Context) error {
 	defer m.end()
 	stopped := context.AfterFunc(ctx, m.stop)
@@ -161,7 +163,7 @@ func (m *Manager) end() {
 // Synced returns a channel that is closed when the manager knows the existing pods.
 func (m *Manager) Synced() <-chan struct{} { return m.synced }
 
-// Changed applies changed templates and limits.
+// Changed applies a changed template and changed limits.
 func (m *Manager) Changed() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -177,7 +179,7 @@ func (m *Manager) upkeep() *Client {
 	return m.config.Client
 }
 
-// spawn runs a function whose end Run waits for, unless the manager has ended.
+// spawn runs a function in a goroutine that Run waits for. It does nothing after the manager has ended.
 func (m *Manager) spawn(run func()) {
 	m.workMu.Lock()
 	defer m.workMu.Unlock()

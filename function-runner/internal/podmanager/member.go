@@ -15,38 +15,37 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
-// member is what Kubernetes knows of a pool's pod. The manager's lock guards it.
+// member is the Kubernetes side of a pool's pod. The manager's lock guards it.
 type member struct {
 	*pool.Pod
 
 	workload *workload
-	// object is the latest version of the pod. It is not changed, and nil until the API server has the pod.
+	// object is the latest version of the pod, and is nil until the API server has created the pod. It is immutable.
 	object *corev1.Pod
-	// requested says that this replica has requested the pod, and does not change.
+	// requested reports that this replica has requested the pod. It does not change.
 	requested bool
-	// createErr is why the last request to create the pod failed. rejectedSince is since when the API server has answered so; zero if it
-	// does not.
+	// createErr is the error of the last failed request to create the pod. rejectedSince is when the API server began to reject the pod,
+	// or zero if it does not.
 	createErr     error
 	rejectedSince time.Time
-	// seen is when this replica first saw or requested the pod, and addressed when the pod got an address.
+	// seen is when this replica first saw or requested the pod. addressed is when the pod got an address.
 	seen, addressed time.Time
-	// connection is that to the pod's wrapper server; nil while the pod has no address, and when it is given up.
+	// connection is the connection to the pod's wrapper server. It is nil while the pod has no address, and after the pod has failed.
 	connection *connection
-	// deleting says that a request to delete a failed pod is on its way.
+	// deleting reports that a request to delete a failed pod is in flight.
 	deleting bool
-	// noted is when this replica last wrote the pod's last use.
+	// noted is when this replica last recorded the pod's last use.
 	noted time.Time
-	// preemption deletes idle pods of other pools for this one; nil if it needs none.
+	// preemption deletes idle pods of other pools for this pod. It is nil if the pod needs none.
 	preemption *preemption
-	// endWarmUp lets the next pod warm up; nil for a pod that was created for a call.
+	// endWarmUp releases the pod's warm-up slot. It is nil for a pod that was created for a call.
 	endWarmUp func()
 }
 
-// name returns the pod's name.
 func (mem *member) name() string { return mem.workload.ID.Of(mem.Ordinal) }
 
-// identity reads a pod's pool and ordinal from its name and from annotations, which only function runners write: admission may
-// rewrite its image, and people its labels. A pod whose name is not what the annotations say has another maker.
+// identity reads the pool and the ordinal of a pod from its name and from annotations that only function runners write, because admission
+// may rewrite the image, and users may change the labels. The pod is not ours if its name does not match the annotations.
 func identity(pod *corev1.Pod) (id podname.Identity, ordinal int, ours bool) {
 	id = podname.Identity{
 		Image:    pod.Annotations[functionpod.ReferenceAnnotation],
@@ -64,8 +63,8 @@ func (w *workload) add(pod *pool.Pod) *member {
 	return mem
 }
 
-// update records a new version of a pod and returns its member: a new one if the pod has replaced another with its name. It returns nil
-// for an old version: the watch may overtake the answer to a request.
+// update records a new version of a pod and returns its member, which is new if the pod has replaced another pod of the same name. It
+// returns nil for an old version, because the watch may be faster than the response to a request.
 func (w *workload) update(ordinal int, object *corev1.Pod) *member {
 	mem := w.members[ordinal]
 	if mem != nil && mem.object != nil {
@@ -93,14 +92,14 @@ func (w *workload) update(ordinal int, object *corev1.Pod) *member {
 	return mem
 }
 
-// remove ends the work for a pod that has gone.
+// remove removes a deleted pod from the manager and from its pool.
 func (w *workload) remove(mem *member) {
 	if w.forget(mem) {
 		w.Remove(mem.Pod)
 	}
 }
 
-// forget forgets a pod that the pool forgets, too, and reports whether it was known.
+// forget removes a pod from the manager, and reports whether the manager knew the pod. The caller must remove it from the pool.
 func (w *workload) forget(mem *member) bool {
 	if w.members[mem.Ordinal] != mem {
 		return false
@@ -113,7 +112,7 @@ func (w *workload) forget(mem *member) bool {
 	return true
 }
 
-// after calls do when the pod has been in its present state for d. The manager's lock is held then, too.
+// after calls do, with the manager's lock held, when the pod has been in its current state for d.
 func (mem *member) after(d time.Duration, do func()) {
 	_, changed := mem.Status()
 	m := mem.workload.m

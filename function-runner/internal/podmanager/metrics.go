@@ -15,29 +15,29 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// boundaries of the start phases, in seconds.
+// boundaries are the histogram buckets of the start phases, in seconds.
 var boundaries = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
 
-// metrics measures what becomes of pods.
+// metrics holds the instruments that are recorded when an event occurs.
 type metrics struct {
 	phases            metric.Float64Histogram
 	starts, evictions metric.Int64Counter
 }
 
-// measure makes the instruments. Those that are measured when something happens:
+// measure creates the instruments. Recorded on events:
 //
-//   - krm_function_pod_starts (image): function pods that became ready, as one replica saw it: cold starts
-//   - krm_function_pod_start_duration (image, phase), seconds: resolve, create, ip (until the pod has an address), dial (until its
-//     wrapper server answers)
-//   - krm_function_pod_evictions (image, reason): function pods that were deleted
+//   - krm_function_pod_starts (image): cold starts, which are function pods that became ready, as seen by one replica
+//   - krm_function_pod_start_duration (image, phase), seconds: phases resolve, create, ip (until the pod has an address) and dial (until
+//     its wrapper server serves)
+//   - krm_function_pod_evictions (image, reason): deleted function pods
 //
-// Those that are measured when somebody looks:
+// Observed on collection:
 //
-//   - krm_function_pods (image, state): function pods by their state, see package lifecycle
-//   - krm_function_waiting (image): calls that wait for a place in a pod
-//   - krm_function_max_pods, krm_function_max_waiting (image): how many pods there may be, and how many calls may wait
-//   - krm_function_places, krm_function_places_used (image): how many calls from here ready pods run at once, and how many they do
-//   - krm_function_pools_backing_off (image): pools whose pods failed to start and that make no other for a while
+//   - krm_function_pods (image, state): function pods by state, see package lifecycle
+//   - krm_function_waiting (image): calls that wait for a lease
+//   - krm_function_max_pods, krm_function_max_waiting (image): maximum number of pods and of waiting calls
+//   - krm_function_places, krm_function_places_used (image): capacity of the ready pods for calls of this replica, and calls in flight
+//   - krm_function_pools_backing_off (image): pools that delay the next pod because pods failed to start
 func (m *Manager) measure(meter metric.Meter) error {
 	var errs [10]error
 	m.metrics.phases, errs[0] = meter.Float64Histogram("krm_function_pod_start_duration", metric.WithUnit("s"),
@@ -80,7 +80,7 @@ func (m *Manager) measure(meter metric.Meter) error {
 	return err
 }
 
-// sizes are those of all pools of one repository together.
+// sizes sums the sizes of all pools of one repository.
 type sizes struct {
 	pods                map[lifecycle.State]int64
 	waiting, backingOff int64
@@ -103,7 +103,7 @@ func (m *Manager) sizes() map[string]*sizes {
 		limits := w.Config()
 		all[name].places += int64(s.Ready * limits.PerPod)
 		all[name].used += int64(s.Running)
-		// A superseded pool gets no new calls.
+		// A superseded pool gets no new calls, so that its limits do not count.
 		if !m.superseded(w) {
 			all[name].maxPods += int64(limits.MaxPods)
 			all[name].maxWaiting += int64(limits.MaxWaiting)
@@ -122,7 +122,7 @@ func (m *metrics) phase(ctx context.Context, ref, phase string, d time.Duration)
 	m.phases.Record(ctx, d.Seconds(), metric.WithAttributes(attribute.String("image", repository(ref)), attribute.String("phase", phase)))
 }
 
-// started measures a pod that has become ready for the first time.
+// started records a pod that has become ready for the first time.
 func (m *metrics) started(ctx context.Context, ref string, mem *member) {
 	m.starts.Add(ctx, 1, metric.WithAttributes(attribute.String("image", repository(ref))))
 	m.phase(ctx, ref, "ip", mem.addressed.Sub(mem.seen))

@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 )
 
-// capacity is what the gauges say of a function: how much of it there may be, and how much is in use.
+// capacity holds the gauges of a function's capacity and of its use.
 type capacity struct {
 	MaxPods, MaxWaiting, Places int64
 	Ready, Used, Waiting        int64
@@ -26,14 +26,14 @@ type capacity struct {
 // gauges reads the metrics of a replica.
 type gauges struct{ *sdkmetric.ManualReader }
 
-// newGauges returns gauges, and the change of a configuration that fills them.
+// newGauges returns gauges, and a configuration change that makes a replica record them.
 func newGauges() (gauges, func(*Config)) {
 	reader := sdkmetric.NewManualReader()
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 	return gauges{reader}, func(c *Config) { c.Meter = provider.Meter("test") }
 }
 
-// want checks the capacity by image; one that is missing has no gauges.
+// want checks the capacity by image. An image that is missing in want must have no gauges.
 func (g gauges) want(t *testing.T, want map[string]capacity) {
 	t.Helper()
 	synctest.Wait()
@@ -78,7 +78,7 @@ func (c *capacity) set(name, state string, value int64) {
 
 const image = "r.io/fn"
 
-// The gauges of capacity follow the configuration, before another call is made.
+// The capacity gauges follow the configuration, even before the next call.
 func TestCapacityFollowsConfiguration(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -97,7 +97,7 @@ func TestCapacityFollowsConfiguration(t *testing.T) {
 	})
 }
 
-// The gauges of capacity follow the pods: made, busy, and idle for too long.
+// The capacity gauges follow the pods through creation, use and expiry.
 func TestCapacityFollowsPods(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -120,7 +120,7 @@ func TestCapacityFollowsPods(t *testing.T) {
 		}
 		g.want(t, map[string]capacity{image: {MaxPods: 1, MaxWaiting: 100, Places: 2, Ready: 1}})
 		time.Sleep(ttl + time.Minute)
-		// The first scan deletes the pod, and the second at the latest forgets the function that nobody calls.
+		// The first scan deletes the pod, and the second scan at the latest forgets the unused pool.
 		r.rescan()
 		r.rescan()
 		wantPods(t, c)
@@ -128,8 +128,7 @@ func TestCapacityFollowsPods(t *testing.T) {
 	})
 }
 
-// A pool that another one of the same function replaces gets no more pods, so that the limits count once; the calls that it still runs
-// are counted.
+// A superseded pool gets no new pods, so that the limits of its function count once. Its running calls still count.
 func TestCapacityOfReplacedPools(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {

@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 )
 
-// moveTo moves a pod to another address, as a node does that has started again. Nothing tells of the end of the old address.
+// moveTo moves a pod to another address, like a restarted node. Connections to the old address fail only after the change.
 func moveTo(t *testing.T, c *simulation.Cluster, pod, ip string, ready corev1.ConditionStatus) {
 	t.Helper()
 	old := c.Wrapper(pod)
@@ -28,7 +28,7 @@ func moveTo(t *testing.T, c *simulation.Cluster, pod, ip string, ready corev1.Co
 	old.Kill()
 }
 
-// A pod whose address changes gets its calls at the new one, whether the watch shows that it was unready meanwhile or not.
+// A pod whose address changes gets calls at the new address, whether or not the watch shows that it was unready meanwhile.
 func TestPodWithANewAddressTakesCalls(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -59,14 +59,14 @@ func TestPodWithANewAddressTakesCalls(t *testing.T) {
 					time.Sleep(time.Minute)
 				}
 				if took := time.Since(begin); took > 11*time.Minute {
-					t.Errorf("10 calls with a minute between took %v", took)
+					t.Errorf("10 calls with pauses of a minute took %v, want at most 11m", took)
 				}
 			})
 		})
 	}
 }
 
-// Nobody connects to a pod that is being deleted.
+// A replica does not connect to a terminating pod.
 func TestNoConnectionsToALeavingPod(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -79,7 +79,7 @@ func TestNoConnectionsToALeavingPod(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if n := c.Dials() - before; n > 0 {
-			t.Errorf("%d connections to a pod that is being deleted, want none", n)
+			t.Errorf("connections to a terminating pod = %d, want 0", n)
 		}
 		c.Hold(false)
 	})

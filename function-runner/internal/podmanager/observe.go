@@ -24,7 +24,7 @@ import (
 	"github.com/krmfn/krmfn/services/server/logging"
 )
 
-// watch follows the function pods and looks after them until ctx ends.
+// watch watches the function pods and scans them until ctx ends.
 func (m *Manager) watch(ctx context.Context) error {
 	pods := client.NewInformer(m.config.Client.Pods, &corev1.Pod{}, functionpod.ImageLabel)
 	handled, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -49,8 +49,8 @@ func (m *Manager) watch(ctx context.Context) error {
 	return nil
 }
 
-// scanAtIntervals scans until ctx ends. The first scan comes after a random part of the interval: what one replica has noted, others that
-// scan later need not note.
+// scanAtIntervals scans until ctx ends. The first scan starts after a random part of the interval, so that the replicas do not record the
+// same uses at the same time.
 func (m *Manager) scanAtIntervals(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -60,7 +60,7 @@ func (m *Manager) scanAtIntervals(ctx context.Context) {
 	wait.UntilWithContext(ctx, m.scan, m.config.ScanInterval)
 }
 
-// watchFailed returns a handler that logs each new kind of problem with the watch once.
+// watchFailed returns a handler that logs each new kind of watch error once.
 func (m *Manager) watchFailed() cache.WatchErrorHandlerWithContext {
 	var logged logging.Once
 	return func(ctx context.Context, _ *cache.Reflector, err error) {
@@ -79,7 +79,7 @@ func (m *Manager) observed(object any, with func(*corev1.Pod)) {
 	}
 }
 
-// observe handles a new version of a pod.
+// observe reconciles a new version of a pod.
 func (m *Manager) observe(pod *corev1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,7 +107,7 @@ func (m *Manager) observe(pod *corev1.Pod) {
 	}
 }
 
-// isSynced reports whether the manager knows the pods that existed when it began.
+// isSynced reports whether the manager knows the pods that existed when it started.
 func (m *Manager) isSynced() bool {
 	select {
 	case <-m.synced:
@@ -117,8 +117,8 @@ func (m *Manager) isSynced() bool {
 	}
 }
 
-// seedDigests tells the digests of the references that have pods, those of the youngest pods: a tag may have moved since the others
-// were created.
+// seedDigests passes the digests of the references that have pods to Images.Seed. If the pods of a reference have different digests, the
+// youngest pod decides, because the tag may have moved since the others were created.
 func (m *Manager) seedDigests() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,7 +134,7 @@ func (m *Manager) seedDigests() {
 	}
 }
 
-// changed handles what is new in a pod since its last version.
+// changed reconciles the difference between two versions of a pod.
 func (w *workload) changed(mem *member, before *corev1.Pod) {
 	if podstatus.Ready(before) && !podstatus.Ready(mem.object) {
 		switch mem.State() {
@@ -148,13 +148,13 @@ func (w *workload) changed(mem *member, before *corev1.Pod) {
 		w.m.spawn(func() { _ = w.m.find(w.m.life, mem) }) // it is logged
 	}
 	if ip := mem.object.Status.PodIP; mem.connection != nil && ip != "" && ip != mem.connection.address {
-		// The kubelet has created a new sandbox.
+		// The kubelet has created a new sandbox, with another address.
 		w.apply(mem, lifecycle.Suspected, errMoved)
 		mem.disconnect()
 	}
 }
 
-// follow does what the status of a pod asks for.
+// follow reconciles the current version of a pod.
 func (w *workload) follow(mem *member, assumed bool) {
 	pod := mem.object
 	if pod.DeletionTimestamp != nil {
@@ -176,7 +176,7 @@ func (w *workload) follow(mem *member, assumed bool) {
 	}
 }
 
-// gone handles that a pod does not exist any more, or has lost the label by which it is watched.
+// gone handles a pod that was deleted, or that has lost the label that the watch selects.
 func (m *Manager) gone(pod *corev1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -192,8 +192,8 @@ func (m *Manager) gone(pod *corev1.Pod) {
 	}
 }
 
-// unwatched reports whether the watch does not show a pod, or may be late with a pod that is starting: after an outage of the API
-// server, it takes a minute to be back.
+// unwatched reports whether the watch does not show a pod, or may be late for a pod that is starting. After an outage of the API server,
+// the watch takes a minute to recover.
 func (m *Manager) unwatched(mem *member) bool {
 	if mem.object == nil || time.Since(mem.seen) < requestTimeout {
 		return false
@@ -201,13 +201,13 @@ func (m *Manager) unwatched(mem *member) bool {
 	if mem.In(lifecycle.Starting) {
 		return true
 	}
-	object, _, _ := m.listed.Get(mem.object) // the key of a pod is no failure
+	object, _, _ := m.listed.Get(mem.object) // a pod always has a key
 	pod, ok := object.(*corev1.Pod)
 	return !ok || pod.UID != mem.object.UID
 }
 
-// find looks for a pod that the watch does not show, or may show late. A pod that has only lost its labels gets them back, and is
-// watched again. A pod that has gone is removed. The error is that the API server cannot be reached.
+// find reads a pod that the watch does not show, or may show late. It restores the labels of a pod that has lost them, so that the watch
+// shows the pod again, and removes a pod that was deleted. The error reports that the API server is unreachable.
 func (m *Manager) find(ctx context.Context, mem *member) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -225,7 +225,7 @@ func (m *Manager) find(ctx context.Context, mem *member) error {
 		pod, err = m.restoreLabels(ctx, mem.workload, mem.Ordinal, pod)
 	}
 	if err == nil {
-		m.observe(pod) //nolint:contextcheck // pods are made for whoever waits
+		m.observe(pod) //nolint:contextcheck // pods outlive their callers
 	}
 	if err != nil && ctx.Err() == nil {
 		m.config.Log.Warn("a function pod could not be checked", "pod", mem.name(), "image", mem.workload.ID.Image, "err", err)

@@ -19,32 +19,32 @@ import (
 )
 
 const (
-	// preemptionRetryInterval is the delay before looking again for idle pods to delete. firstPreemptionRetry is the first one after a
-	// quota was exceeded: the watch shows later what others have just created.
+	// preemptionRetryInterval is the delay before looking again for idle pods to delete. firstPreemptionRetry is the first delay after a
+	// quota was exceeded, because the watch may not yet show pods that other replicas have just created.
 	preemptionRetryInterval = 500 * time.Millisecond
 	firstPreemptionRetry    = 50 * time.Millisecond
-	// schedulingTimeout is how long the scheduler may take to use what a preemption has freed.
+	// schedulingTimeout is how long the scheduler may take to use the resources that a preemption has freed.
 	schedulingTimeout = 5 * time.Second
-	// maxPreemptions is how often as much as a pod requests may be freed for it without any pod getting a node.
+	// maxPreemptions is how often a preemption may free the resources that a pod requests without any pod being scheduled.
 	maxPreemptions = 5
 )
 
-// preemption deletes idle pods of other pools for a pod that finds no node, or exceeds a quota, until they have requested as much as
-// the pod does.
+// preemption deletes idle pods of other pools for a pod that finds no node, or exceeds a quota, until the deleted pods have requested as
+// much as the pod does.
 type preemption struct {
-	// need is what the pod requests, and freed what the pods did that were deleted for it since the last attempt.
+	// need is what the pod requests. freed is what the pods requested that were deleted since the last attempt.
 	need, freed corev1.ResourceList
-	// since is when freed became as much as need. attempts is how often it did without any pod getting a node.
+	// since is when freed reached need. attempts counts how often freed reached need without any pod being scheduled.
 	since    time.Time
 	attempts int
-	// problem is what callers get when no preemption helps. exhausted says that they have got it.
+	// problem is the error for callers if preemption does not help. exhausted reports that the callers have got it.
 	problem   error
 	exhausted bool
 }
 
 // onUnschedulable handles a pod that finds no node.
 func (w *workload) onUnschedulable(mem *member, problem *podstatus.Problem) {
-	// It keeps no node busy, and the autoscaler of a cluster should see all pods that need one.
+	// The pod uses no node, so that it does not need its warm-up slot. A cluster autoscaler should see all pods that need a node.
 	mem.endTurn()
 	err := notStarted(mem.object, problem)
 	if len(w.platforms) > 0 && strings.Contains(problem.Message, "affinity") {
@@ -69,8 +69,8 @@ func lacksResources(message string) bool {
 	return strings.Contains(message, "Insufficient ") || strings.Contains(message, "Too many pods")
 }
 
-// schedule preempts idle pods for a pod without a node. If that does not help, callers get the scheduler's reason. A pod that another
-// replica has requested is left to that replica, unless calls still wait for it here after a while.
+// schedule preempts idle pods for a pod without a node. If that does not help, callers get the scheduler's message. schedule leaves a pod
+// that another replica has requested to that replica, unless calls still wait for the pod here after schedulingTimeout.
 func (m *Manager) schedule(mem *member) {
 	ctx, cancel := context.WithTimeout(m.life, m.config.ReadyTimeout)
 	defer cancel()
@@ -96,9 +96,9 @@ func (m *Manager) isUnschedulable(mem *member) bool {
 	return state == podstatus.Unschedulable && mem.In(lifecycle.Starting)
 }
 
-// preempt deletes idle pods of other pools for a pod, the least recently used first, until they have requested as much as the pod
-// does; none if all together have not. quota is what a pod requests that exceeds a quota, and nil for a pod that needs a node. It
-// reports whether to wait and try again: the pod may get what was freed, or pods of other pools may fall idle.
+// preempt deletes idle pods of other pools for a pod, the least recently used first, until they have requested as much as the pod does.
+// It deletes none if all together have not. quota is what the pod requests if it exceeds a quota, and nil if the pod needs a node.
+// preempt reports whether to wait and try again, because the pod may get the freed resources, or pods of other pools may become idle.
 func (m *Manager) preempt(ctx context.Context, mem *member, quota corev1.ResourceList) bool {
 	m.mu.Lock()
 	if quota != nil && mem.object != nil {
@@ -115,7 +115,7 @@ func (m *Manager) preempt(ctx context.Context, mem *member, quota corev1.Resourc
 		return true
 	}
 	if quota == nil && r.isComplete() && !m.scheduled.After(r.since) {
-		// What was freed does not help: it may be on several nodes.
+		// The freed resources did not help. They may be on several nodes.
 		r.attempts++
 	}
 	if r.isComplete() {
@@ -136,22 +136,22 @@ func (m *Manager) preempt(ctx context.Context, mem *member, quota corev1.Resourc
 	for _, idle := range spare {
 		deleted, err := m.expire(ctx, idle.member, "room")
 		if err != nil || deleted && m.freed(r, idle.requests) {
-			// An API server that does not answer is asked again.
+			// Retry when the API server does not answer.
 			return true
 		}
 	}
 	return true
 }
 
-// isComplete reports whether as much was freed as the pod requests.
+// isComplete reports whether the deleted pods have requested as much as the pod does.
 func (r *preemption) isComplete() bool { return covers(r.freed, r.need) }
 
-// isPending reports whether the pod may still get what was freed.
+// isPending reports whether the pod may still get the freed resources.
 func (r *preemption) isPending() bool {
 	return r.isComplete() && time.Since(r.since) < schedulingTimeout
 }
 
-// freed notes what a deleted pod has requested, and reports whether it is enough.
+// freed adds the requests of a deleted pod, and reports whether they now suffice.
 func (m *Manager) freed(r *preemption, requests corev1.ResourceList) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -170,8 +170,8 @@ type idlePod struct {
 	requests corev1.ResourceList
 }
 
-// spare returns the idle pods of other pools, the least recently used first, and the number of calls and pods of other pools that will
-// end or fall idle.
+// spare returns the idle pods of other pools, the least recently used first, and the number of running calls, terminating pods and
+// promising pods of other pools, which may free resources later.
 func (m *Manager) spare(except *workload) (spare []idlePod, others int) {
 	for _, w := range m.workloads {
 		if w == except {
@@ -193,7 +193,7 @@ func (m *Manager) spare(except *workload) (spare []idlePod, others int) {
 	return spare, others
 }
 
-// isPromising reports whether a pod may become ready, and fall idle: it does not need a preemption itself.
+// isPromising reports whether a pod may become ready and then idle, because it does not need a preemption itself.
 func (mem *member) isPromising() bool {
 	switch mem.State() {
 	case lifecycle.Requested:
@@ -205,7 +205,7 @@ func (mem *member) isPromising() bool {
 	return false
 }
 
-// requests returns what the containers of a pod request of a node. Pods count as a resource, too.
+// requests returns the sum of the resource requests of a pod's containers, and one pod.
 func requests(pod *corev1.Pod) corev1.ResourceList {
 	sum := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}
 	for _, c := range pod.Spec.Containers {

@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 )
 
-// scheduler has so many pods run; the others wait until one goes.
+// scheduler lets at most places pods run. The others wait, with a message, until a pod is deleted.
 func scheduler(t *testing.T, c *simulation.Cluster, places int, message string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -58,7 +58,7 @@ const full = "0/1 nodes are available: 1 Insufficient cpu."
 
 func numbered(i int) string { return fmt.Sprintf("r.io/fn%d:v1", i) }
 
-// Idle pods of other functions give way in a full cluster, the least recently used first, and the waiting call goes on.
+// In a full cluster, the least recently used idle pods of other functions are preempted for a waiting call.
 func TestFullClusterMakesRoom(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -67,7 +67,7 @@ func TestFullClusterMakesRoom(t *testing.T) {
 		r := start(t, c)
 		for i := range 3 * places {
 			if _, err := r.callWithin(t.Context(), numbered(i), digest("a")); err != nil {
-				t.Fatalf("function %d: %v", i, err)
+				t.Fatalf("call of function %d = %v, want nil", i, err)
 			}
 			time.Sleep(time.Second)
 		}
@@ -77,13 +77,13 @@ func TestFullClusterMakesRoom(t *testing.T) {
 		}
 		wantPods(t, c, want...)
 		if n := c.Requests("delete", "pods"); n != 2*places {
-			t.Errorf("%d pods were given up for %d", n, 2*places)
+			t.Errorf("delete requests = %d, want %d", n, 2*places)
 		}
 	})
 }
 
-// Calls of more functions than there is room for are all answered, though they come at once, whatever limits the pods, and
-// whether the watch or the answer to a delete request is faster.
+// Concurrent calls of more functions than the cluster has capacity for all succeed, whatever limits the pods, and whether the watch or
+// the response to a delete request is faster.
 func TestFullClusterServesAll(t *testing.T) {
 	t.Parallel()
 	const places = 10
@@ -107,14 +107,14 @@ func TestFullClusterServesAll(t *testing.T) {
 					begin := time.Now()
 					for i, call := range calls {
 						if got := <-call; got.err != nil {
-							t.Errorf("function %d after %v: %v", i, time.Since(begin), got.err)
+							t.Errorf("call of function %d after %v = %v, want nil", i, time.Since(begin), got.err)
 						}
 					}
 					if took := time.Since(begin); took > 20*time.Second {
-						t.Errorf("all are answered after %v", took)
+						t.Errorf("all calls took %v, want at most 20 s", took)
 					}
 					if noted := a.log.count("reason=room") + b.log.count("reason=room"); noted < 2*places {
-						t.Errorf("%d pods were noted as given up, want %d at least", noted, 2*places)
+						t.Errorf("preempted pods in the log = %d, want at least %d", noted, 2*places)
 					}
 				})
 			})
@@ -122,7 +122,7 @@ func TestFullClusterServesAll(t *testing.T) {
 	}
 }
 
-// quota lets so many pods be there.
+// quota lets the API server reject pods beyond a number.
 func quota(c *simulation.Cluster, places int) {
 	c.Before(func(r simulation.Request) error {
 		if r.Verb == "create" && r.Resource == "pods" && c.Count() >= places {
@@ -132,7 +132,7 @@ func quota(c *simulation.Cluster, places int) {
 	})
 }
 
-// A pod in use is not given up, nor is the minimum of a pool: the caller learns what the scheduler says.
+// Neither a pod in use nor the minimum of a pool is preempted. The caller gets the scheduler's message.
 func TestNothingToGiveUp(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -153,17 +153,17 @@ func TestNothingToGiveUp(t *testing.T) {
 				}
 				_, err := r.callWithin(t.Context(), numbered(2), digest("a"))
 				if err == nil || !strings.Contains(err.Error(), tc.message) {
-					t.Errorf("got %v, want the scheduler's reason", err)
+					t.Errorf("call error = %v, want it to contain %q", err, tc.message)
 				}
 				if n := c.Requests("delete", "pods"); n > 0 {
-					t.Errorf("%d pods were given up", n)
+					t.Errorf("delete requests = %d, want 0", n)
 				}
 			})
 		})
 	}
 }
 
-// A pod in use is waited for, and given up when it is idle.
+// A waiting pod waits for a pod in use to become idle, and preempts it then.
 func TestRoomWhenCallsEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -188,7 +188,7 @@ func TestRoomWhenCallsEnd(t *testing.T) {
 	})
 }
 
-// A quota is made room in as a node is.
+// An exceeded quota causes preemption like a full cluster.
 func TestQuotaMakesRoom(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -197,21 +197,21 @@ func TestQuotaMakesRoom(t *testing.T) {
 		r := start(t, c)
 		for i := range 3 * places {
 			if _, err := r.callWithin(t.Context(), numbered(i), digest("a")); err != nil {
-				t.Fatalf("function %d: %v", i, err)
+				t.Fatalf("call of function %d = %v, want nil", i, err)
 			}
 			time.Sleep(time.Second)
 		}
 		if n := len(c.Pods()); n != places {
-			t.Errorf("%d pods, want %d", n, places)
+			t.Errorf("pods = %d, want %d", n, places)
 		}
 		r.limit(func(l *Limits) { l.MinPods = 1 })
 		if _, err := r.callWithin(t.Context(), "r.io/more", digest("a")); err == nil || !strings.Contains(err.Error(), "exceeded quota") {
-			t.Errorf("got %v, want that the quota is exceeded", err)
+			t.Errorf("call error = %v, want it to contain \"exceeded quota\"", err)
 		}
 	})
 }
 
-// A replica whose call waits for a pod that another replica has made is not told that there is no room while the other makes some.
+// A call that waits for another replica's pod does not fail while that replica preempts pods for it.
 func TestRoomForTheCallsOfOthers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -222,13 +222,13 @@ func TestRoomForTheCallsOfOthers(t *testing.T) {
 		}
 		for i, call := range []<-chan answer{a.begin(numbered(2), digest("a")), b.begin(numbered(2), digest("a"))} {
 			if got := <-call; got.err != nil {
-				t.Errorf("replica %d: %v", i+1, got.err)
+				t.Errorf("call of replica %d = %v, want nil", i+1, got.err)
 			}
 		}
 	})
 }
 
-// A pod that a quota kept waiting and that finds no node afterwards is no pod to wait for.
+// A pod that exceeded a quota first and finds no node afterwards fails its calls with the scheduler's message.
 func TestNoNodeAfterAQuota(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -238,16 +238,16 @@ func TestNoNodeAfterAQuota(t *testing.T) {
 		begin := time.Now()
 		_, err := r.callWithin(t.Context(), numbered(1), digest("a"))
 		if waited := time.Since(begin); err == nil || !strings.Contains(err.Error(), full) || waited > 5*time.Second {
-			t.Errorf("got %v after %v, want the scheduler's reason", err, waited)
+			t.Errorf("call error = %v after %v, want the scheduler's message within 5 s", err, waited)
 		}
 	})
 }
 
-// What a preemption frees may go to other pods, any number of times. The pod gets its node in the end.
+// Other pods may repeatedly take the resources that a preemption has freed. The pod gets a node in the end.
 func TestOthersTakeWhatWasFreed(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
-		// One pod runs at a time, for longer than the scheduler may take to use what was freed. The first one that wants to is the last.
+		// One pod runs at a time, for longer than schedulingTimeout. The first pod that needs a node gets it last.
 		var mu sync.Mutex
 		var last, runs string
 		waiting := 0
@@ -287,17 +287,17 @@ func TestOthersTakeWhatWasFreed(t *testing.T) {
 		}
 		for i, call := range calls {
 			if got := <-call; got.err != nil {
-				t.Errorf("function %d: %v", i, got.err)
+				t.Errorf("call of function %d = %v, want nil", i, got.err)
 			}
 		}
 	})
 }
 
-// A preemption that did not help counts as an attempt only if no other pod got a node meanwhile.
+// A preemption that did not help counts as an attempt only if no other pod was scheduled meanwhile.
 func TestPreemptionAttempts(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		// scheduled is when another pod got a node, after the preemption had freed enough.
+		// scheduled is when another pod was scheduled, relative to when the preemption had freed enough.
 		scheduled time.Duration
 		want      int
 	}{
@@ -319,7 +319,7 @@ func TestPreemptionAttempts(t *testing.T) {
 				time.Sleep(schedulingTimeout)
 				r.preempt(t.Context(), mem, nil)
 				if got := mem.preemption.attempts; got != tc.want {
-					t.Errorf("%d attempts, want %d", got, tc.want)
+					t.Errorf("attempts = %d, want %d", got, tc.want)
 				}
 			})
 		})

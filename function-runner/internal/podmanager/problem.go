@@ -14,7 +14,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
 
-// notStarted says which function pod does not start, why, and where it is known, what to do about it.
+// notStarted returns the error for a pod that does not start, with the reason and, if known, advice.
 func notStarted(pod *corev1.Pod, p *podstatus.Problem) error {
 	if advice := advise(pod.Spec.NodeName, p.Reason, p.Message); advice != "" {
 		return fmt.Errorf("function pod %s does not start: %w: %s", pod.Name, p, advice)
@@ -22,16 +22,16 @@ func notStarted(pod *corev1.Pod, p *podstatus.Problem) error {
 	return fmt.Errorf("function pod %s does not start: %w", pod.Name, p)
 }
 
-// pulls are the reasons of containers whose image a node could not get.
+// pulls are the reasons of containers whose images could not be pulled.
 var pulls = []string{"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"}
 
-// refusals are words of container runtimes whose credentials a registry refuses, or that have none.
+// refusals are messages of container runtimes whose registry credentials are missing or invalid.
 var refusals = []string{
 	"401 Unauthorized", "403 Forbidden", "no basic auth credentials", "authorization failed", "insufficient_scope", "pull access denied",
 }
 
-// pullFailures map the words of container runtimes to advice, with a place for the node. The function runner has reached the
-// registry itself before a node pulls.
+// pullFailures map messages of container runtimes to advice. %s stands for the node. The advice names the node, because the function
+// runner has reached the registry itself before.
 var pullFailures = []struct {
 	words  []string
 	advice string
@@ -58,7 +58,7 @@ var pullFailures = []struct {
 	},
 }
 
-// advise returns what to do about a pull that failed; "" where that is not known.
+// advise returns advice for a failed pull, or an empty string if there is none.
 func advise(node, reason, message string) string {
 	if !slices.Contains(pulls, reason) {
 		return ""
@@ -71,7 +71,7 @@ func advise(node, reason, message string) string {
 	return ""
 }
 
-// mentions tells whether a message has any of some words.
+// mentions reports whether a message contains any of the words.
 func mentions(message string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(message, w) })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
 
-// A failed pull says on which side the problem is.
+// The error of a failed pull names the side that has the problem.
 func TestNotStarted(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{
@@ -28,11 +28,11 @@ func TestNotStarted(t *testing.T) {
 		err := notStarted(pod, &podstatus.Problem{Reason: "ErrImagePull", Message: message})
 		if !strings.HasPrefix(err.Error(), "function pod p does not start: ErrImagePull: ") ||
 			!strings.Contains(err.Error(), message+": "+want) && !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
+			t.Errorf("notStarted() = %v, want it to contain %q", err, want)
 		}
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "n"}}
 	if err := notStarted(pod, &podstatus.Problem{Reason: "Error", Message: "x509: my own business"}); strings.Contains(err.Error(), "node n") {
-		t.Errorf("a function that fails has advice for nodes: %v", err)
+		t.Errorf("notStarted() of a failed function = %v, want no advice about nodes", err)
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
-// An API server that swallows requests costs warm calls nothing, however many pods are idle.
+// An API server that hangs does not delay warm calls, however many pods are idle.
 func TestHangingAPIServer(t *testing.T) {
 	t.Parallel()
 	for _, functions := range []int{1, 80} {
@@ -50,26 +50,26 @@ func TestHangingAPIServer(t *testing.T) {
 				begin := time.Now()
 				for i := range functions {
 					if _, err := r.callWithin(t.Context(), reference(i), digest("a")); err != nil {
-						t.Errorf("call %d: %v", i, err)
+						t.Errorf("call %d = %v, want nil", i, err)
 					}
 				}
 				if waited := time.Since(begin); waited > 0 {
-					t.Errorf("%d calls of warm functions waited for %v", functions, waited)
+					t.Errorf("%d warm calls waited for %v, want 0", functions, waited)
 				}
 				<-scanned
 				if took := time.Since(begin); took > requestTimeout {
-					t.Errorf("the scan went on for %v without an answer", took)
+					t.Errorf("the scan took %v without a response, want at most requestTimeout", took)
 				}
 				client.Hang(false)
 				if n := len(c.Pods()); n != functions {
-					t.Errorf("%d pods, want all %d", n, functions)
+					t.Errorf("pods = %d, want %d", n, functions)
 				}
 			})
 		})
 	}
 }
 
-// A function whose pods fail is not made over and over: its callers get the last reason at once.
+// Pods that keep failing are not created for each call. The callers get the last reason at once.
 func TestFailureHasAMemory(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -84,7 +84,7 @@ func TestFailureHasAMemory(t *testing.T) {
 			begin := time.Now()
 			_, err := r.call(digest("a"))
 			if err == nil || !strings.Contains(err.Error(), "no such file") {
-				t.Fatalf("call %d: got %v, want the reason", calls, err)
+				t.Fatalf("call %d = %v, want it to contain "no such file"", calls, err)
 			}
 			if time.Since(begin) > 0 {
 				slow++
@@ -92,10 +92,10 @@ func TestFailureHasAMemory(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		if made := c.Requests("create", "pods"); made > 30 || slow > made {
-			t.Errorf("in 10 minutes with one caller %d pods were made, and %d of %d calls waited", made, slow, calls)
+			t.Errorf("in 10 minutes with one caller, %d pods were created and %d of %d calls waited, want at most 30 pods and one waiting call for each", made, slow, calls)
 		}
 		if event := <-events.Events; !strings.HasPrefix(event, "Warning BackOff back-off creating function pods of "+fn) {
-			t.Errorf("got the event %q", event)
+			t.Errorf("event = %q, want a BackOff warning", event)
 		}
 		c.Kubelet(c.Run)
 		time.Sleep(time.Minute)
@@ -103,7 +103,7 @@ func TestFailureHasAMemory(t *testing.T) {
 	})
 }
 
-// A use that could not be noted is noted by the next scan: the other replicas do not delete the pod before its time.
+// A use that could not be recorded is recorded by the next scan, so that other replicas do not delete the pod too early.
 func TestUseIsNotedLater(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -122,7 +122,7 @@ func TestUseIsNotedLater(t *testing.T) {
 	})
 }
 
-// Whatever people do to the labels and annotations of a pod, calls go on, and the pod is used or forgotten.
+// Whatever users change in the labels and annotations of a pod, calls succeed, and the pod is either used or forgotten.
 func TestRewrittenPods(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*corev1.Pod){
@@ -143,35 +143,35 @@ func TestRewrittenPods(t *testing.T) {
 				c.Change(pod, change)
 				synctest.Wait()
 				if uid := c.Pods()[0].UID; c.Pods()[0].Labels[functionpod.ImageLabel] == "" && r.byUID[uid] != nil {
-					t.Error("a pod is used that the watch does not show")
+					t.Error("a pod is used although the watch does not show it")
 				}
 				for range 3 {
 					r.mustCall(digest("a"))
 					time.Sleep(10 * time.Second)
 				}
 				if p := c.Pods()[0]; p.Name == pod && p.Annotations[functionpod.DigestAnnotation] == digest("a") && p.Labels[functionpod.SlotLabel] != "1" {
-					t.Errorf("the labels %v were not restored", p.Labels)
+					t.Errorf("labels = %v, want them restored", p.Labels)
 				}
 				_ = c.Client.CoreV1().Pods(simulation.Namespace).Delete(t.Context(), pod, metav1.DeleteOptions{})
 				synctest.Wait()
 				begin := time.Now()
 				r.mustCall(digest("a"))
 				if waited := time.Since(begin); waited > 5*time.Second {
-					t.Errorf("after the pod was deleted, a call waited for %v", waited)
+					t.Errorf("a call after the pod's deletion waited for %v, want at most 5 s", waited)
 				}
 				time.Sleep(ttl + avoidFor)
 				r.rescan()
 				time.Sleep(ttl)
 				r.rescan()
 				if len(r.byUID) > 0 {
-					t.Errorf("%d pods are held for ever", len(r.byUID))
+					t.Errorf("known pods = %d, want 0", len(r.byUID))
 				}
 			})
 		})
 	}
 }
 
-// A pod of another maker that has the name of a function pod takes nothing but the name.
+// A pod of another owner with the name of a function pod blocks only the name.
 func TestNameIsTaken(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -180,18 +180,18 @@ func TestNameIsTaken(t *testing.T) {
 		c.Put(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: simulation.Namespace}})
 		begin := time.Now()
 		if pod := r.mustCall(digest("a")); pod == name {
-			t.Error("a pod of another maker was used")
+			t.Error("the call used a pod of another owner")
 		}
 		if waited := time.Since(begin); waited > 5*time.Second {
-			t.Errorf("the call waited for %v", waited)
+			t.Errorf("the call waited for %v, want at most 5 s", waited)
 		}
 		if r.log.count("another pod has the name of a function pod") != 1 {
-			t.Error("it was not told why the name is not used")
+			t.Error("the name conflict is not logged exactly once")
 		}
 	})
 }
 
-// Admission may have pods run another reference of their image: they are known by what this function runner wrote.
+// Admission may replace the images of pods. Replicas identify pods by the annotations that function runners write.
 func TestAdmissionRewritesImages(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -205,7 +205,7 @@ func TestAdmissionRewritesImages(t *testing.T) {
 	})
 }
 
-// The address of a pod that went unseen belongs to the pod of another function: no call is answered by that one.
+// A pod of another function may get the address of a pod that was lost unnoticed. It does not run calls of the first function.
 func TestAddressIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -220,20 +220,20 @@ func TestAddressIsUsedAgain(t *testing.T) {
 		for range 3 {
 			begin := time.Now()
 			if got := r.mustCall(digest("a")); got == pod {
-				t.Errorf("pod %s has answered, whose address is another's", got)
+				t.Errorf("pod %s has run the call, although another pod has its address", got)
 			}
 			if waited := time.Since(begin); waited > 5*time.Second {
-				t.Errorf("a call waited for %v", waited)
+				t.Errorf("a call waited for %v, want at most 5 s", waited)
 			}
 			time.Sleep(3 * time.Second)
 		}
 		if n := other.Calls(); n > 0 {
-			t.Errorf("the other function has run %d times", n)
+			t.Errorf("the other function ran %d calls, want 0", n)
 		}
 	})
 }
 
-// Replicas that know nothing of each other spread their calls by what the pods report.
+// Replicas without contact to each other balance their calls by the loads that the pods report.
 func TestReplicasShareLoad(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -270,12 +270,12 @@ func TestReplicasShareLoad(t *testing.T) {
 			calls = append(calls, c.Wrapper(pod.Name).Calls())
 		}
 		if len(calls) != maxPods || slices.Max(calls) > 2*slices.Min(calls) {
-			t.Errorf("%d callers of %d replicas had %v calls run in the pods, want %d pods and a factor of two at most", callers, replicas, calls, maxPods)
+			t.Errorf("%d callers in each of %d replicas: calls by pod = %v, want %d pods and at most a factor of two", callers, replicas, calls, maxPods)
 		}
 	})
 }
 
-// Replicas that warm up the same functions at the same time make each pod once, all at once or a few at a time.
+// Replicas that warm up the same functions at the same time create each pod once, whether all at once or a few at a time.
 func TestNoHerd(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -308,14 +308,14 @@ func TestNoHerd(t *testing.T) {
 				synctest.Wait()
 				pods, requests := len(c.Pods()), c.Requests("", "")-begun
 				if pods != test.functions || float64(requests) > 1.2*float64(test.functions) {
-					t.Errorf("%d replicas made %d pods by %d requests, want %d by 1.2 each", replicas, pods, requests, test.functions)
+					t.Errorf("%d replicas created %d pods with %d requests, want %d pods with at most 1.2 requests each", replicas, pods, requests, test.functions)
 				}
 			})
 		})
 	}
 }
 
-// A pod that becomes ready in the moment in which its time is over is either used or given up, not both.
+// A pod that becomes ready at the moment of its ready timeout is either used or deleted, but not both.
 func TestReadyInTheLastMoment(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -334,26 +334,26 @@ func TestReadyInTheLastMoment(t *testing.T) {
 		}
 		wantPods(t, c)
 		if len(r.byUID) > 0 {
-			t.Errorf("%d pods are known still", len(r.byUID))
+			t.Errorf("known pods = %d, want 0", len(r.byUID))
 		}
 	})
 }
 
-// A call that finds an idle pod lost does not depend on who else notices first.
+// A call that detects a lost pod works, even if other goroutines detect the loss at the same time.
 func TestLossIsNoticedByManyAtOnce(t *testing.T) {
 	t.Parallel()
 	for i := range 20 {
 		bubble(t, func(t *testing.T, c *simulation.Cluster) {
 			r := start(t, c)
 			pod := r.mustCall(digest("a"))
-			// The connection rests.
+			// The endpoint has closed the idle connection.
 			time.Sleep(70 * time.Second)
 			go c.Ready(pod, corev1.ConditionFalse)
 			c.Wrapper(pod).Kill()
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, errors.New("5 seconds"))
 			defer cancel()
 			if got, err := r.callWithin(ctx, fn, digest("a")); err != nil || got == pod {
-				t.Errorf("trial %d: got %s, %v", i, got, err)
+				t.Errorf("trial %d: call = pod %s, error %v, want another pod than %s", i, got, err, pod)
 			}
 		})
 	}

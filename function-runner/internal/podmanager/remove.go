@@ -17,10 +17,10 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
-// requestTimeout bounds a request that deletes or changes a pod. The scan repeats what failed.
+// requestTimeout bounds a request that deletes or changes a pod. The scan retries failed requests.
 const requestTimeout = 10 * time.Second
 
-// discard deletes a pod that was given up. If that fails, the scan tries again.
+// discard deletes a failed pod. If the request fails, the scan retries it.
 func (m *Manager) discard(ctx context.Context, mem *member, reason string) {
 	m.mu.Lock()
 	if mem.deleting || !mem.In(lifecycle.Failed) {
@@ -36,9 +36,9 @@ func (m *Manager) discard(ctx context.Context, mem *member, reason string) {
 	mem.deleting = false
 }
 
-// expire deletes an idle pod, if it still is idle, and reports whether it did. A replica that has used the pod since has changed its
-// resource version, and keeps it; a call that comes before the answer takes it back. The error is that the API server cannot be
-// reached.
+// expire deletes a pod if it is still idle, and reports whether it did. The API server rejects the request if another replica has used
+// the pod since, because the use has changed the pod's resource version. A call that needs the pod before the response arrives takes the
+// pod back. The error reports that the API server is unreachable.
 func (m *Manager) expire(ctx context.Context, mem *member, reason string) (deleted bool, err error) {
 	w := mem.workload
 	m.mu.Lock()
@@ -52,7 +52,7 @@ func (m *Manager) expire(ctx context.Context, mem *member, reason string) (delet
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m.spawn(func() {
-		// The request ends when a call takes the pod back.
+		// Cancel the request when a call takes the pod back.
 		select {
 		case <-changed:
 			if mem.In(lifecycle.Ready) {
@@ -70,11 +70,11 @@ func (m *Manager) expire(ctx context.Context, mem *member, reason string) (delet
 	case w.apply(mem, lifecycle.Kept, nil):
 		return false, lostConnection(err)
 	}
-	// A call has taken it back.
+	// A call has taken the pod back.
 	return false, nil
 }
 
-// lostConnection returns an error that is not the API server's answer.
+// lostConnection returns err unless it is a response of the API server.
 func lostConnection(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -83,7 +83,7 @@ func lostConnection(err error) error {
 	return err
 }
 
-// deletePod deletes a pod. Without an error it is deleted, or terminating.
+// deletePod deletes a pod. If it returns nil, the pod is deleted or terminating.
 func (m *Manager) deletePod(ctx context.Context, mem *member, reason string, only metav1.Preconditions) error {
 	w, name := mem.workload, mem.name()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -107,14 +107,14 @@ func (m *Manager) deletePod(ctx context.Context, mem *member, reason string, onl
 	return err
 }
 
-// foreign is a pod of another maker, and when it was first seen.
+// foreign identifies a pod that another program or an older release has created. seen is when this replica first saw the pod.
 type foreign struct {
 	uid  types.UID
 	seen time.Time
 }
 
-// observeForeign notes a pod that Porch's function runner, or an older release of ours, has created. It gets no calls, but may run its
-// maker's: it is deleted when its maker would, if it was idle.
+// observeForeign records a pod that Porch's function runner, or an older release, has created. The pod gets no calls from this function
+// runner, but may run calls of its creator. The manager deletes it after ForeignTTL.
 func (m *Manager) observeForeign(pod *corev1.Pod) {
 	if m.foreign[pod.Name].uid == pod.UID || pod.DeletionTimestamp != nil {
 		return
@@ -124,14 +124,14 @@ func (m *Manager) observeForeign(pod *corev1.Pod) {
 		"pod", pod.Name, "label", pod.Labels[functionpod.ImageLabel], "after", m.config.ForeignTTL)
 }
 
-// removeForeign deletes the pods of other makers that have been there for long enough.
+// removeForeign deletes the foreign pods that are older than ForeignTTL, counted from when this replica first saw them.
 func (m *Manager) removeForeign(ctx context.Context) error {
 	m.mu.Lock()
 	old := map[string]foreign{}
 	for name, pod := range m.foreign {
 		if time.Since(pod.seen) > m.config.ForeignTTL {
 			old[name] = pod
-			// To be looked at again where it cannot be deleted.
+			// Restart the time, so that a failed request is retried later.
 			m.foreign[name] = foreign{uid: pod.uid, seen: time.Now()}
 		}
 	}
@@ -147,7 +147,7 @@ func (m *Manager) removeForeign(ctx context.Context) error {
 func (m *Manager) removeOneForeign(ctx context.Context, name string, pod foreign) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	// A pod that has come in its place since may be anybody's.
+	// The precondition protects a newer pod of the same name.
 	only := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.uid}}
 	err := m.upkeep().Pods.Delete(ctx, name, only)
 	switch {

@@ -11,12 +11,12 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
-// refusalPause is how long after a refusal of a node by the registry another one means that the pull secret is wrong, and not that the
-// node did not have it yet.
+// refusalPause is the time after which another refusal of a node by the registry no longer counts as a wrong pull secret, but again as a
+// node that does not have the secret yet.
 const refusalPause = time.Minute
 
-// ReplacedError reports that a pod did not start, and that the next one may: pods are created differently from now on, or what was
-// lacking is there meanwhile. Retry the call.
+// ReplacedError reports that a pod did not start, but that the next one may, because pods are created differently from now on, or the
+// missing Secret or quota may be available. Retry the call.
 type ReplacedError struct {
 	// Err is why the pod did not start.
 	Err error
@@ -24,13 +24,13 @@ type ReplacedError struct {
 
 func (e *ReplacedError) Error() string { return e.Err.Error() }
 
-// Retry tells the pool that the next pod need not fail as well.
+// Retry reports that the next pod may start, so that the pool does not back off.
 func (e *ReplacedError) Retry() bool { return true }
 
 // Unwrap returns why the pod did not start.
 func (e *ReplacedError) Unwrap() error { return e.Err }
 
-// replaced returns the error of a pod that did not start, as a ReplacedError if the next one may.
+// replaced returns the error of a pod that did not start, as a ReplacedError if the next pod may start.
 func (w *workload) replaced(mem *member, reason string, err error) error {
 	switch {
 	case podtemplate.HasImageVolume(mem.object) && injection.RefusedByNode(reason, err.Error(), podtemplate.ToolsDir):
@@ -41,9 +41,9 @@ func (w *workload) replaced(mem *member, reason string, err error) error {
 	return err
 }
 
-// withoutSecret tells whether the registry may have refused a pod's node because the node had no pull secret yet. The API server shows
-// a Secret to a node only when it knows that one of the node's pods refers to it. It learns that shortly after the kubelet, which does
-// not wait, but pulls without credentials. Pods that were created before the first refusal belong to the same attempt.
+// withoutSecret reports whether the registry may have refused the node because the node did not have the pull secret yet. The API server
+// lets a node read a Secret only after it knows that a pod of the node refers to the Secret. The kubelet may be faster, and pulls without
+// credentials then. Pods that were created before the first refusal belong to the same attempt.
 func (w *workload) withoutSecret(mem *member) bool {
 	refusal := w.refusals[mem.object.Spec.NodeName]
 	if mem.seen.Before(refusal) {
@@ -56,7 +56,7 @@ func (w *workload) withoutSecret(mem *member) bool {
 	return true
 }
 
-// withoutImageVolumes turns image volumes off after an error that they caused.
+// withoutImageVolumes disables image volumes after an error that they caused.
 func (m *Manager) withoutImageVolumes(err error) error {
 	if m.config.Templates.RefuseImageVolumes(err.Error()) {
 		m.generation++

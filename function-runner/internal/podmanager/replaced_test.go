@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
-// Where the API server does not know image volumes, the next pod has none. Who waits may try again.
+// If the API server does not support image volumes, the next pod has none. The waiting callers get a retriable error.
 func TestImageVolumeRefused(t *testing.T) {
 	t.Parallel()
 	withVolumes := func(c *simulation.Cluster) func(*Config) {
@@ -39,20 +39,20 @@ func TestImageVolumeRefused(t *testing.T) {
 				r := start(t, c, withVolumes(c))
 				_, err := r.call(digest("a"))
 				if !errors.As(err, new(*ReplacedError)) {
-					t.Fatalf("got error %v, want a ReplacedError", err)
+					t.Fatalf("call error = %v, want a ReplacedError", err)
 				}
 				pod := r.mustCall(digest("a"))
 				synctest.Wait()
 				wantPods(t, c, pod)
 				if podtemplate.HasImageVolume(c.Pods()[0]) {
-					t.Error("the next pod has an image volume, too")
+					t.Error("the next pod still has an image volume")
 				}
 			})
 		})
 	}
 }
 
-// Invalid for another reason is the caller's, and changes no template.
+// A pod that is invalid for another reason fails the call and does not change the template.
 func TestInvalidForAnotherReason(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -62,12 +62,13 @@ func TestInvalidForAnotherReason(t *testing.T) {
 		r := start(t, c, func(config *Config) { config.Templates = newTemplates(c, injection.ImageVolume) })
 		_, err := r.call(digest("a"))
 		if err == nil || errors.As(err, new(*ReplacedError)) || !podtemplate.HasImageVolume(&r.config.Templates.Current().Pod) {
-			t.Errorf("got error %v", err)
+			t.Errorf("call error = %v, want an error that is no ReplacedError, and an unchanged template", err)
 		}
 	})
 }
 
-// A kubelet that has not got the pull secret yet pulls without it. The next pod is made at once; who waits may try again.
+// A kubelet that does not have the pull secret yet pulls without it. The next pod is created at once, and the waiting callers get a
+// retriable error.
 func TestNodeWithoutItsPullSecret(t *testing.T) {
 	t.Parallel()
 	const refusal = `failed to pull image "r.io/fn": failed to authorize: unexpected status: 401 Unauthorized`
@@ -93,7 +94,7 @@ func TestNodeWithoutItsPullSecret(t *testing.T) {
 			c.Admit(withSecret)
 			refuse(c, 1, reason, refusal)
 			if _, err := r.call(digest("a")); !replaced(err) {
-				t.Fatalf("got error %v, want a ReplacedError", err)
+				t.Fatalf("call error = %v, want a ReplacedError", err)
 			}
 			pod := r.mustCall(digest("a"))
 			synctest.Wait()
@@ -107,7 +108,7 @@ func TestNodeWithoutItsPullSecret(t *testing.T) {
 		calls := []<-chan answer{r.begin(fn, digest("a")), r.begin(fn, digest("a"))}
 		early := names(c)
 		if len(early) != 2 {
-			t.Fatalf("%d pods", len(early))
+			t.Fatalf("pods = %d, want 2", len(early))
 		}
 		c.Kubelet(c.Run)
 		time.Sleep(time.Second)
@@ -116,7 +117,7 @@ func TestNodeWithoutItsPullSecret(t *testing.T) {
 		}
 		for _, call := range calls {
 			if got := <-call; got.err != nil && !replaced(got.err) {
-				t.Errorf("got error %v, want none or a ReplacedError", got.err)
+				t.Errorf("call error = %v, want none or a ReplacedError", got.err)
 			}
 		}
 		r.mustCall(digest("a"))
@@ -139,7 +140,7 @@ func TestNodeWithoutItsPullSecret(t *testing.T) {
 		})
 		for range 3 {
 			if _, err := r.call(digest("a")); !replaced(err) {
-				t.Errorf("got error %v, want a ReplacedError", err)
+				t.Errorf("call error = %v, want a ReplacedError", err)
 			}
 		}
 		r.mustCall(digest("a"))
@@ -148,30 +149,30 @@ func TestNodeWithoutItsPullSecret(t *testing.T) {
 		c.Admit(withSecret)
 		refuse(c, 1<<30, "ErrImagePull", refusal)
 		if _, err := r.call(digest("a")); !replaced(err) {
-			t.Fatalf("got error %v, want a ReplacedError", err)
+			t.Fatalf("call error = %v, want a ReplacedError", err)
 		}
 		for range 3 {
 			if _, err := r.call(digest("a")); err == nil || replaced(err) {
-				t.Errorf("got error %v, want that of the node", err)
+				t.Errorf("call error = %v, want the node's error", err)
 			}
 			time.Sleep(time.Second)
 		}
 		time.Sleep(refusalPause)
 		if _, err := r.call(digest("a")); !replaced(err) {
-			t.Errorf("got error %v, want a ReplacedError after a while", err)
+			t.Errorf("call error after refusalPause = %v, want a ReplacedError", err)
 		}
 	})
 	bubbles("there is no pull secret", func(t *testing.T, c *simulation.Cluster, r *replica) {
 		refuse(c, 1, "ErrImagePull", refusal)
 		if _, err := r.call(digest("a")); err == nil || replaced(err) {
-			t.Errorf("got error %v, want that of the node", err)
+			t.Errorf("call error = %v, want the node's error", err)
 		}
 	})
 	bubbles("another problem", func(t *testing.T, c *simulation.Cluster, r *replica) {
 		c.Admit(withSecret)
 		refuse(c, 1, "ErrImagePull", "manifest unknown")
 		if _, err := r.call(digest("a")); err == nil || replaced(err) {
-			t.Errorf("got error %v, want that of the node", err)
+			t.Errorf("call error = %v, want the node's error", err)
 		}
 	})
 }

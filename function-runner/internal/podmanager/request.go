@@ -18,12 +18,12 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 )
 
-// createPatience is how long the API server may reject a pod for a reason that may pass, such as a webhook that does not answer, before
-// the waiting callers get the reason.
+// createPatience is how long the API server may reject a pod for a temporary reason, such as a webhook that does not respond, before the
+// waiting callers get the reason.
 const createPatience = 10 * time.Second
 
-// requestPod requests a pod from the API server, again and again for a reason that may pass. While a quota is exceeded, it preempts
-// idle pods, and waits for the pods of other pools. The reason of the latest failure is told to callers at their deadlines.
+// requestPod creates a pod, and retries temporary failures. While a quota is exceeded, it preempts idle pods and waits for the pods of
+// other pools. Callers get the latest failure at their deadlines.
 func (m *Manager) requestPod(ctx context.Context, mem *member, pod *corev1.Pod) (*corev1.Pod, error) {
 	pause, waiting := firstPreemptionRetry, false
 	created, err := retried(ctx, func() (*corev1.Pod, error) {
@@ -39,14 +39,14 @@ func (m *Manager) requestPod(ctx context.Context, mem *member, pod *corev1.Pod) 
 		return created, err
 	})
 	if err != nil && waiting {
-		// The pods of other pools held the quota for the whole time. The next attempt need not fail.
+		// Other pools held the quota the whole time, but the next attempt may succeed.
 		err = &ReplacedError{Err: err}
 	}
 	return created, err
 }
 
-// noteCreateError notes why a request for a pod failed, and logs each new reason. If the API server goes on to reject the pod, the
-// waiting callers get the reason after createPatience. They wait for an API server that does not answer, and for pods that hold the
+// noteCreateError records why a request for a pod failed, and logs each new reason. If the API server keeps rejecting the pod, the
+// waiting callers get the reason after createPatience. They keep waiting if the API server does not respond, or if other pods hold the
 // quota.
 func (m *Manager) noteCreateError(mem *member, err error, waiting bool) {
 	m.mu.Lock()
@@ -75,7 +75,7 @@ func (m *Manager) noteCreateError(mem *member, err error, waiting bool) {
 	}
 }
 
-// isOverQuota reports whether a pod was rejected because its namespace may have no more.
+// isOverQuota reports whether the API server rejected a pod because the namespace's quota is exhausted.
 func isOverQuota(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
 }

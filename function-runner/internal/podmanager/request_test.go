@@ -18,7 +18,8 @@ import (
 
 var errWebhook = apierrors.NewInternalError(errors.New(`failed calling webhook "pods.example.org": connection refused`))
 
-// Why the API server rejects a pod is logged once, told to who asks at once, and to the waiting callers after createPatience.
+// The reason why the API server rejects a pod is logged once, reported by Explain and Functions at once, and returned to the waiting
+// callers after createPatience.
 func TestReasonOfARejectedPod(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -30,19 +31,19 @@ func TestReasonOfARejectedPod(t *testing.T) {
 		f := r.Pool(fn, digest("a"))
 		defer f.Done()
 		if got := r.Explain(f); !strings.Contains(got, "pods.example.org") {
-			t.Errorf("Explain() = %q after a second, want the webhook in it", got)
+			t.Errorf("Explain() = %q after a second, want it to contain the webhook", got)
 		}
 		if got := r.Functions(); len(got) != 1 || !errors.Is(got[0].Stats.LastFailure, errWebhook) {
 			t.Errorf("Functions() = %+v, want the failure", got)
 		}
 		if got := <-call; !errors.Is(got.err, errWebhook) || time.Since(begin) > createPatience {
-			t.Errorf("the call failed after %v: %v; want the webhook's error after %v", time.Since(begin), got.err, createPatience)
+			t.Errorf("call error after %v = %v, want the webhook's error within %v", time.Since(begin), got.err, createPatience)
 		}
 		if _, err := r.call(digest("a")); !errors.Is(err, errWebhook) {
-			t.Errorf("the next call: %v, want the webhook's error", err)
+			t.Errorf("error of the next call = %v, want the webhook's error", err)
 		}
 		if n := r.log.count("pods.example.org"); n != 1 {
-			t.Errorf("the webhook is in %d log lines, want 1", n)
+			t.Errorf("log lines with the webhook = %d, want 1", n)
 		}
 		c.Before(func(simulation.Request) error { return nil })
 		time.Sleep(10 * time.Second)
@@ -50,7 +51,7 @@ func TestReasonOfARejectedPod(t *testing.T) {
 	})
 }
 
-// A caller whose deadline comes first learns the reason from Explain; the others wait for an API server that does not answer.
+// Explain gives the reason to a caller whose deadline ends first. The other callers wait for an API server that does not respond.
 func TestCallsWaitForAnAPIServerThatIsAway(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -62,20 +63,20 @@ func TestCallsWaitForAnAPIServerThatIsAway(t *testing.T) {
 		f := r.Pool(fn, digest("a"))
 		defer f.Done()
 		if _, err := f.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Acquire() = %v, want that the deadline is exceeded", err)
+			t.Errorf("Acquire() = %v, want DeadlineExceeded", err)
 		}
 		if got := r.Explain(f); !strings.Contains(got, errDown.Error()) {
-			t.Errorf("Explain() = %q, want %q in it", got, errDown)
+			t.Errorf("Explain() = %q, want it to contain %q", got, errDown)
 		}
 		time.Sleep(40 * time.Second)
 		c.Before(func(simulation.Request) error { return nil })
 		if got := <-call; got.err != nil {
-			t.Errorf("a call that waited for the API server: %v", got.err)
+			t.Errorf("call that waited for the API server = %v, want nil", got.err)
 		}
 	})
 }
 
-// Two functions with a quota of one pod wait for each other, as long as their callers do.
+// Two functions that share a quota of one pod take turns while their callers wait.
 func TestFunctionsTakeTurnsOnAQuota(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -92,13 +93,13 @@ func TestFunctionsTakeTurnsOnAQuota(t *testing.T) {
 		}
 		for i, call := range calls {
 			if got := <-call; got.err != nil {
-				t.Errorf("call %d: %v", i, got.err)
+				t.Errorf("call %d = %v, want nil", i, got.err)
 			}
 		}
 	})
 }
 
-// A function waits for another one that holds the quota for longer than a pod may take to get ready.
+// A call waits while another function holds the quota for longer than ReadyTimeout.
 func TestCallOutwaitsTheQuota(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -125,13 +126,13 @@ func TestCallOutwaitsTheQuota(t *testing.T) {
 			t.Error(got.err)
 		}
 		if err := <-second; err != nil {
-			t.Errorf("the call that waited for the quota: %v", err)
+			t.Errorf("call that waited for the quota = %v, want nil", err)
 		}
 		synctest.Wait()
 	})
 }
 
-// A registry that hangs shows in a container that is not created: operators learn of it long before the pod is given up.
+// If a registry hangs, the log and Functions report the container that is not created, long before the pod's ready timeout.
 func TestSlowStartIsTold(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -144,7 +145,7 @@ func TestSlowStartIsTold(t *testing.T) {
 			synctest.Wait()
 			told, failure := r.log.count(want) > 0, r.Functions()[0].Stats.LastFailure
 			if slow := wait < slowStart/2; told != slow || (failure != nil && strings.Contains(failure.Error(), want)) != slow {
-				t.Errorf("the log has the status: %v, the function's last failure is %v, want both: %v", told, failure, slow)
+				t.Errorf("status in the log: %v, LastFailure = %v, want both: %v", told, failure, slow)
 			}
 		}
 		for _, pod := range c.Pods() {
@@ -154,7 +155,7 @@ func TestSlowStartIsTold(t *testing.T) {
 			t.Error(a.err)
 		}
 		if failure := r.Functions()[0].Stats.LastFailure; failure != nil {
-			t.Errorf("a ready function has the failure %v", failure)
+			t.Errorf("LastFailure of a ready function = %v, want nil", failure)
 		}
 	})
 }

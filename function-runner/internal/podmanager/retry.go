@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// retried repeats a request that failed for a reason that may pass. When ctx ends, the error has its cause and the last failure.
+// retried repeats a request that failed temporarily. When ctx ends, the error wraps the cause of ctx and the last failure.
 func retried[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	var last error
 	got, err := backoff.Retry(ctx, func() (T, error) {
@@ -35,8 +35,8 @@ func retried[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	return got, err
 }
 
-// temporary tells whether the same request may succeed later. Of what is created, a conflict is that of two requests which count
-// towards one quota.
+// temporary reports whether the same request may succeed later. A conflict of a create request means that two requests have updated the
+// same quota at once.
 func temporary(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsServerTimeout(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err)

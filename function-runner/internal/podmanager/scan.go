@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// patchesPerTTL is how often the last use of a busy pod is noted within its time to live.
+	// patchesPerTTL is the number of times that the manager records the last use of a busy pod within its TTL.
 	patchesPerTTL = 4
-	// notingInterval is the time between notes while another pool of the reference has pods.
+	// notingInterval is the maximum interval between records of a last use while several pools of a reference have pods.
 	notingInterval = 15 * time.Second
-	// scanners is the number of requests that a scan makes at once.
+	// scanners is the maximum number of concurrent requests of a scan.
 	scanners = 8
 )
 
-// scan deletes the pods that nobody needs, notes the last uses of the others, requests those that are missing, and forgets pools
-// without pods. It ends at the first sign that the API server cannot be reached: the next scan does the rest.
+// scan deletes idle and failed pods, records the last uses of the others, requests missing pods, and forgets unused pools. It ends when
+// the API server is unreachable. The next scan continues.
 func (m *Manager) scan(ctx context.Context) {
 	workloads, contested := m.survey()
 	requests := make([]request, 0, len(workloads)+1)
@@ -53,8 +53,8 @@ func (m *Manager) scan(ctx context.Context) {
 	m.forgetUnused()
 }
 
-// survey gives all pools their limits, and returns them with the references that have pods of several pools: a pool that is superseded
-// for one replica may be current for another.
+// survey updates the limits of all pools. It returns the pools, and the references for which several pools have pods: a pool that is
+// superseded for one replica may be current for another.
 func (m *Manager) survey() (workloads []*workload, contested map[string]bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,21 +70,21 @@ func (m *Manager) survey() (workloads []*workload, contested map[string]bool) {
 	return workloads, contested
 }
 
-// request is a request to the API server. The error is that the server cannot be reached.
+// request sends a request to the API server. It returns an error only if the server is unreachable.
 type request = func(context.Context) error
 
-// upkeep returns the requests that a pool needs now. It forgets refusals of the registry that count no more.
+// upkeep returns the requests that a pool needs now. It also drops outdated refusals of the registry.
 func (w *workload) upkeep(contested bool) []request {
 	w.m.mu.Lock()
 	defer w.m.mu.Unlock()
 	maps.DeleteFunc(w.refusals, func(_ string, at time.Time) bool { return time.Since(at) > refusalPause })
-	// A pod that expires is not patched: the change would keep it.
+	// An expiring pod must not be patched, because the change would make its deletion fail.
 	idle := w.Idle(w.lastNoted)
 	return slices.Concat(w.expiries(idle), w.patches(idle, contested), w.removals())
 }
 
-// patches returns the requests that tell the other replicas, and the pod janitor, of a pool's uses. A pod that is kept although nobody
-// has used it is noted as used, so that it does not look forgotten.
+// patches returns the requests that record a pool's uses for the other replicas and the pod janitor. An unused pod that the pool keeps is
+// also recorded as used, so that the pod janitor does not delete it.
 func (w *workload) patches(expiring []pool.Idle, contested bool) []request {
 	ttl := w.m.config.Limits(w.ID.Image).TTL
 	interval := ttl / patchesPerTTL
@@ -113,8 +113,8 @@ func (w *workload) patches(expiring []pool.Idle, contested bool) []request {
 	return requests
 }
 
-// mustNote reports whether no replica has noted a use of the pod within an interval before this one. Another replica may have done so since
-// the scan began: a scan of many pods takes as long as the limit of requests makes it.
+// mustNote reports whether the recorded last use is older than the interval. Another replica may have recorded a use since the scan
+// began, because the rate limit of requests makes scans of many pods slow.
 func (mem *member) mustNote(last time.Time, interval time.Duration) bool {
 	m := mem.workload.m
 	m.mu.RLock()
@@ -157,7 +157,7 @@ func (w *workload) expiries(idle []pool.Idle) []request {
 	return requests
 }
 
-// lastNoted returns when any replica has noted a use of a pod.
+// lastNoted returns the last use of a pod that any replica has recorded.
 func (w *workload) lastNoted(pod *pool.Pod) time.Time {
 	if mem := w.members[pod.Ordinal]; mem != nil && mem.object != nil {
 		return lastUse(mem.object)
@@ -165,8 +165,8 @@ func (w *workload) lastNoted(pod *pool.Pod) time.Time {
 	return time.Time{}
 }
 
-// removals returns the requests that delete the pods which were given up and could not be deleted before, and that look for those which
-// the watch does not show.
+// removals returns the requests that delete failed pods which could not be deleted before, and the requests that read pods which the
+// watch does not show.
 func (w *workload) removals() []request {
 	var requests []request
 	for _, mem := range w.members {
@@ -183,7 +183,7 @@ func (w *workload) removals() []request {
 	return requests
 }
 
-// forgetUnused forgets the pools that have no pods and no calls.
+// forgetUnused forgets the pools without pods and calls.
 func (m *Manager) forgetUnused() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -198,7 +198,7 @@ func (m *Manager) forgetUnused() {
 	}
 }
 
-// lastUse returns when any replica has last noted a use of a pod, or when the pod was created.
+// lastUse returns the recorded last use of a pod, or its creation time if there is none.
 func lastUse(pod *corev1.Pod) time.Time {
 	if last, err := time.Parse(time.RFC3339, pod.Annotations[functionpod.LastUseAnnotation]); err == nil {
 		return last
@@ -206,7 +206,7 @@ func lastUse(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// notedTTL returns how long a pod may be idle as its annotations tell the other replicas; otherwise if they do not.
+// notedTTL returns the TTL from a pod's annotations, or otherwise if there is none.
 func notedTTL(pod *corev1.Pod, otherwise time.Duration) time.Duration {
 	if ttl, err := time.ParseDuration(pod.Annotations[functionpod.TTLAnnotation]); err == nil {
 		return ttl

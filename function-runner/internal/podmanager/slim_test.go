@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/podstatus"
 )
 
-// said is all that is read of a pod's spec and status.
+// said holds everything that the manager reads from a pod's specification and status.
 type said struct {
 	State           podstatus.State
 	Problem         *podstatus.Problem
@@ -34,7 +34,7 @@ func saidBy(pod *corev1.Pod) said {
 	}
 }
 
-// What is kept of a pod says all that the pod did, whatever pod came before it.
+// A slim pod yields the same results as the original, whichever pod was processed before.
 func TestSlim(t *testing.T) {
 	t.Parallel()
 	container := func(name, cpu string) corev1.Container {
@@ -76,7 +76,7 @@ func TestSlim(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(saidBy(pod), saidBy(kept.(*corev1.Pod))); diff != "" {
-				t.Errorf("of %+v and %+v (-want +got):\n%s", spec, status, diff)
+				t.Errorf("slim() of spec %+v and status %+v (-want +got):\n%s", spec, status, diff)
 			}
 		}
 	}

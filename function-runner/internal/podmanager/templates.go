@@ -20,47 +20,47 @@ import (
 	"github.com/krmfn/krmfn/services/server/logging"
 )
 
-// reload is how often the ConfigMap of the template is read.
+// reload is the interval at which the loader reads the ConfigMap of the template.
 const reload = 10 * time.Second
 
-// TemplateSource says where the template of pods comes from.
+// TemplateSource configures where the template of pods comes from.
 type TemplateSource struct {
-	// Cluster tells its version.
+	// Cluster reports the version of the cluster.
 	Cluster injection.Cluster
-	// Namespace and ConfigMap name one of the ConfigMaps; without one the default template is in force.
+	// Namespace and ConfigMap name a ConfigMap with a template. If ConfigMap is empty, the default template applies.
 	Namespace, ConfigMap string
 	ConfigMaps           ConfigMaps
-	// WrapperImage is the image of the wrapper server, and Injection how it comes into pods whose template does not bring it.
+	// WrapperImage is the image of the wrapper server. Injection is how the wrapper server gets into pods whose template does not contain
+	// it.
 	WrapperImage string
 	Injection    injection.Method
-	// Env is what wrapper servers get that come into pods that way.
+	// Env is the environment of injected wrapper servers.
 	Env []corev1.EnvVar
-	// AssignedUser leaves the users of pods of the default template to admission.
+	// AssignedUser leaves the user of pods of the default template to admission.
 	AssignedUser bool
-	// Reloaded is told, each time that the ConfigMap has been read again, whether the template has changed, or why it is not used; it
-	// may be nil.
+	// Reloaded is called after each read of the ConfigMap with whether the template has changed, or why it is not used. It may be nil.
 	Reloaded func(changed bool, err error)
-	// Trust returns whom wrapper servers let connect; nil for everybody. A wrapper server that a ConfigMap brings may know nothing of it:
-	// TrustAlways has it demanded there, too.
+	// Trust returns the clients that wrapper servers accept. If Trust is nil, they accept all clients. Trust applies to injected wrapper
+	// servers, and with TrustAlways also to wrapper servers from a ConfigMap, which may not support it.
 	Trust       func() podtemplate.Trust
 	TrustAlways bool
 	Log         *slog.Logger
 }
 
-// TemplateLoader has the template that is in force. It may be used by any number of goroutines at once.
+// TemplateLoader provides the current template. Its methods are safe for concurrent use.
 type TemplateLoader struct {
 	source  TemplateSource
 	current atomic.Pointer[podtemplate.Template]
 	logged  logging.Once
 
-	// mu guards what the template in force is made of, and orders changes of current.
+	// mu guards the inputs of the current template, and serializes changes of current.
 	mu     sync.Mutex
 	method injection.Method
-	// configMap is the one in force; nil for none.
+	// configMap is the current ConfigMap, or nil.
 	configMap *corev1.ConfigMap
 }
 
-// LoadTemplate returns a loader that has loaded the template. Errors name what is wrong in the ConfigMap.
+// LoadTemplate returns a loader that has loaded the template. Errors name the invalid field of the ConfigMap.
 func LoadTemplate(ctx context.Context, source TemplateSource) (*TemplateLoader, error) {
 	l := &TemplateLoader{source: source}
 	var cm *corev1.ConfigMap
@@ -76,8 +76,8 @@ func LoadTemplate(ctx context.Context, source TemplateSource) (*TemplateLoader, 
 	return l, err
 }
 
-// put puts in force the template that a method of injection and a ConfigMap, nil for none, make, and tells whether it is another one.
-// An error leaves in force what was. The lock is held.
+// put builds the template from an injection method and a ConfigMap, which may be nil, and reports whether the template has changed. On
+// error, the current template stays. The caller must hold the lock.
 func (l *TemplateLoader) put(method injection.Method, cm *corev1.ConfigMap) (changed bool, err error) {
 	template, err := l.source.builtin(method)
 	if err == nil && cm != nil {
@@ -102,7 +102,7 @@ func (s *TemplateSource) builtin(method injection.Method) (*podtemplate.Template
 	return template.WithAssignedUser()
 }
 
-// method returns the method that was asked for, or the one that the version of the cluster allows.
+// method returns the configured method, or the one that the version of the cluster supports.
 func (s *TemplateSource) method(ctx context.Context) injection.Method {
 	if s.Injection != injection.Auto {
 		return s.Injection
@@ -114,11 +114,11 @@ func (s *TemplateSource) method(ctx context.Context) injection.Method {
 	return found
 }
 
-// Current returns the template in force.
+// Current returns the current template.
 func (l *TemplateLoader) Current() *podtemplate.Template { return l.current.Load() }
 
-// wrapperAdvice says what to write into the template of a ConfigMap if the wrapper server that it brings is not krmfn's; "" where the
-// function runner injects it.
+// wrapperAdvice returns what to change in the ConfigMap if the wrapper server that its template contains is not krmfn's. It returns an
+// empty string if the function runner injects the wrapper server.
 func (l *TemplateLoader) wrapperAdvice() string {
 	template := l.Current()
 	if template.Injected || len(template.Pod.Spec.InitContainers) == 0 {
@@ -129,8 +129,8 @@ func (l *TemplateLoader) wrapperAdvice() string {
 		init.Image, init.Name, l.source.WrapperImage, l.source.ConfigMap)
 }
 
-// RefuseImageVolumes has pods get the wrapper server by an init container from now on, unless image volumes were asked for, and
-// tells whether that changes the template.
+// RefuseImageVolumes switches from image volumes to an init container, unless image volumes were configured explicitly, and reports
+// whether the template has changed.
 func (l *TemplateLoader) RefuseImageVolumes(reason string) bool {
 	if l.source.Injection != injection.Auto {
 		return false
@@ -145,8 +145,8 @@ func (l *TemplateLoader) RefuseImageVolumes(reason string) bool {
 	return true
 }
 
-// Watch puts changes of the ConfigMap in force until ctx ends, and calls changed after each. A ConfigMap that is broken leaves
-// in force what was.
+// Watch applies changes of the ConfigMap until ctx ends, and calls changed after each. An invalid ConfigMap does not replace the current
+// template.
 func (l *TemplateLoader) Watch(ctx context.Context, changed func()) {
 	if l.source.ConfigMap == "" {
 		return
@@ -159,7 +159,7 @@ func (l *TemplateLoader) Watch(ctx context.Context, changed func()) {
 	})
 }
 
-// refresh reads the ConfigMap and tells whether that has changed the template.
+// refresh reads the ConfigMap and reports whether the template has changed.
 func (l *TemplateLoader) refresh(ctx context.Context) bool {
 	cm, err := l.fetch(ctx)
 	if ctx.Err() != nil {
@@ -183,7 +183,7 @@ func (l *TemplateLoader) refresh(ctx context.Context) bool {
 	return changed
 }
 
-// Trust has pods trust what TemplateSource.Trust returns now, and tells whether that changes the template.
+// Trust applies the current result of TemplateSource.Trust, and reports whether the template has changed.
 func (l *TemplateLoader) Trust() (changed bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
-// How the wrapper server comes into pods depends on what is asked for, and on the cluster's version.
+// The injection method of the wrapper server depends on the configuration and on the version of the cluster.
 func TestInjection(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -52,14 +52,14 @@ func TestInjection(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := podtemplate.HasImageVolume(&l.Current().Pod); got != tc.want {
-				t.Errorf("image volume: %v, want %v", got, tc.want)
+				t.Errorf("image volume = %v, want %v", got, tc.want)
 			}
-			// Only where nobody has said how may it change.
+			// Only an automatically chosen method may change.
 			if got := l.RefuseImageVolumes("does not work"); got != (tc.want && tc.injection == injection.Auto) {
-				t.Errorf("refused image volumes change the template: %v", got)
+				t.Errorf("RefuseImageVolumes() = %v, want %v", got, !got)
 			}
 			if l.RefuseImageVolumes("again") {
-				t.Error("and change it again")
+				t.Error("second RefuseImageVolumes() = true, want false")
 			}
 		})
 	}
@@ -75,14 +75,15 @@ func configMap(memory string) *corev1.ConfigMap {
 	}
 }
 
-// A ConfigMap that changes is in force soon, one that breaks or cannot be read leaves in force what was, and is told of once.
+// Changes of the ConfigMap take effect within a reload interval. A ConfigMap that is invalid or unreadable does not replace the current
+// template, and is logged once.
 func TestWatchTemplate(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		log := &logLines{}
 		source := TemplateSource{Cluster: c.Version(), Namespace: "porch", ConfigMap: "template", ConfigMaps: c.Client.CoreV1().ConfigMaps("porch"), Log: slog.New(slog.NewTextHandler(log, nil))}
 		if _, err := LoadTemplate(t.Context(), source); err == nil || !strings.Contains(err.Error(), "ConfigMap template in namespace porch") {
-			t.Errorf("without the ConfigMap: %v", err)
+			t.Errorf("LoadTemplate() without the ConfigMap = %v, want an error that names it", err)
 		}
 		c.Put(configMap("1Gi"))
 		l, err := LoadTemplate(t.Context(), source)
@@ -100,10 +101,10 @@ func TestWatchTemplate(t *testing.T) {
 			time.Sleep(5 * reload)
 			synctest.Wait()
 			if got := podtemplate.FunctionOf(&l.Current().Pod).Resources.Limits.Memory().String(); got != memory || changes != n {
-				t.Errorf("memory is %s after %d changes, want %s after %d", got, changes, memory, n)
+				t.Errorf("memory = %s after %d changes, want %s after %d", got, changes, memory, n)
 			}
 			if got := log.count("stays in force"); got != logged {
-				t.Errorf("problem was logged %d times, want %d", got, logged)
+				t.Errorf("the problem was logged %d times, want %d", got, logged)
 			}
 		}
 		want("1Gi", 0, 0)
@@ -144,12 +145,12 @@ func TestWrapperAdvice(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := loader.wrapperAdvice(); got != tc.want {
-			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+			t.Errorf("%s: wrapperAdvice() = %q, want %q", name, got, tc.want)
 		}
 	}
 }
 
-// A template of one's own that has the wrapper server injected gets an init container, too, where image volumes do not work.
+// A custom template with an injected wrapper server also switches to an init container if image volumes do not work.
 func TestRefusedImageVolumesOfOwnTemplates(t *testing.T) {
 	t.Parallel()
 	c := simulation.New(t)
@@ -161,22 +162,22 @@ func TestRefusedImageVolumesOfOwnTemplates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if pod := &l.Current().Pod; !podtemplate.HasImageVolume(pod) || len(pod.Spec.InitContainers) > 0 {
-		t.Errorf("at first, the pod is %+v", pod.Spec)
+		t.Errorf("pod before RefuseImageVolumes() = %+v, want an image volume and no init container", pod.Spec)
 	}
 	if !l.RefuseImageVolumes("does not work") {
-		t.Error("refused image volumes do not change the template")
+		t.Error("RefuseImageVolumes() = false, want true")
 	}
 	check := func(memory string) {
 		t.Helper()
 		pod := &l.Current().Pod
 		if podtemplate.HasImageVolume(pod) || len(pod.Spec.InitContainers) != 1 || podtemplate.FunctionOf(pod).Resources.Limits.Memory().String() != memory {
-			t.Errorf("then it is %+v", pod.Spec)
+			t.Errorf("pod = %+v, want an init container, no image volume and %s of memory", pod.Spec, memory)
 		}
 	}
 	check("1Gi")
 	c.Put(configMap("2Gi"))
 	if !l.refresh(t.Context()) {
-		t.Error("a changed ConfigMap changes nothing")
+		t.Error("refresh() of a changed ConfigMap = false, want true")
 	}
 	check("2Gi")
 }

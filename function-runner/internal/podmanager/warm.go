@@ -11,9 +11,9 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 )
 
-// pace waits until a pod may be created, and reports whether it is needed then: at once if the pool has calls, and otherwise when fewer
-// than MaxWarmUps are starting. A node that is to start many pods at once has none of them ready in time. It returns, too, when the
-// pod exists, whoever created it, and when the manager ends.
+// pace blocks until a pod may be created, and reports whether it is still needed. A pool with calls does not wait. A pod without calls
+// waits until fewer than MaxWarmUps such pods are starting, because pods that start at the same time slow each other down. pace also
+// returns when the pod exists, whichever replica has created it, and when the manager ends.
 func (m *Manager) pace(mem *member) (needed bool) {
 	if s := mem.workload.Stats(); s.Waiting+s.Running > 0 {
 		return true
@@ -28,8 +28,8 @@ func (m *Manager) pace(mem *member) (needed bool) {
 	return !waited || mem.isDue()
 }
 
-// takeTurn waits for a turn to warm up, and reports whether there is one and whether it had to wait. A pod that calls wait for needs
-// none.
+// takeTurn waits for a warm-up slot, and reports whether it took one and whether it had to wait. It takes none if calls begin to wait for
+// the pod.
 func (m *Manager) takeTurn(mem *member) (turn, waited bool) {
 	select {
 	case m.warming <- struct{}{}:
@@ -50,7 +50,7 @@ func (m *Manager) takeTurn(mem *member) (turn, waited bool) {
 	return false, true
 }
 
-// keepTurn keeps a pod's turn to warm up until the pod has started, or will not.
+// keepTurn holds a pod's warm-up slot until the pod has started, or has failed.
 func (mem *member) keepTurn(ctx context.Context) {
 	for status, changed := mem.Status(); status.In(lifecycle.Requested, lifecycle.Starting) && !status.Served; status, changed = mem.Status() {
 		select {
@@ -65,19 +65,19 @@ func (mem *member) keepTurn(ctx context.Context) {
 	mem.endWarmUp()
 }
 
-// endTurn lets the next pod warm up.
+// endTurn releases the pod's warm-up slot.
 func (mem *member) endTurn() {
 	if mem.endWarmUp != nil {
 		mem.endWarmUp()
 	}
 }
 
-// isDue begins with a pod that had to wait for its turn, unless nobody needs it any more: the limits are others now, or another pool
-// has superseded its own.
+// isDue reports whether to create a pod that had to wait for its slot. It withdraws the pod if the pool no longer needs it, because the
+// limits have changed or the pool was superseded.
 func (mem *member) isDue() bool {
 	w := mem.workload
 	if w.members[mem.Ordinal] != mem || !mem.In(lifecycle.Requested) {
-		// Another replica has created it.
+		// Another replica has created the pod.
 		return true
 	}
 	if w.Withdraw(mem.Pod, w.m.superseded(w)) {
@@ -88,7 +88,7 @@ func (mem *member) isDue() bool {
 	return true
 }
 
-// client returns the client for a pod's creation: calls do not wait behind warm-up and upkeep.
+// client returns the client that creates the pool's pods, so that calls do not queue behind warm-up and upkeep.
 func (w *workload) client() *Client {
 	if w.Stats().Waiting > 0 {
 		return w.m.config.Client

@@ -21,7 +21,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
-// slowNode starts one pod after the other, each within a second.
+// slowNode starts one pod at a time. Each start takes a second.
 func slowNode(c *simulation.Cluster) {
 	node := make(chan struct{}, 1)
 	c.Kubelet(func(name string) {
@@ -32,7 +32,7 @@ func slowNode(c *simulation.Cluster) {
 	})
 }
 
-// A node that takes far longer than the ready timeout to start all pods that are wanted gets them by and by, each once.
+// A node that takes far longer than ReadyTimeout to start all requested pods starts them gradually, and each pod is created once.
 func TestWarmUpsKeepPace(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -54,12 +54,12 @@ func TestWarmUpsKeepPace(t *testing.T) {
 			}
 		}
 		if made := c.Requests("create", "pods"); made != functions*each || ready != functions*each {
-			t.Errorf("%d pods were made and %d are ready, want %d", made, ready, functions*each)
+			t.Errorf("pods created = %d, ready = %d, want %d of both", made, ready, functions*each)
 		}
 	})
 }
 
-// A call does not wait for the pods that nobody waits for, and its pod counts for none of them.
+// A call does not wait for warm-ups, and its pod does not take a warm-up slot.
 func TestCallOvertakesWarmUps(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -77,7 +77,7 @@ func TestCallOvertakesWarmUps(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := c.Requests("create", "pods"); n != others {
-			t.Errorf("%d pods are made at once, want %d", n, others)
+			t.Errorf("concurrent warm-ups = %d, want %d", n, others)
 		}
 		f := r.Pool(fn, digest("a"))
 		f.Warm()
@@ -85,12 +85,12 @@ func TestCallOvertakesWarmUps(t *testing.T) {
 		begin := time.Now()
 		r.mustCall(digest("a"))
 		if waited := time.Since(begin); waited > 0 {
-			t.Errorf("a call waited for %v behind pods that nobody waits for", waited)
+			t.Errorf("a call waited for %v behind warm-ups, want 0", waited)
 		}
 	})
 }
 
-// warmOneOfTwo returns the pools of two functions that want a pod, of which one may start at a time. The first one's does.
+// warmOneOfTwo returns the pools of two functions that warm up with MaxWarmUps = 1. The first pool's pod is starting.
 func warmOneOfTwo(t *testing.T, c *simulation.Cluster) (r *replica, first, second *pool.Pool) {
 	t.Helper()
 	c.Kubelet(func(string) {})
@@ -104,7 +104,7 @@ func warmOneOfTwo(t *testing.T, c *simulation.Cluster) (r *replica, first, secon
 	return r, first, second
 }
 
-// However the start of a pod ends that was made for no call, another one may start.
+// The next warm-up begins when the previous one ends, whatever its outcome.
 func TestWarmUpEnds(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(r *replica, c *simulation.Cluster, pod string){
@@ -131,14 +131,14 @@ func TestWarmUpEnds(t *testing.T) {
 				time.Sleep(time.Second)
 				synctest.Wait()
 				if mem := r.workloads[second.ID].members[1]; mem == nil || mem.State() != lifecycle.Starting {
-					t.Errorf("the second pod is not starting: %+v", mem)
+					t.Errorf("second pod = %+v, want it in state Starting", mem)
 				}
 			})
 		})
 	}
 }
 
-// A request for a pod that the API server refuses lets another pod start, too.
+// The next warm-up also begins when the API server has rejected the previous pod.
 func TestRefusedWarmUpEnds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -151,12 +151,12 @@ func TestRefusedWarmUpEnds(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		if n := len(c.Pods()); n != 1 {
-			t.Errorf("%d pods were made after one was refused, want 1", n)
+			t.Errorf("pods created after a rejected pod = %d, want 1", n)
 		}
 	})
 }
 
-// A pod that waits for its turn is not made where nobody needs it any more by then.
+// A pod that waits for a warm-up slot is not created if the pool no longer needs it by then.
 func TestNeedlessWarmUpIsNotMade(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -193,7 +193,7 @@ func TestNeedlessWarmUpIsNotMade(t *testing.T) {
 				defer f.Done()
 				synctest.Wait()
 				test.change(r, f)
-				// Limits are those of all functions: the other one's pod ends the wait, and has none beside it.
+				// Limits apply to all functions. The other function's pod frees the slot, and its pool must not get more pods.
 				other.Done()
 				c.Run(first)
 				time.Sleep(time.Minute)
@@ -205,20 +205,20 @@ func TestNeedlessWarmUpIsNotMade(t *testing.T) {
 					}
 				}
 				if made != test.want {
-					t.Errorf("%d pods were made, want %d", made, test.want)
+					t.Errorf("pods created = %d, want %d", made, test.want)
 				}
 				if s := f.Stats(); s.Starting != 0 || s.Ready != test.want {
-					t.Errorf("the pool has %+v, want %d ready pods", s, test.want)
+					t.Errorf("Stats() = %+v, want %d ready pods", s, test.want)
 				}
 				if n := len(r.warming); n != 0 {
-					t.Errorf("%d turns are taken, want none", n)
+					t.Errorf("warm-up slots in use = %d, want 0", n)
 				}
 			})
 		})
 	}
 }
 
-// How long a pod takes to start is counted from when it is made, and not from when it began to wait for its turn.
+// The start duration of a pod does not include the wait for a warm-up slot.
 func TestWaitForTurnIsNoStart(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -231,7 +231,7 @@ func TestWaitForTurnIsNoStart(t *testing.T) {
 		synctest.Wait()
 		mem := r.workloads[second.ID].members[1]
 		if took := mem.addressed.Sub(mem.seen); mem.State() != lifecycle.Ready || took > 2*time.Second {
-			t.Errorf("the pod is %s and took %v to get an address", mem.State(), took)
+			t.Errorf("pod state = %s after %v until it got an address, want ready and at most 2 s", mem.State(), took)
 		}
 	})
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podpatch"
 )
 
-// A pod that the API server creates with less isolation than was asked for runs nothing, and its callers are told what is missing.
+// A pod that the API server creates with less isolation than configured is deleted before it runs, and its callers get the name of the
+// missing field.
 func TestPodsWithLessIsolationAreDeleted(t *testing.T) {
 	t.Parallel()
 	patches, err := podpatch.Parse([]byte("apiVersion: krmfn.dev/v1alpha1\nkind: FunctionPods\ndefaults: {spec: {hostUsers: false}}\n"))
@@ -22,13 +23,13 @@ func TestPodsWithLessIsolationAreDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
-		c.Kubelet(func(string) {}) // It takes longer to start a pod than to delete it.
+		c.Kubelet(func(string) {}) // Starting a pod takes longer than deleting it.
 		c.Admit(func(p *corev1.Pod) { p.Spec.HostUsers = nil })
 		r := start(t, c)
 		r.limit(func(l *Limits) { l.Patches = patches.For(fn) })
 		_, err := r.call(digest("a"))
 		if err == nil || !strings.Contains(err.Error(), "without spec.hostUsers: the cluster needs user namespaces") {
-			t.Errorf("got %v", err)
+			t.Errorf("call error = %v, want it to name spec.hostUsers", err)
 		}
 		synctest.Wait()
 		wantPods(t, c)
@@ -39,7 +40,7 @@ func TestPodsWithLessIsolationAreDeleted(t *testing.T) {
 	})
 }
 
-// A pod that has lost the annotations by which it is known is deleted, its callers are told, and nothing of it is held.
+// A pod that was created without its annotations is deleted. Its callers get an error, and its ordinal and warm-up slot are released.
 func TestPodsWithoutAnnotationsAreDeleted(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -51,7 +52,7 @@ func TestPodsWithoutAnnotationsAreDeleted(t *testing.T) {
 		f.Warm()
 		synctest.Wait()
 		if _, err := r.call(digest("a")); err == nil || !strings.Contains(err.Error(), "without its annotations") {
-			t.Errorf("got %v", err)
+			t.Errorf("call error = %v, want it to contain \"without its annotations\"", err)
 		}
 		synctest.Wait()
 		wantPods(t, c)

@@ -11,26 +11,27 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
-// workload is a pool, with what its pods are made of and what Kubernetes knows of them. The manager's lock guards it.
+// workload is a pool with the inputs of its pods and their Kubernetes objects. The manager's lock guards it.
 type workload struct {
 	*pool.Pool
 
 	m *Manager
-	// template and values are what pods are made of. They are nil and empty as long as the pool is only known from its pods.
+	// template and values are the inputs of new pods. They are nil and empty while this replica knows the pool only from its existing
+	// pods.
 	template *podtemplate.Template
 	values   podtemplate.Values
-	// platforms are those of the image, once this replica has created a pod.
+	// platforms are the platforms of the image. They are unknown until this replica has created a pod.
 	platforms []string
-	// members are the pods, by ordinal.
+	// members holds the pods by ordinal.
 	members map[int]*member
-	// refusals says when the registry last refused a node that may have had no pull secret yet, by node.
+	// refusals is when the registry last refused a node that may not have had the pull secret yet, by node.
 	refusals map[string]time.Time
 	// generation is the configuration generation that the pool was last reconciled with.
 	generation int
 }
 
-// Pool returns the pool that calls of a function go to, by its resolved reference and the digest that this names now. It supersedes
-// the other pools of the reference. The caller ends its use with Done.
+// Pool returns the pool for new calls of a function, given its resolved reference and the current digest of the reference. This pool
+// supersedes the other pools of the reference. The caller must call Done on the pool.
 func (m *Manager) Pool(reference, digest string) *pool.Pool {
 	m.mu.RLock()
 	w := m.current[reference]
@@ -61,7 +62,7 @@ func (m *Manager) makeCurrent(reference, digest string) *workload {
 	return w
 }
 
-// workload returns the workload with an identity, a new one if need be.
+// workload returns the workload with an identity, and creates it if needed.
 func (m *Manager) workload(id podname.Identity) *workload {
 	w := m.workloads[id]
 	if w == nil {
@@ -73,14 +74,14 @@ func (m *Manager) workload(id podname.Identity) *workload {
 	return w
 }
 
-// configure gives all pools their limits.
+// configure updates the limits of all pools.
 func (m *Manager) configure() {
 	for _, w := range m.workloads {
 		w.SetConfig(m.poolConfig(w))
 	}
 }
 
-// values returns what the pods of a function have in particular, but for what the registry tells.
+// values returns the values of a function's pods, except those that come from the registry.
 func (m *Manager) values(reference string) *podtemplate.Values {
 	limits := m.config.Limits(reference)
 	return &podtemplate.Values{
@@ -90,7 +91,7 @@ func (m *Manager) values(reference string) *podtemplate.Values {
 	}
 }
 
-// superseded reports whether another pool has taken the place of a pool. It gets no new calls then.
+// superseded reports whether another pool has replaced a pool. A superseded pool gets no new calls.
 func (m *Manager) superseded(w *workload) bool {
 	current := m.current[w.ID.Image]
 	return current != nil && current != w
@@ -102,14 +103,14 @@ func (m *Manager) poolConfig(w *workload) pool.Config {
 	case m.superseded(w):
 		c.MinPods, c.TTL = 0, min(c.TTL, m.supersededTTL(w))
 	case w.template == nil:
-		// Whether this is still what the reference names is not known yet.
+		// This replica does not know yet whether the pool is current for its reference.
 		c.MinPods = 0
 	}
 	return c
 }
 
-// supersededTTL returns how long a pod of a superseded pool may be idle. Another replica may not know yet that it is superseded, and
-// would create it again for its next call.
+// supersededTTL returns how long a pod of a superseded pool may be idle. Another replica, for which the pool is still current, would
+// create a deleted pod again for its next call.
 func (m *Manager) supersededTTL(w *workload) time.Duration {
 	if m.current[w.ID.Image].ID.Digest != w.ID.Digest {
 		return max(m.config.SupersededTTL, m.config.TagTTL)

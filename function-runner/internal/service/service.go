@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package service serves evaluators over gRPC: on the contract that Porch speaks, and on krmfn.evaluator.v1.
+// Package service serves evaluators over gRPC, with Porch's service and with krmfn.evaluator.v1.
 package service
 
 import (
@@ -20,30 +20,32 @@ import (
 	"github.com/krmfn/krmfn/services/images/policy"
 )
 
-// Functions tells what is known about functions without evaluating them.
+// Functions describes functions without evaluating them.
 type Functions interface {
-	// Prepare makes an image ready, as far as that takes no waiting, and says how far it is.
+	// Prepare prepares an image for its next evaluation without waiting, and returns its state. It returns nil if no evaluator has the
+	// image.
 	Prepare(ctx context.Context, image string) *evaluatorv1.PreparedFunction
-	// List lists the functions by name.
+	// List returns the functions, sorted by name.
 	List() []*evaluatorv1.Function
 }
 
-// Evaluator serves krmfn.evaluator.v1.FunctionEvaluatorService. Requests are expected to be validated.
+// Evaluator implements krmfn.evaluator.v1.FunctionEvaluatorService. The caller must have validated the requests.
 type Evaluator struct {
 	evaluatorv1grpc.UnimplementedFunctionEvaluatorServiceServer
-	// Evaluator evaluates.
+	// Evaluator evaluates the functions.
 	Evaluator evaluation.Evaluator
-	// Functions describes.
+	// Functions describes and prepares the functions.
 	Functions Functions
-	// Budget is shared by the lists of all calls. Those of streamed ones take their parts here; others have theirs by then.
+	// Budget limits the memory for the lists of all calls. Evaluator reserves it for streamed lists. The server has reserved it before
+	// for unary calls.
 	Budget *evaluation.Budget
-	// MaxListSize is the most bytes of a streamed ResourceList, and of the output of one.
+	// MaxListSize is the maximum size of a streamed ResourceList and of its output, in bytes.
 	MaxListSize int64
-	// MaxMessageSize is the most bytes of one message.
+	// MaxMessageSize is the maximum size of a message, in bytes.
 	MaxMessageSize int
 }
 
-// Evaluate evaluates a function.
+// Evaluate evaluates a function over a ResourceList.
 func (e *Evaluator) Evaluate(ctx context.Context, req *evaluatorv1.EvaluateRequest) (*evaluatorv1.EvaluateResponse, error) {
 	resp, err := e.Evaluator.Evaluate(ctx, evaluation.Request{Image: req.GetImage(), ResourceList: req.GetResourceList()})
 	if err != nil {
@@ -52,7 +54,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, req *evaluatorv1.EvaluateReque
 	return &evaluatorv1.EvaluateResponse{ResourceList: resp.ResourceList, Evaluation: resp.Report}, nil
 }
 
-// Prepare makes images ready.
+// Prepare prepares images for their next evaluations.
 func (e *Evaluator) Prepare(ctx context.Context, req *evaluatorv1.PrepareRequest) (*evaluatorv1.PrepareResponse, error) {
 	resp := &evaluatorv1.PrepareResponse{}
 	for _, image := range req.GetImages() {
@@ -69,13 +71,13 @@ func (e *Evaluator) Prepare(ctx context.Context, req *evaluatorv1.PrepareRequest
 	return resp, nil
 }
 
-// ListFunctions lists the functions that are known.
+// ListFunctions returns the known functions.
 func (e *Evaluator) ListFunctions(context.Context, *evaluatorv1.ListFunctionsRequest) (*evaluatorv1.ListFunctionsResponse, error) {
 	return &evaluatorv1.ListFunctionsResponse{Functions: e.Functions.List()}, nil
 }
 
-// FailureStatus returns the status for a function that has failed. The failure of a function pod has the wrapper server's words
-// inside the function runner's, as in Porch.
+// FailureStatus returns the gRPC status for a failed function. For a function pod, the message wraps the wrapper server's status in the
+// function runner's, for compatibility with Porch.
 func FailureStatus(image string, report *evaluationv1.Evaluation) *status.Status {
 	st := porch.FailureStatus(image, report)
 	if report.GetEvaluator() != evaluationv1.Evaluator_EVALUATOR_POD {
@@ -86,7 +88,7 @@ func FailureStatus(image string, report *evaluationv1.Evaluation) *status.Status
 	return status.FromProto(wrapped)
 }
 
-// ErrorStatus returns the status error for an error of an evaluator.
+// ErrorStatus returns the gRPC status error for an evaluator's error.
 func ErrorStatus(_ context.Context, image string, err error) error {
 	timedOut := func(c codes.Code) error {
 		return status.Error(c, fmt.Sprintf("function evaluation timed out for %s: %v", image, err))
@@ -109,7 +111,7 @@ func ErrorStatus(_ context.Context, image string, err error) error {
 	return status.Error(status.Code(err), fmt.Sprintf("function %q is not evaluated: %v", image, err))
 }
 
-// ended tells whether an error is that the caller's time is over, or the caller gone.
+// ended reports whether an error means that the call's deadline was exceeded or that the caller has left.
 func ended(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*evaluation.TimeoutError))
 }

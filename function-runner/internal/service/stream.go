@@ -17,13 +17,13 @@ import (
 	"github.com/krmfn/krmfn/services/server/grpcserver"
 )
 
-// chunkSize is the size of the messages of an output, in bytes, unless MaxMessageSize demands smaller ones.
+// chunkSize is the maximum size of a chunk of the output, in bytes. A small MaxMessageSize reduces it.
 const chunkSize = 256 << 10
 
 type evaluateStream = grpc.BidiStreamingServer[evaluatorv1.EvaluateStreamRequest, evaluatorv1.EvaluateStreamResponse]
 
-// EvaluateStream evaluates a function over a list that comes in parts. It cuts off clients that take longer than grpcserver.TransferTime to
-// send the header, to send the list or to read the answer, because other calls wait for the memory that is reserved meanwhile.
+// EvaluateStream evaluates a function over a ResourceList in chunks. It cuts off clients that take longer than grpcserver.TransferTime to
+// send the header, to send the list or to read the response, because other calls wait for the reserved memory.
 func (e *Evaluator) EvaluateStream(stream evaluateStream) error {
 	ctx := stream.Context()
 	inTime := limitTransfer(ctx, int64(e.MaxMessageSize), "the header did not arrive")
@@ -31,8 +31,8 @@ func (e *Evaluator) EvaluateStream(stream evaluateStream) error {
 	if err := inTime(err); err != nil {
 		return err
 	}
-	// The whole list is admitted before its first chunk is read. Otherwise streams that have received parts of their lists could wait for
-	// each other's memory.
+	// EvaluateStream reserves memory for the whole list before it reads the first chunk. Otherwise streams with partly received lists
+	// could wait for each other's memory.
 	reservation, err := e.Budget.Reserve(ctx, header.GetSizeBytes()+int64(e.MaxMessageSize))
 	if err != nil {
 		return grpcserver.AdmissionStatus(err)
@@ -51,8 +51,8 @@ func (e *Evaluator) EvaluateStream(stream evaluateStream) error {
 	return inTime(e.send(stream, resp))
 }
 
-// limitTransfer cuts the call off if its transfer of a number of bytes takes longer than grpcserver.TransferTime. The caller passes the
-// error of the transfer to end, which returns it, or an error that says what did not happen if the call was cut off.
+// limitTransfer cuts the call off if a transfer of the given number of bytes takes longer than grpcserver.TransferTime. The caller passes
+// the error of the transfer to end, which returns this error, or a failure status if the call was cut off.
 func limitTransfer(ctx context.Context, bytes int64, failure string) (end func(error) error) {
 	within := grpcserver.TransferTime(bytes)
 	stop := grpcserver.CutOff(ctx, within)
@@ -64,7 +64,7 @@ func limitTransfer(ctx context.Context, bytes int64, failure string) (end func(e
 	}
 }
 
-// header returns the first message of a request.
+// header receives the first message of a request.
 func (e *Evaluator) header(stream evaluateStream) (*evaluatorv1.EvaluateStreamHeader, error) {
 	first, err := stream.Recv()
 	if err != nil {
@@ -81,7 +81,7 @@ func (e *Evaluator) header(stream evaluateStream) (*evaluatorv1.EvaluateStreamHe
 	return header, nil
 }
 
-// receive returns the list of a request, which must have the announced size. The memory for it is reserved.
+// receive receives the list of a request, which must have the announced size. The caller must have reserved the memory for it.
 func receive(stream evaluateStream, size int64) ([]byte, error) {
 	list := make([]byte, 0, size)
 	for {

@@ -29,18 +29,18 @@ import (
 	"github.com/krmfn/krmfn/services/server/grpcserver"
 )
 
-// listSize is the size of the lists of all calls. Each list takes the whole memory budget.
+// listSize is the size of the list of each call, in bytes. One list takes the whole memory budget.
 const listSize = 4 << 20
 
 type clientStream = grpc.BidiStreamingClient[evaluatorv1.EvaluateStreamRequest, evaluatorv1.EvaluateStreamResponse]
 
 // TestSlowClientsAreCutOff starts a slow call that reserves the whole memory budget, and then a second call. The second call must get the
-// memory as soon as the slow one is cut off.
+// memory as soon as the slow call is cut off.
 func TestSlowClientsAreCutOff(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		slow func(t *testing.T, stream clientStream)
-		// delay is how long the second call waits: transfers of the slow call within their limits.
+		// delay is how long the second call waits, which is the time limit of the slow call's current transfer.
 		delay time.Duration
 	}{
 		"sends no header": {slow: func(*testing.T, clientStream) {}},
@@ -95,29 +95,29 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 				sendHeader(t, second)
 				sendList(t, second)
 				if _, err := receive(second); err != nil || time.Since(begun) != tc.delay {
-					t.Errorf("second call: answered after %v with error %v, want %v and no error", time.Since(begun), err, tc.delay)
+					t.Errorf("second call took %v with error %v, want %v and no error", time.Since(begun), err, tc.delay)
 				}
-				time.Sleep(2 * grpcserver.TransferTime(listSize)) // of the bubble's clock
+				time.Sleep(2 * grpcserver.TransferTime(listSize)) // in the bubble's fake time
 				if reserved, _ := e.Budget.Load(); reserved != 0 {
 					t.Errorf("reserved bytes after both calls = %d, want 0", reserved)
 				}
 				ended := time.Now()
 				if _, err := receive(slow); status.Code(err) != codes.DeadlineExceeded || !time.Now().Equal(ended) {
-					t.Errorf("slow call: ends %v later with error %v, want %v before", time.Since(ended), err, codes.DeadlineExceeded)
+					t.Errorf("slow call ended %v later with error %v, want %v before", time.Since(ended), err, codes.DeadlineExceeded)
 				}
 			})
 		})
 	}
 }
 
-// TestTransfersWithinTheirTimeSucceed needs almost the whole time for each transfer, which is more than a smaller transfer may take, and
-// runs the function for longer than that.
+// TestTransfersWithinTheirTimeSucceed uses almost the whole time limit of each transfer, which exceeds the limit of a smaller transfer,
+// and runs the function for longer than the limit.
 func TestTransfersWithinTheirTimeSucceed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		almost := grpcserver.TransferTime(listSize) - time.Second
 		client := serve(t, newEvaluator(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
-			time.Sleep(3 * almost) // of the bubble's clock
+			time.Sleep(3 * almost) // in the bubble's fake time
 			return echo(ctx, req)
 		}))
 		stream := begin(t, client)
@@ -128,7 +128,7 @@ func TestTransfersWithinTheirTimeSucceed(t *testing.T) {
 		time.Sleep(4 * almost)
 		got, err := receive(stream)
 		if err != nil || !bytes.Equal(got, list()) {
-			t.Errorf("got %d bytes with error %v, want the %d bytes of the list", len(got), err, listSize)
+			t.Errorf("receive() = %d bytes with error %v, want the %d bytes of the list", len(got), err, listSize)
 		}
 	})
 }
@@ -145,7 +145,7 @@ func newEvaluator(evaluate evaluation.Func) *service.Evaluator {
 	}
 }
 
-// begin begins a call whose deadline is later than that of all transfers.
+// begin starts a call whose deadline exceeds all transfer limits.
 func begin(t *testing.T, client evaluatorv1grpc.FunctionEvaluatorServiceClient) clientStream {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*grpcserver.TransferTime(listSize))
@@ -169,7 +169,7 @@ func sendChunk(stream clientStream, chunk []byte) error {
 	return stream.Send(&evaluatorv1.EvaluateStreamRequest{Part: &evaluatorv1.EvaluateStreamRequest_Chunk{Chunk: chunk}})
 }
 
-// sendList sends the whole list. If the call has ended before, receive returns its error.
+// sendList sends the whole list. If the call has already ended, receive returns its error.
 func sendList(t *testing.T, stream clientStream) {
 	t.Helper()
 	for chunk := range slices.Chunk(list(), 512<<10) {
@@ -182,7 +182,7 @@ func sendList(t *testing.T, stream clientStream) {
 	}
 }
 
-// receive reads the rest of an answer.
+// receive reads the rest of the response.
 func receive(stream clientStream) (list []byte, err error) {
 	for {
 		part, err := stream.Recv()
@@ -196,7 +196,7 @@ func receive(stream clientStream) (list []byte, err error) {
 	}
 }
 
-// serve serves on a connection in memory. Clients have a window that is smaller than the answers.
+// serve serves e in memory. The flow control window of clients is smaller than the responses.
 func serve(t *testing.T, e *service.Evaluator) evaluatorv1grpc.FunctionEvaluatorServiceClient {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -217,7 +217,7 @@ func serve(t *testing.T, e *service.Evaluator) evaluatorv1grpc.FunctionEvaluator
 		_ = conn.Close()
 		stop()
 		if err := <-served; err != nil {
-			t.Errorf("Serve: %v", err)
+			t.Errorf("Serve() = %v, want nil", err)
 		}
 	})
 	return evaluatorv1grpc.NewFunctionEvaluatorServiceClient(conn)

@@ -19,7 +19,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// react answers a request as an API server does.
+// react handles a request like an API server.
 func (c *Cluster) react(action clienttesting.Action) (bool, runtime.Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,7 +115,7 @@ func (c *Cluster) put(resource string, o object) {
 	c.tell(watch.Added, nil, o)
 }
 
-// Put makes an object that no kubelet cares for.
+// Put creates an object without starting it on the kubelet.
 func (c *Cluster) Put(o runtime.Object) {
 	resource := ""
 	switch o.(type) {
@@ -158,7 +158,7 @@ func (c *Cluster) patch(a clienttesting.PatchActionImpl, existing object) (runti
 	return changed.DeepCopyObject(), nil
 }
 
-// change puts another version of an object in its place.
+// change replaces an object by a new version.
 func (c *Cluster) change(resource string, changed object) {
 	before := c.objects[resource][changed.GetName()]
 	c.next(changed)
@@ -166,7 +166,7 @@ func (c *Cluster) change(resource string, changed object) {
 	c.tell(watch.Modified, before, changed)
 }
 
-// delete deletes an object; a pod only begins to go.
+// delete deletes an object. A pod first gets a deletion timestamp and then terminates.
 func (c *Cluster) delete(resource string, existing object) {
 	if resource != pods {
 		delete(c.objects[resource], existing.GetName())
@@ -183,7 +183,7 @@ func (c *Cluster) delete(resource string, existing object) {
 	}
 }
 
-// remove takes a pod away, and what it owns.
+// remove removes a pod and the Services that the pod owns.
 func (c *Cluster) remove(name string) {
 	o := c.objects[pods][name]
 	if o == nil {
@@ -203,16 +203,16 @@ func (c *Cluster) remove(name string) {
 	}
 }
 
-// watches are who watches the pods.
+// watches holds the watchers of the pods and the events for them.
 type watches struct {
-	// history are all events; delayed has those that nobody is told of yet.
+	// history holds all events. delayed holds its last events, which no watcher has received yet.
 	history []event
 	delayed []event
 	delay   bool
 	all     map[*watcher]struct{}
 }
 
-// event is what happens to a pod, and what the pod was before, where it was.
+// event is a change of a pod. before is nil unless the pod was modified.
 type event struct {
 	what          watch.EventType
 	before, after object
@@ -224,12 +224,12 @@ type watcher struct {
 	events chan watch.Event
 }
 
-// watch begins to tell of what has happened since a resource version.
+// watch starts a watch at a resource version.
 func (c *Cluster) watch(action clienttesting.Action) (bool, watch.Interface, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a, _ := action.(clienttesting.WatchActionImpl)
-	// Nobody who reads is waited for.
+	// The channel is large enough that senders do not block.
 	w := &watcher{c: c, action: a, events: make(chan watch.Event, 1<<12)}
 	since, _ := strconv.Atoi(a.ListOptions.ResourceVersion)
 	for _, event := range c.watches.history[:len(c.watches.history)-len(c.watches.delayed)] {
@@ -244,7 +244,7 @@ func (c *Cluster) watch(action clienttesting.Action) (bool, watch.Interface, err
 	return true, w, nil
 }
 
-// send tells of an event as the watch sees it: a pod that is not selected any more is deleted for it.
+// send sends an event to the watcher. A pod that no longer matches the label selector is reported as deleted.
 func (w *watcher) send(e event) {
 	selected := func(o object) bool { return w.action.WatchRestrictions.Labels.Matches(labels.Set(o.GetLabels())) }
 	what := e.what
@@ -263,10 +263,10 @@ func (w *watcher) send(e event) {
 	w.events <- watch.Event{Type: what, Object: e.after.DeepCopyObject()}
 }
 
-// ResultChan has the events.
+// ResultChan implements watch.Interface.
 func (w *watcher) ResultChan() <-chan watch.Event { return w.events }
 
-// Stop ends the watch.
+// Stop implements watch.Interface.
 func (w *watcher) Stop() {
 	w.c.set(func() {
 		if _, ok := w.c.watches.all[w]; ok {
@@ -276,7 +276,7 @@ func (w *watcher) Stop() {
 	})
 }
 
-// tell tells of a change of a pod.
+// tell sends a change of a pod to all watchers.
 func (c *Cluster) tell(what watch.EventType, before, o object) {
 	if c.objects[pods][o.GetName()] != o && what != watch.Deleted {
 		return
@@ -292,7 +292,7 @@ func (c *Cluster) tell(what watch.EventType, before, o object) {
 	}
 }
 
-// DelayWatches holds back what watches tell, or lets it go on with what was held back.
+// DelayWatches starts to hold back watch events, or stops and sends the held events.
 func (c *Cluster) DelayWatches(delay bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

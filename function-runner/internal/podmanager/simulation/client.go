@@ -14,7 +14,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// HangingClient has the pods of an API server that may hang: requests that change pods are swallowed then.
+// HangingClient is a pod client whose API server can hang: create, delete and patch requests then block until their contexts end.
 type HangingClient struct {
 	typedcorev1.PodInterface
 
@@ -27,16 +27,16 @@ func (c *Cluster) HangingClient() *HangingClient {
 	return &HangingClient{PodInterface: c.Client.CoreV1().Pods(Namespace)}
 }
 
-// AnswerDeletes has the answers to delete requests come so late that the watch shows first what has become of them.
+// AnswerDeletes delays the responses to delete requests, so that the watch shows the deletion first.
 func (c *HangingClient) AnswerDeletes(late time.Duration) { c.late.Store(int64(late)) }
 
-// Hang has the API server hang, or answer again.
+// Hang makes the API server hang, or respond again.
 func (c *HangingClient) Hang(hang bool) { c.hangs.Store(hang) }
 
-// IsWatchListSemanticsUnSupported says that watches begin with a list.
+// IsWatchListSemanticsUnSupported makes informers begin with a list request.
 func (*HangingClient) IsWatchListSemanticsUnSupported() bool { return true }
 
-// answered returns the error of a request that is not answered.
+// answered blocks while the API server hangs, and returns the error of ctx.
 func (c *HangingClient) answered(ctx context.Context) error {
 	if !c.hangs.Load() {
 		return nil
@@ -45,7 +45,7 @@ func (c *HangingClient) answered(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Create creates a pod.
+// Create implements podmanager.Pods.
 func (c *HangingClient) Create(ctx context.Context, pod *corev1.Pod, o metav1.CreateOptions) (*corev1.Pod, error) {
 	if err := c.answered(ctx); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (c *HangingClient) Create(ctx context.Context, pod *corev1.Pod, o metav1.Cr
 	return c.PodInterface.Create(ctx, pod, o)
 }
 
-// Delete deletes a pod.
+// Delete implements podmanager.Pods.
 func (c *HangingClient) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
 	if err := c.answered(ctx); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (c *HangingClient) Delete(ctx context.Context, name string, o metav1.Delete
 	}
 }
 
-// Patch changes a pod.
+// Patch implements podmanager.Pods.
 func (c *HangingClient) Patch(ctx context.Context, name string, t types.PatchType, data []byte, o metav1.PatchOptions, s ...string) (*corev1.Pod, error) {
 	if err := c.answered(ctx); err != nil {
 		return nil, err

@@ -1,9 +1,9 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulation plays a cluster for tests of what keeps function pods: an API server that knows pods, Services and
-// ConfigMaps, a kubelet, and the function pods, which are gRPC servers. By default all of it is in memory, so that it may live in
-// a bubble of testing/synctest.
+// Package simulation simulates a cluster for tests of code that manages function pods: an API server with pods, Services and ConfigMaps,
+// a kubelet, and function pods, which are gRPC servers. By default the cluster is in memory, so that tests can run it in a
+// testing/synctest bubble.
 package simulation
 
 import (
@@ -24,10 +24,10 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Namespace is where the function pods live.
+// Namespace is the namespace of the function pods.
 const Namespace = "functions"
 
-// The resources that there are.
+// Resources that the API server supports.
 const (
 	pods       = "pods"
 	services   = "services"
@@ -37,14 +37,14 @@ const (
 // Request is a request to the API server.
 type Request struct{ Verb, Resource, Name string }
 
-// Cluster is a cluster. It may be used by any number of goroutines at once.
+// Cluster is a simulated cluster. Its methods are safe for concurrent use unless their comments say otherwise.
 type Cluster struct {
-	// Client is its client.
+	// Client is a client of the cluster's API server.
 	Client *fake.Clientset
 
 	t       testing.TB
 	network Network
-	// work has the goroutines of kubelet and pods.
+	// work tracks the goroutines of the kubelet and the pods.
 	work sync.WaitGroup
 
 	mu sync.Mutex
@@ -52,14 +52,14 @@ type Cluster struct {
 	version int
 	objects map[string]map[string]object
 	watches watches
-	// wrappers has the wrapper servers by the names of their pods.
+	// wrappers maps the names of pods to their wrapper servers.
 	wrappers      map[string]*Wrapper
 	requests      []Request
 	before, after func(Request) error
 	admit         func(*corev1.Pod)
 	kubelet       func(name string)
 	terminated    func(name string)
-	// holding keeps pods that are being deleted.
+	// holding says that deleted pods do not terminate.
 	holding bool
 }
 
@@ -68,13 +68,13 @@ type object interface {
 	metav1.Object
 }
 
-// New returns a cluster in memory. Its pods are reached with Dial.
+// New returns a cluster on an in-memory network. DialOptions connect to its pods.
 func New(t testing.TB) *Cluster {
 	t.Helper()
 	return NewOn(t, &memory{listeners: map[string]*listener{}})
 }
 
-// NewOn returns a cluster on another network.
+// NewOn returns a cluster on the given network.
 func NewOn(t testing.TB, n Network) *Cluster {
 	t.Helper()
 	c := &Cluster{
@@ -91,7 +91,7 @@ func NewOn(t testing.TB, n Network) *Cluster {
 	return c
 }
 
-// Version tells the version of the cluster.
+// Version returns a client for the version of the cluster.
 func (c *Cluster) Version() discovery.ServerVersionInterfaceWithContext {
 	return discovery.ToServerVersionInterfaceWithContext(c.Client.Discovery())
 }
@@ -102,11 +102,11 @@ func (c *Cluster) close() {
 	c.mu.Unlock()
 	c.killAll()
 	c.work.Wait()
-	// A kubelet may have started another one meanwhile.
+	// The kubelet may have started another wrapper server meanwhile.
 	c.killAll()
 }
 
-// killAll ends all wrapper servers.
+// killAll kills all wrapper servers.
 func (c *Cluster) killAll() {
 	c.mu.Lock()
 	wrappers := slices.Collect(maps.Values(c.wrappers))
@@ -116,22 +116,23 @@ func (c *Cluster) killAll() {
 	}
 }
 
-// Kubelet has new pods handled in another way than by Run. It is called by a goroutine of the pod's own.
+// Kubelet replaces Run as the handler of new pods. Each pod's handler runs in its own goroutine.
 func (c *Cluster) Kubelet(handle func(name string)) { c.set(func() { c.kubelet = handle }) }
 
-// Terminated is called for each pod that is being deleted, by a goroutine of the pod's own. The pod has gone when it returns.
+// Terminated sets a function that runs for each deleted pod before the pod terminates, in the pod's own goroutine.
 func (c *Cluster) Terminated(handle func(name string)) { c.set(func() { c.terminated = handle }) }
 
-// Before is asked before each request, whose answer its error is; After, when the request has been carried out. Both must not wait.
+// Before sets a function that the API server calls before each request. Its error, if any, is the response. The function must not block.
 func (c *Cluster) Before(refuse func(Request) error) { c.set(func() { c.before = refuse }) }
 
-// After is like Before, for answers that get lost.
+// After sets a function that the API server calls after each successful request. Its error, if any, replaces the response. The function
+// must not block.
 func (c *Cluster) After(lose func(Request) error) { c.set(func() { c.after = lose }) }
 
-// Admit changes each pod that is made.
+// Admit sets a function that changes each new pod, like a mutating webhook.
 func (c *Cluster) Admit(change func(*corev1.Pod)) { c.set(func() { c.admit = change }) }
 
-// Hold has pods that are being deleted stay, or go.
+// Hold makes deleted pods stay in the cluster, or terminate.
 func (c *Cluster) Hold(hold bool) {
 	c.set(func() { c.holding = hold })
 	if hold {
@@ -150,14 +151,14 @@ func (c *Cluster) set(what func()) {
 	what()
 }
 
-// Pods returns the pods that there are, sorted by name.
+// Pods returns the existing pods, sorted by name.
 func (c *Cluster) Pods() []*corev1.Pod {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return list[*corev1.Pod](c, pods)
 }
 
-// Pod returns a pod; nil if there is none with the name.
+// Pod returns a pod by name, or nil if it does not exist.
 func (c *Cluster) Pod(name string) *corev1.Pod {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,24 +168,24 @@ func (c *Cluster) Pod(name string) *corev1.Pod {
 	return nil
 }
 
-// Count returns how many pods there are; Before and After may ask for it.
+// Count returns the number of pods. Only the functions of Before and After may call it, because they run with the lock held.
 func (c *Cluster) Count() int { return len(c.objects[pods]) }
 
-// Gone tells whether there is no pod of a name.
+// Gone reports whether no pod has the name.
 func (c *Cluster) Gone(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.objects[pods][name] == nil
 }
 
-// Services returns the Services that there are, sorted by name.
+// Services returns the existing Services, sorted by name.
 func (c *Cluster) Services() []*corev1.Service {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return list[*corev1.Service](c, services)
 }
 
-// list returns copies of the objects of a resource, sorted by name.
+// list returns copies of the objects of a resource, sorted by name. The caller must hold the lock.
 func list[T object](c *Cluster, resource string) []T {
 	all := make([]T, 0, len(c.objects[resource]))
 	for _, name := range slices.Sorted(maps.Keys(c.objects[resource])) {
@@ -195,7 +196,7 @@ func list[T object](c *Cluster, resource string) []T {
 	return all
 }
 
-// Requests returns how many requests of a verb for a resource the API server has had; "" means any.
+// Requests returns the number of requests by verb and resource. An empty string matches any value.
 func (c *Cluster) Requests(verb, resource string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,11 +209,11 @@ func (c *Cluster) Requests(verb, resource string) int {
 	return n
 }
 
-// next gives an object the next resource version.
+// next sets the next resource version on an object.
 func (c *Cluster) next(o object) {
 	c.version++
 	o.SetResourceVersion(strconv.Itoa(c.version))
 }
 
-// now is in whole seconds, as the API server has it.
+// now returns the current time in whole seconds, which is the precision of Kubernetes timestamps.
 func now() metav1.Time { return metav1.NewTime(time.Now().Truncate(time.Second)) }

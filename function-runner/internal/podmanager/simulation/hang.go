@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// hanging is a listener whose connections may be made to hang: nothing that they get is seen, and nothing is sent.
+// hanging is a listener whose connections can hang: they neither deliver nor send data.
 type hanging struct {
 	net.Listener
 
@@ -23,7 +23,7 @@ func newHanging(l net.Listener) *hanging {
 	return h
 }
 
-// hang has connections hang, or go on.
+// hang makes connections hang, or resumes them.
 func (h *hanging) hang(hang bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -46,7 +46,7 @@ func (h *hanging) wait() {
 	<-open
 }
 
-// Accept accepts a connection.
+// Accept implements net.Listener.
 func (h *hanging) Accept() (net.Conn, error) {
 	conn, err := h.Listener.Accept()
 	if err != nil {
@@ -61,14 +61,14 @@ type hangingConn struct {
 	h *hanging
 }
 
-// Read returns when the connection does not hang.
+// Read delivers data while the connection does not hang.
 func (c *hangingConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.h.wait()
 	return n, err
 }
 
-// Write sends when the connection does not hang.
+// Write sends data while the connection does not hang.
 func (c *hangingConn) Write(b []byte) (int, error) {
 	c.h.wait()
 	return c.Conn.Write(b)

@@ -24,7 +24,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// Change changes a pod, as scheduler and kubelet do. A pod that has gone is left alone.
+// Change changes a pod like the scheduler or the kubelet does. It ignores a pod that does not exist.
 func (c *Cluster) Change(name string, change func(*corev1.Pod)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,7 +35,7 @@ func (c *Cluster) Change(name string, change func(*corev1.Pod)) {
 	}
 }
 
-// Run gives a pod a node and an address, starts its wrapper server and says that it is ready.
+// Run runs a pod: it sets a node and an address, starts the wrapper server, and reports the pod as ready.
 func (c *Cluster) Run(name string) {
 	w := &Wrapper{IP: c.network.Address()}
 	c.mu.Lock()
@@ -55,7 +55,7 @@ func (c *Cluster) Run(name string) {
 	})
 }
 
-// Ready says whether the kubelet holds a pod for ready.
+// Ready sets the pod's Ready condition.
 func (c *Cluster) Ready(name string, status corev1.ConditionStatus) {
 	c.Change(name, func(p *corev1.Pod) { setReady(p, status) })
 }
@@ -64,7 +64,7 @@ func setReady(p *corev1.Pod, status corev1.ConditionStatus) {
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
 }
 
-// Waits says that the function's container waits, and why.
+// Waits sets the function container's state to waiting, with a reason and a message.
 func (c *Cluster) Waits(name, reason, message string) {
 	c.Change(name, func(p *corev1.Pod) {
 		p.Spec.NodeName = "node"
@@ -74,7 +74,7 @@ func (c *Cluster) Waits(name, reason, message string) {
 	})
 }
 
-// RefuseImageVolumes has the kubelet start no pod that mounts an image. Others run.
+// RefuseImageVolumes makes the kubelet reject pods with image volumes. Other pods run.
 func (c *Cluster) RefuseImageVolumes() {
 	c.Kubelet(func(name string) {
 		if pod := c.Pod(name); pod != nil && podtemplate.HasImageVolume(pod) {
@@ -85,14 +85,14 @@ func (c *Cluster) RefuseImageVolumes() {
 	})
 }
 
-// Wrapper returns the wrapper server of a pod; nil where none runs.
+// Wrapper returns the wrapper server of a pod, or nil if none is running.
 func (c *Cluster) Wrapper(name string) *Wrapper {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.wrappers[name]
 }
 
-// terminate has a pod end as one does that is deleted: its wrapper server finishes what it runs and takes nothing new.
+// terminate terminates a deleted pod: its wrapper server drains and stops.
 func (c *Cluster) terminate(name string) {
 	c.mu.Lock()
 	terminated := c.terminated
@@ -113,20 +113,21 @@ func (c *Cluster) terminate(name string) {
 // Handler runs a function.
 type Handler func(ctx context.Context, list []byte) (*wrapperv1.EvaluateResponse, error)
 
-// Wrapper is the wrapper server of a pod. Without a handler its function returns its input.
+// Wrapper is the wrapper server of a pod. Without a handler, its function returns its input.
 type Wrapper struct {
 	wrapperv1grpc.UnimplementedFunctionServiceServer
-	// IP is the pod's address, and Target is what the pod is.
+	// IP is the address of the pod, and Target is the pod's identity.
 	IP     string
 	Target wrapperapi.Target
 
 	mu      sync.Mutex
 	handler Handler
 	refuses bool
-	// drained says that no call may begin any more; running has those that have.
+	// drained says that the server rejects new calls. running counts the calls in flight.
 	drained bool
 	running sync.WaitGroup
-	// calls is how many have run, and now how many do. room is how many may; 0 for any number.
+	// calls is the number of calls that have begun, now is the number of calls in flight, and room is the maximum of now. 0 means no
+	// limit.
 	calls, now, room int
 	server           *grpc.Server
 	health           *health.Server
@@ -134,7 +135,7 @@ type Wrapper struct {
 	serving          sync.WaitGroup
 }
 
-// Start has the server listen; one that does already is left alone.
+// Start starts the server unless it is running.
 func (w *Wrapper) Start(c *Cluster) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -156,7 +157,7 @@ func (w *Wrapper) Start(c *Cluster) {
 	w.serving.Go(func() { _ = server.Serve(network) })
 }
 
-// Kill ends the server, its connections and the calls that run, without a word.
+// Kill stops the server, its connections and its running calls at once.
 func (w *Wrapper) Kill() {
 	w.mu.Lock()
 	server := w.server
@@ -169,7 +170,7 @@ func (w *Wrapper) Kill() {
 	w.serving.Wait()
 }
 
-// Drain says that the server does not serve any more, refuses new calls and returns when none runs.
+// Drain sets the health to NOT_SERVING, rejects new calls, and waits for the running ones.
 func (w *Wrapper) Drain() {
 	w.Refuse(true, false)
 	w.mu.Lock()
@@ -178,7 +179,7 @@ func (w *Wrapper) Drain() {
 	w.running.Wait()
 }
 
-// Refuse has new calls refused, or not, and the server say whether it serves.
+// Refuse sets whether the server rejects new calls and whether it reports SERVING.
 func (w *Wrapper) Refuse(refuse, serves bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,28 +194,28 @@ func (w *Wrapper) Refuse(refuse, serves bool) {
 	w.health.SetServingStatus("", state)
 }
 
-// Handle has the function run by a handler.
+// Handle sets the handler that runs the function.
 func (w *Wrapper) Handle(h Handler) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.handler = h
 }
 
-// Limit has calls refused for lack of room while so many run.
+// Limit sets the maximum number of concurrent calls. The server rejects others as busy.
 func (w *Wrapper) Limit(room int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.room = room
 }
 
-// Calls returns how many calls have run.
+// Calls returns the number of calls that have begun.
 func (w *Wrapper) Calls() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.calls
 }
 
-// target returns what the environment of a pod's function says.
+// target returns the identity in the environment of a pod's function container.
 func target(pod *corev1.Pod) wrapperapi.Target {
 	t := wrapperapi.Target{PodUID: string(pod.UID)}
 	for _, env := range pod.Spec.Containers[0].Env {
@@ -225,7 +226,7 @@ func target(pod *corev1.Pod) wrapperapi.Target {
 	return t
 }
 
-// direct refuses requests that are meant for another pod.
+// direct rejects requests that are addressed to another pod.
 func (w *Wrapper) direct(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	if !w.Target.Matches(wrapperapi.TargetOf(md)) {
@@ -235,14 +236,14 @@ func (w *Wrapper) direct(ctx context.Context, req any, _ *grpc.UnaryServerInfo, 
 	return handle(ctx, req)
 }
 
-// Hang has the server neither answer nor take anything, as on a node that is paused, or go on.
+// Hang makes the server hang, like on a paused node, or resumes it.
 func (w *Wrapper) Hang(hang bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.network.hang(hang)
 }
 
-// Evaluate runs the function.
+// Evaluate implements wrapperv1grpc.FunctionServiceServer.
 func (w *Wrapper) Evaluate(ctx context.Context, req *wrapperv1.EvaluateRequest) (*wrapperv1.EvaluateResponse, error) {
 	w.mu.Lock()
 	switch {
@@ -268,7 +269,7 @@ func (w *Wrapper) Evaluate(ctx context.Context, req *wrapperv1.EvaluateRequest) 
 	return &wrapperv1.EvaluateResponse{ResourceList: req.GetResourceList(), Evaluation: &evaluationv1.Evaluation{}}, nil
 }
 
-// ended ends a call.
+// ended ends a call and reports the remaining load.
 func (w *Wrapper) ended(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,16 +20,16 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 )
 
-// Network is where pods have their addresses.
+// Network assigns addresses to pods and connects to them.
 type Network interface {
-	// Address returns one for a new pod.
+	// Address returns an address for a new pod.
 	Address() string
-	// Listen has a wrapper server listen at a pod's address, and Dial connects to it.
+	// Listen opens the listener of a wrapper server at a pod's address, and Dial connects to it.
 	Listen(ip string) (net.Listener, error)
 	Dial(ctx context.Context, address string) (net.Conn, error)
 }
 
-// Dials returns how many connections were asked for, in memory.
+// Dials returns the number of connection attempts on an in-memory network, and 0 for other networks.
 func (c *Cluster) Dials() int {
 	m, ok := c.network.(*memory)
 	if !ok {
@@ -40,13 +40,13 @@ func (c *Cluster) Dials() int {
 	return m.dials
 }
 
-// DialOptions has connections to pods and Services made in the cluster. None is given up while it is idle: gRPC finds that out for all of
-// them in the same moment of a bubble's time, by timers of no duration, which crash the race detector of Go 1.26.
+// DialOptions returns options that connect to the cluster's pods and Services. They disable gRPC's idle timeout, because it would fire
+// for all connections at the same instant of a bubble's time, with timers of zero duration, which crash the race detector of Go 1.26.
 func (c *Cluster) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithContextDialer(c.dial), grpc.WithResolvers(names{}), grpc.WithIdleTimeout(0)}
 }
 
-// dial connects to the address of a pod, or to the pod of a Service by its name.
+// dial connects to the address of a pod, or to the pod behind the name of a Service.
 func (c *Cluster) dial(ctx context.Context, address string) (net.Conn, error) {
 	name, isService := strings.CutSuffix(address, "."+Namespace+".svc:"+strconv.Itoa(podtemplate.Port))
 	if !isService {
@@ -61,10 +61,10 @@ func (c *Cluster) dial(ctx context.Context, address string) (net.Conn, error) {
 	return c.network.Dial(ctx, net.JoinHostPort(w.IP, strconv.Itoa(podtemplate.Port)))
 }
 
-// names leaves names of Services to dial.
+// names is a resolver that passes names of Services through to dial.
 type names struct{}
 
-// Scheme is the one of targets that are names.
+// Scheme implements resolver.Builder.
 func (names) Scheme() string { return "dns" }
 
 // Build resolves a name to itself.
@@ -72,18 +72,18 @@ func (names) Build(target resolver.Target, cc resolver.ClientConn, _ resolver.Bu
 	return names{}, cc.UpdateState(resolver.State{Addresses: []resolver.Address{{Addr: target.Endpoint()}}})
 }
 
-// ResolveNow does nothing.
+// ResolveNow implements resolver.Resolver.
 func (names) ResolveNow(resolver.ResolveNowOptions) {}
 
-// Close does nothing.
+// Close implements resolver.Resolver.
 func (names) Close() {}
 
-// memory is a network without sockets.
+// memory is an in-memory network.
 type memory struct {
 	mu        sync.Mutex
 	addresses int
 	dials     int
-	// free has the addresses of pods that have gone, which are used again.
+	// free holds the addresses of deleted pods, for reuse.
 	free      []string
 	listeners map[string]*listener
 }
@@ -93,13 +93,13 @@ type listener struct {
 	close func()
 }
 
-// Close ends it.
+// Close implements net.Listener.
 func (l *listener) Close() error {
 	l.close()
 	return l.Listener.Close()
 }
 
-// Address takes one that is free again, or counts up.
+// Address reuses a free address, or returns a new one.
 func (m *memory) Address() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,7 +112,7 @@ func (m *memory) Address() string {
 	return fmt.Sprintf("10.0.%d.%d", m.addresses/250, 1+m.addresses%250)
 }
 
-// Listen listens in memory.
+// Listen implements Network.
 func (m *memory) Listen(ip string) (net.Listener, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,14 +129,14 @@ func (m *memory) Listen(ip string) (net.Listener, error) {
 	return l, nil
 }
 
-// release has an address used again.
+// release makes an address free.
 func (m *memory) release(ip string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.free = append(m.free, ip)
 }
 
-// Dial is refused where nobody listens.
+// Dial implements Network. It fails with ECONNREFUSED if no server listens at the address.
 func (m *memory) Dial(ctx context.Context, address string) (net.Conn, error) {
 	m.mu.Lock()
 	m.dials++
