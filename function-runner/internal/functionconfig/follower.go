@@ -23,28 +23,28 @@ import (
 	"github.com/krmfn/krmfn/services/server/logging"
 )
 
-// Config is what a follower needs. All of it must be set.
+// Config configures a follower. All fields must be set.
 type Config struct {
 	Rules
 
-	// Client has the objects of the namespace.
+	// Client is a client for the objects of the namespace.
 	Client    dynamic.ResourceInterface
 	Namespace string
-	// Served tells whether the cluster has such objects.
+	// Served reports whether the cluster serves the resource.
 	Served func(ctx context.Context) (bool, error)
 	// What follows is called by one goroutine, and must not wait. Functions gets all functions with executables, PodsChanged is
 	// told that settings of pods have changed, and Warm gets the references that need pods now and did not before.
 	Functions   func([]exec.Executable)
 	PodsChanged func()
 	Warm        func(references []string)
-	// Reloaded is told, each time that the objects have been looked at, whether what is in force has changed, or what in them cannot be
-	// used, or else why they are not followed.
+	// Reloaded is called after each update from the objects with whether any setting has changed, and the problems of the objects, or why
+	// the follower cannot watch them.
 	Reloaded func(changed bool, err error)
-	// Log gets one line for each change that takes effect, and for each new problem.
+	// Log gets one line for each effective change, and for each new problem.
 	Log *slog.Logger
 }
 
-// Follower has in force what the objects say. Its methods may be used by any number of goroutines at once.
+// Follower applies the settings in FunctionConfig objects. Its methods are safe for concurrent use.
 type Follower struct {
 	config  Config
 	state   atomic.Pointer[state]
@@ -53,15 +53,15 @@ type Follower struct {
 	// done closes tried.
 	done func()
 
-	// What follows is Run's alone: why objects were not followed, whether it was logged since that they are, and since when they
-	// are, and what was logged of objects, by name.
+	// The following fields belong to Run. logged and announced prevent repeated log messages, since is when the current watch began, and
+	// problems are the logged problems by object name.
 	logged    logging.Once
 	announced bool
 	since     time.Time
 	problems  map[string]string
 }
 
-// New returns a follower that knows of no object before Run.
+// New returns a follower without objects until Run.
 func New(c Config) *Follower {
 	f := &Follower{config: c, recheck: make(chan struct{}, 1), tried: make(chan struct{})}
 	f.done = sync.OnceFunc(func() { close(f.tried) })
@@ -69,23 +69,25 @@ func New(c Config) *Follower {
 	return f
 }
 
-// Pods returns the settings of a function's pods, by its resolved reference, whatever its tag; all zero where it has none.
+// Pods returns the settings of a function's pods by its resolved reference, regardless of the tag. It returns zero Settings if there are
+// none.
 func (f *Follower) Pods(ref string) Settings {
 	repository, _, _ := reference.Split(ref)
 	return f.state.Load().pods[repository]
 }
 
-// Tried is closed once what objects there are is in force, or cannot be had for the moment. It takes half a minute at most from
-// the start of Run.
+// Tried returns a channel that is closed when Run has applied the existing objects, or has failed to read them for the first time. This
+// takes at most half a minute.
 func (f *Follower) Tried() <-chan struct{} { return f.tried }
 
-// Recheck looks at the objects again soon, because Rules may have changed. It does not wait.
+// Recheck makes Run apply the objects again soon, because Rules may have changed. It does not block.
 func (f *Follower) Recheck() { signal(f.recheck) }
 
-// recheckInterval is how often objects are looked at though nothing tells of a change: executables come and go without.
+// recheckInterval is the interval at which Run applies the objects without a change, because executables may appear and disappear
+// unnoticed.
 const recheckInterval = 30 * time.Second
 
-// Run follows the objects until ctx ends. It is called once. Problems are logged, and it is tried again.
+// Run follows the objects until ctx ends. It logs problems and retries. Call it once.
 func (f *Follower) Run(ctx context.Context) {
 	pauses := backoff.ExponentialBackOff{InitialInterval: firstPause, MaxInterval: longestPause, Multiplier: 2, RandomizationFactor: 0.2}
 	pauses.Reset()
@@ -112,7 +114,7 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-// apply puts in force what objects say.
+// apply applies the settings in the objects.
 func (f *Follower) apply(objects []*unstructured.Unstructured) {
 	before, now := f.state.Load(), newState(&f.config.Rules, objects)
 	f.state.Store(now)
@@ -140,7 +142,7 @@ func (f *Follower) apply(objects []*unstructured.Unstructured) {
 	f.config.Reloaded(functions || pods || len(warm) > 0, now.problem())
 }
 
-// logProblems logs what is wrong with objects, once for each text.
+// logProblems logs each new problem text of an object once.
 func (f *Follower) logProblems(now *state) {
 	texts := make(map[string]string, len(now.verdicts))
 	for name, v := range now.verdicts {

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package functionconfig follows Porch's FunctionConfig objects: which functions have executables, what the pods of functions
-// are like, and which functions get pods before their first call. It reports on the objects in their status.
+// Package functionconfig follows Porch's FunctionConfig objects, which configure the functions with executables, the settings of function
+// pods, and the functions that get pods before their first call. It reports problems and effects in the status of the objects.
 package functionconfig
 
 import (
@@ -18,28 +18,28 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Resource identifies FunctionConfig objects to the API server.
+// Resource is the resource of FunctionConfig objects.
 var Resource = schema.GroupVersionResource{Group: "config.porch.kpt.dev", Version: "v1alpha1", Resource: "functionconfigs"}
 
-// Settings are those of a function's pods. What is zero is left to others.
+// Settings are the settings of a function's pods. Zero values mean the function runner's defaults.
 type Settings struct {
 	// TTL is how long an idle pod is kept.
 	TTL time.Duration
-	// MaxPods is the most pods, and Waitlist how many calls a pod may have before another is made.
+	// MaxPods is the maximum number of pods. Waitlist is the number of calls that each pod must have before another pod is created.
 	MaxPods, Waitlist int
-	// Overrides take the place of what the pod template says; nil for none.
+	// Overrides replace fields of the pod template. Nil means none.
 	Overrides *podtemplate.Overrides
-	// Declared has the annotations that declare traits in place of the image's labels; nil for none.
+	// Declared holds the annotations that declare traits instead of the image's labels. Nil means none.
 	Declared map[string]string
 }
 
-// spec is what an object says to function runners.
+// spec is the part of an object that concerns function runners.
 type spec struct {
 	image    string
 	prefixes []string
-	// declared has the annotations that declare traits; nil for none.
+	// declared holds the annotations that declare traits. Nil means none.
 	declared map[string]string
-	// pod and binary are nil where the object does not have them.
+	// pod and binary are nil if the object does not have them.
 	pod    *podExecutor
 	binary *binaryExecutor
 }
@@ -54,8 +54,9 @@ type binaryExecutor struct {
 	path string
 }
 
-// decode reads the spec of an object, and what its annotations declare. What makes no sense is left out and a problem. Problems quote no values: those of
-// environment variables may be secret. What is not known is of no account: it may be of a later version, or for others.
+// decode reads the spec and the trait annotations of an object. It skips invalid values and reports them as problems. Problems do not
+// quote values, because values of environment variables may be secret. decode ignores unknown fields, which may belong to a later version
+// or to other components.
 func decode(u *unstructured.Unstructured) (s spec, problems []string) {
 	root := section{path: "spec", problems: &problems}
 	var ok bool
@@ -112,8 +113,8 @@ func (s section) container(name string) (o podtemplate.ContainerOverrides) {
 	return o
 }
 
-// section is a mapping of an object. Its methods return the values of fields: those that are not there, are null or make no
-// sense are zero, and the latter problems.
+// section is a mapping within an object. Its methods return the values of fields. A missing, null or invalid field has the zero value. An
+// invalid field is also reported as a problem.
 type section struct {
 	path     string
 	fields   map[string]any
@@ -124,7 +125,7 @@ func (s section) problem(name, text string) {
 	*s.problems = append(*s.problems, s.path+"."+name+" "+text)
 }
 
-// field returns a field of a type, which kind names.
+// field returns a field of type T. kind names the type in the problem.
 func field[T any](s section, name, kind string) T {
 	value, ok := s.fields[name].(T)
 	if !ok && s.fields[name] != nil {
@@ -153,7 +154,7 @@ func (s section) texts(name string) []string {
 	return texts
 }
 
-// number returns 0 for what is less, too: it leaves the number to others.
+// number returns a field as an int. Negative numbers count as 0, which means the default.
 func (s section) number(name string) int {
 	switch n := s.fields[name].(type) {
 	case nil:
@@ -171,7 +172,7 @@ func (s section) number(name string) int {
 	return 0
 }
 
-// duration returns 0 for what is less, too.
+// duration returns a field as a duration. Negative durations count as 0, which means the default.
 func (s section) duration(name string) time.Duration {
 	text := s.text(name)
 	if text == "" {
@@ -184,7 +185,7 @@ func (s section) duration(name string) time.Duration {
 	return max(d, 0)
 }
 
-// typed reads a value of a type of Kubernetes into a pointer.
+// typed decodes a field into a pointer to a Kubernetes type.
 func (s section) typed(name string, into any) {
 	value := s.fields[name]
 	if value == nil {
@@ -195,7 +196,7 @@ func (s section) typed(name string, into any) {
 		err = json.Unmarshal(text, into)
 	}
 	if err != nil {
-		// A part of it may have been read.
+		// A failed decoding may have set a part of the value.
 		reflect.ValueOf(into).Elem().SetZero()
 		s.problem(name, "is not what it is in a pod")
 	}

@@ -84,7 +84,7 @@ func TestFailureHasAMemory(t *testing.T) {
 			begin := time.Now()
 			_, err := r.call(digest("a"))
 			if err == nil || !strings.Contains(err.Error(), "no such file") {
-				t.Fatalf("call %d = %v, want it to contain "no such file"", calls, err)
+				t.Fatalf("call %d = %v, want it to contain \"no such file\"", calls, err)
 			}
 			if time.Since(begin) > 0 {
 				slow++

@@ -22,47 +22,46 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// Values are what a template needs to know to make the pods of one function.
+// Values are the inputs that a template needs to build the pods of one function.
 type Values struct {
-	// Reference is the image as it was asked for, and Image the one that runs: by digest, so that it is the same one for all
-	// pods of a pool.
+	// Reference is the requested image. Image is the image that the pods run, by digest, so that all pods of a pool run the same image.
 	Reference, Image string
-	// Digest is the digest that the reference stood for when the pool was made.
+	// Digest is the digest that the reference had when the pool was created.
 	Digest string
 	// Command is the image's entrypoint and command.
 	Command []string
-	// User is the image's own user, as its configuration has it: a number, a name, with or without a group; "" for none.
+	// User is the user in the image's configuration: a number or a name, with or without a group. Empty means none.
 	User string
-	// Platforms are those that the image is built for, as "linux/amd64"; none where that is not known.
+	// Platforms are the platforms that the image is built for, such as "linux/amd64". Empty means unknown.
 	Platforms []string
-	// AvoidNodes are those that pods should not go to where others will do.
+	// AvoidNodes are the nodes that pods should avoid if possible.
 	AvoidNodes []string
 	// TTL is how long the pods may be idle.
 	TTL time.Duration
 	// Pool is the hash of the pool.
 	Pool string
-	// MaxMessageSize is the most bytes of one message that the wrapper server takes.
+	// MaxMessageSize is the maximum size of a message to the wrapper server, in bytes.
 	MaxMessageSize int
-	// MaxConcurrent is how many calls the wrapper server runs at once; 0 leaves it at its own default.
+	// MaxConcurrent is the maximum number of concurrent calls in the wrapper server. 0 means its default.
 	MaxConcurrent int
-	// StandbyProcesses is how many processes the wrapper server starts ahead of their calls; nil leaves it at its own default.
+	// StandbyProcesses is the number of standby processes in the wrapper server. Nil means its default.
 	StandbyProcesses *int
-	// Declared is what is declared in place of the labels of the image, and Traits what holds of it then.
+	// Declared replaces the labels of the image that declare traits. Traits are the resulting traits.
 	Declared map[string]string
 	Traits   traits.Traits
-	// Overrides take the place of what the template says; nil for none.
+	// Overrides replace fields of the template. Nil means none.
 	Overrides *Overrides
-	// Patches are merged into what the template and the overrides say.
+	// Patches are merged into the result of the template and the overrides.
 	Patches []podpatch.Patch
-	// Resources take the place of the template's and of the overrides', where they are set.
+	// Resources replace the resources of the template and of the overrides where they are set.
 	Resources corev1.ResourceRequirements
-	// PullSecrets are added to those of the template, unless it names them.
+	// PullSecrets are added to the pull secrets of the template.
 	PullSecrets []string
-	// ByReference has the container name its image by Reference, which the node resolves at each start, and not by digest.
+	// ByReference makes the container use Reference instead of Image. The node then resolves the reference at each start.
 	ByReference bool
 }
 
-// Build returns the pod of a function in a slot, and its Service, both with the name given.
+// Build returns the pod of a function with an ordinal (slot), and its Service. Both get the given name.
 func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.Pod, *corev1.Service, error) {
 	if len(v.Command) == 0 {
 		return nil, nil, fmt.Errorf("image %s has neither entrypoint nor command: it is no function", v.Reference)
@@ -82,7 +81,7 @@ func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.P
 	container.Image = v.Image
 	if v.ByReference {
 		container.Image = v.Reference
-		// What a node keeps under a tag may be older than what the tag means now.
+		// The node may have an outdated image for the tag.
 		container.ImagePullPolicy = cmp.Or(container.ImagePullPolicy, corev1.PullAlways)
 	}
 	container.Args = append(container.Args, "--port", strconv.Itoa(Port), "--max-request-body-size", strconv.Itoa(v.MaxMessageSize))
@@ -107,8 +106,8 @@ func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.P
 	return pod, t.service(v, namespace, name, slot), nil
 }
 
-// base returns a copy of the template's pod with what others say about it. What a pod must have comes after that, so that nobody can
-// take it away.
+// base returns a copy of the template's pod with overrides and patches. Build sets the mandatory fields afterwards, so that neither can
+// remove them.
 func (t *Template) base(v *Values) (*corev1.Pod, error) {
 	pod := t.Pod.DeepCopy()
 	if v.Overrides != nil {
@@ -117,8 +116,8 @@ func (t *Template) base(v *Values) (*corev1.Pod, error) {
 	return podpatch.Apply(pod, v.Patches...)
 }
 
-// processes returns the flags that say how the wrapper server runs the function. What is its default is not said: a wrapper server of
-// Porch's, which a template may have, does not know the flags.
+// processes returns the flags that control the function's processes. It omits defaults, because a template may contain Porch's wrapper
+// server, which does not support the flags.
 func (v *Values) processes() (args []string) {
 	standby := v.StandbyProcesses
 	if v.Traits.NoStandby {
@@ -144,8 +143,8 @@ func (t *Template) service(v *Values, namespace, name string, slot int) *corev1.
 	return service
 }
 
-// identity returns the variables by which the wrapper server knows which pod of which function it is in. It refuses requests
-// that are meant for another.
+// identity returns the variables that identify the pod and the function to the wrapper server, which rejects requests that are addressed
+// to others.
 func (v *Values) identity(authorities string) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: wrapperapi.PodUIDVariable, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}}},
@@ -161,8 +160,7 @@ func isIdentity(v corev1.EnvVar) bool {
 	return v.Name == wrapperapi.PodUIDVariable || v.Name == wrapperapi.FunctionVariable || v.Name == wrapperapi.AuthoritiesVariable
 }
 
-// user runs the function as the image's own user if that is a number other than 0. The kubelet cannot tell whether a name is
-// root.
+// user sets the image's user if it is a number other than 0. The kubelet cannot verify that a user name is not root.
 func (v *Values) user(context *corev1.PodSecurityContext) {
 	user, group, _ := strings.Cut(v.User, ":")
 	uid, err := strconv.ParseInt(user, 10, 32)
@@ -182,33 +180,33 @@ func with(before, added map[string]string) map[string]string {
 	return all
 }
 
-// Overrides take the place of what the template says. What is not set is left to the template. They are not changed.
+// Overrides replace fields of the template. Unset fields do not change the template. Overrides are immutable.
 type Overrides struct {
-	// ServiceAccountName is whom the pod runs as.
+	// ServiceAccountName is the service account of the pod.
 	ServiceAccountName string
-	// SecurityContext is the pod's. The image's own user is left to it.
+	// SecurityContext is the security context of the pod. If it is set, the image's user is not used.
 	SecurityContext *corev1.PodSecurityContext
-	// InitContainer is for the first init container, and Container for the function's.
+	// InitContainer applies to the first init container, and Container applies to the function's container.
 	InitContainer, Container ContainerOverrides
 }
 
-// ContainerOverrides are those of one container. Nothing in them is merged with what the template says.
+// ContainerOverrides are the overrides of one container. They replace whole fields of the template without merging.
 type ContainerOverrides struct {
-	// Requests and Limits are of its resources.
+	// Requests and Limits are the container's resources.
 	Requests, Limits corev1.ResourceList
 	EnvFrom          []corev1.EnvFromSource
 	Env              []corev1.EnvVar
 }
 
-// IsZero tells whether nothing is set. What is empty is: it leaves nothing of what the template says.
+// IsZero reports whether no field is set. An empty list or map counts as set, because it clears the field of the template.
 func (o *ContainerOverrides) IsZero() bool {
 	return o.Requests == nil && o.Limits == nil && o.EnvFrom == nil && o.Env == nil
 }
 
-// HasInitContainer tells whether pods have an init container.
+// HasInitContainer reports whether pods have an init container.
 func (t *Template) HasInitContainer() bool { return len(t.Pod.Spec.InitContainers) > 0 }
 
-// apply changes a pod. What is for an init container has no effect where there is none.
+// apply applies the overrides to a pod. It ignores InitContainer if the pod has no init container.
 func (o *Overrides) apply(pod *corev1.Pod) {
 	if o.ServiceAccountName != "" {
 		pod.Spec.ServiceAccountName, pod.Spec.DeprecatedServiceAccount = o.ServiceAccountName, ""
@@ -237,7 +235,7 @@ func (o *ContainerOverrides) apply(c *corev1.Container) {
 	}
 }
 
-// place keeps a pod away from nodes whose platform its image is not built for. The node affinity of the template holds as well.
+// place restricts a pod to nodes with a platform of its image, in addition to the node affinity of the template.
 func place(spec *corev1.PodSpec, platforms []string) {
 	systems, architectures := split(platforms)
 	if len(systems) == 0 {
@@ -251,14 +249,14 @@ func place(spec *corev1.PodSpec, platforms []string) {
 	if affinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		affinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}}
 	}
-	// A node has to fulfil one of the terms, so each gets what all have to.
+	// A node must match one of the terms, so the requirements are added to each term.
 	terms := affinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	for i := range terms {
 		terms[i].MatchExpressions = append(terms[i].MatchExpressions, wanted...)
 	}
 }
 
-// avoid has a pod go to other nodes than some if it can.
+// avoid makes a pod prefer other nodes than the given ones.
 func avoid(spec *corev1.PodSpec, nodes []string) {
 	for _, node := range nodes {
 		affinity := nodeAffinity(spec)
@@ -281,8 +279,8 @@ func nodeAffinity(spec *corev1.PodSpec) *corev1.NodeAffinity {
 	return spec.Affinity.NodeAffinity
 }
 
-// split returns the operating systems and the architectures of platforms, as labels of nodes have them. Variants of
-// architectures are in no label: the container runtime sees to them.
+// split returns the operating systems and the architectures of platforms, in the form of node labels. It ignores variants of
+// architectures, because nodes have no labels for them. The container runtime selects the variant.
 func split(platforms []string) (systems, architectures []string) {
 	s, a := sets.New[string](), sets.New[string]()
 	for _, platform := range platforms {

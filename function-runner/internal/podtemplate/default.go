@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
-// What brings the wrapper server into pods: a volume, and an init container that fills it where it is not the image itself.
+// Names of the volume with the wrapper server, and of the init container that fills the volume if it is not an image volume.
 const (
 	toolsVolume   = "wrapper-server-tools"
 	copyContainer = "copy-wrapper-server"
@@ -24,7 +24,7 @@ const (
 //go:embed default.yaml
 var defaultTemplate []byte
 
-// Default returns the template for where none is given. The wrapper server gets env; functions do not.
+// Default returns the built-in template. The wrapper server gets env, but functions do not.
 func Default(wrapperImage string, method injection.Method, env ...corev1.EnvVar) (*Template, error) {
 	var parts struct {
 		Pod           corev1.Pod
@@ -54,14 +54,15 @@ func Default(wrapperImage string, method injection.Method, env ...corev1.EnvVar)
 	return t.versioned()
 }
 
-// WithAssignedUser returns the template with the choice of users left to admission, as OpenShift's security context constraints have it.
+// WithAssignedUser returns a copy of the template that leaves the choice of the user to admission, such as OpenShift's security context
+// constraints.
 func (t *Template) WithAssignedUser() (*Template, error) {
 	assigned := &Template{Pod: *t.Pod.DeepCopy(), Service: t.Service, Injected: true}
 	assigned.Pod.Spec.SecurityContext = functionpod.AssignedPodSecurity()
 	return assigned.versioned()
 }
 
-// HasImageVolume tells whether a pod has the wrapper server from an image volume.
+// HasImageVolume reports whether a pod mounts the wrapper server from an image volume.
 func HasImageVolume(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == toolsVolume && v.Image != nil })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
-// The default pod is what the Pod Security Standard "restricted" wants, and more.
+// The default pod satisfies the Pod Security Standard "restricted", and has resource limits and a read-only root file system.
 func TestDefaultIsRestricted(t *testing.T) {
 	t.Parallel()
 	for name, method := range map[string]injection.Method{"init container": injection.InitContainer, "image volume": injection.ImageVolume} {
@@ -25,21 +25,21 @@ func TestDefaultIsRestricted(t *testing.T) {
 		spec := pod.Spec
 		if !*spec.SecurityContext.RunAsNonRoot || spec.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault ||
 			*spec.AutomountServiceAccountToken || *spec.EnableServiceLinks || spec.HostNetwork {
-			t.Errorf("%s: pod %+v", name, spec)
+			t.Errorf("%s: pod = %+v, want it restricted", name, spec)
 		}
 		for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
 			s := c.SecurityContext
 			if *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || !slices.Contains(s.Capabilities.Drop, "ALL") ||
 				c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Cpu().IsZero() {
-				t.Errorf("%s: container %s %+v", name, c.Name, s)
+				t.Errorf("%s: security context of container %s = %+v, want it restricted and with resources", name, c.Name, s)
 			}
 		}
 		for _, v := range spec.Volumes {
 			if v.Name == "tmp" && v.EmptyDir.SizeLimit.IsZero() {
-				t.Errorf("%s: /tmp has no bound", name)
+				t.Errorf("%s: /tmp has no size limit", name)
 			}
 			if v.Image != nil && v.Image.Reference != "r.io/wrapper:v1" {
-				t.Errorf("%s: the wrapper's image is %s", name, v.Image.Reference)
+				t.Errorf("%s: wrapper image = %s, want r.io/wrapper:v1", name, v.Image.Reference)
 			}
 		}
 	}
@@ -60,12 +60,12 @@ func TestUser(t *testing.T) {
 		pod, _ := build(t, template, f)
 		context := pod.Spec.SecurityContext
 		if got := [2]int64{*context.RunAsUser, *context.RunAsGroup}; got != want {
-			t.Errorf("an image of user %q runs as %v, want %v", user, got, want)
+			t.Errorf("image with user %q runs as %v, want %v", user, got, want)
 		}
 	}
 }
 
-// The cluster assigns users that the pod does not name; the image's own user would be one that it refuses.
+// Admission assigns a user if the pod sets none. It would reject the image's user.
 func TestAssignedUser(t *testing.T) {
 	t.Parallel()
 	builtIn, err := podtemplate.Default("w", injection.InitContainer)
@@ -81,14 +81,14 @@ func TestAssignedUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := pod.Spec.SecurityContext; s.RunAsUser != nil || s.RunAsGroup != nil || s.FSGroup != nil || !*s.RunAsNonRoot {
-		t.Errorf("security context is %+v", s)
+		t.Errorf("security context = %+v, want RunAsNonRoot and no IDs", s)
 	}
 	if assigned.Version == builtIn.Version || builtIn.Pod.Spec.SecurityContext.RunAsUser == nil {
-		t.Error("both templates are the same")
+		t.Error("WithAssignedUser() has the same version, or has changed the original")
 	}
 }
 
-// Tools that look for images by name find the one that was called, and the node does not start what the name meant once.
+// With ByReference, tools that look for images by name find the image, and the node pulls it at each start.
 func TestImageByReference(t *testing.T) {
 	t.Parallel()
 	template, err := podtemplate.Default("w", injection.ImageVolume)
@@ -103,9 +103,9 @@ func TestImageByReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := podtemplate.FunctionOf(pod); c.Image != "r.io/fn:v1" || c.ImagePullPolicy != corev1.PullAlways {
-		t.Errorf("image is %s, pulled %s", c.Image, c.ImagePullPolicy)
+		t.Errorf("image = %s with pull policy %s, want r.io/fn:v1 with Always", c.Image, c.ImagePullPolicy)
 	}
 	if template.VersionFor(byDigest) == template.VersionFor(&byReference) {
-		t.Error("pods of the other form would not be replaced")
+		t.Error("VersionFor() is the same with and without ByReference")
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// merge merges the pod of a ConfigMap into that of the built-in template, as kubectl patch merges: containers, volumes and variables by
-// name, mounts by path; null removes. Probes, volumes and variables that both have are those of the ConfigMap alone. What the wrapper
-// server takes stays as it is, and the image's own user runs the function unless the ConfigMap names one.
+// merge merges the pod of a ConfigMap into the built-in template with a strategic merge patch: containers, volumes and variables by name,
+// mounts by path. Null removes a field. Probes, volumes and variables of the ConfigMap replace those of the built-in template. The
+// ConfigMap cannot remove what the wrapper server needs. Functions run as the image's user unless the ConfigMap sets a user.
 func (t *Template) merge(cm *corev1.ConfigMap, builtIn *Template) error {
 	text := []byte(cm.Data[podKey])
 	if err := yaml.UnmarshalStrict(text, &corev1.Pod{}); err != nil {
@@ -43,13 +43,14 @@ func (t *Template) merge(cm *corev1.ConfigMap, builtIn *Template) error {
 		return fmt.Errorf("merge into the built-in template: %w", err)
 	}
 	t.restore(&builtIn.Pod)
-	// The wrapper server comes first, so that other init containers may use it, and overrides of the init container are for it.
+	// The wrapper server's init container comes first, so that other init containers can use its files, and overrides of the init
+	// container apply to it.
 	slices.SortStableFunc(t.Pod.Spec.InitContainers, func(a, b corev1.Container) int { return order(a.Name) - order(b.Name) })
 	t.Injected, t.imageUser = true, builtIn.imageUser && !namesUser(&given)
 	return nil
 }
 
-// restore gives the pod again what the wrapper server takes, which null or an empty list of the ConfigMap removes.
+// restore restores the fields that the wrapper server needs if null or an empty list in the ConfigMap has removed them.
 func (t *Template) restore(from *corev1.Pod) {
 	spec, ours, theirs := &t.Pod.Spec, t.function(), FunctionOf(from)
 	ours.Command = theirs.Command
@@ -58,7 +59,7 @@ func (t *Template) restore(from *corev1.Pod) {
 	spec.InitContainers = restored(spec.InitContainers, from.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == copyContainer })
 }
 
-// restored returns list with the elements of from that are the wrapper server's, unless it has them.
+// restored appends the wrapper server's elements of from to list, unless list has one.
 func restored[T any](list, from []T, isOurs func(T) bool) []T {
 	if slices.ContainsFunc(list, isOurs) {
 		return list
@@ -78,7 +79,7 @@ func order(name string) int {
 	return 1
 }
 
-// checkNames refuses what has the names that belong to the wrapper server.
+// checkNames rejects a template that uses the names or paths of the wrapper server.
 func (t *Template) checkNames() error {
 	const advice = "leave it out, so that the function runner injects the wrapper server, or give container %q a command that starts your own"
 	for _, c := range t.Pod.Spec.InitContainers {
@@ -99,8 +100,8 @@ func (t *Template) checkNames() error {
 	return nil
 }
 
-// without returns the template's pod without what another pod has in its place: merging the two would give a volume two sources, for
-// example.
+// without returns a copy of the template's pod without the elements that another pod replaces. Merging both would, for example, give a
+// volume two sources.
 func (t *Template) without(given *corev1.Pod) *corev1.Pod {
 	pod := t.Pod.DeepCopy()
 	theirs, ours := FunctionOf(given), FunctionOf(pod)
@@ -119,7 +120,7 @@ func (t *Template) without(given *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// namesUser tells whether a pod says whom its function runs as.
+// namesUser reports whether a pod sets the user of its function.
 func namesUser(pod *corev1.Pod) bool {
 	p, c := pod.Spec.SecurityContext, FunctionOf(pod).SecurityContext
 	return p != nil && p.RunAsUser != nil || c != nil && c.RunAsUser != nil

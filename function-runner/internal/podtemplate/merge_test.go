@@ -31,12 +31,12 @@ func builtIn(t *testing.T, method injection.Method) *podtemplate.Template {
 	return template
 }
 
-// podOnly is a ConfigMap without a template of Services.
+// podOnly returns a ConfigMap with a pod template, and without a Service template.
 func podOnly(text string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{Data: map[string]string{"template": text}}
 }
 
-// unordered compares what has names regardless of its order.
+// unordered ignores the order of named elements.
 var unordered = gocmp.Options{
 	cmpopts.SortSlices(func(a, b corev1.Container) int { return cmp.Compare(a.Name, b.Name) }),
 	cmpopts.SortSlices(func(a, b corev1.Volume) int { return cmp.Compare(a.Name, b.Name) }),
@@ -46,11 +46,12 @@ var unordered = gocmp.Options{
 	cmpopts.EquateEmpty(),
 }
 
-// A template without a wrapper server is the built-in one with what it says itself.
+// A template without its own wrapper server is merged into the built-in one.
 func TestMergedTemplates(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		// container is what the template says of the container function, spec of the pod's spec, and rest of the pod.
+		// container has the fields of the container function, spec has the fields of the pod's spec, and rest has other fields of the
+		// pod.
 		container, spec, rest string
 		change                func(pod *corev1.Pod, function *corev1.Container)
 	}{
@@ -128,14 +129,14 @@ func TestMergedTemplates(t *testing.T) {
 					t.Errorf("Service (-want +got):\n%s", diff)
 				}
 				if init := got.Spec.InitContainers; method == injection.InitContainer && (len(init) == 0 || init[0].Image != wrapperImage) {
-					t.Errorf("init containers are %v, want the one with the wrapper server first", init)
+					t.Errorf("init containers = %v, want the wrapper server's first", init)
 				}
 			})
 		}
 	}
 }
 
-// The image's own user runs the function, unless the template says who does.
+// The image's user runs the function, unless the template sets a user.
 func TestUserOfMergedTemplates(t *testing.T) {
 	t.Parallel()
 	for spec, want := range map[string]int64{
@@ -154,12 +155,12 @@ func TestUserOfMergedTemplates(t *testing.T) {
 		f.User = "1234"
 		pod, _ := build(t, template, f)
 		if got := pod.Spec.SecurityContext.RunAsUser; got == nil || *got != want {
-			t.Errorf("%s: user %v, want %d", spec, got, want)
+			t.Errorf("%s: user = %v, want %d", spec, got, want)
 		}
 	}
 }
 
-// What belongs to the wrapper server cannot be taken, and typing errors do not go unnoticed.
+// A template cannot use the names and paths of the wrapper server, and unknown fields are errors.
 func TestTemplatesThatCannotBeMerged(t *testing.T) {
 	t.Parallel()
 	for spec, want := range map[string]string{
@@ -176,7 +177,7 @@ func TestTemplatesThatCannotBeMerged(t *testing.T) {
 	} {
 		_, err := podtemplate.Parse(podOnly("spec: {"+spec+"}"), builtIn(t, injection.InitContainer))
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got error %v, want %q", spec, err, want)
+			t.Errorf("Parse(%s) = %v, want an error with %q", spec, err, want)
 		}
 	}
 }

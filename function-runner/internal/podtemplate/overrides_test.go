@@ -19,7 +19,7 @@ func cpu(amount string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
 }
 
-// Overrides replace what the template says at the function's container and the init container, and nothing beside it.
+// Overrides replace fields of the pod, of the function's container and of the init container, and change nothing else.
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	template, err := podtemplate.Parse(configMap(porchTemplate, porchService), nil)
@@ -64,7 +64,7 @@ func TestOverrides(t *testing.T) {
 			tc.change(want)
 			got, _ := build(t, template, f)
 			if got.Annotations["fn.kpt.dev/template-version"] == want.Annotations["fn.kpt.dev/template-version"] {
-				t.Error("the version is the same")
+				t.Error("VersionFor() is the same with the overrides")
 			}
 			want.Annotations = got.Annotations
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -74,8 +74,8 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// What the template has is replaced, not merged; a function's own resources come before; and the image's own user comes after
-// a security context that somebody has given.
+// Overrides replace fields of the template without merging. A function's own resources override them, and a security context in the
+// overrides disables the image's user.
 func TestOverridesOfTheDefault(t *testing.T) {
 	t.Parallel()
 	template, err := podtemplate.Default("wrapper", injection.ImageVolume)
@@ -87,7 +87,7 @@ func TestOverridesOfTheDefault(t *testing.T) {
 	f.Overrides = &podtemplate.Overrides{
 		SecurityContext: &corev1.PodSecurityContext{RunAsUser: new(int64(5))},
 		Container:       podtemplate.ContainerOverrides{Env: []corev1.EnvVar{}, Limits: cpu("3"), Requests: cpu("1")},
-		// There is no init container, which must not matter.
+		// The template has no init container, so that this override has no effect.
 		InitContainer: podtemplate.ContainerOverrides{Env: []corev1.EnvVar{{Name: "A"}}},
 	}
 	f.Resources.Limits = cpu("2")
@@ -104,6 +104,6 @@ func TestOverridesOfTheDefault(t *testing.T) {
 	}
 	f.Overrides = nil
 	if pod, _ := build(t, template, f); *pod.Spec.SecurityContext.RunAsUser != 4711 {
-		t.Errorf("without overrides: user %d, and the template has changed", *pod.Spec.SecurityContext.RunAsUser)
+		t.Errorf("user without overrides = %d, want 4711, because the template must not change", *pod.Spec.SecurityContext.RunAsUser)
 	}
 }

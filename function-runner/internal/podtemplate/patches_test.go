@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
-// choices are values of the fields that settings of function pods may have, in JSON.
+// choices holds valid JSON values of the fields that the settings of function pods may set.
 var choices = map[string][]string{
 	"runtimeClassName": {`"gvisor"`, "null"}, "hostUsers": {"false", "true", "null"}, "priorityClassName": {`"low"`, "null"}, "schedulerName": {`"other"`, "null"},
 	"nodeSelector": {`{"pool": "functions"}`, `{"pool": null}`, "{}", "null"},
@@ -35,7 +35,7 @@ var choices = map[string][]string{
 	},
 }
 
-// hostile are fields and values that settings of function pods cannot have: they are refused, or change nothing that counts.
+// hostile holds fields and values that the settings must reject, or that must not change the pod's essence.
 var hostile = map[string][]string{
 	"securityContext":    {`{"seccompProfile": {"type": "Unconfined"}}`, `{"runAsUser": 0}`, `{"seccompProfile": null}`, "null"},
 	"containers":         {`[{"name": "function", "command": ["/bin/sh"]}]`, "[]", "null"},
@@ -58,7 +58,7 @@ func chosen(t *rapid.T, from map[string][]string, least, most int) map[string]js
 	return fields
 }
 
-// settings returns one entry of the settings of function pods.
+// settings returns a random entry of the settings of function pods.
 func settings(t *rapid.T) map[string]any {
 	spec := chosen(t, choices, 0, len(choices))
 	keys := []string{"team", "example.org/tier"}
@@ -76,8 +76,7 @@ func settings(t *rapid.T) map[string]any {
 	}
 }
 
-// Whatever settings of function pods are accepted, the pod runs the wrapper server and the image that was called, is found by its
-// labels, and has no more rights.
+// With any accepted settings, the pod runs the wrapper server and the requested image, keeps its labels, and gets no more rights.
 func TestPatchesLeaveWhatCounts(t *testing.T) {
 	t.Parallel()
 	merged, err := podtemplate.Parse(podOnly("spec: {containers: [{name: sidecar, image: i}, {name: function}]}"), builtIn(t, injection.ImageVolume))
@@ -109,21 +108,21 @@ func TestPatchesLeaveWhatCounts(t *testing.T) {
 		}
 		got, _, err := template.Build(patched, "fns", "fn-v1-2-0123abcd", 2)
 		if err != nil {
-			t.Fatalf("%s: %v", text, err)
+			t.Fatalf("Build() with %s = %v, want nil", text, err)
 		}
 		if diff := gocmp.Diff(essence(want), essence(got)); diff != "" {
 			t.Errorf("%s changes (-before +after):\n%s", text, diff)
 		}
 		if p := got.Spec.SecurityContext.SeccompProfile; p == nil || p.Type == corev1.SeccompProfileTypeUnconfined {
-			t.Errorf("%s: seccomp profile %v", text, p)
+			t.Errorf("%s: seccomp profile = %v, want a confined one", text, p)
 		}
 	})
 	if accepted == 0 {
-		t.Error("no settings were accepted, so that nothing was tried")
+		t.Error("no settings were accepted, so that the test has checked nothing")
 	}
 }
 
-// essence is what no settings of function pods may change.
+// essence returns the part of a pod that settings must not change.
 func essence(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	spec := &pod.Spec

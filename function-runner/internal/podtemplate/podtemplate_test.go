@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// porchTemplate is as those that Porch's documentation has: an annotation stands where none belongs.
+// porchTemplate resembles the templates in Porch's documentation, including annotations at a wrong place.
 const porchTemplate = `
 apiVersion: v1
 kind: Pod
@@ -74,7 +74,7 @@ func build(t *testing.T, template *podtemplate.Template, f *podtemplate.Values) 
 	return pod, service
 }
 
-// identity is what the wrapper server is told of the pod that it is in.
+// identity is the environment that identifies the pod to the wrapper server.
 var identity = []corev1.EnvVar{
 	{Name: "KRMFN_POD_UID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}}},
 	{Name: "KRMFN_FUNCTION", Value: "r.io/fn:v1@sha256:1"},
@@ -122,11 +122,11 @@ func TestTemplateOfPorch(t *testing.T) {
 		t.Errorf("pull secrets (-want +got):\n%s", diff)
 	}
 	if pod.Spec.Containers[0].Image != "proxy" || pod.Spec.Containers[0].Env != nil || pod.Spec.SecurityContext != nil {
-		t.Errorf("the rest of the template has changed: %+v", pod.Spec)
+		t.Errorf("pod spec = %+v, want the rest of the template unchanged", pod.Spec)
 	}
 	again, _ := build(t, template, function())
 	if len(again.Spec.ImagePullSecrets) != 2 || again.Spec.Containers[1].Resources.Limits != nil {
-		t.Error("a pod has changed the template")
+		t.Error("building a pod has changed the template")
 	}
 }
 
@@ -146,7 +146,7 @@ func TestParseErrors(t *testing.T) {
 		"no function":    {configMap("spec: {containers: [{name: other}]}", porchService), `has no container with the name "function"`},
 	} {
 		if _, err := podtemplate.Parse(tc.cm, nil); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %s", name, err, tc.want)
+			t.Errorf("%s: Parse() = %v, want an error with %q", name, err, tc.want)
 		}
 	}
 	template, err := podtemplate.Default("wrapper", injection.InitContainer)
@@ -155,11 +155,11 @@ func TestParseErrors(t *testing.T) {
 	}
 	if _, _, err := template.Build(&podtemplate.Values{Reference: "r.io/empty"}, "fns", "a", 1); err == nil ||
 		!strings.Contains(err.Error(), "image r.io/empty has neither entrypoint nor command") {
-		t.Errorf("an image without a command: %v", err)
+		t.Errorf("Build() of an image without a command = %v, want an error", err)
 	}
 }
 
-// Wrapper servers are told what is not their default, and no more: those of Porch do not know the flags.
+// Pods get flags only for settings that are not defaults, because Porch's wrapper server does not support the flags.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	template, err := podtemplate.Default("wrapper", injection.InitContainer)
@@ -190,7 +190,7 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// The version follows what the template says and nothing else.
+// The version depends only on the content of the template.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	first, err := podtemplate.Parse(configMap(porchTemplate, porchService), nil)
@@ -201,21 +201,21 @@ func TestVersion(t *testing.T) {
 	edited.ResourceVersion = "7"
 	same, err := podtemplate.Parse(edited, nil)
 	if err != nil || same.Version != first.Version {
-		t.Errorf("%v: a comment makes another version", err)
+		t.Errorf("Parse() with a comment: error %v or another version, want the same version", err)
 	}
 	other, err := podtemplate.Parse(configMap(porchTemplate, strings.Replace(porchService, "note: kept", "note: new", 1)), nil)
 	if err != nil || other.Version == first.Version {
-		t.Errorf("%v: another Service makes no other version", err)
+		t.Errorf("Parse() with another Service: error %v or the same version, want another version", err)
 	}
 	initContainer, err1 := podtemplate.Default("a", injection.InitContainer)
 	imageVolume, err2 := podtemplate.Default("a", injection.ImageVolume)
 	newer, err3 := podtemplate.Default("b", injection.ImageVolume)
 	if err1 != nil || err2 != nil || err3 != nil || initContainer.Version == imageVolume.Version || imageVolume.Version == newer.Version {
-		t.Errorf("versions %v, %v, %v", initContainer, imageVolume, newer)
+		t.Errorf("versions of %v, %v and %v are not all different", initContainer, imageVolume, newer)
 	}
 }
 
-// What a function has of its own makes other pods, too; which image it runs does not.
+// The version for a function depends on its settings, but not on its image.
 func TestVersionFor(t *testing.T) {
 	t.Parallel()
 	template, err := podtemplate.Parse(configMap(porchTemplate, porchService), nil)
@@ -236,14 +236,14 @@ func TestVersionFor(t *testing.T) {
 		"other overrides": {change: func(f *podtemplate.Values) { f.Overrides = &podtemplate.Overrides{ServiceAccountName: "a"} }},
 		"other standby":   {change: func(f *podtemplate.Values) { f.StandbyProcesses = new(2) }},
 		"an annotation":   {change: func(f *podtemplate.Values) { f.Declared = map[string]string{traits.WorkerLabel: "false"} }},
-		// The labels of a digest never change, and are not known before the image is asked for.
+		// The labels of a digest never change, and are unknown before the image was resolved.
 		"other labels":   {change: func(f *podtemplate.Values) { f.Traits = traits.Traits{Worker: true} }, same: true},
 		"no pull secret": {change: func(f *podtemplate.Values) { f.PullSecrets = nil }},
 	} {
 		f := function()
 		tc.change(f)
 		if got := template.VersionFor(f); (got == want) != tc.same {
-			t.Errorf("%s: version %s, was %s", name, got, want)
+			t.Errorf("%s: VersionFor() = %s, base version %s, want the same: %v", name, got, want, tc.same)
 		}
 	}
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// HealthPort is where a wrapper server with TLS answers the kubelet, which speaks none.
+// HealthPort is the port on which a wrapper server with TLS answers the kubelet's health checks in plain text.
 const HealthPort = 9448
 
-// Trust is whom wrapper servers let connect. It is public.
+// Trust holds the certificate authorities that wrapper servers trust. It holds no secrets.
 type Trust struct {
-	// Authorities are certificates in PEM format, and Fingerprints name them.
+	// Authorities are certificates in PEM format, and Fingerprints are their fingerprints.
 	Authorities  string
 	Fingerprints []string
 }
 
-// Secured returns the template whose pods let function runners alone connect. Probes that ask the wrapper server's port ask for its
-// health in plain text. A wrapper server that knows nothing of TLS does not start.
+// Secured returns a copy of the template whose wrapper servers accept connections only from function runners. Probes of the wrapper
+// server's port use the health port instead. A wrapper server without support for TLS does not start.
 func (t *Template) Secured(trust Trust) (*Template, error) {
 	secured := &Template{Pod: *t.Pod.DeepCopy(), Service: t.Service, imageUser: t.imageUser, Injected: t.Injected, authorities: trust.Authorities}
 	secured.Pod.Annotations = with(t.Pod.Annotations, map[string]string{functionpod.AuthoritiesAnnotation: strings.Join(trust.Fingerprints, ",")})
@@ -36,7 +36,7 @@ func (t *Template) Secured(trust Trust) (*Template, error) {
 	return secured.versioned()
 }
 
-// askForHealth has a probe ask the port of health in place of the one of calls.
+// askForHealth makes a probe of the wrapper server's port use the health port.
 func askForHealth(probe *corev1.Probe) {
 	switch {
 	case probe == nil:

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podtemplate says what function pods and their Services look like: as a ConfigMap has it that was written for
-// Porch's function runner, or as the default has it, which satisfies Kubernetes' Pod Security Standard "restricted".
+// Package podtemplate builds function pods and their Services. The template comes from a ConfigMap in the format of Porch's function
+// runner, or from the built-in default, which satisfies the Pod Security Standard "restricted".
 package podtemplate
 
 import (
@@ -17,29 +17,29 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/injection"
 )
 
-// Template is what all function pods have in common. It is not changed.
+// Template is the common part of all function pods. It is immutable.
 type Template struct {
-	// Pod is the pod without its function, and Service its Service.
+	// Pod is the pod without the function, and Service is its Service.
 	Pod     corev1.Pod
 	Service corev1.Service
-	// Version tells templates apart.
+	// Version is a hash of the template.
 	Version string
 
-	// Injected says that the wrapper server in it is krmfn's, which the function runner put there.
+	// Injected reports that the function runner has injected krmfn's wrapper server.
 	Injected bool
 
-	// imageUser has functions run as their images' own users, where those may be known not to be root.
+	// imageUser makes functions run as their images' users if these are known not to be root.
 	imageUser bool
-	// authorities are those of Trust; "" for pods without TLS.
+	// authorities are Trust.Authorities, or empty for pods without TLS.
 	authorities string
 }
 
 const (
-	// FunctionContainer is the name of the container that gets the function's image. Others may stand beside it.
+	// FunctionContainer is the name of the function's container. A pod may have other containers.
 	FunctionContainer = "function"
-	// Port is where the wrapper server serves.
+	// Port is the port of the wrapper server.
 	Port = 9446
-	// ToolsDir is where the wrapper server is in the pod.
+	// ToolsDir is the directory of the wrapper server in the pod.
 	ToolsDir = injection.ToolsDir
 
 	podKey     = "template"
@@ -48,9 +48,9 @@ const (
 
 // Parse returns the template in a ConfigMap: the pod under the key template, the Service under serviceTemplate, each in YAML or JSON.
 //
-// A template whose container "function" has a command, which starts a wrapper server of its own as in Porch's, is used as it is. What is not known in it
-// is left out of account, as Porch does: templates in use have fields at places where they mean nothing. The errors are worded as
-// Porch words them. Any other template is merged into the built-in one, and need not have a Service: see merge.
+// If the container "function" has a command, the template contains its own wrapper server, as in Porch, and Parse does not merge it. Like
+// Porch, it ignores unknown fields, because existing templates have fields at wrong places. The errors have Porch's wording. Any other
+// template is merged into the built-in one and need not have a Service; see merge.
 func Parse(cm *corev1.ConfigMap, builtIn *Template) (*Template, error) {
 	t := &Template{}
 	if err := decode(cm, podKey, "pod", &t.Pod); err != nil {
@@ -73,7 +73,7 @@ func Parse(cm *corev1.ConfigMap, builtIn *Template) (*Template, error) {
 			return nil, fmt.Errorf("function pod template: key %s of ConfigMap %s: %w", podKey, cm.Name, err)
 		}
 	}
-	// Names are the pool's to give: a fixed one would be taken by the first pod.
+	// The pool assigns the names. A fixed name would conflict with the second pod.
 	t.Pod.Name, t.Pod.GenerateName = "", ""
 	return t.versioned()
 }
@@ -89,7 +89,7 @@ func decode(cm *corev1.ConfigMap, key, what string, into any) error {
 	return nil
 }
 
-// versioned sets the version to a hash of what the template says, so that an edit of the ConfigMap's metadata replaces no pod.
+// versioned sets the version to a hash of the pod and the Service, so that changes of the ConfigMap's metadata replace no pods.
 func (t *Template) versioned() (*Template, error) {
 	var err error
 	if t.Version, err = hash(t.Pod, t.Service); err != nil {
@@ -98,11 +98,11 @@ func (t *Template) versioned() (*Template, error) {
 	return t, nil
 }
 
-// VersionFor returns the version of what the template makes for a function, whatever image of it runs and whatever the labels of that
-// declare: pods of another one are replaced.
+// VersionFor returns the version of the pods that the template builds for a function. Pods of another version are superseded. The version
+// does not depend on the image and on its labels.
 func (t *Template) VersionFor(v *Values) string {
 	values := []any{t.Version, v.MaxMessageSize, v.MaxConcurrent, v.Resources, v.PullSecrets}
-	// Function runners that do not know of these make the same pods where there are none.
+	// Unset values must not change the version, because function runners of earlier releases do not include them.
 	if v.Overrides != nil {
 		values = append(values, v.Overrides)
 	}
@@ -117,7 +117,7 @@ func (t *Template) VersionFor(v *Values) string {
 	}
 	version, err := hash(values...)
 	if err != nil {
-		panic(err) // of values that can always be marshalled
+		panic(err) // these values can always be marshalled
 	}
 	return version
 }
@@ -131,10 +131,10 @@ func hash(values ...any) (string, error) {
 	return hex.EncodeToString(sum[:])[:16], nil
 }
 
-// function returns the container of the function; nil when there is none.
+// function returns the function's container, or nil if there is none.
 func (t *Template) function() *corev1.Container { return FunctionOf(&t.Pod) }
 
-// FunctionOf returns the container of the function in a pod; nil when there is none.
+// FunctionOf returns the function's container of a pod, or nil if there is none.
 func FunctionOf(pod *corev1.Pod) *corev1.Container {
 	for i := range pod.Spec.Containers {
 		if pod.Spec.Containers[i].Name == FunctionContainer {
