@@ -32,8 +32,8 @@ type Config struct {
 	Namespace string
 	// Served reports whether the cluster serves the resource.
 	Served func(ctx context.Context) (bool, error)
-	// What follows is called by one goroutine, and must not wait. Functions gets all functions with executables, PodsChanged is
-	// told that settings of pods have changed, and Warm gets the references that need pods now and did not before.
+	// One goroutine calls the following functions, which must not block. Functions gets all functions with executables. PodsChanged is
+	// called when settings of pods have changed. Warm gets the references that need pods now and did not before.
 	Functions   func([]exec.Executable)
 	PodsChanged func()
 	Warm        func(references []string)

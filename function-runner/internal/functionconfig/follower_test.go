@@ -37,11 +37,11 @@ func wantFunctions(t *testing.T, r *replica, want map[string]string) {
 func wantPods(t *testing.T, r *replica, reference string, want int) {
 	t.Helper()
 	if got := r.Pods(reference).MaxPods; got != want {
-		t.Errorf("%s has %d pods at most, want %d", reference, got, want)
+		t.Errorf("Pods(%s).MaxPods = %d, want %d", reference, got, want)
 	}
 }
 
-// What objects say is in force at once, and so is that they have changed or are gone.
+// New, changed and deleted objects take effect at once.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -74,12 +74,12 @@ func TestFollow(t *testing.T) {
 		changes := r.pods
 		time.Sleep(time.Hour)
 		if patches := c.patches(); r.pods != changes || patches != 5 {
-			t.Errorf("%d changes and %d patches in the end, want %d and 5", r.pods, patches, changes)
+			t.Errorf("at the end: pod changes = %d, patches = %d, want %d and 5", r.pods, patches, changes)
 		}
 	})
 }
 
-// What annotations declare is in force, and what is wrong with them is told, as soon as they change; of other annotations nothing is.
+// Changed trait annotations take effect at once, and their problems are reported. Other annotations have no effect.
 func TestFollowAnnotations(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -101,14 +101,14 @@ func TestFollowAnnotations(t *testing.T) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			if diff := cmp.Diff(traits.Only(tc.annotations), r.Pods("r.io/b:v1").Declared); diff != "" || r.pods-changes != tc.changes {
-				t.Errorf("after %d changes, want %d, declared (-want +got):\n%s", r.pods-changes, tc.changes, diff)
+				t.Errorf("pod changes = %d, want %d, Declared (-want +got):\n%s", r.pods-changes, tc.changes, diff)
 			}
 			c.wantStatus("a", tc.text)
 		}
 	})
 }
 
-// A cluster without such objects is told of once, and asked again now and then.
+// A cluster that does not serve the resource is logged once and checked at intervals.
 func TestNotServed(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -117,7 +117,7 @@ func TestNotServed(t *testing.T) {
 		<-r.Tried()
 		time.Sleep(time.Hour)
 		if n := r.logged("\n"); n != 1 || r.logged("has no FunctionConfig objects") != 1 {
-			t.Errorf("%d lines were logged:\n%s", n, &r.log)
+			t.Errorf("logged lines = %d, want 1:\n%s", n, &r.log)
 		}
 		c.put("a", binaryA)
 		c.set(true, nil)
@@ -126,7 +126,7 @@ func TestNotServed(t *testing.T) {
 		wantFunctions(t, r, map[string]string{"r.io/a:v1": "/functions/a"})
 		c.wantStatus("a", "")
 
-		// And it goes again, with its objects.
+		// The resource is removed again, with its objects.
 		c.PrependReactor("list", "functionconfigs", func(kubetesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewNotFound(Resource.GroupResource(), "")
 		})
@@ -139,12 +139,12 @@ func TestNotServed(t *testing.T) {
 		time.Sleep(time.Hour)
 		wantFunctions(t, again, nil)
 		if n := again.logged("\n"); n != 1 {
-			t.Errorf("%d lines were logged:\n%s", n, &again.log)
+			t.Errorf("logged lines = %d, want 1:\n%s", n, &again.log)
 		}
 	})
 }
 
-// Objects that cannot be had any more because their kind has gone are not in force any more.
+// When the resource is removed from the cluster, the settings of its objects are removed, too.
 func TestServedNoMore(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -166,18 +166,18 @@ func TestServedNoMore(t *testing.T) {
 		synctest.Wait()
 		wantFunctions(t, r, map[string]string{})
 		if n := r.logged("has no FunctionConfig objects"); n != 1 {
-			t.Errorf("it was logged %d times:\n%s", n, &r.log)
+			t.Errorf("the removal was logged %d times, want once:\n%s", n, &r.log)
 		}
 	})
 }
 
-// expired is what an API server says that does not have the changes any more which a watch is to tell of.
+// expired returns the error of a watch whose resource version is too old.
 func expired() *metav1.Status {
 	status := apierrors.NewResourceExpired("too old resource version").Status()
 	return &status
 }
 
-// Changes that the watch has missed are found in a list.
+// The follower finds changes that the watch has missed in the next list.
 func TestRelist(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -199,12 +199,12 @@ func TestRelist(t *testing.T) {
 		wantPods(t, r, "r.io/b", 0)
 		wantFunctions(t, r, map[string]string{"r.io/a:v2": "/functions/a"})
 		if n := r.logged("level=WARN"); n != 0 {
-			t.Errorf("what happens every day is a warning:\n%s", &r.log)
+			t.Errorf("a relist was logged as a warning:\n%s", &r.log)
 		}
 	})
 }
 
-// Permissions that are missing are told of once, by what they are, and asked for again seldom.
+// Missing permissions are logged once, by name, and retried at long intervals.
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"list", "watch"} {
@@ -234,10 +234,10 @@ func TestForbidden(t *testing.T) {
 				time.Sleep(time.Hour)
 				synctest.Wait()
 				if n := r.logged("level=WARN"); n != 1 || r.logged("get, list, watch, patch on functionconfigs") != 1 {
-					t.Errorf("%d warnings:\n%s", n, &r.log)
+					t.Errorf("warnings = %d, want 1:\n%s", n, &r.log)
 				}
 				if n := attempts.Load(); n > 15 {
-					t.Errorf("%d attempts in an hour", n)
+					t.Errorf("attempts in an hour = %d, want at most 15", n)
 				}
 				granted.Store(true)
 				time.Sleep(forbiddenPause)
@@ -248,7 +248,7 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// An API server that does not answer is not waited for, and what is in force stays.
+// Tried does not wait for an API server that does not respond. The error is logged once, and the follower retries.
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -257,7 +257,7 @@ func TestNoAnswer(t *testing.T) {
 		<-r.Tried()
 		time.Sleep(time.Hour)
 		if n := r.logged("\n"); n != 1 || r.logged("connection refused") != 1 {
-			t.Errorf("%d lines were logged:\n%s", n, &r.log)
+			t.Errorf("logged lines = %d, want 1:\n%s", n, &r.log)
 		}
 		c.put("a", binaryA)
 		c.set(true, nil)
@@ -267,7 +267,7 @@ func TestNoAnswer(t *testing.T) {
 	})
 }
 
-// A list that never comes is given up.
+// A list request that does not succeed times out.
 func TestSlowList(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -278,15 +278,15 @@ func TestSlowList(t *testing.T) {
 		r := start(t, c)
 		<-r.Tried()
 		if waited := time.Since(begin); waited > servedTimeout+syncTimeout {
-			t.Errorf("waited for %v", waited)
+			t.Errorf("Tried() took %v, want at most servedTimeout + syncTimeout", waited)
 		}
 		if r.logged(errSlow.Error()) != 1 {
-			t.Errorf("logged:\n%s", &r.log)
+			t.Errorf("errSlow was not logged exactly once:\n%s", &r.log)
 		}
 	})
 }
 
-// A follower ends with its context, whatever it is doing.
+// Run returns when its context ends, even while a patch fails.
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -297,12 +297,12 @@ func TestEnd(t *testing.T) {
 		r := start(t, c)
 		r.stop()
 		if n := r.logged("cannot be written"); n != 1 {
-			t.Errorf("it was logged %d times:\n%s", n, &r.log)
+			t.Errorf("the failed patch was logged %d times, want once:\n%s", n, &r.log)
 		}
 	})
 }
 
-// Objects that are on their way out are in force no more, and are let go of.
+// An object that is being deleted has no effect, and the follower removes Porch's finalizer.
 func TestFinalizer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -311,7 +311,7 @@ func TestFinalizer(t *testing.T) {
 		r := start(t, c)
 		wantFunctions(t, r, map[string]string{"r.io/a:v1": "/functions/a"})
 		if got := c.get("a").GetFinalizers(); len(got) != 2 {
-			t.Errorf("finalizers of an object that stays: %v", got)
+			t.Errorf("finalizers before the deletion = %v, want both", got)
 		}
 		c.edit(func(u *unstructured.Unstructured) { u.SetDeletionTimestamp(new(metav1.Now())) })
 		wantFunctions(t, r, map[string]string{})

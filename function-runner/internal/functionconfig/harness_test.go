@@ -36,7 +36,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const namespace = "fns"
 
-// object reads an object; its spec is in YAML.
+// object returns an object with a spec in YAML.
 func object(t testing.TB, name, spec string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{}}
@@ -44,7 +44,7 @@ func object(t testing.TB, name, spec string) *unstructured.Unstructured {
 	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
 		t.Fatal(err)
 	}
-	// As the API server's client has it: whole numbers are int64.
+	// UnmarshalJSON decodes whole numbers as int64, like the client of an API server.
 	text, err := json.Marshal(map[string]any{"apiVersion": "config.porch.kpt.dev/v1alpha1", "kind": "FunctionConfig", "spec": fields})
 	if err == nil {
 		err = u.UnmarshalJSON(text)
@@ -58,7 +58,7 @@ func object(t testing.TB, name, spec string) *unstructured.Unstructured {
 	return u
 }
 
-// cluster is an API server with objects, and their versions.
+// cluster is a fake API server with resource versions.
 type cluster struct {
 	*fake.FakeDynamicClient
 	t *testing.T
@@ -100,7 +100,7 @@ func (c *cluster) store(u *unstructured.Unstructured) {
 	}
 }
 
-// put stores a spec as another generation of an object, which keeps its status.
+// put stores a spec as a new generation of an object, and keeps its status.
 func (c *cluster) put(name, spec string) {
 	c.t.Helper()
 	u := object(c.t, name, spec)
@@ -119,7 +119,7 @@ func (c *cluster) put(name, spec string) {
 	synctest.Wait()
 }
 
-// edit changes object a beside its spec.
+// edit changes object a without a new generation.
 func (c *cluster) edit(change func(u *unstructured.Unstructured)) {
 	c.t.Helper()
 	u := c.get("a")
@@ -138,7 +138,8 @@ func (c *cluster) remove(name string) {
 	synctest.Wait()
 }
 
-// patch makes merge patches as an API server does: of the version that they name, and of the status alone by its subresource.
+// patch applies merge patches like an API server: only to the resource version in the patch, and with the status subresource only to the
+// status.
 func (c *cluster) patch(action kubetesting.Action) (bool, runtime.Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,7 +183,7 @@ func merge(into, patch map[string]any) {
 	}
 }
 
-// patches counts the patches so far.
+// patches returns the number of patches so far.
 func (c *cluster) patches() int {
 	n := 0
 	for _, action := range c.Actions() {
@@ -205,21 +206,21 @@ func (c *cluster) isServed(context.Context) (bool, error) {
 	return c.served, c.down
 }
 
-// replica is a follower, and what it was heard to say.
+// replica is a follower and a record of the calls of its callbacks.
 type replica struct {
 	*Follower
 	stop func()
 
 	mu sync.Mutex
-	// images has the executables by image.
+	// images maps images to their executables.
 	images map[string]string
 	pods   int
 	warmed []string
-	// changes counts the reloads that have changed what is in force, and reload is the error of the last reload.
+	// changes counts the reloads that have changed settings. reload is the error of the last reload.
 	changes int
 	reload  error
 	log     bytes.Buffer
-	// executables are those that can be executed.
+	// executables overrides whether executables are usable, by name.
 	executables   map[string]bool
 	initContainer bool
 }
@@ -242,7 +243,7 @@ func (r *replica) functions() map[string]string {
 	return maps.Clone(r.images)
 }
 
-// executable is what replicas have executables for: all but those that tests take away.
+// executable returns a path for each executable that is not overridden as missing.
 func (r *replica) executable(name string) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -252,7 +253,7 @@ func (r *replica) executable(name string) (string, error) {
 	return "/functions/" + name, nil
 }
 
-// has says whether there is the executable a.
+// has sets whether the executable a is usable.
 func (r *replica) has(usable bool) {
 	r.mu.Lock()
 	r.executables["a"] = usable
@@ -269,7 +270,7 @@ func (r *replica) rules() Rules {
 	}
 }
 
-// fakeObjects are objects of client-go's fake API server, whose watches do not begin with a list.
+// fakeObjects is client-go's fake client, whose watches do not support initial events.
 type fakeObjects struct{ dynamic.ResourceInterface }
 
 func (fakeObjects) IsWatchListSemanticsUnSupported() bool { return true }
@@ -323,7 +324,7 @@ func start(t *testing.T, c *cluster) *replica {
 	return r
 }
 
-// status is what an object says of itself.
+// status is the status and the generation of an object.
 type status struct {
 	observed, generation int64
 	text                 string
@@ -338,11 +339,11 @@ func (c *cluster) status(name string) status {
 	return s
 }
 
-// wantStatus checks that the latest generation has been looked at, and what was said of it.
+// wantStatus checks that the status reports the latest generation, and the error in the status.
 func (c *cluster) wantStatus(name, text string) {
 	c.t.Helper()
 	if s := c.status(name); s.observed != s.generation || s.text != text {
-		c.t.Errorf("%s: generation %d of %d was looked at, and is said to have the error %q, want %q", name, s.observed, s.generation, s.text, text)
+		c.t.Errorf("status of %s: observed generation = %d, want %d; error = %q, want %q", name, s.observed, s.generation, s.text, text)
 	}
 }
 

@@ -15,20 +15,20 @@ import (
 	kubetesting "k8s.io/client-go/testing"
 )
 
-// wantReloads checks how often what is in force has changed, and what is wrong by now; "" for nothing.
+// wantReloads checks the number of effective reloads, and the error of the last reload. An empty problem means no error.
 func wantReloads(t *testing.T, r *replica, changes int, problem string) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.changes != changes {
-		t.Errorf("%d reloads have changed what is in force, want %d", r.changes, changes)
+		t.Errorf("effective reloads = %d, want %d", r.changes, changes)
 	}
 	if problem == "" && r.reload != nil || problem != "" && (r.reload == nil || !strings.Contains(r.reload.Error(), problem)) {
-		t.Errorf("the last reload had the error %v, want %q", r.reload, problem)
+		t.Errorf("error of the last reload = %v, want %q", r.reload, problem)
 	}
 }
 
-// Reloads tell of changes that take effect, of objects with problems, and that they are gone.
+// Reloaded reports effective changes, and objects with problems until they are fixed or deleted.
 func TestReloads(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -53,7 +53,7 @@ func TestReloads(t *testing.T) {
 	})
 }
 
-// Objects that cannot be followed have not been loaded; a cluster that has none of them lacks nothing.
+// A failed watch is a failed reload, but a cluster that does not serve the resource is none.
 func TestReloadsThatFail(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -30,7 +30,7 @@ func TestServed(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != "/apis/config.porch.kpt.dev/v1alpha1" {
-					t.Errorf("asked for %s", r.URL.Path)
+					t.Errorf("request path = %s, want /apis/config.porch.kpt.dev/v1alpha1", r.URL.Path)
 				}
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(tc.code)
@@ -43,7 +43,7 @@ func TestServed(t *testing.T) {
 			}
 			got, err := functionconfig.Served(t.Context(), client.RESTClient())
 			if got != tc.want || (err != nil) != tc.fail {
-				t.Errorf("got %v, %v", got, err)
+				t.Errorf("Served() = %v, %v, want %v and an error: %v", got, err, tc.want, tc.fail)
 			}
 			server.CloseClientConnections()
 			http.DefaultClient.CloseIdleConnections()

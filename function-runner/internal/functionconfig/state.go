@@ -16,41 +16,41 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Rules say what objects mean here.
+// Rules interpret the objects for this function runner.
 type Rules struct {
-	// DefaultPrefix is that of objects without prefixes.
+	// DefaultPrefix is the image prefix of objects without prefixes.
 	DefaultPrefix string
-	// Reference returns what is pulled for an image that calls name.
+	// Reference returns the reference that pods pull for an image in a call.
 	Reference func(image string) (string, error)
-	// Executable returns the path of the program with a name, or says why it cannot be executed; nil where executables are not
-	// run. Errors must be the same on all replicas.
+	// Executable returns the path of the named executable, or why it is not executable. Nil disables executables. All replicas must
+	// return the same error text, because it is written to the status.
 	Executable func(name string) (path string, err error)
-	// InitContainer tells whether function pods have an init container.
+	// InitContainer reports whether function pods have an init container.
 	InitContainer func() bool
 }
 
-// state is what all objects say. It does not change.
+// state is the combined content of all objects. It is immutable.
 type state struct {
 	functions []exec.Executable
-	// pods has the settings by the repositories of references.
+	// pods holds the settings by the repository of the reference.
 	pods map[string]Settings
-	// warm are the references that need pods, sorted.
+	// warm holds the references that need pods, sorted.
 	warm []string
-	// verdicts are on the objects, by name.
+	// verdicts holds the verdicts on the objects, by name.
 	verdicts map[string]*verdict
 }
 
-// verdict is what the status of an object reports.
+// verdict is the report for the status of an object.
 type verdict struct {
 	object   *unstructured.Unstructured
 	problems []string
 }
 
-// builder makes a state. Of an image that several objects have, the oldest one's counts, on every replica.
+// builder builds a state. If several objects have the same image, the oldest one applies, so that all replicas agree.
 type builder struct {
 	*Rules
 	state *state
-	// executables has the references with executables, and owners which object the settings of a repository are of.
+	// executables maps references to the objects with their executables. owners maps repositories to the objects with their settings.
 	executables, owners map[string]string
 }
 
@@ -76,7 +76,7 @@ func newState(rules *Rules, objects []*unstructured.Unstructured) *state {
 			b.binary(&s, repositories, v)
 		}
 		if s.pod != nil {
-			// What has an executable is known when all objects have been looked at.
+			// b.executables is complete only after all objects were processed.
 			pods = append(pods, func() { b.pod(s.pod, repositories, v) })
 		}
 	}
@@ -88,7 +88,7 @@ func newState(rules *Rules, objects []*unstructured.Unstructured) *state {
 	return b.state
 }
 
-// problem returns an error that names the objects with problems; nil where there are none.
+// problem returns an error that names the objects with problems, or nil if there are none.
 func (s *state) problem() error {
 	var names []string
 	for name, v := range s.verdicts {
@@ -109,7 +109,7 @@ func (v *verdict) problem(format string, args ...any) {
 	v.problems = append(v.problems, fmt.Sprintf(format, args...))
 }
 
-// binary has the executable of an object answer to each of its references.
+// binary registers the executable of an object for each of its references.
 func (b *builder) binary(s *spec, repositories []string, v *verdict) {
 	switch {
 	case s.binary.path == "":
@@ -148,7 +148,7 @@ func (b *builder) binary(s *spec, repositories []string, v *verdict) {
 	}
 }
 
-// pod has the pods of each of an object's repositories be as it says.
+// pod registers the pod settings of an object for each of its repositories.
 func (b *builder) pod(pod *podExecutor, repositories []string, v *verdict) {
 	own := v.object.GetName()
 	for i, repository := range repositories {
@@ -171,7 +171,7 @@ func (b *builder) pod(pod *podExecutor, repositories []string, v *verdict) {
 	}
 }
 
-// warm has all tags of a repository get pods that no executable answers to.
+// warm requests pods for the tags of a repository that have no executable.
 func (b *builder) warm(tags []string, repository string, v *verdict) {
 	for _, tag := range tags {
 		reference, err := tagged(repository, tag)
@@ -188,7 +188,7 @@ func (b *builder) warm(tags []string, repository string, v *verdict) {
 	}
 }
 
-// repositories returns the image below each of its prefixes, without tag, in their order.
+// repositories returns the image with each of its prefixes, without a tag, in order.
 func (b *builder) repositories(s *spec, v *verdict) []string {
 	if s.image == "" {
 		return nil
@@ -217,7 +217,7 @@ func (b *builder) repositories(s *spec, v *verdict) []string {
 	return repositories
 }
 
-// join returns the repository of an image below a prefix.
+// join returns the repository of an image with a prefix.
 func join(prefix, name string) (string, error) {
 	if err := reference.ValidatePrefix(prefix); err != nil {
 		return "", err
@@ -234,7 +234,7 @@ func join(prefix, name string) (string, error) {
 
 var errNoTag = errors.New("must be a letter, digit or underscore, followed by at most 127 letters, digits, underscores, periods or dashes")
 
-// tagged returns the reference of a tag.
+// tagged returns the reference of a repository and a tag.
 func tagged(repository, tag string) (string, error) {
 	ref := repository + ":" + tag
 	if got, gotTag, digest := reference.Split(ref); got != repository || gotTag != tag || tag == "" || digest != "" || reference.Validate(ref) != nil {

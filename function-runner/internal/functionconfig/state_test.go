@@ -58,13 +58,13 @@ func TestState(t *testing.T) {
 	}}
 	for _, tc := range []struct {
 		name string
-		// specs are those of the objects a, b and so on, the older ones first.
+		// specs are the specs of the objects a, b and so on, from the oldest to the newest.
 		specs []string
-		// images has the executables by image.
+		// images maps images to their executables.
 		images map[string]string
 		pods   map[string]Settings
 		warm   []string
-		// problems are those of all objects.
+		// problems are the problems of all objects.
 		problems []string
 	}{
 		{
@@ -74,7 +74,7 @@ func TestState(t *testing.T) {
 				"other.io/y/set-x:v1": "/functions/set-x", "other.io/y/set-x:v2": "/functions/set-x",
 			},
 			pods: map[string]Settings{"r.io/set-x": whole, "other.io/y/set-x": whole},
-			// What has an executable needs no pod.
+			// A tag with an executable needs no pod.
 			warm: []string{"r.io/set-x:v3"},
 		},
 		{
@@ -214,14 +214,14 @@ func orEmpty[M ~map[string]V, V any](m M) M {
 	return m
 }
 
-// Annotations declare traits of the executable and of the pods of an object, and of pods that it says nothing else of.
+// Annotations declare traits for the executable and the pods of an object, even for pods without a podExecutor.
 func TestDeclared(t *testing.T) {
 	t.Parallel()
 	declared := map[string]string{traits.WorkerLabel: "true", traits.StandbyLabel: "false"}
 	for name, tc := range map[string]struct {
 		spec        string
 		annotations map[string]string
-		// executable is what is declared of it, and pods what is declared of the pods; nil for nothing.
+		// executable and pods are the declared annotations of the executable and of the pods. Nil means none.
 		executable, pods map[string]string
 		problems         []string
 	}{
@@ -256,7 +256,7 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
-// Where pods have no init container, or executables are not run, an object says so, or nothing.
+// Without an init container, an object with overrides for it has a problem. Without executables, binaryExecutor has no effect.
 func TestOtherRules(t *testing.T) {
 	t.Parallel()
 	r := &replica{}
@@ -266,12 +266,12 @@ func TestOtherRules(t *testing.T) {
 	s := newState(&rules, []*unstructured.Unstructured{u})
 	want := []string{"spec.podExecutor.templateOverrides.initContainer does not apply: function pods have no init container here"}
 	if diff := cmp.Diff(want, s.verdicts["a"].problems); diff != "" || len(s.functions) > 0 {
-		t.Errorf("%d executables, problems (-want +got):\n%s", len(s.functions), diff)
+		t.Errorf("executables = %d, want 0, problems (-want +got):\n%s", len(s.functions), diff)
 	}
 	if diff := cmp.Diff([]string{"r.io/set-x:v1", "r.io/set-x:v3"}, s.warm); diff != "" {
 		t.Errorf("warm (-want +got):\n%s", diff)
 	}
-	// Pods run what the rewrites say.
+	// Settings apply to the references after rewriting.
 	rewrites := &reference.Rewrites{}
 	if err := rewrites.Set("r.io=mirror.io/m"); err != nil {
 		t.Fatal(err)
@@ -289,7 +289,7 @@ func TestOtherRules(t *testing.T) {
 	}
 }
 
-// Whatever objects say, what comes of it are references with tags, settings that make sense, and problems on one line each.
+// For any spec, newState returns references with tags, valid settings, and problems without newlines.
 func FuzzState(f *testing.F) {
 	f.Add(`{"image":"a","prefixes":[""],"binaryExecutor":{"tags":["v1"],"path":"a"},"podExecutor":{"tags":["v1"],"timeToLive":"1m"}}`)
 	f.Add(`{"image":"a","podExecutor":{"maxParallelExecutions":1e300,"templateOverrides":{"container":{"resources":{"limits":{"cpu":"1e999999999"}},"env":[{"name":"A"}]}}}}`)
@@ -314,23 +314,23 @@ func FuzzState(f *testing.F) {
 		for _, ref := range references {
 			repository, tag, digest := reference.Split(ref)
 			if err := reference.Validate(ref); err != nil || tag == "" || digest != "" || !strings.Contains(repository, "/") {
-				t.Errorf("%q: %v", ref, err)
+				t.Errorf("reference %q: %v, want a valid one with a repository and a tag", ref, err)
 			}
 		}
 		for repository, settings := range s.pods {
 			if settings.TTL < 0 || settings.MaxPods < 0 || settings.Waitlist < 0 {
-				t.Errorf("%s: %+v", repository, settings)
+				t.Errorf("settings of %s = %+v, want no negative values", repository, settings)
 			}
 			if _, err := json.Marshal(settings.Overrides); err != nil {
-				t.Errorf("%s: %v", repository, err)
+				t.Errorf("overrides of %s: %v", repository, err)
 			}
 		}
 		v := s.verdicts["a"]
 		if strings.Contains(v.text(), "\n") || len(v.text()) > maxError {
-			t.Errorf("error %q", v.text())
+			t.Errorf("text() = %q, want one line of at most %d bytes", v.text(), maxError)
 		}
 		if c := v.change(); c != nil && !json.Valid(c.patch) {
-			t.Errorf("patch %s", c.patch)
+			t.Errorf("patch = %s, want valid JSON", c.patch)
 		}
 	})
 }

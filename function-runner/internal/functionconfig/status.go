@@ -23,27 +23,27 @@ import (
 )
 
 const (
-	// Finalizer is what Porch's function runner adds to the objects. Nothing has to be done here before one goes, so that it is
-	// only ever removed.
+	// Finalizer is the finalizer that Porch's function runner adds to objects. This function runner needs no finalizer, and only removes
+	// it.
 	Finalizer = "config.porch.kpt.dev/functionconfig-function-runner"
-	// reporter begins each status.error of a function runner: it is the only one of the components that may take it away.
+	// reporter is the prefix of each status.error that a function runner writes. A function runner removes only errors with this prefix.
 	reporter = "function-runner: "
-	// maxError is the most bytes of a status.error.
+	// maxError is the maximum length of a status.error, in bytes.
 	maxError = 1024
 
 	observedField, errorField = "functionRunnerObservedGeneration", "error"
 )
 
-// change is a merge patch that an object wants. The patch names the version that it is for, so that of two replicas one makes
-// it, and a later version is not given what was said of an earlier one.
+// change is a merge patch for an object. The patch contains the resource version that it applies to, so that only one replica succeeds,
+// and a later version does not get the report on an earlier one.
 type change struct {
 	patch       []byte
 	subresource []string
-	// content is what the patch says, whatever the version.
+	// content identifies what the patch reports, regardless of the resource version.
 	content string
 }
 
-// text returns what status.error is to say; "" for nothing.
+// text returns the wanted status.error, or an empty string for none.
 func (v *verdict) text() string {
 	if len(v.problems) == 0 {
 		return ""
@@ -55,7 +55,7 @@ func (v *verdict) text() string {
 	return text
 }
 
-// change returns the change that the object needs; nil for none.
+// change returns the patch that the object needs, or nil if it needs none.
 func (v *verdict) change() *change {
 	if v.object.GetDeletionTimestamp() != nil {
 		return v.release()
@@ -80,7 +80,7 @@ func (v *verdict) change() *change {
 	return &change{patch: v.patch(map[string]any{}, map[string]any{"status": status}), subresource: []string{"status"}, content: content}
 }
 
-// release takes the finalizer off an object that is being deleted.
+// release returns the patch that removes the finalizer from an object that is being deleted.
 func (v *verdict) release() *change {
 	finalizers := v.object.GetFinalizers()
 	left := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == Finalizer })
@@ -94,30 +94,30 @@ func (v *verdict) patch(metadata, fields map[string]any) []byte {
 	metadata["resourceVersion"], fields["metadata"] = v.object.GetResourceVersion(), metadata
 	text, err := json.Marshal(fields)
 	if err != nil {
-		panic(err) // of values that can always be marshalled
+		panic(err) // these values can always be marshalled
 	}
 	return text
 }
 
 const (
-	// fieldManager is who has set the fields of objects.
+	// fieldManager is the field manager of patches.
 	fieldManager = "krm-function-runner"
-	// writesPerSecond and writeBurst bound the patches of all objects.
+	// writesPerSecond and writeBurst limit the rate of patches for all objects.
 	writesPerSecond, writeBurst = 2, 20
-	// writeTimeout is the most time that one patch takes.
+	// writeTimeout is the timeout of one patch.
 	writeTimeout = 10 * time.Second
-	// repeatAfter is how long the same is not said again of an object whose status says something else in the meantime: another
-	// replica may see it that way, which would go on for ever.
+	// repeatAfter is how long the writer waits before it repeats the same report on an object whose status has changed meanwhile. Another
+	// replica may disagree, and both would overwrite each other continuously.
 	repeatAfter = 10 * time.Minute
 )
 
-// writer patches the objects: one at a time.
+// writer patches the objects one at a time.
 type writer struct {
 	f       *Follower
 	limiter flowcontrol.RateLimiter
 	wanted  chan struct{}
 
-	// What follows is run's alone: what was said last of objects, and which problem was logged.
+	// The following fields belong to run. said holds the latest report on each object, and logged prevents repeated log messages.
 	said   map[types.UID]saying
 	logged logging.Once
 }
@@ -134,7 +134,7 @@ func newWriter(f *Follower) *writer {
 	}
 }
 
-// look has the writer look at all objects soon.
+// look makes the writer check all objects soon. It does not block.
 func (w *writer) look() { signal(w.wanted) }
 
 // run patches objects until ctx ends.
@@ -155,7 +155,7 @@ func (w *writer) run(ctx context.Context) {
 	}
 }
 
-// write patches an object, if it wants a patch. What fails is tried again when objects are next looked at.
+// write patches an object if it needs a patch. A failed patch is retried at the next check of the objects.
 func (w *writer) write(ctx context.Context, name string) {
 	v := w.f.state.Load().verdicts[name]
 	if v == nil {
@@ -178,7 +178,7 @@ func (w *writer) write(ctx context.Context, name string) {
 	case err == nil:
 		w.said[uid], w.logged = saying{c.content, time.Now()}, logging.Once{}
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		// A later version of it is on its way here.
+		// The watch will deliver a later version.
 	case apierrors.IsForbidden(err):
 		w.said[uid] = saying{c.content, time.Now()}
 		w.failed(ctx, "the status and the finalizers of FunctionConfig objects are not written, which takes permissions", errForbidden, "needed", needed, "err", err)
@@ -187,10 +187,10 @@ func (w *writer) write(ctx context.Context, name string) {
 	}
 }
 
-// errForbidden stands for all refusals, which name different objects.
+// errForbidden replaces all Forbidden errors in the log check, because their texts name different objects.
 var errForbidden = errors.New("forbidden")
 
-// failed logs a problem, once.
+// failed logs a problem once.
 func (w *writer) failed(ctx context.Context, message string, problem error, args ...any) {
 	if ctx.Err() == nil && w.logged.New(problem) {
 		w.f.config.Log.WarnContext(ctx, message, append(args, "namespace", w.f.config.Namespace)...)

@@ -27,7 +27,7 @@ func setStatus(field string, value any) func(*unstructured.Unstructured) {
 	}
 }
 
-// The status says which generation was looked at and what is wrong with it, and keeps what others say.
+// The status has the observed generation and the problems, and keeps the fields of other components.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -41,7 +41,7 @@ func TestStatus(t *testing.T) {
 		c.wantStatus("a", "")
 		wantFunctions(t, r, map[string]string{"r.io/a:v1": "/functions/a"})
 
-		// An error that another component has written is its own.
+		// The follower does not replace the error of another component if it has no problem to report.
 		c.edit(setStatus("error", "porch-server: no such function"))
 		c.put("a", "{image: a, binaryExecutor: {tags: [v2], path: a}}")
 		c.wantStatus("a", "porch-server: no such function")
@@ -50,15 +50,15 @@ func TestStatus(t *testing.T) {
 			t.Errorf("status (-want +got):\n%s", diff)
 		}
 		if n := c.patches(); n != 3 {
-			t.Errorf("%d patches, want 3", n)
+			t.Errorf("patches = %d, want 3", n)
 		}
 		if n := r.logged("has problems"); n != 1 {
-			t.Errorf("the problem was logged %d times", n)
+			t.Errorf("the problem was logged %d times, want once", n)
 		}
 	})
 }
 
-// Replicas that agree write once between them, and those that do not let it rest.
+// Replicas that agree write a status once. Replicas that disagree do not overwrite each other continuously.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -68,16 +68,16 @@ func TestReplicas(t *testing.T) {
 		time.Sleep(time.Hour)
 		version := c.get("a").GetResourceVersion()
 		if version != "2" {
-			t.Errorf("the object has changed to version %s, want one change", version)
+			t.Errorf("resource version = %s, want 2, after one patch", version)
 		}
 		before := c.patches()
-		// Which of them is heard last is left open.
+		// The test does not depend on which replica writes last.
 		replicas[0].has(false)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		// At most every replica every 10 minutes.
+		// Each replica may write once every 10 minutes.
 		if n := c.patches() - before; n > 3*7 {
-			t.Errorf("%d patches in an hour by replicas that do not agree", n)
+			t.Errorf("patches in an hour by disagreeing replicas = %d, want at most %d", n, 3*7)
 		}
 		for _, r := range replicas[1:] {
 			r.has(false)
@@ -88,13 +88,13 @@ func TestReplicas(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if n := c.patches() - before; n != 0 {
-			t.Errorf("%d patches by replicas that agree", n)
+			t.Errorf("patches by agreeing replicas = %d, want 0", n)
 		}
 		c.wantStatus("a", "function-runner: spec.binaryExecutor.path: executable a is missing")
 	})
 }
 
-// A status that somebody has taken away comes back, in time.
+// A deleted status is written again after repeatAfter.
 func TestStatusIsLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -107,7 +107,7 @@ func TestStatusIsLost(t *testing.T) {
 	})
 }
 
-// The status of an object is not written to a later version, and many objects are written one after another.
+// A status is not written to a later version of its object, and the rate limit applies to many objects.
 func TestConflicts(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -124,7 +124,7 @@ func TestConflicts(t *testing.T) {
 		})
 		r := start(t, c)
 		if n := c.patches(); n > writeBurst {
-			t.Errorf("%d patches at once", n)
+			t.Errorf("initial patches = %d, want at most %d", n, writeBurst)
 		}
 		time.Sleep(objects/writesPerSecond*time.Second + recheckInterval)
 		synctest.Wait()
@@ -132,12 +132,12 @@ func TestConflicts(t *testing.T) {
 			c.wantStatus("a"+strings.Repeat("a", i), "")
 		}
 		if n := c.patches(); n != objects+1 || r.logged("level=WARN") != 0 {
-			t.Errorf("%d patches, logged:\n%s", n, &r.log)
+			t.Errorf("patches = %d, want %d without warnings:\n%s", n, objects+1, &r.log)
 		}
 	})
 }
 
-// A permission to write that is missing is told of once, and does not keep objects from being in force.
+// A missing permission to patch is logged once. The objects still take effect.
 func TestWritingIsForbidden(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
@@ -150,10 +150,10 @@ func TestWritingIsForbidden(t *testing.T) {
 		wantFunctions(t, r, map[string]string{"r.io/a:v1": "/functions/a"})
 		time.Sleep(time.Hour)
 		if n := r.logged("level=WARN"); n != 1 || r.logged("patch on functionconfigs/status") != 1 {
-			t.Errorf("%d warnings:\n%s", n, &r.log)
+			t.Errorf("warnings = %d, want 1:\n%s", n, &r.log)
 		}
 		if n := c.patches(); n > 2*7 {
-			t.Errorf("%d attempts in an hour", n)
+			t.Errorf("attempts in an hour = %d, want at most %d", n, 2*7)
 		}
 	})
 }
@@ -170,7 +170,7 @@ func TestErrorText(t *testing.T) {
 	} {
 		v := &verdict{problems: tc.problems}
 		if got := v.text(); got != tc.want || len(got) > maxError || !utf8.ValidString(got) {
-			t.Errorf("%d bytes: %q, want %q", len(got), got, tc.want)
+			t.Errorf("text() = %q of %d bytes, want %q", got, len(got), tc.want)
 		}
 	}
 }

@@ -23,17 +23,17 @@ import (
 )
 
 const (
-	// servedTimeout and syncTimeout bound how long it takes to learn whether there are such objects, and which.
+	// servedTimeout and syncTimeout limit the time to find out whether the cluster serves the resource, and to list the objects.
 	servedTimeout, syncTimeout = 10 * time.Second, 20 * time.Second
 )
 
 var (
-	// errNotServed says that the cluster has no such objects.
+	// errNotServed reports that the cluster does not serve the resource.
 	errNotServed = errors.New("the cluster has no FunctionConfig objects")
 	errSlow      = fmt.Errorf("the API server has not returned the FunctionConfig objects within %v", syncTimeout)
 )
 
-// follow follows the objects until ctx ends or they cannot be followed, and tells why. synced is called when they are known.
+// follow watches the objects until ctx ends or the watch fails, and returns why. It calls synced when the objects are known.
 func (f *Follower) follow(ctx context.Context, synced func()) error {
 	if err := f.served(ctx); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (f *Follower) follow(ctx context.Context, synced func()) error {
 	return context.Cause(ctx)
 }
 
-// keep puts in force what is in the store, whenever it may have changed, until ctx ends.
+// keep applies the objects in the store when they may have changed, until ctx ends.
 func (f *Follower) keep(ctx context.Context, store cache.Store, w *writer) {
 	ticker := time.NewTicker(recheckInterval)
 	defer ticker.Stop()
@@ -91,7 +91,7 @@ func objects(store cache.Store) []*unstructured.Unstructured {
 	return all
 }
 
-// served tells by its error whether there can be objects to follow. Where there cannot, none is in force.
+// served returns nil if the cluster serves the resource. If the cluster does not serve it, served removes all settings.
 func (f *Follower) served(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, servedTimeout)
 	defer cancel()
@@ -115,8 +115,7 @@ func awaitSync(ctx context.Context, handled cache.ResourceEventHandlerRegistrati
 	return nil
 }
 
-// watchFailed returns a handler that gives up where trying again at short intervals is in vain, and logs each new kind of other
-// problem once.
+// watchFailed returns a handler that gives up on errors for which short retries are useless, and logs each new kind of other errors once.
 func (f *Follower) watchFailed(giveUp context.CancelCauseFunc) cache.WatchErrorHandlerWithContext {
 	var logged logging.Once
 	return func(ctx context.Context, _ *cache.Reflector, err error) {
@@ -130,7 +129,7 @@ func (f *Follower) watchFailed(giveUp context.CancelCauseFunc) cache.WatchErrorH
 	}
 }
 
-// slim leaves out of an object what is not looked at here.
+// slim removes the fields that the follower does not use from an object.
 func slim(object any) (any, error) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		u.SetManagedFields(nil)
@@ -140,7 +139,7 @@ func slim(object any) (any, error) {
 	return object, nil
 }
 
-// Served tells whether an API server has FunctionConfig objects, by a client of its discovery, which everybody may ask.
+// Served reports whether the API server serves FunctionConfig objects. It uses the discovery API, which needs no permissions.
 func Served(ctx context.Context, discovery rest.Interface) (bool, error) {
 	resources := &metav1.APIResourceList{}
 	err := discovery.Get().AbsPath("/apis", Resource.Group, Resource.Version).Do(ctx).Into(resources)
@@ -151,20 +150,20 @@ func Served(ctx context.Context, discovery rest.Interface) (bool, error) {
 }
 
 const (
-	// notServedPause is how long it may take until objects are followed that a cluster has got.
+	// notServedPause is the interval at which the follower checks whether the cluster serves the resource.
 	notServedPause = 2 * time.Minute
-	// forbiddenPause is how long it may take until a permission is noticed that was granted.
+	// forbiddenPause is the retry interval while permissions are missing.
 	forbiddenPause = 5 * time.Minute
-	// The pauses after other failures.
+	// firstPause and longestPause are the limits of the backoff after other errors.
 	firstPause, longestPause = time.Second, 2 * time.Minute
-	// steady is how long objects must have been followed before the same problem is logged again.
+	// steady is how long a watch must have lasted before the same problem is logged again.
 	steady = time.Minute
 
-	// needed are the permissions in the namespace.
+	// needed are the required permissions in the namespace.
 	needed = "get, list, watch, patch on functionconfigs and patch on functionconfigs/status, in the API group config.porch.kpt.dev"
 )
 
-// announce logs that objects are followed, once after each problem that was logged.
+// announce logs that the objects are watched, once after each logged problem.
 func (f *Follower) announce(ctx context.Context, objects int) {
 	f.since = time.Now()
 	if !f.announced {
@@ -173,9 +172,9 @@ func (f *Follower) announce(ctx context.Context, objects int) {
 	}
 }
 
-// report logs why the objects are not followed, once for each reason.
+// report logs why the objects are not watched, once for each reason.
 func (f *Follower) report(ctx context.Context, reason error, pause time.Duration) {
-	// Objects that may be listed and not watched are followed for a moment, each time.
+	// If list is allowed but watch is not, each attempt lasts for a moment.
 	if !f.since.IsZero() && time.Since(f.since) > steady {
 		f.logged = logging.Once{}
 	}

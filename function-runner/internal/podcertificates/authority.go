@@ -28,28 +28,29 @@ import (
 )
 
 const (
-	// caKey is what cert-manager puts the certificate of the issuer under.
+	// caKey is the key under which cert-manager stores the certificate of the issuer.
 	caKey = "ca.crt"
-	// skew is how far the clock of a node may be behind.
+	// skew is the maximum clock skew of nodes.
 	skew = 5 * time.Minute
 )
 
-// authority signs the certificates of function runners.
+// authority is a certificate authority that signs the client certificates of function runners.
 type authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
-	// anchor is what wrapper servers trust: the certificate, or the one of the issuer that signed it. Then chain leads from one to the other.
+	// anchor is the certificate that wrapper servers trust: the authority's own, or its issuer's. In the latter case, chain holds the
+	// certificates between a leaf and anchor.
 	anchor *x509.Certificate
 	chain  [][]byte
 }
 
-// fingerprint names an authority.
+// fingerprint returns a short hash that identifies an authority.
 func fingerprint(c *x509.Certificate) string {
 	sum := sha256.Sum256(c.Raw)
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// parse returns the authorities in a Secret, the newest first. Of keys it says nothing.
+// parse returns the authorities in a Secret, the newest first. Its errors do not contain key material.
 func parse(secret *corev1.Secret) ([]authority, error) {
 	certificates, err := cert.ParseCertsPEM(secret.Data[corev1.TLSCertKey])
 	if err != nil {
@@ -87,7 +88,7 @@ func parse(secret *corev1.Secret) ([]authority, error) {
 	return found, nil
 }
 
-// signer returns the authority of a key, whose certificate is one of some.
+// signer returns the authority for a private key, whose certificate must be among certificates.
 func signer(block *pem.Block, certificates []*x509.Certificate) (authority, error) {
 	parsed, err := keyutil.ParsePrivateKeyPEM(pem.EncodeToMemory(block))
 	key, ok := parsed.(crypto.Signer)
@@ -110,7 +111,7 @@ func signer(block *pem.Block, certificates []*x509.Certificate) (authority, erro
 	return authority{certificate: certificates[at], key: key, anchor: certificates[at]}, nil
 }
 
-// encode puts authorities into the form that parse reads.
+// encode encodes authorities in the format that parse reads.
 func encode(authorities []authority) (map[string][]byte, error) {
 	var certificates, keys []byte
 	for _, a := range authorities {
@@ -128,7 +129,7 @@ func encodeCertificate(c *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: c.Raw})
 }
 
-// newAuthority makes an authority that expires after a lifetime.
+// newAuthority creates an authority with a lifetime.
 func newAuthority(lifetime time.Duration) (authority, error) {
 	key, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	serial, err2 := serialNumber()
@@ -150,7 +151,8 @@ func newAuthority(lifetime time.Duration) (authority, error) {
 	return authority{certificate: certificate, key: key, anchor: certificate}, err
 }
 
-// issue makes a function runner's certificate, whose key is in no other place. It expires after a lifetime, or with the authority.
+// issue creates a client certificate for a function runner, whose key stays in memory. The certificate expires after the lifetime, or
+// with the authority.
 func (a authority) issue(lifetime time.Duration) (*tls.Certificate, error) {
 	key, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	serial, err2 := serialNumber()

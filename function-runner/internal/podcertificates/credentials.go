@@ -15,19 +15,19 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// issued is a certificate of this function runner, and how long it held when it was made.
+// issued is a client certificate of this function runner, and its lifetime when it was issued.
 type issued struct {
 	certificate *tls.Certificate
 	lifetime    time.Duration
 }
 
-// Credentials returns what secures connections to a pod that trusts some authorities. Each handshake uses a certificate that has a
-// third of its lifetime left.
+// Credentials returns transport credentials for a pod that trusts the given authorities, by fingerprint. Each handshake uses a
+// certificate with at least a third of its lifetime left, if the authority can issue one.
 func (k *Keeper) Credentials(trusted []string) credentials.TransportCredentials {
 	return &podCredentials{inTLS, k, trusted}
 }
 
-// inTLS says what connections to all pods have in common. They are made with configurations of their own.
+// inTLS provides the methods that do not depend on the pod. Each handshake has its own TLS configuration.
 var inTLS = credentials.NewTLS(nil)
 
 type podCredentials struct {
@@ -38,17 +38,17 @@ type podCredentials struct {
 
 func (c *podCredentials) Clone() credentials.TransportCredentials { return c }
 
-// ClientHandshake secures a connection. The pod proves nothing: it has no secret that a function in it could not use. Requests name the
-// pod and the function that they are meant for, and are answered by no other wrapper server.
+// ClientHandshake runs the TLS handshake. It does not verify the pod's certificate, because the function in a pod could use any secret of
+// the pod. Instead, requests name the pod and the function that they are addressed to, and wrapper servers reject requests for others.
 func (c *podCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	certificate, err := c.keeper.certificate(c.trusted)
 	if err != nil {
 		return nil, nil, err
 	}
 	secured, info, err := credentials.NewTLS(&tls.Config{
-		MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, //nolint:gosec // G402: there is nothing that could be verified
+		MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, //nolint:gosec // G402: the pod has no identity to verify
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil },
-		// Each record is a write of its own. Small ones come sooner over slow links, which the network of pods is not.
+		// Each record is a separate write. Small records help only on slow links, and the pod network is fast.
 		DynamicRecordSizingDisabled: true,
 	}).ClientHandshake(ctx, authority, conn)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *podCredentials) ClientHandshake(ctx context.Context, authority string, 
 	return secured, info, nil
 }
 
-// certificate returns a certificate of the first of some authorities that is known.
+// certificate returns a certificate of the first trusted authority that is known.
 func (k *Keeper) certificate(trusted []string) (*tls.Certificate, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -91,7 +91,7 @@ func (k *Keeper) certificate(trusted []string) (*tls.Certificate, error) {
 		strings.Join(trusted, ", "), k.name())
 }
 
-// Measure makes metrics, before Run:
+// Measure registers metrics. Call it before Run:
 //
 //   - krm_function_pod_handshakes_failed: TLS handshakes with function pods that failed
 //   - krm_function_pod_authority_expiry_seconds: when the newest certificate authority expires, in seconds since the epoch

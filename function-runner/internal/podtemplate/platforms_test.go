@@ -63,7 +63,7 @@ func TestPlatforms(t *testing.T) {
 				got = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("node selector terms (-want +got):\n%s", diff)
 			}
 		})
 	}
