@@ -14,7 +14,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/connect"
 )
 
-// certify loads the certificate authority for function pods, and has new pods trust it where they are to.
+// certify loads the certificate authority for function pods, and makes new pods trust it if TLS is enabled for them.
 func (p *Pods) certify(ctx context.Context, cluster *client.Cluster, source *podmanager.TemplateSource) error {
 	o := p.config.Options.Pod
 	mode := podcertificates.Own
@@ -38,7 +38,7 @@ func (p *Pods) certify(ctx context.Context, cluster *client.Cluster, source *pod
 	return p.certificates.Load(ctx)
 }
 
-// trustChanged puts another certificate authority into effect.
+// trustChanged applies changed certificate authorities.
 func (p *Pods) trustChanged() {
 	changed, err := p.templates.Trust()
 	if err != nil {

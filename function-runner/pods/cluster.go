@@ -34,7 +34,7 @@ func functionPods(c *client.Cluster, namespace string) *podmanager.Client {
 	}
 }
 
-// newRecorder returns a recorder of events on pods. They are written to a namespace while write runs, which is until its context ends.
+// newRecorder returns a recorder for events on pods, and a function that writes the events to the namespace until its context ends.
 func newRecorder(ctx context.Context, c *client.Cluster, namespace string) (recorder record.EventRecorder, write func(context.Context)) {
 	broadcaster := record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)))
 	scheme := runtime.NewScheme()
@@ -49,23 +49,23 @@ func newRecorder(ctx context.Context, c *client.Cluster, namespace string) (reco
 	return broadcaster.NewRecorder(scheme, corev1.EventSource{Component: "krmfn-function-runner"}), write
 }
 
-// eventSink writes events to the API server.
+// eventSink is a record.EventSink that writes events to the API server.
 type eventSink struct {
 	ctx    context.Context //nolint:containedctx // record.EventSink takes none
 	events *client.Objects[*corev1.Event, *corev1.EventList]
 }
 
-// Create creates an event.
+// Create implements record.EventSink.
 func (s *eventSink) Create(event *corev1.Event) (*corev1.Event, error) {
 	return s.events.Create(s.ctx, event, metav1.CreateOptions{})
 }
 
-// Update replaces an event.
+// Update implements record.EventSink.
 func (s *eventSink) Update(event *corev1.Event) (*corev1.Event, error) {
 	return s.events.Update(s.ctx, event, metav1.UpdateOptions{})
 }
 
-// Patch patches an event.
+// Patch implements record.EventSink.
 func (s *eventSink) Patch(event *corev1.Event, patch []byte) (*corev1.Event, error) {
 	return s.events.Patch(s.ctx, event.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/signatures"
 )
 
-// know loads the known images from files.
+// know loads image metadata from the configured files.
 func (p *Pods) know() {
 	o := p.config.Options.Images
 	var before []registry.Image
@@ -29,12 +29,12 @@ func (p *Pods) know() {
 	}
 	if o.Warmed != "" {
 		warmed := knownimages.NewWarmed(o.Warmed, p.images, p.config.Log, before...)
-		_, _ = warmed.Load() // which logs
+		_, _ = warmed.Load() // Load logs errors
 		p.reload("image_metadata", o.Warmed, warmed.Load, nil)
 	}
 }
 
-// permit lets only images run that the image policy permits. The error is that the policy is missing or wrong.
+// permit applies the image policy, if one is configured. It fails if the policy is missing or invalid.
 func (p *Pods) permit(ctx context.Context, client signatures.Source, meter metric.Meter) error {
 	p.resolver = p.images
 	file := p.config.Options.Images.Policy
@@ -53,7 +53,8 @@ func (p *Pods) permit(ctx context.Context, client signatures.Source, meter metri
 	return err
 }
 
-// registries says how registries are asked: trusting whom, and with which credentials, which the nodes get as a pull secret.
+// registries returns the options of the registry client: trusted certificate authorities and credentials. It also sets up the pull
+// secret.
 func (p *Pods) registries(cluster *client.Cluster) registry.Options {
 	o := p.config.Options
 	trust := registry.TrustOptions{Log: p.config.Log}
@@ -78,7 +79,7 @@ func (p *Pods) registries(cluster *client.Cluster) registry.Options {
 	return registry.Options{Keychain: p.keychain, Transport: p.trust}
 }
 
-// pullSecrets names the Secrets that pods are pulled with, beside those of their template.
+// pullSecrets returns the names of the pull secrets that are added to the template's.
 func (p *Pods) pullSecrets() []string {
 	secrets := slices.Clone(p.config.Options.Pod.PullSecrets)
 	if auth := p.config.Options.Registry.AuthSecret; p.secret != nil && !slices.Contains(secrets, auth) {

@@ -27,19 +27,19 @@ func file(t *testing.T, text string) string {
 	return name
 }
 
-// A policy that does not hold is no start: nobody would notice.
+// New fails if the policy is missing or invalid, because a runner without the policy would go unnoticed.
 func TestPolicyMustBeThere(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]string{"missing": "/does/not/exist.yaml", "wrong": file(t, "allowed: []")} {
 		c := newConfig(t, wrapperImageVariable+"=wrapper")
 		c.Options.Pod.Kubeconfig, c.Options.Images.Policy = cluster(t), policy
 		if _, err := New(t.Context(), c); err == nil || !strings.Contains(err.Error(), policy) {
-			t.Errorf("%s: %v, want an error that names %s", name, err, policy)
+			t.Errorf("%s: New() = %v, want an error that names %s", name, err, policy)
 		}
 	}
 }
 
-// Calls are for what the rewrites say, the policy has its word about that, and known images need no registry.
+// Calls use the rewritten reference, the policy applies to it, and known images need no registry.
 func TestImagesOfCalls(t *testing.T) {
 	t.Parallel()
 	c := newConfig(t, wrapperImageVariable+"=wrapper")
@@ -65,13 +65,13 @@ func TestImagesOfCalls(t *testing.T) {
 	<-ready
 	var refused *policy.RefusedError
 	if _, err := p.Evaluate(ctx, evaluation.Request{Image: "r.io/y/fn:v1"}); !errors.As(err, &refused) || refused.Image != "r.io/y/fn:v1" {
-		t.Errorf("an image that is not permitted: %v", err)
+		t.Errorf("Evaluate() of an image that the policy does not permit = %v, want a RefusedError", err)
 	}
 	if digest, err := p.resolver.Resolve(ctx, "mirror.invalid/a/fn:v1"); digest != known.Digest || err != nil {
-		t.Errorf("Resolve = %q, %v; want %q", digest, err, known.Digest)
+		t.Errorf("Resolve() = %q, %v, want %q", digest, err, known.Digest)
 	}
 	if reference, err := c.Options.Reference("r.io/x/fn:v1"); reference != known.Reference || err != nil {
-		t.Errorf("Reference = %q, %v; want %q", reference, err, known.Reference)
+		t.Errorf("Reference() = %q, %v, want %q", reference, err, known.Reference)
 	}
 	cancel()
 	if err := <-done; err != nil {

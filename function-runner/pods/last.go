@@ -11,8 +11,8 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/connect"
 )
 
-// Last tells whether this function runner's Deployment has been scaled to 0: callers have no other replica to go to, and get none. It is
-// false where that is not known when ctx ends. A Deployment that was deleted tells nothing: another one may take its place.
+// Last reports whether the function runner's Deployment is scaled to 0, so that no other replica will serve the callers. It returns false
+// if the scale is unknown when ctx ends. A deleted Deployment counts as unknown, because another one may replace it.
 func (p *Pods) Last(ctx context.Context) bool {
 	name := p.config.Options.Deployment
 	if name == "" {
@@ -26,7 +26,7 @@ func (p *Pods) Last(ctx context.Context) bool {
 	return replicas == 0
 }
 
-// scale returns the replicas that a Deployment is scaled to.
+// scale returns the desired number of replicas of a Deployment.
 func (p *Pods) scale(ctx context.Context, deployment string) (replicas int32, err error) {
 	path := []string{"/apis/apps/v1/namespaces", connect.OwnNamespace(), "deployments", deployment, "scale"}
 	answer, err := p.cluster.Get().AbsPath(path...).Do(ctx).Raw()
@@ -36,7 +36,7 @@ func (p *Pods) scale(ctx context.Context, deployment string) (replicas int32, er
 	var scale struct {
 		Kind string `json:"kind"`
 		Spec struct {
-			// Replicas are left out of the answer where they are 0.
+			// The API server omits replicas if it is 0.
 			Replicas int32 `json:"replicas"`
 		} `json:"spec"`
 	}

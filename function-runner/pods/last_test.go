@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/connect"
 )
 
-// Only a Deployment that is to have no replica says that there are no others; what is not known is not so.
+// Last returns true only for a Deployment that is scaled to 0, and false if the scale is unknown.
 func TestLast(t *testing.T) {
 	t.Parallel()
 	const (
@@ -50,12 +50,12 @@ func TestLast(t *testing.T) {
 			}
 			p := &Pods{config: c, cluster: cluster}
 			if got := p.Last(t.Context()); got != test.want {
-				t.Errorf("it is the last: %t, want %t", got, test.want)
+				t.Errorf("Last() = %t, want %t", got, test.want)
 			}
 			over, cancel := context.WithCancel(t.Context())
 			cancel()
 			if p.Last(over) {
-				t.Error("it is the last though there was no time to ask")
+				t.Error("Last() with a cancelled context = true, want false")
 			}
 		})
 	}

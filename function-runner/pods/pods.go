@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pods puts the pod evaluator together, for runners that have a cluster: a runner without one links nothing of it.
+// Package pods assembles the pod evaluator. It is a separate package so that runners without a cluster do not link it.
 package pods
 
 import (
@@ -46,53 +46,53 @@ import (
 	"github.com/krmfn/krmfn/services/server/telemetry"
 )
 
-// Config is what the pod evaluator needs.
+// Config configures the pod evaluator.
 type Config struct {
 	Options options.Options
-	// Environ is the environment: of it, WRAPPER_SERVER_IMAGE names the wrapper server's image, and what says where traces go
-	// holds for wrapper servers, too.
+	// Environ is the environment. WRAPPER_SERVER_IMAGE is the image of the wrapper server. Wrapper servers also get the variables that
+	// configure trace exports.
 	Environ []string
-	// Keychain has the credentials for registries that have none by the options; nil means those of Docker's or Podman's
-	// configuration.
+	// Keychain has the credentials for registries that the options give no credentials for. Nil means the configuration of Docker or
+	// Podman.
 	Keychain authn.Keychain
-	// Processes runs the credential helpers.
+	// Processes runs credential helpers.
 	Processes *process.Runner
-	// Memo keeps the answers of functions that are deterministic; nil keeps none.
+	// Memo caches the results of deterministic functions. Nil disables the result cache.
 	Memo      *memo.Cache
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
 }
 
-// Pods evaluates functions in pods. Its methods may be used by any number of goroutines at once.
+// Pods evaluates functions in pods. Its methods are safe for concurrent use.
 type Pods struct {
 	config    Config
 	cluster   *client.Cluster
 	settings  *podsettings.Store
 	patches   *podpatch.Store
 	templates *podmanager.TemplateLoader
-	// certificates are shown to function pods.
+	// certificates provides the client certificates for function pods.
 	certificates *podcertificates.Keeper
-	// configs are the FunctionConfig objects; nil where they are not followed. configure gets the executables in them.
+	// configs follows the FunctionConfig objects, and is nil if that is disabled. configure gets the executables of the objects.
 	configs   configs
 	configure func([]exec.Executable)
 	images    *registry.Cache
-	// resolver is what of the images may run.
+	// resolver resolves the images that the policy permits.
 	resolver podevaluator.Resolver
-	// signatures is nil without a policy.
+	// signatures is nil without an image policy.
 	signatures *signatures.Checker
-	// trust, keychain and secret are for private registries; the latter two are nil without.
+	// trust, keychain and secret configure access to private registries. keychain and secret are nil if they are disabled.
 	trust    *registry.Trust
 	keychain *registry.Keychain
 	secret   *pullsecret.Keeper
-	// background is what goes on beside the calls, each until its context ends.
+	// background holds the functions that Run runs in goroutines until its context ends.
 	background []func(context.Context)
 	manager    *podmanager.Manager
 	evaluator  *podevaluator.Evaluator
 	warmer     *podevaluator.Warmer
 }
 
-// New returns a pod evaluator that does nothing before Run. Errors say what in the configuration is wrong, or that the API
-// server does not answer.
+// New returns a pod evaluator that does nothing before Run. It fails if the configuration is invalid, or if the API server does not
+// respond.
 func New(ctx context.Context, c Config) (*Pods, error) {
 	wrapperImage := flags.Getenv(c.Environ, wrapperImageVariable)
 	if wrapperImage == "" {
@@ -103,14 +103,14 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster for the function pods (give --kubeconfig, or disable function pods with --disable-runtimes=pod): %w", err)
 	}
-	// Each has a limit of requests of its own: callers do not wait for upkeep.
+	// Each client has its own rate limit, so that callers do not wait for upkeep.
 	cluster, err1 := client.New(config)
 	upkeep, err2 := client.New(config)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
 	p := &Pods{config: c, cluster: cluster, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
-	_, _ = p.settings.Load() // which logs
+	_, _ = p.settings.Load() // Load logs errors
 	if p.patches, err = podpatch.NewStore(c.Options.Pod.Patches, c.Log); err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 	return p, nil
 }
 
-// close ends what registries are being asked, and waits for it.
+// close cancels registry requests and waits for them.
 func (p *Pods) close() {
 	p.images.Close()
 	if p.signatures != nil {
@@ -153,7 +153,7 @@ func (p *Pods) meter() metric.Meter {
 	return p.config.Telemetry.Metrics.Meter("github.com/krmfn/krmfn/function-runner")
 }
 
-// assemble makes the parts and hands them to each other.
+// assemble creates the components and connects them.
 func (p *Pods) assemble(ctx context.Context, cluster, upkeep *client.Cluster) error {
 	o, meter := p.config.Options, p.meter()
 	var err1, err2 error
@@ -196,8 +196,7 @@ func (p *Pods) atStart() []string {
 	return p.settings.All(func(podcacheconfig.Settings) bool { return true })
 }
 
-// Run keeps the pods until ctx ends, which must not be before the last call has ended. ready is called once calls can be
-// answered.
+// Run manages the pods until ctx ends, which must happen after the last call. It calls ready when calls can be evaluated.
 func (p *Pods) Run(ctx context.Context, ready func()) error {
 	defer p.trust.CloseIdleConnections()
 	defer p.close()
@@ -213,7 +212,7 @@ func (p *Pods) Run(ctx context.Context, ready func()) error {
 	return p.manager.Run(ctx)
 }
 
-// tellReady calls ready once the pods are known, FunctionConfig objects are in force, and the pull secret has been tried.
+// tellReady calls ready when the manager knows the pods, the FunctionConfig objects are applied, and the pull secret was attempted.
 func (p *Pods) tellReady(ctx context.Context, ready func()) {
 	conditions := []<-chan struct{}{p.manager.Synced()}
 	if p.secret != nil {
@@ -232,7 +231,8 @@ func (p *Pods) tellReady(ctx context.Context, ready func()) {
 	ready()
 }
 
-// reload has a file loaded, in the background, when it may have changed; then, which may be nil, is called if it has.
+// reload watches a file in the background, calls load when the file may have changed, and then calls then, unless it is nil, if load
+// reports a change.
 func (p *Pods) reload(config, file string, load func() (changed bool, err error), then func()) {
 	reloaded := p.reloaded(config)
 	p.background = append(p.background, func(ctx context.Context) {
@@ -248,22 +248,22 @@ func (p *Pods) reload(config, file string, load func() (changed bool, err error)
 	})
 }
 
-// reloaded returns what is told that a configuration has been read again.
+// reloaded returns a function that records the reloads of a configuration.
 func (p *Pods) reloaded(config string) func(changed bool, err error) {
 	return func(changed bool, err error) { p.config.Telemetry.Reloads.Record(config, changed, err) }
 }
 
-// Evaluate runs a function in one of its pods; see podevaluator.Evaluator.
+// Evaluate evaluates a function in one of its pods; see podevaluator.Evaluator.
 func (p *Pods) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	return p.evaluator.Evaluate(ctx, req)
 }
 
-// Prepare starts a pod for an image that has none, and does not wait for it.
+// Prepare starts a pod for an image without a pod, and does not wait for it.
 func (p *Pods) Prepare(ctx context.Context, name string) *evaluatorv1.PreparedFunction {
 	return p.warmer.Prepare(ctx, name)
 }
 
-// List lists the functions that have pods, want some, or could have none.
+// List returns the functions that have pods, waiting calls or a failure.
 func (p *Pods) List() []*evaluatorv1.Function {
 	known := p.manager.Functions()
 	list := make([]*evaluatorv1.Function, 0, len(known))
@@ -278,8 +278,8 @@ func (p *Pods) List() []*evaluatorv1.Function {
 func podsOf(f podmanager.Function) *evaluatorv1.FunctionPods {
 	s := f.Stats
 	pods := &evaluatorv1.FunctionPods{
-		Digest: f.Digest, Starting: int32(s.Starting), Ready: int32(s.Ready), Unreachable: int32(s.Unreachable), Leaving: int32(s.Leaving), //nolint:gosec // G115: they are few
-		Running: int32(s.Running), Waiting: int32(s.Waiting), //nolint:gosec // G115: they are bounded
+		Digest: f.Digest, Starting: int32(s.Starting), Ready: int32(s.Ready), Unreachable: int32(s.Unreachable), Leaving: int32(s.Leaving), //nolint:gosec // G115: the numbers are small
+		Running: int32(s.Running), Waiting: int32(s.Waiting), //nolint:gosec // G115: the numbers are bounded
 	}
 	if f.Median > 0 {
 		pods.MedianDuration = durationpb.New(f.Median)
@@ -290,17 +290,17 @@ func podsOf(f podmanager.Function) *evaluatorv1.FunctionPods {
 	return pods
 }
 
-// wrapperImageVariable names the image of the wrapper server, which function pods are made with.
+// wrapperImageVariable is the environment variable with the image of the wrapper server.
 const wrapperImageVariable = "WRAPPER_SERVER_IMAGE"
 
-// traceVariables say where traces go, and how many. What may hold credentials is not among them: everybody who may look at
-// pods could read it.
+// traceVariables configure the export and sampling of traces. Variables that may contain credentials are excluded, because everybody with
+// read access to pods could see them.
 var traceVariables = []string{
 	"OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 	"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
 }
 
-// traced returns the variables by which wrapper servers send their part of a trace to where this process sends its own.
+// traced returns the variables that make wrapper servers export traces like this process.
 func traced(environ []string) []corev1.EnvVar {
 	var env []corev1.EnvVar
 	for _, kv := range environ {

@@ -21,14 +21,14 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// configs are the FunctionConfig objects in force; see functionconfig.Follower.
+// configs provides the settings in FunctionConfig objects; see functionconfig.Follower.
 type configs interface {
 	Pods(reference string) functionconfig.Settings
 	Recheck()
 	Tried() <-chan struct{}
 }
 
-// follow follows the FunctionConfig objects of the cluster, unless that is off.
+// follow sets up the follower of FunctionConfig objects, unless it is disabled.
 func (p *Pods) follow(config *rest.Config, cluster *client.Cluster) error {
 	o := &p.config.Options
 	if o.Pod.FunctionConfigs == options.FunctionConfigsOff {
@@ -67,10 +67,10 @@ func (p *Pods) follow(config *rest.Config, cluster *client.Cluster) error {
 	return nil
 }
 
-// Configure sets the function that gets all executables of FunctionConfig objects, after each change. It comes before Run.
+// Configure sets the function that gets all executables of FunctionConfig objects after each change. Call it before Run.
 func (p *Pods) Configure(put func([]exec.Executable)) { p.configure = put }
 
-// configured returns what an object says of a function's pods.
+// configured returns the settings of a function's pods from FunctionConfig objects.
 func (p *Pods) configured(reference string) functionconfig.Settings {
 	if p.configs == nil {
 		return functionconfig.Settings{}
@@ -78,8 +78,8 @@ func (p *Pods) configured(reference string) functionconfig.Settings {
 	return p.configs.Pods(reference)
 }
 
-// deterministic tells whether a function is, and whether that is known: by its image, unless an object says so. It does not wait for a
-// registry.
+// deterministic reports whether a function is deterministic, and whether this is known. An object's annotation overrides the image's
+// label. It does not wait for a registry.
 func (p *Pods) deterministic(reference, digest string) (deterministic, known bool) {
 	declared := p.configured(reference).Declared
 	var image registry.Image
@@ -90,7 +90,7 @@ func (p *Pods) deterministic(reference, digest string) (deterministic, known boo
 	return t.Deterministic, known
 }
 
-// templateChanged puts a changed template into effect.
+// templateChanged applies a changed template.
 func (p *Pods) templateChanged() {
 	p.manager.Changed()
 	if p.configs != nil {
@@ -98,11 +98,11 @@ func (p *Pods) templateChanged() {
 	}
 }
 
-// wrapperDefault is how many calls a wrapper server runs at once without being told. One of Porch's does not know the flag.
+// wrapperDefault is the default concurrency of a wrapper server. The flag is omitted for this value, because Porch's wrapper server does
+// not support it.
 const wrapperDefault = 8
 
-// limits returns the limits of a function: its own settings, those of a FunctionConfig object for what they leave out, and the
-// flags for what both do.
+// limits returns the limits of a function. The function's own settings precede those of a FunctionConfig object, which precede the flags.
 func (p *Pods) limits(reference string) podmanager.Limits {
 	s, object, o := p.settings.For(reference), p.configured(reference), p.config.Options.Pod
 	c := pool.Config{
@@ -124,7 +124,7 @@ func wrapperConcurrency(perPod int) int {
 	return perPod
 }
 
-// wrapperStandby returns what wrapper servers are told; nil for their own default.
+// wrapperStandby returns the number of standby processes for wrapper servers, or nil for their default.
 func wrapperStandby(processes int) *int {
 	if processes == options.DefaultStandbyProcesses {
 		return nil

@@ -1,11 +1,11 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podcertificates lets function pods know function runners from everybody else: by certificates, which an authority of the
-// installation signs.
+// Package podcertificates authenticates function runners to function pods with client certificates of a certificate authority.
 //
-// The authority is in a Secret that all function runners share. Each makes short-lived certificates of its own with it, which are in
-// its memory alone. Function pods get the certificate of the authority, which is public, and have nothing that would let anybody call
+// The authority is in a Secret that all function runners share. Each function runner issues short-lived certificates for itself, and
+// keeps them in memory only. Function pods get only the public certificate of the authority, so that they hold nothing with which a
+// function could call another pod.
 // another pod.
 package podcertificates
 
@@ -26,43 +26,43 @@ import (
 	"github.com/krmfn/krmfn/services/server/logging"
 )
 
-// Secrets are the Secrets of a namespace.
+// Secrets is a client for the Secrets of a namespace.
 type Secrets interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Secret, error)
 	Create(ctx context.Context, secret *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error)
 	Update(ctx context.Context, secret *corev1.Secret, options metav1.UpdateOptions) (*corev1.Secret, error)
 }
 
-// Config is what a Keeper needs. All of it must be set.
+// Config configures a Keeper. All fields must be set.
 type Config struct {
 	Client Secrets
-	// Namespace and Name are the Secret's.
+	// Namespace and Name identify the Secret.
 	Namespace, Name string
-	// Mode says who keeps the Secret.
+	// Mode controls who maintains the Secret.
 	Mode Mode
-	// AuthorityLifetime is how long an authority that the Keeper makes may be used, and Lifetime how long a certificate.
+	// AuthorityLifetime is the lifetime of authorities that the Keeper creates. Lifetime is the lifetime of client certificates.
 	AuthorityLifetime, Lifetime time.Duration
 	// Log gets one line for each change of the Secret, and for each new problem.
 	Log *slog.Logger
 }
 
-// Mode says who keeps the Secret.
+// Mode controls who maintains the Secret.
 type Mode int
 
 const (
-	// Unused reads the Secret when there is a pod that demands a certificate, as pods of other function runners may.
+	// Unused makes the Keeper read the Secret only when a pod requires a certificate, because another function runner may have created
+	// the pod.
 	Unused Mode = iota
-	// Own has the Keeper make authorities, and replace them long before they expire.
+	// Own makes the Keeper create authorities and replace them before they expire.
 	Own
-	// External leaves that to somebody else, such as cert-manager.
+	// External leaves the Secret to another program, such as cert-manager.
 	External
 )
 
-// Keeper has the authorities. Several of them, in several processes, may keep the same Secret. Its methods may be used by any number
-// of goroutines at once.
+// Keeper holds the certificate authorities. Keepers in several processes can share a Secret. Its methods are safe for concurrent use.
 type Keeper struct {
 	config Config
-	// wanted asks for a look at the Secret, because what a pod trusts is not known.
+	// wanted requests a read of the Secret, because a pod trusts only unknown authorities.
 	wanted  chan struct{}
 	logged  logging.Once
 	refused metric.Int64Counter
@@ -75,21 +75,21 @@ type Keeper struct {
 }
 
 const (
-	// longestLook and shortestLook bound how often the Secret is looked at.
+	// longestLook and shortestLook limit the interval at which Run reads the Secret.
 	longestLook, shortestLook = time.Minute, time.Second
-	// looks is how often the Secret is looked at in the lifetime of an authority.
+	// looks is the number of reads of the Secret within the lifetime of an authority.
 	looks = 100
-	// attemptTimeout is the most time that one look takes.
+	// attemptTimeout is the timeout of one update from the Secret.
 	attemptTimeout = 30 * time.Second
 )
 
-// New returns a Keeper that knows no authority before Load.
+// New returns a Keeper without authorities until Load.
 func New(c Config) *Keeper {
 	return &Keeper{config: c, wanted: make(chan struct{}, 1), issued: map[string]issued{}}
 }
 
-// Load reads the Secret, and puts an authority into it where there is none and the Keeper is to make it. The errors name the Secret and
-// have nothing of its content. An unused Secret is not read.
+// Load reads the Secret, and in mode Own creates an authority if there is none. Errors name the Secret, but do not contain its content.
+// In mode Unused, Load does nothing.
 func (k *Keeper) Load(ctx context.Context) error {
 	if k.config.Mode == Unused {
 		return nil
@@ -98,7 +98,7 @@ func (k *Keeper) Load(ctx context.Context) error {
 	return err
 }
 
-// Run keeps the Secret until ctx ends, and calls changed when Trust has changed. Failures are logged, and tried again.
+// Run updates the authorities until ctx ends, and calls changed when Trust has changed. It logs errors and retries.
 func (k *Keeper) Run(ctx context.Context, changed func()) {
 	if k.config.Mode == Unused {
 		select {
@@ -116,7 +116,7 @@ func (k *Keeper) Run(ctx context.Context, changed func()) {
 		if different {
 			changed()
 		}
-		// Pods that are not known must not make a storm of requests.
+		// This pause limits the rate of requests if pods trust unknown authorities.
 		wait(ctx, nil, shortestLook)
 		wait(ctx, k.wanted, pause-shortestLook)
 	}
@@ -130,7 +130,7 @@ func wait(ctx context.Context, wanted <-chan struct{}, pause time.Duration) {
 	}
 }
 
-// Trust returns what function pods are to trust.
+// Trust returns the authorities that new function pods must trust.
 func (k *Keeper) Trust() podtemplate.Trust {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -149,12 +149,12 @@ func trust(authorities []authority) (t podtemplate.Trust) {
 	return t
 }
 
-// adopt puts authorities in force and tells whether they are others.
+// adopt replaces the authorities and reports whether Trust has changed.
 func (k *Keeper) adopt(authorities []authority) (different bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	different = trust(k.authorities).Authorities != trust(authorities).Authorities
-	// A certificate authority that is renewed with another key has the anchor of the one before.
+	// An authority that was renewed with another key may have the same anchor.
 	for i, a := range authorities {
 		if i < len(k.authorities) && !a.certificate.Equal(k.authorities[i].certificate) {
 			delete(k.issued, fingerprint(a.anchor))
@@ -169,7 +169,7 @@ func (k *Keeper) adopt(authorities []authority) (different bool) {
 	return different
 }
 
-// Trusted returns the fingerprints of the authorities that a pod trusts; none for a pod without TLS.
+// Trusted returns the fingerprints of the authorities that a pod trusts, or nil for a pod without TLS.
 func Trusted(pod *corev1.Pod) []string {
 	list, ok := pod.Annotations[functionpod.AuthoritiesAnnotation]
 	if !ok {

@@ -40,7 +40,7 @@ const (
 	day       = 24 * time.Hour
 )
 
-// cluster returns an API server that has the Secret, and refuses updates of what has changed meanwhile.
+// cluster returns an API server with the Secret that rejects updates of an old resource version.
 func cluster(secret *corev1.Secret) *fake.Clientset {
 	client := fake.NewClientset()
 	if secret != nil {
@@ -70,7 +70,7 @@ func keeper(client *fake.Clientset, mode Mode, authority time.Duration) *Keeper 
 	})
 }
 
-// load has keepers look at their Secrets.
+// load loads the Secrets of keepers.
 func load(t *testing.T, keepers ...*Keeper) {
 	t.Helper()
 	for _, k := range keepers {
@@ -80,7 +80,7 @@ func load(t *testing.T, keepers ...*Keeper) {
 	}
 }
 
-// accepts tells whether a pod with some trust lets a keeper connect.
+// accepts checks whether a pod with the given trust accepts a keeper's certificate.
 func accepts(t *testing.T, trust podtemplate.Trust, k *Keeper) error {
 	t.Helper()
 	certificate, err := k.certificate(trust.Fingerprints)
@@ -102,7 +102,7 @@ func accepts(t *testing.T, trust podtemplate.Trust, k *Keeper) error {
 	return err
 }
 
-// However many replicas start at once, all have one authority.
+// Replicas that start at the same time share one authority.
 func TestReplicasShareTheAuthority(t *testing.T) {
 	t.Parallel()
 	for what, secret := range map[string]*corev1.Secret{"no Secret": nil, "an empty one": {}} {
@@ -125,14 +125,14 @@ func TestReplicasShareTheAuthority(t *testing.T) {
 					t.Error(err)
 				}
 				if got, want := k.Trust(), keepers[0].Trust(); got.Authorities != want.Authorities || len(got.Fingerprints) != 1 {
-					t.Errorf("a replica trusts %v, another %v", got.Fingerprints, want.Fingerprints)
+					t.Errorf("a replica trusts %v, want %v", got.Fingerprints, want.Fingerprints)
 				}
 			}
 		})
 	}
 }
 
-// Through several lifetimes of the authority, each replica may call each pod that is not older than a third of one.
+// Through several lifetimes of authorities, each replica can call each pod that is younger than a third of a lifetime.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,9 +145,9 @@ func TestRotation(t *testing.T) {
 			time.Sleep(day)
 			before := writer.Trust()
 			load(t, writer)
-			// A replica that has not looked yet can call the newest pods.
+			// A replica that has not read the Secret again can call the newest pods.
 			if err := accepts(t, writer.Trust(), reader); err != nil {
-				t.Fatalf("a replica that looks later cannot call: %v", err)
+				t.Fatalf("certificate of a replica before its next read: %v, want it accepted", err)
 			}
 			load(t, reader)
 			if before.Authorities != writer.Trust().Authorities {
@@ -161,15 +161,15 @@ func TestRotation(t *testing.T) {
 				}
 			}
 			if len(writer.Trust().Fingerprints) > 2 {
-				t.Fatalf("pods trust %v", writer.Trust().Fingerprints)
+				t.Fatalf("pods trust %v, want at most 2 authorities", writer.Trust().Fingerprints)
 			}
 		}
 		if changes < 8 {
-			t.Errorf("the authorities have changed %d times in four lifetimes", changes)
+			t.Errorf("changes of the authorities in four lifetimes = %d, want at least 8", changes)
 		}
-		// A replica that makes no such pods reads the Secret when it meets one.
+		// A replica in mode Unused reads the Secret when a pod requires a certificate.
 		if _, err := off.certificate(pods[0].Fingerprints); err == nil {
-			t.Error("a replica has a certificate without an authority")
+			t.Error("certificate() without an authority = nil error, want an error")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -183,7 +183,7 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// A certificate is replaced well before it expires, and none outlives its authority.
+// A certificate is replaced well before it expires, and does not outlive its authority.
 func TestCertificatesAreShortLived(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -197,22 +197,22 @@ func TestCertificatesAreShortLived(t *testing.T) {
 				t.Fatal(err)
 			}
 			if left := time.Until(c.Leaf.NotAfter); left <= 0 || left > day || c.Leaf.NotAfter.After(k.authorities[0].certificate.NotAfter) {
-				t.Fatalf("a certificate expires in %v", left)
+				t.Fatalf("certificate expires in %v, want at most a day, and before its authority", left)
 			}
 			serials[c.Leaf.SerialNumber.String()] = true
 			time.Sleep(time.Hour)
 		}
 		if len(serials) < 2 {
-			t.Error("the certificate is never replaced")
+			t.Error("the certificate was never replaced")
 		}
 		time.Sleep(2 * time.Hour)
 		if c, err := k.certificate(pod.Fingerprints); err == nil {
-			t.Errorf("an authority that has expired signs a certificate until %v", c.Leaf.NotAfter)
+			t.Errorf("certificate() of an expired authority is valid until %v, want an error", c.Leaf.NotAfter)
 		}
 	})
 }
 
-// An authority that was taken out of the Secret signs nothing any more, and new pods do not trust it.
+// An authority that was removed from the Secret issues no certificates, and new pods do not trust it.
 func TestRevocation(t *testing.T) {
 	t.Parallel()
 	client := cluster(&corev1.Secret{})
@@ -236,16 +236,16 @@ func TestRevocation(t *testing.T) {
 	if slices.Contains(k.Trust().Fingerprints, old.Fingerprints[0]) {
 		t.Error("new pods trust the old authority")
 	}
-	// Pods that are there are called until they are replaced.
+	// Existing pods can be called until they are replaced.
 	if err := errors.Join(accepts(t, old, k), accepts(t, k.Trust(), late)); err != nil {
 		t.Error(err)
 	}
 	if err := accepts(t, old, late); err == nil || !strings.Contains(err.Error(), old.Fingerprints[0]) {
-		t.Errorf("a replica that never knew the old authority: %v", err)
+		t.Errorf("certificate() of a replica without the old authority = %v, want an error with its fingerprint", err)
 	}
 }
 
-// A Secret of cert-manager has one authority, and the one that signed it, which pods trust: it may be renewed.
+// A Secret of cert-manager has one authority and its issuer. Pods trust the issuer, so that cert-manager can renew the authority.
 func TestExternal(t *testing.T) {
 	t.Parallel()
 	first, second := intermediate(t), intermediate(t)
@@ -257,25 +257,25 @@ func TestExternal(t *testing.T) {
 		t.Fatal(err)
 	}
 	second.Name, second.Namespace = name, namespace
-	// The issuer is the same, and the key another.
+	// The issuer is the same, but the key is new.
 	second.Data[caKey] = first.Data[caKey]
 	if err := client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), second, namespace); err != nil {
 		t.Fatal(err)
 	}
 	load(t, k)
 	if k.Trust().Fingerprints[0] != pod.Fingerprints[0] {
-		t.Error("pods trust another root")
+		t.Error("the trusted root has changed")
 	}
 	if c, err := k.certificate(pod.Fingerprints); err != nil || len(c.Certificate) != 2 || c.Leaf.CheckSignatureFrom(k.authorities[0].certificate) != nil {
-		t.Errorf("the certificate is not of the new authority: %v, %v", c, err)
+		t.Errorf("certificate() = %v, %v, want one of the new authority", c, err)
 	}
 	foreign := keeper(client, Own, quarter)
 	if err := foreign.Load(t.Context()); err == nil || !strings.Contains(err.Error(), "somebody else keeps it") {
-		t.Errorf("a Secret of somebody else: %v", err)
+		t.Errorf("Load() of an external Secret = %v, want an error", err)
 	}
 }
 
-// intermediate returns a Secret as cert-manager writes it for a certificate with isCA.
+// intermediate returns a Secret like the one that cert-manager writes for a certificate with isCA.
 func intermediate(t *testing.T) *corev1.Secret {
 	t.Helper()
 	a, err := newAuthority(quarter)
@@ -307,7 +307,7 @@ func TestErrors(t *testing.T) {
 	} {
 		err := keeper(cluster(tc.secret), External, quarter).Load(t.Context())
 		if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), namespace+"/"+name) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: got error %v, want %q", what, err, tc.want)
+			t.Errorf("%s: Load() = %v, want an error with %q", what, err, tc.want)
 		}
 	}
 	client := fake.NewClientset()
@@ -315,24 +315,24 @@ func TestErrors(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, name, errors.New("no"))
 	})
 	if err := keeper(client, Own, quarter).Load(t.Context()); err == nil || !strings.Contains(err.Error(), "allow the function runner to get and update it") {
-		t.Errorf("got error %v", err)
+		t.Errorf("Load() = %v, want advice about permissions", err)
 	}
 }
 
-// A pod that answers without TLS is refused before a request reaches it.
+// The handshake with a server without TLS fails, and no request is sent.
 func TestHandshakeWithAnother(t *testing.T) {
 	t.Parallel()
 	k := keeper(cluster(&corev1.Secret{}), Own, quarter)
 	load(t, k)
 	client, server := net.Pipe()
-	defer client.Close() //nolint:errcheck // the test has its answer
+	defer client.Close() //nolint:errcheck // the test is over
 	go func() {
-		defer server.Close() //nolint:errcheck // as above
+		defer server.Close() //nolint:errcheck // the test is over
 		_, _ = server.Read(make([]byte, 4096))
 		_, _ = server.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
 	}()
 	_, _, err := k.Credentials(k.Trust().Fingerprints).ClientHandshake(t.Context(), "pod", client)
 	if !errors.As(err, new(tls.RecordHeaderError)) {
-		t.Errorf("got error %v", err)
+		t.Errorf("ClientHandshake() = %v, want a RecordHeaderError", err)
 	}
 }

@@ -17,14 +17,14 @@ import (
 
 const (
 	fieldManager = "krm-function-runner"
-	// races is how often another replica may be first, before a pause.
+	// races is the number of attempts after conflicts with other replicas, before a pause.
 	races = 5
-	// lastPart is the share of its lifetime, one third, at the beginning of which an authority gets a successor. Function pods that
-	// trust only the older one are replaced as they fall idle, in the time that is left.
+	// lastPart is the divisor of an authority's lifetime: in the last third, the authority gets a successor. The remaining time must
+	// suffice to replace the pods that trust only the older authority when they are idle.
 	lastPart = 3
 )
 
-// look reads the Secret, and writes it where an authority is due. It tells whether Trust has changed.
+// look reads the Secret, adds an authority if one is due, and reports whether Trust has changed.
 func (k *Keeper) look(ctx context.Context) (changed bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -40,8 +40,8 @@ func (k *Keeper) look(ctx context.Context) (changed bool, err error) {
 	return false, k.explain(err)
 }
 
-// current returns what is in the Secret, after an authority that was due has been added. Another replica may be first: the error is a
-// conflict, or that it exists.
+// current returns the authorities in the Secret, after it has added an authority if one is due. If another replica is faster, it returns
+// a Conflict or AlreadyExists error.
 func (k *Keeper) current(ctx context.Context) ([]authority, error) {
 	secret, err := k.config.Client.Get(ctx, k.config.Name, metav1.GetOptions{})
 	missing := apierrors.IsNotFound(err) && k.config.Mode == Own
@@ -72,7 +72,7 @@ func (k *Keeper) current(ctx context.Context) ([]authority, error) {
 		made := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: k.config.Name, Namespace: k.config.Namespace}, Data: data}
 		_, err = k.config.Client.Create(ctx, made, metav1.CreateOptions{FieldManager: fieldManager})
 	} else {
-		// The resource version that was found goes with it, so that no other replica's authority is lost.
+		// The resource version prevents that an authority of another replica is lost.
 		updated := secret.DeepCopy()
 		updated.Data = data
 		_, err = k.config.Client.Update(ctx, updated, metav1.UpdateOptions{FieldManager: fieldManager})
@@ -83,7 +83,7 @@ func (k *Keeper) current(ctx context.Context) ([]authority, error) {
 	return next, err
 }
 
-// renewed returns authorities without those that have expired, and with a new one in front where the newest is to be replaced.
+// renewed returns the unexpired authorities, with a new one in front if the newest is due for replacement.
 func (k *Keeper) renewed(authorities []authority) ([]authority, error) {
 	now := time.Now()
 	var next []authority
@@ -106,7 +106,7 @@ var errForeign = errors.New("it has a " + caKey + ", so that somebody else keeps
 
 func (k *Keeper) name() string { return k.config.Namespace + "/" + k.config.Name }
 
-// explain says what to do. Of an answer of the API server it has the reason and no more: the message may quote what was sent.
+// explain adds advice to an error. It keeps only the reason of an API server's response, because the message may quote the request.
 func (k *Keeper) explain(err error) error {
 	var status apierrors.APIStatus
 	switch {

@@ -1,10 +1,10 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pullsecret keeps the Secret by which nodes pull function images from private registries: the content of a docker
-// config file, in the namespace of the function pods.
+// Package pullsecret maintains the pull secret with which nodes pull function images from private registries. The Secret has the content
+// of a docker config file, and is in the namespace of the function pods.
 //
-// It needs to get, create and update Secrets there, and nothing else. What is in the file is in no log and no error.
+// The package needs permission to get, create and update Secrets in this namespace. Logs and errors never contain content of the file.
 package pullsecret
 
 import (
@@ -22,55 +22,57 @@ import (
 	"github.com/krmfn/krmfn/services/server/logging"
 )
 
-// Secrets are the Secrets of a namespace.
+// Secrets is a client for the Secrets of a namespace.
 type Secrets interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Secret, error)
 	Create(ctx context.Context, secret *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error)
 	Update(ctx context.Context, secret *corev1.Secret, options metav1.UpdateOptions) (*corev1.Secret, error)
 }
 
-// Config is what a Keeper needs. All of it must be set, unless it says otherwise.
+// Config configures a Keeper. All fields must be set unless their comments say otherwise.
 type Config struct {
 	Client Secrets
-	// Namespace and Name are the Secret's.
+	// Namespace and Name identify the Secret.
 	Namespace, Name string
-	// File is the docker config file, of at most 1 MiB.
+	// File is the path of the docker config file, whose maximum size is 1 MiB.
 	File string
-	// Attempted is told, after each attempt, whether it has changed the Secret's content, or why the Secret is not up to date. It may be nil.
+	// Attempted is called after each attempt with whether it has changed the content of the Secret, or why the Secret is not up to date.
+	// It may be nil.
 	Attempted func(changed bool, err error)
 	// Log gets one line for each change of the Secret, and for each new problem.
 	Log *slog.Logger
 }
 
-// Keeper keeps the Secret as the file is. Several of them, in several processes, may keep the same one.
+// Keeper copies the file to the Secret. Keepers in several processes can share a Secret.
 type Keeper struct {
 	config Config
 	tried  chan struct{}
 	once   sync.Once
 
-	// What follows is Run's alone: the content that the Secret has, and since when.
+	// The following fields belong to Run. written is the last written content, and checked is when the Secret was last known to have it.
 	written []byte
 	checked time.Time
 	logged  logging.Once
 }
 
 const (
-	// recheck is how often the Secret is looked at though the file is the same: somebody may have changed or removed it.
+	// recheck is the interval at which Run reads the Secret while the file is unchanged, because the Secret may have been changed or
+	// deleted.
 	recheck = 5 * time.Minute
-	// attemptTimeout is the most time that one attempt takes.
+	// attemptTimeout is the timeout of one attempt.
 	attemptTimeout = 30 * time.Second
-	// The pauses after a failure.
+	// firstPause and longestPause are the limits of the backoff after errors.
 	firstPause, longestPause = time.Second, 2 * time.Minute
 )
 
 // New returns a Keeper that does nothing before Run.
 func New(c Config) *Keeper { return &Keeper{config: c, tried: make(chan struct{})} }
 
-// Tried is closed once the first attempt has ended, whatever came of it. Pods that are made before could find no Secret;
-// those made later find the one of another replica, or the problem is in the log.
+// Tried returns a channel that is closed after the first attempt, whether or not it has succeeded. Pods that are created earlier may find
+// no Secret. Pods that are created later find the Secret of some replica, or the log has the problem.
 func (k *Keeper) Tried() <-chan struct{} { return k.tried }
 
-// Run keeps the Secret until ctx ends. It is called once. Failures are logged, and tried again.
+// Run maintains the Secret until ctx ends. It logs errors and retries. Call it once.
 func (k *Keeper) Run(ctx context.Context) {
 	changed := make(chan struct{}, 1)
 	var group sync.WaitGroup
@@ -79,7 +81,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	k.keep(ctx, changed)
 }
 
-// watch tells of changes of the file. While its directory cannot be watched, a look now and then does.
+// watch signals changes of the file. While the directory cannot be watched, only the regular attempts notice changes.
 func (k *Keeper) watch(ctx context.Context, changed chan<- struct{}) {
 	for ctx.Err() == nil {
 		err := configfile.Watch(ctx, k.config.File, k.config.Log, func() {
@@ -94,7 +96,7 @@ func (k *Keeper) watch(ctx context.Context, changed chan<- struct{}) {
 	}
 }
 
-// keep looks at the file and the Secret at once, when the file may have changed, and after a pause.
+// keep makes an attempt at once, after changes of the file, and after pauses.
 func (k *Keeper) keep(ctx context.Context, changed <-chan struct{}) {
 	pauses := &backoff.ExponentialBackOff{
 		InitialInterval: firstPause, MaxInterval: longestPause, Multiplier: 2, RandomizationFactor: 0.2,
@@ -116,13 +118,13 @@ func (k *Keeper) keep(ctx context.Context, changed <-chan struct{}) {
 			k.config.Log.ErrorContext(ctx, "the pull secret of the function pods is not up to date, which is tried again", "err", err)
 		}
 		k.once.Do(func() { close(k.tried) })
-		// Events that come in quick succession, while the API server refuses, must not make a storm of requests.
+		// This pause limits the rate of requests if the file changes repeatedly while the API server rejects them.
 		wait(ctx, nil, min(pause, firstPause))
 		wait(ctx, changed, pause-firstPause)
 	}
 }
 
-// wait returns after a pause, or when the file may have changed.
+// wait returns after a pause, when the file may have changed, or when ctx ends.
 func wait(ctx context.Context, changed <-chan struct{}, pause time.Duration) {
 	select {
 	case <-ctx.Done():

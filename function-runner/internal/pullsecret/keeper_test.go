@@ -55,7 +55,7 @@ func (l *logText) String() string {
 	return l.text.String()
 }
 
-// harness is a cluster, a file, and a Keeper that keeps a Secret of the one as the other is.
+// harness has a cluster, a docker config file, and a Keeper for them.
 type harness struct {
 	*Keeper
 	client *fake.Clientset
@@ -75,7 +75,7 @@ func newHarness(t *testing.T, content string, objects ...runtime.Object) *harnes
 
 func (h *harness) write(t *testing.T, content string) {
 	t.Helper()
-	// As a mounted Secret changes: at once.
+	// Replace the file by a rename, like a mounted Secret.
 	next := h.file + ".next"
 	if err := os.WriteFile(next, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func (h *harness) write(t *testing.T, content string) {
 	}
 }
 
-// found returns the Secret's content, or "" without one.
+// found returns the content of the Secret, or an empty string if there is none.
 func (h *harness) found(t *testing.T) string {
 	t.Helper()
 	secret, err := h.client.CoreV1().Secrets("fns").Get(t.Context(), "auth-secret", metav1.GetOptions{})
@@ -98,7 +98,7 @@ func (h *harness) found(t *testing.T) string {
 	return string(secret.Data[corev1.DockerConfigJsonKey])
 }
 
-// verbs returns the requests since the last call.
+// verbs returns the requests since its last call.
 func (h *harness) verbs() []string {
 	var verbs []string
 	for _, action := range h.client.Actions() {
@@ -134,16 +134,16 @@ func TestCreateAndUpdate(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(step.want, h.verbs()); diff != "" {
-			t.Errorf("requests: %s", diff)
+			t.Errorf("requests (-want +got):\n%s", diff)
 		}
 		if got := h.found(t); got != step.content {
-			t.Errorf("the Secret has %s; want %s", got, step.content)
+			t.Errorf("content of the Secret = %s, want %s", got, step.content)
 		}
 		h.client.ClearActions()
 	}
 	made, err := h.client.CoreV1().Secrets("fns").Get(t.Context(), "auth-secret", metav1.GetOptions{})
 	if err != nil || made.Type != corev1.SecretTypeDockerConfigJson || made.Labels[managedBy] != manager {
-		t.Errorf("the Secret is %v, %v", made.Labels, err)
+		t.Errorf("labels of the Secret = %v, error %v, want %s managed by %s", made.Labels, err, corev1.SecretTypeDockerConfigJson, manager)
 	}
 }
 
@@ -174,21 +174,21 @@ func TestExistingSecret(t *testing.T) {
 		before := h.found(t)
 		err := h.attempt(t.Context())
 		if tc.want == "" && (err != nil || h.found(t) != one) {
-			t.Errorf("%s: %v, the Secret has %s", name, err, h.found(t))
+			t.Errorf("%s: attempt() = %v, content = %s, want nil and the file's content", name, err, h.found(t))
 		}
 		if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want) || h.found(t) != before) {
-			t.Errorf("%s: %v; want %q", name, err, tc.want)
+			t.Errorf("%s: attempt() = %v, want %q and an unchanged Secret", name, err, tc.want)
 		}
 		if tc.want != "" && strings.Contains(err.Error(), "auth\"") {
-			t.Errorf("%s: the content is in %v", name, err)
+			t.Errorf("%s: attempt() = %v, want an error without the content", name, err)
 		}
 		for _, verb := range h.verbs() {
 			if strings.Contains(verb, "delete") {
-				t.Errorf("%s: %s", name, verb)
+				t.Errorf("%s: request %q, want no delete requests", name, verb)
 			}
 		}
 		if got, err := h.client.CoreV1().Secrets("fns").Get(t.Context(), "auth-secret", metav1.GetOptions{}); err != nil || name == "with other keys" && string(got.Data["other"]) != "kept" {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: the Secret or its other keys are lost: %v", name, err)
 		}
 	}
 }
@@ -199,20 +199,20 @@ func TestFileThatIsNotUnderstood(t *testing.T) {
 		h := newHarness(t, content, secret(func(*corev1.Secret) {}))
 		err := h.attempt(t.Context())
 		if err == nil || strings.Contains(err.Error(), "S3CRET") || !strings.Contains(err.Error(), h.file) {
-			t.Errorf("attempt with %.20q: %v", content, err)
+			t.Errorf("attempt() with %.20q = %v, want an error that names only the file", content, err)
 		}
 		if verbs := h.verbs(); verbs != nil {
-			t.Errorf("requests with %.20q: %v", content, verbs)
+			t.Errorf("requests with %.20q = %v, want none", content, verbs)
 		}
 	}
 	h := newHarness(t, one)
 	h.config.File += "-lost"
 	if err := h.attempt(t.Context()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("attempt without a file: %v", err)
+		t.Errorf("attempt() without a file = %v, want ErrNotExist", err)
 	}
 }
 
-// react has a request of a verb answered otherwise, the first times.
+// react replaces the response to the first requests with a verb.
 func (h *harness) react(verb string, times int, answer func() error) {
 	h.client.PrependReactor(verb, "secrets", func(k8stesting.Action) (bool, runtime.Object, error) {
 		if times == 0 {
@@ -223,7 +223,7 @@ func (h *harness) react(verb string, times int, answer func() error) {
 	})
 }
 
-// Another replica is first: it has made the Secret, or changed it.
+// Another replica has created or changed the Secret at the same time.
 func TestRaces(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, one)
@@ -235,22 +235,22 @@ func TestRaces(t *testing.T) {
 	})
 	h.react("update", 2, func() error { return apierrors.NewConflict(secrets, "auth-secret", errors.New("changed")) })
 	if err := h.attempt(t.Context()); err != nil || h.found(t) != one {
-		t.Errorf("attempt: %v", err)
+		t.Errorf("attempt() = %v, want nil and the file's content", err)
 	}
 	lost := newHarness(t, one, secret(func(s *corev1.Secret) { s.ResourceVersion = "7" }))
 	lost.client.PrependReactor("update", "secrets", func(action k8stesting.Action) (bool, runtime.Object, error) {
-		// Without the version that was found, the other's change would be lost.
+		// Without the resource version, the other replica's change would be lost.
 		if sent := action.(k8stesting.UpdateAction).GetObject().(*corev1.Secret); sent.ResourceVersion != "7" {
-			t.Errorf("an update of version %q", sent.ResourceVersion)
+			t.Errorf("resource version of the update = %q, want 7", sent.ResourceVersion)
 		}
 		return true, nil, apierrors.NewConflict(secrets, "auth-secret", errors.New("changed"))
 	})
 	if err := lost.attempt(t.Context()); err == nil || !strings.Contains(err.Error(), "Conflict, 409") || len(lost.verbs()) != 2*races {
-		t.Errorf("attempt that always loses: %v", err)
+		t.Errorf("attempt() with conflicts only = %v, want a Conflict", err)
 	}
 }
 
-// What the API server says may quote what was sent.
+// Errors do not quote the API server's messages, which may contain the request.
 func TestAnswersAreNotQuoted(t *testing.T) {
 	t.Parallel()
 	quoting := errors.New("denied: " + one)
@@ -264,12 +264,12 @@ func TestAnswersAreNotQuoted(t *testing.T) {
 		h := newHarness(t, one)
 		h.react("create", -1, func() error { return err })
 		if got := h.attempt(t.Context()); got == nil || !strings.Contains(got.Error(), want) || strings.Contains(got.Error(), "T05F") {
-			t.Errorf("attempt: %v; want %q", got, want)
+			t.Errorf("attempt() = %v, want an error with %q and without the content", got, want)
 		}
 	}
 }
 
-// The loop looks again when told and now and then, and backs off after failures, of which each is said once.
+// keep makes an attempt on a signal and at intervals. It backs off after errors, and logs each new error once.
 func TestKeep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -286,29 +286,29 @@ func TestKeep(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if verbs := h.verbs(); len(verbs) != 7 {
-			t.Errorf("requests: %v", verbs)
+			t.Errorf("requests = %v, want 7", verbs)
 		}
 		if text := h.log.String(); strings.Count(text, "not up to date") != 1 || strings.Count(text, "created") != 1 {
-			t.Errorf("log: %s", text)
+			t.Errorf("log = %s, want one error and one creation", text)
 		}
-		// The file changes.
+		// Change the file.
 		h.write(t, two)
 		changed <- struct{}{}
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if got := h.found(t); got != two {
-			t.Errorf("the Secret has %s", got)
+			t.Errorf("content of the Secret = %s, want that of the changed file", got)
 		}
-		// Somebody removes the Secret.
+		// Delete the Secret.
 		if err := h.client.CoreV1().Secrets("fns").Delete(t.Context(), "auth-secret", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(recheck + time.Second)
 		synctest.Wait()
 		if got := h.found(t); got != two {
-			t.Errorf("the removed Secret has %q", got)
+			t.Errorf("content of the deleted Secret = %q, want it restored", got)
 		}
-		// Many events make no storm, and an idle hour few requests.
+		// Many signals do not cause many requests, and an idle hour needs few requests.
 		h.verbs()
 		h.write(t, "broken")
 		for range 100 {
@@ -320,31 +320,31 @@ func TestKeep(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		if verbs := h.verbs(); len(verbs) > 0 {
-			t.Errorf("requests with a broken file: %v", verbs)
+			t.Errorf("requests with an invalid file = %v, want none", verbs)
 		}
 		h.write(t, two)
 		time.Sleep(time.Hour)
 		if verbs := h.verbs(); len(verbs) < 10 || len(verbs) > 15 {
-			t.Errorf("%d requests in an hour", len(verbs))
+			t.Errorf("requests in an hour = %d, want 10 to 15", len(verbs))
 		}
-		// It says that it is kept, without a word in the log.
+		// The last-use annotation is updated without a log line.
 		kept, err := h.client.CoreV1().Secrets("fns").Get(ctx, "auth-secret", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		last, err := time.Parse(time.RFC3339, kept.Annotations[functionpod.LastUseAnnotation])
 		if err != nil || time.Since(last) > renewal+recheck || kept.Labels[functionpod.PullSecretLabel] != functionpod.Keeper {
-			t.Errorf("the Secret has been marked %v, labels %v", last, kept.Labels)
+			t.Errorf("last use of the Secret = %v, labels %v, want a recent one and the keeper's label", last, kept.Labels)
 		}
 		if text := h.log.String(); strings.Count(text, "pull secret of the function pods updated") != 1 {
-			t.Errorf("log: %s", text)
+			t.Errorf("log = %s, want one update", text)
 		}
 		cancel()
 		<-ended
 	})
 }
 
-// Two replicas with the same file, and a real watch of it.
+// Two replicas share a file, and watch it in the file system.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, one)
@@ -361,18 +361,18 @@ func TestRun(t *testing.T) {
 	<-h.Tried()
 	<-other.Tried()
 	if got := h.found(t); got != one {
-		t.Errorf("the Secret has %q", got)
+		t.Errorf("content of the Secret = %q, want the file's", got)
 	}
 	h.write(t, two)
 	<-updated
 	cancel()
 	group.Wait()
 	if text := h.log.String(); strings.Contains(text, "T05F") || strings.Contains(text, "VFdP") || strings.Contains(text, "ERROR") {
-		t.Errorf("log: %s", text)
+		t.Errorf("log = %s, want no errors and no credentials", text)
 	}
 }
 
-// Without a directory to watch it goes on, and ends.
+// Run works and ends even if the file's directory does not exist.
 func TestRunWithoutDirectory(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, one)
@@ -387,6 +387,6 @@ func TestRunWithoutDirectory(t *testing.T) {
 	cancel()
 	<-ended
 	if text := h.log.String(); strings.Count(text, "not up to date") != 1 {
-		t.Errorf("log: %s", text)
+		t.Errorf("log = %s, want one error", text)
 	}
 }

@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// managedBy is the label that says who keeps an object, and manager its value for ours.
+	// managedBy is the label for the manager of an object, and manager is its value for this package.
 	managedBy = "app.kubernetes.io/managed-by"
 	manager   = "krm-function-runner"
-	// races is how often another replica may be first, before a pause.
+	// races is the number of attempts after conflicts with other replicas, before a pause.
 	races = 5
-	// maxFile is the most bytes that a Secret can have.
+	// maxFile is the maximum size of a Secret, in bytes.
 	maxFile = corev1.MaxSecretSize
-	// renewal is how old the mark that a Secret is kept may become. It is looked at every recheck.
+	// renewal is the maximum age of the last-use annotation before an update. Run checks it every recheck interval.
 	renewal = 30 * time.Minute
 )
 
-// attempt makes the Secret what the file is.
+// attempt copies the file to the Secret.
 func (k *Keeper) attempt(ctx context.Context) error {
 	content, err := read(k.config.File)
 	if err != nil {
@@ -54,8 +54,7 @@ func (k *Keeper) attempt(ctx context.Context) error {
 	return k.explain(err)
 }
 
-// read returns the file's content. What a Secret of this type could not hold, or nodes not use, must not replace what they
-// have. The errors have nothing of the content.
+// read returns the content of the file, if it is valid for a Secret of this type and usable by nodes. Errors do not contain the content.
 func read(name string) ([]byte, error) {
 	content, err := configfile.Read(name, maxFile)
 	if err != nil {
@@ -73,7 +72,7 @@ func read(name string) ([]byte, error) {
 	return content, nil
 }
 
-// put makes or updates the Secret. Another replica may be first: the error is a conflict, or that it exists.
+// put creates or updates the Secret. If another replica is faster, it returns a Conflict or AlreadyExists error.
 func (k *Keeper) put(ctx context.Context, content []byte) error {
 	found, err := k.config.Client.Get(ctx, k.config.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -96,7 +95,7 @@ func (k *Keeper) put(ctx context.Context, content []byte) error {
 	}
 	updated.Data[corev1.DockerConfigJsonKey] = content
 	mark(updated)
-	// The resource version that was found goes with it, so that no other writer's change is lost.
+	// The resource version prevents that changes of other writers are lost.
 	_, err = k.config.Client.Update(ctx, updated, metav1.UpdateOptions{FieldManager: manager})
 	if same {
 		return err
@@ -104,8 +103,8 @@ func (k *Keeper) put(ctx context.Context, content []byte) error {
 	return k.wrote(ctx, "updated", err)
 }
 
-// overdue tells whether a Secret of ours is to be marked as kept anew, or the pod janitor would take it for one that nobody
-// keeps any more.
+// overdue reports whether the last-use annotation of a Secret of this package needs an update, because the pod janitor deletes Secrets
+// that are no longer maintained.
 func overdue(found *corev1.Secret) bool {
 	if found.Labels[managedBy] != manager || found.Immutable != nil && *found.Immutable {
 		return false
@@ -114,7 +113,7 @@ func overdue(found *corev1.Secret) bool {
 	return err != nil || time.Since(last) > renewal || found.Labels[functionpod.PullSecretLabel] != functionpod.Keeper
 }
 
-// mark says on a Secret whose it is, and that it is kept.
+// mark sets the labels and the annotation of a Secret that this package maintains.
 func mark(secret *corev1.Secret) {
 	metav1.SetMetaDataLabel(&secret.ObjectMeta, managedBy, manager)
 	metav1.SetMetaDataLabel(&secret.ObjectMeta, functionpod.PullSecretLabel, functionpod.Keeper)
@@ -140,13 +139,13 @@ func (k *Keeper) wrote(ctx context.Context, how string, err error) error {
 
 func (k *Keeper) name() string { return k.config.Namespace + "/" + k.config.Name }
 
-// obstacle is why a Secret is not to be written.
+// obstacle is an error for a Secret that must not be written.
 type obstacle struct{ text string }
 
 func (e *obstacle) Error() string { return e.text }
 
-// usable tells whether a Secret may be written. One that says of itself that somebody else keeps it is left alone, or both
-// would write for ever. One that says nothing is of Porch's function runner, which wrote the same.
+// usable returns an error if the Secret must not be written. A Secret with another manager must not be written, because both writers
+// would overwrite each other continuously. A Secret without the label comes from Porch's function runner and can be written.
 func (k *Keeper) usable(found *corev1.Secret) error {
 	const otherwise = "remove it, or give another name with --registry-auth-secret-name"
 	switch by := found.Labels[managedBy]; {
@@ -162,8 +161,8 @@ func (k *Keeper) usable(found *corev1.Secret) error {
 	return nil
 }
 
-// explain says what an error means and what to do. Of an answer of the API server it has the reason and no more: the message
-// may be an admission webhook's, and quote what was sent.
+// explain adds advice to an error. It keeps only the reason of an API server's response, because the message may come from an admission
+// webhook and quote the request.
 func (k *Keeper) explain(err error) error {
 	var status apierrors.APIStatus
 	switch {
