@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package options has the flags of the function runner. Those that Porch's function runner has keep their names, meanings
-// and defaults.
+// Package options defines the flags of the function runner. Flags that Porch's function runner also has keep their names, meanings and
+// defaults.
 package options
 
 import (
@@ -19,109 +19,112 @@ import (
 	"github.com/krmfn/krmfn/services/server/certificates"
 )
 
-// Options are the settings of a function runner. Each is the value of a flag, which Flags describes.
+// Options are the settings of a function runner. Each field is the value of a flag; see Flags.
 type Options struct {
-	// Port is where calls come in, on all interfaces; 0 lets the system choose.
+	// Port is the port for calls, on all interfaces. 0 means any free port.
 	Port int
-	// DisableRuntimes names the evaluators to do without; see Enabled.
+	// DisableRuntimes lists the disabled evaluators; see Enabled.
 	DisableRuntimes string
 	Log             struct {
-		// Level is klog's verbosity, and Format json or text.
+		// Level is the verbosity, like klog's. Format is json or text.
 		Level  int
 		Format string
 	}
-	// DefaultImagePrefix is put before images without a slash.
+	// DefaultImagePrefix is the prefix for images without a slash.
 	DefaultImagePrefix string
 	Limits             struct {
-		// MaxMessageSize and MaxListSize are in bytes: of one message in either direction, and of a ResourceList that is streamed.
+		// MaxMessageSize is the maximum size of a message in either direction, and MaxListSize is the maximum size of a streamed
+		// ResourceList, both in bytes.
 		MaxMessageSize int
 		MaxListSize    int64
-		// MaxBytesInFlight is the most bytes of the requests of all calls together; 0 means a share of the memory.
+		// MaxBytesInFlight is the maximum total size of the requests of all calls, in bytes. 0 means a share of the memory.
 		MaxBytesInFlight int64
-		// MaxEvaluationTime includes the time that an evaluation waits.
+		// MaxEvaluationTime is the maximum duration of an evaluation, including its wait.
 		MaxEvaluationTime time.Duration
-		// ResultCache is the most bytes of the answers of deterministic functions that are kept; 0 keeps none.
+		// ResultCache is the maximum size of the result cache, in bytes. 0 disables the cache.
 		ResultCache resource.QuantityValue
-		// MaxConcurrent is how many evaluations run at once; MaxQueued is how many more may wait.
+		// MaxConcurrent is the maximum number of running executables. MaxQueued is the maximum number of calls that wait for one.
 		MaxConcurrent, MaxQueued int
 	}
-	// StandbyProcesses is how many processes of each function are started ahead of their calls, here and in function pods.
+	// StandbyProcesses is the number of standby processes per executable and per function pod.
 	StandbyProcesses int
-	// At shutdown, new calls are answered for ShutdownDelay, and then running ones may take DrainTimeout to finish.
+	// At shutdown, the function runner accepts new calls for ShutdownDelay, and then waits up to DrainTimeout for running calls.
 	DrainTimeout, ShutdownDelay time.Duration
-	// Deployment is the name of the function runner's own, without whose other replicas there is no ShutdownDelay; "" for none.
+	// Deployment is the name of the function runner's Deployment. If it is scaled to 0, there is no ShutdownDelay. Empty means unknown.
 	Deployment string
 	Exec       Exec
 	Pod        struct {
-		// Kubeconfig is a file; empty means the usual places.
+		// Kubeconfig is the path of a kubeconfig file. Empty means the default locations.
 		Kubeconfig string
-		// Namespace is where function pods live.
+		// Namespace is the namespace of the function pods.
 		Namespace string
-		// CacheConfig is the path of the file with settings of functions; WarmUp makes pods for its entries at start.
+		// CacheConfig is the path of the file with settings of functions. WarmUp creates pods for its entries at start.
 		CacheConfig string
 		WarmUp      bool
 		// FunctionConfigs is FunctionConfigsAuto or FunctionConfigsOff.
 		FunctionConfigs string
-		// TTL is how long an idle pod is kept; ScanInterval is how often idle pods are looked for.
+		// TTL is how long an idle pod is kept. ScanInterval is the interval between scans for idle pods.
 		TTL, ScanInterval time.Duration
-		// Template names a ConfigMap; empty means the built-in template.
+		// Template is the name of a ConfigMap. Empty means the built-in template.
 		Template string
-		// Patches is a file with settings that are merged into the template; "" for none.
+		// Patches is the path of a file with settings that are merged into the template. Empty means none.
 		Patches string
-		// MaxWaitlist and MaxPods are the limits of one function's pool; MaxPerPod is how many calls one pod runs at once, and
-		// MaxWaiting how many may wait for a place.
+		// MaxWaitlist, MaxPods, MaxPerPod and MaxWaiting are limits of one function's pool: the calls per pod above which another pod is
+		// created, and the maximum numbers of pods, of running calls per pod, and of calls that wait for a lease.
 		MaxWaitlist, MaxPods, MaxPerPod, MaxWaiting int
-		// MaxWarmUps is how many pods that no call waits for may be starting at once; each may take ReadyTimeout.
+		// MaxWarmUps is the maximum number of pods that start at the same time without waiting calls. ReadyTimeout limits the start of
+		// each pod.
 		MaxWarmUps   int
 		ReadyTimeout time.Duration
-		// Frontend is auto, service or pod-ip; Injection auto, image-volume or init-container.
+		// Frontend is auto, service or pod-ip. Injection is auto, image-volume or init-container.
 		Frontend, Injection string
-		// ImageForm is ImageFormDigest or ImageFormReference; User is functionpod.UserNobody or functionpod.UserAssigned.
+		// ImageForm is ImageFormDigest or ImageFormReference. User is functionpod.UserNobody or functionpod.UserAssigned.
 		ImageForm, User string
-		// TLS is PodTLSOff, PodTLSAuto or PodTLSAlways. CASecret names the Secret with the certificate authority in the function runner's
-		// namespace, which somebody else keeps with CAExternal. CALifetime and CertificateLifetime bound authorities and certificates.
+		// TLS is PodTLSOff, PodTLSAuto or PodTLSAlways. CASecret is the name of the Secret with the certificate authority, in the
+		// function runner's namespace. With CAExternal, another program maintains the Secret. CALifetime and CertificateLifetime are the
+		// lifetimes of authorities and of certificates.
 		TLS, CASecret                   string
 		CAExternal                      bool
 		CALifetime, CertificateLifetime time.Duration
-		// PullSecrets are names of Secrets in Namespace.
+		// PullSecrets are the names of Secrets in Namespace.
 		PullSecrets []string
 	}
 	Images struct {
-		// TTL is how long the digest of a tag is taken for granted.
+		// TTL is how long the digest of a tag is trusted.
 		TTL time.Duration
 		// Rewrites replace prefixes of references.
 		Rewrites reference.Rewrites
-		// Policy is a file that says which images may run in pods, Warmed the image warmer's file of known images, and Kept a file that
-		// keeps what this function runner has learnt; "" for none.
+		// Policy is the path of the image policy, Warmed is the path of the image warmer's metadata file, and Kept is the path of the
+		// file that keeps image metadata across restarts. Empty means none.
 		Policy, Warmed, Kept string
 	}
 	Registry struct {
-		// Private turns on credentials from AuthPath, a docker config file, replicated to the Secret AuthSecret.
+		// Private enables the credentials in the docker config file AuthPath, which the function runner copies to the Secret AuthSecret.
 		Private              bool
 		AuthPath, AuthSecret string
-		// TLS turns on the CA certificates in the directory TLSPath.
+		// TLS enables the CA certificates in the directory TLSPath.
 		TLS     bool
 		TLSPath string
 	}
-	// TLS is how connections to this server are secured, and Callers who may call.
+	// TLS configures the security of connections to this server. Callers configures who may call.
 	TLS     certificates.ServerFlags
 	Callers callers.Flags
 }
 
-// DefaultStandbyProcesses is the default of --standby-processes, the wrapper server's too.
+// DefaultStandbyProcesses is the default of --standby-processes, here and in the wrapper server.
 const DefaultStandbyProcesses = 1
 
 // Exec configures the exec evaluator.
 type Exec struct {
-	// Config is the config file; empty means none. Functions is the directory of the executables.
+	// Config is the path of the config file. Empty means none. Functions is the directory of the executables.
 	Config, Functions string
 	// Strict makes every problem in the config file an error.
 	Strict bool
-	// Tags says which tags functions answer to that have a version in the config file: one of the values of --executable-tags.
+	// Tags controls which tags functions with a version in the config file evaluate. It is a value of --executable-tags.
 	Tags string
 }
 
-// Default returns the settings that hold where no flag is given.
+// Default returns the default settings.
 func Default() Options {
 	var o Options
 	o.Flags()
@@ -199,7 +202,7 @@ func (o *Options) Flags() *pflag.FlagSet {
 	return f
 }
 
-// Parse reads arguments. Like Porch's function runner it takes flags with one dash or two. The error names the flag.
+// Parse parses arguments. Like Porch's function runner, it accepts flags with one or two dashes. Errors name the flag.
 func Parse(args []string) (Options, error) {
 	var o Options
 	flags := o.Flags()
@@ -217,8 +220,8 @@ func Parse(args []string) (Options, error) {
 	return o, o.validate(flags.Args())
 }
 
-// Reference returns what is pulled for an image that calls name: with the prefix before a short name, and below a mirror where
-// the rewrites say so.
+// Reference returns the reference that is pulled for an image in a call: it adds the default prefix to a short name, and applies the
+// rewrites.
 func (o *Options) Reference(name string) (string, error) {
 	ref, err := reference.Resolve(name, o.DefaultImagePrefix)
 	if err != nil {

@@ -48,12 +48,12 @@ func TestRefusedConfigurations(t *testing.T) {
 	t.Parallel()
 	c := newConfig(t)
 	if _, err := New(t.Context(), c); err == nil || !strings.Contains(err.Error(), wrapperImageVariable) {
-		t.Errorf("without the wrapper server's image: %v", err)
+		t.Errorf("New() without the wrapper server's image = %v, want an error that names the variable", err)
 	}
 	c = newConfig(t, wrapperImageVariable+"=wrapper")
 	c.Options.Pod.Kubeconfig = "/does/not/exist"
 	if _, err := New(t.Context(), c); err == nil || !strings.Contains(err.Error(), "--kubeconfig") || !strings.Contains(err.Error(), "/does/not/exist") {
-		t.Errorf("without a cluster: %v", err)
+		t.Errorf("New() without a cluster = %v, want an error that names the kubeconfig", err)
 	}
 }
 
@@ -63,17 +63,17 @@ func cluster(t *testing.T) (kubeconfig string) {
 	return serve(t, func(*http.Request) string { return "" })
 }
 
-// A template that is named and not there is an error at start.
+// New fails if the ConfigMap with the template does not exist.
 func TestNoTemplate(t *testing.T) {
 	t.Parallel()
 	c := newConfig(t, wrapperImageVariable+"=wrapper")
 	c.Options.Pod.Kubeconfig, c.Options.Pod.Template = cluster(t), "template"
 	if _, err := New(t.Context(), c); err == nil || !strings.Contains(err.Error(), "ConfigMap template") {
-		t.Errorf("got error %v", err)
+		t.Errorf("New() = %v, want an error that names the ConfigMap", err)
 	}
 }
 
-// Run says when calls can be answered, and ends with its context.
+// Run reports when calls can be evaluated, and ends with its context.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	c := newConfig(t, wrapperImageVariable+"=wrapper")
@@ -87,17 +87,17 @@ func TestRun(t *testing.T) {
 	early, stop := context.WithCancel(ctx)
 	stop()
 	if _, err := p.Evaluate(early, evaluation.Request{Image: "fn"}); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "API server") {
-		t.Errorf("a call before: %v", err)
+		t.Errorf("Evaluate() before Run = %v, want Canceled while waiting for the API server", err)
 	}
 	ready, done := make(chan struct{}), make(chan error, 1)
 	go func() { done <- p.Run(ctx, func() { close(ready) }) }()
 	select {
 	case <-ready:
 	case <-ctx.Done():
-		t.Fatal("never ready")
+		t.Fatal("Run() did not call ready")
 	}
 	if n := len(p.List()); n > 0 {
-		t.Errorf("%d functions have pods", n)
+		t.Errorf("listed functions = %d, want 0", n)
 	}
 	cancel()
 	if err := <-done; err != nil {
@@ -105,7 +105,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// objects has settings by repository.
+// objects holds settings by repository.
 type objects map[string]functionconfig.Settings
 
 func (o objects) Pods(ref string) functionconfig.Settings {
@@ -117,7 +117,7 @@ func (objects) Recheck() {}
 
 func (objects) Tried() <-chan struct{} { return nil }
 
-// A function's settings come before the flags.
+// A function's settings override the flags.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	c := newConfig(t)
@@ -127,13 +127,13 @@ func TestLimits(t *testing.T) {
 	}
 	p := &Pods{config: c, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
 	_, _ = p.settings.Load()
-	// An object comes between the settings of exactly this reference and the flags, field by field.
+	// The settings of a FunctionConfig object override the flags. The settings of the exact reference override both, field by field.
 	overrides := &podtemplate.Overrides{ServiceAccountName: "sa"}
 	p.configs = objects{"r.io/own": {TTL: time.Minute, MaxPods: 9, Waitlist: 9, Overrides: overrides}, "r.io/object": {MaxPods: 5, Overrides: overrides}}
 	flags := pool.Config{MaxPods: 1, Waitlist: 2, PerPod: 8, MaxWaiting: 1000, TTL: 30 * time.Minute}
 	own, warm := flags, flags
 	own.MaxPods, own.MinPods, own.Waitlist, own.TTL = 4, 2, 7, 5*time.Minute
-	// A minimum above the maximum of the flags is meant.
+	// A minimum above the flag's maximum raises the maximum.
 	warm.MaxPods, warm.MinPods = 3, 3
 	object := flags
 	object.MaxPods = 5
@@ -145,21 +145,21 @@ func TestLimits(t *testing.T) {
 		"r.io/object:v1": {Config: object, Overrides: overrides}, "other.io/object:v1": {Config: flags},
 	} {
 		if diff := cmp.Diff(want, p.limits(ref)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", ref, diff)
+			t.Errorf("limits(%s) (-want +got):\n%s", ref, diff)
 		}
 	}
 	if wrapperConcurrency(8) != 0 || wrapperConcurrency(9) != 9 {
-		t.Error("a wrapper server is told its default, or not told what is not")
+		t.Error("wrapperConcurrency(8), wrapperConcurrency(9) are not 0, 9")
 	}
 }
 
-// Wrapper servers learn where traces go, and no credentials.
+// Wrapper servers get the variables for trace exports, but no credentials.
 func TestTraced(t *testing.T) {
 	t.Parallel()
 	env := traced([]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_HEADERS=authorization=secret", "OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318", "HOME=/"})
 	want := []corev1.EnvVar{{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", Value: "http://c:4318"}, {Name: "OTEL_TRACES_EXPORTER", Value: "otlp"}}
 	if diff := cmp.Diff(want, env); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("traced() (-want +got):\n%s", diff)
 	}
 	template, err := podtemplate.Default("wrapper", injection.InitContainer, env...)
 	if err != nil {
@@ -174,6 +174,6 @@ func TestTraced(t *testing.T) {
 		"OTEL_TRACES_EXPORTER": {"otlp"}, "OTEL_EXPORTER_OTLP_ENDPOINT": {"http://c:4318"},
 	}
 	if diff := cmp.Diff(all, got); diff != "" {
-		t.Errorf("in the template (-want +got):\n%s", diff)
+		t.Errorf("environment of the template (-want +got):\n%s", diff)
 	}
 }

@@ -38,7 +38,7 @@ func lastReloads(t *testing.T, reader sdkmetric.Reader) map[string]int64 {
 	return found
 }
 
-// What is read again is measured from the start, though no registry is asked, and no FunctionConfig object is there.
+// The metrics of reloads exist from the start, even if no registry was used and there are no FunctionConfig objects.
 func TestReloadsAreMeasured(t *testing.T) {
 	t.Parallel()
 	reader := sdkmetric.NewManualReader()

@@ -29,7 +29,7 @@ const (
 		`"spec":{"image":"x","binaryExecutor":{"tags":["v1"],"path":"x"},"podExecutor":{"maxParallelExecutions":7}}}`
 )
 
-// withObjects serves an API with an object beside no pods.
+// withObjects serves an API with a FunctionConfig object and without pods.
 func withObjects(t *testing.T) (kubeconfig string) {
 	t.Helper()
 	return serve(t, func(r *http.Request) string {
@@ -43,7 +43,7 @@ func withObjects(t *testing.T) (kubeconfig string) {
 	})
 }
 
-// The answers of a function are kept where its image, or an object, declares it deterministic; the object counts.
+// The result cache applies to functions that an image label or an object declares deterministic. The object overrides the label.
 func TestDeterministic(t *testing.T) {
 	t.Parallel()
 	const digest = "sha256:0a"
@@ -55,7 +55,7 @@ func TestDeterministic(t *testing.T) {
 	}
 	p.images.Load(append(known, registry.Image{Reference: "r.io/plain:v1", Digest: digest}))
 	if yes, _ := p.deterministic("r.io/labelled:v1", digest); !yes {
-		t.Error("without objects, a label does not count")
+		t.Error("deterministic() of a labelled image without objects = false, want true")
 	}
 	declared := func(value string) functionconfig.Settings {
 		return functionconfig.Settings{Declared: map[string]string{traits.DeterministicLabel: value}}
@@ -65,15 +65,15 @@ func TestDeterministic(t *testing.T) {
 		"r.io/labelled:v1": true, "r.io/plain:v1": false, "r.io/overridden:v1": false, "r.io/unknown:v1": true,
 	} {
 		if got, known := p.deterministic(name, digest); got != want || !known {
-			t.Errorf("%s is deterministic: %v (known: %v), want %v", name, got, known, want)
+			t.Errorf("deterministic(%s) = %v, known %v, want %v, known true", name, got, known, want)
 		}
 	}
 	if yes, known := p.deterministic("r.io/other:v1", digest); yes || known {
-		t.Errorf("of an image that nobody knows it is said: %v, %v", yes, known)
+		t.Errorf("deterministic() of an unknown image = %v, known %v, want false, false", yes, known)
 	}
 }
 
-// What objects say is in force when calls can be answered.
+// The settings of objects are applied before Run calls ready.
 func TestFunctionConfigs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -111,10 +111,10 @@ func TestFunctionConfigs(t *testing.T) {
 			select {
 			case <-ready:
 			case <-ctx.Done():
-				t.Fatal("never ready")
+				t.Fatal("Run() did not call ready")
 			}
 			if got := p.limits("r.io/x:v3").MaxPods; got != tc.pods {
-				t.Errorf("%d pods at most, want %d", got, tc.pods)
+				t.Errorf("MaxPods = %d, want %d", got, tc.pods)
 			}
 			cancel()
 			if err := <-done; err != nil {
@@ -127,7 +127,7 @@ func TestFunctionConfigs(t *testing.T) {
 	}
 }
 
-// serve serves an API with what answer returns, and otherwise without pods, and returns a kubeconfig for it.
+// serve serves an API with the responses of answer, which otherwise has no pods, and returns a kubeconfig for it.
 func serve(t *testing.T, answer func(*http.Request) string) (kubeconfig string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

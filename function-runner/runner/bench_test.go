@@ -21,7 +21,7 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 )
 
-// BenchmarkCall measures a call that runs nothing: what the server and the chain cost.
+// BenchmarkCall measures the overhead of the server and the chain with a call that no evaluator handles.
 func BenchmarkCall(b *testing.B) {
 	o := options.Default()
 	o.DisableRuntimes, o.Exec.Config = "pod", ""

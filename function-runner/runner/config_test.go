@@ -32,7 +32,7 @@ func TestRefusedConfigurations(t *testing.T) {
 			o.DisableRuntimes, o.Exec.Config, o.Limits.ResultCache.Quantity = tc.disable, tc.config, *resource.NewQuantity(tc.kept, resource.BinarySI)
 			_, err := New(t.Context(), Config{Options: o, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got error %v, want %q", err, tc.want)
+				t.Errorf("New() = %v, want an error with %q", err, tc.want)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// noPods is a pod evaluator that knows no function, in a cluster whose objects configure executables.
+// noPods is a pod evaluator without functions. Its put sets the executables of FunctionConfig objects.
 type noPods struct{ put func([]Executable) }
 
 func (*noPods) Evaluate(_ context.Context, req evaluation.Request) (evaluation.Response, error) {
@@ -33,7 +33,7 @@ func (*noPods) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// Executables that objects of the cluster configure are known as soon as they are told of.
+// Executables from FunctionConfig objects are available at once.
 func TestConfigure(t *testing.T) {
 	t.Parallel()
 	o := options.Default()
@@ -49,7 +49,7 @@ func TestConfigure(t *testing.T) {
 		want := len(put)
 		prepared := known.Prepare(t.Context(), "x:v1")
 		if got := len(known.List()); got != want || (prepared != nil) != (want > 0) {
-			t.Errorf("%d functions are known, and x is %v; want %d", got, prepared, want)
+			t.Errorf("listed functions = %d, Prepare(x) = %v, want %d functions", got, prepared, want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -13,15 +13,15 @@ import (
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 )
 
-// functions describes the functions that the evaluators know.
+// functions describes and prepares the functions of the evaluators.
 type functions struct {
 	exec *exec.Evaluator
-	// pods is nil where there is no pod evaluator.
+	// pods is nil without a pod evaluator.
 	pods Pods
 }
 
-// Prepare returns nil for an image that no evaluator knows. An executable is always ready, and one
-// process of it is started ahead.
+// Prepare implements service.Functions. It returns nil if no evaluator has the image. An executable is always ready, and gets a standby
+// process.
 func (f *functions) Prepare(ctx context.Context, image string) *evaluatorv1.PreparedFunction {
 	found, ref, ok := f.exec.Find(image)
 	switch {
@@ -39,7 +39,7 @@ func (f *functions) Prepare(ctx context.Context, image string) *evaluatorv1.Prep
 	}
 }
 
-// List lists the functions with executables, and those that have function pods.
+// List returns the functions with executables and the functions with pods, sorted by name.
 func (f *functions) List() []*evaluatorv1.Function {
 	known := f.exec.Functions()
 	list := make([]*evaluatorv1.Function, 0, len(known))

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
 
-// scripts are the functions that the tests configure; their images are r.io/NAME:v1.
+// scripts are the functions of the tests, by name. Their images are r.io/NAME:v1.
 var scripts = map[string]string{
 	"echo": "cat",
 	"fail": `printf '%sresults:\n- message: bad port\n  severity: error\n' "$(cat)
@@ -49,7 +49,7 @@ var scripts = map[string]string{
 	"hog":           "read line; dd if=/dev/zero of=/dev/null bs=900G count=1 && cat",
 	"secrets":       `test -z "$AWS_SECRET_ACCESS_KEY" && cat`,
 	"once":          `mkdir "$0.ran" && cat; echo careful >&2`,
-	// A worker answers with its number, as a process of its own does.
+	// The worker script outputs its process ID, with and without the worker protocol.
 	"worker": `answer() { printf '%-100s' "kind: ResourceList
 items: []
 # $$"; }
@@ -63,7 +63,7 @@ done`,
 	"own-tmp": `test -z "$(ls -A "$TMPDIR")" && touch "$TMPDIR/left" && cat`,
 }
 
-// fixture is a runner that serves on a socket, and clients of it.
+// fixture is a runner that serves on a TCP socket, and its clients.
 type fixture struct {
 	porch evaluatorgrpc.FunctionEvaluatorClient
 	v1    evaluatorv1grpc.FunctionEvaluatorServiceClient
@@ -136,19 +136,19 @@ func startWith(t *testing.T, change func(*Config)) *fixture {
 	return f
 }
 
-// end ends the runner and waits for it. It may be called again.
+// end stops the runner and waits for it. It is idempotent.
 func (f *fixture) end(t *testing.T) {
 	t.Helper()
 	f.stop()
 	if err, serving := <-f.done; serving {
 		if err != nil {
-			t.Errorf("Serve returned %v", err)
+			t.Errorf("Serve() = %v, want nil", err)
 		}
 		_ = f.conn.Close()
 	}
 }
 
-// within returns a context that ends by itself, for functions that do not.
+// within returns a context with a timeout, for functions that do not end.
 func within(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)

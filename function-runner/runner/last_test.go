@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/options"
 )
 
-// Nobody waits for callers of the last function runner to find another one.
+// The last function runner skips the shutdown delay, because its callers have no other replica.
 func TestShutdownDelay(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/services/server/telemetry"
 )
 
-// lockedWriter may be written to by any number of goroutines at once.
+// lockedWriter is safe for concurrent use.
 type lockedWriter struct {
 	mu sync.Mutex
 	io.Writer
@@ -34,7 +34,7 @@ func (w *lockedWriter) Write(text []byte) (int, error) {
 	return w.Writer.Write(text)
 }
 
-// A function runner that exports no traces logs those that its callers are in, whether it exports metrics or nothing at all.
+// A function runner that exports no traces logs the trace IDs of its callers, whether or not it exports metrics.
 func TestTracesOfCallersAreLogged(t *testing.T) {
 	t.Parallel()
 	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -60,17 +60,17 @@ func TestTracesOfCallersAreLogged(t *testing.T) {
 				}
 			}
 			if _, err := f.porch.EvaluateFunction(within(t, time.Minute), &evaluator.EvaluateFunctionRequest{Image: "r.io/lost:v1", ResourceList: []byte(list)}); err == nil {
-				t.Error("a function that is not known is evaluated")
+				t.Error("EvaluateFunction() of an unknown function = nil error, want an error")
 			}
 			f.end(t)
 			if diff := cmp.Diff([]string{traceID, traceID, ""}, tracesOf(t, &log, "evaluated")); diff != "" {
-				t.Errorf("trace_id of the lines on calls (-want +got):\n%s", diff)
+				t.Errorf("trace_id of the call log lines (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// tracesOf returns the trace_id of each line with a message, "" where it has none.
+// tracesOf returns the trace_id of each log line with a message, or an empty string if the line has none.
 func tracesOf(t *testing.T, log io.Reader, message string) []string {
 	t.Helper()
 	var all []string

@@ -22,13 +22,13 @@ import (
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 )
 
-// Streams that have all begun, and fit into the budget one at a time only, do not wait for each other, and nor do other calls.
+// Streams that exceed the budget together do not deadlock each other or other calls.
 func TestStreamsShareBudget(t *testing.T) {
 	t.Parallel()
 	f := start(t, func(o *options.Options) { o.Limits.MaxBytesInFlight = 300_000 })
 	ctx := within(t, time.Minute)
 	long := []byte(list + strings.Repeat("# twenty characters\n", 10_000))
-	const streams, half = 5, 50_000 // as much as can be sent before it is read
+	const streams, half = 5, 50_000 // the part that can be sent before the server reads it
 	var begun sync.WaitGroup
 	begun.Add(streams)
 	send := func() error {
@@ -72,25 +72,25 @@ func TestStreamsShareBudget(t *testing.T) {
 	for range streams {
 		calls.Go(func() {
 			if err := send(); err != nil {
-				t.Errorf("a stream ends in %v", err)
+				t.Errorf("stream = %v, want nil", err)
 			}
 			if _, err := f.porch.EvaluateFunction(ctx, &evaluator.EvaluateFunctionRequest{Image: "echo:v1", ResourceList: []byte(list)}); err != nil {
-				t.Errorf("a call ends in %v", err)
+				t.Errorf("EvaluateFunction() = %v, want nil", err)
 			}
 		})
 	}
 	calls.Wait()
 }
 
-// A function that needs more memory than there is costs its caller the call, with a message that says what to do.
+// A function that needs more memory than available fails its call, with advice in the message.
 func TestFunctionOutOfMemory(t *testing.T) {
 	t.Parallel()
 	f := start(t, nil)
 	_, err := f.porch.EvaluateFunction(t.Context(), &evaluator.EvaluateFunctionRequest{Image: "hog:v1", ResourceList: []byte(list)})
 	if text := status.Convert(err).Message(); status.Code(err) != codes.ResourceExhausted || !strings.Contains(text, "larger memory limit") {
-		t.Errorf("got %v", err)
+		t.Errorf("EvaluateFunction() = %v, want ResourceExhausted with advice", err)
 	}
 	if _, err := f.porch.EvaluateFunction(t.Context(), &evaluator.EvaluateFunctionRequest{Image: "echo:v1", ResourceList: []byte(list)}); err != nil {
-		t.Errorf("the next call ends in %v", err)
+		t.Errorf("next EvaluateFunction() = %v, want nil", err)
 	}
 }

@@ -26,13 +26,14 @@ func (f *fixture) call(ctx context.Context, image, list string) (*evaluator.Eval
 	return f.porch.EvaluateFunction(ctx, &evaluator.EvaluateFunctionRequest{Image: image, ResourceList: []byte(list)})
 }
 
-// What a client that knows only Porch's contract gets.
+// TestPorchContract checks the responses of Porch's service.
 func TestPorchContract(t *testing.T) {
 	t.Parallel()
 	f := start(t, nil)
 	tests := map[string]struct {
 		image string
-		// Callers are answered a twentieth of the timeout before it, at most 100 ms: on a busy machine all of that is needed.
+		// The runner replies a twentieth of the timeout before the deadline, but at most 100 ms. On a busy machine, the test needs the
+		// whole 100 ms.
 		timeout time.Duration
 		code    codes.Code
 		message string
@@ -69,22 +70,22 @@ func TestPorchContract(t *testing.T) {
 			}
 			resp, err := f.call(ctx, tc.image, list)
 			if status.Code(err) != tc.code || !strings.HasPrefix(status.Convert(err).Message(), tc.message) {
-				t.Fatalf("got error %v, want %v %q", err, tc.code, tc.message)
+				t.Fatalf("EvaluateFunction() error = %v, want %v %q", err, tc.code, tc.message)
 			}
 			if got := string(resp.GetResourceList()); got != tc.output {
-				t.Errorf("got output %q, want %q", got, tc.output)
+				t.Errorf("output = %q, want %q", got, tc.output)
 			}
 			if got := string(resp.GetLog()); got != tc.log {
-				t.Errorf("got log %q, want %q", got, tc.log)
+				t.Errorf("log = %q, want %q", got, tc.log)
 			}
 			if got := detail(err).GetFailure().GetReason(); got != tc.reason {
-				t.Errorf("the status detail has reason %v, want %v", got, tc.reason)
+				t.Errorf("reason in the status details = %v, want %v", got, tc.reason)
 			}
 		})
 	}
 }
 
-// detail returns the report in a status, or nil.
+// detail returns the report in the details of a status, or nil.
 func detail(err error) *evaluationv1.Evaluation {
 	for _, d := range status.Convert(err).Details() {
 		if e, ok := d.(*evaluationv1.Evaluation); ok {
@@ -101,7 +102,7 @@ func TestDetailHasTheResults(t *testing.T) {
 	report := detail(err)
 	if report.GetExitCode() != 1 || string(report.GetStderr()) != "details\n" || len(report.GetResults()) != 1 ||
 		report.GetResults()[0].GetMessage() != "bad port" || report.GetImage() != "r.io/fail:v1" || report.GetTimings().GetExecute() == nil {
-		t.Errorf("got %v", report)
+		t.Errorf("report in the status details = %v, want exit code 1, stderr, one result, the image and timings", report)
 	}
 }
 
@@ -110,18 +111,18 @@ func TestRequestOverTheLimit(t *testing.T) {
 	f := start(t, nil)
 	_, err := f.call(t.Context(), "echo:v1", strings.Repeat("x", 200_000))
 	if text := status.Convert(err).Message(); status.Code(err) != codes.ResourceExhausted || !strings.Contains(text, "larger than max (2000") || !strings.Contains(text, "vs. 100000)") {
-		t.Errorf("got error %v, want both sizes", err)
+		t.Errorf("EvaluateFunction() = %v, want ResourceExhausted with both sizes", err)
 	}
 }
 
-// The runner's own limit on time names itself.
+// The error names the runner's own time limit.
 func TestMaximumEvaluationTime(t *testing.T) {
 	t.Parallel()
 	f := start(t, func(o *options.Options) { o.Limits.MaxEvaluationTime = 100 * time.Millisecond })
 	_, err := f.call(t.Context(), "hang:v1", list)
 	want := "killed: the maximum evaluation time of 100ms is over"
 	if status.Code(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), want) {
-		t.Errorf("got error %v, want %q", err, want)
+		t.Errorf("EvaluateFunction() = %v, want DeadlineExceeded with %q", err, want)
 	}
 }
 
@@ -141,7 +142,7 @@ func TestManyCallers(t *testing.T) {
 	callers.Wait()
 }
 
-// With one place and one to wait, the third call is refused at once and the second gets the first one's place.
+// With a capacity of one running and one waiting call, the third call fails at once.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	f := start(t, func(o *options.Options) { o.Limits.MaxConcurrent, o.Limits.MaxQueued = 1, 1 })
@@ -154,25 +155,25 @@ func TestBusy(t *testing.T) {
 		}()
 	}
 	if err := <-ended; status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "1 evaluations run and 1 wait already") {
-		t.Errorf("got error %v, want that the runner is busy", err)
+		t.Errorf("third call = %v, want ResourceExhausted", err)
 	}
 	cancel()
 	for range 2 {
 		if err := <-ended; status.Code(err) != codes.Canceled {
-			t.Errorf("a canceled call ends in %v, want %v", err, codes.Canceled)
+			t.Errorf("cancelled call = %v, want %v", err, codes.Canceled)
 		}
 	}
-	// The server learns of the callers' going a little later than they do.
+	// The server notices the cancellation slightly later than the callers.
 	err := status.Error(codes.ResourceExhausted, "")
 	for status.Code(err) == codes.ResourceExhausted && t.Context().Err() == nil {
 		_, err = f.call(t.Context(), "echo:v1", list)
 	}
 	if err != nil {
-		t.Errorf("after that: %v", err)
+		t.Errorf("call after the cancellation = %v, want nil", err)
 	}
 }
 
-// A missing runtime is no reason for a restart, nor for calls.
+// A runner without evaluators or functions is alive, but not ready.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	const yes, no = grpc_health_v1.HealthCheckResponse_SERVING, grpc_health_v1.HealthCheckResponse_NOT_SERVING
@@ -195,23 +196,23 @@ func TestHealth(t *testing.T) {
 			} {
 				got, err := grpc_health_v1.NewHealthClient(f.conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service})
 				if err != nil || got.GetStatus() != want {
-					t.Errorf("health of %q is %v (%v), want %v", service, got.GetStatus(), err, want)
+					t.Errorf("health of %q = %v (%v), want %v", service, got.GetStatus(), err, want)
 				}
 			}
 		})
 	}
 }
 
-// Without evaluators a call is answered, not a crash.
+// Without evaluators, a call fails with NotFound.
 func TestNoEvaluators(t *testing.T) {
 	t.Parallel()
 	f := start(t, func(o *options.Options) { o.DisableRuntimes = "exec,pod" })
 	if _, err := f.call(t.Context(), "echo:v1", list); status.Code(err) != codes.NotFound {
-		t.Errorf("got error %v, want %v", err, codes.NotFound)
+		t.Errorf("EvaluateFunction() = %v, want %v", err, codes.NotFound)
 	}
 }
 
-// A shutdown lets a running evaluation finish.
+// A shutdown waits for running calls.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	f := start(t, nil)
@@ -221,23 +222,23 @@ func TestDrain(t *testing.T) {
 		_, err := f.call(ctx, "hang:v1", list)
 		ended <- err
 	}()
-	// The call is under way once the other evaluator knows of two present; asking for health shares the connection.
+	// The hanging call is very likely running when a second call on the same connection has ended.
 	if _, err := f.call(t.Context(), "echo:v1", list); err != nil {
 		t.Fatal(err)
 	}
 	f.stop()
 	select {
 	case err := <-ended:
-		t.Errorf("the running call ended with %v", err)
+		t.Errorf("the running call ended with %v, want it to continue", err)
 	case <-within(t, 300*time.Millisecond).Done():
 	}
 	cancel()
 	if err := <-ended; status.Code(err) != codes.Canceled {
-		t.Errorf("the canceled call ends in %v, want %v", err, codes.Canceled)
+		t.Errorf("cancelled call = %v, want %v", err, codes.Canceled)
 	}
 }
 
-// An executable that is declared a worker, and is one, answers calls in one process.
+// A declared worker answers several calls in one process.
 func TestWorker(t *testing.T) {
 	t.Parallel()
 	f := start(t, nil)
@@ -253,5 +254,5 @@ func TestWorker(t *testing.T) {
 		}
 		answers[by] = true
 	}
-	t.Error("each of many calls is answered by another process")
+	t.Error("1000 calls were answered by different processes, want a repeated one")
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package runner puts a function runner together: evaluators, the chain they form, and the gRPC server in front.
+// Package runner assembles a function runner: the evaluators, their chain, and the gRPC server.
 package runner
 
 import (
@@ -38,35 +38,34 @@ import (
 // Executable is a function with a local executable.
 type Executable = exec.Executable
 
-// Telemetry is where metrics and traces go.
+// Telemetry exports metrics and traces.
 type Telemetry = telemetry.Telemetry
 
-// Config is all that a runner needs to know.
+// Config configures a runner.
 type Config struct {
-	// Options are the settings.
 	Options options.Options
-	// Functions are further functions with executables, beside those of the config file.
+	// Functions are functions with executables in addition to those of the config file.
 	Functions []Executable
-	// Environ is what functions may inherit from; they get only what is harmless in it.
+	// Environ is the environment of the runner. Functions inherit only harmless variables from it.
 	Environ []string
-	// Pods is the pod evaluator. It must be there unless pods are disabled.
+	// Pods is the pod evaluator. It is required unless pods are disabled.
 	Pods Pods
-	// Telemetry may be nil for none; where it is not active, nothing is measured.
+	// Telemetry exports metrics and traces. It may be nil. There are no metrics if it is not active.
 	Telemetry *Telemetry
-	// Processes runs executables; nil for a runner of its own.
+	// Processes runs executables. Nil makes New create a runner of processes.
 	Processes *process.Runner
-	// Memo keeps the answers of executables that are deterministic; nil keeps none.
+	// Memo caches the results of deterministic executables. Nil disables the result cache.
 	Memo *memo.Cache
-	// Memory is what the runner and its executables may use; zero means shares of the cgroup's limit.
+	// Memory divides the memory between the runner and its executables. The zero value means shares of the cgroup's limit.
 	Memory memory.Shares
-	// ReapOrphans makes the process collect what its functions leave behind. Children that others start must stay in this
-	// process's session then.
+	// ReapOrphans makes the process reap orphaned child processes of functions. Other child processes of this process must then stay in
+	// its session.
 	ReapOrphans bool
-	// Last tells whether callers have no other function runner to go to, for grpcserver.Options; nil is never.
+	// Last reports whether no other function runner serves the callers, for grpcserver.Options. Nil means false.
 	Last func(ctx context.Context) bool
-	// Guard is how connections are secured, and who may call.
+	// Guard configures the security of connections and the authorization of callers.
 	Guard grpcserver.Guard
-	// Server has further options of the gRPC server, such as the validation of Requests.
+	// Server holds additional options of the gRPC server, such as the validation of Requests.
 	Server []grpc.ServerOption
 	// Log gets one line for each evaluation, reload and step of the shutdown.
 	Log *slog.Logger
@@ -76,31 +75,30 @@ type Config struct {
 type Pods interface {
 	evaluation.Evaluator
 	service.Functions
-	// Configure sets the function that gets all executables of FunctionConfig objects after each change, while Run runs. They
-	// take precedence over all others.
+	// Configure sets the function that gets all executables of FunctionConfig objects after each change, while Run runs. These
+	// executables take precedence over all others.
 	Configure(put func(functions []Executable))
-	// Run keeps the pods until ctx ends, and calls ready once calls can be answered. The error is that it cannot.
+	// Run manages the pods until ctx ends, and calls ready when calls can be evaluated. It fails if it cannot watch the pods.
 	Run(ctx context.Context, ready func()) error
 }
 
-// NewProcesses returns what runs executables, within the limits that options give and the memory of all executables, in bytes. Log is
-// told of functions that are not started ahead of their calls any more.
+// NewProcesses returns a runner of executables with the limits in the options. executables is the memory for all executables, in bytes.
+// The log gets a line when a function no longer gets standby processes.
 func NewProcesses(o options.Options, executables int64, log *slog.Logger) *process.Runner {
 	spares, _ := process.Spares(executables)
 	standby := process.Standby{Processes: min(o.StandbyProcesses, spares), Total: spares, Log: log}
 	return process.NewRunner(process.Options{Limits: process.Limits{Stdout: int64(o.Limits.MaxMessageSize)}, Standby: standby})
 }
 
-// NewMemo returns what keeps answers, within the limit that options give; nil where that is none. The error is that the metrics cannot be
-// made.
+// NewMemo returns a result cache with the size in the options, or nil if the size is 0. It fails if a metric cannot be registered.
 func NewMemo(o options.Options, metrics metric.MeterProvider) (*memo.Cache, error) {
 	if o.Limits.ResultCache.IsZero() {
-		return nil, nil //nolint:nilnil // a nil cache keeps nothing
+		return nil, nil //nolint:nilnil // a nil cache is disabled
 	}
 	return memo.New(o.Limits.ResultCache.Value(), metrics.Meter("github.com/krmfn/krmfn/function-runner"))
 }
 
-// Runner is a function runner that is ready to serve.
+// Runner is a configured function runner.
 type Runner struct {
 	config    Config
 	processes *process.Runner
@@ -108,32 +106,33 @@ type Runner struct {
 	exec      *exec.Evaluator
 	loader    *exec.Loader
 	server    *grpcserver.Server
-	// inFlight is shared by the requests of all calls.
+	// inFlight limits the memory for the requests of all calls.
 	inFlight *evaluation.Budget
-	// pods is nil without a pod evaluator; podsReady says that it answers calls.
+	// pods is nil without a pod evaluator. podsReady reports that the pod evaluator can evaluate calls.
 	pods      Pods
 	podsReady atomic.Bool
 }
 
-// HeapShare is the share of the memory limit that a function runner takes for itself. Functions that run as executables need more
-// than the runner: their lists take many times as much memory there.
+// HeapShare is the function runner's share of the memory limit. Executables get the larger share, because parsed ResourceLists in
+// functions take many times the memory of the request.
 const HeapShare = .4
 
 const (
-	// heldPerByte is how many bytes of memory a call may take for each byte of its request: the request, the answer, and the copies
-	// that are made when they are read and written, which BenchmarkRunnerMemory in e2e/bench measures to be 3.5; and what the garbage
-	// collector has yet to collect.
+	// heldPerByte is the memory that a call may take per byte of its request: the request, the response and the copies for receiving and
+	// sending them, which BenchmarkRunnerMemory in e2e/bench measures as 3.5 bytes, plus memory that the garbage collector has not freed
+	// yet.
 	heldPerByte = 6
-	// perWorker is the memory of executables, in bytes, for which there is one worker, which has a third of it while it is idle. Calls
-	// that need much memory end idle workers.
+	// perWorker is the memory of executables per worker, in bytes. An idle worker takes a third of it. Calls that need much memory end
+	// idle workers.
 	perWorker = 64 << 20
-	// workersPerProcessor is how many workers there may be for each processor: those of some functions that are used in turn.
+	// workersPerProcessor is the maximum number of workers per processor. It allows several functions to keep workers while they are used
+	// in turn.
 	workersPerProcessor = 4
-	// maxWaiting is how many calls may wait for their part of the memory. Each costs little until it is read.
+	// maxWaiting is the maximum number of calls that wait for memory. A waiting call is cheap until its request is read.
 	maxWaiting = 1000
 )
 
-// New returns a runner with its configuration loaded. Errors say what in the configuration is wrong.
+// New returns a runner and loads its configuration. It fails if the configuration is invalid.
 func New(ctx context.Context, c Config) (*Runner, error) {
 	if c.Options.Enabled(options.RuntimePod) && c.Pods == nil {
 		return nil, errors.New("this function runner has no pod evaluator: add --disable-runtimes=pod")
@@ -168,7 +167,7 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 			return nil, err
 		}
 	}
-	// The server has goroutines from here on, which end with Serve.
+	// The server starts goroutines, which end with Serve.
 	r.server = r.newServer(ctx)
 	evaluatorgrpc.RegisterFunctionEvaluatorServer(r.server, &porch.Server{
 		Evaluator: evaluator, Error: service.ErrorStatus, Failure: service.FailureStatus,
@@ -185,7 +184,7 @@ func (r *Runner) maxWorkers() int {
 	return min(int(r.config.Memory.Executables/perWorker), workersPerProcessor*process.Processors())
 }
 
-// evaluator returns the chain with what is added to every evaluation: its deadline, the metrics and the log line.
+// evaluator returns the chain of evaluators with deadlines, metrics and log lines.
 func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 	o := r.config.Options
 	var chain []evaluation.Evaluator
@@ -230,7 +229,7 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 	return evaluation.WithLog(evaluator, telemetry.Logger(grpcserver.Logger(r.config.Log)), slog.LevelInfo), nil
 }
 
-// Requests returns an empty message of each type of request whose proto file has validation rules.
+// Requests returns an empty message for each request type that has validation rules in its proto file.
 func Requests() []proto.Message {
 	return []proto.Message{
 		&evaluatorv1.EvaluateRequest{}, &evaluatorv1.EvaluateStreamRequest{}, &evaluatorv1.PrepareRequest{}, &evaluatorv1.ListFunctionsRequest{},
@@ -250,8 +249,8 @@ func (r *Runner) newServer(ctx context.Context) *grpcserver.Server {
 	})
 }
 
-// updateHealth tells clients whether any call can succeed. Without a function it cannot; with a pod evaluator it can once that
-// knows its pods, which is all that a start takes time for.
+// updateHealth sets the health to SERVING if calls can succeed. With a pod evaluator, this is when the manager knows its pods. Otherwise,
+// there must be a function.
 func (r *Runner) updateHealth() {
 	if r.server == nil {
 		return
@@ -264,20 +263,20 @@ func (r *Runner) updateHealth() {
 	r.server.SetServing(r.config.Options.Enabled(options.RuntimeExec) && len(r.exec.Functions()) > 0)
 }
 
-// configure puts functions in force that objects of the cluster configure.
+// configure applies the functions that objects of the cluster configure.
 func (r *Runner) configure(functions []Executable) {
 	if r.exec.Configure(functions) {
 		r.updateHealth()
 	}
 }
 
-// Serve answers calls on the listener until ctx ends, and then finishes running calls within the drain time. It returns
-// nil after a shutdown.
+// Serve serves calls on the listener until ctx ends, and then waits for running calls within the drain timeout. It returns nil after a
+// shutdown.
 func (r *Runner) Serve(ctx context.Context, listener net.Listener) error {
 	defer r.processes.Close()
 	defer r.workers.Close()
 	r.config.Log.Info("serving", "address", listener.Addr().String(), "functions", len(r.exec.Functions()))
-	// The pods are kept until the last call has ended.
+	// Manage the pods until the last call has ended.
 	podsCtx, leavePods := context.WithCancel(context.WithoutCancel(ctx))
 	defer leavePods()
 	group, ctx := errgroup.WithContext(ctx)

@@ -31,15 +31,15 @@ func TestEvaluateReportsInFull(t *testing.T) {
 	e := resp.GetEvaluation()
 	if e.GetImage() != "r.io/warn:v1" || e.GetEvaluator() != evaluationv1.Evaluator_EVALUATOR_EXEC || e.GetImplementation() != "warn" ||
 		string(e.GetStderr()) != "careful\n" || len(e.GetResults()) != 1 || e.GetFailure() != nil || e.GetTimings().GetQueue() == nil {
-		t.Errorf("got %v", e)
+		t.Errorf("report = %v, want image, evaluator, stderr, one result and timings", e)
 	}
 	resp, err = f.v1.Evaluate(t.Context(), &evaluatorv1.EvaluateRequest{Image: "fail:v1", ResourceList: []byte(list)})
 	if err != nil || resp.GetEvaluation().GetFailure() == nil || len(resp.GetEvaluation().GetResults()) != 1 || len(resp.GetResourceList()) > 0 {
-		t.Errorf("a failing function is answered with %v (%v), want its report", resp, err)
+		t.Errorf("Evaluate() of a failing function = %v (%v), want its report", resp, err)
 	}
 }
 
-// The answer of a function that is declared deterministic is kept where there is room for answers, and told to be.
+// With a result cache, the result of a deterministic function is cached, and the report says so.
 func TestResultCache(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -52,12 +52,12 @@ func TestResultCache(t *testing.T) {
 			for _, again := range []bool{false, true} {
 				resp, err := f.v1.Evaluate(t.Context(), &evaluatorv1.EvaluateRequest{Image: "once:v1", ResourceList: []byte(list)})
 				e := resp.GetEvaluation()
-				// It fails when it runs once more.
+				// A second run of the function fails.
 				if err != nil || e.GetCached() != (again && tc.kept) || (e.GetFailure() != nil) != (again && !tc.kept) {
-					t.Errorf("again: %v, got %v (%v)", again, e, err)
+					t.Errorf("again = %v: report = %v (%v), want a cached one: %v", again, e, err, again && tc.kept)
 				}
 				if e.GetFailure() == nil && (string(resp.GetResourceList()) != list || string(e.GetStderr()) != "careful\n") {
-					t.Errorf("again: %v, got %q and %q", again, resp.GetResourceList(), e.GetStderr())
+					t.Errorf("again = %v: output = %q, stderr = %q, want the first ones", again, resp.GetResourceList(), e.GetStderr())
 				}
 			}
 		})
@@ -100,13 +100,13 @@ func TestRequestsAreValidated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if err := tc.call(); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), tc.want+":") {
-				t.Errorf("got error %v, want one that names %s", err, tc.want)
+				t.Errorf("error = %v, want InvalidArgument for %s", err, tc.want)
 			}
 		})
 	}
 }
 
-// stream sends a list in parts and collects the output. The header announces size bytes.
+// stream sends a list in chunks and collects the output. The header announces size bytes.
 func (f *fixture) stream(ctx context.Context, image string, in []byte, size int64) ([]byte, *evaluationv1.Evaluation, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -146,7 +146,7 @@ func TestStream(t *testing.T) {
 	long := []byte(list + strings.Repeat("# a list that is longer than one message may be\n", 20_000))
 	out, e, err := f.stream(t.Context(), "echo:v1", long, int64(len(long)))
 	if err != nil || e.GetFailure() != nil || !bytes.Equal(out, long) {
-		t.Errorf("%d of %d bytes came back, with %v and error %v", len(out), len(long), e, err)
+		t.Errorf("stream() = %d of %d bytes, report %v, error %v", len(out), len(long), e, err)
 	}
 	for name, tc := range map[string]struct {
 		size int64
@@ -161,7 +161,7 @@ func TestStream(t *testing.T) {
 			t.Parallel()
 			_, _, err := f.stream(t.Context(), "echo:v1", []byte(list), tc.size)
 			if status.Code(err) != tc.code || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got error %v, want %v %q", err, tc.code, tc.want)
+				t.Errorf("stream() error = %v, want %v %q", err, tc.code, tc.want)
 			}
 		})
 	}
@@ -179,7 +179,7 @@ func TestStreamWithoutHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := stream.Recv(); status.Code(err) != codes.InvalidArgument {
-		t.Errorf("got error %v, want %v", err, codes.InvalidArgument)
+		t.Errorf("Recv() error = %v, want %v", err, codes.InvalidArgument)
 	}
 }
 
@@ -188,17 +188,17 @@ func TestPrepareAndList(t *testing.T) {
 	f := start(t, nil)
 	prepared, err := f.v1.Prepare(t.Context(), &evaluatorv1.PrepareRequest{Images: []string{"echo:v1", "other"}})
 	if err != nil || len(prepared.GetFunctions()) != 2 {
-		t.Fatalf("got %v (%v)", prepared, err)
+		t.Fatalf("Prepare() = %v (%v), want two functions", prepared, err)
 	}
 	known, unknown := prepared.GetFunctions()[0], prepared.GetFunctions()[1]
 	if known.GetState() != evaluatorv1.PrepareState_PREPARE_STATE_READY || known.GetResolvedImage() != "r.io/echo:v1" || known.GetImage() != "echo:v1" {
-		t.Errorf("got %v", known)
+		t.Errorf("known function = %v, want it ready", known)
 	}
 	if unknown.GetState() != evaluatorv1.PrepareState_PREPARE_STATE_NOT_FOUND || unknown.GetMessage() == "" {
-		t.Errorf("got %v", unknown)
+		t.Errorf("unknown function = %v, want NOT_FOUND with a message", unknown)
 	}
 	listed, err := f.v1.ListFunctions(t.Context(), &evaluatorv1.ListFunctionsRequest{})
 	if err != nil || len(listed.GetFunctions()) != len(scripts) || listed.GetFunctions()[0].GetName() != "early" {
-		t.Errorf("got %v (%v)", listed, err)
+		t.Errorf("ListFunctions() = %v (%v), want all scripts by name", listed, err)
 	}
 }

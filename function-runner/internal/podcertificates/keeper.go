@@ -69,8 +69,8 @@ type Keeper struct {
 
 	mu          sync.Mutex
 	authorities []authority
-	// issued has a certificate for each anchor. Those of authorities that are gone stay until they expire: pods that trust no other
-	// are replaced as they fall idle.
+	// issued holds a client certificate for each anchor. Certificates of removed authorities stay until they expire, because pods that
+	// trust only these authorities are replaced only when they are idle.
 	issued map[string]issued
 }
 
