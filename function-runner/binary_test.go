@@ -10,10 +10,10 @@ import (
 	"github.com/krmfn/krmfn/services/server/binarytest"
 )
 
-// The curated functions are programs beside the function runner, and clouds' keychains are for builds that ask for them by a tag.
+// The function runner must link neither the curated functions nor, without their build tag, the cloud keychains.
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	// protovalidate validates requests with CEL. Nothing else may link it.
+	// protovalidate needs CEL to validate requests. No other package may link CEL.
 	imports := slices.DeleteFunc(binarytest.Imports(t), func(i binarytest.Import) bool {
 		return binarytest.Matches(i.Importer, []string{"buf.build/go/protovalidate"})
 	})

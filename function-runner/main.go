@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command function-runner evaluates KRM functions over gRPC. It takes the flags of Porch's function runner and answers to
-// the same calls.
+// Command function-runner evaluates KRM functions over gRPC. It accepts the flags and serves the gRPC service of Porch's function runner.
 package main
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/server/validation"
 )
 
-// keychain is that of clouds in binaries with the build tag cloudkeychains, else nil.
+// keychain has the credentials of cloud registries in binaries with the build tag cloudkeychains. Otherwise it is nil.
 var keychain authn.Keychain
 
 func main() {

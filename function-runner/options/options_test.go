@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Defaults that installations of Porch rely on.
+// Installations of Porch rely on these defaults.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	var o Options
@@ -29,16 +29,16 @@ func TestDefaults(t *testing.T) {
 		"default-image-prefix": "ghcr.io/kptdev/krm-functions-catalog/",
 	} {
 		if value, ok := got[name]; !ok || value != want {
-			t.Errorf("--%s is %q (known: %v), want %q", name, value, ok, want)
+			t.Errorf("default of --%s = %q (defined: %v), want %q", name, value, ok, want)
 		}
 	}
 	d := Default()
 	if err := d.validate(nil); err != nil {
-		t.Errorf("the defaults are refused: %v", err)
+		t.Errorf("validate() of the defaults = %v, want nil", err)
 	}
 }
 
-// The command line of Porch's own manifest, with one dash and two.
+// Porch's manifest has flags with one dash and with two.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	o, err := Parse(strings.Fields("--config=/home/nonroot/config.yaml -functions=/home/nonroot/functions --pod-namespace=ns " +
@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if o.Exec.Functions != "/home/nonroot/functions" || o.Limits.MaxMessageSize != 100 || o.Pod.WarmUp || o.Pod.TTL != time.Hour || o.Pod.MaxPods != 2 {
-		t.Errorf("got %+v", o)
+		t.Errorf("Parse() = %+v, want the values of the flags", o)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestParseErrors(t *testing.T) {
 		"--max-evaluation-time=0s --drain-timeout=0": "--drain-timeout",
 	} {
 		if _, err := Parse(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got error %v, want %q", args, err, want)
+			t.Errorf("Parse(%s) = %v, want an error with %q", args, err, want)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestEnabled(t *testing.T) {
 	}
 }
 
-// Every flag is validated or of a type that needs no rule.
+// Every numeric flag has a validation rule.
 func TestEveryNumberHasARule(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("validate.go")
@@ -107,7 +107,7 @@ func TestEveryNumberHasARule(t *testing.T) {
 			return
 		}
 		if !regexp.MustCompile(`"` + regexp.QuoteMeta(f.Name) + `"`).Match(source) {
-			t.Errorf("--%s has no rule", f.Name)
+			t.Errorf("--%s has no validation rule", f.Name)
 		}
 	})
 }

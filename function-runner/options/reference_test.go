@@ -12,7 +12,7 @@ import (
 
 const flagsPage = "../../docs/function-runner.md"
 
-// The reference of flags says what the flags say of themselves.
+// The reference in the documentation matches the help texts of the flags.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	page := flags.Reference(new(Options).Flags(), "go -C function-runner test ./options -run TestReference -update",

@@ -14,33 +14,33 @@ import (
 	"github.com/krmfn/krmfn/services/server/flags"
 )
 
-// The values of --function-configs.
+// Values of --function-configs.
 const (
 	FunctionConfigsAuto = "auto"
 	FunctionConfigsOff  = "off"
 )
 
-// The values of --pod-image-form.
+// Values of --pod-image-form.
 const (
 	ImageFormDigest    = "digest"
 	ImageFormReference = "reference"
 )
 
-// The values of --function-pod-tls.
+// Values of --function-pod-tls.
 const (
 	PodTLSOff    = "off"
 	PodTLSAuto   = "auto"
 	PodTLSAlways = "always"
 )
 
-// The values of --executable-tags.
+// Values of --executable-tags.
 const (
 	ExecutableTagsOwn        = "own"
 	ExecutableTagsCompatible = "compatible"
 	ExecutableTagsAll        = "all"
 )
 
-// validate names every flag that is wrong.
+// validate returns an error that names every invalid flag.
 func (o *Options) validate(args []string) error {
 	var problems []error
 	for name := range strings.SplitSeq(o.DisableRuntimes, ",") {
@@ -105,13 +105,13 @@ func oneOf(flag, value string, values ...string) error {
 	return flags.That(slices.Contains(values, value), flag, value, "one of "+strings.Join(values, ", "))
 }
 
-// The evaluators that --disable-runtimes knows.
+// Evaluators that --disable-runtimes accepts.
 const (
 	RuntimeExec = "exec"
 	RuntimePod  = "pod"
 )
 
-// Enabled tells whether an evaluator is not disabled.
+// Enabled reports whether an evaluator is enabled.
 func (o *Options) Enabled(runtime string) bool {
 	for name := range strings.SplitSeq(o.DisableRuntimes, ",") {
 		if strings.TrimSpace(name) == runtime {

@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 )
 
-// Replicas that together send more calls than a pod has room for all get their answers, however long that takes.
+// Calls of several replicas that together exceed a pod's capacity wait until the pod has capacity, and all succeed.
 func TestCallsWaitForABusyPod(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -34,7 +34,7 @@ func TestCallsWaitForABusyPod(t *testing.T) {
 			for range 8 {
 				calls.Go(func() {
 					if _, err := r.call(); err != nil {
-						t.Errorf("after %v: %v", time.Since(begin), err)
+						t.Errorf("call after %v = %v, want nil", time.Since(begin), err)
 					}
 				})
 			}
@@ -43,7 +43,7 @@ func TestCallsWaitForABusyPod(t *testing.T) {
 		synctest.Wait()
 		// 24 calls of 10 s, 5 at once.
 		if took := time.Since(begin); took > 60*time.Second {
-			t.Errorf("all calls took %v, want 50 s and a little", took)
+			t.Errorf("all calls took %v, want slightly more than 50 s", took)
 		}
 	})
 }

@@ -20,7 +20,7 @@ import (
 
 const variable = "ANSWER"
 
-// configure gives all function pods from now on a variable in their environment.
+// configure sets a variable in the environment of all new function pods.
 func (r *runner) configure(v corev1.EnvVar) {
 	synctest.Wait()
 	v.Name = variable
@@ -29,7 +29,7 @@ func (r *runner) configure(v corev1.EnvVar) {
 	synctest.Wait()
 }
 
-// answerWithEnvironment has each pod answer with the value of the variable in its environment.
+// answerWithEnvironment makes each pod answer with the value of the variable in its environment.
 func answerWithEnvironment(c *simulation.Cluster) {
 	c.Kubelet(func(name string) {
 		c.Run(name)
@@ -50,8 +50,8 @@ func answerWithEnvironment(c *simulation.Cluster) {
 	})
 }
 
-// TestAnswerOfAnotherPoolIsNotCached changes the environment of the pods while a call is sent again, so that the call runs in a pod of
-// another pool than the one that the result cache was asked about.
+// TestAnswerOfAnotherPoolIsNotCached changes the environment of the pods while a call is retried, so that the call runs in a pod of
+// another pool than the one in the key of the result cache.
 func TestAnswerOfAnotherPoolIsNotCached(t *testing.T) {
 	t.Parallel()
 	for name, known := range map[string]bool{"known to be deterministic": true, "learned during the call": false} {
@@ -72,7 +72,7 @@ func TestAnswerOfAnotherPoolIsNotCached(t *testing.T) {
 					t.Helper()
 					resp, err := r.callFor("list", time.Minute)
 					if err != nil || string(resp.ResourceList) != answer || resp.Report.GetCached() != cached {
-						t.Errorf("answer = %q, cached: %v, error %v; want %q, cached: %v", resp.ResourceList, resp.Report.GetCached(), err, answer, cached)
+						t.Errorf("answer = %q, cached %v, error %v, want %q, cached %v", resp.ResourceList, resp.Report.GetCached(), err, answer, cached)
 					}
 				}
 				r.configure(corev1.EnvVar{Value: "one"})
@@ -102,7 +102,8 @@ func TestAnswerOfAnotherPoolIsNotCached(t *testing.T) {
 	}
 }
 
-// TestAnswersOfPodsWithSecretsAreNotCached has pods whose environment comes from a Secret, which can change while the pool stays the same.
+// TestAnswersOfPodsWithSecretsAreNotCached uses pods with an environment variable from a Secret, which can change while the pool stays
+// the same.
 func TestAnswersOfPodsWithSecretsAreNotCached(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podevaluator evaluates functions in function pods. A call on a ready pod asks neither the API server nor a registry.
+// Package podevaluator evaluates functions in function pods. A call on a ready pod sends no request to the API server or a registry.
 package podevaluator
 
 import (
@@ -24,49 +24,49 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// pauses are the delays before the second and later attempts to send a call that a pod has rejected. The pod gets no other calls before
-// it has shown that it serves, so that the next attempt goes elsewhere, or waits. A call that a busy pod has sent back is not among
-// these attempts: it waits in the pool's queue until its deadline.
+// pauses are the delays before the second and later attempts to send a call that a pod has rejected. The pod gets no calls until it has
+// proved that it serves, so that the next attempt uses another pod or waits. A call that a busy pod has sent back does not count as an
+// attempt: it waits in the pool's queue until its deadline.
 var pauses = []time.Duration{
 	time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond,
 }
 
-// Resolver tells which digest a reference names now. A known one costs no request.
+// Resolver resolves references to their current digests. A cached digest needs no request.
 type Resolver interface {
 	Resolve(ctx context.Context, reference string) (digest string, err error)
 }
 
-// Config is what an evaluator needs.
+// Config configures an evaluator.
 type Config struct {
-	// Reference returns what is pulled for an image that calls name.
+	// Reference returns the reference that pods pull for an image in a call.
 	Reference func(image string) (string, error)
 	Resolver  Resolver
 	Pods      *podmanager.Manager
-	// MaxTime returns the most time that an evaluation of a function may take, by its resolved reference; 0 for no limit.
+	// MaxTime returns the maximum duration of an evaluation by the function's resolved reference. 0 means no limit.
 	MaxTime func(reference string) time.Duration
-	// Memo keeps the answers of deterministic functions; nil keeps none. Deterministic tells whether a function is, by its resolved
-	// reference and its digest, and whether that is known at all. It does not wait.
+	// Memo caches the results of deterministic functions. Nil disables the result cache. Deterministic reports whether a function is
+	// deterministic, by its resolved reference and digest, and whether this is known. It must not block.
 	Memo          *memo.Cache
 	Deterministic func(reference, digest string) (deterministic, known bool)
 	Tracer        trace.Tracer
-	// Meter makes krm_function_retries (image): calls that a pod has not begun with and that were sent again.
+	// Meter creates krm_function_retries (image), the number of calls that were sent again because a pod had not started them.
 	Meter metric.Meter
 }
 
-// Evaluator evaluates functions in pods. It is an evaluation.Evaluator.
+// Evaluator evaluates functions in pods. It implements evaluation.Evaluator.
 type Evaluator struct {
 	config  Config
 	retries metric.Int64Counter
 }
 
-// New returns an evaluator. The error is that the metrics cannot be made.
+// New returns an evaluator. It fails if a metric cannot be registered.
 func New(c Config) (*Evaluator, error) {
 	retries, err := c.Meter.Int64Counter("krm_function_retries", metric.WithDescription("Calls that a function pod has not begun with and that were sent again."))
 	return &Evaluator{config: c, retries: retries}, err
 }
 
-// Evaluate runs the function of the request's image in one of its pods. Errors beside those that ctx ends with:
-// *evaluation.StartError, *evaluation.BusyError, *endpoint.LostError.
+// Evaluate evaluates the function of the request's image in one of its pods. Errors other than the cause of ctx:
+// *evaluation.NotFoundError for an empty image, *evaluation.StartError, *evaluation.BusyError and *endpoint.LostError.
 func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	if req.Image == "" {
 		return evaluation.Response{}, &evaluation.NotFoundError{}
@@ -88,7 +88,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 	return resp, err
 }
 
-// isOver tells whether ctx has ended. At its deadline the pod's answer that time is over may come before the end of ctx.
+// isOver reports whether ctx has ended. The pod may report an exceeded deadline slightly before ctx ends, so isOver waits for ctx then.
 func isOver(ctx context.Context) bool {
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		<-ctx.Done()
@@ -96,14 +96,14 @@ func isOver(ctx context.Context) bool {
 	return ctx.Err() != nil
 }
 
-// call is one evaluation on its way.
+// call is the state of one evaluation.
 type call struct {
 	*Evaluator
 	reference, digest string
 	clock             *clock
 	// pool is the pool of the last attempt.
 	pool *pool.Pool
-	// doing says what the call is waiting for, for the error at its deadline.
+	// doing describes what the call is waiting for. It is part of the error at the call's deadline.
 	doing func() string
 }
 
@@ -118,7 +118,7 @@ func (c *call) evaluate(ctx context.Context, req evaluation.Request) (evaluation
 	if known && !deterministic {
 		return c.run(ctx, req)
 	}
-	p := c.config.Pods.Pool(c.reference, c.digest) //nolint:contextcheck // pods outlive the calls that want them
+	p := c.config.Pods.Pool(c.reference, c.digest) //nolint:contextcheck // pods outlive the calls that need them
 	defer p.Done()
 	if !c.config.Pods.Cacheable(p) {
 		return c.run(ctx, req)
@@ -133,7 +133,7 @@ func (c *call) evaluate(ctx context.Context, req evaluation.Request) (evaluation
 	return c.evaluateCached(ctx, p, req)
 }
 
-// evaluateCached returns the cached answer of a pool, or runs the function and caches the answer.
+// evaluateCached returns the cached result of a pool, or runs the function and caches the result.
 func (c *call) evaluateCached(ctx context.Context, p *pool.Pool, req evaluation.Request) (evaluation.Response, error) {
 	c.doing = func() string { return "another call of the function with the same ResourceList is running" }
 	resp, err := c.config.Memo.Keep(p.ID.String(), evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
@@ -152,14 +152,14 @@ func (c *call) evaluateCached(ctx context.Context, p *pool.Pool, req evaluation.
 	return resp, err
 }
 
-// errSuperseded keeps the result cache from keeping an answer: another pool gave it than the one that the cache was asked about, because
-// settings changed during the call. The caller gets the answer.
+// errSuperseded prevents that the result cache stores a result of another pool than the one in the cache key, which happens when settings
+// change during the call. The caller still gets the result.
 var errSuperseded = errors.New("the pool was superseded during the call")
 
-// ranIn reports whether the last attempt went to a pod of this pool.
+// ranIn reports whether the last attempt used this pool.
 func (c *call) ranIn(p *pool.Pool) bool { return c.pool == p }
 
-// run runs the function in a pod, in another one where the first has not begun.
+// run runs the function in a pod. It tries other pods if a pod has not started the call.
 func (c *call) run(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	acquire := (*pool.Pool).Acquire
 	for attempt := 0; ; {
@@ -177,7 +177,7 @@ func (c *call) run(ctx context.Context, req evaluation.Request) (evaluation.Resp
 	}
 }
 
-// pause waits for a time, give or take a quarter, and tells whether ctx has not ended.
+// pause waits for d, with a jitter of a quarter, and returns false if ctx ends before.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -187,7 +187,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// resolve finds the digest of the image.
+// resolve resolves the image to a digest.
 func (c *call) resolve(ctx context.Context) error {
 	ctx, span := c.config.Tracer.Start(ctx, "resolve")
 	defer span.End()
@@ -206,12 +206,12 @@ func (c *call) resolve(ctx context.Context) error {
 	return nil
 }
 
-// startError is what a call ends with that has no pod.
+// startError returns the error of a call that gets no pod.
 func (c *call) startError(err error) error {
 	return &evaluation.StartError{Image: c.reference, Err: err, Rejected: isRejected(err)}
 }
 
-// isRejected tells whether the image that the caller named is at fault, and neither a registry nor the cluster.
+// isRejected reports whether the image in the call is the cause of the error, rather than the registry or the cluster.
 func isRejected(err error) bool {
 	return errors.As(err, new(*registry.NotFoundError)) || errors.As(err, new(*registry.UnauthorizedError)) ||
 		errors.As(err, new(*registry.UnusableError)) || errors.As(err, new(*policy.RefusedError))
@@ -235,7 +235,7 @@ func (c *call) attempt(ctx context.Context, list []byte, acquire acquire) (evalu
 	return resp, err
 }
 
-// acquire is pool.Pool.Acquire or Reacquire.
+// acquire is the type of pool.Pool.Acquire and Reacquire.
 type acquire = func(*pool.Pool, context.Context) (*pool.Lease, error)
 
 // acquire waits for a lease on a pod.
@@ -262,7 +262,7 @@ func (c *call) acquire(ctx context.Context, p *pool.Pool, acquire acquire) (*poo
 	return nil, c.startError(err)
 }
 
-// complete adds what only the function runner knows to the wrapper server's report.
+// complete adds the function runner's data to the wrapper server's report.
 func (c *call) complete(report *evaluationv1.Evaluation, pod string) {
 	report.Image, report.Digest, report.Implementation = c.reference, c.digest, pod
 	report.Evaluator = evaluationv1.Evaluator_EVALUATOR_POD

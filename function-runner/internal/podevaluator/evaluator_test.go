@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// A pod that refuses because it drains has the call run on another, once.
+// A call that a draining pod rejects runs once, on another pod.
 func TestRefusedCallRunsElsewhere(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -31,7 +31,7 @@ func TestRefusedCallRunsElsewhere(t *testing.T) {
 		if err := c.Client.CoreV1().Pods(simulation.Namespace).Delete(t.Context(), before, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		// The pod knows first, and this replica by the refusal only.
+		// The pod rejects calls before the watch shows its deletion to this replica.
 		w := c.Wrapper(before)
 		w.Refuse(true, false)
 		calls := w.Calls()
@@ -41,12 +41,12 @@ func TestRefusedCallRunsElsewhere(t *testing.T) {
 		c.DelayWatches(false)
 		got := <-after
 		if got == before || w.Calls() != calls || c.Wrapper(got).Calls() != 1 {
-			t.Errorf("the call ran on %s, %d times on the one that drains", got, w.Calls()-calls)
+			t.Errorf("the call ran on %s, and %d times on the draining pod %s, want only another pod", got, w.Calls()-calls, before)
 		}
 	})
 }
 
-// With two pods no time is lost.
+// If a second pod is ready, a rejected call does not wait.
 func TestRefusedCallTakesTheOtherPod(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -56,24 +56,24 @@ func TestRefusedCallTakesTheOtherPod(t *testing.T) {
 		c.Wrapper(refusing).Refuse(true, false)
 		begin := time.Now()
 		if got := r.mustCall(); got == refusing || time.Since(begin) > 100*time.Millisecond {
-			t.Errorf("pod %s has run the call after %v", got, time.Since(begin))
+			t.Errorf("pod %s has run the call after %v, want another pod than %s within 100 ms", got, time.Since(begin), refusing)
 		}
 	})
 }
 
-// A pod that refuses for ever and says that it serves is not asked for ever.
+// The number of attempts is limited if a pod reports SERVING but rejects each call.
 func TestRefusedForEver(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		r := start(t, c)
 		c.Wrapper(r.mustCall()).Refuse(true, true)
 		if _, err := r.call(); !errors.As(err, new(*endpoint.NotRunError)) {
-			t.Errorf("got error %v", err)
+			t.Errorf("call error = %v, want a NotRunError", err)
 		}
 	})
 }
 
-// A pod that has no room is no lost pod: the call is sent again after a moment, and no other pod is made.
+// A busy pod is not lost: the call is retried on it, and no other pod is created.
 func TestNoRoomInThePod(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -99,12 +99,12 @@ func TestNoRoomInThePod(t *testing.T) {
 			t.Error(err)
 		}
 		if n := c.Requests("create", "pods"); n != 1 {
-			t.Errorf("%d pods were made", n)
+			t.Errorf("pods created = %d, want 1", n)
 		}
 	})
 }
 
-// A call whose connection breaks while it runs is told of, and not sent again.
+// A call whose connection breaks while it runs fails, and is not retried.
 func TestConnectionBreaks(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -120,18 +120,18 @@ func TestConnectionBreaks(t *testing.T) {
 			})
 		}
 		if _, err := r.call(); !errors.As(err, new(*endpoint.LostError)) {
-			t.Errorf("got error %v", err)
+			t.Errorf("call error = %v, want a LostError", err)
 		}
 		for _, pod := range c.Pods() {
 			total += c.Wrapper(pod.Name).Calls()
 		}
 		if total != 1 {
-			t.Errorf("the call ran %d times", total)
+			t.Errorf("the call ran %d times, want once", total)
 		}
 	})
 }
 
-// Where image volumes do not work, the very call that finds out succeeds.
+// The call that detects that image volumes do not work succeeds.
 func TestImageVolumesDoNotWork(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -139,12 +139,12 @@ func TestImageVolumesDoNotWork(t *testing.T) {
 		r := start(t, c)
 		r.mustCall()
 		if n := c.Requests("create", "pods"); n != 2 {
-			t.Errorf("%d pods were made", n)
+			t.Errorf("pods created = %d, want 2", n)
 		}
 	})
 }
 
-// The end of a call's time says which limit it was, what the time was spent on and what was waited for.
+// A deadline error names the limit, how long each phase took, and what the call was waiting for.
 func TestTimeIsOver(t *testing.T) {
 	t.Parallel()
 	forever := func(ctx context.Context, _ []byte) (*response, error) {
@@ -183,19 +183,19 @@ func TestTimeIsOver(t *testing.T) {
 				_, err := r.callWithin(10 * time.Second)
 				for _, want := range tc.want {
 					if err == nil || !strings.Contains(err.Error(), want) {
-						t.Errorf("got error %v, want %q in it", err, want)
+						t.Errorf("call error = %v, want it to contain %q", err, want)
 					}
 				}
 				var over *evaluation.TimeoutError
 				if got := errors.As(err, &over); got != (tc.maxTime > 0) || !got && !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), " after ") {
-					t.Errorf("got error %v", err)
+					t.Errorf("call error = %v, want a TimeoutError: %v, or DeadlineExceeded, with durations", err, tc.maxTime > 0)
 				}
 			})
 		})
 	}
 }
 
-// A call on a ready pod asks neither the API server nor more of the registry than its cache.
+// A call on a ready pod sends no request to the API server.
 func TestWarmCalls(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -204,37 +204,37 @@ func TestWarmCalls(t *testing.T) {
 		before := c.Requests("", "")
 		for range 50 {
 			if got := b.mustCall(); got != pod {
-				t.Errorf("pod %s has run a call of the other replica", got)
+				t.Errorf("pod %s has run a call of the other replica, want %s", got, pod)
 			}
 			a.mustCall()
 		}
 		if n := c.Requests("", "") - before; n > 0 {
-			t.Errorf("the API server had %d requests", n)
+			t.Errorf("requests to the API server = %d, want 0", n)
 		}
 		resp, err := a.call()
 		if err != nil || resp.Report.GetImage() != "r.io/fn:v1" || !strings.HasPrefix(resp.Report.GetDigest(), "sha256:") {
-			t.Errorf("report %v, error %v", resp.Report, err)
+			t.Errorf("report = %v, error %v, want image and digest", resp.Report, err)
 		}
 	})
 }
 
-// What cannot be had at all is not waited for.
+// A call that cannot succeed fails without waiting.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
 		r := start(t, c, func(p *pool.Config) { p.MaxWaiting = 0 })
 		if _, err := r.Evaluate(t.Context(), evaluation.Request{}); !errors.As(err, new(*evaluation.NotFoundError)) {
-			t.Errorf("no image: %v", err)
+			t.Errorf("Evaluate() without an image = %v, want a NotFoundError", err)
 		}
 		if _, err := r.Evaluate(t.Context(), evaluation.Request{Image: "a b"}); !errors.As(err, new(*evaluation.StartError)) {
-			t.Errorf("no reference: %v", err)
+			t.Errorf("Evaluate() of an invalid reference = %v, want a StartError", err)
 		}
 		if _, err := r.call(); !errors.As(err, new(*evaluation.BusyError)) {
-			t.Errorf("nobody may wait: %v", err)
+			t.Errorf("call with MaxWaiting = 0: error = %v, want a BusyError", err)
 		}
 		r.images.set(nil, errors.New("no such tag"))
 		if _, err := r.call(); !errors.As(err, new(*evaluation.StartError)) || !strings.Contains(err.Error(), "no such tag") {
-			t.Errorf("no tag: %v", err)
+			t.Errorf("call of a missing tag: error = %v, want a StartError with the reason", err)
 		}
 	})
 }

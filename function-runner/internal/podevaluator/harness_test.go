@@ -35,25 +35,25 @@ type response = wrapperv1.EvaluateResponse
 
 const fn = "fn:v1"
 
-// images is a registry. Its questions wait for wait, where that is set, and get err.
+// images is a fake registry. If wait is not nil, requests block until it is closed. err is the error of all requests.
 type images struct {
 	mu   sync.Mutex
 	wait chan struct{}
 	err  error
-	// digest is what all references name; "" for one that is all a.
+	// digest is the digest of all references. Empty means a digest of the hexadecimal digit a.
 	digest string
-	// asking is how many questions are being asked, and most how many were at once.
+	// asking is the number of requests in flight, and most is the maximum of asking so far.
 	asking, most int
 }
 
-// set changes what happens to questions from now on.
+// set changes wait and err for new requests.
 func (i *images) set(wait chan struct{}, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.wait, i.err = wait, err
 }
 
-// move has references name another digest.
+// move changes the digest of all references.
 func (i *images) move(digest string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -109,7 +109,7 @@ func start(t *testing.T, c *simulation.Cluster, changes ...func(*pool.Config)) *
 	return startWith(t, c, func(*podevaluator.Config) {}, changes...)
 }
 
-// startWith starts a runner whose evaluator is configured in another way.
+// startWith starts a runner with a changed configuration of the evaluator.
 func startWith(t *testing.T, c *simulation.Cluster, configure func(*podevaluator.Config), changes ...func(*pool.Config)) *runner {
 	t.Helper()
 	r := &runner{t: t, images: &images{}}
@@ -148,7 +148,7 @@ func startWith(t *testing.T, c *simulation.Cluster, configure func(*podevaluator
 	r.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("Run: %v", err)
+			t.Errorf("Run() = %v, want nil", err)
 		}
 	})
 	t.Cleanup(r.stop)
@@ -169,7 +169,7 @@ func (r *runner) callFor(list string, limit time.Duration) (evaluation.Response,
 	return r.Evaluate(ctx, evaluation.Request{Image: fn, ResourceList: []byte(list)})
 }
 
-// mustCall returns the pod that has run the call.
+// mustCall makes a call that must succeed, and returns the pod that has run it.
 func (r *runner) mustCall() string {
 	r.t.Helper()
 	resp, err := r.call()
@@ -177,7 +177,7 @@ func (r *runner) mustCall() string {
 		r.t.Fatal(err)
 	}
 	if string(resp.ResourceList) != "list" {
-		r.t.Errorf("got output %q", resp.ResourceList)
+		r.t.Errorf("output = %q, want list", resp.ResourceList)
 	}
 	synctest.Wait()
 	return resp.Report.GetImplementation()

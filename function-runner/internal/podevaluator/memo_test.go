@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/memo"
 )
 
-// remembers gives an evaluator a cache for the answers of the digests that are deterministic.
+// remembers enables the result cache, and declares the functions with the given digests deterministic.
 func remembers(t *testing.T, digests ...string) func(*podevaluator.Config) {
 	t.Helper()
 	answers, err := memo.New(1<<20, noop.Meter{})
@@ -37,7 +37,7 @@ func remembers(t *testing.T, digests ...string) func(*podevaluator.Config) {
 
 func digest(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
 
-// wants makes a call, and wants it to run so often in all pods, counted from the first, and to be answered as cached or not.
+// wants makes a call and checks whether its result is cached, and the number of calls that all pods have run so far.
 func (r *runner) wants(c *simulation.Cluster, calls int, cached bool) evaluation.Response {
 	r.t.Helper()
 	resp, err := r.call()
@@ -47,12 +47,12 @@ func (r *runner) wants(c *simulation.Cluster, calls int, cached bool) evaluation
 		ran += c.Wrapper(pod.Name).Calls()
 	}
 	if err != nil || string(resp.ResourceList) != "list" || ran != calls || resp.Report.GetCached() != cached {
-		r.t.Errorf("got %q, %v (%v) after %d runs; want %d, cached: %v", resp.ResourceList, resp.Report, err, ran, calls, cached)
+		r.t.Errorf("output = %q, report %v (%v) after %d runs, want %d runs, cached %v", resp.ResourceList, resp.Report, err, ran, calls, cached)
 	}
 	return resp
 }
 
-// A function of a digest that is deterministic runs once. Another digest, or another template, is another function.
+// A deterministic function runs once for each digest and template.
 func TestRemember(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -63,7 +63,7 @@ func TestRemember(t *testing.T) {
 		again := r.wants(c, 1, true)
 		if r := again.Report; r.GetImage() != "r.io/fn:v1" || r.GetDigest() != digest("a") || r.GetImplementation() != first.Report.GetImplementation() ||
 			r.GetEvaluator() != evaluationv1.Evaluator_EVALUATOR_POD || r.GetTimings().GetExecute() != nil || r.GetTimings().GetStart().AsDuration() != time.Since(begin) {
-			t.Errorf("the report is %v", r)
+			t.Errorf("report = %v, want image, digest, implementation and timings of the cached result", r)
 		}
 		r.images.move(digest("b"))
 		r.wants(c, 2, false)
@@ -84,14 +84,14 @@ func TestRemember(t *testing.T) {
 	})
 }
 
-// Of a function that turns out to be deterministic while it runs for the first time, that answer is kept already.
+// If a function turns out to be deterministic during its first call, the result of that call is cached.
 func TestRememberTheFirst(t *testing.T) {
 	t.Parallel()
 	for _, deterministic := range []bool{true, false} {
 		bubble(t, func(t *testing.T, c *simulation.Cluster) {
 			r := startWith(t, c, func(config *podevaluator.Config) {
 				remembers(t)(config)
-				// It is known once there is a pod.
+				// Deterministic knows the answer once there is a pod.
 				config.Deterministic = func(string, string) (bool, bool) { return deterministic && c.Count() > 0, c.Count() > 0 }
 			})
 			r.wants(c, 1, false)
@@ -104,7 +104,7 @@ func TestRememberTheFirst(t *testing.T) {
 	}
 }
 
-// What is kept needs no pod, and failures are not kept.
+// A cached result needs no pod. Failures are not cached.
 func TestRememberedNeedsNoPod(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -127,21 +127,21 @@ func TestRememberedNeedsNoPod(t *testing.T) {
 				defer cancel()
 				resp, err := r.Evaluate(ctx, evaluation.Request{Image: fn, ResourceList: []byte("another")})
 				if err != nil || resp.Report.GetFailure().GetMessage() != "no" || resp.Report.GetCached() {
-					t.Errorf("got %v, %v", resp.Report, err)
+					t.Errorf("Evaluate() = %v, %v, want an uncached failure", resp.Report, err)
 				}
 			})
 		}
 		synctest.Wait()
 		r.wants(c, 2, true)
-		// One who waits for another's call is told so when the time is over.
+		// The deadline error of a call that waits for the same call of another caller says so.
 		_, err := r.callFor("another", time.Second)
 		if err == nil || !strings.Contains(err.Error(), "another call of the function with the same ResourceList is running") {
-			t.Errorf("got %v", err)
+			t.Errorf("call error = %v, want it to name the other call", err)
 		}
 		close(hold)
 		calls.Wait()
 		if n := c.Wrapper(pod).Calls(); n != 4 {
-			t.Errorf("%d calls ran, want one and those three that failed", n)
+			t.Errorf("calls of the pod = %d, want 4: one success and three failures", n)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// A mistake in a Kptfile is told apart from registries and clusters that fail.
+// The error code distinguishes errors in a Kptfile from failures of registries and clusters.
 func TestCodeOfStartErrors(t *testing.T) {
 	t.Parallel()
 	for want, errs := range map[string][]error{
@@ -23,7 +23,7 @@ func TestCodeOfStartErrors(t *testing.T) {
 		for _, err := range errs {
 			started := (&call{}).startError(fmt.Errorf("look up: %w", err))
 			if got := evaluation.Code(evaluation.Response{}, started); got != want {
-				t.Errorf("%T: the code is %s, want %s", err, got, want)
+				t.Errorf("Code() of %T = %s, want %s", err, got, want)
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// clock measures where the time of a call goes.
+// clock measures the durations of a call's phases.
 type clock struct {
 	begin time.Time
 
@@ -25,14 +25,13 @@ type clock struct {
 
 func newClock() *clock { return &clock{begin: time.Now()} }
 
-// spend adds the time from now to the call of what it returns to a phase.
+// spend starts a measurement. The returned function adds the elapsed time to a phase.
 func (c *clock) spend(phase *time.Duration) func() {
 	begin := time.Now()
 	return func() { *phase += time.Since(begin) }
 }
 
-// explain adds to the limit on a call's time, the cause of the end of its context, on what the time was spent, and what the call
-// waited for in the end.
+// explain adds the durations of the phases, and what the call was waiting for, to the error of a call that exceeded a limit.
 func (c *clock) explain(limit error, doing func() string) error {
 	round := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 	spent := fmt.Sprintf("%v (asking the registry %v, waiting for a pod %v, running the function %v)",
@@ -43,20 +42,20 @@ func (c *clock) explain(limit error, doing func() string) error {
 	return fmt.Errorf("%w after %s", limit, spent)
 }
 
-// retried counts a call that is sent again.
+// retried counts a retried call.
 func (e *Evaluator) retried(ctx context.Context, ref string) {
 	repository, _, _ := reference.Split(ref)
 	e.retries.Add(ctx, 1, metric.WithAttributes(attribute.String("image", repository)))
 }
 
-// restrictions are the messages of functions that a restricted pod hinders, and the advice for their users.
+// restrictions map error messages of functions that fail because of the pod's restrictions to advice for users.
 var restrictions = []struct{ says, hint string }{
 	{"read-only file system", "function pods have a read-only root file system and may write below /tmp only"},
 	{"permission denied", "function pods do not run as root"},
 	{"operation not permitted", "function pods do not run as root and have no capabilities"},
 }
 
-// explainRestrictions adds advice to the failure of a function that needs more than a restricted pod allows.
+// explainRestrictions adds advice to the failure of a function that a restriction of the pod may have caused.
 func explainRestrictions(report *evaluationv1.Evaluation) {
 	failure := report.GetFailure()
 	switch failure.GetReason() {
@@ -71,7 +70,7 @@ func explainRestrictions(report *evaluationv1.Evaluation) {
 		}
 		hint := r.hint + ": change the image, or the pod with --function-pod-template"
 		failure.Message += " (" + hint + ")"
-		// Where the message is not shown, standard error is.
+		// Some clients show only the standard error.
 		report.Stderr = append(report.GetStderr(), "["+hint+"]\n"...)
 		return
 	}

@@ -19,43 +19,44 @@ import (
 )
 
 const (
-	// warmers is how many functions are looked up at once to be warmed up.
+	// warmers is the maximum number of functions that are looked up at the same time for warm-up.
 	warmers = 64
-	// preparing is how many images are prepared at once. The calls themselves make the others ready.
+	// preparing is the maximum number of concurrent preparations. Further images get their pods with their first calls.
 	preparing = 64
-	// prepareTimeout is how long a registry may take.
+	// prepareTimeout is the timeout of one preparation.
 	prepareTimeout = 30 * time.Second
-	// glance is how long Prepare waits to see whether an image can be had at all.
+	// glance is how long Prepare waits for an immediate result.
 	glance = 50 * time.Millisecond
 )
 
-// WarmUp says which functions need pods ahead of calls, by their references.
+// WarmUp lists the functions that need pods before their calls, by their references.
 type WarmUp struct {
-	// AtStart lists those that need a pod at start, and Always those that need their minimum of pods at all times.
+	// AtStart returns the functions that need a pod at start. Always returns the functions that need their minimum number of pods at all
+	// times.
 	AtStart, Always func() []string
-	// Interval is how often the latter are looked after, beside what their pools do themselves.
+	// Interval is the interval at which Run warms up the functions of Always.
 	Interval time.Duration
 	Log      *slog.Logger
 }
 
-// Warmer makes pods ahead of need, beside the calls. Its methods may be used by any number of goroutines at once.
+// Warmer creates pods before calls need them. Its methods are safe for concurrent use.
 type Warmer struct {
 	evaluator *Evaluator
 	warmUp    WarmUp
-	// more tells Run of references that are wanted.
+	// more wakes Run when wanted has changed.
 	more chan struct{}
-	// preparations go on after those who asked for them, until life ends.
+	// preparations may outlast the calls of Prepare that started them. They end when life ends.
 	preparations errgroup.Group
 	life         context.Context //nolint:containedctx // see above
 	stop         context.CancelFunc
 
-	// mu guards what follows, and that no preparation begins after life has ended.
+	// mu guards the following fields, and prevents that a preparation starts after life has ended.
 	mu     sync.Mutex
 	logged map[string]logging.Once
 	wanted []string
 }
 
-// NewWarmer returns a warmer, which the caller closes. It keeps the values of ctx, not its end.
+// NewWarmer returns a warmer, which the caller must close. The warmer uses the values of ctx, but outlives its cancellation.
 func NewWarmer(ctx context.Context, e *Evaluator, warmUp WarmUp) *Warmer {
 	w := &Warmer{evaluator: e, warmUp: warmUp, more: make(chan struct{}, 1), logged: map[string]logging.Once{}}
 	w.life, w.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -63,15 +64,15 @@ func NewWarmer(ctx context.Context, e *Evaluator, warmUp WarmUp) *Warmer {
 	return w
 }
 
-// Close ends the preparations and waits for them.
+// Close cancels the preparations and waits for them.
 func (w *Warmer) Close() {
 	w.mu.Lock()
 	w.stop()
 	w.mu.Unlock()
-	_ = w.preparations.Wait() // none has an error
+	_ = w.preparations.Wait() // no preparation returns an error
 }
 
-// Want warms up further functions, by their references, as soon as Run runs. It does not wait.
+// Want makes Run warm up further functions, by their references. It does not block.
 func (w *Warmer) Want(references []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,7 +85,7 @@ func (w *Warmer) Want(references []string) {
 	}
 }
 
-// take returns the references that are wanted.
+// take returns the wanted references and clears them.
 func (w *Warmer) take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,7 +94,7 @@ func (w *Warmer) take() []string {
 	return wanted
 }
 
-// Run warms functions up until ctx ends, and returns when nothing of that is going on any more.
+// Run warms up functions until ctx ends, and returns when all warm-ups have ended.
 func (w *Warmer) Run(ctx context.Context) {
 	select {
 	case <-w.evaluator.config.Pods.Synced():
@@ -129,10 +130,10 @@ func (w *Warmer) warm(ctx context.Context, references []string) {
 			return nil
 		})
 	}
-	_ = group.Wait() // none has an error
+	_ = group.Wait() // no warm-up returns an error
 }
 
-// report logs why a function cannot have a pod, once for each reason.
+// report logs why a function was not warmed up, once for each reason.
 func (w *Warmer) report(reference string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,7 +144,7 @@ func (w *Warmer) report(reference string, err error) {
 	w.logged[reference] = logged
 }
 
-// Prepare starts a pod for an image that has none. It waits only long enough to report an immediate failure, not for the pod.
+// Prepare starts a pod for an image that has none. It waits only for an immediate result, and not for the pod.
 func (w *Warmer) Prepare(ctx context.Context, name string) *evaluatorv1.PreparedFunction {
 	prepared := &evaluatorv1.PreparedFunction{State: evaluatorv1.PrepareState_PREPARE_STATE_STARTING, Evaluator: evaluationv1.Evaluator_EVALUATOR_POD}
 	failed := func(err error) *evaluatorv1.PreparedFunction {
@@ -156,7 +157,7 @@ func (w *Warmer) Prepare(ctx context.Context, name string) *evaluatorv1.Prepared
 	}
 	prepared.ResolvedImage, prepared.Message = reference, "its function pod is being made"
 	ended := make(chan preparation, 1)
-	if !w.begin(reference, ended) { //nolint:contextcheck // it goes on after who asked for it
+	if !w.begin(reference, ended) { //nolint:contextcheck // the preparation outlasts the call
 		prepared.Message = "many images are being prepared, this one will be with its first call"
 		return prepared
 	}
@@ -174,13 +175,13 @@ func (w *Warmer) Prepare(ctx context.Context, name string) *evaluatorv1.Prepared
 	return prepared
 }
 
-// preparation is how one has ended.
+// preparation is the result of a preparation.
 type preparation struct {
 	ready bool
 	err   error
 }
 
-// begin tells whether it has begun to prepare an image: too many may be being prepared already.
+// begin starts to prepare an image. It returns false if too many preparations are running, or the warmer is closed.
 func (w *Warmer) begin(reference string, ended chan<- preparation) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -199,7 +200,7 @@ func (w *Warmer) begin(reference string, ended chan<- preparation) bool {
 	})
 }
 
-// pool returns the pool of a function by its resolved reference. The caller ends the use of it with Done.
+// pool returns the pool of a function by its resolved reference. The caller must call Done on the pool.
 func (e *Evaluator) pool(ctx context.Context, reference string) (*pool.Pool, error) {
 	select {
 	case <-e.config.Pods.Synced():
@@ -210,5 +211,5 @@ func (e *Evaluator) pool(ctx context.Context, reference string) (*pool.Pool, err
 	if err != nil {
 		return nil, err
 	}
-	return e.config.Pods.Pool(reference, digest), nil //nolint:contextcheck // pods outlive the calls that want them
+	return e.config.Pods.Pool(reference, digest), nil //nolint:contextcheck // pods outlive the calls that need them
 }

@@ -32,7 +32,7 @@ func TestPrepare(t *testing.T) {
 		prepare := func(image string, want evaluatorv1.PrepareState) {
 			t.Helper()
 			if got := p.Prepare(t.Context(), image); got.GetState() != want {
-				t.Errorf("%s: %v, want %v", image, got, want)
+				t.Errorf("Prepare(%s) = %v, want %v", image, got, want)
 			}
 		}
 		prepare(fn, stateStarting)
@@ -41,26 +41,26 @@ func TestPrepare(t *testing.T) {
 		prepare("a b", stateFailed)
 		r.images.set(nil, errors.New("no such tag"))
 		if got := p.Prepare(t.Context(), "other"); got.GetState() != stateFailed || !strings.Contains(got.GetMessage(), "no such tag") {
-			t.Errorf("got %v", got)
+			t.Errorf("Prepare(other) = %v, want FAILED with the reason", got)
 		}
-		// A registry that is slow is not waited for, however many images there are.
+		// Prepare does not wait for a slow registry, however many images there are.
 		r.images.set(make(chan struct{}), nil)
 		begin := time.Now()
 		for i := range 70 {
 			prepare(fmt.Sprintf("slow%d", i), stateStarting)
 		}
 		if waited := time.Since(begin); waited > 5*time.Second {
-			t.Errorf("waited for %v", waited)
+			t.Errorf("70 calls of Prepare took %v, want at most 5 s", waited)
 		}
 		if n := r.images.atOnce(); n > 64 {
-			t.Errorf("%d images are prepared at once", n)
+			t.Errorf("concurrent preparations = %d, want at most 64", n)
 		}
 		p.Close()
 		prepare(fn, stateStarting)
 	})
 }
 
-// Functions are warmed up beside each other, and calls do not wait for that.
+// Functions are warmed up concurrently, and calls do not wait for warm-ups.
 func TestWarmUp(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *simulation.Cluster) {
@@ -71,7 +71,7 @@ func TestWarmUp(t *testing.T) {
 			AtStart: func() []string { return []string{"r.io/a", "r.io/b", "r.io/c"} },
 			Always:  func() []string { return []string{"r.io/fn:v1"} },
 		})
-		// Nobody waits for it before it runs.
+		// Want does not block before Run.
 		w.Want([]string{"r.io/c"})
 		slow := make(chan struct{})
 		r.images.set(slow, nil)
@@ -83,31 +83,31 @@ func TestWarmUp(t *testing.T) {
 		}()
 		synctest.Wait()
 		if n := r.images.atOnce(); n != 3 {
-			t.Errorf("%d functions are warmed up at once, want 3", n)
+			t.Errorf("concurrent warm-ups = %d, want 3", n)
 		}
 		r.images.set(nil, nil)
 		r.mustCall()
 		close(slow)
-		// Warm-ups are spread over two seconds, and pods take a moment to be made.
+		// Warm-ups are spread over two seconds, and creating pods takes a moment.
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		if n := len(r.manager.Functions()); n != 4 {
-			t.Errorf("%d functions have pods, want 4", n)
+			t.Errorf("functions with pods = %d, want 4", n)
 		}
-		// So are functions that turn up later, each at a moment of its own, so that replicas do not make the same pod.
+		// Warm-ups of functions that are added later start after random delays, so that replicas do not create the same pod.
 		w.Want([]string{"r.io/e", "r.io/d"})
 		w.Want([]string{"r.io/d"})
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		if n := len(r.manager.Functions()); n != 6 {
-			t.Errorf("%d functions have pods, want 6", n)
+			t.Errorf("functions with pods = %d, want 6", n)
 		}
-		// The same problem is logged once.
+		// The same error is logged once.
 		r.images.set(nil, errors.New("registry down"))
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		if n := strings.Count(log.String(), "registry down"); n != 1 {
-			t.Errorf("the problem was logged %d times", n)
+			t.Errorf("the error was logged %d times, want once", n)
 		}
 		cancel()
 		w.Close()

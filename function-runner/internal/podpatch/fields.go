@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// fields are those of a pod that can be set. All that a function pod needs to work, and what it must not do, is not among them: what
-// is here can at most keep pods from starting.
+// fields are the fields of a pod that settings may set. They exclude fields that a function pod needs to work or that affect its
+// security. At worst, they keep pods from starting.
 type fields struct {
 	Metadata struct {
 		Labels      map[string]string `json:"labels"`
@@ -40,8 +40,8 @@ type securityContext struct {
 	AppArmorProfile *corev1.AppArmorProfile `json:"appArmorProfile"`
 }
 
-// check says what is wrong with values that the API server would refuse at each call, or that would loosen the isolation. The rest of
-// them is the API server's to check.
+// check validates values that the API server would reject at each creation of a pod, or that would weaken the isolation. The API server
+// validates the rest.
 func (f *fields) check() error {
 	s := &f.Spec
 	problems := []error{
@@ -61,7 +61,7 @@ func (f *fields) check() error {
 			problems = append(problems, profile("appArmorProfile", string(p.Type), p.LocalhostProfile, false))
 		}
 	}
-	// The first is enough: errors have one line.
+	// One problem is enough, because errors have one line.
 	for _, err := range problems {
 		if err != nil {
 			return err
@@ -80,7 +80,7 @@ func name(field string, value *string) error {
 	return nil
 }
 
-// ours are the domains of the labels and annotations by which krmfn finds pods.
+// ours are the domains of the labels and annotations with which krmfn identifies pods.
 var ours = []string{"krmfn.dev", "fn.kpt.dev"}
 
 func key(field, key string, own bool) error {
@@ -128,8 +128,8 @@ func toleration(t *corev1.Toleration) error {
 	return nil
 }
 
-// profile checks a seccomp or AppArmor profile, which have the same types. The file of a seccomp profile is below a directory of the
-// kubelet's.
+// profile checks a seccomp or AppArmor profile, whose types have the same values. isFile reports that local is the path of a file below
+// the kubelet's seccomp directory.
 func profile(field, kind string, local *string, isFile bool) error {
 	field = "spec.securityContext." + field
 	switch {

@@ -12,19 +12,19 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// pattern matches images by their repository: one, or all below a path.
+// pattern matches images by repository: one repository, or all repositories below a path.
 type pattern struct {
 	repository string
 	below      bool
 }
 
-// newPattern reads a pattern: a repository, or a path followed by /*.
+// newPattern parses a pattern: a repository, or a path followed by /*.
 func newPattern(text string) (pattern, error) {
 	path, below := strings.CutSuffix(text, "/*")
 	if !below && !strings.Contains(path, "/") {
 		return pattern{}, fmt.Errorf("%q names no registry: want REGISTRY/PATH, or REGISTRY/PATH/* for all below", text)
 	}
-	// With one element it could be an official image of Docker Hub, which has one more in front.
+	// With a single path element, the parser would treat the name as an official image of Docker Hub and add an element.
 	const child = "/team/function"
 	full := path
 	if below {
@@ -45,7 +45,7 @@ func (p pattern) matches(repository string) bool {
 	return repository == p.repository
 }
 
-// repositoryOf returns the repository of a resolved reference, in the form that patterns have.
+// repositoryOf returns the repository of a resolved reference, in the form of patterns.
 func repositoryOf(ref string) string {
 	named, err := distribution.ParseNormalizedNamed(ref)
 	if err != nil {
@@ -55,8 +55,8 @@ func repositoryOf(ref string) string {
 	return normal(named)
 }
 
-// normal spells a repository in one way. A registry is the same in capitals and with the port that it has anyway: a caller must not
-// escape the settings of an image by writing its name in another way.
+// normal returns the normal form of a repository. It lower-cases the registry and drops default ports, so that a caller cannot bypass the
+// settings of an image with another spelling.
 func normal(named distribution.Named) string {
 	host := strings.ToLower(distribution.Domain(named))
 	host = strings.TrimSuffix(strings.TrimSuffix(host, ":443"), ":80")

@@ -16,23 +16,23 @@ import (
 const (
 	apiVersion = "krmfn.dev/v1alpha1"
 	kind       = "FunctionPods"
-	// MaxSize is the most bytes of a file. A ConfigMap can have no more, together with what else is in it.
+	// MaxSize is the maximum size of a file, in bytes. It is below the size limit of a ConfigMap.
 	MaxSize = 1000 << 10
 )
 
-// Patches are those of a file. They do not change.
+// Patches are the parsed settings of a file. They are immutable.
 type Patches struct {
 	defaults  []Patch
 	overrides []override
 }
 
-// override is a patch for some images.
+// override is a patch for the images that match a pattern.
 type override struct {
 	images []pattern
 	patch  Patch
 }
 
-// file and entry have what may be in a file; see fields.
+// file and entry define the fields of a file; see fields.
 type file struct {
 	APIVersion string  `json:"apiVersion"`
 	Kind       string  `json:"kind"`
@@ -45,7 +45,7 @@ type entry struct {
 	fields
 }
 
-// Parse reads the settings of function pods, one YAML document:
+// Parse parses the settings of function pods, which are one YAML document:
 //
 //	apiVersion: krmfn.dev/v1alpha1
 //	kind: FunctionPods
@@ -56,8 +56,8 @@ type entry struct {
 //	- images: [r.io/untrusted/*, r.io/team/fn]
 //	  spec: {runtimeClassName: gvisor}
 //
-// The fields of metadata and spec are those of a pod. null removes what the template or an earlier entry says, except in
-// securityContext. The errors, one line, name the field: unknown ones, and values that would loosen the isolation, are refused.
+// The fields of metadata and spec are fields of a pod. null removes the value of the template or of an earlier entry, except in
+// securityContext. Parse rejects unknown fields, and values that would weaken the isolation. Errors have one line and name the field.
 func Parse(text []byte) (*Patches, error) {
 	doc, err := document(text)
 	if err != nil {
@@ -73,7 +73,7 @@ func Parse(text []byte) (*Patches, error) {
 	case f.APIVersion != apiVersion || f.Kind != kind:
 		return nil, fmt.Errorf("it has apiVersion %q and kind %q: want %s and %s", f.APIVersion, f.Kind, apiVersion, kind)
 	}
-	// What is null cannot be told from what is left out in the fields.
+	// The decoded fields do not distinguish null from a missing field.
 	var raw struct {
 		Defaults  map[string]any   `json:"defaults"`
 		Overrides []map[string]any `json:"overrides"`
@@ -118,7 +118,7 @@ func document(text []byte) (configfile.Document, error) {
 	return doc, nil
 }
 
-// valued refuses fields without a value: those whose content has all been commented out may have been meant to isolate.
+// valued rejects a field without a value. If its content was commented out, the isolation that it should configure would be missing.
 func valued(doc configfile.Document, names ...string) error {
 	fields, _ := doc.Fields()
 	for name, value := range fields {
@@ -129,7 +129,7 @@ func valued(doc configfile.Document, names ...string) error {
 	return nil
 }
 
-// advised says of a field of a pod that is not one of those, what to do.
+// advised adds advice to the problem of an unsupported field of a pod.
 func advised(p configfile.Problem) error {
 	if strings.Contains(p.Text, "metadata.") || strings.Contains(p.Text, "spec.") {
 		return fmt.Errorf("%w: only labels, annotations, and settings for isolation and scheduling are allowed here: use a pod template of your own for other fields", p)
@@ -152,7 +152,7 @@ func newOverride(e *entry, raw map[string]any) (o override, err error) {
 	return o, err
 }
 
-// newPatch returns the patch that fields, which raw has as they were written, stand for.
+// newPatch returns the patch for an entry. raw is the undecoded form of the entry.
 func newPatch(f *fields, raw map[string]any) (Patch, error) {
 	if err := f.check(); err != nil {
 		return Patch{}, err
@@ -181,8 +181,8 @@ func newPatch(f *fields, raw map[string]any) (Patch, error) {
 	return Patch{content: content}, nil
 }
 
-// whole refuses a security context with fields that are null, which would remove what the template says. It completes profiles: one
-// without a file takes the place of one with a file.
+// whole rejects a security context with null fields, which would remove fields of the template. It sets a missing localhostProfile to
+// null, so that a profile without a file replaces a profile with one.
 func whole(security any) error {
 	fields, _ := security.(map[string]any)
 	for _, name := range []string{"seccompProfile", "appArmorProfile"} {

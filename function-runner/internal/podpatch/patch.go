@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podpatch has the settings of function pods that an operator gives as fields of a pod: where pods run, how they are isolated,
-// and their labels and annotations. They are merged into the pod template, for all functions or for some.
+// Package podpatch merges an operator's settings of function pods into the pod template, for all functions or for some. The settings are
+// fields of a pod: scheduling, isolation, labels and annotations.
 package podpatch
 
 import (
@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// Patch is a strategic merge patch of a pod. It does not change.
+// Patch is a strategic merge patch of a pod. It is immutable.
 type Patch struct{ content json.RawMessage }
 
-// MarshalJSON returns the patch. Patches that say the same have the same JSON.
+// MarshalJSON returns the patch. Equal patches have equal JSON.
 func (p Patch) MarshalJSON() ([]byte, error) { return p.content, nil }
 
-// Apply returns a pod with patches applied to it, one after the other.
+// Apply returns a pod with the patches applied in order.
 func Apply(pod *corev1.Pod, patches ...Patch) (*corev1.Pod, error) {
 	if len(patches) == 0 {
 		return pod, nil
@@ -40,8 +40,8 @@ func Apply(pod *corev1.Pod, patches ...Patch) (*corev1.Pod, error) {
 	return patched, nil
 }
 
-// Dropped names a field of isolation that a pod was to have and that the API server, or admission, has taken away, with what to do; ""
-// for none. API servers drop fields that they do not know without a word.
+// Dropped returns the name of an isolation field that the API server or admission has dropped from a pod, with advice, or an empty string
+// if there is none. API servers drop unknown fields silently.
 func Dropped(want, got *corev1.Pod) string {
 	wanted, has := &want.Spec, &got.Spec
 	a, b := securityOf(wanted), securityOf(has)
