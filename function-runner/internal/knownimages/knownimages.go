@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package knownimages lets function runners know images without asking registries: from the file that the image warmer has
-// made, and from what this function runner has learnt before it was started again.
+// Package knownimages loads image metadata from files, so that function runners need not ask registries: from the image warmer's file,
+// and from a file that this function runner has written before a restart.
 package knownimages
 
 import (
@@ -21,21 +21,22 @@ import (
 	"github.com/krmfn/krmfn/services/server/logging"
 )
 
-// Cache has the images; see registry.Cache.
+// Cache holds image metadata; see registry.Cache.
 type Cache interface {
 	Load(images []registry.Image)
 	Images() []registry.Image
 }
 
-// file has the format of package imagemetadata, and may be there or not. Functions that it would name can still be asked for, so
-// that problem with it is logged and no more.
+// file is an optional metadata file in the format of package metadata. A missing or invalid file is not fatal, because registries can be
+// asked instead.
 type file struct {
 	name   string
 	log    *slog.Logger
 	logged logging.Once
 }
 
-// read returns the file's images, and its content; nil where there is no such file. The error, that it is not understood, is logged once.
+// read returns the images in the file, and its content. Both are nil if the file does not exist. It logs an unreadable or invalid file
+// once.
 func (f *file) read() ([]registry.Image, []byte, error) {
 	content, err := configfile.Read(f.name, metadata.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +55,7 @@ func (f *file) read() ([]registry.Image, []byte, error) {
 	return images, content, nil
 }
 
-// Warmed makes known what is in the image warmer's file. Its methods are called one after another.
+// Warmed loads the image warmer's file into a cache. Its methods are not safe for concurrent use.
 type Warmed struct {
 	file    file
 	cache   Cache
@@ -62,13 +63,13 @@ type Warmed struct {
 	content []byte
 }
 
-// NewWarmed returns a Warmed that has read nothing yet. The images before are known, too, unless the file says otherwise.
+// NewWarmed returns a Warmed for a file. Load also loads the images in before, which the file overrides.
 func NewWarmed(name string, cache Cache, log *slog.Logger, before ...registry.Image) *Warmed {
 	return &Warmed{file: file{name: name, log: log}, cache: cache, before: before}
 }
 
-// Load makes known what the file says, if that has changed. While it is not there, or is not understood, what it last said
-// stays known. It tells whether anything has changed, or that the file is not understood.
+// Load loads the file if it has changed, and reports whether it did. If the file is missing or invalid, the previous images stay in the
+// cache. An invalid file is an error.
 func (w *Warmed) Load() (changed bool, err error) {
 	images, content, err := w.file.read()
 	if content == nil || bytes.Equal(content, w.content) {
@@ -80,30 +81,30 @@ func (w *Warmed) Load() (changed bool, err error) {
 	return true, nil
 }
 
-// Kept keeps in a file what registries have said, for the next start. Its methods are called one after another.
+// Kept saves image metadata in a file for the next start. Its methods are not safe for concurrent use.
 type Kept struct {
 	file    file
 	cache   Cache
 	written []byte
 }
 
-// interval is how often Kept writes the file. A restart forgets what was learnt since.
+// interval is the interval at which Kept writes the file. A crash loses the metadata since the last write.
 const interval = time.Minute
 
-// NewKept returns a Kept that has read and written nothing yet.
+// NewKept returns a Kept for a file.
 func NewKept(name string, cache Cache, log *slog.Logger) *Kept {
 	return &Kept{file: file{name: name, log: log}, cache: cache}
 }
 
-// Load makes known what is in the file, and returns it.
+// Load loads the images in the file into the cache, and returns them.
 func (k *Kept) Load() []registry.Image {
-	images, content, _ := k.file.read() // which logs
+	images, content, _ := k.file.read() // read logs errors
 	k.written = content
 	k.cache.Load(images)
 	return images
 }
 
-// Run writes the file now and then until ctx ends, and once more then.
+// Run writes the file at intervals until ctx ends, and once at the end.
 func (k *Kept) Run(ctx context.Context) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -118,8 +119,7 @@ func (k *Kept) Run(ctx context.Context) {
 	}
 }
 
-// write writes what is known, if that has changed: as a whole or not at all. What is not known any more, as it has made place for
-// others, is no loss.
+// write atomically replaces the file if the metadata has changed. Images that the cache has evicted are no longer saved.
 func (k *Kept) write() error {
 	images := k.cache.Images()
 	content, err := metadata.Format(images)

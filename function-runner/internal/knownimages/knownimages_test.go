@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// known is a cache.
+// known is a fake cache.
 type known struct {
 	mu             sync.Mutex
 	loaded, images []registry.Image
@@ -62,7 +62,7 @@ func write(t *testing.T, name string, images ...registry.Image) {
 func wantLoaded(t *testing.T, k *known, want ...registry.Image) {
 	t.Helper()
 	if diff := cmp.Diff(want, k.loaded); diff != "" {
-		t.Errorf("known (-want +got):\n%s", diff)
+		t.Errorf("loaded images (-want +got):\n%s", diff)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestWarmed(t *testing.T) {
 	load := func(changed, ok bool) {
 		t.Helper()
 		if got, err := w.Load(); got != changed || (err == nil) != ok {
-			t.Errorf("Load = %v, %v; want %v and an error: %v", got, err, changed, !ok)
+			t.Errorf("Load() = %v, %v, want %v and an error: %v", got, err, changed, !ok)
 		}
 	}
 	load(false, true)
@@ -85,7 +85,7 @@ func TestWarmed(t *testing.T) {
 	k.loaded = nil
 	load(false, true)
 	wantLoaded(t, k)
-	// What cannot be used changes nothing and is said once.
+	// An invalid file does not change the images, and is logged once.
 	for range 2 {
 		if err := os.WriteFile(name, []byte("images: ["), 0o600); err != nil {
 			t.Fatal(err)
@@ -101,7 +101,7 @@ func TestWarmed(t *testing.T) {
 	load(true, true)
 	wantLoaded(t, k, image("kept", "a"), image("one", "b"))
 	if got := text.String(); strings.Count(got, "cannot be used") != 1 || strings.Count(got, "loaded") != 2 || !strings.Contains(got, name) {
-		t.Errorf("log: %s", got)
+		t.Errorf("log = %s, want one warning and two loads", got)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestKept(t *testing.T) {
 		k := &known{}
 		kept := NewKept(name, k, slog.New(slog.DiscardHandler))
 		if got := kept.Load(); got != nil {
-			t.Errorf("Load without a file: %v", got)
+			t.Errorf("Load() without a file = %v, want nil", got)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -123,7 +123,7 @@ func TestKept(t *testing.T) {
 		time.Sleep(interval + time.Second)
 		synctest.Wait()
 		if _, err := os.Stat(name); !os.IsNotExist(err) {
-			t.Errorf("a file with nothing in it: %v", err)
+			t.Errorf("Stat() of the file without images: error = %v, want that it does not exist", err)
 		}
 		k.learn(image("one", "a"))
 		time.Sleep(interval)
@@ -135,7 +135,7 @@ func TestKept(t *testing.T) {
 		wantContent(t, name, image("one", "a"), image("two", "b"))
 	})
 	if left, err := filepath.Glob(name + ".*"); err != nil || left != nil {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("temporary files = %v, %v, want none", left, err)
 	}
 }
 
@@ -144,12 +144,12 @@ func wantContent(t *testing.T, name string, want ...registry.Image) {
 	k := &known{}
 	got := NewKept(name, k, slog.New(slog.DiscardHandler)).Load()
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
+		t.Errorf("Load() (-want +got):\n%s", diff)
 	}
 	wantLoaded(t, k, want...)
 }
 
-// A directory that cannot be written to is said once, and nothing else suffers.
+// A directory that is not writable is logged once.
 func TestKeptNowhere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestKeptNowhere(t *testing.T) {
 		defer cancel()
 		kept.Run(ctx)
 		if got := text.String(); strings.Count(got, "cannot be kept") != 1 {
-			t.Errorf("log: %s", got)
+			t.Errorf("log = %s, want one warning", got)
 		}
 	})
 }

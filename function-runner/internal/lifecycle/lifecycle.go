@@ -1,9 +1,9 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lifecycle is the state machine of a function pod, as one function runner sees it. It has one table of transitions, from
-// which the documentation is generated. Package pool keeps the state of each pod, and derives from it whether the pod counts, takes
-// calls, or can be deleted.
+// Package lifecycle is the state machine of a function pod, as one function runner sees the pod. The documentation is generated from its
+// table of transitions. Package pool keeps the state of each pod, and derives from it whether the pod counts towards limits, takes calls,
+// or can be deleted.
 package lifecycle
 
 import (
@@ -14,51 +14,51 @@ import (
 // State is the state of a function pod.
 type State string
 
-// The states.
+// States of function pods.
 const (
 	// Requested pods are being created.
 	Requested State = "requested"
-	// Starting pods exist, and must show that they serve.
+	// Starting pods exist, and must prove that they serve.
 	Starting State = "starting"
 	// Ready pods take calls.
 	Ready State = "ready"
-	// Unreachable pods do not answer, or say that they do not serve. Others take their place until they are back.
+	// Unreachable pods do not respond, or report that they do not serve. Other pods replace them until they are back.
 	Unreachable State = "unreachable"
-	// Expiring pods are idle, and a request to delete them is on its way. Calls may take them back.
+	// Expiring pods are idle, and a request to delete them is in flight. Calls may take them back.
 	Expiring State = "expiring"
-	// Leaving pods are being deleted: they finish the calls that they run.
+	// Leaving pods are being deleted. They finish their running calls.
 	Leaving State = "leaving"
-	// Failed pods have been given up and must be deleted.
+	// Failed pods must be deleted.
 	Failed State = "failed"
 )
 
 // States are all states, in the order of a pod's life.
 var States = []State{Requested, Starting, Ready, Unreachable, Expiring, Leaving, Failed}
 
-// Event is what happens to a function pod.
+// Event is an event of a function pod.
 type Event string
 
-// The events.
+// Events of function pods.
 const (
-	// Created: the API server has the pod, whoever created it.
+	// Created: the API server has created the pod, for any replica.
 	Created Event = "created"
-	// Answered: the wrapper server says that it serves. For a pod that existed before, it is enough that the kubelet says so.
+	// Answered: the wrapper server reports that it serves. For an adopted pod, the Ready condition from the kubelet suffices.
 	Answered Event = "answered"
 	// Suspected: the connection broke, a call was rejected, the address changed, or the kubelet reports the pod as unready.
 	Suspected Event = "suspected"
-	// Lost: the wrapper server does not answer, or says that it does not serve.
+	// Lost: the wrapper server does not respond, or reports that it does not serve.
 	Lost Event = "lost"
-	// Expired: nobody needs the pod, and the request to delete it is about to be sent.
+	// Expired: the pod is idle, and the request to delete it is about to be sent.
 	Expired Event = "expired"
 	// Kept: the request to delete the pod failed, or calls need the pod.
 	Kept Event = "kept"
-	// Deleted: the API server has accepted a request to delete the pod, whoever sent it.
+	// Deleted: the API server has accepted a request to delete the pod, from any client.
 	Deleted Event = "deleted"
-	// Broken: the pod cannot become ready, or not in time.
+	// Broken: the pod cannot become ready, or has not become ready in time.
 	Broken Event = "broken"
 )
 
-// transition is a row of the table.
+// transition is a row of the table of transitions.
 type transition struct {
 	from   []State
 	event  Event
@@ -66,8 +66,8 @@ type transition struct {
 	action string
 }
 
-// table has all transitions. An event that the table does not have for a state changes nothing. A pod that does not exist any more
-// leaves its pool in any state.
+// table holds all transitions. An event without a transition for the current state is ignored. A pod that no longer exists leaves its
+// pool from any state.
 var table = []transition{
 	{[]State{Requested}, Created, Starting, "connect to it as soon as it has an address; give up after `--pod-ready-timeout`"},
 	{[]State{Requested, Starting, Unreachable}, Answered, Ready, "send it the calls that have waited longest; end the backoff of the pool"},
@@ -84,13 +84,13 @@ type Pod struct {
 	State State
 	// Since is when the pod entered its state.
 	Since time.Time
-	// Reason is why it did; nil if the state says enough.
+	// Reason is why the pod entered its state, or nil if the state is self-explanatory.
 	Reason error
-	// Served says that the pod is or was ready.
+	// Served reports that the pod is or was ready.
 	Served bool
 }
 
-// Apply changes the state as the table says, and reports whether it has changed.
+// Apply applies an event according to the table, and reports whether the state has changed.
 func (p *Pod) Apply(event Event, reason error) bool {
 	i := slices.IndexFunc(table, func(t transition) bool { return t.event == event && slices.Contains(t.from, p.State) })
 	if i < 0 {

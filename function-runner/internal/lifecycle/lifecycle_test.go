@@ -22,7 +22,7 @@ const (
 	begin, end = "<!-- states:begin -->\n", "<!-- states:end -->"
 )
 
-// The documentation has the table; "go test ./internal/lifecycle -update" writes it.
+// The documentation contains the table. "go test ./internal/lifecycle -update" writes it.
 func TestDocumentation(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(document)
@@ -62,7 +62,7 @@ func markdown() string {
 
 var events = []Event{Created, Answered, Suspected, Lost, Expired, Kept, Deleted, Broken}
 
-// No pair of state and event has two transitions.
+// Each pair of state and event has at most one transition.
 func TestTableIsDeterministic(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -70,14 +70,14 @@ func TestTableIsDeterministic(t *testing.T) {
 		for _, from := range row.from {
 			key := string(from) + " " + string(row.event)
 			if seen[key] {
-				t.Errorf("%s is there twice", key)
+				t.Errorf("transition of %s is not unique", key)
 			}
 			seen[key] = true
 		}
 	}
 }
 
-// Whatever happens, a pod that is being deleted stays so, and one that was given up takes no calls any more.
+// A pod that is being deleted stays in state Leaving, and a failed pod can only become Leaving.
 func TestNoWayBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -88,13 +88,13 @@ func TestNoWayBack(t *testing.T) {
 			changed := p.Apply(event, errors.New("reason"))
 			switch {
 			case changed == (p.State == before.State):
-				t.Fatalf("%s of a %s pod: changed %v to %s", event, before.State, changed, p.State)
+				t.Fatalf("Apply(%s) of a %s pod = %v, but the new state is %s", event, before.State, changed, p.State)
 			case before.State == Leaving && changed:
-				t.Fatalf("%s brings a leaving pod back to %s", event, p.State)
+				t.Fatalf("Apply(%s) changed a leaving pod to %s", event, p.State)
 			case before.State == Failed && changed && p.State != Leaving:
-				t.Fatalf("%s brings a failed pod back to %s", event, p.State)
+				t.Fatalf("Apply(%s) changed a failed pod to %s", event, p.State)
 			case p.State == Ready && !p.Served:
-				t.Fatal("a ready pod that has not served")
+				t.Fatal("Served of a ready pod = false, want true")
 			}
 		}
 	})

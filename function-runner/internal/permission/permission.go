@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package permission keeps images out of function pods that the image policy does not permit.
+// Package permission rejects images that the image policy does not permit in function pods.
 package permission
 
 import (
@@ -16,41 +16,41 @@ import (
 	"github.com/krmfn/krmfn/services/images/policy"
 )
 
-// Source tells which digest a reference names now.
+// Source resolves references to their current digests.
 type Source interface {
 	Resolve(ctx context.Context, reference string) (digest string, err error)
 }
 
-// Verifier tells whether the image with a digest is signed as a policy wants. What is known to be signed costs no request.
+// Verifier verifies that the image with a digest has the signatures that a policy requires. It caches successful verifications.
 type Verifier interface {
 	Verify(ctx context.Context, p *policy.Policy, reference, digest string) error
 }
 
-// Resolver is a Source of what the policy permits. It may be used by any number of goroutines at once.
+// Resolver resolves references to digests that the policy permits. Its methods are safe for concurrent use.
 type Resolver struct {
 	source     Source
 	signatures Verifier
 	policy     func() *policy.Policy
 	log        *slog.Logger
-	// refusals counts images that the policy refused.
+	// refusals counts the images that the policy has rejected.
 	refusals metric.Int64Counter
-	// warned are the references that were warned of, as many as are likely to be in use.
+	// warned holds the references that a warning was logged for.
 	warned *lru.Cache[string, struct{}]
 }
 
-// maxWarned bounds the references that are remembered. Callers can make them up.
+// maxWarned limits the size of warned, because callers can use any number of references.
 const maxWarned = 1024
 
-// NewResolver returns a Resolver. policy returns the policy in force; a nil one permits all. It counts krm_image_policy_refusals (rule):
-// calls whose image the policy refused.
+// NewResolver returns a Resolver. policy returns the current policy, and a nil policy permits all images. The metric
+// krm_image_policy_refusals (rule) counts calls whose image the policy rejects.
 func NewResolver(source Source, signatures Verifier, policy func() *policy.Policy, meter metric.Meter, log *slog.Logger) (*Resolver, error) {
 	warned, err1 := lru.New[string, struct{}](maxWarned)
 	refusals, err2 := meter.Int64Counter("krm_image_policy_refusals", metric.WithDescription("Calls whose image the image policy refused."))
 	return &Resolver{source: source, signatures: signatures, policy: policy, log: log, refusals: refusals, warned: warned}, errors.Join(err1, err2)
 }
 
-// Resolve returns the digest of an image that may run. Errors: *policy.RefusedError, where the registry was not asked unless
-// the policy goes by digests or signatures; those of the source and of the verifier.
+// Resolve returns the digest of a permitted image. Errors: *policy.RefusedError, and errors of the source and of the verifier. Resolve
+// sends no request to the registry if the policy rejects the reference itself.
 func (r *Resolver) Resolve(ctx context.Context, reference string) (string, error) {
 	policy := r.policy()
 	if policy == nil {
@@ -77,7 +77,7 @@ func (r *Resolver) Resolve(ctx context.Context, reference string) (string, error
 	return digest, nil
 }
 
-// refuse counts a refusal and returns it.
+// refuse counts an error if it is a rejection by the policy, and returns the error.
 func (r *Resolver) refuse(ctx context.Context, err error) error {
 	if refused, ok := errors.AsType[*policy.RefusedError](err); ok {
 		r.refusals.Add(ctx, 1, metric.WithAttributes(attribute.String("rule", string(refused.Rule))))

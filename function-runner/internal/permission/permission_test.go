@@ -25,7 +25,7 @@ const head = "apiVersion: krmfn.dev/v1alpha1\nkind: ImagePolicy\n"
 
 var good, bad = "sha256:" + strings.Repeat("a", 64), "sha256:" + strings.Repeat("b", 64)
 
-// source is a registry that is asked.
+// source is a fake registry that records the references.
 type source struct {
 	digest string
 	asked  []string
@@ -39,7 +39,7 @@ func (s *source) Resolve(_ context.Context, reference string) (string, error) {
 	return s.digest, nil
 }
 
-// verifier finds all images unsigned, or signed.
+// verifier rejects all images as unsigned if it is true.
 type verifier bool
 
 func (v verifier) Verify(_ context.Context, _ *policy.Policy, reference, _ string) error {
@@ -74,13 +74,13 @@ func TestResolve(t *testing.T) {
 			r := newResolver(t, s, verifier(tc.unsigned), tc.policy, slog.New(slog.DiscardHandler))
 			got, err := r.Resolve(t.Context(), tc.reference)
 			if len(s.asked) > 0 != tc.asked {
-				t.Errorf("the registry was asked for %q", s.asked)
+				t.Errorf("requests to the registry = %q, want some: %v", s.asked, tc.asked)
 			}
 			if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("Resolve = %q, %v; want an error with %q", got, err, tc.want)
+				t.Errorf("Resolve() = %q, %v, want an error with %q", got, err, tc.want)
 			}
 			if tc.want == "" && (err != nil || got != tc.digest) {
-				t.Errorf("Resolve = %q, %v; want %q", got, err, tc.digest)
+				t.Errorf("Resolve() = %q, %v, want %q", got, err, tc.digest)
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func TestFloatingTagsAreWarnedOfOnce(t *testing.T) {
 		warned = append(warned, reference)
 	}
 	if diff := cmp.Diff([]string{"r.io/x:latest", "r.io/y"}, warned); diff != "" {
-		t.Errorf("warned of (-want +got):\n%s", diff)
+		t.Errorf("references with a warning (-want +got):\n%s", diff)
 	}
 }
 
@@ -122,7 +122,7 @@ func newResolver(t *testing.T, s permission.Source, unsigned verifier, text stri
 	return r
 }
 
-// Refusals are counted by the rule that refused.
+// Rejections are counted by the rule of the policy.
 func TestRefusalsAreCounted(t *testing.T) {
 	t.Parallel()
 	reader := sdkmetric.NewManualReader()
@@ -143,7 +143,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]int64{}
-	for _, point := range all.ScopeMetrics[0].Metrics[0].Data.(metricdata.Sum[int64]).DataPoints { //nolint:forcetypeassert // it panics otherwise
+	for _, point := range all.ScopeMetrics[0].Metrics[0].Data.(metricdata.Sum[int64]).DataPoints { //nolint:forcetypeassert // the test may panic
 		rule, _ := point.Attributes.Value(attribute.Key("rule"))
 		got[rule.AsString()] = point.Value
 	}

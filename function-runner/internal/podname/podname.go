@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podname names function pods. The name is the lock between replicas of the function runner: two that want a pod
-// with the same ordinal ask for the same name, and one of them gets it.
+// Package podname names function pods. The names act as locks between replicas of the function runner: replicas that create the pod with
+// the same ordinal use the same name, and only one create request succeeds.
 package podname
 
 import (
@@ -14,26 +14,25 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Identity is what the pods of one pool have in common.
+// Identity identifies a pool.
 type Identity struct {
-	// Image is the function's image as it was resolved: with registry, and tag or digest.
+	// Image is the resolved reference of the function's image, with a registry, and a tag or digest.
 	Image string
-	// Digest is the digest of the image that runs, "sha256:" and 64 hexadecimal digits.
+	// Digest is the digest of the image that the pods run: "sha256:" and 64 hexadecimal digits.
 	Digest string
-	// Template is the version of the template of the pods: a changed template makes another pool.
+	// Template is the version of the pod template. Pods of a changed template belong to another pool.
 	Template string
 }
 
 const (
-	// maxLength is that of a DNS label: the name is also that of the pod's Service, and the value of a label.
+	// maxLength is the maximum length of a DNS label. The name of a pod is also the name of its Service and the value of a label.
 	maxLength = 63
-	// hashLength is how many hexadecimal digits of a hash tell pools apart. Porch has as many of the digest.
+	// hashLength is the number of hexadecimal digits of the hash in a name. Porch uses the same number of digits of the digest.
 	hashLength = 8
 )
 
-// Of returns the name of the pod with an ordinal: function, tag, ordinal and a hash of all that the pool is, the form that Porch gives
-// names of pods. It is a DNS label that begins with a letter (RFC 1035), whatever the image is called: function and tag
-// are for people, and are shortened and cleaned where they have to be.
+// Of returns the name of the pod with an ordinal. It consists of function, tag, ordinal and hash, like Porch's names. It is a DNS label
+// that begins with a letter (RFC 1035) for any image. Of shortens and sanitizes function and tag, which are only for readers.
 func (id Identity) Of(ordinal int) string {
 	end := "-" + strconv.Itoa(ordinal) + "-" + id.Hash()
 	_, tag, digest := reference.Split(id.Image)
@@ -41,14 +40,14 @@ func (id Identity) Of(ordinal int) string {
 	case tag == "" && digest == "":
 		tag = "latest"
 	case tag == "":
-		// The digest is in the hash, and would leave no room for the function.
+		// The digest would leave no space for the function, and is part of the hash.
 		tag = "digest"
 	}
 	function := label(reference.BaseName(id.Image))
 	if function == "" || function[0] < 'a' || function[0] > 'z' {
 		function = "fn-" + function
 	}
-	// Porch leaves the dots of a tag out.
+	// Porch drops the dots of a tag.
 	name := strings.TrimRight(function, "-") + "-" + label(strings.ReplaceAll(tag, ".", ""))
 	if len(name)+len(end) > maxLength {
 		name = name[:maxLength-len(end)]
@@ -56,7 +55,7 @@ func (id Identity) Of(ordinal int) string {
 	return strings.TrimRight(name, "-") + end
 }
 
-// Hash returns what tells the pool from all others, for labels.
+// Hash returns a short hash of the identity, for names and labels. Different identities may have the same hash.
 func (id Identity) Hash() string {
 	h := sha256.New()
 	for _, part := range []string{id.Image, id.Digest, id.Template} {
@@ -66,10 +65,10 @@ func (id Identity) Hash() string {
 	return hex.EncodeToString(h.Sum(nil))[:hashLength]
 }
 
-// String returns the identity as one text. Other identities have other texts.
+// String returns a unique text for the identity.
 func (id Identity) String() string { return id.Image + "\x00" + id.Digest + "\x00" + id.Template }
 
-// label returns text in the letters of a DNS label.
+// label replaces the characters that DNS labels do not allow.
 func label(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -79,7 +78,7 @@ func label(text string) string {
 	}, strings.ToLower(text))
 }
 
-// Ordinal returns the ordinal in the name of a pod that Of has named; 0 for another name.
+// Ordinal returns the ordinal in a name from Of, or 0 for another name.
 func Ordinal(name string) int {
 	parts := strings.Split(name, "-")
 	if len(parts) < 3 {

@@ -31,12 +31,12 @@ func TestOf(t *testing.T) {
 	} {
 		p := podname.Identity{Image: image, Digest: digest, Template: "1"}
 		if got := p.Of(1); got != want+p.Hash() {
-			t.Errorf("%s: %s, want %s", image, got, want+p.Hash())
+			t.Errorf("Of(1) for %s = %s, want %s", image, got, want+p.Hash())
 		}
 	}
 }
 
-// Whatever makes another pool makes other names.
+// Different pools and ordinals have different names.
 func TestNamesDiffer(t *testing.T) {
 	t.Parallel()
 	base := podname.Identity{Image: "r.io/fn:v1", Digest: digest, Template: "1"}
@@ -49,12 +49,12 @@ func TestNamesDiffer(t *testing.T) {
 		podname.Identity{Image: "r.io/fn:v1" + digest, Template: "1"}.Of(1),
 	} {
 		if seen[name] {
-			t.Errorf("%s is there twice", name)
+			t.Errorf("name %s is not unique", name)
 		}
 		seen[name] = true
 	}
 	if base.Of(1) != (podname.Identity{Image: "r.io/fn:v1", Digest: digest, Template: "1"}).Of(1) {
-		t.Error("replicas have different names for one pod")
+		t.Error("Of() of equal identities differs")
 	}
 }
 
@@ -66,7 +66,7 @@ func FuzzOf(f *testing.F) {
 	f.Add("ü/--:..@sha256:", "x", "\x00", uint32(1<<31))
 	f.Fuzz(func(t *testing.T, image, digest, template string, slot uint32) {
 		if name := (podname.Identity{Image: image, Digest: digest, Template: template}).Of(int(slot)); !dnsLabel.MatchString(name) {
-			t.Errorf("%q is no DNS label", name)
+			t.Errorf("Of() = %q, want a DNS label", name)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 const head = "apiVersion: krmfn.dev/v1alpha1\nkind: FunctionPods\n"
 
-// What is wrong is refused with the field's name, before any pod is made.
+// Parse rejects invalid settings with the name of the field.
 func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ text, want string }{
@@ -66,7 +66,7 @@ func TestParseErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if _, err := podpatch.Parse([]byte(tc.text)); err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("got %v, want %s", err, tc.want)
+				t.Errorf("Parse() = %v, want a one-line error with %q", err, tc.want)
 			}
 		})
 	}
@@ -82,7 +82,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if _, err := podpatch.Apply(pod(), patches.For("r.io/a/b:v1")...); err != nil {
-			t.Errorf("what is accepted cannot be applied: %v", err)
+			t.Errorf("Apply() of accepted patches = %v, want nil", err)
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podpatch"
 )
 
-// pod returns a pod as templates have it.
+// pod returns a pod like the one of a template.
 func pod() *corev1.Pod {
 	p := &corev1.Pod{Spec: corev1.PodSpec{
 		Containers:   []corev1.Container{{Name: "function", Image: "r.io/fn"}},
@@ -40,7 +40,7 @@ func parse(t *testing.T, text string) *podpatch.Patches {
 	return patches
 }
 
-// Fields are merged as kubectl merges them: mappings by key, lists as a whole; null removes.
+// Patches are merged like kubectl patch: mappings by key, lists as a whole. null removes a field.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	exists := func(key string) corev1.Toleration {
@@ -95,7 +95,7 @@ overrides: [{images: [r.io/team/fn], spec: {securityContext: {seccompProfile: {t
 	}
 }
 
-// An image has the settings of its repository, however a caller spells it.
+// The settings of a repository apply to an image with any spelling.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	digest := "@sha256:" + strings.Repeat("0", 64)
@@ -113,18 +113,18 @@ func TestImages(t *testing.T) {
 		patches := parse(t, "overrides: [{images: ['"+pattern+"'], spec: {hostUsers: false}}]")
 		for _, image := range tc.matching {
 			if len(patches.For(image)) != 1 {
-				t.Errorf("%s does not match %s", pattern, image)
+				t.Errorf("pattern %s does not match %s, want a match", pattern, image)
 			}
 		}
 		for _, image := range tc.other {
 			if len(patches.For(image)) != 0 {
-				t.Errorf("%s matches %s", pattern, image)
+				t.Errorf("pattern %s matches %s, want no match", pattern, image)
 			}
 		}
 	}
 }
 
-// API servers drop fields that they do not know.
+// API servers drop unknown fields.
 func TestDropped(t *testing.T) {
 	t.Parallel()
 	all := pod()
@@ -140,15 +140,15 @@ func TestDropped(t *testing.T) {
 		got := all.DeepCopy()
 		drop(&got.Spec)
 		if text := podpatch.Dropped(all, got); !strings.HasPrefix(text, want) || (text == "") != (want == "") {
-			t.Errorf("got %q, want %q", text, want)
+			t.Errorf("Dropped() = %q, want the prefix %q", text, want)
 		}
 	}
 	if text := podpatch.Dropped(&corev1.Pod{}, all); text != "" {
-		t.Errorf("what admission has added: %s", text)
+		t.Errorf("Dropped() with added fields = %q, want none", text)
 	}
 }
 
-// A file that is wrong at the start is an error, and one that is wrong later leaves in force what was.
+// NewStore fails if the file is invalid. Load keeps the current patches if the file is invalid.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	none, err := podpatch.NewStore("", slog.New(slog.DiscardHandler))
@@ -163,11 +163,11 @@ func TestStore(t *testing.T) {
 		}
 	}
 	if _, err := podpatch.NewStore(file, slog.New(slog.DiscardHandler)); err == nil {
-		t.Error("without its file the function runner starts")
+		t.Error("NewStore() of a missing file = nil error, want an error")
 	}
 	write("defaults: {spec: {hostNetwork: true}}")
 	if _, err := podpatch.NewStore(file, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "function-pods.yaml: line 3") {
-		t.Errorf("got %v", err)
+		t.Errorf("NewStore() of an invalid file = %v, want an error with the line", err)
 	}
 	var log strings.Builder
 	write("defaults: {spec: {hostUsers: false}}")
@@ -179,25 +179,25 @@ func TestStore(t *testing.T) {
 		t.Helper()
 		changed, err := s.Load()
 		if changed && err != nil {
-			t.Errorf("it changes something and fails: %v", err)
+			t.Errorf("Load() = true, %v, want either a change or an error", err)
 		}
 		return changed
 	}
 	before := s.For("r.io/a")
 	if loads() {
-		t.Error("the same file changes something")
+		t.Error("Load() of the same file = true, want false")
 	}
 	write("defaults: {spec: {hostUsers: false }}  # a comment")
 	if loads() {
-		t.Error("a comment changes something")
+		t.Error("Load() after a changed comment = true, want false")
 	}
 	write("defaults: 3")
 	if _, err := s.Load(); err == nil || loads() || len(s.For("r.io/a")) != 1 || strings.Count(log.String(), "stay in force") != 1 {
-		t.Errorf("a broken file is in force, or its problem is not logged once:\n%s", &log)
+		t.Errorf("an invalid file has replaced the patches, or was not logged exactly once:\n%s", &log)
 	}
 	write("defaults: {spec: {hostUsers: true}}")
 	if !loads() || cmp.Equal(marshalled(t, before), marshalled(t, s.For("r.io/a"))) {
-		t.Error("another file changes nothing")
+		t.Error("Load() of another file = false, or the same patches")
 	}
 }
 

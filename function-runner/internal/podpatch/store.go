@@ -14,7 +14,8 @@ import (
 	"github.com/krmfn/krmfn/services/server/logging"
 )
 
-// For returns the patches of a function's pods, by its resolved reference, in the order in which they are applied. Nil Patches have none.
+// For returns the patches for a function's pods, by its resolved reference, in the order in which they apply. It returns none if p is
+// nil.
 func (p *Patches) For(ref string) []Patch {
 	if p == nil {
 		return nil
@@ -29,17 +30,17 @@ func (p *Patches) For(ref string) []Patch {
 	return patches
 }
 
-// Store has the patches that are in force. Reading it may be done by any number of goroutines at once.
+// Store holds the current patches. Its method For is safe for concurrent use.
 type Store struct {
 	file    string
 	log     *slog.Logger
 	patches atomic.Pointer[Patches]
-	// logged keeps a recheck from repeating a problem.
+	// logged prevents repeated log messages.
 	logged logging.Once
 }
 
-// NewStore returns the patches of a file; none without a file. A file that is missing or wrong is an error: functions would run with
-// less isolation than they are to have, and nobody would notice.
+// NewStore returns a store with the patches in a file, or without patches if file is empty. It fails if the file is missing or invalid,
+// because functions would silently run with less isolation than configured.
 func NewStore(file string, log *slog.Logger) (*Store, error) {
 	s := &Store{file: file, log: log}
 	if file == "" {
@@ -58,7 +59,7 @@ func (s *Store) put(patches *Patches) {
 	s.log.Info("settings of function pods loaded", "file", s.file, "defaults", len(patches.defaults) > 0, "overrides", len(patches.overrides))
 }
 
-// For returns the patches of a function's pods; see Patches.For. A nil Store has none.
+// For returns the patches for a function's pods; see Patches.For. It returns none if s is nil.
 func (s *Store) For(reference string) []Patch {
 	if s == nil {
 		return nil
@@ -66,8 +67,8 @@ func (s *Store) For(reference string) []Patch {
 	return s.patches.Load().For(reference)
 }
 
-// Load reads the file again and tells whether that has changed anything. A file that is wrong by now, or gone, is an error and leaves
-// in force what was; it is logged once. It is called by one goroutine at a time.
+// Load reads the file again and reports whether the patches have changed. If the file is missing or invalid, it returns an error, logs
+// the error once, and keeps the current patches. Only one goroutine may call Load at a time.
 func (s *Store) Load() (changed bool, err error) {
 	patches, err := readFile(s.file)
 	if s.logged.New(err) {

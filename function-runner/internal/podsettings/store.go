@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podsettings has the settings of --pod-cache-config in force and looks them up by the references that calls have.
+// Package podsettings provides the settings in the file of --pod-cache-config by the resolved references of calls.
 package podsettings
 
 import (
@@ -17,28 +17,27 @@ import (
 	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
-// Store has the settings that are in force. Reading it may be done by any number of goroutines at once.
+// Store holds the current settings. Its methods other than Load are safe for concurrent use.
 type Store struct {
 	file      string
 	reference func(image string) (string, error)
 	log       *slog.Logger
 	settings  atomic.Pointer[map[string]podcacheconfig.Settings]
-	// logged are the latest messages that were logged, so that a recheck does not repeat them.
+	// logged holds the messages of the latest load, to prevent repeated log messages.
 	logged []string
 }
 
-// NewStore returns the settings of a file, which is not read yet. reference makes of an image in it what calls of it are
-// resolved to.
+// NewStore returns a store without settings until Load. reference resolves the images in the file like the images of calls.
 func NewStore(file string, reference func(image string) (string, error), log *slog.Logger) *Store {
 	s := &Store{file: file, reference: reference, log: log}
 	s.settings.Store(&map[string]podcacheconfig.Settings{})
 	return s
 }
 
-// For returns the settings of a function, by its resolved reference; all zero where it has none.
+// For returns the settings of a function by its resolved reference, or zero Settings if there are none.
 func (s *Store) For(reference string) podcacheconfig.Settings { return (*s.settings.Load())[reference] }
 
-// All returns the references of the functions with settings that a condition holds for, sorted.
+// All returns the references of the functions whose settings satisfy a condition, sorted.
 func (s *Store) All(that func(podcacheconfig.Settings) bool) []string {
 	var all []string
 	for reference, settings := range *s.settings.Load() {
@@ -50,8 +49,9 @@ func (s *Store) All(that func(podcacheconfig.Settings) bool) []string {
 	return all
 }
 
-// Load reads the file and tells whether that has changed anything. An installation can do without the file; a broken one is an error
-// and leaves in force what was. Both are logged, and so are problems with single entries.
+// Load reads the file and reports whether the settings have changed. A missing file is not an error. An unreadable or invalid file is an
+// error, and keeps the current settings. Load logs these cases and problems of single entries once. Only one goroutine may call Load at a
+// time.
 func (s *Store) Load() (changed bool, err error) {
 	settings, problems, err := s.read()
 	messages := make([]string, 0, len(problems)+1)

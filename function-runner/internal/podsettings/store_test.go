@@ -25,7 +25,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// Settings are found by the reference that calls have, a broken file leaves in force what was, and problem is told of once.
+// Settings are found by resolved references, an invalid file keeps the current settings, and each problem is logged once.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "settings.yaml")
@@ -34,7 +34,7 @@ func TestStore(t *testing.T) {
 	load := func(want bool, logged string, times int) {
 		t.Helper()
 		if got, _ := s.Load(); got != want {
-			t.Errorf("Load has changed something: %v, want %v", got, want)
+			t.Errorf("Load() = %v, want %v", got, want)
 		}
 		if n := strings.Count(log.String(), logged); n != times {
 			t.Errorf("%q was logged %d times, want %d, in:\n%s", logged, n, times, &log)
@@ -46,32 +46,32 @@ func TestStore(t *testing.T) {
 	load(true, "foo", 1)
 	load(false, "foo", 1)
 	if got := s.For("r.io/a:v1").MaxPods; got != 3 {
-		t.Errorf("a has %d pods at most", got)
+		t.Errorf("MaxPods = %d, want 3", got)
 	}
 	if diff := cmp.Diff(podcacheconfig.Settings{}, s.For("a:v1")); diff != "" {
-		t.Errorf("settings of no reference (-want +got):\n%s", diff)
+		t.Errorf("settings of an unresolved name (-want +got):\n%s", diff)
 	}
 	warm := s.All(func(s podcacheconfig.Settings) bool { return s.MinPods > 0 })
 	if diff := cmp.Diff([]string{"other.io/b"}, warm); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("All() with MinPods (-want +got):\n%s", diff)
 	}
 	all := s.All(func(podcacheconfig.Settings) bool { return true })
 	if diff := cmp.Diff([]string{"other.io/b", "r.io/a:v1"}, all); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("All() (-want +got):\n%s", diff)
 	}
 	write(t, file, "- name: [")
 	load(false, "line 1", 1)
 	if got := s.For("r.io/a:v1").MaxPods; got != 3 {
-		t.Errorf("a has %d pods at most after a broken file", got)
+		t.Errorf("MaxPods after an invalid file = %d, want 3", got)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	// Trouble that comes again is told of again.
+	// A problem that occurs again after a change is logged again.
 	load(false, "the file does not exist", 2)
 	write(t, file, "")
 	load(true, "settings loaded", 2)
 	if got := s.For("r.io/a:v1").MaxPods; got != 0 {
-		t.Errorf("a has %d pods at most after its entry has gone", got)
+		t.Errorf("MaxPods after the entry was removed = %d, want 0", got)
 	}
 }

@@ -20,7 +20,7 @@ func (e *FullError) Error() string {
 	return fmt.Sprintf("%d calls already wait for a function pod, try again later", e.Waiting)
 }
 
-// waiter is a call in the queue. answer has room for the one answer that the call gets, so that nobody waits to send it.
+// waiter is a call in the queue. answer has capacity for the only answer, so that the sender never blocks.
 type waiter struct {
 	answer chan answer
 	came   time.Time
@@ -32,9 +32,10 @@ type answer struct {
 }
 
 // Acquire waits in FIFO order for a lease on a ready pod. If all ready pods are saturated, it also requests another pod. Errors:
-// *FullError, *BackoffError, why the last pod failed to start or the pods that are starting may never be ready, and ctx's cause.
+// *FullError, *BackoffError, *UndeletedError, why the last pod failed to start or why the starting pods may never be ready, and the cause
+// of ctx.
 func (p *Pool) Acquire(ctx context.Context) (*Lease, error) {
-	// A caller that has gone must not request a pod.
+	// A caller that has left must not request a pod.
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -50,7 +51,7 @@ func (p *Pool) Acquire(ctx context.Context) (*Lease, error) {
 	return p.wait(ctx, p.queue.PushBack)
 }
 
-// Reacquire is Acquire for a call that a busy pod has sent back: it waits at the head of the queue, even of a full one.
+// Reacquire is like Acquire for a call that a busy pod has sent back: the call waits at the head of the queue, even if the queue is full.
 func (p *Pool) Reacquire(ctx context.Context) (*Lease, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -63,7 +64,8 @@ func (p *Pool) Reacquire(ctx context.Context) (*Lease, error) {
 	return p.wait(ctx, p.queue.PushFront)
 }
 
-// tryAcquire requests a pod if one more is needed, and returns a lease if a pod has room, or why none will. The lock is held.
+// tryAcquire requests a pod if one more is needed. It returns a lease if a pod has capacity, or an error if no pod will take the call.
+// The caller must hold the lock.
 func (p *Pool) tryAcquire() (*Lease, error) {
 	p.grow(p.wanted())
 	if lease := p.take(); lease != nil {
@@ -72,7 +74,7 @@ func (p *Pool) tryAcquire() (*Lease, error) {
 	return nil, p.exhausted()
 }
 
-// wait queues a call and waits for its answer. The lock is held when it is called.
+// wait queues a call and waits for its answer. The caller must hold the lock, and wait releases it.
 func (p *Pool) wait(ctx context.Context, push func(any) *list.Element) (*Lease, error) {
 	w := &waiter{answer: make(chan answer, 1), came: time.Now()}
 	queued := push(w)
@@ -89,7 +91,7 @@ func (p *Pool) wait(ctx context.Context, push func(any) *list.Element) (*Lease, 
 	p.mu.Lock()
 	p.queue.Remove(queued)
 	p.mu.Unlock()
-	// The answer may have come at the same moment. Now that the call has left the queue, none comes any more.
+	// The answer may have been sent at the same moment. After the call has left the queue, there are no further answers.
 	select {
 	case a := <-w.answer:
 		if a.lease != nil {
@@ -100,7 +102,7 @@ func (p *Pool) wait(ctx context.Context, push func(any) *list.Element) (*Lease, 
 	return nil, context.Cause(ctx)
 }
 
-// Demand returns a channel that is closed as soon as a call waits for a lease: at once if one does.
+// Demand returns a channel that is closed when a call waits for a lease. It is closed at once if a call already waits.
 func (p *Pool) Demand() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +115,7 @@ func (p *Pool) Demand() <-chan struct{} {
 	return p.demand
 }
 
-// dispatch gives leases to the calls that have waited longest, while pods have room.
+// dispatch gives leases to waiting calls in FIFO order while pods have capacity.
 func (p *Pool) dispatch() {
 	for p.queue.Len() > 0 {
 		lease := p.take()

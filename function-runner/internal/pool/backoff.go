@@ -12,14 +12,15 @@ import (
 )
 
 const (
-	// firstPause follows the first failure. It doubles with each further one, up to longestPause.
+	// firstPause is the pause after the first failure. It doubles with each further failure, up to longestPause.
 	firstPause   = time.Second
 	longestPause = 30 * time.Second
-	// jitter is the fraction by which a pause may be longer.
+	// jitter is the maximum random extension of a pause, as a fraction.
 	jitter = 0.1
 )
 
-// BackoffError reports that function pods have failed to start and that no other is created for a while. The call was not sent.
+// BackoffError reports that function pods have failed to start, and that the pool requests no pod during the backoff. The call was not
+// sent.
 type BackoffError struct {
 	// Err is why the last pod failed.
 	Err error
@@ -34,7 +35,7 @@ func (e *BackoffError) Error() string {
 // Unwrap returns why the last pod failed.
 func (e *BackoffError) Unwrap() error { return e.Err }
 
-// failure is why pods fail to start, until one has started. The zero value is no failure.
+// failure is the state of the backoff. The zero value means no failure. A pod that becomes ready resets it.
 type failure struct {
 	reason error
 	pause  time.Duration
@@ -42,11 +43,11 @@ type failure struct {
 	at, until time.Time
 }
 
-// lasts reports whether no pod may be requested yet.
+// lasts reports whether the backoff has not ended.
 func (f *failure) lasts() bool { return f.pause > 0 && time.Now().Before(f.until) }
 
-// remember notes that a pod has failed that was never ready. Pods that were created before an earlier failure belong to the same
-// attempt.
+// remember records that a pod has failed before it was ready. Pods that were created before an earlier failure belong to the same
+// attempt, and do not extend the backoff.
 func (f *failure) remember(created time.Time, err error) {
 	f.reason = err
 	if f.pause > 0 && !created.After(f.at) {
@@ -54,10 +55,11 @@ func (f *failure) remember(created time.Time, err error) {
 	}
 	f.pause = min(max(firstPause, 2*f.pause), longestPause)
 	f.at = time.Now()
-	f.until = f.at.Add(f.pause + time.Duration(jitter*rand.Float64()*float64(f.pause))) //nolint:gosec // chance, not a secret
+	f.until = f.at.Add(f.pause + time.Duration(jitter*rand.Float64()*float64(f.pause))) //nolint:gosec // not a secret
 }
 
-// mayRequest returns how many pods may be requested now: any number if the last one started, otherwise one at a time.
+// mayRequest returns the maximum number of pods to request now. After a failure, the pool requests one pod at a time until a pod is
+// ready.
 func (p *Pool) mayRequest() int {
 	allowed := 2*p.config.MaxPods + extraPods - len(p.pods)
 	switch {
@@ -69,7 +71,7 @@ func (p *Pool) mayRequest() int {
 	return min(allowed, 1-p.count((*Pod).pending))
 }
 
-// hasFailed goes on after a pod has failed. It requests no other, which would fail as well, unless the pod was ready once.
+// hasFailed handles a failed pod. If the pod was never ready, hasFailed requests no other, because that would fail as well.
 func (p *Pool) hasFailed(pod *Pod, reason error) {
 	if pod.status.Served {
 		p.settle(p.missing())
@@ -85,7 +87,7 @@ func (p *Pool) hasFailed(pod *Pod, reason error) {
 	p.settle(0)
 }
 
-// retriable reports whether an error says, by a method Retry, that the next pod need not fail as well.
+// retriable reports whether an error has a method Retry that returns true, which means that the next pod may start.
 func retriable(err error) bool {
 	var r interface{ Retry() bool }
 	return errors.As(err, &r) && r.Retry()

@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	// firstBusyPause is the time until a pod that answered busy is tried with one more call. It doubles with each busy answer, up to
-	// longestBusyPause.
+	// firstBusyPause is the time until the pool sends one more call to a pod that has answered busy. It doubles with each busy answer, up
+	// to longestBusyPause.
 	firstBusyPause   = 20 * time.Millisecond
 	longestBusyPause = time.Second
 )
 
-// capacity is what a pod takes of this replica's calls while the calls of other replicas fill it. The zero value is no limit.
+// capacity limits the calls that this replica sends to a pod while calls of other replicas saturate it. The zero value means no limit.
 type capacity struct {
-	// limit is the number of calls that the pod takes while pause is not 0.
+	// limit is the maximum number of calls while pause is not 0.
 	limit int
-	// pause is the time until the limit rises by one.
+	// pause is the time until limit rises by one.
 	pause time.Duration
 }
 
-// room returns how many more of this replica's calls the pod takes.
+// room returns the number of further calls that this replica may send to the pod.
 func (p *Pool) room(pod *Pod) int {
 	limit := p.config.PerPod
 	if pod.pause > 0 {
@@ -32,7 +32,7 @@ func (p *Pool) room(pod *Pod) int {
 	return max(0, limit-pod.running)
 }
 
-// saturated notes that a pod had no room for one more call than the number that runs in it now.
+// saturated records that a pod has no capacity for more than its currently running calls of this replica.
 func (p *Pool) saturated(pod *Pod) {
 	unlimited := pod.pause == 0
 	pod.limit, pod.pause = pod.running, min(max(firstBusyPause, 2*pod.pause), longestBusyPause)
@@ -41,7 +41,7 @@ func (p *Pool) saturated(pod *Pod) {
 	}
 }
 
-// raiseLater raises the limit of a saturated pod step by step, until it is the pool's.
+// raiseLater raises the limit of a saturated pod step by step, until it reaches the limit of the pool.
 func (p *Pool) raiseLater(pod *Pod) {
 	pause := pod.pause*3/4 + rand.N(pod.pause/2) //nolint:gosec // G404: not a secret
 	time.AfterFunc(pause, func() {

@@ -5,8 +5,8 @@ package pool
 
 import "math"
 
-// take returns a lease on the best pod; nil if no ready pod has room for one more of this replica's calls. What other replicas do only
-// decides which pod is best.
+// take returns a lease on the best pod, or nil if no ready pod has capacity for another call of this replica. The loads of other replicas
+// only affect which pod is best.
 func (p *Pool) take() *Lease {
 	pod := p.firstFree()
 	if pod == nil {
@@ -19,7 +19,7 @@ func (p *Pool) take() *Lease {
 	return &Lease{Endpoint: pod.endpoint, Pod: pod}
 }
 
-// firstFree returns the first pod whose load is below the waitlist, so that the pods behind it fall idle.
+// firstFree returns the first pod with capacity whose load is below the waitlist, so that pods with higher ordinals become idle.
 func (p *Pool) firstFree() *Pod {
 	limit := min(p.config.Waitlist, p.config.PerPod)
 	for _, pod := range p.pods {
@@ -30,7 +30,7 @@ func (p *Pool) firstFree() *Pod {
 	return nil
 }
 
-// leastLoaded returns the pod with the lowest load of those that have room.
+// leastLoaded returns the pod with capacity that has the lowest load.
 func (p *Pool) leastLoaded() *Pod {
 	var least *Pod
 	lowest := math.MaxInt

@@ -10,15 +10,17 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 )
 
-// cooling is how long the ordinal of a pod that has gone is not used again. Another replica may learn of the end later, and would use
-// the next ordinal meanwhile: two pods would be created instead of one.
+// cooling is how long the ordinal of a removed pod stays unused. Another replica may learn of the removal later and use the next ordinal
+// meanwhile. Two pods would be created instead of one.
 const cooling = 5 * time.Second
 
-// extraPods is how many pods beyond twice the maximum may exist, live or not. Pods that cannot be deleted must not grow in number.
+// extraPods is how many pods beyond twice the maximum may exist, in any state. It limits the number of pods if the API server or a node
+// does not delete pods.
 const extraPods = 2
 
-// wanted returns how many pods a new call requests: one, if every ready pod has enough to do and every starting pod will have, with the
-// calls in the queue. A pod that is expiring is back sooner than one that is starting.
+// wanted returns the number of pods that a new call requests: one if every ready pod is saturated, and the calls in the queue will
+// saturate every starting pod. If there is an expiring pod, it also returns one, because an expiring pod can be recalled faster than a
+// starting pod becomes ready.
 func (p *Pool) wanted() int {
 	if p.firstFree() != nil || p.count(isExpiring) == 0 && p.queue.Len() < p.slack() {
 		return 0
@@ -26,15 +28,15 @@ func (p *Pool) wanted() int {
 	return 1
 }
 
-// missing returns how many more pods the minimum and the waiting calls need.
+// missing returns the number of further pods that the minimum and the waiting calls need.
 func (p *Pool) missing() int { return max(p.config.MinPods-p.live(), p.waitedFor()) }
 
-// waitedFor returns how many more pods the waiting calls need.
+// waitedFor returns the number of further pods that the waiting calls need.
 func (p *Pool) waitedFor() int {
 	return (p.queue.Len() - p.slack() + p.config.Waitlist - 1) / p.config.Waitlist
 }
 
-// slack returns how many more calls the live pods can have before others are requested.
+// slack returns the number of further calls that the live pods can take before the pool requests another pod.
 func (p *Pool) slack() int {
 	slack := 0
 	for _, pod := range p.pods {
@@ -55,7 +57,7 @@ func (p *Pool) slackOf(pod *Pod) int {
 
 func isExpiring(pod *Pod) bool { return pod.is(lifecycle.Expiring) }
 
-// grow gets as many pods as are needed and allowed: expiring pods first, then new pods with the first free ordinals.
+// grow adds the needed pods, within the limits. It first recalls expiring pods, and then requests new pods with the lowest free ordinals.
 func (p *Pool) grow(needed int) {
 	needed = min(needed, p.config.MaxPods-p.live())
 	needed -= p.recall(needed)
@@ -65,8 +67,8 @@ func (p *Pool) grow(needed int) {
 	}
 }
 
-// recall makes at most n expiring pods ready again, and returns how many. The request to delete them may be faster. Their wrapper
-// servers then send the calls back.
+// recall makes at most n expiring pods ready again, and returns their number. If the API server has already deleted such a pod, its
+// wrapper server sends the calls back.
 func (p *Pool) recall(n int) int {
 	found := 0
 	for _, pod := range p.pods {
@@ -78,7 +80,7 @@ func (p *Pool) recall(n int) int {
 	return found
 }
 
-// settle gets the pods that are needed after one was lost. If no call can be answered, the waiting calls get to know why.
+// settle replaces a lost pod. If no call can succeed, it rejects the waiting calls.
 func (p *Pool) settle(needed int) {
 	p.grow(needed)
 	if err := p.exhausted(); err != nil {
@@ -86,8 +88,8 @@ func (p *Pool) settle(needed int) {
 	}
 }
 
-// exhausted returns why no pod will take a call: all pods that start have a problem, or no pod may be requested yet. Otherwise it
-// returns nil.
+// exhausted returns why no pod will take a call, or nil if one may: all starting pods have a problem, the backoff lasts, or too many pods
+// are not deleted.
 func (p *Pool) exhausted() error {
 	var problem error
 	for _, pod := range p.pods {
@@ -109,8 +111,8 @@ func (p *Pool) exhausted() error {
 	return nil
 }
 
-// UndeletedError reports that so many pods of the function are being deleted, and do not go, that no other is created. The call was
-// not sent and can be retried.
+// UndeletedError reports that the pool creates no pod because too many deleted pods still exist. The call was not sent and can be
+// retried.
 type UndeletedError struct {
 	// Pods is the number of pods that exist.
 	Pods int
@@ -120,10 +122,10 @@ func (e *UndeletedError) Error() string {
 	return fmt.Sprintf("%d function pods are given up and still exist, no other is created: check why they are not deleted", e.Pods)
 }
 
-// atCapacity reports whether no pod may be created before another has gone.
+// atCapacity reports whether the pool must not create a pod before another one is removed.
 func (p *Pool) atCapacity() bool { return len(p.pods) >= 2*p.config.MaxPods+extraPods }
 
-// freeOrdinal returns the first ordinal that no pod has and that is not blocked.
+// freeOrdinal returns the lowest ordinal that is neither used nor blocked.
 func (p *Pool) freeOrdinal() int {
 	for ordinal, until := range p.blocked {
 		if !time.Now().Before(until) {
@@ -138,5 +140,5 @@ func (p *Pool) freeOrdinal() int {
 	}
 }
 
-// block keeps an ordinal unused for d.
+// block blocks an ordinal for d.
 func (p *Pool) block(ordinal int, d time.Duration) { p.blocked[ordinal] = time.Now().Add(d) }

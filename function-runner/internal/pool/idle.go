@@ -13,20 +13,20 @@ import (
 // Idle is a ready pod without calls.
 type Idle struct {
 	Pod *Pod
-	// Since is when it was last used, or became ready.
+	// Since is when the pod was last used, or became ready.
 	Since time.Time
 }
 
-// Idle returns the pods that have been idle for longer than the TTL, the highest ordinals first, as long as the minimum remains. Of
-// pods above the maximum, which exist when a lost one comes back, it returns those that are idle at the moment. It changes nothing:
-// Expire does. noted returns when another replica has noted a use of a pod; it must not call the pool.
+// Idle returns the pods that have been idle for longer than the TTL, the highest ordinals first, without those that the minimum needs.
+// Pods above the maximum, which exist after a lost pod has come back, need not reach the TTL. Idle does not change the pods; see Expire.
+// noted returns the last use that another replica has recorded, and must not call the pool.
 func (p *Pool) Idle(noted func(*Pod) time.Time) []Idle {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.idle(p.config.TTL, noted)
 }
 
-// Spare is Idle for pods that can be preempted: it does not matter how long they have been idle.
+// Spare is like Idle for preemption: it ignores the TTL.
 func (p *Pool) Spare(noted func(*Pod) time.Time) []Idle {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,9 +55,9 @@ func (p *Pool) idle(ttl time.Duration, noted func(*Pod) time.Time) []Idle {
 	return found
 }
 
-// Expire applies lifecycle.Expired to a pod that Idle or Spare has returned, right before the request that deletes it, and reports
-// whether to send it: not if the pod has been used since, or belongs to the minimum. A call that needs the pod before the request is
-// answered takes it back.
+// Expire applies lifecycle.Expired to a pod from Idle or Spare. Call it immediately before the delete request, and send the request only
+// if Expire returns true: the pod may have been used since, or the minimum may need it. A call that needs the pod before the response
+// arrives takes the pod back.
 func (p *Pool) Expire(pod *Pod) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,16 +67,16 @@ func (p *Pool) Expire(pod *Pod) bool {
 	return p.apply(pod, lifecycle.Expired, nil)
 }
 
-// Use is how this replica uses a ready pod.
+// Use is this replica's use of a ready pod.
 type Use struct {
 	Pod *Pod
-	// Running is the number of its calls.
+	// Running is the number of this replica's calls.
 	Running int
-	// Last is when a call last ended, now while any runs, and zero before the first.
+	// Last is when a call last ended. It is the current time while a call runs, and zero before the first call.
 	Last time.Time
 }
 
-// Uses returns how the ready pods are used, by ordinal.
+// Uses returns the uses of the ready pods, by ordinal.
 func (p *Pool) Uses() []Use {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// remembered is the number of latencies that are kept.
+// remembered is the number of latencies that the pool keeps.
 const remembered = 64
 
-// latencies are the durations of a pool's recent successful calls. The zero value has none. It may be used concurrently.
+// latencies are the durations of a pool's recent successful calls. The zero value is empty. The methods are safe for concurrent use.
 type latencies struct {
 	mu   sync.Mutex
 	last [remembered]time.Duration
@@ -27,7 +27,7 @@ func (l *latencies) add(took time.Duration) {
 	l.count++
 }
 
-// median returns 0 before the first call.
+// median returns the median, or 0 before the first call.
 func (l *latencies) median() time.Duration {
 	l.mu.Lock()
 	sorted := slices.Clone(l.last[:min(l.count, remembered)])

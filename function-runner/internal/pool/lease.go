@@ -13,17 +13,17 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// Lease is a call's right to use a pod. The call gives it back once, by Release.
+// Lease is a call's right to use a pod. The call must release it exactly once.
 type Lease struct {
-	// Endpoint is where the call is sent.
+	// Endpoint is the endpoint of the pod.
 	Endpoint *endpoint.Endpoint
 	Pod      *Pod
-	// Cold says that the call came before the pod was ready.
+	// Cold reports that the call has waited for a pod that became ready after the call had arrived.
 	Cold bool
 }
 
-// Evaluate sends the call to the leased pod. The pool learns the pod's load and its capacity. A pod that rejects the call although it
-// has room must show that it serves before it gets other calls. Errors are those of endpoint.Endpoint.
+// Evaluate sends the call to the leased pod, and updates the pod's load and capacity. A pod that rejects the call for another reason than
+// lack of capacity must prove that it serves before it gets other calls. It returns the errors of endpoint.Endpoint.
 func (l *Lease) Evaluate(ctx context.Context, list []byte) (evaluation.Response, error) {
 	p, begin := l.Pod.pool, time.Now()
 	resp, err := l.Endpoint.Evaluate(ctx, p.ID.Image, list, func(load wrapperapi.Load) { l.Report(load.Running + load.Waiting) })
@@ -39,8 +39,8 @@ func (l *Lease) Evaluate(ctx context.Context, list []byte) (evaluation.Response,
 	return resp, err
 }
 
-// Report says how many calls of all callers, with this one, run and wait in the pod, as its wrapper server tells. The calls of other
-// replicas count for a few seconds when pods are chosen and requested. It may be called any number of times, at any moment.
+// Report sets the number of calls of all replicas, including this one, that run and wait in the pod, from a report of its wrapper server.
+// The calls of other replicas affect the choice and the creation of pods for a few seconds. Report is safe for concurrent use.
 func (l *Lease) Report(load int) {
 	pod := l.Pod
 	pod.pool.mu.Lock()
@@ -48,18 +48,18 @@ func (l *Lease) Report(load int) {
 	pod.external, pod.reported = float64(max(0, load-pod.running)), time.Now()
 }
 
-// Busy says that the pod had no room for the call, which has not run. Release gives the lease back.
+// Busy records that the pod had no capacity for the call, which has not run. The caller must still call Release.
 func (l *Lease) Busy() {
 	pod := l.Pod
 	pod.pool.mu.Lock()
 	defer pod.pool.mu.Unlock()
-	// This call still counts as running.
+	// Exclude this call, which still counts as running.
 	pod.running--
 	pod.pool.saturated(pod)
 	pod.running++
 }
 
-// Release gives the lease back, and with it the room in the pod to the call that has waited longest.
+// Release releases the lease, and gives the freed capacity to the call that has waited longest.
 func (l *Lease) Release() {
 	pod := l.Pod
 	p := pod.pool

@@ -19,30 +19,30 @@ type Pod struct {
 
 	pool *Pool
 
-	// The pool's lock guards what follows.
+	// The pool's lock guards the following fields.
 
 	status lifecycle.Pod
-	// changed is closed when the state changes or the pod is removed; nil while nobody waits for that.
+	// changed is closed when the state changes or the pod is removed. It is nil while no caller of Status waits.
 	changed chan struct{}
-	// endpoint is where the pod's wrapper server last answered.
+	// endpoint is the endpoint at which the wrapper server last served.
 	endpoint *endpoint.Endpoint
-	// problem is why a pod that is requested or starting may never become ready.
+	// problem is why a requested or starting pod may never become ready.
 	problem error
 	// running is the number of this replica's calls.
 	running int
 	capacity
-	// external is the number of other replicas' calls when the wrapper server last reported it; see load.
+	// external is the number of calls of other replicas in the latest report of the wrapper server; see load.
 	external float64
 	reported time.Time
-	// created is when the pod was requested or first seen, and ready when it last became ready.
+	// created is when the pod was requested or first seen. ready is when it last became ready.
 	created, ready time.Time
-	// used is when a call last ended or the pod became ready, called when a call last ended, offered when Idle or Spare last returned
-	// the pod.
+	// used is when a call last ended or the pod became ready. called is when a call last ended. offered is when Idle or Spare last
+	// returned the pod.
 	used, called, offered time.Time
 }
 
-// Status returns the pod's state, and a channel that is closed when that changes or the pod is removed from its pool. The channel is
-// the cancellation of what was begun for the state.
+// Status returns the pod's state, and a channel that is closed when the state changes or the pod is removed from its pool. Work that
+// belongs to the state must stop when the channel is closed.
 func (pod *Pod) Status() (lifecycle.Pod, <-chan struct{}) {
 	pod.pool.mu.Lock()
 	defer pod.pool.mu.Unlock()
@@ -62,14 +62,14 @@ func (pod *Pod) State() lifecycle.State {
 // In reports whether the pod is in one of the states.
 func (pod *Pod) In(states ...lifecycle.State) bool { return slices.Contains(states, pod.State()) }
 
-// Problem returns why the pod may never become ready; nil if nothing is known.
+// Problem returns why the pod may never become ready, or nil if no problem is known.
 func (pod *Pod) Problem() error {
 	pod.pool.mu.Lock()
 	defer pod.pool.mu.Unlock()
 	return pod.problem
 }
 
-// Suspect says that the pod may not serve any more: it must show that it does.
+// Suspect reports that the pod may no longer serve. The pod must then prove that it serves.
 func (pod *Pod) Suspect(reason error) {
 	pod.pool.mu.Lock()
 	e := pod.endpoint
@@ -84,17 +84,17 @@ func (pod *Pod) is(states ...lifecycle.State) bool { return pod.status.In(states
 // callable reports whether the pod takes calls.
 func (pod *Pod) callable() bool { return pod.is(lifecycle.Ready) }
 
-// pending reports whether the pod counts towards the maximum and does not run calls yet.
+// pending reports whether the pod counts towards the maximum but does not run calls yet.
 func (pod *Pod) pending() bool { return pod.is(lifecycle.Requested, lifecycle.Starting) }
 
 // live reports whether the pod counts towards the maximum.
 func (pod *Pod) live() bool { return pod.callable() || pod.pending() }
 
-// halfLife is the time in which the estimate of other replicas' calls falls by half.
+// halfLife is the half-life of the estimate of other replicas' calls.
 const halfLife = time.Second
 
-// load returns the number of calls that the pod has: this replica's, and an estimate of the others', which decays since their last
-// report.
+// load returns the number of calls in the pod: the calls of this replica, and an estimate of the calls of other replicas, which decays
+// after their latest report.
 func (pod *Pod) load() int {
 	if pod.external == 0 {
 		return pod.running
@@ -115,14 +115,14 @@ func (pod *Pod) notify() {
 	}
 }
 
-// closed is the channel of pods that have been removed.
+// closed is the channel of removed pods.
 var closed = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }()
 
-// Adopt returns the pod with an ordinal. If there is none, it adds one in state lifecycle.Requested, which another replica has
+// Adopt returns the pod with an ordinal. If there is none, it adds a pod in state lifecycle.Requested, which another replica has
 // requested.
 func (p *Pool) Adopt(ordinal int) *Pod {
 	p.mu.Lock()
@@ -142,7 +142,7 @@ func (p *Pool) add(ordinal int) *Pod {
 	return pod
 }
 
-// Has reports whether the pod has not been removed.
+// Has reports whether the pod is still in the pool.
 func (p *Pool) Has(pod *Pod) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +166,7 @@ func (p *Pool) search(ordinal int) (int, bool) {
 	return slices.BinarySearchFunc(p.pods, ordinal, func(pod *Pod, ordinal int) int { return pod.Ordinal - ordinal })
 }
 
-// count returns the number of pods for which a condition holds.
+// count returns the number of pods that satisfy a condition.
 func (p *Pool) count(holds func(*Pod) bool) int {
 	n := 0
 	for _, pod := range p.pods {
