@@ -153,7 +153,7 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	none, err := podpatch.NewStore("", slog.New(slog.DiscardHandler))
 	if err != nil || len(none.For("r.io/a")) != 0 {
-		t.Errorf("without a file: %v", err)
+		t.Errorf("NewStore() without a file = %v, want no patches", err)
 	}
 	file := filepath.Join(t.TempDir(), "function-pods.yaml")
 	write := func(text string) {

@@ -10,7 +10,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podname"
 )
 
-// A caller may leave at the moment in which it gets its lease.
+// A caller may leave at the moment when it gets its lease.
 func TestLeaseOfACallerThatHasGoneIsReleased(t *testing.T) {
 	t.Parallel()
 	config := Config{MaxPods: 1, Waitlist: 1, PerPod: 1, MaxWaiting: 10}
@@ -25,7 +25,7 @@ func TestLeaseOfACallerThatHasGoneIsReleased(t *testing.T) {
 		<-waiting
 		p.mu.Lock()
 		cancel()
-		// The caller has been told to leave, but cannot leave the queue before it is answered.
+		// The context has ended, but the caller cannot leave the queue before dispatch sends the answer.
 		p.pods[0].status.State = "ready"
 		p.dispatch()
 		p.mu.Unlock()

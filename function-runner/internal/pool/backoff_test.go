@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
-// The last pod that fails to start tells all that wait; while another is starting they go on waiting.
+// The waiting calls fail when the last starting pod fails, and keep waiting while another one is starting.
 func TestStartFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -25,23 +25,23 @@ func TestStartFails(t *testing.T) {
 		h.abandon(1, errors.New("quota"))
 		synctest.Wait()
 		if first.done || second.done {
-			t.Error("nobody waits for the other pod")
+			t.Error("the calls failed although another pod is starting")
 		}
 		pull := errors.New("no such image")
 		h.failed(2, pull)
 		synctest.Wait()
 		if !errors.Is(first.err, pull) || !errors.Is(second.err, pull) {
-			t.Errorf("got %v, %v", first.err, second.err)
+			t.Errorf("call errors = %v, %v, want %v", first.err, second.err, pull)
 		}
 		h.wantStarted(1, 2)
-		// After a pause the next call tries anew.
+		// After the backoff, the next call requests a pod again.
 		time.Sleep(2 * time.Second)
 		h.call()
 		h.wantStarted(1, 2, 1)
 	})
 }
 
-// A pod that has failed holds its ordinal until it is gone.
+// A failed pod holds its ordinal until it is removed.
 func TestFailedPodHoldsItsSlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestFailedPodHoldsItsSlot(t *testing.T) {
 		}
 		stats.LastFailure = nil
 		if diff := cmp.Diff(pool.Stats{Leaving: 1, BackingOff: true}, stats); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+			t.Errorf("Stats() (-want +got):\n%s", diff)
 		}
 		time.Sleep(2 * time.Second)
 		h.call()
@@ -63,7 +63,7 @@ func TestFailedPodHoldsItsSlot(t *testing.T) {
 	})
 }
 
-// A pod that has failed is not replaced for the minimum's sake before somebody looks, but one that was well is at once.
+// A pod that has failed before it was ready is replaced for the minimum only by Fill. A pod that was ready is replaced at once.
 func TestMinimumOfFailedPods(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestMinimumOfFailedPods(t *testing.T) {
 		h := newHarness(t, c)
 		h.Fill()
 		h.failed(1, errors.New("exits"))
-		// Neither within the pause nor after it.
+		// The minimum is restored neither during the backoff nor when the pod is removed.
 		h.leaving(1)
 		h.Fill()
 		time.Sleep(2 * time.Second)
@@ -93,7 +93,7 @@ func TestMinimumOfFailedPods(t *testing.T) {
 
 var errPull = errors.New("no such image")
 
-// Pods that fail over and over are made ever more seldom, however often a call comes, and each call knows at once why.
+// Pods that keep failing are requested with growing backoffs, however many calls arrive, and each call fails at once with the reason.
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(h *harness, ordinal int){
@@ -117,19 +117,19 @@ func TestBackoff(t *testing.T) {
 					h.Warm()
 					synctest.Wait()
 					if !errors.Is(waiting.err, errPull) || time.Since(before) > 0 {
-						t.Fatalf("after %v: %v, after %v", before.Sub(begin), waiting.err, time.Since(before))
+						t.Fatalf("call after %v = %v after waiting %v, want errPull at once", before.Sub(begin), waiting.err, time.Since(before))
 					}
 					time.Sleep(100 * time.Millisecond)
 				}
 				if n := len(h.started); n < 20 || n > 25 {
-					t.Errorf("%d pods were wanted in 10 minutes, want 20 to 25", n)
+					t.Errorf("pods requested in 10 minutes = %d, want 20 to 25", n)
 				}
 			})
 		})
 	}
 }
 
-// A call that comes too early is told when the next attempt is.
+// A call during the backoff gets the time of the next attempt.
 func TestBackoffError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -140,26 +140,26 @@ func TestBackoffError(t *testing.T) {
 			early := h.call()
 			var backoff *pool.BackoffError
 			if !errors.As(early.err, &backoff) || !errors.Is(early.err, errPull) {
-				t.Fatalf("got %v", early.err)
+				t.Fatalf("call error = %v, want a BackoffError with errPull", early.err)
 			}
 			pause := time.Second << want
 			if got := time.Until(backoff.Until); got < pause || got > pause+pause/10 {
-				t.Errorf("the next attempt is in %v, want %v or up to a tenth more", got, pause)
+				t.Errorf("the next attempt is in %v, want %v or up to 10%% more", got, pause)
 			}
 			time.Sleep(time.Until(backoff.Until) - time.Millisecond)
 			late := h.call()
 			if got, want := late.err.Error(), "no such image: the next attempt is in 1 s"; got != want {
-				t.Errorf("got %q, want %q", got, want)
+				t.Errorf("call error = %q, want %q", got, want)
 			}
 			time.Sleep(time.Millisecond)
 		}
 		if h.Stats().BackingOff {
-			t.Error("it backs off for too long")
+			t.Error("BackingOff = true after the backoff, want false")
 		}
 	})
 }
 
-// One pod at a time is tried until one is ready. Then the calls that wait have as many as they need.
+// After a failure, the pool requests one pod at a time until one is ready. Then it requests all pods that the waiting calls need.
 func TestOneAttemptAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -176,18 +176,18 @@ func TestOneAttemptAtATime(t *testing.T) {
 		h.wantStarted(1, 1)
 		h.ready(1)
 		h.wantStarted(1, 1, 2, 3, 4)
-		// A failure is the first one again.
+		// After a start, the next failure counts as the first one.
 		for _, ordinal := range []int{2, 3, 4} {
 			h.failed(ordinal, errPull)
 		}
 		time.Sleep(1100 * time.Millisecond)
 		if h.Stats().BackingOff {
-			t.Error("pods that were tried together make the pause longer")
+			t.Error("failures of pods that were requested together extend the backoff")
 		}
 	})
 }
 
-// What calls have is not lost with what cannot be had: those that are ready go on, and one that comes back takes what waits.
+// A backoff does not affect existing pods: ready pods keep running calls, and a pod that comes back takes waiting calls.
 func TestBackoffWithPods(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -200,40 +200,40 @@ func TestBackoffWithPods(t *testing.T) {
 		h.failed(2, errPull)
 		synctest.Wait()
 		if waiting.done {
-			t.Errorf("the call that may wait for the ready pod got %v", waiting.err)
+			t.Errorf("the call that waits for the ready pod failed with %v", waiting.err)
 		}
 		h.unreachable(1)
 		synctest.Wait()
 		if backoff := (*pool.BackoffError)(nil); !errors.As(waiting.err, &backoff) {
-			t.Errorf("the call that nothing comes for got %v", waiting.err)
+			t.Errorf("error of the call without any pod = %v, want a BackoffError", waiting.err)
 		}
-		// That is no start.
+		// A pod that was ready before does not end the backoff.
 		h.ready(1)
 		if !h.Stats().BackingOff {
-			t.Error("a pod that was there before ended the pause")
+			t.Error("BackingOff = false after an old pod came back, want true")
 		}
 		running.lease.Release()
 		again := h.call()
 		wantOrdinals(t, []int{1}, again)
 		again.lease.Release()
-		// A pod that was given up can be had in a pause.
+		// An expiring pod can be recalled during the backoff.
 		h.Spare(never)
 		if !h.expire(1) {
-			t.Fatal("it is not given up")
+			t.Fatal("expire() = false, want true")
 		}
 		wantOrdinals(t, []int{1}, h.call())
 		h.wantStarted(2)
 	})
 }
 
-// replaced is an error after which pods are made differently.
+// replaced is a retriable error.
 type replaced struct{}
 
 func (replaced) Error() string { return "image volumes do not work here" }
 
 func (replaced) Retry() bool { return true }
 
-// An error that says nothing of the next pod makes no pause.
+// A retriable error causes no backoff.
 func TestRetriable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -243,14 +243,14 @@ func TestRetriable(t *testing.T) {
 			h.abandon(1, fmt.Errorf("pod: %w", replaced{}))
 			synctest.Wait()
 			if !errors.As(c.err, &replaced{}) {
-				t.Errorf("got %v", c.err)
+				t.Errorf("call error = %v, want the retriable error", c.err)
 			}
 		}
 		h.wantStarted(1, 1, 1)
 	})
 }
 
-// Failures of pods that were ready say nothing of the next one.
+// A failed pod that was ready before causes no backoff.
 func TestServedPodFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

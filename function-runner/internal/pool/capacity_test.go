@@ -11,15 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sendBack has a busy pod send a call back, which waits for another lease then.
+// sendBack makes a busy pod send a call back. The call then waits for another lease.
 func (h *harness) sendBack(c *call) *call {
 	c.lease.Busy()
 	c.lease.Release()
 	return h.callBy(h.Reacquire)
 }
 
-// A busy pod gets no more calls than it runs, until one of them ends. Calls that it sends back wait at the head of the queue, even if
-// that is full.
+// A busy pod gets no further calls until one of its calls ends. Calls that it sends back wait at the head of the queue, even if the queue
+// is full.
 func TestBusyPodKeepsItsCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -37,7 +37,8 @@ func TestBusyPodKeepsItsCalls(t *testing.T) {
 	})
 }
 
-// A busy pod is tried again with one call at a time, ever more seldom while it is busy, and then takes as many as before.
+// The pool retries a busy pod with one call at a time and growing pauses. When the pod is no longer busy, its limit rises to the former
+// value.
 func TestBusyPodIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,7 +51,7 @@ func TestBusyPodIsTriedAgain(t *testing.T) {
 			calls[i] = h.sendBack(calls[i])
 		}
 		wantOrdinals(t, []int{0, 0, 0}, calls...)
-		// The last one sent back is the head of the queue.
+		// The call that was sent back last is at the head of the queue.
 		head, tries, begin := calls[2], 0, time.Now()
 		for time.Since(begin) < 10*time.Second {
 			time.Sleep(time.Millisecond)
@@ -61,7 +62,7 @@ func TestBusyPodIsTriedAgain(t *testing.T) {
 			}
 		}
 		if tries < 8 || tries > 25 {
-			t.Errorf("a busy pod was tried %d times in 10 s, want about 13", tries)
+			t.Errorf("retries of a busy pod in 10 s = %d, want about 13", tries)
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -76,7 +77,7 @@ func TestBusyPodIsTriedAgain(t *testing.T) {
 	})
 }
 
-// Calls that a busy pod has no room for request another pod, and use another one that has room.
+// Calls that a busy pod has sent back request another pod, and use it when it is ready.
 func TestBusyPodIsRelieved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

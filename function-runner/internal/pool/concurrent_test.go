@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
-// Calls, pods and upkeep come from many goroutines at once. In the end every call has had its lease, and nothing is left of them.
+// Many goroutines acquire leases, change pods and run upkeep concurrently. In the end, every call has had a lease, and no call is left.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestConcurrentUse(t *testing.T) {
 		work.Wait()
 		s := p.Stats()
 		if diff := cmp.Diff(pool.Stats{Ready: s.Ready}, s); diff != "" || s.Ready < 4 {
-			t.Errorf("in the end there is %+v", s)
+			t.Errorf("Stats() at the end = %+v, want only ready pods", s)
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
-// A warm call costs its lease and nothing else.
+// A warm call allocates only its lease.
 func TestWarmCallAllocates(t *testing.T) { //nolint:paralleltest // what others allocate is counted, too
 	c := config()
 	c.MaxPods = 3
@@ -27,7 +27,7 @@ func TestWarmCallAllocates(t *testing.T) { //nolint:paralleltest // what others 
 		lease.Report(3)
 		lease.Release()
 	}); got != 1 {
-		t.Errorf("a warm call makes %v objects, want its lease", got)
+		t.Errorf("allocations of a warm call = %v, want 1", got)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
-// never says that others have not used a pod.
+// never returns that other replicas have not used a pod.
 func never(*pool.Pod) time.Time { return time.Time{} }
 
 // idle returns the ordinals of idle pods.
@@ -33,8 +33,7 @@ func wantIdle(t *testing.T, want []int, got []pool.Idle) {
 	}
 }
 
-// A pod that comes back after another was made in its place is one too many, and so are those above a lower maximum: they go as
-// soon as they are idle, and no others.
+// Pods above the maximum expire as soon as they are idle: a pod that comes back after it was replaced, and pods above a lowered maximum.
 func TestAboveMaximum(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,7 +46,7 @@ func TestAboveMaximum(t *testing.T) {
 		busy := h.call()
 		wantIdle(t, []int{3}, h.Idle(never))
 		if !h.expire(3) {
-			t.Error("what is one too many was not given up")
+			t.Error("expire() of a pod above the maximum = false, want true")
 		}
 		h.leaving(3)
 		wantIdle(t, nil, h.Idle(never))
@@ -60,7 +59,7 @@ func TestAboveMaximum(t *testing.T) {
 	})
 }
 
-// What is idle is told, the last ordinals first, and changes by nothing but GiveUp.
+// Idle and Spare return idle pods, the highest ordinals first, and do not change them. Expire does.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,16 +83,16 @@ func TestIdle(t *testing.T) {
 			return time.Time{}
 		}
 		if diff := cmp.Diff([]pool.Idle{{Pod: h.Adopt(4), Since: begin}}, h.Idle(others), samePod); diff != "" {
-			t.Errorf("idle for longer than the TTL (-want +got):\n%s", diff)
+			t.Errorf("Idle() (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]pool.Idle{{Pod: h.Adopt(4), Since: begin}, {Pod: h.Adopt(3), Since: noted}}, h.Spare(others), samePod); diff != "" {
-			t.Errorf("idle (-want +got):\n%s", diff)
+			t.Errorf("Spare() (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(pool.Stats{Ready: 4, Running: 2}, h.Stats()); diff != "" {
-			t.Errorf("after a look (-want +got):\n%s", diff)
+			t.Errorf("Stats() after Idle() and Spare() (-want +got):\n%s", diff)
 		}
 		if !h.expire(4) || h.expire(4) || h.expire(1) {
-			t.Error("given up is not just what is idle")
+			t.Error("expire(4), expire(4), expire(1) are not true, false, false")
 		}
 		wantIdle(t, nil, h.Idle(others))
 		h.ready(4)
@@ -105,16 +104,16 @@ func TestIdle(t *testing.T) {
 		wantIdle(t, []int{4, 3, 2}, h.Idle(never))
 		for _, ordinal := range []int{4, 3, 2} {
 			if !h.expire(ordinal) {
-				t.Errorf("ordinal %d is not given up", ordinal)
+				t.Errorf("expire(%d) = false, want true", ordinal)
 			}
 		}
 		if diff := cmp.Diff(pool.Stats{Ready: 1, Leaving: 3}, h.Stats()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+			t.Errorf("Stats() (-want +got):\n%s", diff)
 		}
 		for _, ordinal := range []int{4, 3, 2} {
 			h.leaving(ordinal)
 		}
-		// The minimum is kept whatever happens.
+		// A lost pod of the minimum is replaced.
 		h.gone(1)
 		h.wantStarted(1, 5)
 	})
@@ -144,14 +143,14 @@ func TestExpiringPodTakesACall(t *testing.T) {
 				select {
 				case <-taken:
 				default:
-					t.Error("the channel of the state expiring is open, want it closed: the pod is ready again")
+					t.Error("the channel of state expiring is open, want it closed, because the pod is ready again")
 				}
 			})
 		})
 	}
 }
 
-// What is no longer idle, or no longer too many, is not given up.
+// Expire rejects pods that are no longer idle, or that the minimum needs.
 func TestGiveUpComesTooLate(t *testing.T) {
 	t.Parallel()
 	for name, meanwhile := range map[string]func(h *harness, before *call){
@@ -178,14 +177,14 @@ func TestGiveUpComesTooLate(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				meanwhile(h, before)
 				if h.expire(1) {
-					t.Errorf("it is given up: %+v", h.Stats())
+					t.Errorf("expire() = true, want false: %+v", h.Stats())
 				}
 			})
 		})
 	}
 }
 
-// An expiring pod takes the calls that waited for a pod which has failed.
+// An expiring pod takes the calls that waited for a failed pod.
 func TestExpiringPodReplacesAFailedOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -206,7 +205,7 @@ func TestExpiringPodReplacesAFailedOne(t *testing.T) {
 	})
 }
 
-// A pod that was given up is not wanted back where there are as many pods as may be, though another one has failed.
+// After a failure, an expiring pod is not recalled if that would exceed the maximum.
 func TestNotWantedBackAboveMaximum(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -218,7 +217,7 @@ func TestNotWantedBackAboveMaximum(t *testing.T) {
 		c.MaxPods = 1
 		h.SetConfig(c)
 		if named := idle(h.Idle(never)); !slices.Contains(named, 2) || !h.expire(2) {
-			t.Fatalf("ordinals %v are idle, want the second, to give it up", named)
+			t.Fatalf("idle ordinals = %v, want 2 among them, and expire(2) = true", named)
 		}
 		h.starting(1)
 		h.call()

@@ -12,18 +12,18 @@ func TestMedian(t *testing.T) {
 	t.Parallel()
 	var d latencies
 	if got := d.median(); got != 0 {
-		t.Errorf("without calls the median is %v", got)
+		t.Errorf("median() without calls = %v, want 0", got)
 	}
 	for _, took := range []time.Duration{5, 1, 9} {
 		d.add(took)
 	}
 	if got := d.median(); got != 5 {
-		t.Errorf("the median is %v, want 5", got)
+		t.Errorf("median() = %v, want 5", got)
 	}
 	for range remembered {
 		d.add(7)
 	}
 	if got := d.median(); got != 7 {
-		t.Errorf("the median of the last calls is %v, want 7", got)
+		t.Errorf("median() of the last calls = %v, want 7", got)
 	}
 }

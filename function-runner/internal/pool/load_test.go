@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// report has the pod in a ordinal report a load that others make: the harness has no other pod that is ready.
+// report makes the pod with an ordinal report calls of other replicas. No other pod may be ready.
 func (h *harness) report(ordinal, load int) {
 	h.t.Helper()
 	h.ready(ordinal)
@@ -19,12 +19,12 @@ func (h *harness) report(ordinal, load int) {
 	if c.lease == nil || c.lease.Pod.Ordinal != ordinal {
 		h.t.Fatalf("the call that reports for ordinal %d is in %v", ordinal, ordinals(c))
 	}
-	// This call is part of what is reported.
+	// The report includes this call.
 	c.lease.Report(load + 1)
 	c.lease.Release()
 }
 
-// loaded returns a harness with ready pods that have calls of others, by ordinal.
+// loaded makes pods ready that have reported calls of other replicas, by ordinal.
 func loaded(h *harness, loads ...int) {
 	h.t.Helper()
 	for i, load := range loads {
@@ -36,7 +36,7 @@ func loaded(h *harness, loads ...int) {
 	}
 }
 
-// Calls go where there is the least to do for all replicas together, and want a pod when all have enough.
+// Calls go to the pod with the lowest total load, and request another pod if all pods are saturated.
 func TestLoadOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -76,7 +76,7 @@ func TestLoadOfOthers(t *testing.T) {
 	}
 }
 
-// Only what is not from here is taken for the load of others.
+// Reported calls of this replica do not count as calls of other replicas.
 func TestOwnLoad(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestOwnLoad(t *testing.T) {
 	})
 }
 
-// Replicas that see the same do not all choose the same pod.
+// Replicas with the same information do not all choose the same pod.
 func TestNoHerd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestNoHerd(t *testing.T) {
 			chosen[h.call().lease.Pod.Ordinal]++
 		}
 		if len(chosen) != 2 {
-			t.Errorf("60 replicas chose %v", chosen)
+			t.Errorf("pods chosen by 60 replicas = %v, want both", chosen)
 		}
 	})
 }

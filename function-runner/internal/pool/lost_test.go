@@ -14,7 +14,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
-// A pod that dies is replaced for the calls that wait, and a dying one holds its ordinal without counting.
+// A deleted pod is replaced for waiting calls. While it terminates, it holds its ordinal, but does not count towards the maximum.
 func TestPodsDie(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestPodsDie(t *testing.T) {
 		running.lease.Release()
 		another := h.call()
 		h.gone(2)
-		// Other replicas may not know yet that the first ordinal is free.
+		// Other replicas may not know yet that ordinal 1 is free.
 		h.wantStarted(2, 3)
 		h.ready(3)
 		wantOrdinals(t, []int{3}, another)
@@ -42,7 +42,7 @@ func TestPodsDie(t *testing.T) {
 	})
 }
 
-// While calls wait, each pod that is lost is replaced, however many are left.
+// While calls wait, each lost pod is replaced, however many pods are left.
 func TestLostCapacity(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(h *harness, ordinal int){
@@ -71,14 +71,14 @@ func TestLostCapacity(t *testing.T) {
 					h.ready(ordinal)
 				}
 				if s := h.Stats(); s.Ready != 4 || s.Waiting != 13 {
-					t.Errorf("after all have come: %+v", s)
+					t.Errorf("Stats() after the replacement = %+v, want 4 ready pods and 13 waiting calls", s)
 				}
 			})
 		})
 	}
 }
 
-// No more pods replace those that are lost than the calls need that wait, beside those that start.
+// Lost pods are replaced only as far as the waiting calls need more pods than are starting.
 func TestNoMoreThanIsLacking(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestNoMoreThanIsLacking(t *testing.T) {
 	})
 }
 
-// A pod that cannot be reached holds its ordinal, and is used when it comes back. The calls that it runs stay its own.
+// An unreachable pod holds its ordinal, and is used again when it comes back. It keeps its running calls.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestUnreachable(t *testing.T) {
 		h.unreachable(1)
 		h.wantStarted()
 		if diff := cmp.Diff(pool.Stats{Unreachable: 1, Running: 1}, h.Stats()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+			t.Errorf("Stats() (-want +got):\n%s", diff)
 		}
 		wantIdle(t, nil, h.Spare(never))
 		first, second, third := h.call(), h.call(), h.call()
@@ -126,7 +126,7 @@ func TestUnreachable(t *testing.T) {
 	})
 }
 
-// A ordinal whose name is somebody else's is left alone for a while, and another one taken at once.
+// An ordinal whose name another owner's pod has is blocked for a while, and replaced by another ordinal at once.
 func TestAvoid(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -146,13 +146,13 @@ func TestAvoid(t *testing.T) {
 		time.Sleep(time.Hour)
 		h.call()
 		h.wantStarted(1, 2, 3, 2, 1)
-		// Nothing comes of one that nobody wanted.
+		// Avoiding an ordinal that the pool has not requested requests no pod.
 		h.avoid(7, time.Hour)
 		h.wantStarted(1, 2, 3, 2, 1)
 	})
 }
 
-// Where pods run fewer calls than the waitlist has, the calls that wait want others.
+// If PerPod is below the waitlist, the waiting calls request further pods.
 func TestWaitlistAbovePerPod(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestWaitlistAbovePerPod(t *testing.T) {
 	})
 }
 
-// Pods that do not go although they are given up do not grow in number, and callers are told.
+// The number of deleted pods that still exist is limited, and callers get an error.
 func TestUndeletedPodsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -188,15 +188,15 @@ func TestUndeletedPodsAreBounded(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		if failed > 4 {
-			t.Errorf("%d pods were requested, want at most 4", failed)
+			t.Errorf("pods requested = %d, want at most 4", failed)
 		}
 		if undeleted := (*pool.UndeletedError)(nil); !errors.As(last.err, &undeleted) || undeleted.Pods != failed {
-			t.Errorf("Acquire() = %v, want that %d pods still exist", last.err, failed)
+			t.Errorf("Acquire() = %v, want an UndeletedError with %d pods", last.err, failed)
 		}
 		h.gone(1)
 		h.call()
 		if len(h.started) != failed+1 {
-			t.Errorf("%d pods were requested after one had gone, want 1", len(h.started)-failed)
+			t.Errorf("pods requested after one was removed = %d, want 1", len(h.started)-failed)
 		}
 	})
 }

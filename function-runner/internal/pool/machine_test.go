@@ -16,32 +16,34 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
-// machine is a pool and what must be true of it, whatever happens in whichever order.
+// machine is a model of a pool, whose invariants must hold after any sequence of operations.
 type machine struct {
 	*harness
 	config pool.Config
 	// pods are the pods of the pool, by ordinal.
 	pods map[int]*pool.Pod
-	// blocked has the ordinals that must get no pod, and until when.
+	// blocked maps ordinals that must not be used to the times when they become free.
 	blocked map[int]time.Time
-	// saturated has the pods that have answered busy lately.
+	// saturated holds the pods that have answered busy recently.
 	saturated map[*pool.Pod]bool
-	// offered are the pods that were said to be idle.
+	// offered holds the pods that were returned as idle.
 	offered []*pool.Pod
-	// waiting are the calls without an answer, in order; running are those with a lease; cutOff those whose pod has gone.
+	// waiting holds the calls without an answer, in order. running holds the calls with a lease. cutOff holds the calls whose pod was
+	// removed.
 	waiting, running, cutOff []*call
-	// returned is the number of calls that a busy pod has sent back.
+	// returned is the number of calls that busy pods have sent back.
 	returned int
-	// failing says that a pod has failed and none has started since; the others what was true before the last move.
+	// failing reports that a pod has failed and none has started since. wasFailing and wasBackingOff are the values before the latest
+	// operation.
 	failing, wasFailing, wasBackingOff bool
 }
 
-// bubble is a test whose deadline rapid does not ask for: there is none in a bubble.
+// bubble hides the Deadline method of a test from rapid, because there is no deadline in a bubble.
 type bubble struct{ testing.TB }
 
 var errStart = errors.New("no such image")
 
-// TestMachine does at random what callers, pods and other replicas do.
+// TestMachine runs random operations of callers, pods and other replicas.
 func TestMachine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -69,12 +71,12 @@ func drawConfig(rt *rapid.T) pool.Config {
 	return c
 }
 
-// sizes are what the model has.
+// sizes are the sizes of the model.
 type sizes struct {
 	pool.Stats
-	// free are the pods that have room, hopeful those that have some or may.
+	// free is the number of pods with capacity. hopeful is the number of pods that are ready or may become ready.
 	free, hopeful int
-	// slack is how many more calls make no other pod needed.
+	// slack is the number of further calls that need no other pod.
 	slack int
 }
 
@@ -106,7 +108,7 @@ func (m *machine) sizes() sizes {
 	return s
 }
 
-// in returns how many calls run in a pod.
+// in returns the number of calls that run in a pod.
 func (m *machine) in(p *pool.Pod) int {
 	n := 0
 	for _, c := range m.running {
@@ -117,7 +119,7 @@ func (m *machine) in(p *pool.Pod) int {
 	return n
 }
 
-// check sorts out what has happened, and checks the invariants.
+// check updates the model and checks the invariants.
 func (m *machine) check(rt *rapid.T) {
 	m.starts(rt)
 	m.answers(rt)
@@ -127,46 +129,46 @@ func (m *machine) check(rt *rapid.T) {
 	case got != s.Stats:
 		rt.Fatalf("Stats() = %+v, want %+v", got, s.Stats)
 	case got.BackingOff && !m.failing:
-		rt.Fatal("the pool backs off, and nothing has failed")
+		rt.Fatal("BackingOff = true without a failure")
 	case s.Waiting > m.config.MaxWaiting+m.returned:
-		rt.Fatalf("%d calls wait, want at most %d", s.Waiting, m.config.MaxWaiting)
+		rt.Fatalf("waiting calls = %d, want at most %d", s.Waiting, m.config.MaxWaiting)
 	case s.Waiting > 0 && s.free > 0:
-		rt.Fatalf("%d calls wait while %d pods have room", s.Waiting, s.free)
+		rt.Fatalf("%d calls wait while %d pods have capacity", s.Waiting, s.free)
 	case s.Waiting > 0 && s.hopeful == 0:
-		rt.Fatalf("%d calls wait and no pod is coming: %+v", s.Waiting, s)
+		rt.Fatalf("%d calls wait without a pod that may take them: %+v", s.Waiting, s)
 	case !m.failing && s.Waiting > s.slack && s.live() < m.config.MaxPods && len(m.pods) < 2*m.config.MaxPods+2:
-		rt.Fatalf("calls wait and no other pod is requested: %+v", s)
+		rt.Fatalf("calls wait but no other pod was requested: %+v", s)
 	}
 	m.wasFailing, m.wasBackingOff = m.failing, got.BackingOff
 }
 
-// starts notes the pods that were requested.
+// starts adds the requested pods to the model.
 func (m *machine) starts(rt *rapid.T) {
 	for _, ordinal := range m.started {
 		switch {
 		case m.pods[ordinal] != nil:
-			rt.Fatalf("pod %d is requested, which is %s", ordinal, m.pods[ordinal].State())
+			rt.Fatalf("pod %d was requested again in state %s", ordinal, m.pods[ordinal].State())
 		case time.Now().Before(m.blocked[ordinal]):
-			rt.Fatalf("pod %d is requested, whose ordinal is blocked", ordinal)
+			rt.Fatalf("pod %d was requested although its ordinal is blocked", ordinal)
 		}
 		m.pods[ordinal] = m.Adopt(ordinal)
 	}
-	// Other replicas may have other limits, so that there can be more pods; but then none is requested.
+	// There may be pods above the maximum, because other replicas may have other limits, but then this replica must not request any.
 	s := m.sizes()
 	switch {
 	case len(m.started) > 0 && s.live() > m.config.MaxPods:
-		rt.Fatalf("pods %v were requested, which makes %+v", m.started, s)
+		rt.Fatalf("pods %v were requested above the maximum: %+v", m.started, s)
 	case len(m.started) > 0 && m.wasBackingOff && m.failing && m.Stats().BackingOff:
-		rt.Fatalf("pods %v were requested while the pool backs off", m.started)
+		rt.Fatalf("pods %v were requested during the backoff", m.started)
 	case len(m.started) > 0 && m.wasFailing && m.failing && s.Starting > 1:
-		rt.Fatalf("pods %v were requested at once, though pods fail", m.started)
+		rt.Fatalf("pods %v were requested at the same time after a failure", m.started)
 	case len(m.started) > 0 && len(m.pods) > 2*m.config.MaxPods+2:
-		rt.Fatalf("pods %v were requested, which makes %d, with a maximum of %d", m.started, len(m.pods), m.config.MaxPods)
+		rt.Fatalf("pods %v were requested, so that %d exist with a maximum of %d", m.started, len(m.pods), m.config.MaxPods)
 	}
 	m.started = nil
 }
 
-// answers notes the answers to calls.
+// answers updates the calls that got an answer.
 func (m *machine) answers(rt *rapid.T) {
 	var still []*call
 	for _, c := range m.waiting {
@@ -176,9 +178,9 @@ func (m *machine) answers(rt *rapid.T) {
 		case c.err != nil:
 			m.refused(rt, c.err)
 		case len(still) > 0:
-			rt.Fatal("a call has a lease before one that came earlier")
+			rt.Fatal("a call got a lease before an earlier call")
 		case m.pods[c.lease.Pod.Ordinal] != c.lease.Pod || !c.lease.Pod.In(lifecycle.Ready):
-			rt.Fatalf("a call has a lease on pod %d, which is %s", c.lease.Pod.Ordinal, c.lease.Pod.State())
+			rt.Fatalf("a call got a lease on pod %d in state %s", c.lease.Pod.Ordinal, c.lease.Pod.State())
 		default:
 			m.running = append(m.running, c)
 		}
@@ -186,7 +188,7 @@ func (m *machine) answers(rt *rapid.T) {
 	m.waiting = still
 }
 
-// refused checks that a call was rejected for a reason.
+// refused checks that a call was rejected for a valid reason.
 func (m *machine) refused(rt *rapid.T, err error) {
 	s := m.sizes()
 	var backoff *pool.BackoffError
@@ -194,16 +196,16 @@ func (m *machine) refused(rt *rapid.T, err error) {
 	switch {
 	case errors.As(err, &full):
 		if full.Waiting != m.config.MaxWaiting {
-			rt.Fatalf("%v, of %d at most", err, m.config.MaxWaiting)
+			rt.Fatalf("FullError = %v, want %d waiting calls", err, m.config.MaxWaiting)
 		}
 	case errors.As(err, &backoff) && (s.live() > 0 || !m.failing || !time.Now().Before(backoff.Until)):
-		rt.Fatalf("a call is refused until %v by %+v", backoff.Until, s)
+		rt.Fatalf("a call was rejected until %v with %+v", backoff.Until, s)
 	case errors.Is(err, errStart) && s.hopeful > 0:
-		rt.Fatalf("a call is refused by %+v", s)
+		rt.Fatalf("a call was rejected with %+v", s)
 	}
 }
 
-// finish makes every pod ready and gives every lease back: then nobody may wait, and nothing may be left.
+// finish makes all pods ready and releases all leases. Then no call may wait or run.
 func (m *machine) finish(rt *rapid.T) {
 	m.check(rt)
 	for len(m.waiting)+len(m.running)+len(m.cutOff) > 0 {
@@ -216,13 +218,13 @@ func (m *machine) finish(rt *rapid.T) {
 			c.lease.Release()
 		}
 		m.running, m.cutOff = nil, nil
-		// Saturated pods are tried again.
+		// Saturated pods are retried.
 		time.Sleep(time.Minute)
 		m.saturated = map[*pool.Pod]bool{}
 		synctest.Wait()
 		m.check(rt)
 	}
 	if s := m.Stats(); s.Running != 0 || s.Waiting != 0 {
-		rt.Fatalf("at the end there is %+v", s)
+		rt.Fatalf("Stats() at the end = %+v, want no calls", s)
 	}
 }

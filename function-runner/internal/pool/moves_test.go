@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
-// What callers do.
+// Operations of callers.
 
 func (m *machine) arrive(*rapid.T) { m.waiting = append(m.waiting, m.call()) }
 
@@ -34,7 +34,7 @@ func (m *machine) release(rt *rapid.T) {
 	synctest.Wait()
 }
 
-// busy has a pod send a call back, which waits at the head of the queue.
+// busy makes a pod send a call back, which then waits at the head of the queue.
 func (m *machine) busy(rt *rapid.T) {
 	if len(m.running) == 0 {
 		rt.Skip()
@@ -55,7 +55,7 @@ func (m *machine) report(rt *rapid.T) {
 	synctest.Wait()
 }
 
-// drawRunning draws a call that has a lease.
+// drawRunning draws a call with a lease.
 func (m *machine) drawRunning(rt *rapid.T) (of *[]*call, i int) {
 	if len(m.running)+len(m.cutOff) == 0 {
 		rt.Skip()
@@ -67,7 +67,7 @@ func (m *machine) drawRunning(rt *rapid.T) (of *[]*call, i int) {
 	return &m.cutOff, i - len(m.running)
 }
 
-// What becomes of pods.
+// Operations of pods.
 
 // draw draws a pod that is in one of the states.
 func (m *machine) draw(rt *rapid.T, states ...lifecycle.State) *pool.Pod {
@@ -95,7 +95,7 @@ func (m *machine) answerOne(p *pool.Pod) {
 	synctest.Wait()
 }
 
-// event applies any event but an answer to any pod, whether its state has that event or not.
+// event applies any event but Answered to any pod, whether or not its state has a transition for the event.
 func (m *machine) event(rt *rapid.T) {
 	p := m.draw(rt, lifecycle.States...)
 	event := rapid.SampledFrom([]lifecycle.Event{
@@ -103,7 +103,7 @@ func (m *machine) event(rt *rapid.T) {
 	}).Draw(rt, "event")
 	status, changed := p.Status()
 	if m.Apply(p, event, errStart) != isClosed(changed) {
-		rt.Fatalf("Apply(%s) in state %s: what it returns and the channel of the state differ", event, status.State)
+		rt.Fatalf("Apply(%s) in state %s: the result and the channel of the state differ", event, status.State)
 	}
 	if event == lifecycle.Broken && p.In(lifecycle.Failed) {
 		m.failing = m.failing || !status.Served
@@ -138,7 +138,7 @@ func (m *machine) abandonOne(rt *rapid.T) {
 	synctest.Wait()
 }
 
-// withdraw gives up a pod that is not created yet. The maximum, the minimum, and the calls that wait, have what they need without it.
+// withdraw withdraws a requested pod, and checks that the limits and the waiting calls do not need it.
 func (m *machine) withdraw(rt *rapid.T) {
 	p := m.draw(rt, lifecycle.Requested)
 	before, superseded := m.sizes(), rapid.Bool().Draw(rt, "superseded")
@@ -150,13 +150,13 @@ func (m *machine) withdraw(rt *rapid.T) {
 	after := m.sizes()
 	switch above := before.live() > m.config.MaxPods; {
 	case !withdrawn && above:
-		rt.Fatalf("pod %d stays above the maximum: %+v", p.Ordinal, before)
+		rt.Fatalf("pod %d above the maximum was not withdrawn: %+v", p.Ordinal, before)
 	case !withdrawn && superseded && before.Waiting == 0:
-		rt.Fatalf("pod %d of a superseded pool stays for no call", p.Ordinal)
+		rt.Fatalf("pod %d of a superseded pool was not withdrawn without a call", p.Ordinal)
 	case withdrawn && !above && before.Waiting > 0:
-		rt.Fatalf("pod %d goes, for which %d calls wait", p.Ordinal, before.Waiting)
+		rt.Fatalf("pod %d was withdrawn although %d calls wait", p.Ordinal, before.Waiting)
 	case withdrawn && !above && !superseded && after.live() < max(m.config.MinPods, 1):
-		rt.Fatalf("pod %d of the minimum goes: %+v", p.Ordinal, after)
+		rt.Fatalf("pod %d of the minimum was withdrawn: %+v", p.Ordinal, after)
 	}
 }
 
@@ -174,7 +174,7 @@ func (m *machine) avoidOne(rt *rapid.T) {
 	synctest.Wait()
 }
 
-// end notes that a pod has gone, and that its ordinal gets none for d. The calls that it runs hold their leases until they find out.
+// end records that a pod was removed, and that its ordinal is blocked for d. Its running calls hold their leases until they fail.
 func (m *machine) end(p *pool.Pod, d time.Duration) {
 	delete(m.pods, p.Ordinal)
 	m.blocked[p.Ordinal] = time.Now().Add(d)
@@ -186,7 +186,7 @@ func (m *machine) end(p *pool.Pod, d time.Duration) {
 	})
 }
 
-// adopt tells of a pod that another replica has created.
+// adopt adds a pod that another replica has created.
 func (m *machine) adopt(rt *rapid.T) {
 	ordinal := rapid.IntRange(1, m.config.MaxPods).Draw(rt, "adopted")
 	if m.pods[ordinal] != nil {
@@ -196,9 +196,9 @@ func (m *machine) adopt(rt *rapid.T) {
 	m.Apply(m.pods[ordinal], lifecycle.Created, nil)
 }
 
-// What upkeep does.
+// Operations of upkeep.
 
-// look finds what is idle.
+// look calls Idle or Spare and checks the result.
 func (m *machine) look(rt *rapid.T) {
 	found := m.Idle
 	if rapid.Bool().Draw(rt, "spare") {
@@ -208,11 +208,11 @@ func (m *machine) look(rt *rapid.T) {
 	for _, i := range found(never) {
 		m.offered = append(m.offered, i.Pod)
 		if !i.Pod.In(lifecycle.Ready) || m.in(i.Pod) > 0 {
-			rt.Fatalf("pod %d is idle, which is %s and runs %d calls", i.Pod.Ordinal, i.Pod.State(), m.in(i.Pod))
+			rt.Fatalf("pod %d was returned as idle in state %s with %d calls", i.Pod.Ordinal, i.Pod.State(), m.in(i.Pod))
 		}
 	}
 	if surplus := m.sizes().live() - m.config.MinPods; len(m.offered) > max(0, surplus) {
-		rt.Fatalf("%d pods are idle, and %d too many", len(m.offered), surplus)
+		rt.Fatalf("%d idle pods were returned, want at most %d", len(m.offered), surplus)
 	}
 }
 
@@ -223,21 +223,21 @@ func (m *machine) expireOne(rt *rapid.T) {
 	p := rapid.SampledFrom(m.offered).Draw(rt, "offered")
 	before := m.sizes()
 	if m.Expire(p) && (m.in(p) > 0 || m.pods[p.Ordinal] != p || before.live() <= m.config.MinPods) {
-		rt.Fatalf("pod %d expires, which runs %d calls: %+v", p.Ordinal, m.in(p), before)
+		rt.Fatalf("pod %d expired with %d calls: %+v", p.Ordinal, m.in(p), before)
 	}
 }
 
 func (m *machine) fill(rt *rapid.T) {
 	m.Fill()
 	if s := m.Stats(); !m.failing && s.Starting+s.Ready < m.config.MinPods {
-		rt.Fatalf("filled to %+v, want at least %d", s, m.config.MinPods)
+		rt.Fatalf("Stats() after Fill() = %+v, want at least %d pods", s, m.config.MinPods)
 	}
 }
 
 func (m *machine) warm(rt *rapid.T) {
 	m.Warm()
 	if s := m.Stats(); !m.failing && s.Starting+s.Ready == 0 {
-		rt.Fatalf("warmed to %+v", s)
+		rt.Fatalf("Stats() after Warm() = %+v, want a pod", s)
 	}
 }
 

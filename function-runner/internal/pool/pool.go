@@ -1,9 +1,9 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pool spreads the calls of one function over its pods. It decides which pod runs a call, when another pod is needed, and
-// which idle pods can go. It knows nothing of Kubernetes: its owner creates and deletes pods, and applies to them the events of
-// package lifecycle. A pod's state is in its Pod and nowhere else. No method waits for anything but a lease.
+// Package pool distributes the calls of one function over its pods. It decides which pod runs a call, when another pod is needed, and
+// which idle pods can be deleted. It is independent of Kubernetes: its owner creates and deletes pods, and applies the events of package
+// lifecycle to them. The state of a pod is only in its Pod. Only Acquire, Reacquire and WarmSoon block.
 package pool
 
 import (
@@ -16,59 +16,59 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podname"
 )
 
-// Config has the limits of a pool. All but MinPods and TTL must be more than 0.
+// Config holds the limits of a pool. All fields but MinPods and TTL must be positive.
 type Config struct {
-	// MaxPods is the maximum number of pods that are starting or ready. MinPods of them are kept when they are idle.
+	// MaxPods is the maximum number of starting and ready pods. MinPods is the number of pods that are kept when they are idle.
 	MaxPods, MinPods int
 	// Waitlist is the number of calls that every pod must have before another pod is created.
 	Waitlist int
-	// PerPod is the maximum number of calls that this replica sends to a pod at once.
+	// PerPod is the maximum number of concurrent calls of this replica in a pod.
 	PerPod int
 	// MaxWaiting is the maximum number of calls in the queue.
 	MaxWaiting int
-	// TTL is how long a pod may be idle.
+	// TTL is how long a pod may be idle before it can be deleted.
 	TTL time.Duration
 }
 
-// Pool is the pods of a function that run one image and are made from one template. Its methods may be used concurrently.
+// Pool is a set of pods of one function that run one image and have one template version. Its methods are safe for concurrent use.
 type Pool struct {
-	// ID tells the pool from all others.
+	// ID identifies the pool.
 	ID podname.Identity
 
 	create func(*Pod)
-	// rotation is where the search among equally loaded pods begins, so that not all replicas choose the same pod.
+	// rotation is the start index of the search for the least loaded pod, so that not all replicas choose the same pod.
 	rotation  int
 	refs      atomic.Int64
 	latencies latencies
 
-	// mu guards what follows. No other lock is taken and nothing is waited for while it is held. Methods that can request pods
-	// release it by unlock.
+	// mu guards the following fields. A goroutine that holds it neither takes another lock nor blocks. Methods that can request pods
+	// release it with unlock.
 	mu     sync.Mutex
 	config Config
 	// pods are sorted by ordinal.
 	pods []*Pod
-	// queue has the *waiter of the calls that wait for a lease, in FIFO order. While it is not empty, no ready pod has room, and some
-	// pod is starting or ready.
+	// queue holds the *waiter of each call that waits for a lease, in FIFO order. While the queue is not empty, no ready pod has
+	// capacity, and some pod is starting or ready.
 	queue *list.List
-	// demand is closed when a call begins to wait; nil while nobody waits for that.
+	// demand is closed when a call begins to wait. It is nil while no caller of Demand waits.
 	demand chan struct{}
-	// blocked has the ordinals that get no pod, and until when.
+	// blocked maps ordinals that must not be used to the times when they become free.
 	blocked map[int]time.Time
 	failure failure
-	// requested are new pods that create is called for when the lock is released.
+	// requested holds new pods. unlock calls create for them.
 	requested []*Pod
 }
 
-// New returns a pool without pods. create is called for each pod that the pool needs, in state lifecycle.Requested; it must not wait
-// nor call the pool before it returns. The owner answers by events, Abandon, Avoid or Remove.
+// New returns a pool without pods. The pool calls create for each pod that it needs, in state lifecycle.Requested. create must not block,
+// and must not call the pool before it returns. The owner then applies events to the pod, or calls Abandon, Withdraw, Avoid or Remove.
 func New(id podname.Identity, config Config, create func(*Pod)) *Pool {
 	return &Pool{
-		ID: id, create: create, rotation: rand.IntN(1 << 16), //nolint:gosec // chance, not a secret
+		ID: id, create: create, rotation: rand.IntN(1 << 16), //nolint:gosec // not a secret
 		config: config, queue: list.New(), blocked: map[int]time.Time{},
 	}
 }
 
-// unlock ends a change and requests the pods that it asked for.
+// unlock releases the lock and creates the requested pods.
 func (p *Pool) unlock() {
 	pods := p.requested
 	p.requested = nil
@@ -78,10 +78,10 @@ func (p *Pool) unlock() {
 	}
 }
 
-// Use counts a user of the pool, until Done.
+// Use adds a reference to the pool, which Done removes. A pool with references is not forgotten.
 func (p *Pool) Use() { p.refs.Add(1) }
 
-// Done ends a use.
+// Done removes a reference.
 func (p *Pool) Done() { p.refs.Add(-1) }
 
 // Config returns the limits.
@@ -91,7 +91,7 @@ func (p *Pool) Config() Config {
 	return p.config
 }
 
-// SetConfig changes the limits. Lower limits end no running or waiting call.
+// SetConfig changes the limits. Lower limits do not affect running and waiting calls.
 func (p *Pool) SetConfig(config Config) {
 	p.mu.Lock()
 	defer p.unlock()
@@ -100,14 +100,14 @@ func (p *Pool) SetConfig(config Config) {
 	p.grow(p.missing())
 }
 
-// Fill requests the pods that are missing from the minimum.
+// Fill requests the pods that the minimum and the waiting calls need.
 func (p *Pool) Fill() {
 	p.mu.Lock()
 	defer p.unlock()
 	p.grow(p.missing())
 }
 
-// Warm requests a pod if the pool has none.
+// Warm requests a pod if the pool has no live pod.
 func (p *Pool) Warm() {
 	p.mu.Lock()
 	defer p.unlock()

@@ -22,11 +22,11 @@ func config() pool.Config {
 	return pool.Config{MaxPods: 2, Waitlist: 1, PerPod: 8, MaxWaiting: 100, TTL: time.Minute}
 }
 
-// harness is a pool whose pods are named by their ordinals, and the calls on it.
+// harness is a pool whose pods the tests identify by their ordinals.
 type harness struct {
 	t *testing.T
 	*pool.Pool
-	// started are the ordinals of the requested pods, in order.
+	// started holds the ordinals of the requested pods, in order.
 	started []int
 }
 
@@ -37,17 +37,17 @@ func newHarness(t *testing.T, c pool.Config) *harness {
 	return h
 }
 
-// apply applies an event to the pod with an ordinal, and fails the test if that is no event of its state.
+// apply applies an event to the pod with an ordinal, and fails the test if the state does not change.
 func (h *harness) apply(ordinal int, event lifecycle.Event, reason error) {
 	h.t.Helper()
 	pod := h.Adopt(ordinal)
 	if state := pod.State(); !h.Apply(pod, event, reason) {
-		h.t.Fatalf("Apply(%s) changes nothing of pod %d, which is %s", event, ordinal, state)
+		h.t.Fatalf("Apply(%s) to pod %d in state %s = false, want true", event, ordinal, state)
 	}
 	synctest.Wait()
 }
 
-// ready has the pod with an ordinal answer, or be kept.
+// ready makes the pod with an ordinal ready, with event Answered or Kept.
 func (h *harness) ready(ordinal int) {
 	h.t.Helper()
 	if pod := h.Adopt(ordinal); pod.In(lifecycle.Expiring) {
@@ -58,7 +58,7 @@ func (h *harness) ready(ordinal int) {
 	}
 }
 
-// starting has the pod with an ordinal be created, or show again that it serves.
+// starting moves the pod with an ordinal to state starting, with event Created or Suspected.
 func (h *harness) starting(ordinal int) {
 	h.t.Helper()
 	if h.Adopt(ordinal).In(lifecycle.Ready) {
@@ -93,7 +93,7 @@ func (h *harness) avoid(ordinal int, d time.Duration) { h.Avoid(h.Adopt(ordinal)
 
 func (h *harness) expire(ordinal int) bool { return h.Expire(h.Adopt(ordinal)) }
 
-// call is a call that waits for a lease, or has one.
+// call is a call that waits for a lease, has a lease, or has failed.
 type call struct {
 	lease  *pool.Lease
 	err    error
@@ -101,7 +101,7 @@ type call struct {
 	cancel context.CancelCauseFunc
 }
 
-// call makes a call in a bubble, which has its answer by the time that this returns, if there is one.
+// call starts a call, and returns when the call has an answer or waits. It must run in a bubble.
 func (h *harness) call() *call { return h.callBy(h.Acquire) }
 
 func (h *harness) callBy(acquire func(context.Context) (*pool.Lease, error)) *call {
@@ -122,7 +122,7 @@ func (h *harness) wantStarted(ordinals ...int) {
 	}
 }
 
-// ordinals returns where calls run: 0 for one that waits.
+// ordinals returns the ordinals of the pods in which calls run, with 0 for a call without a lease.
 func ordinals(calls ...*call) []int {
 	var out []int
 	for _, c := range calls {
@@ -142,7 +142,7 @@ func wantOrdinals(t *testing.T, want []int, calls ...*call) {
 	}
 }
 
-// With a waitlist of one and two pods, four calls at once make two pods, as in Porch.
+// With a waitlist of one and two pods, four concurrent calls request two pods, as in Porch.
 func TestFourCallsTwoPods(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestFourCallsTwoPods(t *testing.T) {
 		calls := []*call{h.call(), h.call(), h.call(), h.call()}
 		h.wantStarted(1, 2)
 		h.ready(2)
-		// The first pod that is ready takes all that wait.
+		// The first ready pod takes all waiting calls.
 		wantOrdinals(t, []int{2, 2, 2, 2}, calls...)
 		h.ready(1)
 		wantOrdinals(t, []int{1}, h.call())
@@ -158,7 +158,7 @@ func TestFourCallsTwoPods(t *testing.T) {
 	})
 }
 
-// The calls that wait for pods which are starting are what those will have to do.
+// Waiting calls count towards the starting pods, which will take them.
 func TestStartingPodsCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestStartingPodsCount(t *testing.T) {
 	})
 }
 
-// Calls fill the first pods, so that the others fall idle.
+// Calls fill the pods with the lowest ordinals first, so that the others become idle.
 func TestFirstAvailable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -187,7 +187,8 @@ func TestFirstAvailable(t *testing.T) {
 		for range 10 {
 			calls = append(calls, h.call())
 		}
-		// Up to the waitlist in order, then the least loaded, beginning anywhere, then the queue.
+		// The pods are filled up to the waitlist in order. Then calls go to the least loaded pod, starting anywhere, and then to the
+		// queue.
 		wantOrdinals(t, []int{1, 1, 2, 2, 3, 3}, calls[:6]...)
 		rest := ordinals(calls[6:9]...)
 		slices.Sort(rest)
@@ -202,7 +203,7 @@ func TestFirstAvailable(t *testing.T) {
 	})
 }
 
-// A call that finds all pods busy has a lease at once, and requests another pod for those after it.
+// A call that finds all pods saturated gets a lease at once, and requests another pod for later calls.
 func TestScaleUpDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -222,13 +223,13 @@ func TestWaitersInOrder(t *testing.T) {
 		first, second, third := h.call(), h.call(), h.call()
 		refused := h.call()
 		if full := (*pool.FullError)(nil); !errors.As(refused.err, &full) || full.Waiting != 3 {
-			t.Errorf("the fourth: %v", refused.err)
+			t.Errorf("error of the fourth call = %v, want a FullError with 3 waiting calls", refused.err)
 		}
 		gone := errors.New("gone")
 		second.cancel(gone)
 		synctest.Wait()
 		if !errors.Is(second.err, gone) {
-			t.Errorf("a call whose caller has gone: %v", second.err)
+			t.Errorf("error of the cancelled call = %v, want its cause", second.err)
 		}
 		h.ready(1)
 		wantOrdinals(t, []int{1, 0}, first, third)
@@ -237,12 +238,12 @@ func TestWaitersInOrder(t *testing.T) {
 		wantOrdinals(t, []int{1}, third)
 		third.lease.Release()
 		if diff := cmp.Diff(pool.Stats{Ready: 1}, h.Stats()); diff != "" {
-			t.Errorf("after all (-want +got):\n%s", diff)
+			t.Errorf("Stats() after all calls (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// Calls do not wait for pods that may all never become ready; for one that is not they do.
+// Calls fail if all live pods have problems, but wait while one pod has none.
 func TestTrouble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -252,14 +253,14 @@ func TestTrouble(t *testing.T) {
 		h.problem(1, unschedulable)
 		synctest.Wait()
 		if first.done || second.done {
-			t.Error("nobody waits for the pod that may become ready")
+			t.Error("the calls failed although a pod may become ready")
 		}
 		h.problem(2, unschedulable)
 		synctest.Wait()
 		third := h.call()
 		for i, c := range []*call{first, second, third} {
 			if !errors.Is(c.err, unschedulable) {
-				t.Errorf("call %d: %v", i+1, c.err)
+				t.Errorf("error of call %d = %v, want the problem", i+1, c.err)
 			}
 		}
 		h.problem(1, nil)
@@ -270,7 +271,7 @@ func TestTrouble(t *testing.T) {
 	})
 }
 
-// A call knows whether a pod had to start for it.
+// Cold tells whether a call has waited for a pod to start.
 func TestColdCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -287,7 +288,7 @@ func TestColdCalls(t *testing.T) {
 		queued.lease.Release()
 		warm := h.call()
 		if !cold.lease.Cold || queued.lease.Cold || warm.lease.Cold {
-			t.Errorf("cold are %v, %v and %v", cold.lease.Cold, queued.lease.Cold, warm.lease.Cold)
+			t.Errorf("Cold = %v, %v, %v, want true, false, false", cold.lease.Cold, queued.lease.Cold, warm.lease.Cold)
 		}
 	})
 }
@@ -305,19 +306,19 @@ func TestUses(t *testing.T) {
 		time.Sleep(time.Minute)
 		want := []pool.Use{{Pod: h.Adopt(1), Running: 1, Last: time.Now()}, {Pod: h.Adopt(2)}}
 		if diff := cmp.Diff(want, h.Uses(), samePod); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+			t.Errorf("Uses() (-want +got):\n%s", diff)
 		}
 		ended := time.Now()
 		first.lease.Release()
 		time.Sleep(time.Minute)
 		want = []pool.Use{{Pod: h.Adopt(1), Last: ended}, {Pod: h.Adopt(2)}}
 		if diff := cmp.Diff(want, h.Uses(), samePod); diff != "" {
-			t.Errorf("after the call (-want +got):\n%s", diff)
+			t.Errorf("Uses() after the call (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// A pod that is in doubt takes no new calls until it is ready again.
+// A suspect pod takes no new calls until it is ready again.
 func TestSuspect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -362,6 +363,6 @@ func TestCallerHasGone(t *testing.T) {
 	cancel()
 	h := newHarness(t, config())
 	if _, err := h.Acquire(ctx); !errors.Is(err, context.Canceled) || len(h.started) > 0 {
-		t.Errorf("got %v, started %v", err, h.started)
+		t.Errorf("Acquire() = %v, requested pods = %v, want Canceled and none", err, h.started)
 	}
 }

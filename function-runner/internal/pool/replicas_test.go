@@ -16,18 +16,18 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
-// wrappers are the wrapper servers of some pods, which count the calls of all replicas.
+// wrappers simulates the wrapper servers of pods, which count the calls of all replicas.
 type wrappers struct {
 	mu             sync.Mutex
 	running, calls []int
-	// most is how many calls ran in one pod at once, after its first ones.
+	// most is the maximum number of concurrent calls in one pod, without the first known calls.
 	most int
 }
 
-// known is after how many calls all replicas have heard of a pod.
+// known is the number of calls after which all replicas know a pod's load.
 const known = 40
 
-// begin and end count a call, and return what the pod's wrapper server reports then.
+// begin and end count a call, and return the load that the pod's wrapper server reports.
 func (w *wrappers) begin(ordinal int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,7 +46,7 @@ func (w *wrappers) end(ordinal int) int {
 	return w.running[ordinal-1] + 1
 }
 
-// Replicas that know of each other only by what the pods report spread their calls over all of them.
+// Replicas that know each other's calls only from the reports of the pods balance their calls.
 func TestReplicasShareLoad(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ replicas, callers, pods, perPod int }{
@@ -69,17 +69,17 @@ func TestReplicasShareLoad(t *testing.T) {
 				}
 				work.Wait()
 				if fewest, most := slices.Min(w.calls), slices.Max(w.calls); most > 2*fewest {
-					t.Errorf("calls by pod: %v, want none with more than twice as many as another", w.calls)
+					t.Errorf("calls by pod: %v, want at most a factor of two", w.calls)
 				}
 				if even := test.replicas * test.callers / test.pods; w.most > 5*even/2 {
-					t.Errorf("%d calls ran in one pod at once, evenly spread %d", w.most, even)
+					t.Errorf("concurrent calls in one pod = %d, want at most 2.5 times the average of %d", w.most, even)
 				}
 			})
 		})
 	}
 }
 
-// callRepeatedly makes calls of about 50 ms with little in between for some seconds.
+// callRepeatedly makes 100 calls of about 50 ms, with short pauses.
 func callRepeatedly(t *testing.T, p *pool.Pool, w *wrappers, random *rand.Rand) {
 	t.Helper()
 	pause := func(upTo time.Duration) { time.Sleep(time.Duration(random.Int64N(int64(upTo)))) }

@@ -12,18 +12,18 @@ import (
 
 // Stats are the sizes of a pool at one moment.
 type Stats struct {
-	// Starting, Ready, Unreachable and Leaving are numbers of pods. Requested pods count as Starting, expiring and failed pods as
-	// Leaving.
+	// Starting, Ready, Unreachable and Leaving are numbers of pods. Starting includes requested pods, and Leaving includes expiring and
+	// failed pods.
 	Starting, Ready, Unreachable, Leaving int
 	// Running and Waiting are numbers of this replica's calls.
 	Running, Waiting int
-	// BackingOff says that pods have failed and that none may be requested yet.
+	// BackingOff reports that pods have failed and that the backoff has not ended.
 	BackingOff bool
-	// LastFailure is why pods failed to start, or may never become ready; nil once one has started.
+	// LastFailure is why pods failed to start, or may never become ready. It is nil after a pod has started.
 	LastFailure error
 }
 
-// Plus returns the sizes of two pools together.
+// Plus returns the sum of the sizes of two pools.
 func (s Stats) Plus(other Stats) Stats {
 	return Stats{
 		Starting: s.Starting + other.Starting, Ready: s.Ready + other.Ready, Unreachable: s.Unreachable + other.Unreachable,
@@ -32,7 +32,7 @@ func (s Stats) Plus(other Stats) Stats {
 	}
 }
 
-// Stats returns the sizes.
+// Stats returns the current sizes.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,12 +54,12 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
-// IsUnused reports whether nothing would be lost with the pool: it has no pods, calls and users, and does not back off.
+// IsUnused reports whether the pool can be forgotten: it has no pods, calls or references, and no backoff.
 func (p *Pool) IsUnused() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.pods) == 0 && p.queue.Len() == 0 && !p.failure.lasts() && p.refs.Load() == 0
 }
 
-// Median returns the median duration of recent successful calls; 0 before the first.
+// Median returns the median duration of recent successful calls, or 0 before the first call.
 func (p *Pool) Median() time.Duration { return p.latencies.median() }

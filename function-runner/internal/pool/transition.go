@@ -10,21 +10,21 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 )
 
-// Apply applies an event to a pod, does what follows for the calls, and reports whether the state has changed:
+// Apply applies an event to a pod, updates the waiting calls and the pool, and reports whether the state has changed:
 //
-//   - A pod that becomes ready gets the calls that have waited longest, and ends a backoff if it was never ready before.
-//   - A pod that is lost or deleted is replaced if calls wait for it, and for the minimum if it was ever ready.
-//   - A pod that breaks before it was ever ready lets the pool back off: no pod is requested for 1 s, after each further failure for
-//     twice as long up to 30 s, and then one at a time until one is ready. The waiting calls get the reason if no other pod is left.
-//     A reason with a method Retry() bool that returns true causes no backoff: the next pod need not fail as well.
+//   - A pod that becomes ready gets the calls that have waited longest. If it was never ready before, it ends a backoff.
+//   - A pod that is lost or deleted is replaced if calls wait, and for the minimum if it was ready before.
+//   - A pod that fails before it was ready starts a backoff of 1 s, which doubles with each further failure up to 30 s. After the
+//     backoff, the pool requests one pod at a time until a pod is ready. The waiting calls get the reason if no live pod is left. A
+//     reason with a method Retry() bool that returns true causes no backoff, because the next pod may start.
 func (p *Pool) Apply(pod *Pod, event lifecycle.Event, reason error) bool {
 	p.mu.Lock()
 	defer p.unlock()
 	return p.apply(pod, event, reason)
 }
 
-// Answered says that the pod's wrapper server serves at an endpoint, and reports whether that has changed the state. A pod that was
-// ready before gets its calls at this endpoint from now on.
+// Answered records that the pod's wrapper server serves at an endpoint, and reports whether the state has changed. New calls of the pod
+// use this endpoint, even if the state has not changed.
 func (p *Pool) Answered(pod *Pod, e *endpoint.Endpoint) bool {
 	p.mu.Lock()
 	defer p.unlock()
@@ -58,13 +58,13 @@ func (p *Pool) isReady(pod *Pod, event lifecycle.Event, first bool) {
 	p.dispatch()
 	if first && p.failure.pause > 0 {
 		p.failure = failure{}
-		// While one pod was tried, the waiting calls got no other.
+		// During the backoff, the pool has requested only one pod for the waiting calls.
 		p.grow(p.missing())
 	}
 }
 
-// replacement returns how many pods are needed after one was lost. For a pod that was never ready, the minimum waits for Fill: pods
-// that fail as soon as they start would be created in a loop.
+// replacement returns the number of pods to request after a pod was lost. If the pod was never ready, it ignores the minimum, which Fill
+// restores later. Otherwise pods that fail immediately would be created in a loop.
 func (p *Pool) replacement(pod *Pod) int {
 	if pod.status.Served {
 		return p.missing()
@@ -72,8 +72,8 @@ func (p *Pool) replacement(pod *Pod) int {
 	return p.waitedFor()
 }
 
-// SetProblem says why a pod that is requested or starting may never become ready; nil says that it may. While the pool has only such
-// pods, calls get that error at once.
+// SetProblem sets why a requested or starting pod may never become ready. Nil clears the problem. While all live pods have problems,
+// calls fail at once with a problem.
 func (p *Pool) SetProblem(pod *Pod, problem error) {
 	p.mu.Lock()
 	defer p.unlock()
@@ -84,7 +84,7 @@ func (p *Pool) SetProblem(pod *Pod, problem error) {
 	p.settle(0)
 }
 
-// Abandon removes a requested pod that cannot be created. The pool backs off as after a pod that breaks.
+// Abandon removes a requested pod that cannot be created. The pool backs off like after a failed pod.
 func (p *Pool) Abandon(pod *Pod, reason error) {
 	p.mu.Lock()
 	defer p.unlock()
@@ -94,9 +94,9 @@ func (p *Pool) Abandon(pod *Pod, reason error) {
 	}
 }
 
-// Withdraw removes a requested pod that nobody needs any more, and reports whether it did. It is called before a pod is created that
-// had to wait for that. A pod above the maximum is not needed. While no call waits, neither is a pod of a superseded pool, nor one
-// beyond the minimum if another pod has room.
+// Withdraw removes a requested pod that is no longer needed, and reports whether it did. Call it before the creation of a pod that had to
+// wait. A pod above the maximum is not needed. If no call waits, a pod of a superseded pool is not needed, and neither is a pod beyond
+// the minimum if another pod has capacity.
 func (p *Pool) Withdraw(pod *Pod, superseded bool) bool {
 	p.mu.Lock()
 	defer p.unlock()
@@ -118,21 +118,21 @@ func (p *Pool) isNeedless(pod *Pod, superseded bool) bool {
 	return superseded || p.live() > p.config.MinPods && p.slack() > p.slackOf(pod)
 }
 
-// Remove says that the pod does not exist any more. Its waiting calls go on waiting, for a new pod if need be.
+// Remove removes a pod that no longer exists. The waiting calls keep waiting, and the pool requests a new pod for them if needed.
 func (p *Pool) Remove(pod *Pod) {
 	p.mu.Lock()
 	defer p.unlock()
 	if !p.has(pod) {
 		return
 	}
-	// Its running calls find out for themselves. They give their leases back to a pod that is in no pool.
+	// The running calls of the pod fail on their own, and release their leases on the removed pod.
 	p.remove(pod)
 	p.block(pod.Ordinal, cooling)
 	p.settle(p.replacement(pod))
 }
 
-// Avoid removes a pod whose name somebody else's pod has, and uses the ordinal for no other pod for d. A requested pod gets another
-// ordinal at once.
+// Avoid removes a pod whose name is taken by another owner's pod, and blocks the ordinal for d. If the pod was requested or starting, the
+// pool requests one with another ordinal at once.
 func (p *Pool) Avoid(pod *Pod, d time.Duration) {
 	p.mu.Lock()
 	defer p.unlock()

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// warmUpSpread is the time over which the warm-ups of a function by all replicas are spread, so that one of them creates the pod and
-// the others see it.
+// warmUpSpread is the time over which the replicas spread their warm-ups of a function, so that one replica creates the pod and the
+// others see it.
 const warmUpSpread = 2 * time.Second
 
-// WarmSoon is Warm for what all replicas do at the same time: it waits for a random moment first, or until ctx ends.
+// WarmSoon is like Warm for events that affect all replicas at the same time: it waits for a random delay first, or until ctx ends.
 func (p *Pool) WarmSoon(ctx context.Context) {
 	p.mu.Lock()
 	live := p.live()

@@ -22,35 +22,36 @@ import (
 )
 
 const (
-	// requestTime is how long a request takes at least, and watchDelay how late a watch is. Both vary up to twice that.
+	// requestTime is the minimum duration of a request, and watchDelay is the minimum delay of a watch event. Both vary up to twice the
+	// value.
 	requestTime = 5 * time.Millisecond
 	watchDelay  = 10 * time.Millisecond
-	// qps and burst limit the requests of each of a replica's two clients, as package connect does.
+	// qps and burst are the rate limits of each of a replica's two clients, as in package connect.
 	qps, burst = 30, 45
 )
 
-// errAway is what a client gets from an API server that is away.
+// errAway is the error of requests while the API server is away.
 var errAway = errors.New("dial tcp 10.96.0.1:443: connect: connection refused")
 
-// apiServer is the way of all replicas to the API server: requests take time, are counted, and fail while the server is away.
+// apiServer is the connection of all replicas to the API server: it delays and counts requests, and fails them while the server is away.
 type apiServer struct {
 	cluster *simulation.Cluster
 
 	mu   sync.Mutex
 	away bool
-	// watches are closed when the server goes away.
+	// watches are stopped when the server goes away.
 	watches map[*lateWatch]struct{}
-	// forwarding are the goroutines of the watches.
+	// forwarding tracks the goroutines of the watches.
 	forwarding sync.WaitGroup
 	counts     requests
-	// perSecond are the requests of each second since begin.
+	// perSecond holds the number of requests in each second since begin.
 	begin     time.Time
 	perSecond []int
 }
 
-// requests are numbers of requests.
+// requests counts requests by kind.
 type requests struct {
-	// Created are the pods that were created. Collisions are requests to create a pod that another replica has just created.
+	// Created is the number of created pods. Collisions is the number of requests to create a pod that another replica has just created.
 	Created, Collisions           int
 	Get, Delete, Patch, ListWatch int
 }
@@ -69,7 +70,7 @@ func newAPIServer(c *simulation.Cluster) *apiServer {
 	return &apiServer{cluster: c, watches: map[*lateWatch]struct{}{}, begin: time.Now()}
 }
 
-// setAway ends all watches and has further requests fail, or lets them through again.
+// setAway stops all watches and makes further requests fail, or makes requests succeed again.
 func (a *apiServer) setAway(away bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -88,7 +89,7 @@ func (a *apiServer) counted() requests {
 	return a.counts
 }
 
-// client returns a client with a limit of its own.
+// client returns a client with its own rate limit.
 func (a *apiServer) client() *podmanager.Client {
 	return &podmanager.Client{
 		Pods:     &pods{a, a.cluster.Client.CoreV1().Pods(simulation.Namespace), flowcontrol.NewTokenBucketRateLimiter(qps, burst)},
@@ -117,14 +118,14 @@ func (a *apiServer) count(add func(*requests)) {
 	add(&a.counts)
 }
 
-// pods are the pods as one client has them.
+// pods is the pod client of one client of the API server.
 type pods struct {
 	server  *apiServer
 	of      podmanager.Pods
 	limiter flowcontrol.RateLimiter
 }
 
-// send sends a request.
+// send delays, counts and sends a request.
 func send[T any](ctx context.Context, p *pods, request func() (T, error), count func(*requests, error)) (T, error) {
 	var none T
 	if err := p.limiter.Wait(ctx); err != nil {
@@ -143,7 +144,7 @@ func send[T any](ctx context.Context, p *pods, request func() (T, error), count 
 	return got, err
 }
 
-// sleep sleeps for once to twice a time.
+// sleep sleeps for a random time between d and 2d.
 func sleep(d time.Duration) { time.Sleep(d + rand.N(d)) }
 
 func (p *pods) List(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error) {
@@ -181,7 +182,7 @@ func (p *pods) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface
 	return p.server.late(w), nil
 }
 
-// lateWatch shows the events of a watch after watchDelay.
+// lateWatch delays the events of a watch by watchDelay.
 type lateWatch struct {
 	of     watch.Interface
 	events chan watch.Event
@@ -221,11 +222,11 @@ func (w *lateWatch) forward() {
 	}
 }
 
-// ResultChan has the events.
+// ResultChan implements watch.Interface.
 func (w *lateWatch) ResultChan() <-chan watch.Event { return w.events }
 
-// Stop ends the watch.
+// Stop implements watch.Interface.
 func (w *lateWatch) Stop() { w.stop() }
 
-// IsWatchListSemanticsUnSupported says that watches begin with a list.
+// IsWatchListSemanticsUnSupported makes informers begin with a list request.
 func (*pods) IsWatchListSemanticsUnSupported() bool { return true }

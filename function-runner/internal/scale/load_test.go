@@ -17,33 +17,34 @@ import (
 )
 
 const (
-	// deadline is that of each call, and tick the time between two lots of calls.
+	// deadline is the timeout of each call. tick is the interval at which calls are started.
 	deadline = time.Minute
 	tick     = time.Millisecond
 	// zipf is the exponent of the distribution of calls over functions.
 	zipf = 1
-	// slow is how long a call takes that has waited for a pod, or for many others.
+	// slow is the duration above which a call counts as slow, because it has waited for a pod or for many other calls.
 	slow = 10 * evaluationTime
 )
 
-// second has the calls that began in one second.
+// second counts the calls that began in one second.
 type second struct {
-	// Calls are all, Slow those that took longer than slow, and Failed those that failed, without those that a lost node had begun to run.
+	// Calls counts all calls, Slow counts those that took longer than slow, and Failed counts those that failed, except calls that were
+	// running on a lost node.
 	Calls, Slow, Failed int
 }
 
-// load is the calls of all clients together: Poisson arrivals, whose functions are Zipf-distributed, at any replica.
+// load generates the calls of all clients: Poisson arrivals at random replicas, with a Zipf distribution of functions.
 type load struct {
 	simulation *Simulation
 	images     []string
-	// cumulated are the weights of the functions, cumulated.
+	// cumulated holds the cumulative weights of the functions.
 	cumulated []float64
 	rate      float64
 
 	mu      sync.Mutex
 	begin   time.Time
 	seconds []second
-	// lost are calls that a lost node had begun to run.
+	// lost is the number of calls that were running on a lost node.
 	lost   int
 	errors map[string]int
 }
@@ -59,20 +60,20 @@ func newLoad(s *Simulation, functions int, rate float64) *load {
 	return l
 }
 
-// image returns the function of the next call.
+// image draws the function of a call.
 func (l *load) image() string {
 	i, _ := slices.BinarySearch(l.cumulated, rand.Float64()*l.cumulated[len(l.cumulated)-1])
 	return l.images[min(i, len(l.images)-1)]
 }
 
-// run makes calls until ctx ends, and returns when all have ended.
+// run makes calls until ctx ends, and returns when all calls have ended.
 func (l *load) run(ctx context.Context) {
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	due, begin := 0.0, time.Now()
 	for ctx.Err() == nil {
 		time.Sleep(tick)
-		// Arrivals are so many that a lot's size, drawn from gaps between calls, is exact.
+		// At high rates, several calls are due per tick. The number of due calls follows from exponential gaps.
 		for now := time.Since(begin).Seconds(); due < now; due += rand.ExpFloat64() / l.rate {
 			image := l.image()
 			calls.Go(func() { l.call(image) })
@@ -80,7 +81,7 @@ func (l *load) run(ctx context.Context) {
 	}
 }
 
-// each calls each function once, in random order, evenly over a time.
+// each calls each function once, in random order, at even intervals over a time.
 func (l *load) each(over time.Duration) {
 	var calls sync.WaitGroup
 	defer calls.Wait()
@@ -91,7 +92,7 @@ func (l *load) each(over time.Duration) {
 	}
 }
 
-// call makes a call at any replica.
+// call makes a call at a random replica and records the result.
 func (l *load) call(image string) {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
@@ -120,7 +121,7 @@ func (l *load) call(image string) {
 	}
 }
 
-// total returns all calls that have ended.
+// total returns the sums over all calls that have ended.
 func (l *load) total() second {
 	l.mu.Lock()
 	defer l.mu.Unlock()

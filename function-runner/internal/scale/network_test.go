@@ -21,14 +21,14 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// idleTime is how long a connection is kept without requests, as package endpoint has gRPC keep it, and keepalive how long gRPC takes to
-// find that the other side is gone.
+// idleTime is how long an unused connection stays open, as in package endpoint. keepalive is the time in which gRPC's keepalive detects
+// the loss of the other side.
 const (
 	idleTime  = time.Minute
 	keepalive = 20 * time.Second
 )
 
-// network connects replicas to wrapper servers without sockets and frames: a connection costs a few hundred bytes.
+// network connects replicas to wrapper servers without sockets and HTTP/2 frames, so that a connection takes only a few hundred bytes.
 type network struct {
 	mu      sync.Mutex
 	servers map[string]*server
@@ -56,12 +56,12 @@ func (n *network) close(address string) {
 	}
 }
 
-// connect is an endpoint.Options.Connect.
+// connect implements endpoint.Options.Connect.
 func (n *network) connect(address string, begins stats.Handler) (endpoint.Conn, error) {
 	return &conn{network: n, address: address, begins: begins, state: connectivity.Idle, changed: make(chan struct{}), closed: make(chan struct{})}, nil
 }
 
-// conn is a connection to the server at an address.
+// conn is a connection to the server at an address. It implements endpoint.Conn.
 type conn struct {
 	network *network
 	address string
@@ -73,13 +73,13 @@ type conn struct {
 	// changed is closed when the state changes.
 	changed chan struct{}
 	server  *server
-	// used is when a request last began or ended, and requests is how many there are.
+	// used is when a request last began or ended. requests is the number of requests in flight.
 	used     time.Time
 	requests int
 	idle     *time.Timer
 }
 
-// set changes the state. The lock is held.
+// set changes the state. The caller must hold the lock.
 func (c *conn) set(state connectivity.State) {
 	if c.state != state && c.state != connectivity.Shutdown {
 		c.state = state
@@ -88,7 +88,7 @@ func (c *conn) set(state connectivity.State) {
 	}
 }
 
-// Connect connects, if somebody listens.
+// Connect connects if a server listens at the address.
 func (c *conn) Connect() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +109,7 @@ func (c *conn) Connect() {
 	}
 }
 
-// rest makes a connection idle that had no requests for idleTime.
+// rest closes the connection to the server after idleTime without requests.
 func (c *conn) rest() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *conn) rest() {
 	c.leave(connectivity.Idle)
 }
 
-// leave ends the connection to the server. The lock is held.
+// leave disconnects from the server. The caller must hold the lock.
 func (c *conn) leave(state connectivity.State) {
 	if c.server != nil {
 		c.server.forget(c)
@@ -129,21 +129,21 @@ func (c *conn) leave(state connectivity.State) {
 	c.set(state)
 }
 
-// broken ends a connection whose server has gone.
+// broken disconnects from a lost server.
 func (c *conn) broken() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.leave(connectivity.TransientFailure)
 }
 
-// GetState returns the state.
+// GetState implements endpoint.Conn.
 func (c *conn) GetState() connectivity.State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state
 }
 
-// WaitForStateChange waits until the state is another one, or ctx ends.
+// WaitForStateChange implements endpoint.Conn.
 func (c *conn) WaitForStateChange(ctx context.Context, from connectivity.State) bool {
 	c.mu.Lock()
 	state, changed := c.state, c.changed
@@ -159,7 +159,7 @@ func (c *conn) WaitForStateChange(ctx context.Context, from connectivity.State) 
 	}
 }
 
-// Close ends the connection and its requests.
+// Close closes the connection, which fails waiting requests.
 func (c *conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +173,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// begin returns the server for a request.
+// begin returns the server for a request, and waits for it if wait is true.
 func (c *conn) begin(ctx context.Context, wait bool) (*server, error) {
 	for {
 		c.Connect()
@@ -205,7 +205,7 @@ func (c *conn) end() {
 	c.requests--
 }
 
-// Invoke sends a request.
+// Invoke implements grpc.ClientConnInterface.
 func (c *conn) Invoke(ctx context.Context, _ string, _, reply any, options ...grpc.CallOption) error {
 	wait := false
 	var trailer *metadata.MD
@@ -240,7 +240,7 @@ func (c *conn) Invoke(ctx context.Context, _ string, _, reply any, options ...gr
 	return nil
 }
 
-// NewStream is not used.
+// NewStream implements grpc.ClientConnInterface. It is unused.
 func (c *conn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
 	return nil, status.Error(codes.Unimplemented, "no streams")
 }

@@ -18,10 +18,11 @@ import (
 
 const (
 	nodeCount = 20
-	// scheduling is how long the scheduler takes, and starting the kubelet. Both vary up to twice that.
+	// scheduling is the minimum duration of scheduling, and starting is the minimum duration of each step of the kubelet. Both vary up to
+	// twice the value.
 	scheduling = 50 * time.Millisecond
 	starting   = 500 * time.Millisecond
-	// nodeGrace is how long a node may be silent before its pods are reported as unready and no pod is scheduled to it any more.
+	// nodeGrace is how long a node may be silent before its pods are reported as unready and the scheduler ignores the node.
 	nodeGrace = 40 * time.Second
 )
 
@@ -41,7 +42,7 @@ func (n *node) isLost() bool {
 	}
 }
 
-// nodes are the nodes of a cluster, with their kubelets.
+// nodes simulates the nodes of a cluster, with their kubelets and the scheduler.
 type nodes struct {
 	cluster *simulation.Cluster
 	network *network
@@ -50,11 +51,11 @@ type nodes struct {
 	all       []*node
 	lost      map[string]bool
 	addresses int
-	// running are the servers of the pods, by name.
+	// running maps pods to their servers.
 	running map[string]*server
-	// most is the largest number of pods that ran at once, and made how many have run.
+	// most is the maximum number of pods that ran at the same time. made is the number of pods that were started.
 	most, made int
-	// end is closed when the simulation ends: pods of lost nodes go then.
+	// end is closed when the simulation ends. Deleted pods of lost nodes are removed only then.
 	end chan struct{}
 }
 
@@ -68,7 +69,7 @@ func newNodes(c *simulation.Cluster, n *network) *nodes {
 	return all
 }
 
-// pick returns the node for a pod: any that the pod does not avoid.
+// pick returns a random node for a pod, among those that the pod does not avoid if possible.
 func (n *nodes) pick(pod *corev1.Pod) *node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -84,7 +85,7 @@ func (n *nodes) pick(pod *corev1.Pod) *node {
 	return allowed[rand.N(len(allowed))]
 }
 
-// avoids reports whether a pod's affinity prefers other nodes.
+// avoids reports whether a pod's affinity avoids a node.
 func avoids(pod *corev1.Pod, name string) bool {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil {
 		return false
@@ -136,7 +137,7 @@ func ready(status corev1.ConditionStatus) []corev1.PodCondition {
 	return []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
 }
 
-// terminate has a pod finish its calls. The pods of a lost node do not go.
+// terminate drains a deleted pod. Pods of a lost node stay until the end of the simulation.
 func (n *nodes) terminate(name string) {
 	pod := n.cluster.Pod(name)
 	n.mu.Lock()
@@ -157,7 +158,7 @@ func (n *nodes) terminate(name string) {
 	n.network.close(target(pod.Status.PodIP))
 }
 
-// lose has a node fall silent.
+// lose makes a node fall silent.
 func (n *nodes) lose(lost *node) {
 	close(lost.lost)
 	n.mu.Lock()
@@ -191,7 +192,7 @@ func (n *nodes) lose(lost *node) {
 	})
 }
 
-// madeSoFar returns how many pods have run.
+// madeSoFar returns the number of pods that were started.
 func (n *nodes) madeSoFar() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()

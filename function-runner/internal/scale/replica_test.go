@@ -23,8 +23,8 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// defaults are the limits of the chart, but for the maximum number of pods, which a Size has, and the time to live, which is shorter so
-// that last uses are noted in the simulated time.
+// defaults are the default limits of the chart, except MaxPods, which Size sets, and TTL, which is shorter so that replicas record last
+// uses within the simulated time.
 var defaults = pool.Config{Waitlist: 1, PerPod: 8, MaxWaiting: 1000, TTL: 5 * time.Minute}
 
 const (
@@ -33,7 +33,7 @@ const (
 	imageTTL     = 5 * time.Minute
 )
 
-// images is a registry that is never asked: all digests are known.
+// images is a registry in which all digests are known.
 type images struct{}
 
 func digest(reference string) string {
@@ -50,20 +50,20 @@ func (images) Image(_ context.Context, reference, digest string) (registry.Image
 
 func (images) Seed(string, string) {}
 
-// replica is a function runner: its manager of function pods, and the evaluator that calls go through.
+// replica is a function runner: its pod manager and its evaluator.
 type replica struct {
 	manager   *podmanager.Manager
 	evaluator *podevaluator.Evaluator
 	stop      context.CancelFunc
 	ended     chan struct{}
 
-	// calls are those that run; the replica finishes them before it stops.
+	// calls tracks the running calls, which shutDown waits for.
 	mu       sync.Mutex
 	stopping bool
 	calls    sync.WaitGroup
 }
 
-// newReplica starts one, with the template that a release has.
+// newReplica starts a replica with the pod template of a release.
 func newReplica(ctx context.Context, s *Simulation, release string) (*replica, error) {
 	log := slog.New(slog.DiscardHandler)
 	templates, err := podmanager.LoadTemplate(ctx, podmanager.TemplateSource{
@@ -99,7 +99,7 @@ func newReplica(ctx context.Context, s *Simulation, release string) (*replica, e
 	return r, nil
 }
 
-// enter begins a call, unless the replica is stopping.
+// enter begins a call. It returns false if the replica is stopping.
 func (r *replica) enter() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,7 +114,7 @@ func (r *replica) evaluate(ctx context.Context, image string) error {
 	return err
 }
 
-// shutDown finishes the replica's calls and ends it.
+// shutDown waits for the replica's calls and stops the replica.
 func (r *replica) shutDown() {
 	r.mu.Lock()
 	r.stopping = true

@@ -15,10 +15,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// small is a simulation that takes a second.
+// small is a size whose simulation takes about a second.
 var small = Size{Replicas: 3, Functions: 20, Rate: 50, MaxPods: 2}
 
-// reach are what every simulation must keep to.
+// Limits that every simulation must meet.
 const (
 	maxCreationsPerPod = 1.2
 	maxCalm            = 30
@@ -44,15 +44,15 @@ func check(t *testing.T, r Result) {
 	t.Helper()
 	for name, phase := range map[string]Phase{"first calls": r.First, "before": r.Before, "after": r.After} {
 		if phase.Failed > 0 {
-			t.Errorf("%s: %d of %d calls failed: %v", name, phase.Failed, phase.Calls, r.Errors)
+			t.Errorf("%s: %d of %d calls failed, want 0: %v", name, phase.Failed, phase.Calls, r.Errors)
 		}
-		// A single collision among a handful of pods tells nothing.
+		// A single collision among a few pods is not significant.
 		if phase.Requests.Created > small.Functions && phase.CreationsPerPod() > maxCreationsPerPod {
-			t.Errorf("%s: %.2f requests for each pod that was created, want at most %g: %+v", name, phase.CreationsPerPod(), maxCreationsPerPod, phase.Requests)
+			t.Errorf("%s: requests per created pod = %.2f, want at most %g: %+v", name, phase.CreationsPerPod(), maxCreationsPerPod, phase.Requests)
 		}
 	}
 	if r.Calm < 0 || r.Calm > maxCalm {
-		t.Errorf("calls were slow for %d seconds (-1: to the end), want at most %d", r.Calm, maxCalm)
+		t.Errorf("calls were slow for %d seconds (-1 means to the end), want at most %d", r.Calm, maxCalm)
 	}
 }
 
@@ -62,13 +62,13 @@ var (
 	eventful   = []Size{{10, 500, 1000, 2}, {50, 500, 2000, 2}}
 )
 
-// measurement is a result, with the largest number of pods that one replica has needed for the same load.
+// measurement is a result, and the maximum number of pods that a single replica needs for the same load.
 type measurement struct {
 	Result
 	Ideal int
 }
 
-// TestSizes compares the pods of several replicas with those of one. With -report, it plays all sizes and events.
+// TestSizes compares the number of pods of several replicas and of a single replica. With -report, it runs all sizes and events.
 func TestSizes(t *testing.T) {
 	if *reportFile == "" {
 		measure(t, small, None)
@@ -95,7 +95,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// ideals are the largest numbers of pods of one replica.
+// ideals caches the maximum numbers of pods of a single replica.
 var ideals = map[Size]int{}
 
 func measure(t *testing.T, size Size, event Event) measurement {
@@ -110,7 +110,7 @@ func measure(t *testing.T, size Size, event Event) measurement {
 	t.Logf("%v, %s: %d pods (%d by one replica), %.2f requests per pod, calm after %d s, %+v", size, event, m.Pods, m.Ideal, m.First.CreationsPerPod(), m.Calm, m.After)
 	check(t, m.Result)
 	if most := 1.15*float64(m.Ideal) + 3; float64(m.Pods) > most {
-		t.Errorf("%v: %d pods, want at most 15 %% more than the %d of one replica", size, m.Pods, m.Ideal)
+		t.Errorf("%v: pods = %d, want at most 15%% plus 3 more than the %d of one replica", size, m.Pods, m.Ideal)
 	}
 	return m
 }

@@ -11,70 +11,71 @@ import (
 	"time"
 )
 
-// Event is what happens to a cluster under load.
+// Event is an event in a cluster under load.
 type Event string
 
-// The events.
+// Events of a simulation.
 const (
-	// None: the load alone.
+	// None: no event.
 	None Event = "none"
-	// Rollout: a release with another pod template replaces the replicas one after the other.
+	// Rollout: a release with another pod template replaces the replicas one by one.
 	Rollout Event = "rollout"
 	// NodeLost: one of 20 nodes falls silent.
 	NodeLost Event = "node lost"
-	// APIServerAway: the API server is away for a minute.
+	// APIServerAway: the API server is unreachable for the duration of outage.
 	APIServerAway Event = "API server away"
-	// RestartAll: all replicas restart at once.
+	// RestartAll: all replicas restart at the same time.
 	RestartAll Event = "all restarted"
 )
 
 const (
-	// first is how long the first calls of all functions take together, and steady how long the load runs before and after an event.
+	// first is the time over which each function is called for the first time. steady is how long the load runs before an event, and half
+	// as long as it runs afterwards.
 	first, steady = time.Minute, time.Minute
 	outage        = time.Minute
-	// calmLimit is the share of slow calls above which a window, in seconds, is not calm.
+	// calmLimit is the maximum share of slow and failed calls in a calm window, which has a length of window seconds.
 	calmLimit = 0.01
 	window    = 10
 )
 
-// Result is what was seen.
+// Result is the result of a simulation.
 type Result struct {
 	Size  Size
 	Event Event
-	// FirstCalls is what happened until every function had been called, Steady before the event, and Event from it on.
+	// First is the phase of the first calls, Before is the phase before the event, and After is the phase from the start of the event on.
 	First, Before, After Phase
-	// Calm is how many seconds after the end of the event fewer than one call in a hundred was slow for good; -1 for never.
+	// Calm is the number of seconds from the end of the event until all further windows are calm, or -1 if the last window is not.
 	Calm int
-	// Pods is the largest number of pods that ran at once, before the event.
+	// Pods is the maximum number of pods that ran at the same time before the event.
 	Pods int
-	// Lost are calls that a lost node had begun to run.
+	// Lost is the number of calls that were running on a lost node.
 	Lost int
-	// Memory is the heap of a replica in bytes, without its gRPC connections.
+	// Memory is the heap size of a replica in bytes, without gRPC connections.
 	Memory uint64
-	// Seconds are the calls, and Requests the requests to the API server, second by second.
+	// Seconds holds the calls, and Requests the number of requests to the API server, by second.
 	Seconds  []second
 	Requests []int
 	// At and Until are the seconds in which the event began and ended.
 	At, Until int
-	// Errors are why calls failed, with their numbers.
+	// Errors counts failed calls by error.
 	Errors map[string]int
 }
 
-// Phase is a part of a simulation.
+// Phase is the measurement of a part of a simulation.
 type Phase struct {
 	Duration time.Duration
 	Requests requests
-	// Pods is how many have run.
+	// Pods is the number of pods that were started.
 	Pods                int
 	Calls, Slow, Failed int
 }
 
-// CreationsPerPod is the number of requests that creating one pod has taken.
+// CreationsPerPod is the number of requests per created pod.
 func (p Phase) CreationsPerPod() float64 {
 	return float64(p.Requests.Created+p.Requests.Collisions+p.Requests.Get) / float64(max(1, p.Requests.Created))
 }
 
-// run plays a scenario. It must be called in a bubble.
+// run runs a simulation. It must be called in a bubble.
 func run(t testing.TB, size Size, event Event) Result {
 	s := newSimulation(t, size)
 	defer s.end()
@@ -102,7 +103,7 @@ func run(t testing.TB, size Size, event Event) Result {
 	return result
 }
 
-// play has an event happen, and returns when it is over.
+// play triggers an event, and returns when the event is over.
 func (s *Simulation) play(event Event) {
 	switch event {
 	case Rollout:
@@ -124,7 +125,7 @@ func (s *Simulation) play(event Event) {
 	}
 }
 
-// measure begins a phase and returns what ends it.
+// measure starts the measurement of a phase. The returned function ends it.
 func (s *Simulation) measure() func() Phase {
 	begin, requests, pods, calls := time.Now(), s.api.counted(), s.nodes.madeSoFar(), s.load.total()
 	return func() Phase {
@@ -136,7 +137,7 @@ func (s *Simulation) measure() func() Phase {
 	}
 }
 
-// memory returns how much the heap shrinks when a replica ends.
+// memory returns the average by which the heap shrinks when a replica stops.
 func (s *Simulation) memory() uint64 {
 	before := heap()
 	for i, r := range s.replicas {
@@ -156,8 +157,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// calm returns how many seconds after an event the last window ended in which more calls than calmLimit were slow or failed; -1 if that
-// was the last window.
+// calm returns the number of seconds from the end of an event until all further windows are calm, or -1 if the last window is not calm.
 func calm(seconds []second, until int) int {
 	last := until
 	for i := until; i+window <= len(seconds); i++ {

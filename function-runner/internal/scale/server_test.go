@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// evaluationTime is the mean of how long a function runs.
+	// evaluationTime is the mean duration of a function run.
 	evaluationTime = 20 * time.Millisecond
-	// concurrency is how many calls a wrapper server runs at once, and room how many it has with those that wait.
+	// concurrency is the maximum number of running calls in a wrapper server. room is the maximum number of running and waiting calls.
 	concurrency, room = 8, 64
 )
 
@@ -33,7 +33,7 @@ type server struct {
 	mu          sync.Mutex
 	connections map[*conn]struct{}
 	draining    bool
-	// calls are those that run or wait, and none is closed when the last has ended after the server began to drain.
+	// calls is the number of running and waiting calls. none is closed when a draining server has no calls.
 	calls int
 	none  chan struct{}
 }
@@ -42,7 +42,7 @@ func newServer(target wrapperapi.Target, n *node) *server {
 	return &server{target: target, node: n, slots: make(chan struct{}, concurrency), connections: map[*conn]struct{}{}, none: make(chan struct{})}
 }
 
-// accept takes a connection, unless the node is lost.
+// accept adds a connection. It returns false if the node is lost.
 func (s *server) accept(c *conn) bool {
 	if s.node.isLost() {
 		return false
@@ -71,7 +71,7 @@ func (s *server) breakConnections() {
 	}
 }
 
-// reach waits without end if the node is lost.
+// reach blocks until ctx ends if the node is lost.
 func (s *server) reach(ctx context.Context) error {
 	if !s.node.isLost() {
 		return nil
@@ -89,7 +89,7 @@ func (s *server) health() grpc_health_v1.HealthCheckResponse_ServingStatus {
 	return grpc_health_v1.HealthCheckResponse_SERVING
 }
 
-// evaluate runs a call, and returns the trailer.
+// evaluate runs a call and returns the trailer.
 func (s *server) evaluate(ctx context.Context, header func(metadata.MD)) (metadata.MD, error) {
 	s.mu.Lock()
 	switch {
@@ -132,7 +132,7 @@ func (s *server) run(ctx context.Context, begun func()) error {
 	}
 }
 
-// drain refuses further calls and returns when none is left.
+// drain rejects new calls and waits for the others.
 func (s *server) drain() {
 	s.mu.Lock()
 	s.draining = true

@@ -1,9 +1,9 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scale simulates function runners at scale: 1 to 50 replicas with their real managers, pools and evaluators, in the time of a
-// testing/synctest bubble, with a simulated API server, scheduler, kubelets and network. It reports what the replicas ask of the API
-// server, how many pods they create beyond what is needed, and how long calls are affected by what happens to the cluster.
+// Package scale simulates function runners at scale: 1 to 50 replicas with their real managers, pools and evaluators, in the fake time of
+// a testing/synctest bubble, with a simulated API server, scheduler, kubelets and network. It measures the requests to the API server,
+// how many pods exist beyond those that are needed, and how long events in the cluster affect calls.
 package scale
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 )
 
-// Simulation is a cluster with its function runners and their load. Its time is that of a bubble.
+// Simulation is a cluster with function runners and their load, in the fake time of a bubble.
 type Simulation struct {
 	t       testing.TB
 	limits  pool.Config
@@ -32,12 +32,12 @@ type Simulation struct {
 	replicas []*replica
 }
 
-// Size is how large a simulation is.
+// Size is the size of a simulation.
 type Size struct {
 	Replicas, Functions int
 	// Rate is the number of calls per second.
 	Rate float64
-	// MaxPods is the maximum number of pods of a function. The most popular function needs more than the chart's two at high rates.
+	// MaxPods is the maximum number of pods per function. At high rates, the most popular function needs more than two pods.
 	MaxPods int
 }
 
@@ -45,7 +45,7 @@ func (s Size) String() string {
 	return fmt.Sprintf("%d replicas, %d functions with at most %d pods each, %g calls/s", s.Replicas, s.Functions, s.MaxPods, s.Rate)
 }
 
-// newSimulation starts the replicas. No pod exists.
+// newSimulation starts the replicas of a cluster without pods.
 func newSimulation(t testing.TB, size Size) *Simulation {
 	c := simulation.New(t)
 	n := &network{servers: map[string]*server{}}
@@ -59,7 +59,7 @@ func newSimulation(t testing.TB, size Size) *Simulation {
 	return s
 }
 
-// start starts a replica in the place of one that has ended.
+// start starts a replica at an index.
 func (s *Simulation) start(i int, release string) {
 	r, err := newReplica(context.Background(), s, release)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Simulation) restart(i int, release string) {
 	s.start(i, release)
 }
 
-// evaluate makes a call at one of the replicas that there are, or waits for one, as clients that reconnect do.
+// evaluate makes a call at a random replica. While that replica restarts, it retries, like a client that reconnects.
 func (s *Simulation) evaluate(ctx context.Context, image string) error {
 	for {
 		s.mu.RLock()
@@ -102,7 +102,7 @@ func (s *Simulation) evaluate(ctx context.Context, image string) error {
 	}
 }
 
-// end ends everything.
+// end shuts all replicas down and ends the simulation.
 func (s *Simulation) end() {
 	var ending sync.WaitGroup
 	for _, r := range s.replicas {
