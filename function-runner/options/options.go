@@ -63,7 +63,7 @@ type Options struct {
 		WarmUp      bool
 		// FunctionConfigs is FunctionConfigsAuto or FunctionConfigsOff.
 		FunctionConfigs string
-		// TTL is how long an idle pod is kept. ScanInterval is the interval between scans for idle pods.
+		// TTL is the time after which an idle pod is deleted. ScanInterval is the interval between scans for idle pods.
 		TTL, ScanInterval time.Duration
 		// Template is the name of a ConfigMap. Empty means the built-in template.
 		Template string
@@ -90,7 +90,7 @@ type Options struct {
 		PullSecrets []string
 	}
 	Images struct {
-		// TTL is how long the digest of a tag is trusted.
+		// TTL is the time for which the digest of a tag is trusted.
 		TTL time.Duration
 		// Rewrites replace prefixes of references.
 		Rewrites reference.Rewrites

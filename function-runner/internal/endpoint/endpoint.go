@@ -28,8 +28,8 @@ const (
 	healthPause = 20 * time.Millisecond
 	// healthTimeout is the timeout of one health check.
 	healthTimeout = 2 * time.Second
-	// redialAfter is how long a server may answer with errors before Ready fails with ErrWrongPeer. A new connection may reach another
-	// server.
+	// redialAfter is the time after which Ready fails with ErrWrongPeer if the server keeps answering with errors. A new connection may
+	// reach another server.
 	redialAfter = 2 * time.Second
 )
 

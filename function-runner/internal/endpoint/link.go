@@ -32,7 +32,7 @@ const (
 	// the loss of a pod with calls sooner.
 	keepaliveTime    = 15 * time.Second
 	keepaliveTimeout = 5 * time.Second
-	// idleTime is how long an unused connection stays open. Opening a new one takes less than a millisecond.
+	// idleTime is the time after which an unused connection is closed. Opening a new one takes less than a millisecond.
 	idleTime = time.Minute
 	// streamWindow and connectionWindow are the flow control windows for responses, in bytes. Fixed windows keep gRPC from sending
 	// bandwidth probes, which wake both sides. The client reads responses as they arrive, so large windows use no extra memory.

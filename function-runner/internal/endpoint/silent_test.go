@@ -42,7 +42,7 @@ func TestCallsOfPodThatDoesNotAnswer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		// drains says that the pod answers health checks with NOT_SERVING.
 		begins, drains bool
-		// silence is how long the pod does not answer health checks.
+		// silence is the time during which the pod does not answer health checks.
 		silence time.Duration
 		// least and most bound the duration of the call.
 		least, most  time.Duration

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// quiet is how long a pod with calls may send nothing before the watchdog checks its health.
+	// quiet is the time without data from a pod with calls after which the watchdog checks the pod's health.
 	quiet = time.Second
-	// goneAfter is how long a pod may not respond before the watchdog cancels the calls that run in it.
+	// goneAfter is the time without a response after which the watchdog cancels the calls that run in a pod.
 	goneAfter = 5 * time.Second
 )
 

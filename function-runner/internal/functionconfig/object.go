@@ -23,7 +23,7 @@ var Resource = schema.GroupVersionResource{Group: "config.porch.kpt.dev", Versio
 
 // Settings are the settings of a function's pods. Zero values mean the function runner's defaults.
 type Settings struct {
-	// TTL is how long an idle pod is kept.
+	// TTL is the time after which an idle pod is deleted.
 	TTL time.Duration
 	// MaxPods is the maximum number of pods. Waitlist is the number of calls that each pod must have before another pod is created.
 	MaxPods, Waitlist int

@@ -106,8 +106,8 @@ const (
 	writesPerSecond, writeBurst = 2, 20
 	// writeTimeout is the timeout of one patch.
 	writeTimeout = 10 * time.Second
-	// repeatAfter is how long the writer waits before it repeats the same report on an object whose status has changed meanwhile. Another
-	// replica may disagree, and both would overwrite each other continuously.
+	// repeatAfter is the minimum time between two equal reports on an object whose status has changed in between. Another replica may
+	// disagree, and both would overwrite each other continuously.
 	repeatAfter = 10 * time.Minute
 )
 

@@ -156,7 +156,7 @@ const (
 	forbiddenPause = 5 * time.Minute
 	// firstPause and longestPause are the limits of the backoff after other errors.
 	firstPause, longestPause = time.Second, 2 * time.Minute
-	// steady is how long a watch must have lasted before the same problem is logged again.
+	// steady is the minimum duration of a watch after which the same problem is logged again.
 	steady = time.Minute
 
 	// needed are the required permissions in the namespace.

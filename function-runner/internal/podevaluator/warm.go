@@ -25,7 +25,7 @@ const (
 	preparing = 64
 	// prepareTimeout is the timeout of one preparation.
 	prepareTimeout = 30 * time.Second
-	// glance is how long Prepare waits for an immediate result.
+	// glance is the maximum time that Prepare waits for an immediate result.
 	glance = 50 * time.Millisecond
 )
 

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// slowStart is how long a pod may take to start before the manager logs its status and krmfn top shows it. If a registry hangs, the
-	// pod's status shows only a container that is not created.
+	// slowStart is the time since its creation after which the manager logs the status of a pod that is not ready, and krmfn top shows
+	// it. If a registry hangs, the pod's status shows only a container that is not created.
 	slowStart = 10 * time.Second
 	// discardSpread is the longest delay before a replica deletes a failed pod that another replica has requested. All replicas give the
 	// pod up at the same moment, and one request is enough.
 	discardSpread = 5 * time.Second
-	// suspectTimeout is how long a suspect pod has to prove that it serves, before other pods replace it.
+	// suspectTimeout is the time that a suspect pod has to prove that it serves, before other pods replace it.
 	suspectTimeout = time.Second
-	// unreachableTimeout is how long a pod that the kubelet reports as unready may stay unreachable before the manager deletes it.
+	// unreachableTimeout is the time after which the manager deletes an unreachable pod that the kubelet reports as unready.
 	unreachableTimeout = 10 * time.Second
 )
 

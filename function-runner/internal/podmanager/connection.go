@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// firstPatience is how long a pod may not respond at its Service before the manager creates the Service again, in case it was
-	// deleted. The time doubles with each attempt, up to longestPatience.
+	// firstPatience is the time without a response from a pod at its Service after which the manager creates the Service again, in case
+	// it was deleted. The time doubles with each attempt, up to longestPatience.
 	firstPatience   = 2 * time.Second
 	longestPatience = time.Minute
 )

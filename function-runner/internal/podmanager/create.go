@@ -29,8 +29,8 @@ import (
 // fieldManager is the field manager of pods and Services.
 const fieldManager = "krm-function-runner"
 
-// joinAfter is how long the manager waits for the watch to show a pod that another replica has created, before it reads the pod from the
-// API server.
+// joinAfter is the time that the manager waits for the watch to show a pod that another replica has created, before it reads the pod from
+// the API server.
 const joinAfter = time.Second
 
 // provide creates a pod that a pool has requested, unless another replica has created the pod meanwhile. It does not depend on the caller
@@ -208,7 +208,7 @@ func (m *Manager) join(ctx context.Context, mem *member, name string) error {
 	return nil
 }
 
-// avoidFor is how long an ordinal is not used after a pod of another owner, or of another pool, had its name.
+// avoidFor is the time for which an ordinal is blocked after a pod of another owner, or of another pool, had its name.
 const avoidFor = time.Minute
 
 // avoid makes a pool skip an ordinal whose name another pod has.

@@ -72,13 +72,13 @@ type Config struct {
 	Limits func(reference string) Limits
 	// Frontend controls how pods are reached.
 	Frontend Frontend
-	// ReadyTimeout is how long a pod may take to get ready. ScanInterval is the time between scans for idle pods. ForeignTTL is how long
-	// the manager keeps a pod that another program, or an older release, has created.
+	// ReadyTimeout is the maximum time until a pod is ready. ScanInterval is the time between scans for idle pods. ForeignTTL is the time
+	// for which the manager keeps a pod that another program, or an older release, has created.
 	ReadyTimeout, ScanInterval, ForeignTTL time.Duration
-	// SupersededTTL is how long a pod of a superseded pool may be idle. It must exceed ScanInterval by more than notingInterval, because
-	// other replicas, for which the pool may be current, record its use only during their scans.
+	// SupersededTTL is the maximum idle time of a pod of a superseded pool. It must exceed ScanInterval by more than notingInterval,
+	// because other replicas, for which the pool may be current, record its use only during their scans.
 	SupersededTTL time.Duration
-	// TagTTL is how long another replica may take to learn that a tag has moved.
+	// TagTTL is the maximum time until another replica learns that a tag has moved.
 	TagTTL time.Duration
 	// Endpoint configures the connections to pods.
 	Endpoint endpoint.Options

@@ -23,9 +23,10 @@ const (
 	// quota was exceeded, because the watch may not yet show pods that other replicas have just created.
 	preemptionRetryInterval = 500 * time.Millisecond
 	firstPreemptionRetry    = 50 * time.Millisecond
-	// schedulingTimeout is how long the scheduler may take to use the resources that a preemption has freed.
+	// schedulingTimeout is the maximum time until the scheduler uses the resources that a preemption has freed.
 	schedulingTimeout = 5 * time.Second
-	// maxPreemptions is how often a preemption may free the resources that a pod requests without any pod being scheduled.
+	// maxPreemptions is the maximum number of times that a preemption frees the resources that a pod requests without any pod being
+	// scheduled.
 	maxPreemptions = 5
 )
 

@@ -18,8 +18,8 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 )
 
-// createPatience is how long the API server may reject a pod for a temporary reason, such as a webhook that does not respond, before the
-// waiting callers get the reason.
+// createPatience is the time for which the API server may reject a pod for a temporary reason, such as a webhook that does not respond,
+// before the waiting callers get the reason.
 const createPatience = 10 * time.Second
 
 // requestPod creates a pod, and retries temporary failures. While a quota is exceeded, it preempts idle pods and waits for the pods of

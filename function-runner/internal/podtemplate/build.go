@@ -36,7 +36,7 @@ type Values struct {
 	Platforms []string
 	// AvoidNodes are the nodes that pods should avoid if possible.
 	AvoidNodes []string
-	// TTL is how long the pods may be idle.
+	// TTL is the maximum idle time of the pods.
 	TTL time.Duration
 	// Pool is the hash of the pool.
 	Pool string

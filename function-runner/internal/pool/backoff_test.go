@@ -51,7 +51,7 @@ func TestFailedPodHoldsItsSlot(t *testing.T) {
 		synctest.Wait()
 		stats := h.Stats()
 		if stats.LastFailure == nil {
-			t.Error("the failure is not told")
+			t.Error("LastFailure = nil, want the failure")
 		}
 		stats.LastFailure = nil
 		if diff := cmp.Diff(pool.Stats{Leaving: 1, BackingOff: true}, stats); diff != "" {

@@ -10,11 +10,11 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 )
 
-// cooling is how long the ordinal of a removed pod stays unused. Another replica may learn of the removal later and use the next ordinal
-// meanwhile. Two pods would be created instead of one.
+// cooling is the time for which the ordinal of a removed pod is blocked. Another replica may learn of the removal later and use the next
+// ordinal meanwhile. Two pods would be created instead of one.
 const cooling = 5 * time.Second
 
-// extraPods is how many pods beyond twice the maximum may exist, in any state. It limits the number of pods if the API server or a node
+// extraPods is the maximum number of pods beyond twice MaxPods, in any state. It limits the number of pods if the API server or a node
 // does not delete pods.
 const extraPods = 2
 

@@ -17,7 +17,7 @@ func (h *harness) report(ordinal, load int) {
 	h.ready(ordinal)
 	c := h.call()
 	if c.lease == nil || c.lease.Pod.Ordinal != ordinal {
-		h.t.Fatalf("the call that reports for ordinal %d is in %v", ordinal, ordinals(c))
+		h.t.Fatalf("the call for ordinal %d runs in %v", ordinal, ordinals(c))
 	}
 	// The report includes this call.
 	c.lease.Report(load + 1)

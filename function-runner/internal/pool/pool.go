@@ -26,7 +26,7 @@ type Config struct {
 	PerPod int
 	// MaxWaiting is the maximum number of calls in the queue.
 	MaxWaiting int
-	// TTL is how long a pod may be idle before it can be deleted.
+	// TTL is the idle time after which a pod can be deleted.
 	TTL time.Duration
 }
 

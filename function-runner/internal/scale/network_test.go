@@ -21,8 +21,8 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// idleTime is how long an unused connection stays open, as in package endpoint. keepalive is the time in which gRPC's keepalive detects
-// the loss of the other side.
+// idleTime is the time after which an unused connection becomes idle, as in package endpoint. keepalive is the time in which gRPC's
+// keepalive detects the loss of the other side.
 const (
 	idleTime  = time.Minute
 	keepalive = 20 * time.Second

@@ -22,7 +22,7 @@ const (
 	// twice the value.
 	scheduling = 50 * time.Millisecond
 	starting   = 500 * time.Millisecond
-	// nodeGrace is how long a node may be silent before its pods are reported as unready and the scheduler ignores the node.
+	// nodeGrace is the time after which the pods of a silent node are reported as unready, and the scheduler ignores the node.
 	nodeGrace = 40 * time.Second
 )
 

@@ -29,8 +29,8 @@ const (
 )
 
 const (
-	// first is the time over which each function is called for the first time. steady is how long the load runs before an event, and half
-	// as long as it runs afterwards.
+	// first is the time over which each function is called for the first time. The load runs for steady before an event, and for twice
+	// that time after it.
 	first, steady = time.Minute, time.Minute
 	outage        = time.Minute
 	// calmLimit is the maximum share of slow and failed calls in a calm window, which has a length of window seconds.

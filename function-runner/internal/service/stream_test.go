@@ -40,7 +40,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		slow func(t *testing.T, stream clientStream)
-		// delay is how long the second call waits, which is the time limit of the slow call's current transfer.
+		// delay is the time that the second call waits, which is the time limit of the slow call's current transfer.
 		delay time.Duration
 	}{
 		"sends no header": {slow: func(*testing.T, clientStream) {}},
