@@ -278,8 +278,8 @@ func (p *Pods) List() []*evaluatorv1.Function {
 func podsOf(f podmanager.Function) *evaluatorv1.FunctionPods {
 	s := f.Stats
 	pods := &evaluatorv1.FunctionPods{
-		Digest: f.Digest, Starting: int32(s.Starting), Ready: int32(s.Ready), Unreachable: int32(s.Unreachable), Leaving: int32(s.Leaving), //nolint:gosec // G115: the numbers are small
-		Running: int32(s.Running), Waiting: int32(s.Waiting), //nolint:gosec // G115: the numbers are bounded
+		Digest: f.Digest, Starting: int32(s.Starting), Ready: int32(s.Ready), Unreachable: int32(s.Unreachable), Leaving: int32(s.Leaving), //nolint:gosec // G115: they are few
+		Running: int32(s.Running), Waiting: int32(s.Waiting), //nolint:gosec // G115: they are bounded
 	}
 	if f.Median > 0 {
 		pods.MedianDuration = durationpb.New(f.Median)

@@ -93,7 +93,7 @@ func NewProcesses(o options.Options, executables int64, log *slog.Logger) *proce
 // NewMemo returns a result cache with the size in the options, or nil if the size is 0. It fails if a metric cannot be registered.
 func NewMemo(o options.Options, metrics metric.MeterProvider) (*memo.Cache, error) {
 	if o.Limits.ResultCache.IsZero() {
-		return nil, nil //nolint:nilnil // a nil cache is disabled
+		return nil, nil //nolint:nilnil // a nil cache keeps nothing
 	}
 	return memo.New(o.Limits.ResultCache.Value(), metrics.Meter("github.com/krmfn/krmfn/function-runner"))
 }

@@ -143,7 +143,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]int64{}
-	for _, point := range all.ScopeMetrics[0].Metrics[0].Data.(metricdata.Sum[int64]).DataPoints { //nolint:forcetypeassert // the test may panic
+	for _, point := range all.ScopeMetrics[0].Metrics[0].Data.(metricdata.Sum[int64]).DataPoints { //nolint:forcetypeassert // it panics otherwise
 		rule, _ := point.Attributes.Value(attribute.Key("rule"))
 		got[rule.AsString()] = point.Value
 	}

@@ -325,9 +325,9 @@ func TestHandshakeWithAnother(t *testing.T) {
 	k := keeper(cluster(&corev1.Secret{}), Own, quarter)
 	load(t, k)
 	client, server := net.Pipe()
-	defer client.Close() //nolint:errcheck // the test is over
+	defer client.Close() //nolint:errcheck // the test has its answer
 	go func() {
-		defer server.Close() //nolint:errcheck // the test is over
+		defer server.Close() //nolint:errcheck // as above
 		_, _ = server.Read(make([]byte, 4096))
 		_, _ = server.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
 	}()

@@ -118,7 +118,7 @@ func (c *call) evaluate(ctx context.Context, req evaluation.Request) (evaluation
 	if known && !deterministic {
 		return c.run(ctx, req)
 	}
-	p := c.config.Pods.Pool(c.reference, c.digest) //nolint:contextcheck // pods outlive the calls that need them
+	p := c.config.Pods.Pool(c.reference, c.digest) //nolint:contextcheck // pods outlive the calls that want them
 	defer p.Done()
 	if !c.config.Pods.Cacheable(p) {
 		return c.run(ctx, req)

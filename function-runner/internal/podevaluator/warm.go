@@ -157,7 +157,7 @@ func (w *Warmer) Prepare(ctx context.Context, name string) *evaluatorv1.Prepared
 	}
 	prepared.ResolvedImage, prepared.Message = reference, "its function pod is being made"
 	ended := make(chan preparation, 1)
-	if !w.begin(reference, ended) { //nolint:contextcheck // the preparation outlasts the call
+	if !w.begin(reference, ended) { //nolint:contextcheck // it goes on after who asked for it
 		prepared.Message = "many images are being prepared, this one will be with its first call"
 		return prepared
 	}
@@ -211,5 +211,5 @@ func (e *Evaluator) pool(ctx context.Context, reference string) (*pool.Pool, err
 	if err != nil {
 		return nil, err
 	}
-	return e.config.Pods.Pool(reference, digest), nil //nolint:contextcheck // pods outlive the calls that need them
+	return e.config.Pods.Pool(reference, digest), nil //nolint:contextcheck // pods outlive the calls that want them
 }

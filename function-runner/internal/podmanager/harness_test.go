@@ -219,7 +219,7 @@ func (r *replica) evaluate(ctx context.Context, reference, digest string) (pod, 
 }
 
 func (r *replica) attempt(ctx context.Context, reference, digest string) (pod, output string, err error) {
-	f := r.Pool(reference, digest) //nolint:contextcheck // pods outlive the calls that need them
+	f := r.Pool(reference, digest) //nolint:contextcheck // pods outlive the calls that want them
 	defer f.Done()
 	lease, err := f.Acquire(ctx)
 	if err != nil {

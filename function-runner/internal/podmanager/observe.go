@@ -225,7 +225,7 @@ func (m *Manager) find(ctx context.Context, mem *member) error {
 		pod, err = m.restoreLabels(ctx, mem.workload, mem.Ordinal, pod)
 	}
 	if err == nil {
-		m.observe(pod) //nolint:contextcheck // pods outlive their callers
+		m.observe(pod) //nolint:contextcheck // pods are made for whoever waits
 	}
 	if err != nil && ctx.Err() == nil {
 		m.config.Log.Warn("a function pod could not be checked", "pod", mem.name(), "image", mem.workload.ID.Image, "err", err)

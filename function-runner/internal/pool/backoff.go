@@ -55,7 +55,7 @@ func (f *failure) remember(created time.Time, err error) {
 	}
 	f.pause = min(max(firstPause, 2*f.pause), longestPause)
 	f.at = time.Now()
-	f.until = f.at.Add(f.pause + time.Duration(jitter*rand.Float64()*float64(f.pause))) //nolint:gosec // not a secret
+	f.until = f.at.Add(f.pause + time.Duration(jitter*rand.Float64()*float64(f.pause))) //nolint:gosec // chance, not a secret
 }
 
 // mayRequest returns the maximum number of pods to request now. After a failure, the pool requests one pod at a time until a pod is

@@ -63,7 +63,7 @@ type Pool struct {
 // and must not call the pool before it returns. The owner then applies events to the pod, or calls Abandon, Withdraw, Avoid or Remove.
 func New(id podname.Identity, config Config, create func(*Pod)) *Pool {
 	return &Pool{
-		ID: id, create: create, rotation: rand.IntN(1 << 16), //nolint:gosec // not a secret
+		ID: id, create: create, rotation: rand.IntN(1 << 16), //nolint:gosec // chance, not a secret
 		config: config, queue: list.New(), blocked: map[int]time.Time{},
 	}
 }
