@@ -58,7 +58,7 @@ func TestStreamsShareBudget(t *testing.T) {
 			part, err := stream.Recv()
 			if errors.Is(err, io.EOF) {
 				if !bytes.Equal(got, long) {
-					return fmt.Errorf("%d of %d bytes came back", len(got), len(long))
+					return fmt.Errorf("received %d bytes, want the %d bytes of the list", len(got), len(long))
 				}
 				return nil
 			}

@@ -78,7 +78,7 @@ type Pods interface {
 	// Configure sets the function that gets all executables of FunctionConfig objects after each change, while Run runs. These
 	// executables take precedence over all others.
 	Configure(put func(functions []Executable))
-	// Run manages the pods until ctx ends, and calls ready when calls can be evaluated. It fails if it cannot watch the pods.
+	// Run manages the pods until ctx ends, and calls ready when calls can be evaluated. It returns an error if it cannot manage them.
 	Run(ctx context.Context, ready func()) error
 }
 

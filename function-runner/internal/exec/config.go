@@ -169,7 +169,8 @@ func problemsError(file string, problems []configfile.Problem) error {
 }
 
 // FindExecutable returns the absolute path of a function's executable. A relative name is relative to dir. An absolute name is a path,
-// or, if it is not executable, relative to dir, for compatibility with earlier releases. The error says why the file is not executable.
+// or, if it is not executable, relative to dir, for compatibility with earlier function runners. The error says why the file is not
+// executable.
 func FindExecutable(dir, name string) (string, error) {
 	if filepath.IsAbs(name) {
 		if path := filepath.Clean(name); usable(path) == nil {

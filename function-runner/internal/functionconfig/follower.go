@@ -69,8 +69,8 @@ func New(c Config) *Follower {
 	return f
 }
 
-// Pods returns the settings of a function's pods by its resolved reference, regardless of the tag. It returns zero Settings if there are
-// none.
+// Pods returns the settings of a function's pods by its resolved reference, regardless of the tag. It returns zero Settings for a
+// function without settings.
 func (f *Follower) Pods(ref string) Settings {
 	repository, _, _ := reference.Split(ref)
 	return f.state.Load().pods[repository]

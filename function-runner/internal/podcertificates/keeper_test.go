@@ -125,7 +125,7 @@ func TestReplicasShareTheAuthority(t *testing.T) {
 					t.Error(err)
 				}
 				if got, want := k.Trust(), keepers[0].Trust(); got.Authorities != want.Authorities || len(got.Fingerprints) != 1 {
-					t.Errorf("a replica trusts %v, want %v", got.Fingerprints, want.Fingerprints)
+					t.Errorf("Trust() of a replica = %v, want %v", got.Fingerprints, want.Fingerprints)
 				}
 			}
 		})

@@ -96,7 +96,7 @@ func (w *workload) limitUnreachable(mem *member) {
 	mem.after(limit-time.Since(status.Since), func() { w.broken(mem, "unreachable", err) })
 }
 
-// broken marks a pod as failed that does not get ready or has ended, and deletes it.
+// broken marks a pod that does not become ready, or has ended, as failed, and deletes it.
 func (w *workload) broken(mem *member, reason string, err error) {
 	if mem.In(lifecycle.Expiring, lifecycle.Leaving, lifecycle.Failed) {
 		return

@@ -104,7 +104,7 @@ func TestLastUse(t *testing.T) {
 		}
 		wantPods(t, c, pod)
 		if n, most := c.Requests("patch", "pods"), int(hours*time.Hour/ttl)*patchesPerTTL; n == 0 || n > most {
-			t.Errorf("%d patches within %d hours, want 1 to %d", n, hours, most)
+			t.Errorf("patches = %d within %d hours, want 1 to %d", n, hours, most)
 		}
 		// Uses of an idle pod are not recorded.
 		patches := c.Requests("patch", "pods")
@@ -160,7 +160,7 @@ func TestKeptPodsAreNoted(t *testing.T) {
 			longest = max(longest, time.Since(lastUse(c.Pods()[0])))
 		}
 		if longest > ttl+time.Minute {
-			t.Errorf("the last use of the pod that is kept was %v old, want at most %v and a scan", longest, ttl)
+			t.Errorf("age of the recorded last use = %v, want at most %v plus a scan interval", longest, ttl)
 		}
 		if n := c.Requests("patch", "pods"); n > ttls {
 			t.Errorf("patches = %d within %d TTLs, want at most one per TTL", n, ttls)

@@ -34,7 +34,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// Images returns the metadata of images.
+// Images provides the metadata of images.
 type Images interface {
 	// Image returns the metadata of the image with a digest.
 	Image(ctx context.Context, reference, digest string) (registry.Image, error)

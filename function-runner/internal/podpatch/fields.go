@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// fields are the fields of a pod that settings may set. They exclude fields that a function pod needs to work or that affect its
-// security. At worst, they keep pods from starting.
+// fields are the fields of a pod that settings may set. They exclude the fields that a function pod needs to work, and the fields that
+// would give it more rights. At worst, they keep pods from starting.
 type fields struct {
 	Metadata struct {
 		Labels      map[string]string `json:"labels"`

@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podname"
 )
 
-// Config holds the limits of a pool. All fields but MinPods and TTL must be positive.
+// Config holds the limits of a pool. MaxPods, Waitlist and PerPod must be positive.
 type Config struct {
 	// MaxPods is the maximum number of starting and ready pods. MinPods is the number of pods that are kept when they are idle.
 	MaxPods, MinPods int
