@@ -107,6 +107,8 @@ type Manager struct {
 	synced chan struct{}
 	// warming holds an element for each pod that was created without a call, until the pod is ready, fails or finds no node.
 	warming chan struct{}
+	// creating holds an element for each request in flight that creates a pod for a caller.
+	creating chan struct{}
 	// work tracks the goroutines of the manager, which all end when life ends. ended reports that no more may start.
 	workMu sync.Mutex
 	work   sync.WaitGroup
@@ -137,7 +139,7 @@ func New(ctx context.Context, c Config) (*Manager, error) {
 	m := &Manager{
 		config: c, synced: make(chan struct{}),
 		workloads: map[podname.Identity]*workload{}, current: map[string]*workload{}, foreign: map[string]foreign{}, byUID: map[types.UID]*member{},
-		warming: make(chan struct{}, c.MaxWarmUps),
+		warming: make(chan struct{}, c.MaxWarmUps), creating: make(chan struct{}, maxCreating),
 	}
 	m.life, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return m, m.measure(c.Meter)

@@ -22,12 +22,17 @@ import (
 // before the waiting callers get the reason.
 const createPatience = 10 * time.Second
 
+// maxCreating is the maximum number of requests to create pods for callers that a replica has in flight. The client sends 30 requests per
+// second, for which 8 suffice while the API server takes a quarter of a second. Further requests wait in the manager, which drops them when
+// it learns that another replica has created the pod. The client's rate limiter would send them all.
+const maxCreating = 8
+
 // requestPod creates a pod, and retries temporary failures. While a quota is exceeded, it preempts idle pods and waits for the pods of
 // other pools. Callers get the latest failure at their deadlines.
 func (m *Manager) requestPod(ctx context.Context, mem *member, pod *corev1.Pod) (*corev1.Pod, error) {
 	pause, waiting := firstPreemptionRetry, false
 	created, err := retried(ctx, func() (*corev1.Pod, error) {
-		created, err := mem.workload.client().Pods.Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager})
+		created, err := m.requestOnce(ctx, mem, pod)
 		waiting = isOverQuota(err) && (m.preempt(ctx, mem, requests(pod)) || pause == firstPreemptionRetry)
 		if ctx.Err() == nil {
 			m.noteCreateError(mem, err, waiting)
@@ -43,6 +48,30 @@ func (m *Manager) requestPod(ctx context.Context, mem *member, pod *corev1.Pod) 
 		err = &ReplacedError{Err: err}
 	}
 	return created, err
+}
+
+// requestOnce sends a request to create a pod when fewer than maxCreating such requests of callers are in flight. If another replica has
+// created the pod by then, requestOnce returns an AlreadyExists error without a request.
+func (m *Manager) requestOnce(ctx context.Context, mem *member, pod *corev1.Pod) (*corev1.Pod, error) {
+	send := func(c *Client) (*corev1.Pod, error) {
+		return c.Pods.Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager})
+	}
+	if c := mem.workload.client(); c != m.config.Client {
+		// No caller waits, and Config.MaxWarmUps limits the requests.
+		return send(c)
+	}
+	_, changed := mem.Status()
+	select {
+	case m.creating <- struct{}{}:
+		defer func() { <-m.creating }()
+	case <-changed:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if !mem.In(lifecycle.Requested) || !mem.workload.Has(mem.Pod) {
+		return nil, apierrors.NewAlreadyExists(corev1.Resource("pods"), pod.Name)
+	}
+	return send(m.config.Client)
 }
 
 // noteCreateError records why a request for a pod failed, and logs each new reason. If the API server keeps rejecting the pod, the

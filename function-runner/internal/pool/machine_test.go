@@ -195,8 +195,8 @@ func (m *machine) refused(rt *rapid.T, err error) {
 	var full *pool.FullError
 	switch {
 	case errors.As(err, &full):
-		if full.Waiting != m.config.MaxWaiting {
-			rt.Fatalf("FullError = %v, want %d waiting calls", err, m.config.MaxWaiting)
+		if full.Waiting < m.config.MaxWaiting || full.Waiting > m.config.MaxWaiting+m.returned {
+			rt.Fatalf("FullError = %v, want %d to %d waiting calls", err, m.config.MaxWaiting, m.config.MaxWaiting+m.returned)
 		}
 	case errors.As(err, &backoff) && (s.live() > 0 || !m.failing || !time.Now().Before(backoff.Until)):
 		rt.Fatalf("a call was rejected until %v with %+v", backoff.Until, s)
