@@ -48,20 +48,21 @@ func (p *Pool) Acquire(ctx context.Context) (*Lease, error) {
 		p.unlock()
 		return nil, &FullError{Waiting: n}
 	}
-	return p.wait(ctx, p.queue.PushBack)
+	w, queued := p.enqueue(p.queue.PushBack)
+	return p.wait(ctx, w, queued)
 }
 
-// Reacquire is like Acquire for a call that a busy pod has sent back: the call waits at the head of the queue, even if the queue is full.
+// Reacquire is like Acquire for a call that a busy pod has sent back: the call is first in the queue, even if the queue is full.
 func (p *Pool) Reacquire(ctx context.Context) (*Lease, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	p.mu.Lock()
-	if lease, err := p.tryAcquire(); lease != nil || err != nil {
-		p.unlock()
-		return lease, err
-	}
-	return p.wait(ctx, p.queue.PushFront)
+	needed := p.wanted()
+	w, queued := p.enqueue(p.queue.PushFront)
+	p.settle(needed)
+	p.dispatch()
+	return p.wait(ctx, w, queued)
 }
 
 // tryAcquire requests a pod if one more is needed. It returns a lease if a pod has capacity, or an error if no pod will take the call.
@@ -74,14 +75,18 @@ func (p *Pool) tryAcquire() (*Lease, error) {
 	return nil, p.exhausted()
 }
 
-// wait queues a call and waits for its answer. The caller must hold the lock, and wait releases it.
-func (p *Pool) wait(ctx context.Context, push func(any) *list.Element) (*Lease, error) {
+// enqueue adds a call to the queue.
+func (p *Pool) enqueue(push func(any) *list.Element) (*waiter, *list.Element) {
 	w := &waiter{answer: make(chan answer, 1), came: time.Now()}
-	queued := push(w)
 	if p.demand != nil {
 		close(p.demand)
 		p.demand = nil
 	}
+	return w, push(w)
+}
+
+// wait waits for the answer of a call in the queue. The caller must hold the lock, and wait releases it.
+func (p *Pool) wait(ctx context.Context, w *waiter, queued *list.Element) (*Lease, error) {
 	p.unlock()
 	select {
 	case a := <-w.answer:

@@ -34,6 +34,10 @@ func (p *Pool) Spare(noted func(*Pod) time.Time) []Idle {
 }
 
 func (p *Pool) idle(ttl time.Duration, noted func(*Pod) time.Time) []Idle {
+	if p.queue.Len() > 0 {
+		// A ready pod without calls of this replica is busy with calls of other replicas.
+		return nil
+	}
 	var found []Idle
 	now, surplus := time.Now(), p.live()-p.config.MinPods
 	for _, pod := range slices.Backward(p.pods) {
@@ -56,12 +60,12 @@ func (p *Pool) idle(ttl time.Duration, noted func(*Pod) time.Time) []Idle {
 }
 
 // Expire applies lifecycle.Expired to a pod from Idle or Spare. Call it immediately before the delete request, and send the request only
-// if Expire returns true: the pod may have been used since, or the minimum may need it. A call that needs the pod before the response
+// if Expire returns true: the pod may have been used since, or the minimum or waiting calls may need it. A call that needs the pod before the response
 // arrives takes the pod back.
 func (p *Pool) Expire(pod *Pod) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !pod.callable() || pod.load() > 0 || pod.used.After(pod.offered) || p.live() <= p.config.MinPods {
+	if !pod.callable() || pod.load() > 0 || pod.used.After(pod.offered) || p.live() <= p.config.MinPods || p.queue.Len() > 0 {
 		return false
 	}
 	return p.apply(pod, lifecycle.Expired, nil)

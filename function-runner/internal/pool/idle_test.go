@@ -33,6 +33,25 @@ func wantIdle(t *testing.T, want []int, got []pool.Idle) {
 	}
 }
 
+// A pod that is busy with calls of other replicas is not idle while a call waits for it.
+func TestBusyPodIsNotIdle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := config()
+		c.MaxPods = 1
+		h := newHarness(t, c)
+		h.ready(1)
+		wantIdle(t, []int{1}, h.Spare(never))
+		back := h.sendBack(h.call())
+		wantIdle(t, nil, h.Spare(never))
+		if h.expire(1) {
+			t.Error("expire() of a pod that a call waits for = true, want false")
+		}
+		time.Sleep(time.Second)
+		wantOrdinals(t, []int{1}, back)
+	})
+}
+
 // Pods above the maximum expire as soon as they are idle: a pod that comes back after it was replaced, and pods above a lowered maximum.
 func TestAboveMaximum(t *testing.T) {
 	t.Parallel()

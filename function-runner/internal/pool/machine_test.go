@@ -121,6 +121,7 @@ func (m *machine) in(p *pool.Pod) int {
 
 // check updates the model and checks the invariants.
 func (m *machine) check(rt *rapid.T) {
+	synctest.Wait()
 	m.starts(rt)
 	m.answers(rt)
 	s, got := m.sizes(), m.Stats()
@@ -136,7 +137,7 @@ func (m *machine) check(rt *rapid.T) {
 		rt.Fatalf("%d calls wait while %d pods have capacity", s.Waiting, s.free)
 	case s.Waiting > 0 && s.hopeful == 0:
 		rt.Fatalf("%d calls wait without a pod that may take them: %+v", s.Waiting, s)
-	case !m.failing && s.Waiting > s.slack && s.live() < m.config.MaxPods && len(m.pods) < 2*m.config.MaxPods+2:
+	case m.mayRequest() && s.Waiting > s.slack && s.live() < m.config.MaxPods:
 		rt.Fatalf("calls wait but no other pod was requested: %+v", s)
 	}
 	m.wasFailing, m.wasBackingOff = m.failing, got.BackingOff

@@ -46,6 +46,8 @@ func (m *machine) busy(rt *rapid.T) {
 	m.returned++
 	lease.Busy()
 	lease.Release()
+	synctest.Wait()
+	m.answers(rt)
 	m.waiting = slices.Insert(m.waiting, 0, m.callBy(m.Reacquire))
 }
 
@@ -102,10 +104,11 @@ func (m *machine) event(rt *rapid.T) {
 		lifecycle.Created, lifecycle.Suspected, lifecycle.Lost, lifecycle.Kept, lifecycle.Deleted, lifecycle.Broken,
 	}).Draw(rt, "event")
 	status, changed := p.Status()
-	if m.Apply(p, event, errStart) != isClosed(changed) {
+	applied := m.Apply(p, event, errStart)
+	if applied != isClosed(changed) {
 		rt.Fatalf("Apply(%s) in state %s: the result and the channel of the state differ", event, status.State)
 	}
-	if event == lifecycle.Broken && p.In(lifecycle.Failed) {
+	if applied && p.In(lifecycle.Failed) {
 		m.failing = m.failing || !status.Served
 	}
 	synctest.Wait()
@@ -227,16 +230,19 @@ func (m *machine) expireOne(rt *rapid.T) {
 	}
 }
 
+// mayRequest reports whether neither a failure nor the number of pods in all states keeps the pool from requesting pods.
+func (m *machine) mayRequest() bool { return !m.failing && len(m.pods) < 2*m.config.MaxPods+2 }
+
 func (m *machine) fill(rt *rapid.T) {
 	m.Fill()
-	if s := m.Stats(); !m.failing && s.Starting+s.Ready < m.config.MinPods {
+	if s := m.Stats(); m.mayRequest() && s.Starting+s.Ready < m.config.MinPods {
 		rt.Fatalf("Stats() after Fill() = %+v, want at least %d pods", s, m.config.MinPods)
 	}
 }
 
 func (m *machine) warm(rt *rapid.T) {
 	m.Warm()
-	if s := m.Stats(); !m.failing && s.Starting+s.Ready == 0 {
+	if s := m.Stats(); m.mayRequest() && s.Starting+s.Ready == 0 {
 		rt.Fatalf("Stats() after Warm() = %+v, want a pod", s)
 	}
 }
