@@ -61,8 +61,12 @@ var poolMutations = table{"function-runner/internal/pool", []string{"."}, []muta
 		"a pod that only another replica uses is deleted",
 	},
 	{
-		"idle.go", " || p.live() <= p.config.MinPods {", " {",
+		"idle.go", " || p.live() <= p.config.MinPods", "",
 		"pods of the minimum are deleted",
+	},
+	{
+		"idle.go", " || p.queue.Len() > 0 {", " {",
+		"a pod is deleted although a call waits for it",
 	},
 	{
 		"pod.go", "pod.external * math.Exp2(-float64(time.Since(pod.reported))/float64(halfLife))", "pod.external",
