@@ -113,6 +113,8 @@ func TestContradictionsAreErrors(t *testing.T) {
 		"autoscaling: {enabled: true, minReplicas: 6}":                         "autoscaling.minReplicas is 6, but autoscaling.maxReplicas is 5",
 		"podJanitor: {grace: 1m}":                                              "podJanitor.grace is 1m, but must exceed pods.scanInterval, which is 1m",
 		"{imageWarmer: {enabled: true, images: [a], prepull: {timeout: 90m}}}": "podJanitor.warmerTTL is 1h, but must exceed imageWarmer.prepull.timeout, which is 90m",
+		"{pods: {imageForm: reference}, images: {policy: {allow: [{prefix: a}, {digest: \"sha256:" + strings.Repeat("1", 64) + "\"}]}}}": "pods.imageForm is reference, which lets nodes resolve tags and bypasses images.policy.allow[1].digest",
+		"{pods: {imageForm: reference}, images: {policy: {signatures: [{keys: [{data: a}]}]}}}":                                          "bypasses images.policy.signatures: set pods.imageForm to digest",
 		"functionNamespace: {name: porch-system}":                              "functionNamespace.name is porch-system, the release's own namespace",
 		"serviceAccount: {create: false}":                                      "serviceAccount.create is false, but serviceAccount.name is empty",
 		"{serviceAccount: {name: a}, podJanitor: {serviceAccount: {name: a}}}": "two components have the same one",

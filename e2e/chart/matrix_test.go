@@ -68,6 +68,7 @@ var variants = map[string]string{
 	"warmed on purpose":  `imageWarmer: {enabled: true, images: [a/b:v1], prepull: {nodeSelector: {a: b, c: d}, tolerations: ["a=b:NoSchedule", c]}}`,
 	"images of a mirror": `image: {registry: "mirror.example.org:5000/krm", tag: v9, pullPolicy: Always, tags: {wrapper-server: v8}}`,
 	"images":             `images: {defaultPrefix: r.io/fn, rewrites: {a.io: b.io, c.io/d: e.io/f}, policy: {allow: [{prefix: r.io}], floatingTags: refuse}}`,
+	"images by name":     `{pods: {imageForm: reference}, images: {policy: {allow: [{prefix: r.io}], floatingTags: refuse}}}`,
 	"functions":          `functions: [{name: a/b:v1, minWarmPods: 1, resources: {limits: {memory: 1Gi}}}, {name: "c/d:v1", timeToLive: 1m}]`,
 	"function pods": `functionPods: {defaults: {metadata: {labels: {team: a}}, spec: {nodeSelector: {pool: functions}, tolerations: null}},
   overrides: [{images: ["r.io/a/*"], spec: {runtimeClassName: gvisor, tolerations: [{key: a, operator: Exists}]}}]}`,

@@ -5,6 +5,7 @@ package pods
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"go.opentelemetry.io/otel/metric"
@@ -12,6 +13,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/knownimages"
 	"github.com/krmfn/krmfn/function-runner/internal/permission"
 	"github.com/krmfn/krmfn/function-runner/internal/pullsecret"
+	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/services/cluster/client"
 	"github.com/krmfn/krmfn/services/images/policy"
 	"github.com/krmfn/krmfn/services/images/registry"
@@ -41,7 +43,7 @@ func (p *Pods) permit(ctx context.Context, client signatures.Source, meter metri
 	if file == "" {
 		return nil
 	}
-	policy, err := policy.NewStore(file, signatures.Check, p.config.Log)
+	policy, err := policy.NewStore(file, p.checkPolicy, p.config.Log)
 	if err != nil {
 		return err
 	}
@@ -51,6 +53,15 @@ func (p *Pods) permit(ctx context.Context, client signatures.Source, meter metri
 	}
 	p.resolver, err = permission.NewResolver(p.images, p.signatures, policy.Policy, meter, p.config.Log)
 	return err
+}
+
+// checkPolicy rejects policies that this configuration cannot enforce. It also applies to policies that are reloaded.
+func (p *Pods) checkPolicy(candidate *policy.Policy) error {
+	if p.config.Options.Pod.ImageForm == options.ImageFormReference && candidate.JudgesDigests() {
+		return errors.New("--pod-image-form=reference lets nodes resolve tags, which bypasses the rules for digests and signatures: " +
+			"set --pod-image-form=digest, or remove these rules")
+	}
+	return signatures.Check(candidate)
 }
 
 // registries returns the options of the registry client: trusted certificate authorities and credentials. It also sets up the pull

@@ -5,6 +5,9 @@ package pods
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/images/metadata"
 	"github.com/krmfn/krmfn/services/images/policy"
@@ -37,6 +41,54 @@ func TestPolicyMustBeThere(t *testing.T) {
 			t.Errorf("%s: New() = %v, want an error that names %s", name, err, policy)
 		}
 	}
+}
+
+// Nodes that resolve tags would run images that the policy has not seen. A policy that judges digests is refused at the start, and when it
+// is reloaded, the previous policy stays in effect.
+func TestPolicyNeedsImagesByDigest(t *testing.T) {
+	t.Parallel()
+	const head = "apiVersion: krmfn.dev/v1alpha1\nkind: ImagePolicy\n"
+	rules := map[string]string{
+		"digest":     "allow: [{repository: r.io/fn, digest: sha256:" + strings.Repeat("a", 64) + "}]\n",
+		"signatures": "signatures: [{keys: [{data: \"" + strings.ReplaceAll(publicKey(t), "\n", "\\n") + "\"}]}]\n",
+	}
+	for name, rule := range rules {
+		c := newConfig(t, wrapperImageVariable+"=wrapper")
+		c.Options.Pod.Kubeconfig, c.Options.Pod.ImageForm = cluster(t), options.ImageFormReference
+		c.Options.Images.Policy = file(t, head+rule)
+		if _, err := New(t.Context(), c); err == nil || !strings.Contains(err.Error(), c.Options.Images.Policy+": --pod-image-form=reference") {
+			t.Errorf("%s: New() = %v, want an error that names --pod-image-form=reference and the policy", name, err)
+		}
+		for form, refused := range map[string]bool{options.ImageFormDigest: false, options.ImageFormReference: true} {
+			c.Options.Pod.ImageForm = form
+			name, policyFile := form+", "+name, file(t, head+"allow: [{prefix: r.io}]\n")
+			store, err := policy.NewStore(policyFile, (&Pods{config: c}).checkPolicy, c.Log)
+			if err != nil {
+				t.Fatalf("%s: NewStore() of a policy without digests = %v, want nil", name, err)
+			}
+			before := store.Policy()
+			if err := os.WriteFile(policyFile, []byte(head+rule), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if changed, err := store.Load(); changed == refused || (err != nil) != refused || refused && store.Policy() != before {
+				t.Errorf("%s: Load() = %v, %v, want refused = %v", name, changed, err, refused)
+			}
+		}
+	}
+}
+
+// publicKey returns a public key in PEM.
+func publicKey(t *testing.T) string {
+	t.Helper()
+	public, _, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
 // Calls use the rewritten reference, the policy applies to it, and known images need no registry.

@@ -64,6 +64,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- end -}}
 {{- end -}}
 {{- include "krmfn.checkSignatures" .Values.images -}}
+{{- include "krmfn.checkImageForm" .Values -}}
 {{- include "krmfn.checkNamespace" . -}}
 {{- end }}
 
@@ -82,6 +83,24 @@ SPDX-License-Identifier: Apache-2.0
 {{- fail (printf "functionNamespace.name is %s, but this release has its function pods in %s: the namespace cannot be changed by an upgrade, as the pods there would be left behind; keep the name, or uninstall the release and install it anew" $name $before) }}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{- /* Fails if nodes resolve tags although the image policy judges digests. */ -}}
+{{- define "krmfn.checkImageForm" -}}
+{{- if eq .pods.imageForm "reference" -}}
+{{- $bypassed := list -}}
+{{- if .images.policy.signatures -}}
+{{- $bypassed = append $bypassed "images.policy.signatures" -}}
+{{- end -}}
+{{- range $i, $rule := .images.policy.allow -}}
+{{- if $rule.digest -}}
+{{- $bypassed = append $bypassed (printf "images.policy.allow[%d].digest" $i) -}}
+{{- end -}}
+{{- end -}}
+{{- if $bypassed -}}
+{{- fail (printf "pods.imageForm is reference, which lets nodes resolve tags and bypasses %s: set pods.imageForm to digest, or remove these rules" (join ", " $bypassed)) }}
 {{- end -}}
 {{- end -}}
 {{- end }}

@@ -109,6 +109,12 @@ func (p *Policy) RefusedDigest(reference, digest string) error {
 	return p.decide(image, digest)
 }
 
+// JudgesDigests reports whether a rule names a digest or requires signatures. The decision of such a policy holds only for the digest
+// that it was made for.
+func (p *Policy) JudgesDigests() bool {
+	return p != nil && (len(p.signatures) > 0 || slices.ContainsFunc(p.rules, func(r rule) bool { return r.digest != "" }))
+}
+
 // Warning returns a line of text for an image that is permitted although its tag can move; "" for others.
 func (p *Policy) Warning(reference string) string {
 	if p == nil || p.floating != floatingWarn {
