@@ -110,6 +110,8 @@ func (d *Dir) plan(changes []Change) ([]*batch, error) {
 			}
 		}
 		switch {
+		case inGit(p) || inGit(c.Path):
+			return nil, fmt.Errorf("write %s: it is in git's own directory", d.absolute(c.Path))
 		case errors.Is(err, fs.ErrNotExist) && c.After == nil:
 			continue
 		case errors.Is(err, fs.ErrNotExist):

@@ -115,6 +115,26 @@ func TestApplyRefusesWhatChanged(t *testing.T) {
 	}
 }
 
+// Nobody gives Apply a path in git's own directory, and a link does not lead there either.
+func TestApplyLeavesGitAlone(t *testing.T) {
+	t.Parallel()
+	for _, p := range []string{".git/config", "sub/.GIT/hooks/x.yaml", "git~1/config", ".git./config", "link.yaml"} {
+		dir := t.TempDir()
+		writeFiles(t, dir, map[string]string{"Kptfile": kpt, ".git/config": "git's own"})
+		if err := os.Symlink(".git/config", filepath.Join(dir, "link.yaml")); err != nil {
+			t.Fatal(err)
+		}
+		before := readFiles(t, dir)
+		err := openDir(t, dir).Apply([]packages.Change{{Path: "a.yaml", After: []byte("new")}, {Path: p, After: []byte("new")}})
+		if err == nil || !strings.Contains(err.Error(), "git's own directory") {
+			t.Errorf("Apply() of %s = %v, want an error that names git's own directory", p, err)
+		}
+		if diff := cmp.Diff(before, readFiles(t, dir)); diff != "" {
+			t.Errorf("files after Apply() of %s (-want +got):\n%s", p, diff)
+		}
+	}
+}
+
 // What was applied is read again before it is changed again.
 func TestApplyTwice(t *testing.T) {
 	t.Parallel()

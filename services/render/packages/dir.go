@@ -92,7 +92,7 @@ func (d *Dir) Paths() ([]string, error) {
 			return nil
 		case err != nil:
 			return err
-		case entry.IsDir() && entry.Name() == ".git":
+		case entry.IsDir() && isGit(entry.Name()):
 			return fs.SkipDir
 		case entry.Type().IsRegular() && isTemp(entry.Name()):
 			leftovers = append(leftovers, p)

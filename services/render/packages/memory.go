@@ -78,8 +78,3 @@ func (m *Memory) Apply(changes []Change) {
 		}
 	}
 }
-
-// inGit tells whether a path lies in git's own directory, where a file that is called like one with resources is none.
-func inGit(p string) bool {
-	return p == ".git" || strings.HasPrefix(p, ".git/") || strings.Contains(p, "/.git/") || strings.HasSuffix(p, "/.git")
-}

@@ -61,6 +61,7 @@ func TestOutputErrors(t *testing.T) {
 		"below a file":            {path: "a.yaml/x.yaml", want: "resource cannot be written to a.yaml/x.yaml: a.yaml is a file"},
 		"git":                     {path: ".git/hooks/x.yaml", want: "git's own directory"},
 		"below git":               {path: "d/.git/x.yaml", want: "git's own directory"},
+		"git in capitals":         {path: ".GIT/config", want: "git's own directory"},
 		"not a resource file":     {path: "README.md", want: "must not be written to README.md"},
 		"of a sub-package":        {path: "sub/s.yaml", want: "must not be written to sub/s.yaml"},
 		"also by annotation":      {path: "s.yaml", location: "/sub", want: "must not be written to sub/s.yaml"},
