@@ -29,9 +29,35 @@ const (
 // with the tree as the root, and os.Root refuses what would lead out all the same.
 type tree struct {
 	*os.Root
-	// bytes and entries are how many more may come.
-	bytes   int64
-	entries int
+	// bytes and entries are the remaining limits of the content of files, and of files and directories. stream is the remaining limit
+	// of the uncompressed layers, which also have headers, padding, and entries that are left out.
+	bytes, stream int64
+	entries       int
+}
+
+// maxHeaders limits the average size of an entry's headers and padding.
+const maxHeaders = 4 << 10
+
+func newTree(root *os.Root, maxBytes int64, maxEntries int) *tree {
+	return &tree{Root: root, bytes: maxBytes, entries: maxEntries, stream: maxBytes + int64(maxEntries)*maxHeaders}
+}
+
+// limited reads a layer until the context ends or the tree's limit is reached.
+type limited struct {
+	ctx  context.Context //nolint:containedctx // it lives as long as one call
+	tree *tree
+	r    io.Reader
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if err := context.Cause(l.ctx); err != nil {
+		return 0, err
+	}
+	n, err := l.r.Read(p)
+	if l.tree.stream -= int64(n); l.tree.stream < 0 {
+		return 0, &LimitError{"is larger than images may be"}
+	}
+	return n, err
 }
 
 // layer is the part of a tree that one layer has made.
@@ -42,7 +68,7 @@ type layer struct {
 }
 
 // apply unpacks a layer's tar over those before it.
-func (t *tree) apply(ctx context.Context, r io.Reader) error {
+func (t *tree) apply(r io.Reader) error {
 	l := &layer{tree: t, own: map[string]bool{}}
 	archive := tar.NewReader(r)
 	for {
@@ -51,18 +77,23 @@ func (t *tree) apply(ctx context.Context, r io.Reader) error {
 			return nil
 		}
 		if err == nil {
-			err = context.Cause(ctx)
+			err = t.count()
 		}
 		if err != nil {
 			return err
-		}
-		if t.entries--; t.entries < 0 {
-			return &LimitError{"has more files than images may have"}
 		}
 		if err := l.add(header, archive); err != nil {
 			return fmt.Errorf("entry %q: %w", header.Name, err)
 		}
 	}
+}
+
+// count takes one file or directory from the limit.
+func (t *tree) count() error {
+	if t.entries--; t.entries < 0 {
+		return &LimitError{"has more files than images may have"}
+	}
+	return nil
 }
 
 // add unpacks one entry. Devices and pipes are left out, as is who owns a file, and what it could do beyond being read and executed.
@@ -116,10 +147,25 @@ func (l *layer) resolve(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := l.MkdirAll(dir, 0o755); err != nil {
+	if err := l.makeAll(dir); err != nil {
 		return "", err
 	}
 	return path.Join(dir, path.Base(name)), nil
+}
+
+// makeAll makes a directory and those above it, each of which counts: a layer of few entries can name many.
+func (t *tree) makeAll(dir string) error {
+	if info, err := t.Lstat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	err := t.makeAll(path.Dir(dir))
+	if err == nil {
+		err = t.count()
+	}
+	if err != nil {
+		return err
+	}
+	return t.Mkdir(dir, 0o755)
 }
 
 func (l *layer) mark(name string) {

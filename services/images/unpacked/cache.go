@@ -48,7 +48,7 @@ type Options struct {
 	Policy Policy
 	// MaxImage is the most bytes that the files of one image have. Default 4 GiB.
 	MaxImage int64
-	// MaxFiles is the most files of one image. Default 400,000.
+	// MaxFiles limits the files and directories of one image. The default is 400,000.
 	MaxFiles int
 	// MaxTotal is the bytes from which on images that nobody uses make room for a new one, those first that were not used for
 	// longest. Default 20 GiB.

@@ -33,7 +33,7 @@ func (c *Cache) unpack(ctx context.Context, image v1.Image, file *v1.ConfigFile,
 		return 0, err
 	}
 	defer root.Close()
-	t := &tree{Root: root, bytes: c.MaxImage, entries: c.MaxFiles}
+	t := newTree(root, c.MaxImage, c.MaxFiles)
 	for i, l := range layers {
 		if err := t.applyLayer(ctx, l, file.RootFS.DiffIDs[i]); err != nil {
 			return 0, fmt.Errorf("layer %d: %w", i+1, err)
@@ -42,9 +42,6 @@ func (c *Cache) unpack(ctx context.Context, image v1.Image, file *v1.ConfigFile,
 	return c.MaxImage - t.bytes, t.finish(strings.TrimSpace(file.Config.WorkingDir))
 }
 
-// maxRest is the most bytes of a layer after the end of its tar.
-const maxRest = 64 << 20
-
 func (t *tree) applyLayer(ctx context.Context, l v1.Layer, want v1.Hash) error {
 	content, err := l.Uncompressed()
 	if err != nil {
@@ -52,11 +49,12 @@ func (t *tree) applyLayer(ctx context.Context, l v1.Layer, want v1.Hash) error {
 	}
 	defer content.Close()
 	sum := sha256.New()
-	r := io.TeeReader(bufio.NewReaderSize(content, 1<<20), sum)
-	if err := t.apply(ctx, r); err != nil {
+	r := &limited{ctx, t, io.TeeReader(bufio.NewReaderSize(content, 1<<20), sum)}
+	if err := t.apply(r); err != nil {
 		return err
 	}
-	if _, err := io.Copy(io.Discard, io.LimitReader(r, maxRest)); err != nil {
+	// What follows the end of the tar counts for the digest, too.
+	if _, err := io.Copy(io.Discard, r); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want.Hex {

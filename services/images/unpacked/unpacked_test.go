@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -124,12 +125,13 @@ func TestLayers(t *testing.T) {
 			file("fn", "1"), {Name: "sda", Type: tar.TypeBlock}, {Name: "mem", Type: tar.TypeChar}, {Name: "pipe", Type: tar.TypeFifo},
 		}}, want: map[string]string{"fn": "1"}},
 		"a link in the place of what is mounted over": {layers: []layer{{symlink("proc", "/"), symlink("tmp", "../.."), symlink("dev", "/etc")}}, want: map[string]string{}},
-		"too large": {layers: []layer{{file("a", strings.Repeat("x", 2000))}}, err: "larger than images may be"},
-		"too many":  {layers: []layer{{directory("a"), directory("a"), directory("a"), directory("a"), directory("a"), directory("a")}}, err: "more files than images may have"},
+		"too large":                       {layers: []layer{{file("a", strings.Repeat("x", 2000))}}, err: "larger than images may be"},
+		"too many with their directories": {layers: []layer{{file("a/b/c/d/e/f/g/h/i/j/k/l/m", "1")}}, err: "more files than images may have"},
+		"too many":                        {layers: []layer{slices.Repeat(layer{directory("a")}, 13)}, err: "more files than images may have"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := open(t, t.TempDir(), unpacked.Options{MaxImage: 1000, MaxFiles: 5})
+			c := open(t, t.TempDir(), unpacked.Options{MaxImage: 1000, MaxFiles: 12})
 			got, err := c.Image(t.Context(), imagetest.Layout(t, imagetest.Image(t, run, tc.layers...)))
 			if tc.err != "" && err == nil && tc.want == nil || tc.err == "" && err != nil || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Fatalf("got error %v, want %q", err, tc.err)
