@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/krmfn/krmfn/services/evaluation/process"
 )
@@ -22,7 +23,7 @@ const (
 // runAlone runs a call in a container of its own.
 func (e *Evaluator) runAlone(ctx context.Context, i *image, stdin []byte, limit int64) (process.Outcome, error) {
 	name := containerName()
-	argv := append([]string{e.client.Program}, e.options.runArguments(name)...)
+	argv := append([]string{e.client.Program}, e.options.runArguments(name, e.limits(ctx))...)
 	outcome, err := e.processes.Run(ctx, process.Command{Argv: append(argv, i.ref), Env: e.client.Environ, MaxStdout: limit}, stdin)
 	if err != nil {
 		// The engine's command is gone, and not what it started.
@@ -54,18 +55,20 @@ func byEngine(stderr []byte) bool {
 
 // warningPrefixes are how the lines begin that engines write to the standard error of a container before it starts.
 var warningPrefixes = [][]byte{
-	[]byte("WARNING: The requested image's platform"), []byte("WARNING: image platform"),
+	[]byte("WARNING: The requested image's platform"), []byte("WARNING: image platform"), []byte("WARNING: Your kernel does not support"),
+}
+
+// isWarning reports whether a line is a warning of an engine. nerdctl logs that it discards limits.
+func isWarning(line []byte) bool {
+	return slices.ContainsFunc(warningPrefixes, func(prefix []byte) bool { return bytes.HasPrefix(line, prefix) }) ||
+		bytes.HasPrefix(line, []byte(`time="`)) && bytes.Contains(line, []byte(`level=warning msg="cgroup`))
 }
 
 // cutWarnings cuts the engine's warnings off the beginning of a function's standard error.
 func cutWarnings(stderr []byte) (warnings []string, rest []byte) {
 	for {
 		line, after, _ := bytes.Cut(stderr, []byte("\n"))
-		known := false
-		for _, prefix := range warningPrefixes {
-			known = known || bytes.HasPrefix(line, prefix)
-		}
-		if !known {
+		if !isWarning(line) {
 			return warnings, stderr
 		}
 		warnings, stderr = append(warnings, string(bytes.TrimSpace(line))), after

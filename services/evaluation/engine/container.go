@@ -108,7 +108,7 @@ func (e *Evaluator) start(ctx context.Context, i *image) (*container, error) {
 	// The container outlives the call.
 	running, kill := context.WithCancel(context.WithoutCancel(ctx))
 	c := &container{evaluator: e, name: containerName(), program: i.command[0], stderr: &messages{}, kill: kill}
-	c.cmd = e.client.command(running, e.options.keptArguments(c.name, i)...)
+	c.cmd = e.client.command(running, e.options.keptArguments(c.name, e.limits(ctx), i)...)
 	c.cmd.Stderr = c.stderr
 	c.wait = sync.OnceFunc(func() { _ = c.cmd.Wait() })
 	c.remove = sync.OnceFunc(func() { c.end(running) })

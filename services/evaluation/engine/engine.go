@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package engine runs the images of functions by the command line of a container engine: docker, podman or nerdctl. What a function gets
-// is what kpt gives it: the user nobody, no network, no new privileges, nothing of the machine.
+// is what kpt gives it: the user nobody, no network, no new privileges, nothing of the machine. In addition, it has no capabilities,
+// unless it runs as the current user, and its memory and processes are limited.
 //
 // A container is kept for all calls of a function where it can have an entrypoint of ours: this program, mounted read-only. Where it
 // cannot, because the engine is on another machine or this program is no static one for Linux, and with mounts, each call has a container
@@ -81,6 +82,9 @@ type Evaluator struct {
 	mu        sync.Mutex
 	functions map[string]*function
 	warned    map[string]bool
+
+	limiting   sync.Once
+	limitFlags []string
 }
 
 // function is an image that has been asked for.
@@ -140,6 +144,19 @@ func (e *Evaluator) function(ctx context.Context, ref string) (*function, error)
 	i, err := e.find(ctx, ref)
 	fn.image = i
 	return fn, err
+}
+
+// limits returns the flags for the limits of containers. It asks the engine once.
+func (e *Evaluator) limits(ctx context.Context) []string {
+	e.limiting.Do(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTime)
+		defer cancel()
+		var warning string
+		if e.limitFlags, warning = e.client.limits(ctx); warning != "" {
+			e.warnings([]string{warning})
+		}
+	})
+	return e.limitFlags
 }
 
 // Close removes the containers that are kept. Nothing may be running.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -161,18 +162,18 @@ func TestRunArguments(t *testing.T) {
 	names := regexp.MustCompile(`krmfn-[a-z0-9]{16}`)
 	current := fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())
 	kept := []string{"--mount", "type=bind,source=/krmfn,target=/krm-function-entrypoint,readonly", "--entrypoint", "/krm-function-entrypoint", ref, entrypoint.Name, "FN", "arg"}
-	common := func(network, user string) []string {
-		return []string{
+	common := func(network, user string, privileges ...string) []string {
+		return append([]string{
 			"run", "--rm", "-i", "--name", "NAME", "--label", "dev.krmfn.function=true", "--network", network, "--user", user,
-			"--security-opt=no-new-privileges", "--pull", "never",
-		}
+			"--security-opt=no-new-privileges", "--pull", "never", "--memory", "4g", "--memory-swap", "4g", "--pids-limit", "512",
+		}, privileges...)
 	}
 	for _, test := range []struct {
 		options engine.Options
 		want    []string
 	}{
-		{engine.Options{}, append(common("none", "65534:65534"), ref)},
-		{engine.Options{Entrypoint: "/krmfn"}, append(common("none", "65534:65534"), kept...)},
+		{engine.Options{}, append(common("none", "65534:65534", "--cap-drop", "ALL"), ref)},
+		{engine.Options{Entrypoint: "/krmfn"}, append(common("none", "65534:65534", "--cap-drop", "ALL"), kept...)},
 		{engine.Options{
 			Network: true, CurrentUser: true, Env: []string{"A=b", "C"},
 			Mounts: []engine.Mount{{Type: "bind", Source: "/a", Target: "/b"}, {Type: "tmpfs", Target: "/c", Writable: true}},
@@ -189,6 +190,71 @@ func TestRunArguments(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
+		}
+	}
+}
+
+// Podman fails where it may not set limits, so it is asked first. The others say themselves which limits they discard.
+func TestLimitsThatAnEngineCannotSet(t *testing.T) {
+	t.Parallel()
+	const podman = "podman: cannot limit the "
+	const reason = " of functions, because systemd has not delegated these cgroup controllers to this user"
+	for name, test := range map[string]struct {
+		engine, controllers string
+		want                []string
+		warning             string
+	}{
+		"podman without delegation": {engine.Podman, "[]", nil, podman + "memory and processes" + reason},
+		"podman without pids":       {engine.Podman, "[cpu memory]", []string{"--memory", "4g", "--memory-swap", "4g"}, podman + "processes" + reason},
+		"podman with all":           {engine.Podman, "[cpuset cpu io memory pids]", []string{"--memory", "4g", "--memory-swap", "4g", "--pids-limit", "512"}, ""},
+		"docker is not asked":       {engine.Docker, "[]", []string{"--memory", "4g", "--memory-swap", "4g", "--pids-limit", "512"}, ""},
+		"nerdctl is not asked":      {engine.Nerdctl, "[]", []string{"--memory", "4g", "--memory-swap", "4g", "--pids-limit", "512"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t, test.engine, ref)
+			if err := os.WriteFile(f.path("controllers"), []byte(test.controllers+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			e, said := f.evaluator(t, engine.Options{})
+			succeeds(t, e, ref)
+			succeeds(t, e, ref)
+			for _, args := range f.commands(t, "run") {
+				var got []string
+				for i, arg := range args {
+					if slices.Contains([]string{"--memory", "--memory-swap", "--pids-limit"}, arg) {
+						got = append(got, arg, args[i+1])
+					}
+				}
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Errorf("limits (-want +got):\n%s", diff)
+				}
+			}
+			warnings := slices.DeleteFunc(said.warned, func(text string) bool { return strings.Contains(text, "platform") })
+			if want := strings.Fields(test.warning); strings.Join(warnings, "|") != strings.Join(want, " ") {
+				t.Errorf("warnings = %q, want %q once", warnings, test.warning)
+			}
+		})
+	}
+}
+
+// What an engine says of limits is not the function's.
+func TestDiscardedLimits(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"WARNING: Your kernel does not support memory limit capabilities or the cgroup is not mounted. Limitation discarded.",
+		`time="2026-01-01T00:00:00Z" level=warning msg="cgroup manager is set to \"none\", discarding resource limit requests."`,
+	} {
+		f := newFake(t, engine.Docker, ref)
+		if err := os.WriteFile(f.path("warning"), []byte(line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e, said := f.evaluator(t, engine.Options{})
+		if got := succeeds(t, e, ref); got != "hello from alone \n" {
+			t.Errorf("standard error = %q, want the function's alone", got)
+		}
+		if !slices.Contains(said.warned, "docker: "+line) {
+			t.Errorf("warnings = %q, want %q", said.warned, line)
 		}
 	}
 }

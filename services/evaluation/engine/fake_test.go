@@ -52,7 +52,7 @@ func fakeFunction() int {
 }
 
 // fakeEngine is a container engine in a directory: images/NAME and registry/NAME are what it has and can pull, a file "down" takes away
-// its daemon, "refuse" its mounts, "broken" all containers; log gets the arguments of each command, containers/NAME is there while a
+// its daemon, "refuse" its mounts, "broken" all containers; controllers is what podman's info says, warning a line before each container; log gets the arguments of each command, containers/NAME is there while a
 // container runs.
 type fakeEngine struct{ dir, name string }
 
@@ -63,7 +63,13 @@ func (f fakeEngine) run(args []string) int {
 		return 1
 	}
 	switch args[0] {
-	case "version", "info":
+	case "version":
+	case "info":
+		controllers, err := os.ReadFile(f.path("controllers"))
+		if err != nil {
+			controllers = []byte("[cpuset cpu io memory pids]\n")
+		}
+		_, _ = os.Stdout.Write(controllers)
 	case "image":
 		return f.inspect(args[2])
 	case "pull":
@@ -173,6 +179,9 @@ func (f fakeEngine) start(args []string) int {
 			syscall.Exit(137)
 		}
 	}()
+	if text, err := os.ReadFile(f.path("warning")); err == nil {
+		fmt.Fprintf(os.Stderr, "%s\n", text)
+	}
 	fmt.Fprintln(os.Stderr, "WARNING: The requested image's platform (linux/arm64) does not match the detected host platform (linux/amd64)")
 	for i, arg := range args {
 		if key, v, ok := strings.Cut(arg, "="); ok && args[max(i-1, 0)] == "-e" {

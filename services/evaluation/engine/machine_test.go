@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,7 @@ func TestMachine(t *testing.T) {
 			}
 			image := load(t, client, program)
 			try(t, client, image, program)
+			t.Run("limits", func(t *testing.T) { tryLimits(t, client, image) })
 		})
 	}
 }
@@ -111,4 +113,25 @@ func try(t *testing.T, client engine.Client, image, program string) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("containers %s, error %v", left, err)
 	}
+}
+
+// tryLimits has a function start more threads than it may. The memory limit is only read, because to reach it would take the machine's.
+func tryLimits(t *testing.T, client engine.Client, image string) {
+	t.Helper()
+	var warned []string
+	e := engine.New(client, engine.Options{Warn: func(text string) { warned = append(warned, text) }})
+	defer e.Close()
+	resp, err := evaluate(t.Context(), e, image, "# limits")
+	if slices.ContainsFunc(warned, func(text string) bool { return strings.Contains(text, "limit") }) {
+		t.Skip(warned)
+	}
+	if got, want := string(resp.Report.GetStderr()), "memory=4294967296 capabilities=\n"; err != nil || !strings.HasSuffix(got, want) {
+		t.Errorf("found %q, error %v, want %q", got, err, want)
+	}
+	resp, err = evaluate(t.Context(), e, image, "# bomb")
+	// The Go runtime exits with 2 when it gets no thread.
+	if got := string(resp.Report.GetStderr()); err != nil || resp.Report.GetExitCode() != 2 || strings.Contains(got, "NOT BOUNDED") {
+		t.Errorf("2000 threads: exit code %d, standard error %.300s, error %v, want exit code 2", resp.Report.GetExitCode(), got, err)
+	}
+	succeeds(t, e, image)
 }

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/krmfn/krmfn/services/evaluation/engine/entrypoint"
@@ -32,5 +34,47 @@ func main() {
 	if strings.Contains(string(input), "hang") {
 		time.Sleep(time.Minute)
 	}
+	if strings.Contains(string(input), "limits") {
+		fmt.Fprintf(os.Stderr, "memory=%s capabilities=%s\n", limit(), capabilities())
+	}
+	if strings.Contains(string(input), "bomb") {
+		bomb()
+	}
 	_, _ = os.Stdout.Write(input)
+}
+
+// limit returns the memory limit of the container's cgroup, of version 2 or 1.
+func limit() string {
+	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		if text, err := os.ReadFile(file); err == nil {
+			return strings.TrimSpace(string(text))
+		}
+	}
+	return "unknown"
+}
+
+// capabilities returns those that the process could get.
+func capabilities() string {
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, "CapBnd:"); ok {
+			return strings.TrimLeft(strings.TrimSpace(value), "0")
+		}
+	}
+	return "unknown"
+}
+
+// bomb starts threads, which count as processes, until the runtime gets no more and ends the process.
+func bomb() {
+	var started sync.WaitGroup
+	for range 2000 {
+		started.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			started.Done()
+			select {}
+		}()
+	}
+	started.Wait()
+	fmt.Fprintln(os.Stderr, "NOT BOUNDED")
 }
