@@ -15,7 +15,8 @@
 // os.Executable gives.
 //
 // Limits of what it can do: the image's files belong to one user, the one that the function runs as, so that a function cannot change
-// its user; and memory is bounded for each process, not for all of a call together.
+// its user; private memory is bounded for each process, not for all of a call together; and programs get no shared memory but that of
+// files in /tmp and /dev/shm.
 package sandbox
 
 import (

@@ -71,6 +71,9 @@ func mapped(file string, id int) bool {
 	return false
 }
 
+// maxStack is the stack that Linux gives processes by default. Private memory does not include it.
+const maxStack = 8 << 20
+
 // defaultPath is the PATH of images that set none, as in container engines.
 const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -86,6 +89,7 @@ func (s *sandbox) command(image unpacked.Image, check bool) (process.Command, er
 		Limits: map[int]uint64{
 			unix.RLIMIT_DATA: uint64(s.limits.Memory), unix.RLIMIT_FSIZE: uint64(s.limits.Tmp), //nolint:gosec // above 0
 			unix.RLIMIT_NPROC: uint64(s.limits.Processes), unix.RLIMIT_NOFILE: uint64(s.limits.Files), unix.RLIMIT_CORE: 0, //nolint:gosec // above 0
+			unix.RLIMIT_STACK: maxStack,
 		},
 	})
 	if err != nil {

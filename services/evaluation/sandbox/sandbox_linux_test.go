@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
@@ -244,6 +245,18 @@ func TestBounds(t *testing.T) {
 	outcome, err := newMachine(t, Limits{Memory: 256 << 20}).try(t.Context(), t, v1.Config{}, "", "memory")
 	if err != nil || outcome.ExitCode != 2 || !strings.Contains(string(outcome.Stderr), "out of memory") {
 		t.Errorf("memory: error %v, exit code %d, output %s, standard error %.200s", err, outcome.ExitCode, outcome.Stdout, outcome.Stderr)
+	}
+}
+
+// RLIMIT_DATA counts private memory alone. Other memory is refused, or belongs to the files in /tmp and /dev/shm, which are limited.
+func TestBoundsSharedMemory(t *testing.T) {
+	t.Parallel()
+	want := "file true\n"
+	if version, err := landlock.LandlockGetABIVersion(); err != nil || version < 1 {
+		want = "NOT BOUNDED /dev/zero\n" + want
+	}
+	if got := output(t, Limits{Memory: 256 << 20, Tmp: 64 << 20}, v1.Config{}, "shared"); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

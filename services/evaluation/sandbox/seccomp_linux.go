@@ -19,7 +19,8 @@ import (
 )
 
 // systemCalls returns filters that let those system calls pass which Docker's default profile lets pass to a container without
-// capabilities, but for sockets other than Unix and internet ones, as some of these (vsock) lead out of network namespaces.
+// capabilities, but for sockets other than Unix and internet ones, as some of these (vsock) lead out of network namespaces, and but for
+// memory that no limit of a process covers.
 //
 // A system call whose arguments count has a filter of its own that refuses the arguments: in one program with others, the assembler
 // would compare these with the numbers of system calls.
@@ -73,7 +74,25 @@ func systemCalls() ([][]byte, error) {
 		DefaultAction: bpfseccomp.ActionErrno,
 		Syscalls:      []bpfseccomp.SyscallGroup{{Names: slices.Compact(always), Action: bpfseccomp.ActionAllow}},
 	}
-	return assemble(policies)
+	return assemble(append(policies, uncountedMemory(known)...))
+}
+
+// uncountedMemory returns policies that refuse memory which RLIMIT_DATA does not count: memory that is shared without a file in /tmp or
+// /dev/shm, whose size is limited, and mappings that grow like a stack. Programs take the errors for those of a kernel that lacks the
+// system call, or memory. Landlock covers /dev/zero, which can be mapped, too, and RLIMIT_STACK the stack itself.
+func uncountedMemory(known func(name string) bool) []bpfseccomp.Policy {
+	flags := func(flags ...uint64) (all bpfseccomp.ArgumentConditions) {
+		for _, flag := range flags {
+			all = append(all, bpfseccomp.Condition{Argument: 3, Operation: bpfseccomp.BitsSet, Value: flag})
+		}
+		return all
+	}
+	names := slices.DeleteFunc([]string{"memfd_create", "memfd_secret", "shmget"}, func(name string) bool { return !known(name) })
+	return []bpfseccomp.Policy{
+		refuse(names, nil, uint(unix.ENOSYS)),
+		refuse([]string{"mmap"}, flags(unix.MAP_SHARED, unix.MAP_ANONYMOUS), uint(unix.ENOMEM)),
+		refuse([]string{"mmap"}, flags(unix.MAP_GROWSDOWN), uint(unix.ENOMEM)),
+	}
 }
 
 func sockets() []specs.LinuxSeccompArg {

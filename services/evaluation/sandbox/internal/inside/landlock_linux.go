@@ -34,6 +34,8 @@ func restrict() error {
 	for _, device := range Devices {
 		allowed[device] = fileAccess
 	}
+	// Memory that is mapped from it for writing is shared memory, which no limit covers.
+	allowed["/dev/zero"] = readAccess & fileAccess
 	for path, rights := range allowed {
 		if err := allow(ruleset, path, rights&access); err != nil {
 			return err

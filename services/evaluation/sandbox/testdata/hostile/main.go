@@ -24,7 +24,7 @@ func main() {
 	attempts := map[string]func(args []string){
 		"echo": echo, "identity": identity, "read": read, "write": write, "dial": dial, "fork": fork, "stay": stay, "fill": fill,
 		"memory": memory, "bomb": bomb, "syscalls": syscalls, "files": files, "sleep": func([]string) { time.Sleep(time.Hour) },
-		"list": list, "claim": claim,
+		"list": list, "claim": claim, "shared": shared,
 	}
 	attempts[os.Args[1]](os.Args[2:])
 }
