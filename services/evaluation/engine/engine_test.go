@@ -106,7 +106,7 @@ func TestOneContainerForAllCalls(t *testing.T) {
 	}
 	e.Close()
 	// A busy machine may take longer than calls wait.
-	if n := len(f.commands(t, "run")); n < 1 || n > 2 {
+	if n := len(f.runs(t)); n < 1 || n > 2 {
 		t.Errorf("%d containers for 6 calls", n)
 	}
 	f.none(t)
@@ -147,7 +147,7 @@ func TestOneContainerForEachCall(t *testing.T) {
 					t.Errorf("standard error %q", got)
 				}
 			}
-			if n := len(f.commands(t, "run")); n != test.runs {
+			if n := len(f.runs(t)); n != test.runs {
 				t.Errorf("%d containers, want %d", n, test.runs)
 			}
 			if diff := cmp.Diff([]string{warning}, said.warned); diff != "" {
@@ -184,7 +184,7 @@ func TestRunArguments(t *testing.T) {
 			e, _ := f.evaluator(t, test.options)
 			succeeds(t, e, ref)
 			var got []string
-			for _, arg := range f.commands(t, "run")[0] {
+			for _, arg := range f.runs(t)[0] {
 				got = append(got, strings.ReplaceAll(names.ReplaceAllString(arg, "NAME"), f.path("fn"), "FN"))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -219,7 +219,7 @@ func TestLimitsThatAnEngineCannotSet(t *testing.T) {
 			e, said := f.evaluator(t, engine.Options{})
 			succeeds(t, e, ref)
 			succeeds(t, e, ref)
-			for _, args := range f.commands(t, "run") {
+			for _, args := range f.runs(t) {
 				var got []string
 				for i, arg := range args {
 					if slices.Contains([]string{"--memory", "--memory-swap", "--pids-limit"}, arg) {

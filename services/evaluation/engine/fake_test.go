@@ -111,8 +111,8 @@ func (f fakeEngine) log(args []string) {
 	fmt.Fprintf(file, "%s\n", line)
 }
 
-// commands returns the arguments of the commands so far that begin with a word.
-func (f fakeEngine) commands(t *testing.T, first string) (all [][]string) {
+// runs returns the arguments of the run commands so far.
+func (f fakeEngine) runs(t *testing.T) (all [][]string) {
 	t.Helper()
 	content, err := os.ReadFile(f.path("log"))
 	if err != nil {
@@ -123,7 +123,7 @@ func (f fakeEngine) commands(t *testing.T, first string) (all [][]string) {
 		if err := json.Unmarshal([]byte(line), &args); err != nil {
 			t.Fatal(err)
 		}
-		if args[0] == first {
+		if args[0] == "run" {
 			all = append(all, args)
 		}
 	}
