@@ -60,6 +60,12 @@ var hostile = map[string]string{
 // startRunner starts a function runner that serves the hostile functions and set-labels, as NAME:v1.
 func startRunner(t *testing.T, flags ...string) (*server.Process, evaluatorgrpc.FunctionEvaluatorClient) {
 	t.Helper()
+	return startRunnerWith(t, nil, flags...)
+}
+
+// startRunnerWith is like startRunner, with additional environment variables.
+func startRunnerWith(t *testing.T, env []string, flags ...string) (*server.Process, evaluatorgrpc.FunctionEvaluatorClient) {
+	t.Helper()
 	dir := t.TempDir()
 	var config strings.Builder
 	config.WriteString("functions:\n")
@@ -75,7 +81,7 @@ func startRunner(t *testing.T, flags ...string) (*server.Process, evaluatorgrpc.
 	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runner, err := server.Start(t.Context(), filepath.Join(bin, binaries.FunctionRunner), filepath.Join(dir, "log"),
+	runner, err := server.StartWith(t.Context(), env, filepath.Join(bin, binaries.FunctionRunner), filepath.Join(dir, "log"),
 		append([]string{"--disable-runtimes=pod", "--strict-config", "--config=" + file, "--functions=" + dir}, flags...)...)
 	if err != nil {
 		t.Fatal(err)

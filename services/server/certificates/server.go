@@ -30,7 +30,7 @@ type Server struct {
 	refused    metric.Int64Counter
 }
 
-// NewServer reads the files. With optional, a client may do without a certificate, because something else tells who it is.
+// NewServer reads the files. With optional, a gRPC client may do without a certificate, because something else tells who it is.
 // Errors name the file that cannot be used.
 func NewServer(f ServerFlags, optional bool, log *slog.Logger) (*Server, error) {
 	source, err := newSource(f.Files, log)
@@ -68,9 +68,14 @@ func (s *Server) Measure(provider metric.MeterProvider, reloaded func(changed bo
 	return err
 }
 
-// Config returns the configuration of a server of some protocols, such as "http/1.1". Each connection gets the certificates that the
-// files have at that time.
+// Config returns the configuration of a server of some protocols, such as "http/1.1", that identifies clients by certificates only. Each
+// connection gets the certificates that the files have at that time.
 func (s *Server) Config(protocols ...string) *tls.Config {
+	return s.config(tls.RequireAndVerifyClientCert, protocols...)
+}
+
+// config returns the configuration of a server that checks client certificates as auth says, if the files have authorities for them.
+func (s *Server) config(auth tls.ClientAuthType, protocols ...string) *tls.Config {
 	one := func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		now := s.source.current()
 		config := &tls.Config{
@@ -79,10 +84,7 @@ func (s *Server) Config(protocols ...string) *tls.Config {
 			SessionTicketsDisabled: true,
 		}
 		if now.authorities != nil {
-			config.ClientCAs, config.ClientAuth = now.authorities, tls.RequireAndVerifyClientCert
-			if s.optional {
-				config.ClientAuth = tls.VerifyClientCertIfGiven
-			}
+			config.ClientCAs, config.ClientAuth = now.authorities, auth
 		}
 		return config, nil
 	}
@@ -91,7 +93,11 @@ func (s *Server) Config(protocols ...string) *tls.Config {
 
 // Credentials returns what secures a gRPC server. Connections that are refused are logged, and counted.
 func (s *Server) Credentials() credentials.TransportCredentials {
-	return serverCredentials{credentials.NewTLS(s.Config("h2")), s}
+	auth := tls.RequireAndVerifyClientCert
+	if s.optional {
+		auth = tls.VerifyClientCertIfGiven
+	}
+	return serverCredentials{credentials.NewTLS(s.config(auth, "h2")), s}
 }
 
 type serverCredentials struct {

@@ -22,6 +22,9 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 )
 
+// maxHeaderBytes is the maximum size of a request for metrics.
+const maxHeaderBytes = 16 << 10
+
 // servePrometheus serves /metrics on OTEL_EXPORTER_PROMETHEUS_HOST and _PORT: by HTTPS, or by HTTP where secure is nil.
 func servePrometheus(ctx context.Context, secure *tls.Config) (sdkmetric.Reader, error) {
 	registry := prometheus.NewRegistry()
@@ -37,9 +40,11 @@ func servePrometheus(ctx context.Context, secure *tls.Config) (sdkmetric.Reader,
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
 	server := &http.Server{
-		Handler: mux, TLSConfig: secure, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: mux, TLSConfig: secure, MaxHeaderBytes: maxHeaderBytes, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
 	}
+	// A client certificate is checked only when the client connects: a connection that is kept would outlive the trust in it.
+	server.SetKeepAlivesEnabled(secure == nil)
 	r := &servedReader{Reader: reader, server: server, done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
