@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -26,7 +27,7 @@ import (
 // it sends the image of each pod to created, and rejects the pod.
 type apiServer struct {
 	*httptest.Server
-	// tokens maps the tokens that are valid for the audience krmfn to user names.
+	// tokens maps valid tokens for the audience krmfn to user names. It must not change after the first request.
 	tokens map[string]string
 	// down makes all requests fail.
 	down    atomic.Bool
@@ -60,7 +61,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/version":
 		_, _ = io.WriteString(w, `{"gitVersion":"v1.36.0"}`)
-	case strings.HasSuffix(r.URL.Path, "/tokenreviews"):
+	case r.URL.Path == "/apis/authentication.k8s.io/v1/tokenreviews":
 		answer(w, http.StatusCreated, s.review(decode[*authenticationv1.TokenReview](body)))
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/pods"):
 		s.created <- decode[*corev1.Pod](body).Spec.Containers[0].Image
@@ -81,7 +82,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // review checks a token as a Kubernetes API server does.
 func (s *apiServer) review(review *authenticationv1.TokenReview) *authenticationv1.TokenReview {
-	if user, ok := s.tokens[review.Spec.Token]; ok {
+	if user, ok := s.tokens[review.Spec.Token]; ok && slices.Contains(review.Spec.Audiences, "krmfn") {
 		review.Status = authenticationv1.TokenReviewStatus{
 			Authenticated: true, Audiences: []string{"krmfn"}, User: authenticationv1.UserInfo{Username: user},
 		}

@@ -42,12 +42,17 @@ func jwt(expiry time.Time, audiences, name string) string {
 
 // cluster knows tokens, and counts questions.
 type cluster struct {
-	asked  atomic.Int64
+	asked atomic.Int64
+	// status checks a token. If it is nil, the cluster does not answer.
 	status func(token string) (authenticationv1.TokenReviewStatus, error)
 }
 
-func (c *cluster) Create(_ context.Context, r *authenticationv1.TokenReview, _ metav1.CreateOptions) (*authenticationv1.TokenReview, error) {
+func (c *cluster) Create(ctx context.Context, r *authenticationv1.TokenReview, _ metav1.CreateOptions) (*authenticationv1.TokenReview, error) {
 	c.asked.Add(1)
+	if c.status == nil {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	var err error
 	r.Status, err = c.status(r.Spec.Token)
 	return r, err
