@@ -63,9 +63,11 @@ var _ = Describe("With TLS between function runners and function pods", Label("r
 		}
 	})
 
-	It("no call fails while it is turned on and off, and while an authority is replaced", func(ctx context.Context) {
+	It("no call fails while it is turned on and off, and while an authority is replaced or its Secret deleted", func(ctx context.Context) {
 		with := func(mode string) map[string]any {
-			return map[string]any{"replicas": 2, "shutdownDelay": install.ShutdownDelay, "pods": map[string]any{"tls": map[string]any{"mode": mode}}}
+			// Function runners read the Secret a hundred times within the lifetime of an authority.
+			tls := map[string]any{"mode": mode, "caLifetime": "30m"}
+			return map[string]any{"replicas": 2, "shutdownDelay": install.ShutdownDelay, "pods": map[string]any{"tls": tls}}
 		}
 		f.Configure(ctx, with("off"))
 		image := f.Push(ctx, hostile.Echo)
@@ -76,8 +78,21 @@ var _ = Describe("With TLS between function runners and function pods", Label("r
 		fixture.AwaitCalls(ctx, calls, 200)
 		before := authority(ctx)
 		Expect(before).NotTo(BeEmpty())
-		_, err := f.Client.CoreV1().Secrets(f.Release.Namespace).Patch(ctx, podAuthority, types.JSONPatchType,
-			[]byte(`[{"op": "remove", "path": "/data"}]`), metav1.PatchOptions{})
+		secrets := f.Client.CoreV1().Secrets(f.Release.Namespace)
+		secret, err := secrets.Patch(ctx, podAuthority, types.JSONPatchType, []byte(`[{"op": "remove", "path": "/data"}]`), metav1.PatchOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(ctx, authority).WithTimeout(renewal).WithPolling(time.Second).ShouldNot(Or(BeEmpty(), Equal(before)))
+		fixture.AwaitCalls(ctx, calls, 200)
+
+		By("deleting the Secret, which function runners may not create, and creating it again")
+		before = authority(ctx)
+		begin := time.Now()
+		Expect(f.DeleteSecret(ctx, podAuthority)).To(Succeed())
+		Eventually(ctx, f.Logs).WithArguments(begin).WithTimeout(renewal).WithPolling(time.Second).Should(ContainSubstring(
+			"the certificate authorities for function pods are not up to date"))
+		fixture.AwaitCalls(ctx, calls, 200)
+		secret.ObjectMeta = metav1.ObjectMeta{Name: podAuthority, Labels: secret.Labels, Annotations: secret.Annotations}
+		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(ctx, authority).WithTimeout(renewal).WithPolling(time.Second).ShouldNot(Or(BeEmpty(), Equal(before)))
 		fixture.AwaitCalls(ctx, calls, 200)
