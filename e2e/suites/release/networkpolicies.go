@@ -7,6 +7,7 @@ package release
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
@@ -21,10 +22,17 @@ import (
 var _ = Describe("With NetworkPolicies", Label("release"), func() {
 	It("attackers' pods reach no port, and permitted callers theirs alone", func(ctx context.Context) {
 		strangers, monitoring := makeNamespace(ctx, "strangers"), makeNamespace(ctx, "monitoring")
-		values := map[string]any{"taskHandler": map[string]any{"enabled": true, "replicas": 1}}
-		f.Configure(ctx, values)
+		client := secure(ctx)
 		image := f.Push(ctx, hostile.Echo)
-		Expect(f.Evaluate(ctx, image)).To(Succeed())
+		// With TLS, function runners and task handlers have a port for health, too. Function pods always have it.
+		values := map[string]any{
+			"taskHandler": map[string]any{"enabled": true, "replicas": 1},
+			"imageWarmer": map[string]any{"enabled": true, "images": []any{image}, "prepull": map[string]any{"enabled": false}},
+			"tls":         map[string]any{"secret": secured, "clientCertificates": true},
+			"pods":        map[string]any{"tls": map[string]any{"mode": "auto"}},
+		}
+		f.Configure(ctx, values)
+		Expect(evaluate(ctx, client("spiffe://e2e/caller"), image)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) {
 			Expect(f.UnenforcePolicies(ctx)).To(Succeed())
 		})
@@ -32,9 +40,11 @@ var _ = Describe("With NetworkPolicies", Label("release"), func() {
 		runner := f.AddressOf(ctx, f.Release.Namespace, "app=function-runner")
 		tasks := f.AddressOf(ctx, f.Release.Namespace, "app=task-handler")
 		function := f.AddressOf(ctx, f.Release.FunctionNamespace, "krmfn.dev/pool")
+		warmer := f.AddressOf(ctx, f.Release.Namespace, "app=image-warmer")
 		calls, renders, evaluations := runner+":9445", tasks+":9447", function+":9446"
-		metrics := []string{runner + ":9464", tasks + ":9464", function + ":9464"}
-		all := append([]string{calls, renders, evaluations}, metrics...)
+		metrics := []string{runner + ":9464", tasks + ":9464", function + ":9464", warmer + ":9464"}
+		health := []string{runner + ":9448", tasks + ":9448", function + ":9448"}
+		all := slices.Concat([]string{calls, renders, evaluations}, metrics, health)
 
 		tricks := map[string]string{"app": "function-runner", "krmfn.dev/client": "true"}
 		probe := f.NewProbe(ctx)
@@ -56,10 +66,10 @@ var _ = Describe("With NetworkPolicies", Label("release"), func() {
 		f.Configure(ctx, values)
 		Expect([]string{
 			f.AddressOf(ctx, f.Release.Namespace, "app=function-runner"), f.AddressOf(ctx, f.Release.Namespace, "app=task-handler"),
-			f.AddressOf(ctx, f.Release.FunctionNamespace, "krmfn.dev/pool"),
-		}).To(Equal([]string{runner, tasks, function}), "a change of policies alone replaced pods")
+			f.AddressOf(ctx, f.Release.FunctionNamespace, "krmfn.dev/pool"), f.AddressOf(ctx, f.Release.Namespace, "app=image-warmer"),
+		}).To(Equal([]string{runner, tasks, function, warmer}), "a change of policies alone replaced pods")
 
-		filtered, err := f.EnforcePolicies(ctx, nil, 9445, 9446, 9447, 9464)
+		filtered, err := f.EnforcePolicies(ctx, nil, 9445, 9446, 9447, 9448, 9464)
 		Expect(err).NotTo(HaveOccurred())
 		GinkgoWriter.Printf("policies are enforced by a packet filter of the tests: %t\n", filtered)
 		for who, want := range map[string][]string{

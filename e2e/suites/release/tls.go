@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/e2e/install"
@@ -32,55 +33,78 @@ const (
 	secured, lifetime = "e2e-tls", 3 * time.Hour
 	// audience is the audience of tokens.
 	audience = "krmfn"
+	// leaver is a service account that is deleted. forgotten is the time limit for its token to be rejected: function runners accept a confirmed
+	// token for a minute, and the API server caches its own answers, too.
+	leaver, forgotten = "e2e-leaver", 90 * time.Second
 )
 
 var _ = Describe("With TLS", Label("release"), func() {
 	It("calls need a certificate or a token, and probes and the chart's own tests pass", func(ctx context.Context) {
-		authority := certificatestest.New(GinkgoTB(), "e2e")
-		name := "function-runner." + f.Release.Namespace + ".svc"
-		certificate, key := authority.Issue(GinkgoTB(), lifetime, name, "task-handler."+f.Release.Namespace+".svc")
-		Expect(f.PutSecret(ctx, secured, corev1.SecretTypeTLS, map[string][]byte{
-			corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key, "ca.crt": authority.PEM,
-		})).To(Succeed())
-		DeferCleanup(func(ctx context.Context) {
-			Expect(f.DeleteSecret(ctx, secured)).To(Succeed())
-		})
+		client := secure(ctx)
 		image := f.Push(ctx, hostile.Echo)
 		f.Configure(ctx, map[string]any{
 			"tls": map[string]any{
 				"secret": secured, "clientCertificates": true, "allowedClients": []any{"spiffe://e2e/*"},
-				"tokenAudience": audience, "allowedServiceAccounts": []any{f.Release.Namespace + "/default"},
+				"tokenAudience": audience, "allowedServiceAccounts": []any{f.Release.Namespace + "/default", f.Release.Namespace + "/" + leaver},
 			},
 			"taskHandler": map[string]any{"enabled": true, "replicas": 1},
 			"tests":       map[string]any{"functions": []any{map[string]any{"image": image}}},
 		})
 		Expect(f.Test()).To(Succeed())
 
-		client := certificates.ClientFlags{
-			Files:      certificates.Files{Authorities: certificatestest.Write(GinkgoTB(), GinkgoTB().TempDir(), "ca.crt", authority.PEM)},
-			ServerName: name,
-		}
-		with := func(uri string) certificates.ClientFlags {
-			own := client
-			own.Files.Certificate, own.Files.Key = authority.Pair(GinkgoTB(), GinkgoTB().TempDir(), lifetime, uri)
-			return own
-		}
-		Expect(evaluate(ctx, with("spiffe://e2e/caller"), image)).To(Succeed())
-		Expect(install.Code(evaluate(ctx, with("spiffe://elsewhere/caller"), image))).To(Equal(codes.PermissionDenied))
-		Expect(install.Code(evaluate(ctx, client, image))).To(Equal(codes.Unauthenticated))
+		Expect(evaluate(ctx, client("spiffe://e2e/caller"), image)).To(Succeed())
+		Expect(install.Code(evaluate(ctx, client("spiffe://elsewhere/caller"), image))).To(Equal(codes.PermissionDenied))
+		Expect(install.Code(evaluate(ctx, client(""), image))).To(Equal(codes.Unauthenticated))
 
-		tokenOf := func(audience string) certificates.ClientFlags {
+		accounts := f.Client.CoreV1().ServiceAccounts(f.Release.Namespace)
+		tokenOf := func(account, audience string) certificates.ClientFlags {
 			request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
-			made, err := f.Client.CoreV1().ServiceAccounts(f.Release.Namespace).CreateToken(ctx, "default", request, metav1.CreateOptions{})
+			made, err := accounts.CreateToken(ctx, account, request, metav1.CreateOptions{})
 			Expect(err).NotTo(HaveOccurred())
-			own := client
+			own := client("")
 			own.TokenFile = certificatestest.Write(GinkgoTB(), GinkgoTB().TempDir(), "token", []byte(made.Status.Token))
 			return own
 		}
-		Expect(evaluate(ctx, tokenOf(audience), image)).To(Succeed())
-		Expect(install.Code(evaluate(ctx, tokenOf("elsewhere"), image))).To(Equal(codes.Unauthenticated))
+		Expect(evaluate(ctx, tokenOf("default", audience), image)).To(Succeed())
+		Expect(install.Code(evaluate(ctx, tokenOf("default", "elsewhere"), image))).To(Equal(codes.Unauthenticated))
+
+		_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: leaver}}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func(ctx context.Context) {
+			if err := accounts.Delete(ctx, leaver, metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
+				Expect(err).NotTo(HaveOccurred())
+			}
+		})
+		token := tokenOf(leaver, audience)
+		Expect(evaluate(ctx, token, image)).To(Succeed())
+		Expect(accounts.Delete(ctx, leaver, metav1.DeleteOptions{})).To(Succeed())
+		Eventually(ctx, func(ctx context.Context) codes.Code { return install.Code(evaluate(ctx, token, image)) }).
+			WithTimeout(forgotten).WithPolling(time.Second).Should(Equal(codes.Unauthenticated))
 	})
 })
+
+// secure creates the Secret of the installation for the current spec. The result returns the TLS settings of a client with a certificate for a
+// URI, or with none.
+func secure(ctx context.Context) func(uri string) certificates.ClientFlags {
+	GinkgoHelper()
+	authority := certificatestest.New(GinkgoTB(), "e2e")
+	name := "function-runner." + f.Release.Namespace + ".svc"
+	certificate, key := authority.Issue(GinkgoTB(), lifetime, name, "task-handler."+f.Release.Namespace+".svc")
+	Expect(f.PutSecret(ctx, secured, corev1.SecretTypeTLS, map[string][]byte{
+		corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key, "ca.crt": authority.PEM,
+	})).To(Succeed())
+	DeferCleanup(func(ctx context.Context) {
+		Expect(f.DeleteSecret(ctx, secured)).To(Succeed())
+	})
+	trusted := certificatestest.Write(GinkgoTB(), GinkgoTB().TempDir(), "ca.crt", authority.PEM)
+	return func(uri string) certificates.ClientFlags {
+		client := certificates.ClientFlags{Files: certificates.Files{Authorities: trusted}, ServerName: name}
+		if uri != "" {
+			client.Files.Certificate, client.Files.Key = authority.Pair(GinkgoTB(), GinkgoTB().TempDir(), lifetime, uri)
+		}
+		return client
+	}
+}
 
 // evaluate calls a function over a connection with the client's TLS settings and token in flags.
 func evaluate(ctx context.Context, flags certificates.ClientFlags, image string) error {
