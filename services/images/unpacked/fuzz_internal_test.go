@@ -54,7 +54,7 @@ func hostileLayers(t testing.TB, outside string) [][]byte {
 		file(".wh..."), file("../.wh.victim"), file(".wh.."), slices.Concat(file("a/b"), file("a/.wh..wh..opq")),
 		slices.Concat(link(tar.TypeSymlink, "dev", "/etc"), link(tar.TypeSymlink, "proc", outside), link(tar.TypeSymlink, "tmp", "..")),
 		tarEntry(t, tar.TypeBlock, "sda", 0, ""), tarEntry(t, tar.TypeChar, "mem", 0, ""), tarEntry(t, tar.TypeFifo, "pipe", 0, ""),
-		tarEntry(t, tar.TypeReg, "large", 1<<40, "x"), tarEntry(t, 'Z', "unknown", 1<<20, strings.Repeat("\x00", 1<<20)),
+		tarEntry(t, tar.TypeReg, "large", 1<<40, "x"), tarEntry(t, 'Z', "unknown", 1<<20, strings.Repeat("\x00", 4096)),
 		append(paxRecords(t, "size=1099511627776"), file("large")...), append(paxRecords(t, "path="+strings.Repeat("d/", 45)), file("deep")...),
 		slices.Concat(paxRecords(t, "GNU.sparse.major=1", "GNU.sparse.minor=0", "GNU.sparse.name=a", "GNU.sparse.realsize=1099511627776"), tarEntry(t, tar.TypeReg, "a", 512, "0\n")),
 		bytes.Repeat(tarEntry(t, tar.TypeReg, "empty", 0, ""), 40), bytes.Repeat(paxRecords(t, "comment=nothing"), 40),
