@@ -28,6 +28,7 @@ type search struct {
 	put      string         // put-value; none if empty
 	comment  string         // put-comment; none if empty
 	absolute []string       // the field that put is to be in, there or not; nil where fields are searched
+	left     *int           // bytes that texts and results may still have
 }
 
 var searchKeys = []string{"by-value", "by-file-path", "by-value-regex", "by-path", "put-value", "put-comment"}
@@ -40,7 +41,8 @@ func searchOf(config *fn.KubeObject) (search, error) {
 	if err := checkSearchKeys(config); err != nil {
 		return search{}, err
 	}
-	s := search{value: data["by-value"], path: data["by-path"], put: data["put-value"], comment: data["put-comment"]}
+	left := maxText
+	s := search{value: data["by-value"], path: data["by-path"], put: data["put-value"], comment: data["put-comment"], left: &left}
 	regex, files := data["by-value-regex"], data["by-file-path"]
 	if s.value != "" && regex != "" {
 		return search{}, fmt.Errorf("only one of %q can be provided", []string{"by-value", "by-value-regex"})
@@ -104,15 +106,41 @@ func (s search) fill(put, old string) (string, error) {
 	}
 	groups := s.regex.FindStringSubmatch(old)
 	var err error
-	filled := captureGroup.ReplaceAllStringFunc(put, func(reference string) string {
+	size := 0
+	captureGroup.ReplaceAllStringFunc(put, func(reference string) string {
 		number, _ := strconv.Atoi(reference[2 : len(reference)-1])
 		if number < 1 || number >= len(groups) {
 			err = errors.New("unable to resolve capture groups")
-			return reference
+			return ""
 		}
-		return groups[number]
+		size += len(groups[number])
+		return ""
 	})
-	return filled, err
+	if err != nil {
+		return "", err
+	}
+	if size > *s.left {
+		return "", errTooLong
+	}
+	return captureGroup.ReplaceAllStringFunc(put, func(reference string) string {
+		number, _ := strconv.Atoi(reference[2 : len(reference)-1])
+		return groups[number]
+	}), nil
+}
+
+// maxText is the number of bytes that one call may put into fields and results: each match repeats what it puts.
+const maxText = 64 << 20
+
+var errTooLong = fmt.Errorf("the matches put more than %d MiB of text into fields and results: search for fewer fields or put less", maxText>>20)
+
+// take takes the bytes of texts from what is left.
+func (s search) take(texts ...string) error {
+	for _, text := range texts {
+		if *s.left -= len(text); *s.left < 0 {
+			return errTooLong
+		}
+	}
+	return nil
 }
 
 // putText gives a scalar another text. Quotes and comments stay; without quotes, the type is what the text looks like, but

@@ -70,16 +70,19 @@ func searchFailed(rl *fn.ResourceList, err error) (bool, error) {
 }
 
 func (s search) do(root *yaml.Node) (found fn.Results, err error) {
-	note := func(path, value string) {
+	note := func(path, value string) error {
 		message := "Matched field value %q"
 		if s.replaces() {
 			message = "Mutated field value to %q"
 		}
 		found = append(found, &fn.Result{Message: fmt.Sprintf(message, value), Field: &fn.Field{Path: path}})
+		return s.take(path, value)
 	}
 	err = nodes.EditUnshared(root, func(root *yaml.Node) (bool, error) {
 		if s.absolute != nil {
-			note(s.path, s.put)
+			if err := note(s.path, s.put); err != nil {
+				return false, err
+			}
 			return true, s.putAbsolute(root)
 		}
 		visitor := fields.Visitor{
@@ -99,7 +102,7 @@ func (s search) do(root *yaml.Node) (found fn.Results, err error) {
 }
 
 // scalar replaces the text and the comment of a scalar that is searched for. Both are made of the old text.
-func (s search) scalar(scalar *yaml.Node, path string, note func(path, value string)) error {
+func (s search) scalar(scalar *yaml.Node, path string, note func(path, value string) error) error {
 	old := scalar.Value
 	if !s.matchesScalar(old, path) {
 		return nil
@@ -110,9 +113,15 @@ func (s search) scalar(scalar *yaml.Node, path string, note func(path, value str
 			return err
 		}
 		scalar.LineComment = comment
+		if err := s.take(comment); err != nil {
+			return err
+		}
 	}
 	if s.put != "" {
 		text, err := s.fill(s.put, old)
+		if err == nil {
+			err = s.take(text)
+		}
 		if err != nil {
 			return err
 		}
@@ -122,11 +131,10 @@ func (s search) scalar(scalar *yaml.Node, path string, note func(path, value str
 	if err != nil {
 		return err
 	}
-	note(path, strings.TrimSpace(text))
-	return nil
+	return note(path, strings.TrimSpace(text))
 }
 
-func (s search) list(key, list *yaml.Node, path string, note func(path, value string)) error {
+func (s search) list(key, list *yaml.Node, path string, note func(path, value string) error) error {
 	if !s.matchesField(path) {
 		return nil
 	}
@@ -137,8 +145,7 @@ func (s search) list(key, list *yaml.Node, path string, note func(path, value st
 	if err != nil {
 		return err
 	}
-	note(path+" # "+s.comment, strings.TrimSpace(text))
-	return nil
+	return note(path+" # "+s.comment, strings.TrimSpace(text))
 }
 
 // putAbsolute puts the value into one field, making it and what it is in where there is none.
