@@ -62,11 +62,11 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Safe returns text without control characters other than tabs. What a function says must not move the cursor or rename
-// the window.
+// Safe returns text without control characters other than tabs, and without those that change the direction of text. What a
+// function says must not move the cursor, rename the window or show text in another order than it has.
 func Safe(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\t' && unicode.IsControl(r) {
+		if r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
 			return utf8.RuneError
 		}
 		return r

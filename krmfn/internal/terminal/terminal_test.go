@@ -68,6 +68,10 @@ func TestSafe(t *testing.T) {
 		"\x1b]0;title\x07":   "�]0;title�",
 		"a\rb\nc":            "a�b�c",
 		"bad \xff, \u009bc1": "bad �, �c1",
+		"\u202agood\u202e":   "�good�",
+		"\u2066a\u2069b":     "�a�b",
+		"\u200ea\u200fb":     "�a�b",
+		"\u061ca, \u200cb":   "�a, \u200cb",
 	} {
 		if got := terminal.Safe(text); got != want {
 			t.Errorf("Safe(%q) = %q, want %q", text, got, want)
