@@ -47,6 +47,22 @@ type resource struct {
 // gatekeeper reviews every resource that is for an API server, and is no policy itself, by every constraint that matches it. It
 // fails on a violation of a constraint that denies, and on a policy that cannot be used.
 func gatekeeper(ctx context.Context, rl *fn.ResourceList) (bool, error) {
+	return evaluate(ctx, rl, maxMemory)
+}
+
+// evaluate does so while the process grows by no more than memory bytes.
+func evaluate(ctx context.Context, rl *fn.ResourceList, memory uint64) (bool, error) {
+	watched, stop := watchMemory(ctx, memory)
+	defer stop()
+	ok, err := review(watched, rl)
+	if err != nil && ctx.Err() == nil && watched.Err() != nil {
+		rl.LogResult(context.Cause(watched))
+		return false, nil
+	}
+	return ok, err
+}
+
+func review(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	var templates, constraints, reviewed []resource
 	for _, item := range rl.Items {
 		r := resource{item: item}

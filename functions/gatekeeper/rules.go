@@ -67,6 +67,7 @@ func newRules(ctx context.Context, t resource, data map[string]any) (kind string
 	if err := yaml.Unmarshal(t.item.Bytes(), &typed); err != nil {
 		return "", rules{}, errors.New(nodes.OneLine(functionconfig.WithoutTypes(err)))
 	}
+	boundBuiltins()
 	kind = typed.Spec.CRD.Spec.Names.Kind
 	code, err := typed.rego()
 	if err != nil {
@@ -134,11 +135,11 @@ func (t template) rego() (source, error) {
 	return source{}, fmt.Errorf("the template has no Rego for the target %s, which is the only language that this function has", admission)
 }
 
-// harmless are the capabilities of Rego without what reaches outside of it.
+// harmless are the capabilities of Rego without what reaches outside of it, and what no limit bounds.
 func harmless(version ast.RegoVersion) *ast.Capabilities {
 	capabilities := ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(version))
-	reach := []string{"http.send", "net.lookup_ip_addr", "opa.runtime"}
-	capabilities.Builtins = slices.DeleteFunc(capabilities.Builtins, func(b *ast.Builtin) bool { return slices.Contains(reach, b.Name) })
+	harmful := append([]string{"http.send", "net.lookup_ip_addr", "opa.runtime"}, unbounded...)
+	capabilities.Builtins = slices.DeleteFunc(capabilities.Builtins, func(b *ast.Builtin) bool { return slices.Contains(harmful, b.Name) })
 	capabilities.AllowNet = []string{}
 	return capabilities
 }
@@ -184,6 +185,9 @@ func (r rules) evaluate(ctx context.Context, input any, visit func(value any) er
 		query := topdown.NewQuery(r.query).WithQueryCompiler(r.queryCompiler).WithCompiler(r.compiler).WithStore(r.data).WithTransaction(txn).
 			WithInput(ast.NewTerm(value)).WithCancel(cancel)
 		return query.Iter(ctx, func(result topdown.QueryResult) error {
+			if err := checkWeight(result[found].Value); err != nil {
+				return err
+			}
 			value, err := ast.JSON(result[found].Value)
 			if err != nil {
 				return err
