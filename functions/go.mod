@@ -28,7 +28,6 @@ require (
 	github.com/open-policy-agent/opa v1.22.2
 	github.com/qri-io/starlib v0.5.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
-	github.com/yannh/kubeconform v0.8.0
 	go.starlark.net v0.0.0-20260908191801-89a6a09411d5
 	go.uber.org/goleak v1.3.0
 	golang.org/x/text v0.42.0
@@ -84,8 +83,6 @@ require (
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/shlex v0.0.0-20191202100458-e7afc7fbc510 // indirect
 	github.com/google/uuid v1.6.0 // indirect
-	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
-	github.com/hashicorp/go-retryablehttp v0.7.8 // indirect
 	github.com/huandu/xstrings v1.5.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/klauspost/compress v1.20.0 // indirect

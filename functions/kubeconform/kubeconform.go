@@ -28,7 +28,8 @@ var Function = function.Function{
 	Traits:  traits.Traits{Worker: true},
 	Config: "none\n" +
 		"v1 ConfigMap with any of data.schema_location, data.additional_schema_locations, data.ignore_missing_schemas, " +
-		"data.skip_kinds, data.strict",
+		"data.skip_kinds, data.strict\n" +
+		"Schemas other than the built-in ones are read from the directories and URLs that the environment variable " + LocationsVariable + " lists",
 	Heavy:   true,
 	Process: kubeconform,
 }
@@ -57,11 +58,12 @@ func validate(ctx context.Context, rl *fn.ResourceList, strictTakesMissing bool)
 		rl.LogResult(fn.ErrorConfigObjectResult(err, rl.FunctionConfig))
 		return false, nil
 	}
-	source, err := newSchemaSources(o)
+	source, err := newSchemaSources(ctx, o)
 	if err != nil {
 		rl.LogResult(fn.ErrorConfigObjectResult(err, rl.FunctionConfig))
 		return false, nil
 	}
+	defer source.close()
 
 	c := check{options: o, schemas: source, missingIsError: !o.ignoreMissing && (!o.strict || !strictTakesMissing)}
 	for _, item := range rl.Items {

@@ -6,6 +6,8 @@
 package kubeconform
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 // frogSchema is of a custom resource, and refers to another file.
@@ -123,6 +127,11 @@ func TestKubeconformLocations(t *testing.T) {
 			config: "{additional_schema_locations: '" + server.URL + file + "'}",
 			want:   frogProblems(configMap),
 		},
+		"relative location": {
+			items:  frogs,
+			config: "{additional_schema_locations: '{{ .ResourceKind }}_{{- .ResourceAPIVersion -}}.json'}",
+			want:   frogProblems(configMap),
+		},
 		"web page over HTTP": {
 			items:  frog,
 			config: "{schema_location: '" + server.URL + "/garbage" + file + "'}",
@@ -147,11 +156,12 @@ func TestKubeconformLocations(t *testing.T) {
 			config: "{schema_location: '" + dir + "/broken" + file + "', additional_schema_locations: '" + dir + file + "'}",
 		},
 	}
+	ctx := permitting(t.Context(), dir, server.URL)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rl := kubeconformList(t, test.items, test.config)
-			if _, err := kubeconform(t.Context(), rl); err != nil {
+			if _, err := kubeconform(ctx, rl); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, resultLines(t, rl.Results), cmpopts.EquateEmpty()); diff != "" {
@@ -168,7 +178,7 @@ func TestKubeconformLocations(t *testing.T) {
 		t.Run("unusable schema, "+name, func(t *testing.T) {
 			t.Parallel()
 			rl := kubeconformList(t, frog, "{schema_location: '"+dir+"/"+name+file+"', ignore_missing_schemas: 'true'}")
-			if ok, err := kubeconform(t.Context(), rl); ok || err != nil {
+			if ok, err := kubeconform(ctx, rl); ok || err != nil {
 				t.Errorf("kubeconform() = %t, %v, want false and no error", ok, err)
 			}
 			lines := resultLines(t, rl.Results)
@@ -177,6 +187,11 @@ func TestKubeconformLocations(t *testing.T) {
 			}
 		})
 	}
+}
+
+// permitting returns a context in which schemas may be read from locations.
+func permitting(ctx context.Context, locations ...string) context.Context {
+	return function.WithProgram(ctx, function.Program{Environ: []string{LocationsVariable + "=" + strings.Join(locations, ",")}, Stderr: io.Discard})
 }
 
 func TestValidateDuration(t *testing.T) {

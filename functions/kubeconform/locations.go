@@ -4,17 +4,20 @@
 package kubeconform
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/yannh/kubeconform/pkg/loader"
-	"github.com/yannh/kubeconform/pkg/registry"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 
 	"github.com/krmfn/krmfn/functions/kubeconform/schemas"
+	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
 // schemaSource finds the schema of a kind. It returns nil when it has none.
@@ -28,6 +31,7 @@ type schemaSource interface {
 type schemaSources struct {
 	sources []schemaSource
 	answers map[string]schemaAnswer // by apiVersion/kind
+	loader  *schemaLoader
 }
 
 type schemaAnswer struct {
@@ -35,21 +39,32 @@ type schemaAnswer struct {
 	err    error
 }
 
-func newSchemaSources(o options) (*schemaSources, error) {
-	s := &schemaSources{answers: map[string]schemaAnswer{}}
-	for _, location := range o.locations {
+func newSchemaSources(ctx context.Context, o options) (*schemaSources, error) {
+	permitted, err := permittedBy(function.ProgramOf(ctx).Environ)
+	if err != nil {
+		return nil, err
+	}
+	s := &schemaSources{answers: map[string]schemaAnswer{}, loader: &schemaLoader{ctx: ctx, permitted: permitted, client: permitted.client()}}
+	for i, location := range o.locations {
 		if location == bundledSchemas {
 			s.sources = append(s.sources, schemas.Kubernetes(o.strict))
 			continue
 		}
-		source, err := newSchemaLocation(location, o.strict)
+		source, err := newSchemaLocation(location, o.strict, s.loader)
 		if err != nil {
-			return nil, err
+			field := "schema_location"
+			if i > 0 {
+				field = "additional_schema_locations"
+			}
+			return nil, fmt.Errorf("functionConfig: data.%s: %w", field, err)
 		}
 		s.sources = append(s.sources, source)
 	}
 	return s, nil
 }
+
+// close closes connections.
+func (s *schemaSources) close() { s.loader.client.CloseIdleConnections() }
 
 func (s *schemaSources) Schema(apiVersion, kind string) (*jsonschema.Schema, error) {
 	id := apiVersion + "/" + kind
@@ -75,36 +90,77 @@ func (s *schemaSources) ask(apiVersion, kind string) (*jsonschema.Schema, error)
 
 // schemaLocation is the schemas at a path or URL template, in the syntax of github.com/yannh/kubeconform.
 type schemaLocation struct {
-	registry registry.Registry
-	loader   jsonschema.URLLoader // of what a schema refers to
+	template string
+	strict   bool
+	loader   *schemaLoader
 }
 
-// anyRelease stands for the Kubernetes release in location templates that have it.
-const anyRelease = "master"
+// publicLayout is the layout of the public registry of schemas, which a location has that does not name files.
+const publicLayout = "/{{.NormalizedKubernetesVersion}}-standalone{{.StrictSuffix}}/{{.ResourceKind}}{{.KindSuffix}}.json"
 
-// newSchemaLocation checks the template. The error names it.
-func newSchemaLocation(template string, strict bool) (*schemaLocation, error) {
-	schemas, err := registry.New(strings.TrimPrefix(template, "file://"), "", strict, false, false)
+// newSchemaLocation checks the template, and that what it stands for is permitted.
+func newSchemaLocation(template string, strict bool, loader *schemaLoader) (*schemaLocation, error) {
+	l := &schemaLocation{template: template, strict: strict, loader: loader}
+	if !strings.HasSuffix(template, "json") {
+		l.template += publicLayout
+	}
+	sample, err := l.path("v1", "Pod")
 	if err != nil {
 		return nil, fmt.Errorf("schema location %q: %w", template, err)
 	}
-	web, err := loader.NewHTTPURLLoader(false, nil)
-	if err != nil {
-		return nil, fmt.Errorf("schema location %q: %w", template, err)
+	if err := loader.check(sample); err != nil {
+		return nil, err
 	}
-	return &schemaLocation{
-		registry: schemas,
-		loader:   jsonschema.SchemeURLLoader{"file": jsonschema.FileLoader{}, "http": web, "https": web},
-	}, nil
+	return l, nil
+}
+
+// locationField is a field in a template. Other actions of Go's templates, such as loops, are not bounded and not supported.
+var locationField = regexp.MustCompile(`\{\{-?\s*\.(\w+)\s*-?\}\}`)
+
+// path fills in the template of a location for a kind.
+func (l *schemaLocation) path(apiVersion, kind string) (string, error) {
+	group, version, grouped := strings.Cut(apiVersion, "/")
+	suffix := "-" + strings.ToLower(strings.Split(group, ".")[0])
+	if grouped {
+		suffix += "-" + strings.ToLower(version)
+	} else {
+		version = group
+	}
+	fields := map[string]string{
+		"NormalizedKubernetesVersion": "master", // stands for any release
+		"StrictSuffix":                "",
+		"ResourceKind":                strings.ToLower(kind),
+		"ResourceAPIVersion":          version,
+		"Group":                       group,
+		"KindSuffix":                  suffix,
+	}
+	if l.strict {
+		fields["StrictSuffix"] = "-strict"
+	}
+	var err error
+	if rest := locationField.ReplaceAllString(l.template, ""); strings.Contains(rest, "{{") {
+		err = errors.New("only fields such as {{.ResourceKind}} are supported")
+	}
+	filled := locationField.ReplaceAllStringFunc(l.template, func(field string) string {
+		name := locationField.FindStringSubmatch(field)[1]
+		value, known := fields[name]
+		if !known {
+			err = fmt.Errorf("there is no field %q: there are %q", name, slices.Sorted(maps.Keys(fields)))
+		}
+		return value
+	})
+	return filled, err
 }
 
 // Schema reads and compiles the schema of a kind. What is not there, or is there but is no JSON document, as the page
 // that a web server has for what it does not find, is no schema and no error.
 func (l *schemaLocation) Schema(apiVersion, kind string) (*jsonschema.Schema, error) {
-	path, document, err := l.registry.DownloadSchema(kind, apiVersion, anyRelease)
-	var missing *loader.NotFoundError
-	var noJSON *loader.NonJSONResponseError
-	if errors.As(err, &missing) || errors.As(err, &noJSON) {
+	path, err := l.path(apiVersion, kind)
+	if err != nil {
+		return nil, err
+	}
+	path, document, err := l.loader.load(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoJSON) {
 		return nil, nil
 	}
 	if err != nil {

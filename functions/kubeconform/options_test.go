@@ -93,10 +93,8 @@ func TestKubeconformBadConfig(t *testing.T) {
 		},
 		"template": {
 			config: `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {schema_location: "/{{.Nope}}.json"}}`,
-			want: `v1/ConfigMap/c: schema location "/{{.Nope}}.json": failed initialising schema location registry: ` +
-				`template: tpl:1:3: executing "tpl" at <.Nope>: can't evaluate field Nope in type ` +
-				"struct { NormalizedKubernetesVersion string; StrictSuffix string; ResourceKind string; " +
-				"ResourceAPIVersion string; Group string; KindSuffix string }",
+			want: `v1/ConfigMap/c: functionConfig: data.schema_location: schema location "/{{.Nope}}.json": there is no field "Nope": there are ` +
+				`["Group" "KindSuffix" "NormalizedKubernetesVersion" "ResourceAPIVersion" "ResourceKind" "StrictSuffix"]`,
 		},
 		"other kind": {
 			config: `{apiVersion: fn.kpt.dev/v1alpha1, kind: Kubeval, metadata: {name: k}}`,

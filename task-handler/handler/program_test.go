@@ -6,8 +6,11 @@ package handler_test
 import (
 	"bytes"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -114,6 +117,26 @@ func TestScriptOutOfMemory(t *testing.T) {
 				t.Errorf("the error is %q, want %q", got, want)
 			}
 		}
+	}
+}
+
+// A package reaches no server through the task handler.
+func TestSchemasHaveNoNetwork(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(server.Close)
+	config := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {schema_location: '" + server.URL + "/{{.ResourceKind}}.json'}\n"
+	resp, err := client(t, nil).Render(t.Context(), request(calling("kubeconform", config)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := protojson.Marshal(resp.GetResult().GetStatus())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "is not a permitted schema location"; !strings.Contains(string(got), want) || asked.Load() > 0 {
+		t.Errorf("status = %s with %d requests, want %q and none", got, asked.Load(), want)
 	}
 }
 

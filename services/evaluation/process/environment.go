@@ -13,7 +13,7 @@ import (
 var inherited = []string{
 	"PATH", "LANG", "LANGUAGE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR",
 	// What whoever runs functions permits some of them to read, fetch and write.
-	"GENERATE_KPT_PKG_DOCS_DIR", "RENDER_HELM_CHART_DIR", "RENDER_HELM_CHART_DOWNLOAD",
+	"GENERATE_KPT_PKG_DOCS_DIR", "KUBECONFORM_SCHEMA_LOCATIONS", "RENDER_HELM_CHART_DIR", "RENDER_HELM_CHART_DOWNLOAD",
 }
 
 // RunnerEnvironment returns the part of a function runner's environment that its functions may see: PATH, locale, time

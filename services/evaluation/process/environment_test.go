@@ -10,13 +10,13 @@ import (
 
 func TestEnvironments(t *testing.T) {
 	t.Parallel()
-	environ := []string{"PATH=/bin", "LC_ALL=C", "AWS_SECRET_ACCESS_KEY=x", "OTEL_TRACES_EXPORTER=none", "TMPDIR=/t", "RENDER_HELM_CHART_DIR=/c", "FOO=bar"}
+	environ := []string{"PATH=/bin", "LC_ALL=C", "AWS_SECRET_ACCESS_KEY=x", "OTEL_TRACES_EXPORTER=none", "TMPDIR=/t", "RENDER_HELM_CHART_DIR=/c", "KUBECONFORM_SCHEMA_LOCATIONS=/s", "FOO=bar"}
 	tests := map[string]struct {
 		got  []string
 		want string
 	}{
-		"of a runner": {got: RunnerEnvironment(environ), want: "PATH=/bin LC_ALL=C RENDER_HELM_CHART_DIR=/c"},
-		"of an image": {got: ImageEnvironment(environ), want: "PATH=/bin LC_ALL=C AWS_SECRET_ACCESS_KEY=x RENDER_HELM_CHART_DIR=/c FOO=bar"},
+		"of a runner": {got: RunnerEnvironment(environ), want: "PATH=/bin LC_ALL=C RENDER_HELM_CHART_DIR=/c KUBECONFORM_SCHEMA_LOCATIONS=/s"},
+		"of an image": {got: ImageEnvironment(environ), want: "PATH=/bin LC_ALL=C AWS_SECRET_ACCESS_KEY=x RENDER_HELM_CHART_DIR=/c KUBECONFORM_SCHEMA_LOCATIONS=/s FOO=bar"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/krmfn/krmfn/functions"
+	"github.com/krmfn/krmfn/functions/kubeconform"
 	"github.com/krmfn/krmfn/functions/renderhelmchart"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
@@ -77,16 +79,24 @@ func connectBuiltin(ctx context.Context, p *program.Program, f *Flags) (Runtime,
 	return embeddedRuntime{runtime.NewGRPC(conn, f.Limits), f.strictVersions}, func() { p.Warn(errors.Join(conn.Close(), own.Close())) }, nil
 }
 
-// environ returns the environment of functions.
+// environ returns the environment of functions, with what the flags permit the curated ones. What the environment says has precedence.
 func (f *Flags) environ(p *program.Program) ([]string, error) {
-	if f.Package == "" || p.Getenv(renderhelmchart.DirectoryVariable) != "" {
-		return p.Environ, nil
+	environ := slices.Clone(p.Environ)
+	schemas := p.Getenv(kubeconform.LocationsVariable)
+	if f.Package != "" {
+		dir, err := filepath.Abs(f.Package)
+		if err != nil {
+			return nil, fmt.Errorf("find the directory of the package: %w", err)
+		}
+		schemas = cmp.Or(schemas, kubeconform.Directory(dir))
+		if p.Getenv(renderhelmchart.DirectoryVariable) == "" {
+			environ = append(environ, renderhelmchart.DirectoryVariable+"="+dir)
+		}
 	}
-	dir, err := filepath.Abs(f.Package)
-	if err != nil {
-		return nil, fmt.Errorf("find the directory of the package: %w", err)
+	if f.network {
+		schemas += ",http://,https://"
 	}
-	return append(slices.Clone(p.Environ), renderhelmchart.DirectoryVariable+"="+dir), nil
+	return append(environ, kubeconform.LocationsVariable+"="+schemas), nil
 }
 
 // inProcess evaluates the curated functions in the command's own process.

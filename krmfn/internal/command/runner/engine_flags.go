@@ -32,7 +32,7 @@ type container struct {
 func (f *Flags) AddContainerFlags(set *pflag.FlagSet, name string) {
 	f.networkFlag, f.policy.value = name, "IfNotPresent"
 	set.Var(&f.policy, "image-pull-policy", "when to pull images: Always, IfNotPresent or Never")
-	set.BoolVar(&f.network, name, false, "give functions in containers access to this machine's network; requires a container engine")
+	set.BoolVar(&f.network, name, false, "give functions in containers access to this machine's network, which requires a container engine, and let kubeconform fetch schemas")
 	set.VarPF(noWasm{}, "allow-alpha-wasm", "", "").NoOptDefVal = "true"
 	_ = set.MarkHidden("allow-alpha-wasm")
 }
