@@ -4,7 +4,6 @@
 package starlark
 
 import (
-	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -17,64 +16,127 @@ import (
 // can spell them.
 const (
 	additionGuard       = "+"
+	assignmentGuard     = "+="
+	formatGuard         = "%"
+	formatInPlaceGuard  = "%="
 	multiplicationGuard = "*"
 	callGuard           = "()"
+	sliceGuard          = "[:]"
+	methodGuard         = "."
+	escapeGuard         = ".."
 )
 
-// guardOperators makes the right operand of every addition and multiplication the argument of a guard, so that a limit
-// is seen before a result is made that goes far beyond it: [0] * 1000000000 is a single step that takes 16 GB, and 30
-// times s += s make 1 GB of one byte. What a built-in returns is the argument of a guard too, and what a method is given.
+var operatorGuards = map[syntax.Token]string{
+	syntax.PLUS: additionGuard, syntax.PLUS_EQ: assignmentGuard,
+	syntax.PIPE: additionGuard, syntax.PIPE_EQ: assignmentGuard,
+	syntax.AMP: additionGuard, syntax.AMP_EQ: assignmentGuard,
+	syntax.MINUS: additionGuard, syntax.MINUS_EQ: assignmentGuard,
+	syntax.CIRCUMFLEX: additionGuard, syntax.CIRCUMFLEX_EQ: assignmentGuard,
+	syntax.PERCENT: formatGuard, syntax.PERCENT_EQ: formatInPlaceGuard,
+	syntax.STAR: multiplicationGuard, syntax.STAR_EQ: multiplicationGuard,
+}
+
+// guardOperators makes the operands of operations that make large values the arguments of guards, so that a limit is seen before a result
+// is made that goes far beyond it: [0] * 1000000000 is a single step that takes 16 GB, and 30 times s += s make 1 GB of one byte. What a
+// built-in returns is the argument of a guard too, what a method is given, and what a method is a method of.
 func guardOperators(file *syntax.File) {
-	guards := map[syntax.Token]string{
-		syntax.PLUS: additionGuard, syntax.PLUS_EQ: additionGuard,
-		syntax.PERCENT: additionGuard, syntax.PERCENT_EQ: additionGuard,
-		syntax.STAR: multiplicationGuard, syntax.STAR_EQ: multiplicationGuard,
-	}
-	made := map[*syntax.CallExpr]bool{} // by this function
-	call := func(guard string, operand syntax.Expr) *syntax.CallExpr {
-		start, end := operand.Span()
-		guarded := &syntax.CallExpr{
-			Fn:     &syntax.Ident{NamePos: start, Name: guard},
-			Lparen: start, Args: []syntax.Expr{operand}, Rparen: end,
-		}
-		made[guarded] = true
-		return guarded
-	}
-	guarded := func(op syntax.Token, operand syntax.Expr) syntax.Expr {
-		if guard, ok := guards[op]; ok {
-			return call(guard, operand)
-		}
-		return operand
-	}
+	w := guardWriter{made: map[*syntax.CallExpr]bool{}, methods: map[*syntax.DotExpr]bool{}, targets: map[syntax.Expr]bool{}}
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch node := node.(type) {
 		case *syntax.BinaryExpr:
-			node.Y = guarded(node.Op, node.Y)
+			node.Y = w.guarded(node.Op, node.Y)
+			if node.Op == syntax.PERCENT {
+				node.X = w.call(callGuard, node.X)
+			}
 		case *syntax.AssignStmt:
-			node.RHS = guarded(node.Op, node.RHS)
+			node.RHS = w.guarded(node.Op, node.RHS)
+			w.target(node.LHS)
+		case *syntax.ForStmt:
+			w.target(node.Vars)
+		case *syntax.ForClause:
+			w.target(node.Vars)
+		case *syntax.SliceExpr:
+			node.X = w.call(sliceGuard, node.X)
+		case *syntax.DotExpr:
+			switch {
+			case w.targets[node]:
+			case !w.methods[node]:
+				node.X = w.call(escapeGuard, node.X)
+			case bounds[node.Name.Name] != nil:
+				node.X = w.call(methodGuard, node.X)
+			}
 		case *syntax.CallExpr:
-			if made[node] || !mayBeBuiltin(node.Fn) {
-				return true
-			}
-			inner := *node
-			made[&inner] = true
-			if method, ok := inner.Fn.(*syntax.DotExpr); ok && slices.Contains([]string{"extend", "update"}, method.Name.Name) && len(inner.Args) == 1 {
-				inner.Args = []syntax.Expr{call(additionGuard, inner.Args[0])}
-			}
-			*node = *call(callGuard, &inner)
-			made[node] = true
+			w.guardCall(node)
 		}
 		return true
 	})
 }
 
-// mayBeBuiltin tells whether what is called may be a built-in, or a method of one.
+// guardWriter puts guards into a script.
+type guardWriter struct {
+	made    map[*syntax.CallExpr]bool // by the writer
+	methods map[*syntax.DotExpr]bool  // that are called
+	targets map[syntax.Expr]bool      // of assignments
+}
+
+func (w guardWriter) call(guard string, operand syntax.Expr) *syntax.CallExpr {
+	start, end := operand.Span()
+	guarded := &syntax.CallExpr{
+		Fn:     &syntax.Ident{NamePos: start, Name: guard},
+		Lparen: start, Args: []syntax.Expr{operand}, Rparen: end,
+	}
+	w.made[guarded] = true
+	return guarded
+}
+
+func (w guardWriter) guarded(op syntax.Token, operand syntax.Expr) syntax.Expr {
+	if guard, ok := operatorGuards[op]; ok {
+		return w.call(guard, operand)
+	}
+	return operand
+}
+
+// target notes what is assigned to.
+func (w guardWriter) target(expr syntax.Expr) {
+	switch expr := expr.(type) {
+	case *syntax.DotExpr:
+		w.targets[expr] = true
+	case *syntax.ParenExpr:
+		w.target(expr.X)
+	case *syntax.TupleExpr:
+		for _, element := range expr.List {
+			w.target(element)
+		}
+	case *syntax.ListExpr:
+		for _, element := range expr.List {
+			w.target(element)
+		}
+	}
+}
+
+func (w guardWriter) guardCall(node *syntax.CallExpr) {
+	if method, ok := node.Fn.(*syntax.DotExpr); ok {
+		w.methods[method] = true
+	}
+	if w.made[node] || !mayBeBuiltin(node.Fn) {
+		return
+	}
+	inner := *node
+	w.made[&inner] = true
+	if method, ok := inner.Fn.(*syntax.DotExpr); ok && slices.Contains([]string{"extend", "update"}, method.Name.Name) && len(inner.Args) == 1 {
+		inner.Args = []syntax.Expr{w.call(callGuard, inner.Args[0])}
+	}
+	*node = *w.call(callGuard, &inner)
+	w.made[node] = true
+}
+
+// mayBeBuiltin tells whether what is called may be a built-in, or a method of one, that does not charge its results itself.
 func mayBeBuiltin(callee syntax.Expr) bool {
 	switch callee := callee.(type) {
 	case *syntax.DotExpr:
 		return true
 	case *syntax.Ident:
-		return starlark.Universe.Has(callee.Name)
+		return starlark.Universe.Has(callee.Name) && universeBounds[callee.Name] == nil
 	}
 	return false
 }
@@ -88,8 +150,8 @@ type operatorGuard struct {
 func (g operatorGuard) charge(
 	_ *starlark.Thread, of *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, error) {
-	if len(args) != 1 || len(kwargs) > 0 { // of an argument in the form *args
-		return nil, errors.New("want one argument without a name")
+	if len(args) != 1 || len(kwargs) > 0 {
+		return nil, errOneArgument
 	}
 	if of.Name() == callGuard && args[0].Type() == "range" { // which has none of its elements
 		return args[0], nil
@@ -104,6 +166,9 @@ func (g operatorGuard) charge(
 func (g operatorGuard) sorted(
 	thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, error) {
+	if err := lengthBound(g, nil, args, nil); err != nil {
+		return nil, err
+	}
 	held := len(g.meter.held)
 	defer func() { g.meter.held = slices.Delete(g.meter.held, held, len(g.meter.held)) }()
 	for i, kwarg := range kwargs {
@@ -114,8 +179,14 @@ func (g operatorGuard) sorted(
 		kwargs[i] = starlark.Tuple{kwarg[0], starlark.NewBuiltin(key.Name(),
 			func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 				value, err := starlark.Call(thread, key, args, nil)
+				if err != nil {
+					return nil, err
+				}
 				g.meter.held = append(g.meter.held, value)
-				return value, err
+				if g.meter.exceedsWith(uint64(sizeOf(value))) { //nolint:gosec // a length
+					return nil, g.meter.error()
+				}
+				return value, nil
 			})}
 	}
 	return starlark.Call(thread, starlark.Universe["sorted"], args, kwargs)

@@ -4,6 +4,7 @@
 package starlark
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -14,8 +15,8 @@ import (
 // scriptLimits bound what a script may take of the process it runs in.
 //
 // The interpreter is stopped between two of its steps. One step is bounded where the language lets a short script ask
-// for much at once: repetition, products of big numbers, ranges. What is left are library calls that multiply what they
-// are given, as replace and join do: where not even those may hurt, evaluate in a process of its own.
+// for much at once: repetition, products of big numbers, ranges, and library calls that multiply what they are given, such
+// as replace and join (see bounds).
 type scriptLimits struct {
 	source int           // bytes of the script, whose parser recurses and has no bound of its own
 	steps  uint64        // steps of the interpreter; a loop over nothing takes three each time round
@@ -70,8 +71,8 @@ func (limits scriptLimits) watch(
 			}
 		}()
 		err := run()
-		if err != nil && *reached != nil {
-			err = *reached
+		if limit := cmp.Or(*reached, meter.reached); err != nil && limit != nil {
+			err = limit
 		}
 		result <- func() error { return err }
 	}()

@@ -20,6 +20,8 @@ type meter struct {
 	live   uint64           // what the script had when it was last counted
 	made   uint64           // what it has made since, as far as it is known
 	held   []starlark.Value // the list, and what built-ins keep to themselves while they call the script
+
+	reached error // the limit that ended an operation which cannot return it
 }
 
 // countShare is the part of the limit that a script makes before it is counted again, as counting takes long. It may have so much
@@ -35,6 +37,9 @@ func (m *meter) exceedsWith(more uint64) bool {
 	m.live, m.made = m.count(), more
 	return m.live+m.made > m.limit
 }
+
+// note says that the script has made something of unknown size: it is counted before it makes more.
+func (m *meter) note() { m.made += m.limit / countShare }
 
 func (m *meter) error() error {
 	return fmt.Errorf("the script takes more than %d MiB of memory, the most it may", m.limit>>20)
@@ -131,6 +136,16 @@ func (w *walk) visit(value starlark.Value) {
 		w.next = append(w.next, value.Receiver())
 	case factor:
 		w.next = append(w.next, value.Value)
+	case operand:
+		w.next = append(w.next, value.Value)
+	case tupleOperand:
+		w.next = append(w.next, value.Value)
+	case sliced:
+		w.next = append(w.next, value.List)
+	case *formattedDict:
+		w.next = append(w.next, value.Dict)
+	case attributes:
+		w.next = append(w.next, value.HasAttrs)
 	default:
 		if value.Type() == "cell" { // a variable of a function that others within it share; it has nothing but its value
 			w.next = append(w.next, *(*starlark.Value)(reflect.ValueOf(value).UnsafePointer()))

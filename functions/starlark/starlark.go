@@ -34,7 +34,7 @@ var Function = function.Function{
 		"fn.kpt.dev/v1alpha1 StarlarkRun, source: the script; params: whatever it takes",
 	Process: runStarlark,
 
-	// What the limits of a script leave open, a single library call that multiplies its arguments, ends here.
+	// What the limits of a script leave open ends here.
 	ProcessMemory: 4 << 30,
 }
 
@@ -98,9 +98,10 @@ func (s script) run(ctx context.Context) (fn.KubeObjects, error) {
 	if len(s.source) > s.limits.source {
 		return nil, fmt.Errorf("the script has %d bytes, at most %d are taken", len(s.source), s.limits.source)
 	}
-	thread := &starlark.Thread{Name: s.name, Load: loadModule, Print: s.output.print}
+	thread := &starlark.Thread{Name: s.name, Print: s.output.print}
 	var items fn.KubeObjects
 	meter := &meter{thread: thread, limit: s.limits.memory, held: []starlark.Value{s.list}}
+	thread.Load = operatorGuard{limits: s.limits, meter: meter}.load
 	err := s.limits.watch(ctx, thread, meter, func() error {
 		if err := s.execute(thread, meter); err != nil {
 			return err
@@ -122,18 +123,12 @@ func (s script) execute(thread *starlark.Thread, meter *meter) error {
 	}
 	guardOperators(file)
 	guard := operatorGuard{limits: s.limits, meter: meter}
-	predeclared := starlark.StringDict{
-		"ctx": starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{
-			"resource_list": s.list,
-			"open_api":      &kyaml.LazyInitializationOpenapi{},
-			"environment":   s.environment(),
-		}),
-		"range":             starlark.NewBuiltin("range", s.limits.rangeWithin),
-		"sorted":            starlark.NewBuiltin("sorted", guard.sorted),
-		callGuard:           starlark.NewBuiltin(callGuard, guard.charge),
-		additionGuard:       starlark.NewBuiltin(additionGuard, guard.charge),
-		multiplicationGuard: starlark.NewBuiltin(multiplicationGuard, guard.factor),
-	}
+	predeclared := guard.predeclared()
+	predeclared["ctx"] = starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{
+		"resource_list": s.list,
+		"open_api":      &kyaml.LazyInitializationOpenapi{},
+		"environment":   s.environment(),
+	})
 	program, err := starlark.FileProgram(file, predeclared.Has)
 	if err != nil {
 		return err
