@@ -37,11 +37,16 @@ func applySetters(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	applysetters.Decode(yaml.NewRNode(function.NodeOf(rl.FunctionConfig)), &filter)
 	slices.SortFunc(filter.Setters, func(a, b applysetters.Setter) int { return cmp.Compare(a.Name, b.Name) })
 
+	budget := budget{setters: filter.Setters, left: maxText}
 	for _, item := range rl.Items {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
 		root := function.NodeOf(item)
+		if err := budget.take(root, 0); err != nil {
+			rl.Results.Errorf("failed to apply setters: %s", err)
+			return false, nil
+		}
 		_, err := filter.Filter([]*yaml.RNode{yaml.NewRNode(root)})
 		tidyLists(root)
 		if err != nil {
