@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -99,7 +101,7 @@ func TestViolationsAreBounded(t *testing.T) {
 
 // An evaluation whose values take too much memory ends with an error.
 func TestMemoryIsWatched(t *testing.T) { //nolint:paralleltest // the memory is that of the process
-	rl, err := fn.ParseResourceList([]byte(reviewOf("n := numbers.range(1, 10000)\nall := {[x, y] | x := n[_]; y := n[_]}\nmsg := sprintf(\"%v\", [count(all)])")))
+	rl, err := fn.ParseResourceList([]byte(reviewOf("n := numbers.range(1, 10000)\nall := [s | x := n[_]; y := n[_]; s := sprintf(\"%d-%d\", [x, y])]\nmsg := sprintf(\"%v\", [count(all)])")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,24 +123,33 @@ func TestGarbageIsNotCounted(t *testing.T) { //nolint:paralleltest // the memory
 	}
 }
 
-// A JSON schema of a policy does not refer to what is elsewhere.
-func TestSchemasHaveNoNetwork(t *testing.T) {
+// A JSON schema, in a rule or in an annotation of one, does not refer to a server or a file.
+func TestSchemasReachNothing(t *testing.T) {
 	t.Parallel()
+	const secret = "TRAPPED-SECRET"
+	file := filepath.Join(t.TempDir(), "secret.json")
+	if err := os.WriteFile(file, []byte(`{"enum": ["`+secret+`"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	asked := make(chan string, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Method }))
 	t.Cleanup(server.Close)
-	for _, call := range []string{
-		`json.match_schema({}, {"$ref": "` + server.URL + `"})`, `json.verify_schema({"$ref": "` + server.URL + `"})`,
-	} {
-		rl, err := fn.ParseResourceList([]byte(reviewOf("msg := sprintf(\"%v\", [" + call + "])")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := gatekeeper(t.Context(), rl); err != nil {
-			t.Fatal(err)
-		}
-		if len(asked) > 0 {
-			t.Errorf("%s asked the server, results %v", call, rl.Results)
+	for _, location := range []string{server.URL, "file://" + file} {
+		for _, rule := range []string{
+			`msg := sprintf("%v", [json.match_schema({}, {"$ref": "` + location + `"})])`,
+			`msg := sprintf("%v", [json.verify_schema({"$ref": "` + location + `"})])`,
+			"msg := f(1)\n}\n# METADATA\n# schemas:\n# - input.review: {$ref: \"" + location + "\"}\nf(x) := y {\ny := sprintf(\"%v\", [input.review.a + x])",
+		} {
+			rl, err := fn.ParseResourceList([]byte(reviewOf(rule)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := gatekeeper(t.Context(), rl); err != nil {
+				t.Fatal(err)
+			}
+			if len(asked) > 0 || strings.Contains(rl.Results.Error(), secret) {
+				t.Errorf("%s reached %s, results %v", rule, location, rl.Results)
+			}
 		}
 	}
 }

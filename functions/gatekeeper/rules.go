@@ -99,7 +99,7 @@ func newRules(ctx context.Context, t resource, data map[string]any) (kind string
 // compile compiles the modules, and the query for the violations.
 func (r *rules) compile(ctx context.Context, version ast.RegoVersion, modules map[string]*ast.Module, violation string) error {
 	return storage.Txn(ctx, r.data, storage.TransactionParams{}, func(txn storage.Transaction) error {
-		r.compiler = ast.NewCompiler().WithCapabilities(harmless(version)).WithUseTypeCheckAnnotations(true).
+		r.compiler = ast.NewCompiler().WithCapabilities(harmless(version)).
 			WithDefaultRegoVersion(version).WithPathConflictsCheck(storage.NonEmpty(ctx, r.data, txn))
 		if r.compiler.Compile(modules); r.compiler.Failed() {
 			return r.compiler.Errors
@@ -135,10 +135,10 @@ func (t template) rego() (source, error) {
 	return source{}, fmt.Errorf("the template has no Rego for the target %s, which is the only language that this function has", admission)
 }
 
-// harmless are the capabilities of Rego without what reaches outside of it, and what no limit bounds.
+// harmless are the capabilities of Rego without what reaches outside of it, and what no limit bounds. A JSON schema can refer to any file.
 func harmless(version ast.RegoVersion) *ast.Capabilities {
 	capabilities := ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(version))
-	harmful := append([]string{"http.send", "net.lookup_ip_addr", "opa.runtime"}, unbounded...)
+	harmful := append([]string{"http.send", "net.lookup_ip_addr", "opa.runtime", "json.match_schema", "json.verify_schema"}, unbounded...)
 	capabilities.Builtins = slices.DeleteFunc(capabilities.Builtins, func(b *ast.Builtin) bool { return slices.Contains(harmful, b.Name) })
 	capabilities.AllowNet = []string{}
 	return capabilities
