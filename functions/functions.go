@@ -15,6 +15,7 @@ package functions
 import (
 	"slices"
 
+	"github.com/krmfn/krmfn/functions/applyreplacements"
 	"github.com/krmfn/krmfn/functions/plain"
 	"github.com/krmfn/krmfn/functions/searchreplace"
 	"github.com/krmfn/krmfn/functions/starlark"
@@ -22,6 +23,7 @@ import (
 )
 
 var all = function.NewSet(slices.Concat(plain.Functions(), heavy, []function.Function{
+	applyreplacements.Function,
 	searchreplace.Function,
 	starlark.Function,
 })...)

@@ -15,7 +15,7 @@ func TestLinks(t *testing.T) {
 	binarytest.Denied(t, binarytest.Imports(t),
 		"github.com/google/cel-go", "github.com/open-policy-agent", "github.com/santhosh-tekuri/jsonschema", "github.com/sigstore", "github.com/yannh/kubeconform",
 		"go.starlark.net", "helm.sh", "k8s.io/client-go/kubernetes/typed/core",
-		"github.com/krmfn/krmfn/functions/gatekeeper", "github.com/krmfn/krmfn/functions/kubeconform", "github.com/krmfn/krmfn/functions/renderhelmchart",
+		"github.com/krmfn/krmfn/functions/applyreplacements", "github.com/krmfn/krmfn/functions/gatekeeper", "github.com/krmfn/krmfn/functions/kubeconform", "github.com/krmfn/krmfn/functions/renderhelmchart",
 		"github.com/krmfn/krmfn/functions/searchreplace", "github.com/krmfn/krmfn/functions/starlark", "github.com/krmfn/krmfn/functions/validatecel")
 }
 

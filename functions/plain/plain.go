@@ -6,7 +6,6 @@
 package plain
 
 import (
-	"github.com/krmfn/krmfn/functions/applyreplacements"
 	"github.com/krmfn/krmfn/functions/applysetters"
 	"github.com/krmfn/krmfn/functions/createsetters"
 	"github.com/krmfn/krmfn/functions/deleteannotations"
@@ -29,24 +28,23 @@ import (
 )
 
 var plain = function.NewSet(
-	applyreplacements.Function,
 	applysetters.Function,
-	createsetters.Function,
+	repeating(createsetters.Function),
 	deleteannotations.Function,
-	ensurenamesubstring.Function,
+	repeating(ensurenamesubstring.Function),
 	fix.Function,
 	format.Function,
 	generatekptpkgdocs.Function,
 	listsetters.Function,
 	noop.Function,
 	removelocalconfigresources.Function,
-	setannotations.Function,
-	setenforcementaction.Function,
-	setimage.Function,
-	setlabels.Function,
-	setnameprefix.Function,
-	setnamespace.Function,
-	setprojectid.Function,
+	repeating(setannotations.Function),
+	repeating(setenforcementaction.Function),
+	repeating(setimage.Function),
+	repeating(setlabels.Function),
+	repeating(setnameprefix.Function),
+	repeating(setnamespace.Function),
+	repeating(setprojectid.Function),
 	upsertresource.Function,
 )
 
