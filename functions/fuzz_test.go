@@ -48,12 +48,22 @@ func fuzzFunction(f *testing.F, name string) {
 	})
 }
 
-func FuzzSetNamespace(f *testing.F)        { fuzzFunction(f, "set-namespace") }
-func FuzzSetLabels(f *testing.F)           { fuzzFunction(f, "set-labels") }
-func FuzzSetAnnotations(f *testing.F)      { fuzzFunction(f, "set-annotations") }
-func FuzzApplySetters(f *testing.F)        { fuzzFunction(f, "apply-setters") }
-func FuzzApplyReplacements(f *testing.F)   { fuzzFunction(f, "apply-replacements") }
-func FuzzStarlark(f *testing.F)            { fuzzFunction(f, "starlark") }
-func FuzzEnsureNameSubstring(f *testing.F) { fuzzFunction(f, "ensure-name-substring") }
-func FuzzUpsertResource(f *testing.F)      { fuzzFunction(f, "upsert-resource") }
-func FuzzSetProjectID(f *testing.F)        { fuzzFunction(f, "set-project-id") }
+func FuzzSetNamespace(f *testing.F)         { fuzzFunction(f, "set-namespace") }
+func FuzzSetLabels(f *testing.F)            { fuzzFunction(f, "set-labels") }
+func FuzzSetAnnotations(f *testing.F)       { fuzzFunction(f, "set-annotations") }
+func FuzzApplySetters(f *testing.F)         { fuzzFunction(f, "apply-setters") }
+func FuzzApplyReplacements(f *testing.F)    { fuzzFunction(f, "apply-replacements") }
+func FuzzStarlark(f *testing.F)             { fuzzFunction(f, "starlark") }
+func FuzzEnsureNameSubstring(f *testing.F)  { fuzzFunction(f, "ensure-name-substring") }
+func FuzzUpsertResource(f *testing.F)       { fuzzFunction(f, "upsert-resource") }
+func FuzzSetProjectID(f *testing.F)         { fuzzFunction(f, "set-project-id") }
+func FuzzCreateSetters(f *testing.F)        { fuzzFunction(f, "create-setters") }
+func FuzzDeleteAnnotations(f *testing.F)    { fuzzFunction(f, "delete-annotations") }
+func FuzzFix(f *testing.F)                  { fuzzFunction(f, "fix") }
+func FuzzFormat(f *testing.F)               { fuzzFunction(f, "format") }
+func FuzzListSetters(f *testing.F)          { fuzzFunction(f, "list-setters") }
+func FuzzSearchReplace(f *testing.F)        { fuzzFunction(f, "search-replace") }
+func FuzzSetEnforcementAction(f *testing.F) { fuzzFunction(f, "set-enforcement-action") }
+func FuzzSetImage(f *testing.F)             { fuzzFunction(f, "set-image") }
+func FuzzSetNamePrefix(f *testing.F)        { fuzzFunction(f, "set-name-prefix") }
+func FuzzGenerateKptPkgDocs(f *testing.F)   { fuzzFunction(f, "generate-kpt-pkg-docs") }
