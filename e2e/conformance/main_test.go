@@ -60,11 +60,22 @@ var hostile = map[string]string{
 // startRunner starts a function runner that serves the hostile functions and set-labels, as NAME:v1.
 func startRunner(t *testing.T, flags ...string) (*server.Process, evaluatorgrpc.FunctionEvaluatorClient) {
 	t.Helper()
-	return startRunnerWith(t, nil, flags...)
+	runner, err := server.Start(t.Context(), filepath.Join(bin, binaries.FunctionRunner), filepath.Join(t.TempDir(), "log"),
+		append(runnerFlags(t), flags...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := grpc.NewClient(runner.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20), grpc.MaxCallSendMsgSize(64<<20)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return runner, evaluatorgrpc.NewFunctionEvaluatorClient(conn)
 }
 
-// startRunnerWith is like startRunner, with additional environment variables.
-func startRunnerWith(t *testing.T, env []string, flags ...string) (*server.Process, evaluatorgrpc.FunctionEvaluatorClient) {
+// runnerFlags returns the flags of a function runner that serves the hostile functions and set-labels, as NAME:v1.
+func runnerFlags(t *testing.T) []string {
 	t.Helper()
 	dir := t.TempDir()
 	var config strings.Builder
@@ -81,16 +92,5 @@ func startRunnerWith(t *testing.T, env []string, flags ...string) (*server.Proce
 	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runner, err := server.StartWith(t.Context(), env, filepath.Join(bin, binaries.FunctionRunner), filepath.Join(dir, "log"),
-		append([]string{"--disable-runtimes=pod", "--strict-config", "--config=" + file, "--functions=" + dir}, flags...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := grpc.NewClient(runner.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20), grpc.MaxCallSendMsgSize(64<<20)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return runner, evaluatorgrpc.NewFunctionEvaluatorClient(conn)
+	return []string{"--disable-runtimes=pod", "--strict-config", "--config=" + file, "--functions=" + dir}
 }

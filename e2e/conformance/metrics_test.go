@@ -4,20 +4,28 @@
 package conformance
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/krmfn/krmfn/e2e/programs/binaries"
+	"github.com/krmfn/krmfn/e2e/programs/server"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
+	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
+	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
 	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
 )
 
@@ -76,44 +84,86 @@ func TestMetricsOverTLS(t *testing.T) {
 	})
 }
 
-// Metrics contain nothing of packages, and no names that callers make up. Their size is independent of the number of such names.
+// Metrics of all servers contain nothing of packages, and no names that callers make up. Their size is independent of the number of such names.
 func TestMetricsHaveNothingOfCallers(t *testing.T) {
 	t.Parallel()
-	const marker = "zq7secret"
-	port := freePort(t)
-	runner, client := startRunnerWith(t, metricsAt(port), "--max-evaluation-time=5s")
-	defer stop(t, runner)
-	conn, err := grpc.NewClient(runner.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	for name, tc := range map[string]struct {
+		// start starts a server that exports metrics at a port, and returns its address.
+		start func(t *testing.T, port string) string
+		// want is part of the metrics after the calls.
+		want string
+	}{
+		"function runner": {func(t *testing.T, port string) string {
+			t.Helper()
+			runner, _ := startRunnerWith(t, metricsAt(port))
+			return runner.Addr
+		}, `/set-labels",`},
+		"task handler": {func(t *testing.T, port string) string {
+			t.Helper()
+			handler, err := server.StartWith(t.Context(), metricsAt(port), filepath.Join(bin, binaries.TaskHandler), filepath.Join(t.TempDir(), "log"))
+			check(t, err)
+			return handler.Addr
+		}, "TaskHandlerService/Render"},
+		"wrapper server": {func(t *testing.T, port string) string {
+			t.Helper()
+			own := freePort(t)
+			wrapper := exec.CommandContext(t.Context(), filepath.Join(bin, binaries.WrapperServer), "--port="+own, "--", "cat")
+			wrapper.Env = append(os.Environ(), metricsAt(port)...)
+			check(t, wrapper.Start())
+			t.Cleanup(func() { _ = wrapper.Wait() })
+			return "127.0.0.1:" + own
+		}, "FunctionEvaluator/EvaluateFunction"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			port := freePort(t)
+			conn, err := grpc.NewClient(tc.start(t, port), grpc.WithTransportCredentials(insecure.NewCredentials()))
+			check(t, err)
+			defer conn.Close() //nolint:errcheck // nothing to lose
+			address := "http://127.0.0.1:" + port + "/metrics"
+			tellSecrets(t, conn, 0, 10)
+			before := scrape(t, http.DefaultClient, address)
+			tellSecrets(t, conn, 10, 300)
+			after := scrape(t, http.DefaultClient, address)
+			if !strings.Contains(after, tc.want) {
+				t.Errorf("metrics lack %q: %.500s", tc.want, after)
+			}
+			if _, rest, found := strings.Cut(after, secretName); found {
+				t.Errorf("metrics have a name or value of a caller, before %.100s", rest)
+			}
+			if b, a := strings.Count(before, "\n"), strings.Count(after, "\n"); a > b+50 {
+				t.Errorf("lines of metrics after 290 more names = %d, want about %d", a, b)
+			}
+		})
+	}
+}
+
+// secretName is part of all names and values that tellSecrets sends.
+const secretName = "zq7secret"
+
+// tellSecrets calls the methods of all servers, and methods that no server has. Most calls fail.
+func tellSecrets(t *testing.T, conn *grpc.ClientConn, from, to int) {
+	t.Helper()
+	evaluate := func(image string, list []byte) {
+		_, _ = call(t.Context(), evaluatorgrpc.NewFunctionEvaluatorClient(conn), image, list)
+	}
+	list := []byte(strings.NewReplacer("cm-00000", secretName, "value", secretName, "function-input", secretName, "platform", secretName).
+		Replace(string(configMaps(1))))
+	_, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true))
 	check(t, err)
-	defer conn.Close() //nolint:errcheck // nothing to lose
-	list := []byte(strings.NewReplacer("cm-00000", marker, "value", marker, "function-input", marker, "platform", marker).Replace(string(configMaps(1))))
-	calls := func(ctx context.Context, from, to int) {
-		for _, image := range []string{"echo:v1", "set-labels:v1", "fail:v1", "garbage:v1", "warn:v1"} {
-			_, _ = call(ctx, client, image, list)
-		}
-		_, _ = call(ctx, client, "set-labels:v1", []byte(marker+": ["))
-		for i := range to - from {
-			name := fmt.Sprintf("%s-%d", marker, from+i)
-			_, _ = call(ctx, client, "example.org/"+name+":v1", list)
-			_ = conn.Invoke(ctx, "/"+name+"/"+name, &emptypb.Empty{}, &emptypb.Empty{})
-		}
+	for _, image := range []string{"echo:v1", "set-labels:v1", "fail:v1", "garbage:v1", "warn:v1"} {
+		evaluate(image, list)
 	}
-	address := "http://127.0.0.1:" + port + "/metrics"
-	calls(t.Context(), 0, 10)
-	before := scrape(t, http.DefaultClient, address)
-	calls(t.Context(), 10, 1000)
-	after := scrape(t, http.DefaultClient, address)
-	if !strings.Contains(after, `/set-labels",`) {
-		t.Errorf("metrics lack the calls: %.500s", after)
-	}
-	for line := range strings.Lines(after) {
-		if strings.Contains(line, marker) {
-			t.Errorf("metrics have a name or value of a caller: %s", line)
-			break
-		}
-	}
-	if b, a := strings.Count(before, "\n"), strings.Count(after, "\n"); a > b+50 {
-		t.Errorf("lines of metrics after 990 more names = %d, want about %d", a, b)
+	evaluate("set-labels:v1", []byte(secretName+": ["))
+	for i := range to - from {
+		name := fmt.Sprintf("%s-%d", secretName, from+i)
+		evaluate("example.org/"+name+":v1", list)
+		kptfile := fmt.Appendf(nil, "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: %[1]s}\npipeline: {mutators: [{image: %[1]s}]}\n", name)
+		_, _ = taskhandlerv1grpc.NewTaskHandlerServiceClient(conn).Render(t.Context(), &taskhandlerv1.RenderRequest{Files: []*taskhandlerv1.File{
+			{Path: "Kptfile", Content: kptfile}, {Path: name + ".yaml", Content: fmt.Appendf(nil, "apiVersion: v1\nkind: %[1]s\nmetadata: {name: %[1]s}\n", name)},
+		}})
+		_ = conn.Invoke(t.Context(), "/"+name+"/"+name, &emptypb.Empty{}, &emptypb.Empty{})
+		_ = conn.Invoke(t.Context(), "/grpc.health.v1.Health/"+name, &emptypb.Empty{}, &emptypb.Empty{})
 	}
 }
 
@@ -132,4 +182,16 @@ func scrape(t *testing.T, client *http.Client, address string) string {
 		return err.Error()
 	}
 	return string(body)
+}
+
+// startRunnerWith is like startRunner, with additional environment variables.
+func startRunnerWith(t *testing.T, env []string, flags ...string) (*server.Process, evaluatorgrpc.FunctionEvaluatorClient) {
+	t.Helper()
+	runner, err := server.StartWith(t.Context(), env, filepath.Join(bin, binaries.FunctionRunner), filepath.Join(t.TempDir(), "log"),
+		append(runnerFlags(t), flags...)...)
+	check(t, err)
+	conn, err := grpc.NewClient(runner.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	check(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return runner, evaluatorgrpc.NewFunctionEvaluatorClient(conn)
 }
