@@ -19,18 +19,17 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// What calls make the server hold before they are admitted is bounded for each connection: streamWindow bytes of each of
-// maxStreams calls, and the headers. These have no bound: the number of connections, and the time that a client takes to read the
-// answer of a unary call, which has given back its part of the budget. Only the client's deadline ends that, or its silence when it is
-// pinged.
+// What calls make the server hold before they are admitted is bounded by numbers: of connections and of the bytes of headers (see
+// portLimits), and of calls that wait to be read, each with a window of streamWindow bytes. The answer of a unary call is not counted
+// while its client reads it, because the call has given back its part of the budget. A client that answers pings and keeps its HTTP/2
+// window shut holds the answer until the call's deadline, or until its connection is older than connectionAge and connectionGrace. A
+// server with KeepConnections has no such limit.
 const (
 	// streamWindow is how much of a request clients may send before it is read, the least that gRPC knows. A longer message gets a
 	// window of its own length as soon as it is read, so that it comes in one piece.
 	streamWindow = 64 << 10
 	// connectionWindow is how much may be under way in one connection.
 	connectionWindow = 4 << 20
-	// maxStreams is how many calls of one connection may be there at once. Clients wait with further ones.
-	maxStreams = 2000
 	// callOverhead is about what a call costs beside its messages: goroutines, headers and the window.
 	callOverhead = 32 << 10
 )
@@ -39,7 +38,7 @@ const (
 // are read at once, and those that have been read wait for their part of the budget before the next ones are.
 type admission struct {
 	budget  *evaluation.Budget
-	reading *evaluation.Gate
+	reading *turns
 	weigh   func(proto.Message) int64
 	// within is how long it may take to read a request.
 	within time.Duration
@@ -51,12 +50,20 @@ func newAdmission(o Options) *admission {
 	if o.Budget == nil {
 		return nil
 	}
-	readers := max(o.Budget.Total()/2/int64(o.MaxMessageSize), 4)
 	weigh := o.Weigh
 	if weigh == nil {
 		weigh = func(proto.Message) int64 { return 0 }
 	}
-	return &admission{o.Budget, evaluation.NewGate(int(readers), o.Budget.MaxWaiting()), weigh, TransferTime(int64(o.MaxMessageSize))}
+	return &admission{o.Budget, newTurns(readers(o), o.Budget.MaxWaiting()), weigh, TransferTime(int64(o.MaxMessageSize))}
+}
+
+// readers returns how many messages may be read at a time that are not part of the budget: few, because each may have the maximum size.
+func readers(o Options) int {
+	const least = 4
+	if o.Budget == nil {
+		return least
+	}
+	return max(int(o.Budget.Total()/2/int64(o.MaxMessageSize)), least)
 }
 
 // RegisterService registers a service. The calls of its unary methods wait for the budget, or are refused, before their requests are
@@ -65,11 +72,14 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	own := *desc
 	own.Methods = slices.Clone(desc.Methods)
 	for i, m := range own.Methods {
-		if s.admission != nil {
-			own.Methods[i].Handler = s.admission.admitted(m.Handler)
-		}
 		if s.permit != nil {
-			own.Methods[i].Handler = s.permitted(own.Methods[i].Handler, "/"+desc.ServiceName+"/"+m.MethodName)
+			own.Methods[i].Handler = s.permitted(m.Handler, "/"+desc.ServiceName+"/"+m.MethodName)
+		}
+		// Who may not call takes no place from those who may.
+		if s.admission != nil {
+			own.Methods[i].Handler = s.admission.admitted(own.Methods[i].Handler)
+		} else {
+			own.Methods[i].Handler = s.receiver.of(own.Methods[i].Handler)
 		}
 	}
 	desc = &own
@@ -85,7 +95,7 @@ func (a *admission) admitted(handle grpc.MethodHandler) grpc.MethodHandler {
 
 // read reads a request and reserves what it takes until the call has been answered, which ends ctx.
 func (a *admission) read(ctx context.Context, request any, decode func(any) error) error {
-	leave, _, err := a.reading.Enter(ctx)
+	leave, err := a.reading.enter(ctx)
 	if err != nil {
 		return a.status(err)
 	}

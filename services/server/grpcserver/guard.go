@@ -9,7 +9,9 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
 )
 
 // Guard is how connections are secured, and who may call. The zero value lets everybody call in plain text.
@@ -45,12 +47,8 @@ func (s *Server) permitStream(srv any, stream grpc.ServerStream, info *grpc.Stre
 	return handler(srv, stream)
 }
 
-const (
-	// maxHealthMessage is the most bytes of a request for health.
-	maxHealthMessage = 4 << 10
-	// maxHealthStreams is how many of them one connection may have at once.
-	maxHealthStreams = 16
-)
+// maxHealthMessage is the most bytes of a request for health on its own port.
+const maxHealthMessage = 4 << 10
 
 // serveHealth answers for health on a port of its own, if there is one, until stop is called. It answers as the main port does, and
 // for as long as running calls may take in a shutdown.
@@ -58,12 +56,18 @@ func (s *Server) serveHealth() (stop func()) {
 	if s.probes == nil {
 		return func() {}
 	}
-	own := grpc.NewServer(grpc.MaxRecvMsgSize(maxHealthMessage), grpc.MaxConcurrentStreams(maxHealthStreams), grpc.WaitForHandlers(true))
-	grpc_health_v1.RegisterHealthServer(own, s.health)
+	pings := keepalive.ServerParameters{
+		Time: pingInterval, Timeout: pingTimeout, MaxConnectionIdle: probeIdleTime, MaxConnectionAge: connectionAge, MaxConnectionAgeGrace: probeIdleTime,
+	}
+	// Their small requests count by the number of streams.
+	receiver := newest(healthPort.connections * int(healthPort.streams))
+	own := grpc.NewServer(append(healthPort.options(insecure.NewCredentials(), pings),
+		grpc.MaxRecvMsgSize(maxHealthMessage), grpc.StreamInterceptor(receiver.intercept))...)
+	s.registerHealth(own, receiver)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := own.Serve(s.probes); err != nil {
+		if err := own.Serve(healthPort.limit(s.probes, s.log)); err != nil {
 			s.log.Warn("health is no longer answered on its own port", "address", s.probes.Addr().String(), "err", err)
 		}
 	}()

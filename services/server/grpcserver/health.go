@@ -72,6 +72,16 @@ func (s *Server) set(serving bool, names ...string) {
 	}
 }
 
+// registerHealth has a server answer for health. The first messages of its calls are received by r.
+func (s *Server) registerHealth(server *grpc.Server, r receiver) {
+	own := grpc_health_v1.Health_ServiceDesc
+	own.Methods = slices.Clone(own.Methods)
+	for i, m := range own.Methods {
+		own.Methods[i].Handler = r.of(m.Handler)
+	}
+	server.RegisterService(&own, s.health)
+}
+
 // callable returns the names that are healthy while calls can succeed.
 func (s *Server) callable() []string {
 	return append(slices.Collect(maps.Keys(s.GetServiceInfo())), Readiness)

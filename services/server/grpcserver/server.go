@@ -20,7 +20,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
-	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
@@ -38,6 +37,9 @@ const (
 	// workers is how many goroutines wait for calls. A function pod runs half as many calls at once by default. Workers that wait have
 	// small stacks after a garbage collection.
 	workers = 16
+	// connectionGrace is the maximum time that calls may keep a connection beyond its age. An answer that its client does not read takes
+	// memory until then.
+	connectionGrace = time.Hour
 	// pingInterval is how long a client may be silent before it is asked for a sign of life, and pingTimeout how long it may take to
 	// give one: the calls of a client that has gone hold memory until then.
 	pingInterval, pingTimeout = 30 * time.Second, 20 * time.Second
@@ -82,6 +84,10 @@ type Server struct {
 	admission *admission
 	permit    func(ctx context.Context, method string) error
 	probes    net.Listener
+	// receiver receives the first messages of calls that admission does not, healthReceiver those of health.
+	receiver, healthReceiver receiver
+	// lasting has the places of streams that may last without a message.
+	lasting lasting
 
 	// mu is held while health changes, so that nothing is SERVING again once leaving is true.
 	mu      sync.Mutex
@@ -97,6 +103,7 @@ type Server struct {
 func New(ctx context.Context, o Options) *Server {
 	s := &Server{health: health.NewServer(), log: o.Logger, drain: o.Drain, linger: o.Linger, last: o.Last}
 	s.admission, s.permit, s.probes = newAdmission(o), o.Guard.Permit, o.Guard.Health
+	s.receiver, s.healthReceiver = inTurn(readers(o), int64(o.MaxMessageSize)), newest(maxHealthReaders)
 	s.draining, s.beginDrain = context.WithCancel(context.WithoutCancel(ctx))
 	recovered := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error {
 		s.log.Error("a call panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -104,33 +111,26 @@ func New(ctx context.Context, o Options) *Server {
 	})
 	pings := keepalive.ServerParameters{Time: pingInterval, Timeout: pingTimeout}
 	if !o.KeepConnections {
-		pings.MaxConnectionAge = connectionAge
+		pings.MaxConnectionAge, pings.MaxConnectionAgeGrace = connectionAge, connectionGrace
 	}
 	secure := o.Guard.Credentials
 	if secure == nil {
 		secure = insecure.NewCredentials()
 	}
-	own := []grpc.ServerOption{
-		grpc.Creds(secure),
+	own := append(mainPort.options(secure, pings),
 		grpc.MaxRecvMsgSize(o.MaxMessageSize),
 		grpc.MaxSendMsgSize(o.MaxMessageSize),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
-		grpc.MaxConcurrentStreams(maxStreams),
-		grpc.WaitForHandlers(true),
-		grpc.KeepaliveParams(pings),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval, PermitWithoutStream: true}),
 		// Workers keep their grown stacks from call to call, which saves a fifth of what a call costs. When all are busy, a
 		// call gets a goroutine of its own.
 		grpc.NumStreamWorkers(workers),
 		grpc.ChainUnaryInterceptor(recovery.UnaryServerInterceptor(recovered)),
-		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(recovered), s.endWatches, s.permitStream),
-	}
-	if s.admission != nil {
-		own = append(own, grpc.InTapHandle(cuttable))
-	}
+		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(recovered), s.endWatches, s.permitStream, s.receiveStream),
+	)
 	s.Server = grpc.NewServer(append(own, o.Server...)...)
-	grpc_health_v1.RegisterHealthServer(s.Server, s.health)
+	s.registerHealth(s.Server, s.healthReceiver)
 	reflection.Register(s.Server)
 	// Nobody else has it yet.
 	s.set(true, Liveness)
@@ -155,7 +155,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 			s.shutdown(context.WithoutCancel(ctx))
 		}
 	}()
-	err := s.Server.Serve(listener)
+	err := s.Server.Serve(mainPort.limit(listener, s.log))
 	close(done)
 	<-stopped
 	if ctx.Err() != nil {

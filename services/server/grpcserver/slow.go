@@ -44,7 +44,7 @@ func cuttable(ctx context.Context, _ *tap.Info) (context.Context, error) {
 }
 
 // CutOff ends a call after a time, as DeadlineExceeded: what it reads or writes fails then. stop keeps it from that, and returns false
-// if it is too late. Only calls of a Server with a Budget can be cut off.
+// if it is too late. Only calls of a Server can be cut off.
 func CutOff(ctx context.Context, after time.Duration) (stop func() bool) {
 	cut, ok := ctx.Value(cutKey{}).(context.CancelCauseFunc)
 	if !ok {

@@ -1,0 +1,119 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package grpcserver
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+
+	"github.com/krmfn/krmfn/services/evaluation"
+)
+
+// receiver receives the first message of a call by calling receive. What the message takes is not part of a budget yet.
+type receiver func(ctx context.Context, receive func() error) error
+
+// of handles the calls of a unary method, whose request is their first message.
+func (r receiver) of(handle grpc.MethodHandler) grpc.MethodHandler {
+	return func(impl any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+		return handle(impl, ctx, func(request any) error {
+			return r(ctx, func() error { return decode(request) })
+		}, interceptor)
+	}
+}
+
+// stream returns a stream whose first message is received by r.
+func (r receiver) stream(stream grpc.ServerStream) grpc.ServerStream {
+	return &firstMessage{ServerStream: stream, receiver: r}
+}
+
+// intercept handles streams, the first messages of which r receives.
+func (r receiver) intercept(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	return handler(srv, r.stream(stream))
+}
+
+type firstMessage struct {
+	grpc.ServerStream
+	// receiver is nil once it has been called.
+	receiver receiver
+}
+
+func (f *firstMessage) RecvMsg(m any) error {
+	receive := func() error { return f.ServerStream.RecvMsg(m) }
+	if first := f.receiver; first != nil {
+		f.receiver = nil
+		return first(f.Context(), receive)
+	}
+	return receive()
+}
+
+// crowded returns the status error for a call that found no place.
+func crowded(err error) error {
+	if errors.As(err, new(*evaluation.BusyError)) {
+		return Busy("too many calls wait to be read: try again")
+	}
+	return status.FromContextError(err).Err()
+}
+
+const (
+	// firstMessageTime is the maximum time until the first message of a call is complete, beside a second for each MiB.
+	firstMessageTime = 20 * time.Second
+	// crowdedTime takes its place while many calls wait to be read.
+	crowdedTime = 2 * time.Second
+	// maxUnread is the maximum number of calls that wait to be read. Each may hold headers and a window of data.
+	maxUnread = 500
+)
+
+// inTurn returns a receiver for calls that must not fail because of others as long as these are in time: at most readers are
+// received at a time, maxUnread wait, and further ones are refused. A message has at most size bytes.
+func inTurn(readers int, size int64) receiver {
+	places := newTurns(readers, maxUnread)
+	transfer := TransferTime(size) - TransferTime(0)
+	return func(ctx context.Context, receive func() error) error {
+		leave, err := places.enter(ctx)
+		if err != nil {
+			return crowded(err)
+		}
+		defer leave()
+		within := firstMessageTime + transfer
+		if places.crowded() {
+			within = crowdedTime + transfer
+		}
+		inTime := CutOff(ctx, within)
+		err = receive()
+		if !inTime() {
+			return TooSlow("the first message did not arrive", within)
+		}
+		return err
+	}
+}
+
+// newest returns a receiver for calls whose first message comes with their headers, such as probes: of more than readers calls that
+// wait for it, the one that came first is cut off. So slow clients keep nobody out.
+func newest(readers int) receiver {
+	var mu sync.Mutex
+	unread := list.New()
+	return func(ctx context.Context, receive func() error) error {
+		inTime := CutOff(ctx, crowdedTime)
+		mu.Lock()
+		own := unread.PushBack(ctx)
+		if unread.Len() > readers {
+			CutOff(unread.Remove(unread.Front()).(context.Context), 0) //nolint:forcetypeassert // it has nothing else
+		}
+		mu.Unlock()
+		err := receive()
+		mu.Lock()
+		unread.Remove(own)
+		mu.Unlock()
+		if !inTime() {
+			return TooSlow("the first message did not arrive", crowdedTime)
+		}
+		return err
+	}
+}

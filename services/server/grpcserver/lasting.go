@@ -1,0 +1,50 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package grpcserver
+
+import (
+	"strings"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
+)
+
+const (
+	// maxHealthReaders is the maximum number of requests for health that are read at a time.
+	maxHealthReaders = 16
+	// maxReflections is the maximum number of streams of reflection, each with a message of the maximum size.
+	maxReflections = 16
+	// maxWatches is the maximum number of health watches.
+	maxWatches = 256
+)
+
+// lasting counts the streams that belong to no budget and last for as long as their clients like.
+type lasting struct{ reflections, watches atomic.Int64 }
+
+// receiveStream receives the first messages of streams, and refuses streams beyond the limits.
+func (s *Server) receiveStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	switch {
+	case info.FullMethod == grpc_health_v1.Health_Watch_FullMethodName:
+		handler = limited(handler, &s.lasting.watches, maxWatches)
+		stream = s.healthReceiver.stream(stream)
+	case strings.HasPrefix(info.FullMethod, "/grpc.reflection."):
+		handler = limited(handler, &s.lasting.reflections, maxReflections)
+		fallthrough
+	default:
+		stream = s.receiver.stream(stream)
+	}
+	return handler(srv, stream)
+}
+
+// limited refuses streams while most are there.
+func limited(handler grpc.StreamHandler, present *atomic.Int64, most int64) grpc.StreamHandler {
+	return func(srv any, stream grpc.ServerStream) error {
+		defer present.Add(-1)
+		if present.Add(1) > most {
+			return Busy("too many streams of this method are open: try again, or close some")
+		}
+		return handler(srv, stream)
+	}
+}

@@ -1,0 +1,91 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package grpcserver
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+
+	"google.golang.org/grpc/peer"
+
+	"github.com/krmfn/krmfn/services/evaluation"
+)
+
+// by returns the context of a call of a peer.
+func by(ctx context.Context, port int, host ...byte) context.Context {
+	return peer.NewContext(ctx, &peer.Peer{Addr: &net.TCPAddr{IP: host, Port: port}})
+}
+
+// However many calls of one peer are being read or wait, those of another peer are read.
+func TestTurnsLeavePlacesToOtherPeers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const readers, waiting = 4, 8
+		turns := newTurns(readers, waiting)
+		ctx, cancel := context.WithCancel(t.Context())
+		results := make(chan error, waiting)
+		leaves := make([]func(), 0, readers)
+		for i := range readers + waiting {
+			call := by(ctx, i, 10, 0, 0, 1)
+			if i < readers {
+				leave, err := turns.enter(call)
+				if err != nil {
+					t.Fatal(err)
+				}
+				leaves = append(leaves, leave)
+				continue
+			}
+			go func() {
+				_, err := turns.enter(call)
+				results <- err
+			}()
+		}
+		synctest.Wait()
+		if _, err := turns.enter(by(ctx, 100, 10, 0, 0, 1)); !errors.As(err, new(*evaluation.BusyError)) {
+			t.Errorf("enter() of one more call of the peer: error = %v, want a BusyError", err)
+		}
+		leave, err := turns.enter(by(ctx, 100, 10, 0, 0, 2))
+		if err != nil {
+			t.Fatalf("enter() of another peer's call: %v", err)
+		}
+		leave()
+		cancel()
+		for range waiting {
+			if err := <-results; !errors.Is(err, context.Canceled) {
+				t.Errorf("enter() of a call that ends: error = %v, want %v", err, context.Canceled)
+			}
+		}
+		for _, leave := range leaves {
+			leave()
+		}
+		if len(turns.peers) != 0 || turns.present != 0 {
+			t.Errorf("%d calls of %d peers are left, want none", turns.present, len(turns.peers))
+		}
+	})
+}
+
+// All peers together have a limit, too.
+func TestTurnsLimitAllPeers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const readers, waiting = 4, 8
+		turns := newTurns(readers, waiting)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		most := readers + waiting + others(readers) + others(waiting)
+		for i := range most {
+			go func() { _, _ = turns.enter(by(ctx, 1, 10, 0, 0, byte(i))) }()
+		}
+		synctest.Wait()
+		if running, _ := turns.reading.Load(); running != readers+others(readers) || !turns.crowded() {
+			t.Errorf("%d calls are read at a time, crowded = %v, want %d and true", running, turns.crowded(), readers+others(readers))
+		}
+		if _, err := turns.enter(by(ctx, 1, 10, 0, 1, 1)); !errors.As(err, new(*evaluation.BusyError)) {
+			t.Errorf("enter() of call %d: error = %v, want a BusyError", most, err)
+		}
+	})
+}
