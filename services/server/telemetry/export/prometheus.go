@@ -20,10 +20,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/krmfn/krmfn/services/server/connections"
 )
 
-// maxHeaderBytes is the maximum size of a request for metrics.
-const maxHeaderBytes = 16 << 10
+const (
+	// maxConnections is the maximum number of connections for metrics, and maxPerPeer that of one address.
+	maxConnections, maxPerPeer = 32, 8
+	// maxHeaderBytes is the maximum size of the header of a request.
+	maxHeaderBytes = 16 << 10
+)
 
 // servePrometheus serves /metrics on OTEL_EXPORTER_PROMETHEUS_HOST and _PORT: by HTTPS, or by HTTP where secure is nil.
 func servePrometheus(ctx context.Context, secure *tls.Config) (sdkmetric.Reader, error) {
@@ -39,6 +45,7 @@ func servePrometheus(ctx context.Context, secure *tls.Config) (sdkmetric.Reader,
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
+	listener = connections.Limit(listener, maxConnections, maxPerPeer, slog.Default())
 	server := &http.Server{
 		Handler: mux, TLSConfig: secure, MaxHeaderBytes: maxHeaderBytes, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),

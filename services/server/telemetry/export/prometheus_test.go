@@ -66,3 +66,60 @@ func TestPrometheusByHTTPS(t *testing.T) {
 		t.Error("metrics are still served")
 	}
 }
+
+// A client that sends large headers, or opens many connections, does not keep metrics from the others.
+func TestMetricsPortHasLimits(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OTEL_METRICS_EXPORTER", "prometheus")
+	t.Setenv("OTEL_EXPORTER_PROMETHEUS_HOST", "127.0.0.1")
+	t.Setenv("OTEL_EXPORTER_PROMETHEUS_PORT", port)
+	tel, err := New(t.Context(), "test", "v0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(header string) (int, error) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", http.NoBody)
+		if err != nil {
+			return 0, err
+		}
+		req.Header.Set("X", header)
+		req.Close = true
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return 0, err
+		}
+		return resp.StatusCode, resp.Body.Close()
+	}
+	if got, err := get(""); got != http.StatusOK {
+		t.Errorf("GET = %d, %v, want %d", got, err, http.StatusOK)
+	}
+	if got, err := get(strings.Repeat("x", 32<<10)); got == http.StatusOK {
+		t.Errorf("GET with 32 KiB of headers = %d, %v, want a failure", got, err)
+	}
+	var idle []net.Conn
+	for range 2 * maxPerPeer {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle = append(idle, conn)
+	}
+	if _, err := get(""); err == nil {
+		t.Errorf("GET beside %d connections of the same peer succeeds, want a refusal", 2*maxPerPeer)
+	}
+	// The shutdown waits for clients that have just connected.
+	for _, conn := range idle {
+		_ = conn.Close()
+	}
+	if err := tel.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
