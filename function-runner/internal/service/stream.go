@@ -23,12 +23,12 @@ const chunkSize = 256 << 10
 type evaluateStream = grpc.BidiStreamingServer[evaluatorv1.EvaluateStreamRequest, evaluatorv1.EvaluateStreamResponse]
 
 // EvaluateStream evaluates a function over a ResourceList in chunks. It cuts off clients that take longer than grpcserver.TransferTime to
-// send the header, to send the list or to read the response, because other calls wait for the reserved memory.
+// send the list or to read the response, because other calls wait for the reserved memory.
 func (e *Evaluator) EvaluateStream(stream evaluateStream) error {
 	ctx := stream.Context()
-	inTime := limitTransfer(ctx, int64(e.MaxMessageSize), "the header did not arrive")
+	// The server limits the time of the first message.
 	header, err := e.header(stream)
-	if err := inTime(err); err != nil {
+	if err != nil {
 		return err
 	}
 	// EvaluateStream reserves memory for the whole list before it reads the first chunk. Otherwise streams with partly received lists
@@ -38,7 +38,7 @@ func (e *Evaluator) EvaluateStream(stream evaluateStream) error {
 		return grpcserver.AdmissionStatus(err)
 	}
 	defer reservation.Release()
-	inTime = limitTransfer(ctx, header.GetSizeBytes(), "the list did not arrive")
+	inTime := limitTransfer(ctx, header.GetSizeBytes(), "the list did not arrive")
 	list, err := receive(stream, header.GetSizeBytes())
 	if err := inTime(err); err != nil {
 		return err

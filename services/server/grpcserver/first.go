@@ -102,9 +102,9 @@ func newest(readers int) receiver {
 	return func(ctx context.Context, receive func() error) error {
 		inTime := CutOff(ctx, crowdedTime)
 		mu.Lock()
-		own := unread.PushBack(ctx)
+		own := unread.PushBack(func() { CutOff(ctx, 0) })
 		if unread.Len() > readers {
-			CutOff(unread.Remove(unread.Front()).(context.Context), 0) //nolint:forcetypeassert // it has nothing else
+			unread.Remove(unread.Front()).(func())() //nolint:forcetypeassert // it has nothing else
 		}
 		mu.Unlock()
 		err := receive()

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"sync"
@@ -148,5 +149,5 @@ func (c *client) block(verb string, metadata int) []byte {
 
 // announce sends the prefix of a message of the given size.
 func (c *client) announce(size uint32) error {
-	return c.framer.WriteData(c.stream, false, []byte{0, byte(size >> 24), byte(size >> 16), byte(size >> 8), byte(size)})
+	return c.framer.WriteData(c.stream, false, binary.BigEndian.AppendUint32([]byte{0}, size))
 }
