@@ -48,6 +48,7 @@ func TestBusyPodIsNotIdle(t *testing.T) {
 			t.Error("expire() of a pod that a call waits for = true, want false")
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		wantOrdinals(t, []int{1}, back)
 	})
 }
