@@ -48,6 +48,10 @@ func run() int {
 	defer stop()
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
+	defer watchHeap(heapLimit(), func(message string) {
+		fmt.Fprintln(os.Stderr, message)
+		os.Exit(failure.Failed)
+	})()
 	executable, err := os.Executable()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "krmfn: find the program's own file: %v\n", err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/krmfn/krmfn/functions/internal/validator"
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/heap"
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
@@ -32,6 +33,9 @@ var Function = function.Function{
 	KeepsList: true,
 	Unshared:  true,
 }
+
+// maxMemory is the memory in bytes by which the process may grow while policies are evaluated, because Rego does not count what its values take.
+const maxMemory = 1 << 30
 
 const (
 	templateGroup   = "templates.gatekeeper.sh/"
@@ -52,7 +56,7 @@ func gatekeeper(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 
 // evaluate does so while the process grows by no more than memory bytes.
 func evaluate(ctx context.Context, rl *fn.ResourceList, memory uint64) (bool, error) {
-	watched, stop := watchMemory(ctx, memory)
+	watched, stop := heap.Watch(ctx, memory, fmt.Errorf("the policies take more than %d MiB of memory, the most they may", memory>>20))
 	defer stop()
 	ok, err := review(watched, rl)
 	if err != nil && ctx.Err() == nil && watched.Err() != nil {

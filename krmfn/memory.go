@@ -1,0 +1,42 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"github.com/krmfn/krmfn/services/evaluation/heap"
+)
+
+// heapShare is the share of the memory of this machine, or of the cgroup, that the heap may take.
+const heapShare = .8
+
+// heapLimit returns the maximum size of the heap in bytes, or 0 if the memory of this machine is unknown.
+func heapLimit() uint64 {
+	limit, err := memlimit.FromCgroup()
+	if err != nil {
+		limit, _ = memlimit.FromSystem() // 0 with an error
+	}
+	return uint64(heapShare * float64(limit))
+}
+
+// watchHeap calls end with a message when the heap exceeds a limit, unless the limit is 0. Functions that run in this process may ignore
+// their contexts. Without watchHeap, the kernel would end the command, or another program, for lack of memory. The caller must call stop.
+func watchHeap(limit uint64, end func(message string)) (stop func()) {
+	if limit == 0 {
+		return func() {}
+	}
+	exceeded := fmt.Errorf("krmfn: functions take more than %d MiB of memory, nothing was written: run each in its own process with --isolate", limit>>20)
+	watched, stop := heap.Watch(context.Background(), limit, exceeded)
+	context.AfterFunc(watched, func() {
+		if cause := context.Cause(watched); errors.Is(cause, exceeded) {
+			end(cause.Error())
+		}
+	})
+	return stop
+}
