@@ -31,7 +31,7 @@ func watchHeap(limit uint64, end func(message string)) (stop func()) {
 	if limit == 0 {
 		return func() {}
 	}
-	exceeded := fmt.Errorf("krmfn: functions take more than %d MiB of memory, nothing was written: run each in its own process with --isolate", limit>>20)
+	exceeded := fmt.Errorf("krmfn: functions take more than %d MiB of memory: run each in its own process with --isolate", limit>>20)
 	watched, stop := heap.Watch(context.Background(), limit, exceeded)
 	context.AfterFunc(watched, func() {
 		if cause := context.Cause(watched); errors.Is(cause, exceeded) {
