@@ -244,7 +244,7 @@ picture: build/krmfn build/function-runner build/functions/cmd/functions ## Redr
 performance: ## Write docs/performance.md and the README's section Speed from the reports of bench and bench-e2e
 	@go -C e2e run ./bench/performance --root $(CURDIR)
 
-scale: ## Simulate 1 to 50 function runners with up to 5,000 functions, and write docs/scale.md from the results (takes an hour)
+scale: ## Simulate 1 to 50 function runners with up to 5,000 functions, and write docs/scale.md from the results (takes 25 minutes)
 	@mkdir -p build
 	@go -C function-runner test -count 1 -vet off -timeout 3h -v -run TestSizes ./internal/scale -args -report $(CURDIR)/build/scale.json
 	@go -C e2e run ./bench/scale --root $(CURDIR)
