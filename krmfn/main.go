@@ -48,7 +48,7 @@ func run() int {
 	defer stop()
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
-	defer watchHeap(heapLimit(), func(message string) {
+	defer watchHeap(ctx, heapLimit(), func(message string) {
 		fmt.Fprintln(os.Stderr, message)
 		os.Exit(failure.Failed)
 	})()

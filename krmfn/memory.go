@@ -27,12 +27,12 @@ func heapLimit() uint64 {
 
 // watchHeap calls end with a message when the heap exceeds a limit, unless the limit is 0. Functions that run in this process may ignore
 // their contexts. Without watchHeap, the kernel would end the command, or another program, for lack of memory. The caller must call stop.
-func watchHeap(limit uint64, end func(message string)) (stop func()) {
+func watchHeap(ctx context.Context, limit uint64, end func(message string)) (stop func()) {
 	if limit == 0 {
 		return func() {}
 	}
 	exceeded := fmt.Errorf("krmfn: functions take more than %d MiB of memory: run each in its own process with --isolate", limit>>20)
-	watched, stop := heap.Watch(context.Background(), limit, exceeded)
+	watched, stop := heap.Watch(context.WithoutCancel(ctx), limit, exceeded)
 	context.AfterFunc(watched, func() {
 		if cause := context.Cause(watched); errors.Is(cause, exceeded) {
 			end(cause.Error())

@@ -17,14 +17,14 @@ import (
 // What the setters put into fields is bounded before memory is allocated for it.
 func TestTextIsBounded(t *testing.T) { //nolint:paralleltest // it measures allocations
 	const tooLong = "failed to apply setters: the setters put more than 64 MiB of text into fields and results: shorten their values"
-	doubling := "{"
+	var doubling strings.Builder
 	for i := range 60 {
-		doubling += fmt.Sprintf("a%02d: '${a%02d}${a%02d}', ", i, i+1, i+1)
+		fmt.Fprintf(&doubling, "a%02d: '${a%02d}${a%02d}', ", i, i+1, i+1)
 	}
 	long := strings.Repeat("b", 100_000)
 	for name, tc := range map[string]struct{ spec, data, want string }{ //nolint:paralleltest // see above
 		"a setter many times":            {"a: b # kpt-set: " + strings.Repeat("${a}", 1000), "{a: " + long + "}", tooLong},
-		"setters that refer to others":   {"a: b # kpt-set: ${a00}", doubling + "a60: b}", tooLong},
+		"setters that refer to others":   {"a: b # kpt-set: ${a00}", "{" + doubling.String() + "a60: b}", tooLong},
 		"many fields":                    {strings.Repeat("- b # kpt-set: ${a}\n    ", 1000), "{a: " + long + "}", tooLong},
 		"many lists":                     {strings.Repeat("- c: [] # kpt-set: ${a}\n    ", 100), "{a: '[" + long + "]'}", tooLong},
 		"the present value, many times":  {"a: " + long + " # kpt-set: ${a}${b}" + strings.Repeat("${b}", 1000), "{a: b}", tooLong},

@@ -40,11 +40,11 @@ func reviewOf(body string) string {
 
 // doubling has rules, the last of which, x40, has the value of the first, twice, and twice, and so on.
 func doubling() string {
-	rules := "\n}\nx0 := [\"a\"]\n"
+	var rules strings.Builder
 	for i := range 40 {
-		rules += fmt.Sprintf("x%d := [x%d, x%d]\n", i+1, i, i)
+		fmt.Fprintf(&rules, "x%d := [x%d, x%d]\n", i+1, i, i)
 	}
-	return rules + "never {\nfalse"
+	return "\n}\nx0 := [\"a\"]\n" + rules.String() + "never {\nfalse"
 }
 
 // Calls whose results are far larger than their arguments are refused before they allocate, and the policy does not pass for it.

@@ -6,6 +6,7 @@ package starlark
 import (
 	"archive/zip"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -80,7 +81,7 @@ func size(values starlark.Tuple) uint64 {
 	for _, value := range values {
 		total += sizeOf(value)
 	}
-	return uint64(total) //nolint:gosec // a length
+	return uint64(total)
 }
 
 // within returns an error for a result of so many bytes if that is more than a script may have.
@@ -144,7 +145,7 @@ func formatBound(g operatorGuard, receiver starlark.Value, args starlark.Tuple, 
 	}
 	most := uint64(0)
 	for _, kwarg := range kwargs {
-		args = append(args[:len(args):len(args)], kwarg[1])
+		args = append(slices.Clip(args), kwarg[1])
 	}
 	for _, arg := range args {
 		w, err := g.written(arg)
@@ -202,7 +203,7 @@ func matchBound(g operatorGuard, receiver starlark.Value, args starlark.Tuple, k
 func writtenBound(g operatorGuard, _ starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	total := 0.0
 	for _, kwarg := range kwargs {
-		args = append(args[:len(args):len(args)], kwarg[1])
+		args = append(slices.Clip(args), kwarg[1])
 	}
 	for _, arg := range args {
 		w, err := g.written(arg)

@@ -136,7 +136,7 @@ type sliced struct {
 
 // Slice copies elements of the list.
 func (s sliced) Slice(start, end, step int) starlark.Value {
-	if elements := (end - start) / step; s.guard.meter.exceedsWith(uint64(max(elements, 0) * valueSize)) { //nolint:gosec // not negative
+	if elements := (end - start) / step; s.guard.meter.exceedsWith(uint64(max(elements, 0) * valueSize)) {
 		s.guard.meter.reached = s.guard.meter.error()
 		s.guard.meter.thread.Cancel(s.guard.meter.reached.Error())
 		return starlark.None

@@ -53,7 +53,7 @@ type TemplateLoader struct {
 	current atomic.Pointer[podtemplate.Template]
 	logged  logging.Once
 
-	// mu guards the inputs of the current template, and serializes changes of current.
+	// mu guards the inputs of the current template, and serialises changes of current.
 	mu     sync.Mutex
 	method injection.Method
 	// configMap is the current ConfigMap, or nil.

@@ -32,7 +32,7 @@ const (
 )
 
 // Of returns the name of the pod with an ordinal. It consists of function, tag, ordinal and hash, like Porch's names. It is a DNS label
-// that begins with a letter (RFC 1035) for any image. Of shortens and sanitizes function and tag, which are only for readers.
+// that begins with a letter (RFC 1035) for any image. Of shortens and sanitises function and tag, which are only for readers.
 func (id Identity) Of(ordinal int) string {
 	end := "-" + strconv.Itoa(ordinal) + "-" + id.Hash()
 	_, tag, digest := reference.Split(id.Image)

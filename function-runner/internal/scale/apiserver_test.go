@@ -56,10 +56,6 @@ type requests struct {
 	Get, Delete, Patch, ListWatch int
 }
 
-func (r requests) all() int {
-	return r.Created + r.Collisions + r.Get + r.Delete + r.Patch + r.ListWatch
-}
-
 func (r requests) minus(o requests) requests {
 	return requests{
 		r.Created - o.Created, r.Collisions - o.Collisions, r.Get - o.Get, r.Delete - o.Delete, r.Patch - o.Patch, r.ListWatch - o.ListWatch,

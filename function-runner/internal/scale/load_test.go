@@ -76,7 +76,7 @@ func (l *load) run(ctx context.Context) {
 		// At high rates, several calls are due per tick. The number of due calls follows from exponential gaps.
 		for now := time.Since(begin).Seconds(); due < now; due += rand.ExpFloat64() / l.rate {
 			image := l.image()
-			calls.Go(func() { l.call(image) })
+			calls.Go(func() { l.call(image) }) //nolint:contextcheck // a call ends at its own deadline
 		}
 	}
 }

@@ -72,7 +72,7 @@ type measurement struct {
 }
 
 // TestSizes compares the number of pods of several replicas and of a single replica. With -report, it runs all sizes and events.
-func TestSizes(t *testing.T) {
+func TestSizes(t *testing.T) { //nolint:paralleltest // it logs the memory per replica
 	if *reportFile == "" {
 		measure(t, small, None)
 		return

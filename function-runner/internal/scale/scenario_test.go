@@ -80,7 +80,7 @@ func run(t testing.TB, size Size, event Event) Result {
 	s := newSimulation(t, size)
 	defer s.end()
 	result := Result{Size: size, Event: event}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	var loading sync.WaitGroup
 	measure := s.measure()
 	loading.Go(func() { s.load.run(ctx) })

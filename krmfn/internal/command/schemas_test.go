@@ -24,7 +24,7 @@ func TestSchemaLocations(t *testing.T) {
 	local := map[string]string{".krmignore": "schemas\n", "Kptfile": kptfile + "schemas/{{.ResourceKind}}.json'}\n", "frog.yaml": frog, "schemas/frog.json": `{"required": ["spec"]}`}
 	remote := map[string]string{"Kptfile": kptfile + server.URL + "/{{.ResourceKind}}.json'}\n", "frog.yaml": frog}
 	refused := server.URL + "/pod.json is not a permitted schema location: list its URL in KUBECONFORM_SCHEMA_LOCATIONS, or allow krmfn the network"
-	for _, tc := range []struct {
+	for _, tc := range []struct { //nolint:paralleltest // they share a server
 		name    string
 		files   map[string]string
 		args    []string
@@ -39,7 +39,7 @@ func TestSchemaLocations(t *testing.T) {
 		{name: "a server, isolated", files: remote, args: []string{"--isolate"}, want: refused},
 		{name: "a server that the user allows", files: remote, args: []string{"--allow-network"}, want: "missing property 'spec'", asked: 3},
 		{name: "a server that the user lists", files: remote, environ: []string{"KUBECONFORM_SCHEMA_LOCATIONS=" + server.URL}, want: "missing property 'spec'", asked: 3},
-	} { //nolint:paralleltest // they share a server
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			asked.Store(0)
 			got := invocation{args: append([]string{"render", "--dry-run", newPackage(t, tc.files)}, tc.args...), environ: tc.environ}.run(t.Context(), t)

@@ -71,8 +71,13 @@ func connectionSeeds() [][]byte {
 	var header bytes.Buffer
 	encoder := hpack.NewEncoder(&header)
 	for _, field := range [][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":path", evaluatorgrpc.FunctionEvaluator_EvaluateFunction_FullMethodName}, {":authority", "server"},
-		{"content-type", "application/grpc"}, {"te", "trailers"}, {"grpc-timeout", "1S"},
+		{":method", "POST"},
+		{":scheme", "http"},
+		{":path", evaluatorgrpc.FunctionEvaluator_EvaluateFunction_FullMethodName},
+		{":authority", "server"},
+		{"content-type", "application/grpc"},
+		{"te", "trailers"},
+		{"grpc-timeout", "1S"},
 	} {
 		_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // a buffer takes everything
 	}
