@@ -58,7 +58,7 @@ type victim struct {
 // No client makes a server take more memory than it has, and none keeps others from calling.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]func(*testing.T) victim{
+	for name, start := range map[string]func(*testing.T) victim{ //nolint:paralleltest // one attack at a time
 		"function runner": attackedRunner, "function runner with TLS": attackedSecureRunner, "task handler": attackedTaskHandler,
 		"wrapper server": attackedWrapper,
 	} {

@@ -86,7 +86,7 @@ func TestConcurrentCallers(t *testing.T) {
 	callers.Wait()
 }
 
-// Each kind of misbehavior results in a defined code, and leaves no processes, goroutines or files behind.
+// Each kind of misbehaviour results in a defined code, and leaves no processes, goroutines or files behind.
 func TestHostileFunctions(t *testing.T) {
 	port, temporary := freePort(t), t.TempDir()
 	t.Setenv("TMPDIR", temporary)

@@ -29,7 +29,7 @@ func (i *Installation) Accounts(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// May reports whether the API server authorizes a service account in the release's namespace to perform an action.
+// May reports whether the API server authorises a service account in the release's namespace to perform an action.
 func (i *Installation) May(ctx context.Context, account string, what *authorizationv1.ResourceAttributes) (bool, error) {
 	review, err := i.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{

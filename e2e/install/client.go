@@ -101,6 +101,7 @@ func (c *Client) EvaluateStream(ctx context.Context, image string, list []byte) 
 	}
 }
 
+// Close closes the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
 // Report returns the evaluation details in an error of Evaluate, or nil if it has none.

@@ -101,7 +101,7 @@ func (i *Installation) open(ctx context.Context, name string, selector map[strin
 		service, err = services.Get(ctx, name, metav1.GetOptions{})
 	}
 	if err != nil {
-		return "", fmt.Errorf("Service %s for function runners: %w", name, err)
+		return "", fmt.Errorf("create Service %s for function runners: %w", name, err)
 	}
 	return net.JoinHostPort(i.node, strconv.Itoa(int(service.Spec.Ports[0].NodePort))), nil
 }

@@ -126,8 +126,9 @@ func (r result) line(value func(second int) float64) report.Series {
 }
 
 func (r results) drawRequests(w io.Writer) error {
-	var lines []report.Series
-	for _, result := range r.largest() {
+	largest := r.largest()
+	lines := make([]report.Series, 0, len(largest))
+	for _, result := range largest {
 		lines = append(lines, result.line(func(i int) float64 {
 			if i < len(result.Requests) {
 				return float64(result.Requests[i])
@@ -139,8 +140,9 @@ func (r results) drawRequests(w io.Writer) error {
 }
 
 func (r results) drawCalls(w io.Writer) error {
-	var lines []report.Series
-	for _, result := range r.largest() {
+	largest := r.largest()
+	lines := make([]report.Series, 0, len(largest))
+	for _, result := range largest {
 		lines = append(lines, result.line(func(i int) float64 {
 			return 100 * float64(result.Seconds[i].Slow) / float64(max(1, result.Seconds[i].Calls))
 		}))

@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/registry/publish"
 )
 
-// Mode is the behavior of a function. All modes except NeedsRoot and Bare are modes of the command.
+// Mode is the behaviour of a function. All modes except NeedsRoot and Bare are modes of the command.
 type Mode string
 
 const (

@@ -121,7 +121,7 @@ func (s *Server) SetLogin(login Login) {
 	s.login = login
 }
 
-// OnRefusal sets a function that is called with each unauthorized request before the response. Nil removes the function.
+// OnRefusal sets a function that is called with each unauthorised request before the response. Nil removes the function.
 func (s *Server) OnRefusal(refusing func(*http.Request)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

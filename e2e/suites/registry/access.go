@@ -54,7 +54,7 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 		noneSees(ctx, begin, first)
 	})
 
-	// The API server authorizes a node to read a Secret only after it has processed a pod on the node that refers to the Secret. The
+	// The API server authorises a node to read a Secret only after it has processed a pod on the node that refers to the Secret. The
 	// kubelet does not wait for that.
 	It("refuses a node that has no pull secret yet, and no call fails", func(ctx context.Context) {
 		secrets := f.Client.CoreV1().Secrets(f.Release.FunctionNamespace)

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package summary summarizes a run of the end-to-end suites: where the time went, and which specs passed only after a retry.
+// Package summary summarises a run of the end-to-end suites: where the time went, and which specs passed only after a retry.
 package summary
 
 import (
