@@ -19,7 +19,7 @@ const (
 	// memoryLimit is from how many bytes on memory counts for more than time; less where the cgroup has a limit.
 	memoryLimit = 2 << 30
 	// cgroupShare is the share of the cgroup's memory limit that the heap may have.
-	cgroupShare = .9
+	cgroupShare = .8
 )
 
 // spareCollector has garbage collected less often than is the default, unless the environment says how often, or how much memory

@@ -13,16 +13,20 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/heap"
 )
 
-// heapShare is the share of the memory of this machine, or of the cgroup, that the heap may take.
-const heapShare = .8
+// The shares of the memory that the heap may take. The Go runtime limits garbage to cgroupShare of a cgroup's memory, and to much less
+// without a cgroup, where other programs need memory, too.
+const (
+	maxCgroupShare  = .85
+	maxMachineShare = .8
+)
 
 // heapLimit returns the maximum size of the heap in bytes, or 0 if the memory of this machine is unknown.
 func heapLimit() uint64 {
-	limit, err := memlimit.FromCgroup()
-	if err != nil {
-		limit, _ = memlimit.FromSystem() // 0 with an error
+	if cgroup, err := memlimit.FromCgroup(); err == nil {
+		return uint64(maxCgroupShare * float64(cgroup))
 	}
-	return uint64(heapShare * float64(limit))
+	machine, _ := memlimit.FromSystem() // 0 with an error
+	return uint64(maxMachineShare * float64(machine))
 }
 
 // watchHeap calls end with a message when the heap exceeds a limit, unless the limit is 0. Functions that run in this process may ignore
@@ -32,7 +36,7 @@ func watchHeap(ctx context.Context, limit uint64, end func(message string)) (sto
 		return func() {}
 	}
 	exceeded := fmt.Errorf("krmfn: functions take more than %d MiB of memory: run each in its own process with --isolate", limit>>20)
-	watched, stop := heap.Watch(context.WithoutCancel(ctx), limit, exceeded)
+	watched, stop := heap.WatchSize(context.WithoutCancel(ctx), limit, exceeded)
 	context.AfterFunc(watched, func() {
 		if cause := context.Cause(watched); errors.Is(cause, exceeded) {
 			end(cause.Error())

@@ -56,7 +56,7 @@ func gatekeeper(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 
 // evaluate does so while the process grows by no more than memory bytes.
 func evaluate(ctx context.Context, rl *fn.ResourceList, memory uint64) (bool, error) {
-	watched, stop := heap.Watch(ctx, memory, fmt.Errorf("the policies take more than %d MiB of memory, the most they may", memory>>20))
+	watched, stop := heap.WatchGrowth(ctx, memory, fmt.Errorf("the policies take more than %d MiB of memory, the most they may", memory>>20))
 	defer stop()
 	ok, err := review(watched, rl)
 	if err != nil && ctx.Err() == nil && watched.Err() != nil {

@@ -14,33 +14,45 @@ import (
 // interval is the time between two measurements.
 const interval = 5 * time.Millisecond
 
-// Watch returns a context that ends with cause when the heap of the process has grown by more than limit bytes. The memory of everything
-// that the process does counts. The caller must call stop, which also ends the context.
-func Watch(ctx context.Context, limit uint64, cause error) (_ context.Context, stop func()) {
+// WatchGrowth returns a context that ends with cause when the heap of the process has grown by more than limit bytes, garbage excluded. The
+// memory of everything that the process does counts. The caller must call stop, which also ends the context.
+func WatchGrowth(ctx context.Context, limit uint64, cause error) (_ context.Context, stop func()) {
+	allowed := size() + limit
+	next := allowed
+	return watch(ctx, cause, func() bool {
+		if size() <= next {
+			return false
+		}
+		runtime.GC()
+		live := size()
+		next = live + limit
+		return live > allowed
+	})
+}
+
+// WatchSize returns a context that ends with cause when the heap of the process exceeds limit bytes, garbage included. It notices a large
+// allocation before the process has used the memory. The caller must call stop, which also ends the context.
+func WatchSize(ctx context.Context, limit uint64, cause error) (_ context.Context, stop func()) {
+	return watch(ctx, cause, func() bool { return size() > limit })
+}
+
+func watch(ctx context.Context, cause error, exceeded func() bool) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
-	allowed := size() + limit
 	go func() {
 		defer close(done)
 		ticker := time.NewTicker(interval)
 		defer ticker.Stop()
-		for next := allowed; ; {
+		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
 			}
-			if size() <= next {
-				continue
-			}
-			// Most of it may be garbage.
-			runtime.GC()
-			live := size()
-			if live > allowed {
+			if exceeded() {
 				cancel(cause)
 				return
 			}
-			next = live + limit
 		}
 	}()
 	return ctx, func() {

@@ -16,24 +16,24 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errLarge = errors.New("too large")
 
-func TestWatchEndsWithItsCause(t *testing.T) { //nolint:paralleltest // the memory is that of the process
-	ctx, stop := Watch(t.Context(), 16<<20, errLarge)
+func TestWatchesEndWithTheirCause(t *testing.T) { //nolint:paralleltest // the memory is that of the process
+	growth, stop := WatchGrowth(t.Context(), 16<<20, errLarge)
 	defer stop()
-	var held [][]byte
-	for range 64 {
-		if ctx.Err() == nil {
-			held = append(held, make([]byte, 1<<20))
+	total, stop := WatchSize(t.Context(), size()+16<<20, errLarge)
+	defer stop()
+	held := make([]byte, 64<<20)
+	for name, ctx := range map[string]context.Context{"growth": growth, "size": total} {
+		<-ctx.Done()
+		if err := context.Cause(ctx); !errors.Is(err, errLarge) {
+			t.Errorf("%s: cause = %v, want %v", name, err, errLarge)
 		}
-	}
-	<-ctx.Done()
-	if err := context.Cause(ctx); !errors.Is(err, errLarge) {
-		t.Errorf("cause = %v, want %v", err, errLarge)
 	}
 	runtime.KeepAlive(held)
 }
 
+// Memory that the garbage collector can free is not growth.
 func TestGarbageDoesNotCount(t *testing.T) { //nolint:paralleltest // the memory is that of the process
-	ctx, stop := Watch(t.Context(), 16<<20, errLarge)
+	ctx, stop := WatchGrowth(t.Context(), 16<<20, errLarge)
 	var last []byte
 	for range 200 {
 		last = make([]byte, 1<<20)
