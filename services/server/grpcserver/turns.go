@@ -76,10 +76,11 @@ func (t *turns) arrive(ctx context.Context) (own *peerTurns, depart func(), err 
 	host := callerHost(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.present == t.readers+t.waiting+others(t.readers)+others(t.waiting) {
+	own = t.peers[host]
+	// A peer's calls count before its own gate refuses them. They must not take the places of other peers meanwhile.
+	if own != nil && own.present == t.readers+t.waiting || t.present == t.readers+t.waiting+others(t.readers)+others(t.waiting) {
 		return nil, nil, &evaluation.BusyError{Running: t.readers, Waiting: t.waiting}
 	}
-	own = t.peers[host]
 	if own == nil {
 		own = &peerTurns{Gate: evaluation.NewGate(t.readers, t.waiting)}
 		t.peers[host] = own

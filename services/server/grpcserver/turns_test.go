@@ -89,3 +89,19 @@ func TestTurnsLimitAllPeers(t *testing.T) {
 		}
 	})
 }
+
+// Calls of one peer that arrive at the same moment, before any of them enters or is refused, leave places to another peer.
+func TestBurstLeavesPlacesToOtherPeers(t *testing.T) {
+	t.Parallel()
+	const readers, waiting = 4, 8
+	turns := newTurns(readers, waiting)
+	for i := range 2 * (readers + waiting) {
+		_, _, err := turns.arrive(by(t.Context(), i, 10, 0, 0, 1))
+		if refused := errors.As(err, new(*evaluation.BusyError)); refused != (i >= readers+waiting) {
+			t.Errorf("arrive() of call %d: error = %v", i, err)
+		}
+	}
+	if _, _, err := turns.arrive(by(t.Context(), 100, 10, 0, 0, 2)); err != nil {
+		t.Errorf("arrive() of another peer's call: %v", err)
+	}
+}
