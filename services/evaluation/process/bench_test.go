@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// asFunction makes this test's executable a function, a program of Go as most are.
+// asFunction is an environment variable that makes the test binary act as a function written in Go.
 const asFunction = "KRMFN_TEST_FUNCTION"
 
 func copyInput() {
@@ -24,8 +24,8 @@ func copyInput() {
 	os.Exit(0)
 }
 
-// BenchmarkRun compares runs to a bare process, in turns: what their medians are of the bare one's. The command is this executable, or
-// the one of KRMFN_BENCH_COMMAND.
+// BenchmarkRun alternates between calls through a Runner and bare processes, and reports ratios of their latencies (p50/bare and
+// p99/bare). The command is the test binary, or the program in KRMFN_BENCH_COMMAND.
 func BenchmarkRun(b *testing.B) {
 	in := bytes.Repeat([]byte("a line of input\n"), 200)
 	command := Command{Argv: []string{os.Getenv("KRMFN_BENCH_COMMAND")}, Env: []string{asFunction + "=1"}}
@@ -71,7 +71,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// times calls something, with a pause after each, and returns what the calls took.
+// measure calls call n times with a pause between calls and returns the latencies.
 func times(b *testing.B, n int, pause time.Duration, call func(ctx context.Context) error) []time.Duration {
 	b.Helper()
 	took := make([]time.Duration, n)

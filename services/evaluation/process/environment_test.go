@@ -15,8 +15,8 @@ func TestEnvironments(t *testing.T) {
 		got  []string
 		want string
 	}{
-		"of a runner": {got: RunnerEnvironment(environ), want: "PATH=/bin LC_ALL=C RENDER_HELM_CHART_DIR=/c KUBECONFORM_SCHEMA_LOCATIONS=/s"},
-		"of an image": {got: ImageEnvironment(environ), want: "PATH=/bin LC_ALL=C AWS_SECRET_ACCESS_KEY=x RENDER_HELM_CHART_DIR=/c KUBECONFORM_SCHEMA_LOCATIONS=/s FOO=bar"},
+		"function runner": {got: RunnerEnvironment(environ), want: "PATH=/bin LC_ALL=C RENDER_HELM_CHART_DIR=/c KUBECONFORM_SCHEMA_LOCATIONS=/s"},
+		"function image":  {got: ImageEnvironment(environ), want: "PATH=/bin LC_ALL=C AWS_SECRET_ACCESS_KEY=x RENDER_HELM_CHART_DIR=/c KUBECONFORM_SCHEMA_LOCATIONS=/s FOO=bar"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

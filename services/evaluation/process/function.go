@@ -16,27 +16,25 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/resourcelist"
 )
 
-// Processes run commands: a Runner, or what stands before one. Errors are those of Runner.Run.
+// Processes runs commands. A Runner implements it. Its errors are those of Runner.Run.
 type Processes interface {
 	Run(ctx context.Context, c Command, stdin []byte) (Outcome, error)
 }
 
-// Function is a function that a program provides. It is an evaluation.Evaluator that runs the program once for each
-// request, whatever image the request names.
+// Function is an evaluation.Evaluator that runs a program once for each request, whatever image the request names.
 type Function struct {
-	// Runner runs the program.
 	Runner Processes
-	// Command is the program.
+	// Command is the program to run.
 	Command Command
-	// Evaluator and Implementation go into the reports.
+	// Evaluator and Implementation are copied to the reports.
 	Evaluator      evaluationv1.Evaluator
 	Implementation string
-	// Silence is what a program has written that ends well and writes nothing; nil means that it has failed.
+	// Silence replaces an empty output if the program exits with code 0. If it is nil, an empty output is a failure.
 	Silence []byte
 }
 
-// Evaluate runs the program with the request's ResourceList. Its output is checked to be a ResourceList and its results
-// are read, on failure too. It never returns an error.
+// Evaluate passes the request's ResourceList to the program. It checks that the output is a ResourceList and reads its results, even if
+// the program failed. The error is always nil; failures are in the report.
 func (f *Function) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	command := f.Command
 	command.MaxStdout = req.MaxOutput
@@ -73,7 +71,7 @@ func (f *Function) Evaluate(ctx context.Context, req evaluation.Request) (evalua
 	return evaluation.Response{ResourceList: outcome.Stdout, Report: report}, nil
 }
 
-// runFailure says which kind of failure an error of Run is.
+// runFailure returns the failure reason for an error of Runner.Run.
 func runFailure(ctx context.Context, err error) evaluationv1.FailureReason {
 	switch {
 	case errors.As(err, new(*StartError)):

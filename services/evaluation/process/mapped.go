@@ -5,5 +5,5 @@
 
 package process
 
-// mappedUnused is what a program of Go maps and does not use.
+// mappedUnused is the amount of memory, in bytes, that the Go runtime maps without using it.
 const mappedUnused = 64 << 20

@@ -5,6 +5,6 @@
 
 package process
 
-// mappedUnused is what a program of Go maps and does not use. The race detector maps more for each of its threads than a program that it
-// does not watch has in all, and where the function runner has it, its functions may have it, too.
+// mappedUnused is the amount of memory, in bytes, that the Go runtime maps without using it. With the race detector, the runtime maps
+// much more for each thread. If the function runner is built with the race detector, its functions may be, too.
 const mappedUnused = 1 << 30

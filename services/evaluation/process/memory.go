@@ -13,42 +13,45 @@ import (
 )
 
 const (
-	// leastMemory is what each executable may have at least: a program of Go or Python with a small list.
+	// leastMemory is the minimum memory limit of an executable, in bytes: enough for a Go or Python program with a small list.
 	leastMemory = 64 << 20
-	// memoryPerByte is how many bytes of memory an executable may need for each byte of its list. BenchmarkProcessMemory in e2e/bench
-	// measures it: set-labels needs 30 where it collects its garbage often, and 60 where it does not; apply-replacements 70.
+	// memoryPerByte is the memory that an executable may need per byte of its list. BenchmarkProcessMemory in e2e/bench measures it:
+	// set-labels needs 30 with frequent garbage collection and 60 without, apply-replacements needs 70.
 	memoryPerByte = 72
-	// memoryClass is what parts are multiples of, where they depend on the list: what waits for a call has the limits of its part.
+	// memoryClass is the granularity of limits that depend on the list size, in bytes. Because limits are rounded up to it, a standby
+	// process that was started with the limits of one call fits the next call, too.
 	memoryClass = 16 << 20
-	// memoryOfSpare is what a process has that waits for its list: a program of Go a third, one of Python or Node.js all of it.
+	// memoryOfSpare is the memory reserved per standby process, in bytes. A Go program uses a third of it while it waits for its list;
+	// a Python or Node.js program uses all of it.
 	memoryOfSpare = 24 << 20
-	// mostSpares of them wait, and they have a quarter of the memory at most.
+	// mostSpares is the maximum number of standby processes. They also get at most a quarter of the memory.
 	mostSpares = 32
 )
 
-// Spares returns how many processes may wait for their lists, of a total of memory in bytes, and what is left for those that run.
+// Spares divides total bytes of memory. It returns the number of standby processes and the bytes left for executables that run.
 func Spares(total int64) (spares int, left int64) {
 	spares = int(min(total/4/memoryOfSpare, mostSpares))
 	return spares, total - int64(spares)*memoryOfSpare
 }
 
-// Memory divides an amount of memory among the executables that run at once. Each has a limit, and the limits of all that run add up to
-// no more than the budget.
+// Memory divides memory among executables that run concurrently. Each has a limit, and the sum of the limits of all running executables
+// does not exceed the budget.
 type Memory struct {
-	// Budget is shared by the executables that run. As many calls may wait for it as executables may run at once.
+	// Budget is shared by the running executables. At most as many calls wait for it as executables may run concurrently.
 	Budget *evaluation.Budget
-	// fair is the limit of each executable while as many run as may.
+	// fair is the limit, in bytes, of each executable when the maximum number of executables run.
 	fair int64
 }
 
-// NewMemory returns the memory, in bytes, of as many executables as may run at once. Each may have its fair part, and more if its list is
-// large.
+// NewMemory divides total bytes among at most the given number of concurrent executables. Each gets an equal share, or more if its list
+// is large.
 func NewMemory(total int64, executables int) Memory {
 	total = max(total, leastMemory)
 	return Memory{Budget: evaluation.NewBudget(total, executables), fair: max(total/int64(executables), leastMemory)}
 }
 
-// Limit runs a program once there is memory for it. One that needs more than it may have ends in an *evaluation.ExhaustedError.
+// Limit returns an evaluator that waits until memory for the request is available and then runs the program. If the program runs out of
+// memory, the error is an *evaluation.ExhaustedError.
 func (m Memory) Limit(f Function) evaluation.Evaluator {
 	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 		part := partOf(len(req.ResourceList))
@@ -68,29 +71,30 @@ func (m Memory) Limit(f Function) evaluation.Evaluator {
 	})
 }
 
-// Prepared returns the command of a program as Limit runs it for a small list.
+// Prepared returns the command with the limits that Limit sets for a small list. Use it to start standby processes.
 func (m Memory) Prepared(c Command) Command {
 	return limit(c, min(m.small(), m.Budget.Total()))
 }
 
-// small is the part of each whose list is small, as nearly all are.
+// small returns the limit, in bytes, for a small list. Most lists are small.
 func (m Memory) small() int64 { return max(m.fair, leastMemory+memoryClass) }
 
-// partOf returns what an executable may need for a list of so many bytes.
+// partOf returns the memory, in bytes, that an executable may need for a list of the given size.
 func partOf(list int) int64 {
 	need := leastMemory + memoryPerByte*int64(list)
 	return (need + memoryClass - 1) / memoryClass * memoryClass
 }
 
-// limit limits a command to a part of the memory.
+// limit returns the command with a memory limit of part bytes.
 func limit(c Command, part int64) Command {
-	// What a collector keeps itself comes on top of its limit.
+	// GOMEMLIMIT is below the hard limit, because the garbage collector needs memory beyond the heap.
 	c.MemoryLimit, c.MaxData = part/10*9, part+mappedUnused
 	return c
 }
 
-// refused returns the expression of what programs print when the system refuses them memory: programs in Go, C, GNU, Rust, C++, Python,
-// Node.js and Java. Go's runtime does not check all memory that it gets, and may crash outside of all goroutines, which is goroutine 0.
+// refused returns a regular expression for the messages that programs print when an allocation fails: programs in Go, C, Rust, C++,
+// Python, Node.js and Java, and GNU tools. The Go runtime does not check all of its own allocations. It may then crash outside of any
+// goroutine, which the stack trace shows as goroutine 0.
 var refused = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?is)^SIGSEGV: .{1,100}goroutine 0 |out of memory|pthread_create failed|cannot allocate|memory exhausted|memory allocation of|bad_alloc|MemoryError|OutOfMemoryError`)
 })

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process learns its share of the memory before it gets its input, and cannot take many times as much.
+// A process has its memory limits before it gets its input, and cannot exceed them.
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
-	// The shell has the bytes in a variable, and what is left of its memory bounds how many.
+	// The shell keeps the bytes in a variable, so its memory limits their number.
 	const fill = `read x; x=$(head -c "$1" /dev/zero | tr '\0' a); echo "${#x} $GOMEMLIMIT $(ulimit -d)"`
 	const share = 8 << 20
 	var own unix.Rlimit
@@ -31,11 +31,11 @@ func TestMemoryLimit(t *testing.T) {
 			bytes string
 			want  string
 		}{
-			"none":           {bytes: "1000", want: "1000  " + unlimited + "\n"},
-			"a share":        {limit: share, bytes: "1000", want: "1000 8388608 147456\n"},
-			"its own":        {limit: share, env: "GOMEMLIMIT=5MiB", bytes: "1000", want: "1000 5MiB 147456\n"},
-			"too much":       {limit: share, bytes: "200000000"},
-			"much, no limit": {bytes: "20000000", want: "20000000  " + unlimited + "\n"},
+			"no limit":          {bytes: "1000", want: "1000  " + unlimited + "\n"},
+			"limit":             {limit: share, bytes: "1000", want: "1000 8388608 147456\n"},
+			"own GOMEMLIMIT":    {limit: share, env: "GOMEMLIMIT=5MiB", bytes: "1000", want: "1000 5MiB 147456\n"},
+			"exceeds the limit": {limit: share, bytes: "200000000"},
+			"large, no limit":   {bytes: "20000000", want: "20000000  " + unlimited + "\n"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -48,14 +48,14 @@ func TestMemoryLimit(t *testing.T) {
 				defer runner.Close()
 				got, err := prepared(runner, command).Run(t.Context(), command, []byte("go\n"))
 				if err != nil || string(got.Stdout) != tc.want || (got.ExitCode == 0) != (tc.want != "") {
-					t.Errorf("got %q, exit code %d and %q, error %v; want %q", got.Stdout, got.ExitCode, got.Stderr, err, tc.want)
+					t.Errorf("stdout = %q, exit code %d, stderr %q, error %v; want stdout %q", got.Stdout, got.ExitCode, got.Stderr, err, tc.want)
 				}
 			})
 		}
 	})
 }
 
-// What a command has started before its limit could be set is bound, too, when the input comes.
+// Processes that the command started before its limit could be set have the limit, too, before the input arrives.
 func TestMemoryLimitOfChildren(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, standby Standby) {
@@ -66,7 +66,7 @@ func TestMemoryLimitOfChildren(t *testing.T) {
 		for range 50 {
 			got, err := prepared(runner, command).Run(t.Context(), command, []byte("go\n"))
 			if err != nil || string(got.Stdout) != "1048576\n" {
-				t.Fatalf("a child is bound to %q KiB, error %v", got.Stdout, err)
+				t.Fatalf("ulimit -d of a child = %q KiB, error %v; want 1048576", got.Stdout, err)
 			}
 		}
 	})

@@ -29,7 +29,7 @@ func evaluate(t *testing.T, m Memory, script, list string) (evaluation.Response,
 	return m.Limit(f).Evaluate(t.Context(), evaluation.Request{ResourceList: []byte(list)})
 }
 
-// An executable is told nine tenths of its part, which grows with its list up to all that there is.
+// GOMEMLIMIT is 90% of an executable's memory limit. The limit grows with the list, up to the total.
 func TestMemoryOfExecutable(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
@@ -39,10 +39,10 @@ func TestMemoryOfExecutable(t *testing.T) {
 		list        int
 		want        int64
 	}{
-		"a small list has a fair part":  {1000 * mib, 4, 1, 250 * mib},
-		"or the least that makes sense": {100 * mib, 4, 0, 64 * mib},
-		"a large list has more":         {1000 * mib, 4, 6 * mib, (64 + 72*6) * mib},
-		"a larger one has all":          {1000 * mib, 4, 64 * mib, 1000 * mib},
+		"small list: equal share":         {1000 * mib, 4, 1, 250 * mib},
+		"small total: minimum":            {100 * mib, 4, 0, 64 * mib},
+		"large list: more than its share": {1000 * mib, 4, 6 * mib, (64 + 72*6) * mib},
+		"very large list: all memory":     {1000 * mib, 4, 64 * mib, 1000 * mib},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -55,7 +55,7 @@ func TestMemoryOfExecutable(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if reserved, waiting := m.Budget.Load(); reserved != 0 || waiting != 0 {
-				t.Errorf("%d bytes stay reserved, and %d waited for", reserved, waiting)
+				t.Errorf("Load() = %d bytes reserved, %d waiting, want 0, 0", reserved, waiting)
 			}
 		})
 	}
@@ -67,16 +67,16 @@ func TestExecutableOutOfMemory(t *testing.T) {
 		script string
 		want   error
 	}{
-		"refused by the system":      {"read line; dd if=/dev/zero of=/dev/null bs=1500M count=1 && cat", &evaluation.ExhaustedError{Total: leastMemory}},
-		"a program of Go":            {"echo 'fatal error: runtime: out of memory' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
-		"the runtime of Go":          {"printf 'SIGSEGV: segmentation violation\nPC=0x43751d m=4 sigcode=1 addr=0x0\n\ngoroutine 0 gp=0x1 m=4 mp=0x2 [idle]:\nruntime.(*spanQueue).tryDrain(0x27)\n' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
-		"a program of Go with C":     {"echo 'runtime/cgo: pthread_create failed: Resource temporarily unavailable' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
-		"a program of C++":           {"echo 'what():  std::bad_alloc' >&2; kill -ABRT $$", &evaluation.ExhaustedError{Total: leastMemory}},
-		"fails for another reason":   {"echo 'not good' >&2; exit 2", nil},
-		"a bug of a program of Go":   {"printf 'panic: runtime error: invalid memory address\n[signal SIGSEGV: segmentation violation]\n\ngoroutine 1 [running]:\n' >&2; exit 2", nil},
-		"fails with results":         {"cat; printf 'results:\n- message: x\n'; echo out of memory >&2; exit 1", nil},
-		"succeeds, and complains":    {"cat; echo out of memory >&2", nil},
-		"has an output that is none": {"echo out of memory >&2", nil},
+		"allocation refused by the kernel": {"read line; dd if=/dev/zero of=/dev/null bs=1500M count=1 && cat", &evaluation.ExhaustedError{Total: leastMemory}},
+		"Go program":                       {"echo 'fatal error: runtime: out of memory' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
+		"crash of the Go runtime":          {"printf 'SIGSEGV: segmentation violation\nPC=0x43751d m=4 sigcode=1 addr=0x0\n\ngoroutine 0 gp=0x1 m=4 mp=0x2 [idle]:\nruntime.(*spanQueue).tryDrain(0x27)\n' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
+		"Go program with cgo":              {"echo 'runtime/cgo: pthread_create failed: Resource temporarily unavailable' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
+		"C++ program":                      {"echo 'what():  std::bad_alloc' >&2; kill -ABRT $$", &evaluation.ExhaustedError{Total: leastMemory}},
+		"fails for another reason":         {"echo 'not good' >&2; exit 2", nil},
+		"panic of a Go program":            {"printf 'panic: runtime error: invalid memory address\n[signal SIGSEGV: segmentation violation]\n\ngoroutine 1 [running]:\n' >&2; exit 2", nil},
+		"fails with results":               {"cat; printf 'results:\n- message: x\n'; echo out of memory >&2; exit 1", nil},
+		"succeeds with the message":        {"cat; echo out of memory >&2", nil},
+		"invalid output with the message":  {"echo out of memory >&2", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,8 +88,7 @@ func TestExecutableOutOfMemory(t *testing.T) {
 	}
 }
 
-// Lists of which most are have equal limits, so that what was started ahead of one call can answer the next; a larger one has a
-// process of its own.
+// Small lists have equal limits, so that a standby process started for one call can answer the next. A large list gets a new process.
 func TestStandbyByMemory(t *testing.T) {
 	t.Parallel()
 	const mib, kib = 1 << 20, 1 << 10
@@ -99,10 +98,10 @@ func TestStandbyByMemory(t *testing.T) {
 		lists       []int
 		want        int64
 	}{
-		"with room for each":   {1000 * mib, 4, []int{1, 10 * kib, 200 * kib, mib}, 4},
-		"with little room":     {600 * mib, 100, []int{1, 10 * kib, 200 * kib}, 3},
-		"with next to no room": {1, 100, []int{1, 10 * kib, mib}, 2},
-		"a large list":         {1000 * mib, 4, []int{1, 4 * mib, 4 * mib, 1}, 2},
+		"plenty of memory": {1000 * mib, 4, []int{1, 10 * kib, 200 * kib, mib}, 4},
+		"little memory":    {600 * mib, 100, []int{1, 10 * kib, 200 * kib}, 3},
+		"almost no memory": {1, 100, []int{1, 10 * kib, mib}, 2},
+		"a large list":     {1000 * mib, 4, []int{1, 4 * mib, 4 * mib, 1}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,11 +115,11 @@ func TestStandbyByMemory(t *testing.T) {
 			for _, size := range test.lists {
 				list := empty + strings.Repeat("\n", size-1)
 				if resp, err := m.Limit(f).Evaluate(ctx, evaluation.Request{ResourceList: []byte(list)}); err != nil || string(resp.ResourceList) != list {
-					t.Fatalf("%d bytes end in %v, %v", size, resp.Report, err)
+					t.Fatalf("Evaluate() of %d bytes: report %v, error %v", size, resp.Report, err)
 				}
 			}
 			if used := runner.Fates()[FateUsed]; used != test.want {
-				t.Errorf("%d calls were answered by a process that waited, want %d", used, test.want)
+				t.Errorf("%d calls used a standby process, want %d", used, test.want)
 			}
 		})
 	}
@@ -132,7 +131,7 @@ func TestSpares(t *testing.T) {
 	for total, want := range map[int64]int{0: 0, 90 * mib: 0, 100 * mib: 1, 563 * mib: 5, 1 << 40: mostSpares} {
 		spares, left := Spares(total)
 		if spares != want || left != total-int64(spares)*memoryOfSpare {
-			t.Errorf("of %d bytes %d processes wait and %d bytes are left, want %d to wait", total, spares, left, want)
+			t.Errorf("Spares(%d) = %d processes, %d bytes left; want %d processes", total, spares, left, want)
 		}
 	}
 }

@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// processors is how many there were before any of them was yielded.
+// processors is the value of GOMAXPROCS at startup, before YieldProcessors.
 var processors = runtime.GOMAXPROCS(0)
 
-// Processors returns how many processors there are for this process and those that it starts.
+// Processors returns the number of CPUs that this process and its children can use.
 func Processors() int { return processors }
 
-// YieldProcessors leaves half of the processors to the functions, which do the work. A server that spreads over all of them
-// wakes a sleeping one for every step of a call: with two, that is four fifths of what a call takes beyond its function.
-// GOMAXPROCS in the environment takes precedence. It is for main functions.
+// YieldProcessors halves GOMAXPROCS, to leave CPUs to the functions, which do most of the work. Otherwise the Go scheduler wakes an
+// idle thread for each step of a call; on two CPUs, that causes 80% of the overhead of a call. GOMAXPROCS in the environment takes
+// precedence. Call it in main functions only.
 func YieldProcessors() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0)/2, 1))
 	}
 }
 
-// pace is how calls follow each other. It is for one goroutine at a time.
+// pace measures the intervals between calls. It is not safe for concurrent use.
 type pace struct {
-	// running is how many calls run, since when one does at least or none does.
+	// running is the number of calls in flight. since is the time when it last became zero or nonzero.
 	running int
 	since   time.Time
-	// took is how long the last calls ran, without a moment in which none did.
+	// took is the duration of the last period in which calls were in flight.
 	took time.Duration
 }
 
-// begin notes that a call begins. It tells to hurry where one of the processors is idle, and the call has come sooner after others
-// than a process would have become ready.
+// begin records the start of a call. hurry reports whether the next call is likely to come before its standby process is ready: this
+// call came sooner after the previous one than a call takes, and a CPU is idle.
 func (p *pace) begin(processors int) (hurry bool) {
 	now := time.Now()
 	hurry = p.running == 0 && now.Sub(p.since) < p.took
@@ -44,7 +44,7 @@ func (p *pace) begin(processors int) (hurry bool) {
 	return hurry && p.running < processors
 }
 
-// end notes that a call ends.
+// end records the end of a call.
 func (p *pace) end() {
 	if p.running--; p.running == 0 {
 		now := time.Now()

@@ -14,26 +14,27 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process/internal/child"
 )
 
-// Options are what a Runner needs to know. Zero values mean the defaults.
+// Options configure a Runner. Zero values mean the defaults.
 type Options struct {
-	// Limits bound each process.
+	// Limits bound the output of each process.
 	Limits Limits
-	// ScratchRoot is where each process gets an empty directory of its own; empty means the system's directory for temporary files.
+	// ScratchRoot is the directory in which each process gets an empty directory of its own. Empty means the system's directory for
+	// temporary files.
 	ScratchRoot string
-	// Standby says which processes are started ahead of their calls; by default none.
+	// Standby configures standby processes. The default is none.
 	Standby Standby
 }
 
-// Runner runs processes. It may be used by any number of goroutines at once.
+// Runner runs processes. It is safe for concurrent use.
 type Runner struct {
 	limits  Limits
 	starter *child.Starter
 	standby *store
-	// atOnce is more than a process takes to end that has begun to.
+	// atOnce limits how long after its input a process may exit and still count as one that exited before reading it.
 	atOnce time.Duration
 }
 
-// NewRunner returns a runner. It must be closed.
+// NewRunner returns a runner. The caller must call Close.
 func NewRunner(o Options) *Runner {
 	r := &Runner{limits: o.Limits.withDefaults(), starter: child.NewStarter(o.ScratchRoot), atOnce: 100 * time.Millisecond}
 	r.standby = newStore(o.Standby, func(c Command) (waiting, error) {
@@ -42,37 +43,37 @@ func NewRunner(o Options) *Runner {
 	return r
 }
 
-// Limits returns what bounds each process.
+// Limits returns the output limits of each process.
 func (r *Runner) Limits() Limits { return r.limits }
 
-// Starter returns what starts the processes, for those whose processes answer many calls.
+// Starter returns the starter of the processes. Worker processes, which answer many calls, are started with it, too.
 func (r *Runner) Starter() *child.Starter { return r.starter }
 
-// Close ends the processes that wait for a call, and removes the directories that are kept for the next ones. Nothing may be running.
+// Close ends standby processes and removes the scratch directories. No call may be running.
 func (r *Runner) Close() {
 	r.standby.close()
 	r.starter.Close()
 }
 
-// Reap collects what functions leave behind until ctx ends. At most one Reap may run in a process. It leaves alone the children
-// that others have started, as long as they stay in this process's session. The error says why it cannot.
+// Reap collects orphaned descendants of functions until ctx ends. At most one Reap may run in a process. It ignores children that other
+// code has started, as long as they stay in this process's session. It returns an error if the system does not support it.
 func (r *Runner) Reap(ctx context.Context) error { return r.starter.Reap(ctx) }
 
-// Prepare starts a process for the next call of the command, where the settings of standby processes let it. It does not wait for
-// that: what is wrong with the command is told by its call.
+// Prepare starts a standby process for the next call of the command, if the settings allow it. It does not wait for the start. If the
+// start fails, the next call reports the error.
 func (r *Runner) Prepare(c Command) { r.standby.prepare(c) }
 
-// Fates returns how many processes that were started ahead of their calls have come to which end.
+// Fates returns the number of standby processes that ended, by outcome.
 func (r *Runner) Fates() map[Fate]int64 { return r.standby.counted() }
 
-// Standby returns how many processes are started ahead of their calls now, and how many may be at once.
+// Standby returns the current and the maximum number of standby processes.
 func (r *Runner) Standby() (processes, most int) { return r.standby.size() }
 
-// Run gives stdin to a process on its standard input and waits for its end. Its process group, and the pipes, are gone when Run
-// returns. The process has been started ahead, unless it shows that it is not what would be started now.
+// Run passes stdin to a process and waits until it exits. It uses a standby process if one is ready and its executable has not changed.
+// When Run returns, the process group is dead and the pipes are closed.
 //
-// A process that exits by itself is no error, whatever its exit code. Errors: *StartError, *OutputTooLargeError, and
-// *KilledError when ctx ended first. Except after *StartError the outcome is filled.
+// A process that exits is not an error, whatever its exit code. Errors are *StartError, *OutputTooLargeError, and *KilledError if ctx
+// ended first. Except after *StartError, the outcome is complete.
 func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, error) {
 	if ctx.Err() != nil {
 		return Outcome{ExitCode: -1}, &KilledError{Cause: context.Cause(ctx)}
@@ -104,9 +105,10 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 	return outcome, err
 }
 
-// answer gives a process its input and waits for its end. One that has been waiting for it, a spare, may have been about to end: it has
-// missed its input where it failed without being able to read any of it, or ended at once, said nothing and has read nothing. Whoever
-// has read its input may have done something, and must not run twice.
+// answer passes the input to a process and waits until it exits. spare says that the process is a standby process, which may have been
+// exiting already. missed reports that such a process exited without reading its input, so that the caller can run the call again in a
+// new process. This is so if it failed and had closed its standard input, or if it exited within r.atOnce, wrote nothing, and read
+// nothing. A process that has read input may have had side effects, and must not run twice.
 func (r *Runner) answer(
 	ctx context.Context, p *child.Child, stdin []byte, limits Limits, begin time.Time, spare bool,
 ) (out Outcome, missed bool, err error) {
@@ -121,10 +123,11 @@ func (r *Runner) answer(
 	return out, err == nil && (input.Refused && out.ExitCode != 0 || silent && untouched), err
 }
 
-// supervise feeds what is left of so many bytes of input, drains the pipes until the process has ended, and leaves nothing of it behind.
+// supervise writes the rest of the input with feed, reads the pipes until the process has exited, and kills its descendants. input is
+// the total size of the input in bytes.
 func supervise(ctx context.Context, p *child.Child, feed func(), input int, limits Limits) (Outcome, error) {
 	stdout := &child.Head{Limit: limits.Stdout, OnFlood: p.Kill}
-	// Most functions write about what they read.
+	// Most functions write as much as they read.
 	stdout.Guess(input)
 	stderr := &child.Tail{Limit: int(limits.Stderr)}
 	var pipes sync.WaitGroup

@@ -31,10 +31,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// ways are with a process that starts when its call comes, and with one that has been waiting for it.
+// ways are the two ways to get a process: a new one, and a standby process.
 var ways = map[string]Standby{"fresh": {}, "standby": {Processes: 1}}
 
-// prepared starts what the runner starts ahead of a call, and waits for it.
+// prepared starts the standby process of a command and waits until it runs.
 func prepared(r *Runner, c Command) *Runner {
 	r.Prepare(c)
 	r.standby.mu.Lock()
@@ -46,7 +46,7 @@ func prepared(r *Runner, c Command) *Runner {
 	return r
 }
 
-// bothWays runs a test in each of the ways.
+// bothWays runs a test with new processes and with standby processes.
 func bothWays(t *testing.T, test func(t *testing.T, standby Standby)) {
 	t.Helper()
 	for name, standby := range ways {
@@ -75,15 +75,15 @@ func TestRun(t *testing.T) {
 		"copies more than a pipe holds": {
 			command: shell("cat"), stdin: large, want: Outcome{Stdout: []byte(large)},
 		},
-		"stderr and exit code": {
+		"writes stderr and fails": {
 			command: shell("echo out; echo err >&2; exit 3"),
 			want:    Outcome{Stdout: []byte("out\n"), Stderr: []byte("err\n"), ExitCode: 3},
 		},
 		"closes stdin early": {command: shell("exec <&-; echo done"), stdin: large, want: Outcome{Stdout: []byte("done\n")}},
-		"ends by a signal of its own": {
+		"kills itself": {
 			command: shell("kill -TERM $$"), want: Outcome{ExitCode: -1, Signal: syscall.SIGTERM},
 		},
-		"keeps the end of stderr": {
+		"stderr over the limit": {
 			command: shell("printf 0123456789 >&2"), limits: Limits{Stderr: 4},
 			want: Outcome{Stderr: []byte("6789"), StderrDropped: 6},
 		},
@@ -114,7 +114,7 @@ func TestRun(t *testing.T) {
 					t.Fatalf("error (-want +got):\n%s", diff)
 				}
 				if got.Execute <= 0 || got.Start <= 0 {
-					t.Errorf("times %v and %v, want both", got.Start, got.Execute)
+					t.Errorf("Start = %v, Execute = %v, want both > 0", got.Start, got.Execute)
 				}
 				got.Start, got.Execute = 0, 0
 				if tc.wantErr == nil && !bytes.Equal(tc.want.Stdout, got.Stdout) {
@@ -143,7 +143,7 @@ func assertEmpty(t *testing.T, dir string) {
 	t.Helper()
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
-		t.Errorf("scratch directory holds %v (%v), want nothing", left, err)
+		t.Errorf("scratch directory contains %v (error %v), want nothing", left, err)
 	}
 }
 
@@ -157,10 +157,10 @@ func TestStartErrors(t *testing.T) {
 		argv []string
 		want error
 	}{
-		"missing":          {argv: []string{"/does/not/exist"}, want: fs.ErrNotExist},
-		"not executable":   {argv: []string{file}, want: fs.ErrPermission},
-		"not in the PATH":  {argv: []string{"no-such-program"}, want: nil},
-		"an empty command": {argv: nil, want: nil},
+		"missing":        {argv: []string{"/does/not/exist"}, want: fs.ErrNotExist},
+		"not executable": {argv: []string{file}, want: fs.ErrPermission},
+		"not in PATH":    {argv: []string{"no-such-program"}, want: nil},
+		"empty command":  {argv: nil, want: nil},
 	}
 	bothWays(t, func(t *testing.T, standby Standby) {
 		for name, tc := range tests {
@@ -171,7 +171,7 @@ func TestStartErrors(t *testing.T) {
 				_, err := prepared(runner, command).Run(t.Context(), command, nil)
 				var start *StartError
 				if !errors.As(err, &start) || (tc.want != nil && !errors.Is(err, tc.want)) {
-					t.Errorf("got error %v, want a StartError of %v", err, tc.want)
+					t.Errorf("Run() = %v, want a StartError that wraps %v", err, tc.want)
 				}
 			})
 		}
@@ -185,12 +185,12 @@ func TestFloodIsCutOff(t *testing.T) {
 		defer runner.Close()
 		_, err := prepared(runner, command).Run(t.Context(), command, []byte("go\n"))
 		if !errors.As(err, new(*OutputTooLargeError)) {
-			t.Errorf("got error %v, want an OutputTooLargeError", err)
+			t.Errorf("Run() = %v, want an OutputTooLargeError", err)
 		}
 	})
 }
 
-// A deadline ends the process and its children, and is told by its cause.
+// A deadline kills the process and its children. The error wraps the context's cause.
 func TestDeadlineKillsTheGroup(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, standby Standby) {
@@ -210,13 +210,13 @@ func TestDeadlineKillsTheGroup(t *testing.T) {
 		<-done
 		var killed *KilledError
 		if !errors.As(err, &killed) || !errors.Is(err, cause) {
-			t.Errorf("got error %v, want a KilledError of %v", err, cause)
+			t.Errorf("Run() = %v, want a KilledError that wraps %v", err, cause)
 		}
 		processtest.WaitForEnd(t, pids)
 	})
 }
 
-// A background process that keeps the pipes open must hold up neither the call nor its goroutines.
+// A background process that keeps the pipes open does not delay the call and leaks no goroutine.
 func TestGrandchildHoldsPipes(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, standby Standby) {
@@ -225,13 +225,13 @@ func TestGrandchildHoldsPipes(t *testing.T) {
 		defer runner.Close()
 		got, err := prepared(runner, command).Run(t.Context(), command, []byte("go\n"))
 		if err != nil || string(got.Stdout) != "output\n" {
-			t.Errorf("got %q and error %v, want the output", got.Stdout, err)
+			t.Errorf("stdout = %q, error %v; want the output", got.Stdout, err)
 		}
 		processtest.WaitForEnd(t, pids)
 	})
 }
 
-// A process that leaves its group is out of reach of the group's end; its output ends nevertheless.
+// A process that leaves its group is not killed with the group. It does not delay the call either.
 func TestEscapedGrandchildHoldsPipes(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, standby Standby) {
@@ -241,7 +241,7 @@ func TestEscapedGrandchildHoldsPipes(t *testing.T) {
 		defer runner.Close()
 		got, err := prepared(runner, command).Run(t.Context(), command, []byte("go\n"))
 		if err != nil || string(got.Stdout) != "output\n" {
-			t.Errorf("got %q and error %v, want the output", got.Stdout, err)
+			t.Errorf("stdout = %q, error %v; want the output", got.Stdout, err)
 		}
 		for _, pid := range processtest.ReadPIDs(t, pids) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -249,19 +249,19 @@ func TestEscapedGrandchildHoldsPipes(t *testing.T) {
 	})
 }
 
-// Every run finds its directory empty, whatever the one before did to it, and nothing of it is left.
+// Each run starts with an empty directory, whatever an earlier run did to it, and leaves no files.
 func TestScratchDirectory(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, standby Standby) {
 		root := t.TempDir()
 		runner := NewRunner(Options{ScratchRoot: root, Standby: standby})
 		for name, mess := range map[string]string{
-			"nothing":     "true",
-			"files":       `mkdir -p "$TMPDIR/a/b" && touch "$TMPDIR/a/b/c" "$TMPDIR/.hidden"`,
-			"permissions": `mkdir "$TMPDIR/a" && touch "$TMPDIR/a/b" && chmod 000 "$TMPDIR/a"`,
-			"its own":     `chmod 500 "$TMPDIR"`,
-			"removed":     `rmdir "$TMPDIR"`,
-			"replaced":    `rmdir "$TMPDIR" && ln -s / "$TMPDIR"`,
+			"nothing":                      "true",
+			"files":                        `mkdir -p "$TMPDIR/a/b" && touch "$TMPDIR/a/b/c" "$TMPDIR/.hidden"`,
+			"permissions":                  `mkdir "$TMPDIR/a" && touch "$TMPDIR/a/b" && chmod 000 "$TMPDIR/a"`,
+			"mode of the directory":        `chmod 500 "$TMPDIR"`,
+			"directory removed":            `rmdir "$TMPDIR"`,
+			"directory replaced by a link": `rmdir "$TMPDIR" && ln -s / "$TMPDIR"`,
 		} {
 			for range 2 {
 				command := shell(`read x; test -w "$TMPDIR" && test -z "$(ls -A "$TMPDIR")" && echo fine && ` + mess)
@@ -271,7 +271,7 @@ func TestScratchDirectory(t *testing.T) {
 				}
 			}
 			if left, err := filepath.Glob(filepath.Join(root, "*", "*")); err != nil || len(left) > 0 {
-				t.Errorf("%s: %v is left (%v)", name, left, err)
+				t.Errorf("%s: %v remains (error %v)", name, left, err)
 			}
 		}
 		runner.Close()
@@ -290,7 +290,7 @@ func TestManyAtOnce(t *testing.T) {
 				in := strconv.Itoa(i)
 				got, err := runner.Run(t.Context(), shell("cat"), []byte(in))
 				if err != nil || string(got.Stdout) != in {
-					t.Errorf("call %d: got %q, error %v", i, got.Stdout, err)
+					t.Errorf("call %d: stdout = %q, error %v", i, got.Stdout, err)
 				}
 			})
 		}
@@ -298,17 +298,18 @@ func TestManyAtOnce(t *testing.T) {
 	})
 }
 
-// A process that nobody can give its input any more has missed its call if it fails. If it ends well, it has run, and must not run twice.
+// A standby process that has closed its standard input has missed the call if it fails. If it exits with code 0, it has run, and the
+// call must not be repeated.
 func TestStandbyThatClosesItsInputRunsOnce(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		script string
 		missed bool
 	}{
-		"ends well":           {"echo out", false},
-		"ends well, silently": {"true", false},
-		"fails":               {"exit 3", true},
-		"fails and says why":  {"echo why >&2; exit 3", true},
+		"succeeds":             {"echo out", false},
+		"succeeds silently":    {"true", false},
+		"fails":                {"exit 3", true},
+		"fails with a message": {"echo why >&2; exit 3", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -326,7 +327,7 @@ func TestStandbyThatClosesItsInputRunsOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, missed, err := r.answer(t.Context(), p, []byte("in"), r.limits, time.Now(), true); err != nil || missed != tc.missed {
-				t.Errorf("answer() says that the input was missed: %v, error %v, want %v", missed, err, tc.missed)
+				t.Errorf("answer(): missed = %v, error %v; want missed %v", missed, err, tc.missed)
 			}
 		})
 	}
@@ -338,6 +339,6 @@ func TestCanceledBeforeStart(t *testing.T) {
 	cancel()
 	_, err := NewRunner(Options{ScratchRoot: t.TempDir()}).Run(ctx, shell("true"), nil)
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got error %v, want %v", err, context.Canceled)
+		t.Errorf("Run() = %v, want %v", err, context.Canceled)
 	}
 }

@@ -13,46 +13,47 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process/internal/child"
 )
 
-// Standby says which processes are started ahead of their calls: after a call one for the next call of an equal command, which waits
-// on its standard input.
+// Standby configures standby processes. After a call, the runner starts a process for the next call of an equal command. It waits for
+// its input on standard input.
 type Standby struct {
-	// Processes is how many may wait for each command; 0 means none.
+	// Processes is the maximum number of standby processes per command. 0 disables standby processes.
 	Processes int
-	// Total is how many may wait for all commands together. Beyond it the one that waits longest is ended, if it waits for a while
-	// already: commands that are used in turn must not end each other's. Default 16.
+	// Total is the maximum number of standby processes of all commands. The default is 16. When it is reached, a new standby process
+	// evicts the oldest one, but only if that one is older than a sixth of IdleTime. Otherwise commands that are called in turn would
+	// evict each other's processes.
 	Total int
-	// IdleTime is how long one may wait. Default 30 s.
+	// IdleTime is the maximum time that a standby process waits for a call. The default is 30 seconds.
 	IdleTime time.Duration
-	// Log is told of each command that gets none any more; nil for nobody.
+	// Log gets a warning for each command that does not support standby processes. Nil discards it.
 	Log *slog.Logger
 }
 
-// Fate is what became of a process that was started ahead of its call.
+// Fate is what happened to a standby process.
 type Fate string
 
 const (
-	// FateUsed means that a call was handed to the process.
+	// FateUsed means that the process got a call.
 	FateUsed Fate = "used"
-	// FateIdle means that no call came.
+	// FateIdle means that no call came within the idle time.
 	FateIdle Fate = "idle"
-	// FateEvicted means that the process had to make room for others.
+	// FateEvicted means that the process was ended in favor of another command's, or so that orphans could be collected.
 	FateEvicted Fate = "evicted"
-	// FateReplaced means that the program was changed or replaced meanwhile.
+	// FateReplaced means that the executable changed after the process started.
 	FateReplaced Fate = "replaced"
-	// FateRefused means that the process did something else than to wait for its input. The command gets no more until its program is
-	// replaced.
+	// FateRefused means that the process exited, wrote, or closed a stream before it got input. The command gets no standby processes
+	// until its executable changes.
 	FateRefused Fate = "refused"
 )
 
-// AllFates lists them.
+// AllFates lists all outcomes.
 var AllFates = []Fate{FateUsed, FateIdle, FateEvicted, FateReplaced, FateRefused}
 
 const (
 	defaultTotal    = 16
 	defaultIdleTime = 30 * time.Second
-	// settledPart is the part of the idle time that one waits at least before it makes room for another.
+	// settledPart is the fraction of the idle time, 1/settledPart, during which a standby process is not evicted.
 	settledPart = 6
-	// mostRefused is how many programs are known at once that get no standby processes.
+	// mostRefused is the maximum number of executables recorded in store.refused.
 	mostRefused = 1000
 )
 
@@ -69,7 +70,7 @@ func (s Standby) withDefaults() Standby {
 	return s
 }
 
-// waiting is a process that waits for its input, as child.Child describes it.
+// waiting is a running standby process. child.Child implements it and documents the methods.
 type waiting interface {
 	Waits() (why string)
 	Outdated(c child.Command) bool
@@ -77,9 +78,9 @@ type waiting interface {
 	End()
 }
 
-// key says which calls a process can answer.
+// key identifies the calls that a standby process can answer.
 type key struct {
-	// program is the command without its limits.
+	// program is Command.Key.
 	program              string
 	memoryLimit, maxData int64
 }
@@ -88,18 +89,18 @@ func keyOf(c Command) key {
 	return key{program: c.Key(), memoryLimit: c.MemoryLimit, maxData: c.MaxData}
 }
 
-// spare is a process that has been started ahead of its call, or is being.
+// spare is a standby process that is starting or waiting for its call.
 type spare struct {
 	key key
-	// started is closed when process is set. It stays nil where the start fails.
+	// started is closed when process is set, or when the start has failed and process stays nil.
 	started chan struct{}
 	process waiting
 	since   time.Time
-	// expiry is nil before the process waits.
+	// expiry ends the process after the idle time. It is nil until the process has started.
 	expiry *time.Timer
 }
 
-// store has the processes that wait for their calls. It may be used by any number of goroutines at once.
+// store holds the standby processes. It is safe for concurrent use.
 type store struct {
 	Standby
 	start func(Command) (waiting, error)
@@ -107,12 +108,12 @@ type store struct {
 	mu     sync.Mutex
 	closed bool
 	pace   pace
-	// spares are in the order in which they were started, which is that in which their commands were used.
+	// spares is sorted by start time, oldest first.
 	spares []*spare
-	// refused are the files of programs that get none.
+	// refused holds the executables that do not support standby processes, by Command.Key.
 	refused map[string]child.File
 	fates   map[Fate]int64
-	// work counts goroutines and timers. It grows only before the store is closed, or while it is above 0.
+	// work counts goroutines and timers. To satisfy sync.WaitGroup, it must not grow from 0 once the store is closed.
 	work sync.WaitGroup
 }
 
@@ -120,8 +121,8 @@ func newStore(s Standby, start func(Command) (waiting, error)) *store {
 	return &store{Standby: s.withDefaults(), start: start, refused: map[string]child.File{}, fates: map[Fate]int64{}}
 }
 
-// begin notes that a call of the command begins. Where calls follow each other so closely that the next would find a process that is
-// not ready yet, that is started now, if a processor is left for it.
+// begin records the start of a call. If the next call is likely to come before a process started at the end of this call would be
+// ready, begin starts that process.
 func (s *store) begin(c Command) {
 	s.mu.Lock()
 	hurry := s.pace.begin(processors)
@@ -131,7 +132,7 @@ func (s *store) begin(c Command) {
 	}
 }
 
-// done notes that a call of the command has ended, and prepares the next.
+// done records the end of a call and starts a process for the next one.
 func (s *store) done(c Command) {
 	s.mu.Lock()
 	s.pace.end()
@@ -139,7 +140,7 @@ func (s *store) done(c Command) {
 	s.prepare(c)
 }
 
-// prepare starts a process for the next call of a command, unless enough wait.
+// prepare starts a standby process for the command unless it has enough of them.
 func (s *store) prepare(c Command) {
 	if s.Processes <= 0 || c.NoStandby || len(c.Argv) == 0 {
 		return
@@ -167,7 +168,8 @@ func (s *store) prepare(c Command) {
 	s.work.Go(func() { s.fill(sp, c) })
 }
 
-// fill starts the process of a spare. Whoever has taken the spare out of the list meanwhile waits for that.
+// fill starts the process. If a caller has removed sp from the list in the meantime, that caller waits for sp.started and owns the
+// process.
 func (s *store) fill(sp *spare, c Command) {
 	if p, err := s.start(c); err == nil {
 		sp.process = p
@@ -189,7 +191,7 @@ func (s *store) fill(sp *spare, c Command) {
 	}
 }
 
-// take returns a process that waits for a call of the command, and nil where there is none.
+// take returns a standby process for the command, or nil if there is none.
 func (s *store) take(c Command) waiting {
 	if s.Processes <= 0 || c.NoStandby {
 		return nil
@@ -200,7 +202,7 @@ func (s *store) take(c Command) waiting {
 		if sp == nil {
 			return nil
 		}
-		// It has been begun to start before this call came: nothing that could be started now is there earlier.
+		// This process began to start before the call came, so it is ready earlier than a new one.
 		<-sp.started
 		if sp.process == nil {
 			continue
@@ -220,7 +222,7 @@ func (s *store) take(c Command) waiting {
 	}
 }
 
-// next takes the spare out of the list that waits longest for a call of a command.
+// next removes the oldest standby process with key k from the list and returns it, or nil.
 func (s *store) next(k key) *spare {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,7 +235,7 @@ func (s *store) next(k key) *spare {
 	return sp
 }
 
-// remove takes a spare out of the list. mu is held.
+// remove removes the standby process at an index of the list. The caller holds mu.
 func (s *store) remove(at int) {
 	if expiry := s.spares[at].expiry; expiry != nil && expiry.Stop() {
 		s.work.Done()
@@ -241,7 +243,7 @@ func (s *store) remove(at int) {
 	s.spares = slices.Delete(s.spares, at, at+1)
 }
 
-// drop ends a spare unless it has been taken out of the list.
+// drop ends a standby process unless a call has taken it.
 func (s *store) drop(sp *spare, fate Fate) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,13 +252,13 @@ func (s *store) drop(sp *spare, fate Fate) {
 	}
 }
 
-// end takes a spare out of the list and ends it. mu is held, and the store is not closed.
+// end removes a standby process from the list and ends it. The caller holds mu. The store must not be closed.
 func (s *store) end(sp *spare, fate Fate) {
 	s.remove(slices.Index(s.spares, sp))
 	s.discard(sp, fate)
 }
 
-// discard ends the process of a spare that is in the list no more, and does not wait for that.
+// discard ends the process of a standby process that has been removed from the list. It does not wait for the process to exit.
 func (s *store) discard(sp *spare, fate Fate) {
 	s.work.Go(func() {
 		<-sp.started
@@ -273,14 +275,14 @@ func (s *store) count(fate Fate) {
 	s.fates[fate]++
 }
 
-// counted returns how many processes there were by their fates.
+// counted returns the number of standby processes that ended, by outcome.
 func (s *store) counted() map[Fate]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.fates)
 }
 
-// size returns how many processes there are, and how many there may be.
+// size returns the current and the maximum number of standby processes.
 func (s *store) size() (processes, most int) {
 	if s.Processes <= 0 {
 		return 0, 0
@@ -290,13 +292,13 @@ func (s *store) size() (processes, most int) {
 	return len(s.spares), s.Total
 }
 
-// refuses tells whether a command gets no standby processes, until its program is replaced. mu is held.
+// refuses reports whether the command's executable is known not to support standby processes. The caller holds mu.
 func (s *store) refuses(k key, c Command) bool {
 	file, refused := s.refused[k.program]
 	return refused && file == c.Program()
 }
 
-// refuse gives the command no more standby processes.
+// refuse disables standby processes for the command until its executable changes.
 func (s *store) refuse(c Command, why string) {
 	k, file := keyOf(c), c.Program()
 	s.mu.Lock()
@@ -313,10 +315,10 @@ func (s *store) refuse(c Command, why string) {
 			s.end(sp, FateRefused)
 		}
 	}
-	s.Log.Warn("the function gets no more standby processes, its calls take longer", "command", c.Argv[0], "reason", why)
+	s.Log.Warn("the function does not support standby processes, its calls take longer", "command", c.Argv[0], "reason", why)
 }
 
-// close ends all that waits. Nobody takes or prepares any more.
+// close ends all standby processes and waits for them. The store must not be used afterwards.
 func (s *store) close() {
 	s.mu.Lock()
 	s.closed = true

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Commands that are used in turn do not end each other's processes: one makes room only when it has waited for a sixth of its idle time.
+// Commands that are called in turn do not evict each other's processes: a process can be evicted only after a sixth of its idle time.
 func TestStandbyMakesRoomWhenItIsSettled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -20,10 +20,10 @@ func TestStandbyMakesRoomWhenItIsSettled(t *testing.T) {
 		defer s.close()
 		want := func(program string) {
 			t.Helper()
-			time.Sleep(time.Millisecond) // which a start takes
+			time.Sleep(time.Millisecond) // the duration of a start
 			synctest.Wait()
 			if got := f.waiting(""); len(got) != 1 || got[0].program != program {
-				t.Fatalf("%d processes wait, want one of program %s", len(got), program)
+				t.Fatalf("%d standby processes, want 1 of program %s", len(got), program)
 			}
 		}
 		begin := time.Now()
@@ -35,12 +35,12 @@ func TestStandbyMakesRoomWhenItIsSettled(t *testing.T) {
 		s.prepare(Command{Argv: []string{"second"}})
 		want("second")
 		if diff := cmp.Diff(map[Fate]int64{FateEvicted: 1}, s.counted()); diff != "" {
-			t.Errorf("fates (-want +got):\n%s", diff)
+			t.Errorf("outcomes (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// A sweep, which orphans of a call wait for, can end every process that waits for a call, and none that answers one.
+// A sweep that waits for orphans of a call can end every idle standby process, and no process that answers a call.
 func TestStandbyIsExpendable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestStandbyIsExpendable(t *testing.T) {
 		taken := s.take(c).(*fake)
 		taken.taken = true
 		if _, leave := taken.state(); leave != nil {
-			t.Error("a process that answers a call is expendable")
+			t.Error("take() returned a process that is still expendable")
 		}
 		for _, p := range f.waiting("") {
 			_, leave := p.state()
@@ -66,10 +66,10 @@ func TestStandbyIsExpendable(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := f.waiting(""); len(got) != 0 {
-			t.Errorf("%d processes wait after the sweep, want none", len(got))
+			t.Errorf("%d standby processes after the sweep, want 0", len(got))
 		}
 		if diff := cmp.Diff(map[Fate]int64{FateUsed: 1, FateEvicted: 1}, s.counted()); diff != "" {
-			t.Errorf("fates (-want +got):\n%s", diff)
+			t.Errorf("outcomes (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process/internal/child"
 )
 
-// fake is a process that waits.
+// fake is a standby process.
 type fake struct {
 	program, why string
 	outdated     bool
@@ -47,7 +47,7 @@ func (f *fake) state() (ended int, leave func()) {
 	return f.ended, f.leave
 }
 
-// fakes start processes that wait, or fail to.
+// fakes starts fake processes. If fail is set, starts fail.
 type fakes struct {
 	mu   sync.Mutex
 	all  []*fake
@@ -55,7 +55,7 @@ type fakes struct {
 }
 
 func (f *fakes) start(c Command) (waiting, error) {
-	time.Sleep(time.Millisecond) // of the bubble's clock
+	time.Sleep(time.Millisecond) // synctest's clock
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail {
@@ -66,7 +66,7 @@ func (f *fakes) start(c Command) (waiting, error) {
 	return p, nil
 }
 
-// waiting are those that are neither taken nor ended, of a program or of any.
+// waiting returns the processes that are neither taken nor ended, of one program or, if program is empty, of all.
 func (f *fakes) waiting(program string) (found []*fake) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,8 +78,8 @@ func (f *fakes) waiting(program string) (found []*fake) {
 	return found
 }
 
-// Whatever happens in whichever order, no process is taken twice, or ended twice, or by another command than its own, or is left; none
-// that does not wait is handed out, and the bounds hold.
+// For any sequence of events: no process is taken or ended twice, taken by another command, or leaked; no process is taken that has
+// exited, written or changed; and the limits on the number of processes hold.
 func TestStandbyMachine(t *testing.T) {
 	t.Parallel()
 	const programs = 4
@@ -113,7 +113,7 @@ func TestStandbyMachine(t *testing.T) {
 					}
 					switch ended, leave := got.state(); {
 					case got.taken || ended > 0 || leave != nil || got.program != program || got.why != "" || got.outdated:
-						t.Fatalf("a call of %s was given %+v", program, got)
+						t.Fatalf("take() of program %s = %+v", program, got)
 					default:
 						got.taken = true
 						used++
@@ -145,11 +145,11 @@ func TestStandbyMachine(t *testing.T) {
 					_, refused[p] = s.refused[keyOf(Command{Argv: []string{p}}).program]
 					s.mu.Unlock()
 					if n := len(f.waiting(p)); n > settings.Processes || refused[p] && n > 0 {
-						t.Fatalf("%d processes of %s wait, refused: %v", n, p, refused[p])
+						t.Fatalf("%d standby processes of program %s, unsupported: %v", n, p, refused[p])
 					}
 				}
 				if n := len(f.waiting("")); n > settings.Total || n > 0 && step.Pause > 30_000 {
-					t.Fatalf("%d processes wait after %d ms", n, step.Pause)
+					t.Fatalf("%d standby processes after %d ms", n, step.Pause)
 				}
 			}
 			s.close()
@@ -158,18 +158,18 @@ func TestStandbyMachine(t *testing.T) {
 				sum += n
 			}
 			if sum != int64(len(f.all)) || s.counted()[FateUsed] != used {
-				t.Errorf("%d processes were started, %d used, and counted are %v", len(f.all), used, s.counted())
+				t.Errorf("%d processes were started and %d used; outcomes are %v", len(f.all), used, s.counted())
 			}
 			for _, p := range f.all {
 				if p.taken == (p.ended > 0) || p.ended > 1 {
-					t.Errorf("one is taken: %v, and was ended %d times", p.taken, p.ended)
+					t.Errorf("process taken: %v, ended %d times", p.taken, p.ended)
 				}
 			}
 		})
 	})
 }
 
-// Where calls follow each other closely and a processor is idle, the next process starts beside the one that answers.
+// If calls follow each other closely and a CPU is idle, the next process starts while the current one runs.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -178,11 +178,11 @@ func TestPace(t *testing.T) {
 		processors  int
 		want        bool
 	}{
-		"close":            {pause: time.Millisecond, took: 5 * time.Millisecond, processors: 2, want: true},
-		"with pauses":      {pause: 20 * time.Millisecond, took: 5 * time.Millisecond, processors: 2},
-		"beside another":   {pause: time.Millisecond, took: 5 * time.Millisecond, beside: 1, processors: 2},
-		"the first of all": {processors: 2},
-		"one processor":    {pause: time.Millisecond, took: 5 * time.Millisecond, processors: 1},
+		"short pause":            {pause: time.Millisecond, took: 5 * time.Millisecond, processors: 2, want: true},
+		"long pause":             {pause: 20 * time.Millisecond, took: 5 * time.Millisecond, processors: 2},
+		"another call in flight": {pause: time.Millisecond, took: 5 * time.Millisecond, beside: 1, processors: 2},
+		"first call":             {processors: 2},
+		"one processor":          {pause: time.Millisecond, took: 5 * time.Millisecond, processors: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -198,7 +198,7 @@ func TestPace(t *testing.T) {
 					p.begin(tc.processors)
 				}
 				if got := p.begin(tc.processors); got != tc.want {
-					t.Errorf("the next process starts at once: %v, want %v", got, tc.want)
+					t.Errorf("begin() = %v, want %v", got, tc.want)
 				}
 			})
 		})

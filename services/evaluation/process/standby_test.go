@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process/internal/processtest"
 )
 
-// standing returns a runner that starts one process ahead, and what it logs.
+// standing returns a runner with one standby process per command, and its log.
 func standing(t *testing.T) (*Runner, *bytes.Buffer) {
 	t.Helper()
 	log := new(bytes.Buffer)
@@ -31,7 +31,7 @@ func standing(t *testing.T) (*Runner, *bytes.Buffer) {
 	return r, log
 }
 
-// waits returns the processes that wait, when they have started.
+// waits returns the standby processes once they have started.
 func waits(r *Runner) (children []*child.Child) {
 	r.standby.mu.Lock()
 	spares := append([]*spare(nil), r.standby.spares...)
@@ -44,7 +44,7 @@ func waits(r *Runner) (children []*child.Child) {
 	return children
 }
 
-// Each call has a process of its own, which has been started before the call, with a directory of its own.
+// Each call has a process that was started before the call, with an empty directory that no other call uses.
 func TestStandbyAnswersOneCall(t *testing.T) {
 	t.Parallel()
 	r, _ := standing(t)
@@ -63,7 +63,7 @@ func TestStandbyAnswersOneCall(t *testing.T) {
 	}
 }
 
-// A process waits for calls of an equal command alone.
+// A standby process is used for calls of equal commands only.
 func TestStandbyIsForEqualCommands(t *testing.T) {
 	t.Parallel()
 	one := shell(`read x; echo "$A$1$GOMEMLIMIT"; pwd`, "1")
@@ -72,16 +72,16 @@ func TestStandbyIsForEqualCommands(t *testing.T) {
 		change func(c *Command)
 		used   bool
 	}{
-		"equal":        {func(*Command) {}, true},
-		"other output": {func(c *Command) { c.MaxStdout = 1000 }, true},
-		"argument":     {func(c *Command) { c.Argv = append(c.Argv[:len(c.Argv)-1:len(c.Argv)-1], "2") }, false},
-		"other parts":  {func(c *Command) { c.Argv = append(c.Argv[:len(c.Argv)-2:len(c.Argv)-2], "s", "h1") }, false},
-		"one more":     {func(c *Command) { c.Argv = append(slices.Clip(c.Argv), "") }, false},
-		"environment":  {func(c *Command) { c.Env = []string{c.Env[0], "A=b"} }, false},
-		"directory":    {func(c *Command) { c.Dir = "/tmp" }, false},
-		"memory":       {func(c *Command) { c.MemoryLimit = 1 << 29 }, false},
-		"data":         {func(c *Command) { c.MaxData = 1 << 30 }, false},
-		"none for it":  {func(c *Command) { c.NoStandby = true }, false},
+		"equal":                     {func(*Command) {}, true},
+		"output limit":              {func(c *Command) { c.MaxStdout = 1000 }, true},
+		"argument":                  {func(c *Command) { c.Argv = append(c.Argv[:len(c.Argv)-1:len(c.Argv)-1], "2") }, false},
+		"other split of arguments":  {func(c *Command) { c.Argv = append(c.Argv[:len(c.Argv)-2:len(c.Argv)-2], "s", "h1") }, false},
+		"additional empty argument": {func(c *Command) { c.Argv = append(slices.Clip(c.Argv), "") }, false},
+		"environment":               {func(c *Command) { c.Env = []string{c.Env[0], "A=b"} }, false},
+		"directory":                 {func(c *Command) { c.Dir = "/tmp" }, false},
+		"memory limit":              {func(c *Command) { c.MemoryLimit = 1 << 29 }, false},
+		"data limit":                {func(c *Command) { c.MaxData = 1 << 30 }, false},
+		"standby disabled":          {func(c *Command) { c.NoStandby = true }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -97,13 +97,14 @@ func TestStandbyIsForEqualCommands(t *testing.T) {
 				t.Errorf("got %q, error %v; want %q", got.Stdout, err, want.Stdout)
 			}
 			if used := r.Fates()[FateUsed] == 1; used != tc.used {
-				t.Errorf("the process that waited was used: %v, want %v", used, tc.used)
+				t.Errorf("standby process used: %v, want %v", used, tc.used)
 			}
 		})
 	}
 }
 
-// A process that does anything else than to wait is thrown away. Its call never knows, and there is no other.
+// A standby process that exits, writes, or closes a stream before its call is discarded. The call succeeds in a new process, and the
+// command gets no more standby processes.
 func TestStandbyThatDoesNotWait(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -112,14 +113,14 @@ func TestStandbyThatDoesNotWait(t *testing.T) {
 		want   Outcome
 		reason string
 	}{
-		"writes":              {script: "echo early; cat", want: Outcome{Stdout: []byte("early\nin")}, reason: "wrote"},
-		"writes to stderr":    {script: "echo early >&2; cat", want: Outcome{Stdout: []byte("in"), Stderr: []byte("early\n")}, reason: "wrote"},
-		"ignores its input":   {script: "echo out", want: Outcome{Stdout: []byte("out\n")}, reason: "before it got input"},
-		"fails":               {script: "exit 3", want: Outcome{ExitCode: 3}, reason: "ended"},
-		"closes its input":    {script: "exec <&-; while [ ! -e \"$2\" ]; do sleep 0.01; done; echo out", want: Outcome{Stdout: []byte("out\n")}, reason: "closed standard input"},
-		"closes its output":   {script: "exec >&-; cat >&2", want: Outcome{Stderr: []byte("in")}, reason: "closed its output"},
-		"is killed":           {script: "cat", meddle: (*child.Child).Kill, want: Outcome{Stdout: []byte("in")}, reason: "ended"},
-		"fails the first one": {script: `test -e "$1" && cat && exit; touch "$1"; exit 3`, want: Outcome{Stdout: []byte("in")}, reason: "ended"},
+		"writes":               {script: "echo early; cat", want: Outcome{Stdout: []byte("early\nin")}, reason: "wrote"},
+		"writes to stderr":     {script: "echo early >&2; cat", want: Outcome{Stdout: []byte("in"), Stderr: []byte("early\n")}, reason: "wrote"},
+		"ignores its input":    {script: "echo out", want: Outcome{Stdout: []byte("out\n")}, reason: "before it got input"},
+		"fails":                {script: "exit 3", want: Outcome{ExitCode: 3}, reason: "ended"},
+		"closes its input":     {script: "exec <&-; while [ ! -e \"$2\" ]; do sleep 0.01; done; echo out", want: Outcome{Stdout: []byte("out\n")}, reason: "closed standard input"},
+		"closes its output":    {script: "exec >&-; cat >&2", want: Outcome{Stderr: []byte("in")}, reason: "closed its output"},
+		"is killed":            {script: "cat", meddle: (*child.Child).Kill, want: Outcome{Stdout: []byte("in")}, reason: "ended"},
+		"fails the first time": {script: `test -e "$1" && cat && exit; touch "$1"; exit 3`, want: Outcome{Stdout: []byte("in")}, reason: "ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,20 +145,20 @@ func TestStandbyThatDoesNotWait(t *testing.T) {
 			}
 			r.Prepare(command)
 			if n := len(waits(r)); n != 0 {
-				t.Errorf("%d processes wait for the next call, want none", n)
+				t.Errorf("%d standby processes, want 0", n)
 			}
 			r.Close()
 			if diff := cmp.Diff(map[Fate]int64{FateRefused: 1}, r.Fates()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, tc.reason) {
-				t.Errorf("the log has %q, want one line with %q", text, tc.reason)
+				t.Errorf("log = %q, want one line with %q", text, tc.reason)
 			}
 		})
 	}
 }
 
-// A process that ends at the moment when it gets its input, or that cannot get it any more, has its call run afresh.
+// If a standby process exits when it gets its input, or can no longer read it, the call runs in a new process.
 func TestStandbyThatMissesItsInput(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]string{"ends": "exit 1", "is killed": "kill -KILL $$", "ends calmly": "exit"} {
@@ -181,14 +182,15 @@ func TestStandbyThatMissesItsInput(t *testing.T) {
 					t.Errorf("got %q, exit code %d, error %v", got.Stdout, got.ExitCode, err)
 				}
 				if len(waits(r)) != 0 || strings.Count(log.String(), "\n") != 1 {
-					t.Errorf("the next process waits nevertheless, and the log has %q", log)
+					t.Errorf("the command has a standby process, or the log is not one line: %q", log)
 				}
 			})
 		}
 	}
 }
 
-// A process that has read some of its input may have done something: it has answered, also if it ends at once and says nothing.
+// A process that has read some of its input may have had side effects. Its call does not run again, even if it exits at once and writes
+// nothing.
 func TestStandbyThatReadsRunsOnce(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
@@ -207,14 +209,14 @@ func TestStandbyThatReadsRunsOnce(t *testing.T) {
 					t.Errorf("exit code %d, error %v", got.ExitCode, err)
 				}
 				if ran, err := os.ReadFile(file); err != nil || string(ran) != "ran\n" {
-					t.Errorf("error %v, and the function says %q", err, ran)
+					t.Errorf("the function's log = %q, error %v; want one line", ran, err)
 				}
 			})
 		}
 	}
 }
 
-// A function that fails later and without a word has failed, and is not run again.
+// A process that fails later without output has failed. Its call does not run again.
 func TestStandbyThatFailsSilently(t *testing.T) {
 	t.Parallel()
 	r, _ := standing(t)
@@ -222,20 +224,20 @@ func TestStandbyThatFailsSilently(t *testing.T) {
 	command := shell("read x; exit 3")
 	got, err := prepared(r, command).Run(t.Context(), command, []byte("go\n"))
 	if err != nil || got.ExitCode != 3 || len(waits(r)) != 1 {
-		t.Errorf("exit code %d, error %v, and %d processes wait; want 3, none and 1", got.ExitCode, err, len(waits(r)))
+		t.Errorf("exit code %d, error %v, %d standby processes; want 3, nil, 1", got.ExitCode, err, len(waits(r)))
 	}
 }
 
-// A program that is replaced answers no more, also where it is found in the PATH.
+// A standby process is not used after its executable was replaced, even if the executable is looked up in PATH.
 func TestStandbyOfReplacedProgram(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ argv, change string }{
-		"by another":        {"DIR/a/fn", `echo "$2" >DIR/new; chmod +x DIR/new; mv DIR/new DIR/a/fn`},
-		"in place":          {"DIR/a/fn", `echo "$2" >DIR/a/fn; touch -d 2001-01-01 DIR/a/fn`},
-		"with its times":    {"DIR/a/fn", `touch -r DIR/a/fn DIR/times; echo "$2" >DIR/a/fn; touch -r DIR/times DIR/a/fn`},
-		"by a link":         {"DIR/a/fn", `echo "$2" >DIR/new; chmod +x DIR/new; ln -sf ../new DIR/a/fn`},
-		"by one before it":  {"fn", `echo "$2" >DIR/b/fn; chmod +x DIR/b/fn`},
-		"relative to a Dir": {"./fn", `echo "$2" >DIR/new; chmod +x DIR/new; mv DIR/new DIR/a/fn`},
+		"by another file":           {"DIR/a/fn", `echo "$2" >DIR/new; chmod +x DIR/new; mv DIR/new DIR/a/fn`},
+		"in place":                  {"DIR/a/fn", `echo "$2" >DIR/a/fn; touch -d 2001-01-01 DIR/a/fn`},
+		"in place, same mtime":      {"DIR/a/fn", `touch -r DIR/a/fn DIR/times; echo "$2" >DIR/a/fn; touch -r DIR/times DIR/a/fn`},
+		"by a link":                 {"DIR/a/fn", `echo "$2" >DIR/new; chmod +x DIR/new; ln -sf ../new DIR/a/fn`},
+		"by a file earlier in PATH": {"fn", `echo "$2" >DIR/b/fn; chmod +x DIR/b/fn`},
+		"relative to Dir":           {"./fn", `echo "$2" >DIR/new; chmod +x DIR/new; mv DIR/new DIR/a/fn`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -270,7 +272,7 @@ func TestStandbyOfReplacedProgram(t *testing.T) {
 	}
 }
 
-// A program that does not wait gets standby processes once it is replaced by one that does.
+// A command gets standby processes again after its executable is replaced by one that supports them.
 func TestStandbyOfRepairedProgram(t *testing.T) {
 	t.Parallel()
 	r, log := standing(t)
@@ -285,7 +287,7 @@ func TestStandbyOfRepairedProgram(t *testing.T) {
 		if _, err := r.Run(t.Context(), install, nil); err != nil {
 			t.Fatal(err)
 		}
-		// A process that does not wait is found out when a call wants to use it, if it has written by then.
+		// The runner notices that a process wrote only when a call wants to use it.
 		processtest.WaitFor(t, func() bool {
 			if _, err := prepared(r, command).Run(t.Context(), command, []byte("x")); err != nil {
 				t.Fatal(err)
@@ -294,11 +296,11 @@ func TestStandbyOfRepairedProgram(t *testing.T) {
 		})
 	}
 	if n := strings.Count(log.String(), "\n"); n != 1 {
-		t.Errorf("the log has %d lines, want 1: %s", n, log)
+		t.Errorf("log has %d lines, want 1: %s", n, log)
 	}
 }
 
-// Nothing is left of a process that nobody has used.
+// Close ends standby processes that no call has used, with all their descendants and files.
 func TestStandbyUnused(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -312,20 +314,20 @@ func TestStandbyUnused(t *testing.T) {
 		pids = append(pids, p.PID())
 	}
 	if len(pids) != 3 {
-		t.Errorf("%d processes wait, want 3", len(pids))
+		t.Errorf("%d standby processes, want 3", len(pids))
 	}
 	r.Close()
 	for _, pid := range pids {
 		if err := syscall.Kill(pid, 0); err == nil {
-			t.Errorf("process %d is left", pid)
+			t.Errorf("process %d still exists", pid)
 		}
 	}
 	assertEmpty(t, root)
 	r.Prepare(command)
 	if n := len(waits(r)); n != 0 {
-		t.Errorf("%d processes wait after the end, want none", n)
+		t.Errorf("%d standby processes after Close, want 0", n)
 	}
 	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
-		t.Errorf("%v is left, error %v", left, err)
+		t.Errorf("%v remains, error %v", left, err)
 	}
 }

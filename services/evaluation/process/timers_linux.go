@@ -14,18 +14,19 @@ import (
 )
 
 const (
-	// timerSlack is how late timers may be, and defaultSlack is the system's default; see timer_slack in prctl(2).
+	// timerSlack is how late timers may expire. defaultSlack is the kernel's default. See PR_SET_TIMERSLACK in prctl(2).
 	timerSlack, defaultSlack = 2 * time.Millisecond, 50 * time.Microsecond
-	// relaxed is in the environment of a program that RelaxTimers has started anew, so that it does so only once.
+	// relaxed marks the environment of a program that RelaxTimers has executed, so that it executes the program only once.
 	relaxed = "KRMFN_TIMERS_RELAXED=1"
 )
 
-// RelaxTimers lets timers of this process, and of the processes that it starts, expire up to two milliseconds late. In every Go process
-// the runtime's monitor thread wakes up every 20 microseconds while there is work. With short functions, this thread takes a quarter
-// of a server's CPU time, and a sixth of its functions'.
+// RelaxTimers lets timers of this process and its children expire up to two milliseconds late. In every Go process, the runtime's
+// monitor thread wakes up every 20 microseconds while goroutines run. With short functions, this thread uses a quarter of a server's
+// CPU time, and a sixth of its functions'.
 //
-// Threads inherit their slack from the thread that starts them. RelaxTimers therefore executes the program anew, with the same process
-// ID, arguments and files. It leaves a timer slack alone that is not the system's default. Call it first in main functions.
+// A thread inherits its timer slack from the thread that creates it. RelaxTimers therefore executes the program again, with the same
+// process ID, arguments and open files. It does nothing if the timer slack is not the kernel's default. Call it first in main
+// functions.
 func RelaxTimers() {
 	environ := os.Environ()
 	if slices.Contains(environ, relaxed) {
@@ -38,12 +39,12 @@ func RelaxTimers() {
 		return
 	}
 	if executable, err := os.Executable(); err == nil {
-		// It returns only where it fails, and then nothing is lost.
+		// Exec returns only if it fails. The process then keeps the default slack on its other threads.
 		_ = syscall.Exec(executable, os.Args, append(environ, relaxed))
 	}
 }
 
-// slack is that of this thread.
+// slack returns the timer slack of the current thread, or 0 if the kernel does not report it.
 func slack() time.Duration {
 	now, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
 	if err != nil {

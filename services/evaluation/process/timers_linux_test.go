@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asServer has the test binary relax its timers and tell what it has then.
+// asServer is an environment variable that makes the test binary call RelaxTimers and print the result.
 const asServer = "PROCESS_TEST_SERVER"
 
 func init() {
@@ -25,13 +25,14 @@ func init() {
 	}
 }
 
-// relaxAndTell tells its process, its arguments, whether its environment is as it was, and the slack of some of its threads.
+// relaxAndTell prints the process ID, the arguments, whether the environment is unchanged, and the distinct timer slacks of some
+// threads.
 func relaxAndTell() {
 	RelaxTimers()
 	slacks := make(chan time.Duration)
 	for range 4 {
 		go func() {
-			// Nobody else gets the thread.
+			// The thread is not reused for other goroutines.
 			runtime.LockOSThread()
 			slacks <- slack()
 		}()
@@ -45,7 +46,7 @@ func TestRelaxTimers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ before, want time.Duration }{
 		"the default":   {defaultSlack, timerSlack},
-		"one of others": {3 * time.Millisecond, 3 * time.Millisecond},
+		"another slack": {3 * time.Millisecond, 3 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,11 +67,11 @@ func TestRelaxTimers(t *testing.T) {
 	}
 }
 
-// startWith starts a process with a timer slack.
+// startWith starts a process whose main thread has the given timer slack.
 func startWith(cmd *exec.Cmd, slack time.Duration) error {
 	started := make(chan error)
 	go func() {
-		// The thread ends with the goroutine.
+		// The thread exits with the goroutine.
 		runtime.LockOSThread()
 		if err := unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0); err != nil {
 			started <- err

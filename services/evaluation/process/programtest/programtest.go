@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package programtest puts programs in place for tests that run them.
+// Package programtest writes executables for tests.
 package programtest
 
 import (
@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// Write writes a program to a file that may be run as soon as Write returns. No process that starts meanwhile, of another test for
-// instance, inherits the open file: as long as any process can write to a file, the kernel refuses to run it (text file busy).
+// Write writes an executable file that can be run as soon as Write returns. It prevents that a process started concurrently, for
+// example by another test, inherits the open file. While any process has the file open for writing, the kernel refuses to execute it
+// (ETXTBSY).
 func Write(tb testing.TB, file, text string) {
 	tb.Helper()
 	syscall.ForkLock.RLock()

@@ -12,7 +12,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 )
 
-// Programs run while other tests write theirs and start processes.
+// Executables can run while other tests write executables and start processes.
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	for caller := range 8 {

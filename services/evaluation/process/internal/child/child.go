@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package child starts operating system processes of which nothing is left: each has a process group, three pipes and an empty
-// directory of its own, and an entry in the ledger that tells leaders from orphans.
+// Package child starts processes that leave no descendants, pipes or files behind. Each process has its own session, process group,
+// pipes and empty directory. A ledger of all started processes distinguishes them from orphans.
 package child
 
 import (
@@ -16,28 +16,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drainGrace is how long a pipe that a descendant of a finished process still holds open is read on. All that the
-// process itself wrote is in the pipe by then; only a descendant that left the process group can be the holder.
+// drainGrace is how long a pipe is read after the process has exited, if a descendant holds the pipe open. By then the pipe contains
+// all output of the process itself. Only a descendant that left the process group can still hold it.
 const drainGrace = 100 * time.Millisecond
 
-// Starter starts processes. It may be used by any number of goroutines at once.
+// Starter starts processes. It is safe for concurrent use.
 type Starter struct {
 	scratch *scratch
 	ledger  *ledger
 }
 
-// NewStarter returns a starter. Each process gets an empty directory of its own below scratchRoot; an empty scratchRoot means the
-// system's directory for temporary files.
+// NewStarter returns a starter. Each process gets an empty directory below scratchRoot. An empty scratchRoot means the system's
+// directory for temporary files.
 func NewStarter(scratchRoot string) *Starter {
 	return &Starter{scratch: newScratch(scratchRoot), ledger: runs}
 }
 
-// Close removes the directories that are kept for the next processes. No process may be running.
+// Close removes the scratch directories that are kept for reuse. No process may be running.
 func (s *Starter) Close() { s.scratch.close() }
 
-// Child is a process that has been started, and our ends of its pipes. Whoever has started it calls Wait and then Close, or End.
+// Child is a started process with the parent's ends of its pipes. The caller that started it must call either Wait and then Close, or
+// End.
 type Child struct {
-	// Stdin, Stdout and Stderr are pipes that know deadlines. Wait sets some; Close closes them all.
+	// Stdin, Stdout and Stderr are pipes that support deadlines. Wait sets deadlines, and Close closes the pipes.
 	Stdin, Stdout, Stderr *os.File
 
 	starter *Starter
@@ -49,8 +50,8 @@ type Child struct {
 	exit    exit
 }
 
-// Start starts a process. It is bound by its limits when Start returns, and not yet when its first instruction runs: only then it
-// gets its input.
+// Start starts a process. Its memory limit is in effect when Start returns, but not yet when the process executes its first
+// instructions. Write input only after Start has returned.
 func (s *Starter) Start(c Command) (*Child, error) {
 	program, err := c.Program()
 	if err != nil {
@@ -65,7 +66,7 @@ func (s *Starter) Start(c Command) (*Child, error) {
 		Args: c.Argv,
 		Env:  c.environment(dir.path),
 		Dir:  c.Dir,
-		// A session, which a process group comes with, tells the sweeps what is a function's.
+		// A new session includes a new process group. The sweeper recognizes functions' processes by their session.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}}
 	if c.System != nil {
@@ -98,24 +99,24 @@ func (p *Child) start(dataLimit int64) error {
 	return nil
 }
 
-// PID returns the number of the process. It is another's after Wait.
+// PID returns the process ID. After Wait, another process may have the same ID.
 func (p *Child) PID() int { return p.group.leader }
 
-// Pristine tells whether the directory of the process is empty, as it was made.
+// Pristine reports whether the process's scratch directory is still empty and has its original permissions.
 func (p *Child) Pristine() bool { return p.dir.pristine() }
 
-// Expendable says what ends the process without harm while it waits for work, nil that nothing does: that it works. A sweep calls
-// end, in a goroutine of the sweep's own, when it would hold orphans back for this process. end must not wait for the process.
+// Expendable sets the function that ends the process while it is idle. Nil means that the process is busy and must not be ended. The
+// sweeper calls end from its own goroutine if the idle process delays the collection of orphans. end must not wait for the process.
 func (p *Child) Expendable(end func()) { p.starter.ledger.expendable(p.run, end) }
 
-// Kill ends the process and its group at once. It may be called at any time, by any goroutine.
+// Kill kills the process group. It is safe for concurrent use, and may be called at any time.
 func (p *Child) Kill() { p.group.kill() }
 
-// Exited tells whether the process has ended, without waiting. It must not be called after Wait has begun.
+// Exited reports whether the process has exited. It does not block. It must not be called after Wait has begun.
 func (p *Child) Exited() bool { return exited(p.group.leader) }
 
-// Waits returns "" if the process has done nothing yet that can be seen but wait for its input, and why it is not so otherwise. It
-// does not block. It must not be called after Wait has begun.
+// Waits returns "" if the process is idle: it has neither exited, nor written output, nor closed a stream. Otherwise it returns the
+// reason why the process is not idle. It does not block. It must not be called after Wait has begun.
 func (p *Child) Waits() (why string) {
 	if p.Exited() {
 		return "it ended before it got input"
@@ -142,19 +143,19 @@ func (p *Child) Waits() (why string) {
 	}
 }
 
-// Outdated tells whether the program of the process's command is another than when the process started.
+// Outdated reports whether the command's executable has changed since the process was started.
 func (p *Child) Outdated(c Command) bool {
 	now, err := c.Program()
 	return err != nil || !now.Is(p.program)
 }
 
-// Wait waits until the process ends, and kills what is left of its group then. The error is that of exec.Cmd.Wait. After it,
-// writes to Stdin fail, and reads from Stdout and Stderr end when they have given all that the process has written, at the latest
-// 100 ms later. It is for one goroutine, and for once.
+// Wait waits until the process exits, then kills the rest of its process group. It returns the error of exec.Cmd.Wait. Afterwards
+// writes to Stdin fail. Reads from Stdout and Stderr end after the last output of the process, or 100 ms after its exit if a descendant
+// holds the pipes open. Wait must be called once.
 func (p *Child) Wait() (*os.ProcessState, error) {
 	p.exit.wait()
-	// While the leader is unreaped its process group cannot be another's. Whatever is left in the group dies here, and
-	// with it the last writers of our pipes.
+	// The process group ID cannot be reused before the leader is reaped. Killing the group first also closes the last write ends of the
+	// pipes.
 	p.group.retire()
 	err := p.cmd.Wait()
 	p.starter.ledger.end(p.run)
@@ -165,28 +166,28 @@ func (p *Child) Wait() (*os.ProcessState, error) {
 	return p.cmd.ProcessState, err
 }
 
-// Close closes the pipes and gives back the directory. Wait has returned, and nobody uses the pipes any more.
+// Close closes the pipes and releases the directory. Wait must have returned, and no goroutine may use the pipes.
 func (p *Child) Close() {
 	closeAll(p.Stdin, p.Stdout, p.Stderr)
 	p.starter.scratch.give(p.dir)
 }
 
-// End kills the process and leaves nothing of it. It stands in place of Wait and Close.
+// End kills the process, waits for it, and closes the Child. It replaces Wait and Close.
 func (p *Child) End() {
 	p.Kill()
 	_, _ = p.Wait()
 	p.Close()
 }
 
-// processGroup kills a process and all its descendants that did not leave its group. The leader's number may belong to
-// somebody else as soon as the leader is reaped; retire comes before that, and nothing is killed after it.
+// processGroup kills a process and all descendants that are still in its group. After the leader is reaped, its ID may belong to
+// another process. retire must be called before that, and disables kill.
 type processGroup struct {
 	leader  int
 	mu      sync.Mutex
 	retired bool
 }
 
-// kill ends the group at once. It may be called at any time, by any goroutine.
+// kill kills the group. It is safe for concurrent use, and may be called at any time.
 func (g *processGroup) kill() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -195,7 +196,7 @@ func (g *processGroup) kill() {
 	}
 }
 
-// retire kills what is left of the group and makes later kills do nothing. The leader has ended and is not yet reaped.
+// retire kills the rest of the group and disables later calls of kill. The leader must have exited and must not be reaped yet.
 func (g *processGroup) retire() {
 	g.kill()
 	g.mu.Lock()

@@ -22,7 +22,7 @@ func shell(script string, args ...string) Command {
 	return Command{Argv: append([]string{"/bin/sh", "-c", script, "sh"}, args...), Env: []string{"PATH=/usr/bin:/bin"}}
 }
 
-// run runs a script without input to its end and returns its exit code.
+// run runs a script without input and returns its exit code.
 func run(s *Starter, script string, args ...string) (code int, err error) {
 	p, err := s.Start(shell(script, args...))
 	if err != nil {
@@ -34,7 +34,7 @@ func run(s *Starter, script string, args ...string) (code int, err error) {
 	return state.ExitCode(), nil
 }
 
-// A process answers as long as it is asked, and its end leaves neither process nor directory.
+// A process can answer several lines of input. After End, its process and directory are gone.
 func TestConversation(t *testing.T) {
 	t.Parallel()
 	s := NewStarter(t.TempDir())
@@ -50,11 +50,11 @@ func TestConversation(t *testing.T) {
 		}
 		got := make([]byte, len(line))
 		if _, err := p.Stdout.Read(got); err != nil || string(got) != line {
-			t.Fatalf("the answer is %q, error %v; want %q", got, err, line)
+			t.Fatalf("Read() = %q, error %v; want %q", got, err, line)
 		}
 	}
 	if p.Exited() {
-		t.Error("the process has ended, and should not have")
+		t.Error("Exited() = true, want false")
 	}
 	pid := p.PID()
 	p.Kill()
@@ -62,24 +62,24 @@ func TestConversation(t *testing.T) {
 	p.End()
 	s.Close()
 	if !processtest.Dead(pid) || len(s.ledger.leaders) > 0 {
-		t.Errorf("process %d is left, or among %v", pid, s.ledger.leaders)
+		t.Errorf("process %d is alive, or the ledger is not empty: %v", pid, s.ledger.leaders)
 	}
 	if left, err := os.ReadDir(s.scratch.root); err != nil || len(left) > 0 {
-		t.Errorf("%v is left, error %v", left, err)
+		t.Errorf("%v remains, error %v", left, err)
 	}
 }
 
-// What fits into the pipe is there when Feed returns, what does not when the rest has been written.
+// Feed writes synchronously what fits into the pipe. Rest writes what does not fit.
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		enlarge, size int
 	}{
-		"nothing":                 {},
-		"what fits":               {size: 1 << 10},
-		"what does not":           {size: 2 << 20},
-		"what fits a larger pipe": {enlarge: 250 << 10, size: 250 << 10},
-		"what does not fit it":    {enlarge: 2 << 20, size: 2 << 20},
+		"no input":                      {},
+		"fits":                          {size: 1 << 10},
+		"does not fit":                  {size: 2 << 20},
+		"fits an enlarged pipe":         {enlarge: 250 << 10, size: 250 << 10},
+		"does not fit an enlarged pipe": {enlarge: 2 << 20, size: 2 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

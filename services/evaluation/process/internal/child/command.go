@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Command is the program to start, and the bounds of its process: those of process.Command.
+// Command is the program to start, with its limits. process.Command documents the fields.
 type Command struct {
 	Argv, Env            []string
 	Dir                  string
@@ -24,12 +24,12 @@ type Command struct {
 	System               func(*syscall.SysProcAttr)
 }
 
-// mappedUnused is for what runtimes map and do not use: 60 MiB in Go, 10 MiB in Node.js, up to 500 MiB in Java, which does not
-// start below.
+// mappedUnused is memory, in bytes, that runtimes map without using it: 60 MiB in Go, 10 MiB in Node.js, and up to 500 MiB in Java,
+// which does not start with less.
 const mappedUnused = 128 << 20
 
-// dataLimit returns the most bytes of private memory that each process can map, RLIMIT_DATA; 0 means no limit. RLIMIT_AS counts
-// address space, of which these runtimes reserve far more than they use.
+// dataLimit returns the limit on private memory (RLIMIT_DATA), in bytes. 0 means no limit. RLIMIT_AS is not suitable because it counts
+// reserved address space, of which these runtimes reserve much more than they use.
 func (c *Command) dataLimit() int64 {
 	if c.MaxData > 0 || c.MemoryLimit <= 0 {
 		return c.MaxData
@@ -37,7 +37,7 @@ func (c *Command) dataLimit() int64 {
 	return 2*c.MemoryLimit + mappedUnused
 }
 
-// environment returns the environment of a process: TMPDIR, and what its command's has no value for.
+// environment returns the environment of a process: the command's, TMPDIR, and HOME and GOMEMLIMIT if the command does not set them.
 func (c *Command) environment(scratch string) []string {
 	full := append(make([]string, 0, len(c.Env)+3), c.Env...)
 	has := func(key string) bool {
@@ -52,30 +52,30 @@ func (c *Command) environment(scratch string) []string {
 	return append(full, "TMPDIR="+scratch)
 }
 
-// File is what a command's program is at some time.
+// File identifies an executable at a point in time.
 type File struct {
 	path string
-	// identity is empty where there is nothing at the path.
+	// identity is empty if no file exists at the path.
 	identity string
 }
 
-// fileAt returns what is at a path now, under the name that a process starts it by.
+// fileAt returns the identity of the file at path. name is the path that the process is started with.
 func fileAt(path, name string) File {
 	var s unix.Stat_t
 	if unix.Stat(path, &s) != nil {
 		return File{path: name}
 	}
-	// Whoever sets the times of a file cannot set the last of them.
+	// Ctim changes with every modification, and no process can set it.
 	return File{path: name, identity: fmt.Sprint(path, "\x00", s.Dev, s.Ino, s.Size, s.Mtim, s.Ctim)}
 }
 
-// Identity tells the file from every other, and from itself before a change. It is empty for a program that is not there.
+// Identity returns a string that differs between files, and between versions of a file. It is empty if the file does not exist.
 func (f File) Identity() string { return f.identity }
 
-// Is tells whether nobody has changed or replaced the program in between. A program that is not there is none.
+// Is reports whether both are the same unmodified file. It is false if the file does not exist.
 func (f File) Is(other File) bool { return f.identity != "" && f.identity == other.identity }
 
-// Program finds the program in the PATH of the command's environment, which need not be our own.
+// Program looks up the program in the PATH of the command's environment, instead of this process's PATH.
 func (c *Command) Program() (File, error) {
 	if name := c.Argv[0]; strings.Contains(name, "/") {
 		at := name

@@ -5,30 +5,32 @@ package child
 
 import "os"
 
-// Input is what a process gets on its standard input.
+// Input is the input of a process, part of which may still have to be written.
 type Input struct {
-	// Rest, unless nil, writes what did not fit into the pipe, and returns when the process has read it or ended.
+	// Rest writes the input that did not fit into the pipe. It returns when the process has read it, or has exited. It is nil if
+	// everything has been written.
 	Rest func()
-	// Refused tells that nothing of the input has got into the pipe, because nobody can read it any more.
+	// Refused reports that no input was written because no process can read the pipe.
 	Refused bool
 
-	// held is how much was written at once, and more what Rest has written.
+	// held is the number of bytes that Feed wrote, and more the number that Rest wrote.
 	held, more int
-	// watch is a read end of the pipe, through which nothing is read; nil where there is none.
+	// watch is a read end of the pipe. It is used to query the fill level, never to read. It may be nil.
 	watch *os.File
 }
 
-// firstWrite is how much is written before the pipe is watched: an empty pipe always takes it.
+// firstWrite is the number of bytes to write before opening the watch end. An empty pipe always has room for them.
 const firstWrite = 4 << 10
 
-// Feed writes the input to the pipe and closes it. What fits into the pipe is written at once. A function that does not read all of
-// its input is no error. watched says that Untouched will be called.
+// Feed writes as much input as fits into the pipe, and closes the pipe after the last byte. It is not an error if the process does not
+// read all input. If watched is set, the caller must call Untouched.
 func Feed(w *os.File, input []byte, watched bool) *Input {
 	in := &Input{}
 	left := input
 	var err error
 	if watched {
-		// As long as nobody else can read the pipe, a write fails that the process cannot read any more.
+		// Write before opening another read end: as long as the process has the only read end, the write fails if it has closed its
+		// standard input.
 		first := min(len(input), firstWrite)
 		if left, err = writeNow(w, input[:first]); err == nil {
 			in.watch = readEnd(w)
@@ -51,8 +53,8 @@ func Feed(w *os.File, input []byte, watched bool) *Input {
 	return in
 }
 
-// Untouched tells of a process that has ended whether nobody has read any of its input, or the system cannot tell. It is called once,
-// after Rest.
+// Untouched reports whether the process, which must have exited, has read nothing. It is also true if the system cannot tell. Call it
+// once, after Rest.
 func (in *Input) Untouched() bool {
 	if in.watch == nil {
 		return true

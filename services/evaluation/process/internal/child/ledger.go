@@ -10,32 +10,32 @@ import (
 	"sync"
 )
 
-// ledger knows the runs that go on, and the processes that were started for them, their leaders.
+// ledger records the current runs and their leaders. A leader is the process that a Starter started for the run.
 type ledger struct {
-	// starting is held for reading from before a process exists until it is in leaders, so that a sweep, which takes it for
-	// writing, never mistakes a leader for an orphan.
+	// starting is read-locked while a process starts, until it is in leaders. A sweep takes the write lock, so it never mistakes a
+	// leader for an orphan.
 	starting sync.RWMutex
 
 	mu sync.Mutex
-	// last is the number of the last run that began, from 1.
+	// last is the number of the latest run. The first run has number 1.
 	last uint64
-	// leaders are by the numbers of their runs.
+	// leaders maps run numbers to leaders.
 	leaders map[uint64]*leader
 }
 
-// leader is a process that was started for a run.
+// leader is a process that a Starter started.
 type leader struct {
 	pid int
-	// end ends the process without harm; nil while it works.
+	// end ends the process while it is idle. It is nil while the process is busy.
 	end func()
 }
 
-// runs are those of all runners, as all children of a process are: one runner's sweeps must know the leaders of another.
+// runs is shared by all Starters, because the children of this process are: a sweep must know the leaders of all Starters.
 var runs = newLedger()
 
 func newLedger() *ledger { return &ledger{leaders: map[uint64]*leader{}} }
 
-// start starts the process of a run and returns the run's number.
+// start starts the process of a new run and returns the run's number.
 func (l *ledger) start(cmd *exec.Cmd) (uint64, error) {
 	l.starting.RLock()
 	defer l.starting.RUnlock()
@@ -49,14 +49,14 @@ func (l *ledger) start(cmd *exec.Cmd) (uint64, error) {
 	return l.last, nil
 }
 
-// end strikes out a run whose process has been waited for.
+// end removes a run. Its process must have been reaped.
 func (l *ledger) end(run uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.leaders, run)
 }
 
-// expendable sets what ends a run without harm.
+// expendable sets the function that ends the run's process while it is idle, or nil.
 func (l *ledger) expendable(run uint64, end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +65,7 @@ func (l *ledger) expendable(run uint64, end func()) {
 	}
 }
 
-// endExpendable ends the runs up to last that can be ended without harm.
+// endExpendable ends the idle processes of runs with numbers up to last.
 func (l *ledger) endExpendable(last uint64) {
 	var ends []func()
 	l.mu.Lock()
@@ -80,8 +80,8 @@ func (l *ledger) endExpendable(last uint64) {
 	}
 }
 
-// others returns those of the processes that are no leaders. All of them that come from a run come from one up to last. The
-// oldest is the first of the runs that go on, and above all others where none does.
+// others returns the processes that are not leaders. If they descend from a run, its number is at most last. oldest is the lowest
+// number of the current runs, or math.MaxUint64 if there are none.
 func (l *ledger) others(pids func() []int) (others []int, last, oldest uint64) {
 	l.starting.Lock()
 	defer l.starting.Unlock()

@@ -17,7 +17,7 @@ func closeAll(files ...*os.File) {
 	}
 }
 
-// withFD calls f with the number of a file that is not closed yet.
+// withFD calls f with the file's descriptor, unless the file is closed. The file cannot be closed while f runs.
 func withFD(file *os.File, f func(fd uintptr)) {
 	if conn, err := file.SyscallConn(); err == nil {
 		_ = conn.Control(f)
@@ -25,13 +25,14 @@ func withFD(file *os.File, f func(fd uintptr)) {
 }
 
 const (
-	// defaultPipe is what a pipe holds by itself.
+	// defaultPipe is the default capacity of a pipe in bytes.
 	defaultPipe = 64 << 10
-	// largePipe is the most that users may ask for, by default.
+	// largePipe is the default maximum capacity, in bytes, that unprivileged users can set.
 	largePipe = 1 << 20
 )
 
-// Enlarge prepares the pipes of standard input and output for so many bytes, as far as the system allows.
+// Enlarge increases the capacity of the standard input and output pipes if size, in bytes, exceeds the default. If the system refuses,
+// the capacity remains unchanged.
 func (p *Child) Enlarge(size int) {
 	if size > defaultPipe {
 		grow(p.Stdin, largePipe)
@@ -39,13 +40,13 @@ func (p *Child) Enlarge(size int) {
 	}
 }
 
-// Unread returns how many bytes a pipe holds, at whichever end.
+// Unread returns the number of bytes in a pipe, given either end.
 func Unread(pipe *os.File) (n int) {
 	withFD(pipe, func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), fionread) })
 	return n
 }
 
-// writeNow writes what fits into a pipe and returns the rest.
+// writeNow writes as much as fits into a pipe and returns the rest.
 func writeNow(w *os.File, input []byte) (left []byte, err error) {
 	conn, err := w.SyscallConn()
 	if err != nil {
@@ -70,16 +71,16 @@ func writeNow(w *os.File, input []byte) (left []byte, err error) {
 	return input, errors.Join(closed, err)
 }
 
-// Sink takes in what is read from a pipe.
+// Sink receives what is read from a pipe.
 type Sink interface {
-	// Space returns where the next bytes go; it is never empty.
+	// Space returns the buffer for the next bytes. It is never empty.
 	Space() []byte
-	// Took says how many bytes were put there.
+	// Took reports that n bytes were written to the buffer.
 	Took(n int)
 }
 
-// Drain reads a pipe to its end, or to its read deadline and then whatever is in it at that moment: a deadline that
-// passes while the reader had no processor must not cost output.
+// Drain reads a pipe to its end. After its read deadline, it still reads what the pipe contains at that moment: output must not be lost
+// because the reader did not run before the deadline.
 func Drain(r *os.File, to Sink) {
 	for {
 		n, err := r.Read(to.Space())
@@ -94,10 +95,10 @@ func Drain(r *os.File, to Sink) {
 	}
 }
 
-// mostInPipe is more than a pipe holds; what comes after so much is being written now.
+// mostInPipe exceeds the number of bytes in a pipe. A descendant that writes continuously must not keep drainNow busy.
 const mostInPipe = 1 << 20
 
-// drainNow reads what a pipe holds, without waiting for more.
+// drainNow reads the current contents of a pipe without waiting for more.
 func drainNow(r *os.File, to Sink) {
 	if r.SetReadDeadline(time.Time{}) != nil {
 		return

@@ -19,23 +19,24 @@ import (
 )
 
 const (
-	// reapEvery is the least time between two sweeps. Every call ends with a SIGCHLD of its own, and a sweep reads /proc.
+	// reapEvery is the minimum interval between sweeps. Each call causes a SIGCHLD, and a sweep reads /proc.
 	reapEvery = time.Second
-	// chase is how many times a sweep looks again at once for what it kills. A process that forks and ends all the time, each
-	// time in a new session, has mostly gone when its turn comes; of such ones in C a hundred looks have been enough.
+	// chase is the maximum number of passes of a sweep. A process that continuously forks and exits in new sessions is often gone when
+	// the sweep tries to kill it. In tests with such programs in C, 100 passes were enough.
 	chase = 200
 )
 
-// Reap makes this process the parent of whatever its functions leave behind, and until ctx ends collects them: zombies are
-// waited for, and a process that left its group to outlive the call it came from is killed. Without it they would pile up
-// in a container, where this process has number 1. It returns an error where /proc does not list the children of processes.
+// Reap makes this process the parent of orphaned descendants of functions, and collects them until ctx ends: it waits for zombies and
+// kills processes that left their group to outlive their call. Without it, they would accumulate in a container in which this process
+// has PID 1. It returns an error if /proc does not list the children of processes.
 //
-// What a function leaves behind is known by its session, which is not this process's: each function begins one, and a process
-// can leave a session for a new one only, whatever becomes of its group and its environment. It is killed when the runs are over
-// that went on when it was first seen, one of which it comes from: at the latest a second after nothing runs any more. Those that
-// only wait for work are ended for that.
+// An orphan is recognized by its session. Each function starts in a new session, and a process can leave its session only for a new
+// one, so an orphan's session is never this process's. An orphan is killed after all runs have ended that were current when it was
+// first seen, because any of them may be its origin. Idle standby processes and workers are ended to get there: an orphan lives at most
+// one second after the last call has ended.
 //
-// At most one Reap may run in a process. It leaves alone the children that others have started, with os/exec for example, as
+// At most one Reap may run in a process. It ignores children that other code has started, for example with os/exec, as long as they
+// stay in this process's session. Their descendants in other sessions are treated as functions' orphans.
 // long as they stay in this process's session. What these leave behind in sessions of their own is taken for a function's.
 func (s *Starter) Reap(ctx context.Context) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -52,7 +53,7 @@ func (s *Starter) Reap(ctx context.Context) error {
 	sweeper := newSweeper(s.ledger)
 	defer sweeper.sweepAll()
 	for {
-		// Of the end of the run that an orphan comes from a SIGCHLD may have come already.
+		// If there are orphans, do not wait for a SIGCHLD: the one for the end of their run may have arrived already.
 		if len(sweeper.orphans) == 0 {
 			select {
 			case <-ctx.Done():
@@ -60,7 +61,8 @@ func (s *Starter) Reap(ctx context.Context) error {
 			case <-exits:
 			}
 		}
-		// The sweep sees what ends during the pause. Each SIGCHLD that is asked for wakes threads, in the middle of a call.
+		// The next sweep sees what exits during the pause. Ignore SIGCHLD until then, because each signal wakes threads while a call
+		// runs.
 		signal.Stop(exits)
 		pause.Reset(reapEvery)
 		select {
@@ -73,17 +75,17 @@ func (s *Starter) Reap(ctx context.Context) error {
 	}
 }
 
-// sweeper ends what runs leave behind. It is for one goroutine.
+// sweeper kills orphans of runs. It is not safe for concurrent use.
 type sweeper struct {
 	ledger *ledger
-	// orphans are our children that nobody here has started, each with the last of the runs that it may come from. While one is
-	// in here its number is not another's: only the sweeper waits for it.
+	// orphans maps children that no Starter started to the number of the last run that may be their origin. Their process IDs are not
+	// reused while they are in the map, because only the sweeper reaps them.
 	orphans map[int]uint64
 }
 
 func newSweeper(l *ledger) *sweeper { return &sweeper{ledger: l, orphans: map[int]uint64{}} }
 
-// sweepAll sweeps until nothing is left to be killed.
+// sweepAll sweeps until there is no process to kill, or chase passes have been made.
 func (s *sweeper) sweepAll() {
 	for range chase {
 		if !s.sweep() {
@@ -92,7 +94,7 @@ func (s *sweeper) sweepAll() {
 	}
 }
 
-// sweep goes over our children once, and tells whether it has killed any.
+// sweep examines all children once. It reports whether it has killed any.
 func (s *sweeper) sweep() (killed bool) {
 	pids, last, oldest := s.ledger.others(func() []int { return children("self") })
 	before := s.orphans
@@ -110,7 +112,7 @@ func (s *sweeper) sweep() (killed bool) {
 		}
 		s.orphans[pid] = from
 		if from < oldest {
-			// It ends as a zombie of ours, and the next sweep collects it.
+			// The process becomes a zombie child of this process. The next sweep reaps it.
 			killTree(pid)
 			killed = true
 			continue
@@ -120,14 +122,15 @@ func (s *sweeper) sweep() (killed bool) {
 	return killed
 }
 
-// foreign tells whether a process is in another session than this one.
+// foreign reports whether a process is in another session than this process.
 func foreign(pid int) bool {
 	own, err1 := unix.Getsid(0)
 	its, err2 := unix.Getsid(pid)
 	return err1 == nil && err2 == nil && its != own
 }
 
-// killTree kills a process and its descendants. Each is stopped before its children are looked for, so that it makes no more.
+// killTree kills a process and its descendants. It stops each process before listing its children, so that the process cannot fork
+// meanwhile.
 func killTree(pid int) {
 	_ = syscall.Kill(pid, syscall.SIGSTOP)
 	for _, child := range children(strconv.Itoa(pid)) {
@@ -136,7 +139,7 @@ func killTree(pid int) {
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// children lists the processes whose parent is the one given, on whichever of its threads.
+// children returns the process IDs of the children of all threads of a process.
 func children(parent string) []int {
 	lists, err := filepath.Glob("/proc/" + parent + "/task/*/children")
 	if err != nil {
@@ -149,7 +152,7 @@ func children(parent string) []int {
 	return pids
 }
 
-// numbers reads a list of processes. It is empty where its thread has ended.
+// numbers parses a list of process IDs. It returns nil if the thread has exited.
 func numbers(list string) (pids []int) {
 	text, err := os.ReadFile(list)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process/internal/processtest"
 )
 
-// alone runs a test in a process that does nothing else: sweeps concern a whole process.
+// alone runs a test in a separate process, because sweeps affect all children of a process.
 func alone(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	const variable = "KRMFN_TEST_ALONE"
@@ -35,21 +35,22 @@ func alone(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// Each script leaves processes behind, of which one writes its number to the file.
+// escapes contains scripts that leave processes behind. One of these writes its process ID to the file $1. The keys say what the
+// process leaves.
 var escapes = map[string]string{
-	"its group":           `setsid sh -c 'echo $$ >>"$1"; exec sleep 1000' sh "$1" >/dev/null 2>&1 &`,
-	"its environment":     `setsid env -i /bin/sh -c 'echo $$ >>"$1"; exec sleep 1000' sh "$1" >/dev/null 2>&1 </dev/null &`,
-	"its number":          `again='setsid sh -c "$0" "$0" "$1" & echo $$ >>"$1"'; setsid sh -c "$again" "$again" "$1" >/dev/null 2>&1 </dev/null &`,
-	"its parents":         `setsid env -i /bin/sh -c 'setsid sh -c "echo \$\$ >>\"\$1\"; exec sleep 1000" sh "$1" & exit' sh "$1" >/dev/null 2>&1 </dev/null &`,
-	"a family":            `setsid env -i /bin/sh -c 'setsid sleep 1000 & sleep 1000 & echo $$ >>"$1"; wait' sh "$1" >/dev/null 2>&1 </dev/null &`,
-	"one that ends":       `setsid env -i /bin/sh -c 'echo $$ >>"$1"' sh "$1" &`,
-	"one that is stopped": `setsid env -i /bin/sh -c 'echo $$ >>"$1"; kill -STOP $$' sh "$1" >/dev/null 2>&1 </dev/null &`,
+	"its group":                 `setsid sh -c 'echo $$ >>"$1"; exec sleep 1000' sh "$1" >/dev/null 2>&1 &`,
+	"its environment":           `setsid env -i /bin/sh -c 'echo $$ >>"$1"; exec sleep 1000' sh "$1" >/dev/null 2>&1 </dev/null &`,
+	"its number":                `again='setsid sh -c "$0" "$0" "$1" & echo $$ >>"$1"'; setsid sh -c "$again" "$again" "$1" >/dev/null 2>&1 </dev/null &`,
+	"its parents":               `setsid env -i /bin/sh -c 'setsid sh -c "echo \$\$ >>\"\$1\"; exec sleep 1000" sh "$1" & exit' sh "$1" >/dev/null 2>&1 </dev/null &`,
+	"several processes":         `setsid env -i /bin/sh -c 'setsid sleep 1000 & sleep 1000 & echo $$ >>"$1"; wait' sh "$1" >/dev/null 2>&1 </dev/null &`,
+	"a process that exits":      `setsid env -i /bin/sh -c 'echo $$ >>"$1"' sh "$1" &`,
+	"a process that is stopped": `setsid env -i /bin/sh -c 'echo $$ >>"$1"; kill -STOP $$' sh "$1" >/dev/null 2>&1 </dev/null &`,
 }
 
-// written holds a script until the file has a line.
+// written makes a script wait until its process ID file has a line.
 const written = "\nwhile [ ! -s \"$1\" ]; do :; done\n"
 
-// Whatever a function does to leave its group, nothing of it is left when nothing runs any more.
+// Reap kills all descendants of a function after its run, however they left the process group.
 func TestReapCollectsOrphans(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T) {
@@ -76,7 +77,7 @@ func TestReapCollectsOrphans(t *testing.T) {
 	})
 }
 
-// held is a run that leaves a process behind at once and ends when it is released.
+// held is a run that leaves an orphan behind at once, and ends when it is released.
 type held struct {
 	pid     int
 	release string
@@ -99,7 +100,7 @@ func hold(t *testing.T, s *Starter) *held {
 	}()
 	processtest.WaitFor(t, func() bool { text, _ := os.ReadFile(pids); return bytes.HasSuffix(text, []byte("\n")) })
 	h.pid = processtest.ReadPIDs(t, pids)[0]
-	// It is an orphan of this process once the parents that it has left are gone.
+	// The process is a child of this process once the parents that it escaped from have exited.
 	processtest.WaitFor(t, func() bool { return slices.Contains(children("self"), h.pid) })
 	return h
 }
@@ -112,8 +113,8 @@ func (h *held) end(t *testing.T) {
 	<-h.done
 }
 
-// A sweep kills nothing of a run that goes on, and what comes from one that is over as soon as those are over too that it may
-// come from, however many run since.
+// A sweep kills no orphan while a run that may be its origin is current. It kills the orphan as soon as all those runs have ended, even
+// if newer runs are current.
 func TestSweepsSpareWhatRuns(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T) {
@@ -130,36 +131,36 @@ func TestSweepsSpareWhatRuns(t *testing.T) {
 			if !alive {
 				processtest.WaitFor(t, func() bool { return processtest.Dead(h.pid) })
 			} else if processtest.Dead(h.pid) {
-				t.Errorf("%s: process %d is dead", what, h.pid)
+				t.Errorf("%s: process %d is dead, want it alive", what, h.pid)
 			}
 		}
 		first := hold(t, starter)
 		second := hold(t, starter)
-		want("the first runs", first, true)
-		want("the second runs", second, true)
+		want("first run is current", first, true)
+		want("second run is current", second, true)
 		for range 3 {
 			if _, err := run(starter, "true"); err != nil {
 				t.Error(err)
 			}
-			want("another has ended", first, true)
+			want("another run has ended", first, true)
 		}
 		third := hold(t, starter)
 		second.end(t)
-		want("the third runs", third, true)
+		want("third run is current", third, true)
 		first.end(t)
-		want("of the first", first, false)
-		want("of the second", second, false)
-		want("the third runs still", third, true)
+		want("first run has ended", first, false)
+		want("second run has ended", second, false)
+		want("third run is still current", third, true)
 		third.end(t)
-		want("of the third", third, false)
+		want("third run has ended", third, false)
 		processtest.WaitFor(t, func() bool { s.sweep(); return len(children("self")) == 0 })
 		if len(s.orphans) > 0 {
-			t.Errorf("%v are still counted", s.orphans)
+			t.Errorf("orphans = %v, want none", s.orphans)
 		}
 	})
 }
 
-// What others in this process start with os/exec is theirs: it is not killed, and they get its exit status.
+// Sweeps neither kill nor reap processes that other code in this process starts with os/exec.
 func TestSweepsLeaveChildrenOfOthers(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T) {
@@ -182,10 +183,10 @@ func TestSweepsLeaveChildrenOfOthers(t *testing.T) {
 					cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "exit 3")
 					cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: i%2 == 0}
 					if err := cmd.Run(); cmd.ProcessState.ExitCode() != 3 {
-						t.Errorf("a child of others ends with %v", err)
+						t.Errorf("os/exec: Run() = %v, want exit code 3", err)
 					}
 					if code, err := run(other, "exit 4"); err != nil || code != 4 {
-						t.Errorf("another starter's process ends with %d and %v", code, err)
+						t.Errorf("process of another Starter: exit code %d, error %v; want 4", code, err)
 					}
 				}
 			})
@@ -193,14 +194,14 @@ func TestSweepsLeaveChildrenOfOthers(t *testing.T) {
 		starting.Wait()
 		_ = stdin.Close()
 		if err := long.Wait(); err != nil {
-			t.Errorf("a child of others that lasts ends with %v", err)
+			t.Errorf("os/exec: Wait() = %v, want nil", err)
 		}
 		cancel()
 		sweeping.Wait()
 	})
 }
 
-// What only waits for work is asked to end when it holds orphans back, and what works is not.
+// A sweep ends idle processes if they delay the collection of orphans. It does not end busy processes.
 func TestSweepsEndWhatWaits(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T) {
@@ -219,7 +220,7 @@ func TestSweepsEndWhatWaits(t *testing.T) {
 		s.sweep()
 		works.Expendable(nil)
 		if waits.Exited() {
-			t.Error("what waits is ended without an orphan that it holds back")
+			t.Error("the sweep ended an idle process although there are no orphans")
 		}
 		pids := filepath.Join(t.TempDir(), "pids")
 		if _, err := run(starter, escapes["its parents"]+written, pids); err != nil {
@@ -230,7 +231,7 @@ func TestSweepsEndWhatWaits(t *testing.T) {
 		waits.End()
 		s.sweep()
 		if works.Exited() || processtest.Dead(orphan) {
-			t.Error("what works is ended, or the orphan that may be its own")
+			t.Error("the sweep ended a busy process, or an orphan that it may have started")
 		}
 		works.End()
 		processtest.WaitFor(t, func() bool { s.sweep(); return processtest.Dead(orphan) })
@@ -238,7 +239,7 @@ func TestSweepsEndWhatWaits(t *testing.T) {
 	})
 }
 
-// Where the kernel tells the poller of no process, a thread waits for it.
+// If the kernel does not support pidfds, Wait blocks a thread.
 func TestWaitWithoutPidfd(t *testing.T) {
 	t.Parallel()
 	s := NewStarter(t.TempDir())
@@ -249,12 +250,12 @@ func TestWaitWithoutPidfd(t *testing.T) {
 	}
 	defer p.Close()
 	if p.exit.pidfd == nil {
-		t.Skip("this kernel has none")
+		t.Skip("this kernel has no pidfds")
 	}
 	_ = p.exit.pidfd.Close()
 	p.exit = exit{pid: p.PID()}
 	Feed(p.Stdin, []byte("go\n"), false)
 	if state, _ := p.Wait(); state.ExitCode() != 7 {
-		t.Errorf("it ends with %v, want exit code 7", state)
+		t.Errorf("Wait() = %v, want exit code 7", state)
 	}
 }

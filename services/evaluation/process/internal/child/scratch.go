@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keptScratch is how many unused scratch directories are kept. Making and removing one takes a journalling file system
-// longer than everything else that is done for a call.
+// keptScratch is the maximum number of unused scratch directories that are kept. On a journaling file system, creating and removing a
+// directory takes longer than the rest of a call's overhead.
 const keptScratch = 64
 
-// scratch hands out the empty directories that functions get as TMPDIR. Functions share a file system, and what one call
-// leaves behind must not reach the next: a directory that was left empty is handed out again, any other is removed.
+// scratch provides the empty directories that functions get as TMPDIR. A file that one call leaves must not be visible to the next:
+// only a directory that is empty is reused, and any other is removed.
 type scratch struct {
 	root string
 	free chan *directory
@@ -28,12 +28,12 @@ func newScratch(root string) *scratch {
 	return &scratch{root: root, free: make(chan *directory, keptScratch)}
 }
 
-// take returns an empty directory that nobody else has.
+// take returns an empty directory for exclusive use.
 func (s *scratch) take() (*directory, error) {
 	for {
 		select {
 		case dir := <-s.free:
-			// Whoever cleans up temporary files, or a process that outlived its call, may have been here.
+			// A cleaner of temporary files, or a process that outlived its call, may have changed the directory.
 			if dir.pristine() {
 				return dir, nil
 			}
@@ -45,7 +45,7 @@ func (s *scratch) take() (*directory, error) {
 	}
 }
 
-// give takes a directory back.
+// give returns a directory to the pool, or removes it.
 func (s *scratch) give(dir *directory) {
 	if dir.pristine() {
 		select {
@@ -57,7 +57,7 @@ func (s *scratch) give(dir *directory) {
 	remove(dir.path)
 }
 
-// close removes the directories that are kept.
+// close removes the unused directories.
 func (s *scratch) close() {
 	for {
 		select {
@@ -69,25 +69,26 @@ func (s *scratch) close() {
 	}
 }
 
-// directory is a scratch directory. It is for one goroutine at a time.
+// directory is a scratch directory. It is not safe for concurrent use.
 type directory struct {
 	path string
-	// empty is how it was when it was found empty. It is zero while that was so recent that it could have changed since without a
-	// trace in its times, which are those of the system's clock ticks.
+	// empty is the directory's status when it was last found empty. It is zero if the directory had changed within the last tick: its
+	// times have the resolution of clock ticks, so a further change might not have altered them.
 	empty unix.Stat_t
 }
 
-// tick is more than the time between two ticks of the clock that files have their times from.
+// tick exceeds the resolution of file times.
 const tick = 20 * time.Millisecond
 
-// pristine tells whether the directory is as it was made: private, writable, and empty. It may have the group of the volume that it is in.
+// pristine reports whether the directory is private, writable and empty. Its group and setgid bit may come from the volume that
+// contains it.
 func (d *directory) pristine() bool {
 	var now unix.Stat_t
 	looked := time.Now()
 	if unix.Lstat(d.path, &now) != nil || now.Mode&^unix.S_ISGID != unix.S_IFDIR|0o700 {
 		return false
 	}
-	// Nobody can set the time of a change.
+	// No process can set Ctim.
 	if now.Ino == d.empty.Ino && now.Dev == d.empty.Dev && now.Ctim == d.empty.Ctim {
 		return true
 	}
@@ -105,20 +106,20 @@ func (d *directory) pristine() bool {
 	return true
 }
 
-// remove removes a directory with all that is in it.
+// remove removes a directory and its contents.
 func remove(dir string) {
 	if os.Remove(dir) == nil || os.RemoveAll(dir) == nil {
 		return
 	}
-	// A function may have taken away its own permissions.
+	// A function may have removed its own permissions.
 	makeAccessible(dir)
 	_ = os.RemoveAll(dir)
 }
 
-// makeAccessible gives back the permissions of a directory and those below it. It does not follow links that lead out:
-// what is in there may still be changed by a process that outlived its call.
+// makeAccessible restores the permissions of a directory and its subdirectories. It does not follow symbolic links out of the
+// directory, because a process that outlived its call may still change its contents.
 func makeAccessible(dir string) {
-	if os.Chmod(dir, 0o700) != nil { //nolint:gosec // a directory needs its x bit to be emptied
+	if os.Chmod(dir, 0o700) != nil { //nolint:gosec // removing a directory's entries needs its x bit
 		return
 	}
 	root, err := os.OpenRoot(dir)

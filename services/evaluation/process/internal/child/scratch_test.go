@@ -12,7 +12,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process/internal/processtest"
 )
 
-// Root may do anything in any directory, so what happens to others is tested by what comes of the permissions.
+// The test compares permissions because root can remove files whatever the permissions are.
 func TestMakeAccessible(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
@@ -32,12 +32,12 @@ func TestMakeAccessible(t *testing.T) {
 	for d, want := range map[string]os.FileMode{inner: 0o700, filepath.Dir(inner): 0o700, outside: 0o500} {
 		info, err := os.Stat(d)
 		if err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s has mode %v (%v), want %v", d, info.Mode().Perm(), err, want)
+			t.Errorf("mode of %s = %v (error %v), want %v", d, info.Mode().Perm(), err, want)
 		}
 	}
 }
 
-// Directories in a volume that belongs to a group, such as that of a pod with fsGroup, have the group and its bit, too.
+// A directory in a volume with a setgid bit, such as a pod's volume with fsGroup, inherits group and bit. It is reused nevertheless.
 func TestScratchOfAGroupIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -51,19 +51,19 @@ func TestScratchOfAGroupIsUsedAgain(t *testing.T) {
 	}
 	s.give(first)
 	if second, err := s.take(); err != nil || second != first {
-		t.Errorf("got %v (%v), want %s again", second, err, first.path)
+		t.Errorf("take() = %v (error %v), want %s again", second, err, first.path)
 	}
 }
 
-// A directory that has been empty for long enough is known to be by its times alone, and whatever happens in it shows in them.
+// A directory that has been empty for at least a tick is recognized by its times alone. Every change shows in them.
 func TestPristine(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(dir string) error{
-		"a file":               func(dir string) error { return os.WriteFile(filepath.Join(dir, "x"), nil, 0o600) },
-		"a directory":          func(dir string) error { return os.Mkdir(filepath.Join(dir, "x"), 0o700) },
-		"its mode":             func(dir string) error { return os.Chmod(dir, 0o750) },
-		"another in its place": func(dir string) error { return errors.Join(os.Rename(dir, dir+"-old"), os.Mkdir(dir, 0o755)) },
-		"nothing any more":     os.Remove,
+		"file created":      func(dir string) error { return os.WriteFile(filepath.Join(dir, "x"), nil, 0o600) },
+		"directory created": func(dir string) error { return os.Mkdir(filepath.Join(dir, "x"), 0o700) },
+		"mode changed":      func(dir string) error { return os.Chmod(dir, 0o750) },
+		"replaced":          func(dir string) error { return errors.Join(os.Rename(dir, dir+"-old"), os.Mkdir(dir, 0o755)) },
+		"removed":           os.Remove,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,14 +74,14 @@ func TestPristine(t *testing.T) {
 			processtest.WaitFor(t, func() bool { return !d.pristine() || d.empty.Ino != 0 })
 			for range 3 {
 				if !d.pristine() {
-					t.Error("an empty directory is not pristine")
+					t.Error("pristine() of an empty directory = false, want true")
 				}
 			}
 			if err := change(d.path); err != nil {
 				t.Fatal(err)
 			}
 			if d.pristine() {
-				t.Error("it is pristine nevertheless")
+				t.Error("pristine() after the change = true, want false")
 			}
 		})
 	}

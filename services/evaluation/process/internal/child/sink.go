@@ -6,15 +6,14 @@ package child
 import "slices"
 
 const (
-	// leastSpace is how much is read at once, at least.
+	// leastSpace is the minimum size of the buffer for a read, in bytes.
 	leastSpace = 4 << 10
-	// floodFactor is how many times the limit an output may be before its process is killed. Up to there it is only
-	// counted, so that the error can tell how large the output is.
+	// floodFactor times the limit is the output size at which the process is killed. Below that, output beyond the limit is only
+	// counted, so that the error contains its size.
 	floodFactor = 16
 )
 
-// Head keeps what is read up to a limit, in bytes. Beyond that it keeps nothing and counts, and at 16 times the limit it calls
-// OnFlood.
+// Head keeps up to Limit bytes. If there are more, it keeps none of them and only counts. Beyond 16 times the limit it calls OnFlood.
 type Head struct {
 	Limit   int64
 	OnFlood func()
@@ -22,16 +21,16 @@ type Head struct {
 	size    int64
 }
 
-// Guess makes room for so many bytes and some, within the limit.
+// Guess preallocates the buffer for an expected size of n bytes, up to the limit.
 func (h *Head) Guess(n int) { h.buf = slices.Grow(h.buf, int(min(int64(n), h.Limit))+2*leastSpace) }
 
-// Full tells whether more than the limit has been read.
+// Full reports whether more than Limit bytes have been read.
 func (h *Head) Full() bool { return h.size > h.Limit }
 
-// Size returns how many bytes have been read.
+// Size returns the number of bytes that have been read.
 func (h *Head) Size() int64 { return h.size }
 
-// Space is a Sink's.
+// Space implements Sink.
 func (h *Head) Space() []byte {
 	if h.Full() {
 		return h.buf[:cap(h.buf)]
@@ -40,7 +39,7 @@ func (h *Head) Space() []byte {
 	return h.buf[len(h.buf):cap(h.buf)]
 }
 
-// Took is a Sink's.
+// Took implements Sink.
 func (h *Head) Took(n int) {
 	h.size += int64(n)
 	switch {
@@ -51,7 +50,7 @@ func (h *Head) Took(n int) {
 	}
 }
 
-// Output returns what was kept; nil when it was too much.
+// Output returns the kept bytes, or nil if there were more than Limit.
 func (h *Head) Output() []byte {
 	if h.Full() {
 		return nil
@@ -59,16 +58,16 @@ func (h *Head) Output() []byte {
 	return h.buf
 }
 
-// Tail keeps the end of what is read, so many bytes.
+// Tail keeps the last Limit bytes.
 type Tail struct {
 	Limit   int
 	buf     []byte
 	dropped int64
 }
 
-// Space is a Sink's.
+// Space implements Sink.
 func (t *Tail) Space() []byte {
-	// Trimming only at twice the limit moves each byte once at most.
+	// Trimming at twice the limit ensures that each byte is moved at most once.
 	if len(t.buf) > 2*t.Limit {
 		t.trim()
 	}
@@ -76,10 +75,10 @@ func (t *Tail) Space() []byte {
 	return t.buf[len(t.buf):cap(t.buf)]
 }
 
-// Took is a Sink's.
+// Took implements Sink.
 func (t *Tail) Took(n int) { t.buf = t.buf[:len(t.buf)+n] }
 
-// Output returns what was kept, and how many bytes came before.
+// Output returns the kept bytes and the number of bytes before them.
 func (t *Tail) Output() (end []byte, dropped int64) {
 	t.trim()
 	return t.buf, t.dropped

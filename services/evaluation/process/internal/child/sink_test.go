@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Output is kept up to the limit. More is counted, and nothing is kept, so that nobody takes a part for the whole.
+// Head returns output up to the limit. It returns nothing of a larger output, so that a part is never taken for the whole.
 func TestHead(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -21,8 +21,8 @@ func TestHead(t *testing.T) {
 		"nothing":              {},
 		"at the limit":         {written: []string{"12", "34"}, want: "1234"},
 		"over the limit":       {written: []string{"12", "34", "5"}, full: true},
-		"as long as counted":   {written: slices.Repeat([]string{"12345678"}, 8), full: true},
-		"more than is counted": {written: append(slices.Repeat([]string{"12345678"}, 8), "9"), full: true, floods: 1},
+		"at the flood limit":   {written: slices.Repeat([]string{"12345678"}, 8), full: true},
+		"over the flood limit": {written: append(slices.Repeat([]string{"12345678"}, 8), "9"), full: true, floods: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,13 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reap is for containers, which are Linux: elsewhere it returns an error at once. A process that leaves its group outlives the call
-// that it came from.
+// Reap returns an error at once: it is supported on Linux only. On other systems, a process that leaves its group outlives its call.
 func (s *Starter) Reap(context.Context) error {
-	return errors.New("orphaned processes are collected on Linux alone")
+	return errors.New("collecting orphaned processes is supported on Linux only")
 }
 
-// pipes makes the three pipes and returns the process's ends: standard input, output and error.
+// pipes creates the three pipes and returns the child's ends: standard input, output and error.
 func (p *Child) pipes() (theirs [3]*os.File, err error) {
 	ends := make([]*os.File, 0, 6)
 	for range 3 {
@@ -32,30 +31,30 @@ func (p *Child) pipes() (theirs [3]*os.File, err error) {
 	return [3]*os.File{ends[0], ends[3], ends[5]}, nil
 }
 
-// readEnd returns nil: the system has no way to open another read end.
+// readEnd returns nil because the system cannot reopen a pipe.
 func readEnd(*os.File) *os.File { return nil }
 
-// fionread asks how many bytes a pipe holds.
+// fionread is the ioctl that returns the number of bytes in a pipe.
 const fionread = 0x4004667f
 
-// grow does nothing: the system sees to it.
+// grow does nothing because the system adjusts the capacity of pipes itself.
 func grow(*os.File, int) {}
 
-// limitData does nothing: limits can be set for other processes on Linux alone.
+// limitData does nothing because only Linux can set limits of other processes.
 func limitData(int, int64) {}
 
-// exit waits for the end of a process and leaves it a zombie, so that its number stays taken.
+// exit waits until a process has exited and leaves it as a zombie, so that its process ID is not reused.
 type exit struct{ pid int }
 
 func newExit(pid int) exit { return exit{pid: pid} }
 
-// wait blocks until the process has ended. Where the kernel does not tell, it returns at once.
+// wait blocks until the process has exited. It returns at once if the kernel cannot report that.
 func (e exit) wait() { _ = ended(e.pid, nil) }
 
-// exited tells whether an unreaped child has ended.
+// exited reports whether an unreaped child has exited.
 func exited(pid int) bool { return ended(pid, &unix.Timespec{}) }
 
-// ended waits, within a time unless that is nil, until a process has ended, and tells whether it has.
+// ended waits until a process has exited and reports whether it has. within limits the wait; nil means no limit.
 func ended(pid int, within *unix.Timespec) bool {
 	queue, err := unix.Kqueue()
 	if err != nil {
@@ -64,7 +63,7 @@ func ended(pid int, within *unix.Timespec) bool {
 	defer unix.Close(queue)
 	ends := []unix.Kevent_t{{Ident: uint64(pid), Filter: unix.EVFILT_PROC, Flags: unix.EV_ADD | unix.EV_ONESHOT, Fflags: unix.NOTE_EXIT}}
 	for {
-		// Of a process that has ended already there is no such event, but an error.
+		// For a process that has exited already, Kevent returns an error instead of an event.
 		n, err := unix.Kevent(queue, ends, make([]unix.Kevent_t, 1), within)
 		if !errors.Is(err, unix.EINTR) {
 			return n > 0 || err != nil

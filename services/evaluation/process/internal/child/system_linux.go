@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipes makes the three pipes and returns the process's ends: standard input, output and error. Only ours are for the poller.
+// pipes creates the three pipes and returns the child's ends: standard input, output and error. Only the parent's ends are
+// non-blocking.
 func (p *Child) pipes() (theirs [3]*os.File, err error) {
 	var fds [3][2]int
 	for i := range fds {
@@ -28,7 +29,7 @@ func (p *Child) pipes() (theirs [3]*os.File, err error) {
 	return theirs, nil
 }
 
-// readEnd opens another read end of the pipe that a write end belongs to; nil where there is no /proc.
+// readEnd opens another read end of the pipe of which w is the write end. It returns nil if that fails, for example without /proc.
 func readEnd(w *os.File) (r *os.File) {
 	withFD(w, func(fd uintptr) {
 		if opened, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
@@ -43,19 +44,19 @@ func polled(fd int, name string) *os.File {
 	return os.NewFile(uintptr(fd), name)
 }
 
-// fionread asks how many bytes a pipe holds.
+// fionread is the ioctl that returns the number of bytes in a pipe.
 const fionread = unix.TIOCINQ
 
-// grow makes a pipe hold so many bytes. What a user may have is limited, and where it is not enough the default stays.
+// grow sets the capacity of a pipe, in bytes. If that exceeds the user's limit, the capacity remains unchanged.
 func grow(pipe *os.File, size int) {
 	withFD(pipe, func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, size) })
 }
 
-// limitData bounds the private memory of a process that has just been started, of those that it has started since, and of those
-// that they will start. It fails only for processes that have ended, or are bound to less.
+// limitData sets RLIMIT_DATA of a process that was just started, and of its descendants. It fails only if a process has exited, or has
+// a lower limit.
 //
-// Of a process so young only the first thread has started others. No more is looked up than that: the system has to forget what was
-// looked up in /proc when the process ends, which costs more than all else that is done for it.
+// It looks only for children of the main thread, because a process this young has no others. Each lookup in /proc has a cost when the
+// process exits, because the kernel then drops cached entries. That cost exceeds the rest of a call's overhead.
 func limitData(pid int, limit int64) {
 	bytes := uint64(limit) //nolint:gosec // more than 0
 	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: bytes, Max: bytes}, nil)
@@ -64,10 +65,10 @@ func limitData(pid int, limit int64) {
 	}
 }
 
-// exit waits for the end of a process and leaves it a zombie, so that its number stays taken.
+// exit waits until a process has exited and leaves it as a zombie, so that its process ID is not reused.
 type exit struct {
 	pid int
-	// pidfd is for the poller; nil where the kernel has none, and then a thread waits.
+	// pidfd is registered with the runtime's poller. It is nil if the kernel does not support pidfds; wait then blocks a thread.
 	pidfd *os.File
 }
 
@@ -79,7 +80,7 @@ func newExit(pid int) exit {
 	return exit{pid: pid, pidfd: os.NewFile(uintptr(fd), "pidfd")}
 }
 
-// wait blocks until the process has ended.
+// wait blocks until the process has exited.
 func (e exit) wait() {
 	if e.pidfd != nil {
 		defer e.pidfd.Close()
@@ -91,9 +92,9 @@ func (e exit) wait() {
 	}
 }
 
-// exited tells whether an unreaped child has ended.
+// exited reports whether an unreaped child has exited.
 func exited(pid int) bool {
-	// Of one that runs the number stays 0: that of a signal that does not come.
+	// If the process still runs, Waitid leaves Signo at 0.
 	var info unix.Siginfo
 	for errors.Is(unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil), unix.EINTR) {
 	}

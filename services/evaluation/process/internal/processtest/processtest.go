@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package processtest is for tests that start processes and see them end.
+// Package processtest provides helpers for tests that start processes.
 package processtest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// waitLimit ends tests that would hang.
+// waitLimit ends tests that would hang otherwise.
 const waitLimit = 30 * time.Second
 
 // WaitFor waits until done returns true. The test fails if that takes longer than 30 seconds.
@@ -26,19 +26,19 @@ func WaitFor(t *testing.T, done func() bool) {
 		select {
 		case <-poll.C:
 		case <-limit:
-			t.Errorf("what the test waits for has not happened after %v", waitLimit)
+			t.Errorf("condition not met after %v", waitLimit)
 			return
 		}
 	}
 }
 
-// Dead tells whether a process has ended, reaped or not.
+// Dead reports whether a process has exited, even if it is a zombie.
 func Dead(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err != nil || bytes.Contains(stat, []byte(") Z "))
 }
 
-// ReadPIDs returns the process IDs in a file, which white space separates.
+// ReadPIDs returns the process IDs in a file, separated by white space.
 func ReadPIDs(t *testing.T, file string) []int {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -56,8 +56,8 @@ func ReadPIDs(t *testing.T, file string) []int {
 	return pids
 }
 
-// WaitForEnd waits until the processes with the IDs in a file are dead: killed is at once, but who collects an orphan is up to the
-// system.
+// WaitForEnd waits until the processes whose IDs are in a file are dead. Killed processes disappear only after the system has reaped
+// them.
 func WaitForEnd(t *testing.T, file string) {
 	t.Helper()
 	for _, pid := range ReadPIDs(t, file) {
