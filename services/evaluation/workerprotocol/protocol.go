@@ -1,16 +1,17 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workerprotocol is the language of workers: functions that agree to answer many calls in one process.
+// Package workerprotocol defines the protocol of workers: functions that can answer many calls in one process.
 //
-// A worker is the function's command with one more argument, [Argument]. When it is ready it writes [Greeting] to standard output,
-// and then, until standard input ends, it reads requests from there and writes one answer to each, one after the other:
+// The runner starts a worker with the function's command and one more argument, [Argument]. The worker writes [Greeting] to standard
+// output when it is ready. Then it reads requests from standard input until it ends, and writes one answer to standard output for each,
+// in order:
 //
 //	request: 4 bytes, the length of the ResourceList; the ResourceList
 //	answer:  4 bytes, the exit code, 0 to 255; 4 bytes, the length of the output; the output
 //
-// Numbers are unsigned, the highest byte first. Exit code and output mean what they do of a process of its own. What the worker
-// writes to standard error before it answers belongs to the call, so that it needs no frame.
+// Numbers are unsigned and big-endian. Exit code and output have the same meaning as for a process that answers one call. Standard
+// error has no frames: what the worker writes before its answer belongs to the call.
 package workerprotocol
 
 import (
@@ -24,39 +25,39 @@ import (
 )
 
 const (
-	// Argument asks a command to be a worker.
+	// Argument is the argument that makes a command a worker.
 	Argument = "--worker"
-	// Greeting is how a worker says that it is one, and in which version of the protocol.
+	// Greeting is what a worker writes first. It contains the version of the protocol.
 	Greeting = "krmfn worker 1\n"
 )
 
 const (
-	// maxExitCode is the largest exit code of a process.
+	// maxExitCode is the maximum exit code of a process.
 	maxExitCode = 255
-	// trusted is how much memory is taken for a length that is told, before the bytes have come.
+	// trusted is the maximum amount of memory, in bytes, that is allocated for an announced length before the bytes arrive.
 	trusted = 1 << 20
-	// buffered is what one system call writes where a message has no more.
+	// buffered is the maximum size, in bytes, of a message that is written with a single system call.
 	buffered = 32 << 10
 )
 
-// ErrMalformed says that what was read is no message of the protocol.
-var ErrMalformed = errors.New("not of the protocol of workers")
+// ErrMalformed reports that the bytes are not a message of the protocol.
+var ErrMalformed = errors.New("not a message of the worker protocol")
 
-// TooLargeError says that an output is larger than its reader takes. It has not been read.
+// TooLargeError reports that an output exceeds the reader's limit, in bytes. The output has not been read.
 type TooLargeError struct{ Size, Limit int64 }
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("output of %d bytes is larger than the limit of %d bytes", e.Size, e.Limit)
 }
 
-// Answer is what came of one call.
+// Answer is the result of a call.
 type Answer struct {
-	// ExitCode is that of a process of its own, 0 to 255.
+	// ExitCode is the exit code that a process for the call would have, 0 to 255.
 	ExitCode int
 	Stdout   []byte
 }
 
-// ReadGreeting reads what a worker says first. The error wraps ErrMalformed if the program says something else.
+// ReadGreeting reads a worker's greeting. The error wraps ErrMalformed if the program writes something else.
 func ReadGreeting(r io.Reader) error {
 	greeting := make([]byte, len(Greeting))
 	if n, err := io.ReadFull(r, greeting); err != nil && string(greeting[:n]) == Greeting[:n] {
@@ -68,15 +69,15 @@ func ReadGreeting(r io.Reader) error {
 	return nil
 }
 
-// WriteRequest writes a request. A list that is small goes in one Write.
+// WriteRequest writes a request. It writes a small list with a single Write.
 func WriteRequest(w io.Writer, list []byte) error {
 	if int64(len(list)) > math.MaxUint32 {
-		return fmt.Errorf("a list of %d bytes is %w", len(list), ErrMalformed)
+		return fmt.Errorf("list of %d bytes: %w", len(list), ErrMalformed)
 	}
-	return write(w, binary.BigEndian.AppendUint32(nil, uint32(len(list))), list) //nolint:gosec // as just seen
+	return write(w, binary.BigEndian.AppendUint32(nil, uint32(len(list))), list) //nolint:gosec // checked above
 }
 
-// ReadRequest reads a request. The error is io.EOF where the input ends before one.
+// ReadRequest reads a request. It returns io.EOF if the input ends before one.
 func ReadRequest(r io.Reader) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -85,17 +86,17 @@ func ReadRequest(r io.Reader) ([]byte, error) {
 	return ReadBytes(r, binary.BigEndian.Uint32(head[:]))
 }
 
-// WriteAnswer writes an answer. One that is small goes in one Write.
+// WriteAnswer writes an answer. It writes a small one with a single Write.
 func WriteAnswer(w io.Writer, a Answer) error {
 	if a.ExitCode < 0 || a.ExitCode > maxExitCode || int64(len(a.Stdout)) > math.MaxUint32 {
-		return fmt.Errorf("exit code %d with an output of %d bytes is %w", a.ExitCode, len(a.Stdout), ErrMalformed)
+		return fmt.Errorf("exit code %d, output of %d bytes: %w", a.ExitCode, len(a.Stdout), ErrMalformed)
 	}
 	head := binary.BigEndian.AppendUint32(nil, uint32(a.ExitCode))
-	return write(w, binary.BigEndian.AppendUint32(head, uint32(len(a.Stdout))), a.Stdout) //nolint:gosec // as just seen
+	return write(w, binary.BigEndian.AppendUint32(head, uint32(len(a.Stdout))), a.Stdout) //nolint:gosec // checked above
 }
 
-// ReadAnswer reads an answer whose output has at most limit bytes. The error is a *TooLargeError where it has more, and wraps
-// ErrMalformed where it is no answer.
+// ReadAnswer reads an answer. limit is the maximum size of its output in bytes; if the output is larger, the error is a *TooLargeError.
+// The error wraps ErrMalformed if the bytes are not an answer.
 func ReadAnswer(r io.Reader, limit int64) (Answer, error) {
 	var head [8]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -103,7 +104,7 @@ func ReadAnswer(r io.Reader, limit int64) (Answer, error) {
 	}
 	code, size := binary.BigEndian.Uint32(head[:]), binary.BigEndian.Uint32(head[4:])
 	if code > maxExitCode {
-		return Answer{}, fmt.Errorf("an answer that begins with %q is %w", head, ErrMalformed)
+		return Answer{}, fmt.Errorf("answer that begins with %q: %w", head, ErrMalformed)
 	}
 	if int64(size) > limit {
 		return Answer{}, &TooLargeError{Size: int64(size), Limit: limit}
@@ -124,7 +125,7 @@ func write(w io.Writer, head, body []byte) error {
 	return err
 }
 
-// ReadBytes reads so many bytes. A length that nothing follows takes no memory. The error is io.ErrUnexpectedEOF where fewer follow.
+// ReadBytes reads size bytes. It allocates memory as the bytes arrive. It returns io.ErrUnexpectedEOF if there are fewer.
 func ReadBytes(r io.Reader, size uint32) ([]byte, error) {
 	if size <= trusted {
 		b := make([]byte, size)
@@ -137,7 +138,7 @@ func ReadBytes(r io.Reader, size uint32) ([]byte, error) {
 	return b.Bytes(), noEnd(err)
 }
 
-// noEnd makes an end amid a message an error that is no regular end.
+// noEnd turns io.EOF in the middle of a message into io.ErrUnexpectedEOF.
 func noEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -145,8 +146,8 @@ func noEnd(err error) error {
 	return err
 }
 
-// Serve is a worker: it greets, and answers requests with what evaluate makes of them until in ends, which is no error, or until
-// evaluate says that this answer was the last.
+// Serve runs a worker: it writes the greeting and answers requests with evaluate. It returns nil when in ends between two requests, or
+// after an answer that evaluate reports as the last.
 func Serve(in io.Reader, out io.Writer, evaluate func(list []byte) (answer Answer, last bool)) error {
 	if _, err := io.WriteString(out, Greeting); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The bytes are a promise to workers in other languages.
+// Workers in other languages depend on these bytes.
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	var request, answer bytes.Buffer
@@ -43,30 +43,30 @@ func TestMessagesComeBack(t *testing.T) {
 		in := iotest.HalfReader(&stream)
 		list, err := ReadRequest(in)
 		if err != nil || !bytes.Equal(list, body) {
-			t.Errorf("a request of %d bytes came back with %d, error %v", size, len(list), err)
+			t.Errorf("ReadRequest() of %d bytes = %d bytes, error %v", size, len(list), err)
 		}
 		answer, err := ReadAnswer(in, int64(size))
 		if err != nil || answer.ExitCode != 255 || !bytes.Equal(answer.Stdout, body) {
-			t.Errorf("an answer of %d bytes came back with %d and code %d, error %v", size, len(answer.Stdout), answer.ExitCode, err)
+			t.Errorf("ReadAnswer() of %d bytes = %d bytes, exit code %d, error %v", size, len(answer.Stdout), answer.ExitCode, err)
 		}
 		if _, err := ReadRequest(in); !errors.Is(err, io.EOF) {
-			t.Errorf("after the last message: %v, want io.EOF", err)
+			t.Errorf("ReadRequest() after the last message = %v, want io.EOF", err)
 		}
 	}
 }
 
-func TestWhatIsNoAnswer(t *testing.T) {
+func TestReadAnswerErrors(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		stream string
 		want   error
 	}{
-		"the end":             {"", io.EOF},
-		"an end in the head":  {"\x00\x00", io.ErrUnexpectedEOF},
-		"an end in the body":  {"\x00\x00\x00\x00\x00\x00\x00\x05four", io.ErrUnexpectedEOF},
-		"a list":              {"apiVersion: config.kubernetes.io/v1\n", ErrMalformed},
-		"no such exit code":   {"\x00\x00\x01\x00\x00\x00\x00\x00", ErrMalformed},
-		"more than it may be": {"\x00\x00\x00\x00\x00\x00\x00\x0btoo large..", &TooLargeError{Size: 11, Limit: 10}},
+		"empty":              {"", io.EOF},
+		"ends in the header": {"\x00\x00", io.ErrUnexpectedEOF},
+		"ends in the body":   {"\x00\x00\x00\x00\x00\x00\x00\x05four", io.ErrUnexpectedEOF},
+		"a ResourceList":     {"apiVersion: config.kubernetes.io/v1\n", ErrMalformed},
+		"invalid exit code":  {"\x00\x00\x01\x00\x00\x00\x00\x00", ErrMalformed},
+		"output too large":   {"\x00\x00\x00\x00\x00\x00\x00\x0btoo large..", &TooLargeError{Size: 11, Limit: 10}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +76,7 @@ func TestWhatIsNoAnswer(t *testing.T) {
 					t.Errorf("error (-want +got):\n%s", diff)
 				}
 			} else if !errors.Is(err, test.want) {
-				t.Errorf("got error %v, want %v", err, test.want)
+				t.Errorf("ReadAnswer() = %v, want %v", err, test.want)
 			}
 		})
 	}
@@ -88,16 +88,16 @@ func TestGreeting(t *testing.T) {
 		Greeting: nil, "": io.EOF, "krmfn": io.ErrUnexpectedEOF, "usage: fn": ErrMalformed, "krmfn worker 2\n": ErrMalformed, "apiVersion: config.kubernetes.io/v1": ErrMalformed,
 	} {
 		if err := ReadGreeting(strings.NewReader(said)); !errors.Is(err, want) {
-			t.Errorf("of %q: got error %v, want %v", said, err, want)
+			t.Errorf("ReadGreeting(%q) = %v, want %v", said, err, want)
 		}
 	}
 }
 
-func TestAnswersThatCannotBe(t *testing.T) {
+func TestWriteAnswerRejectsInvalidExitCodes(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{-1, 256} {
 		if err := WriteAnswer(io.Discard, Answer{ExitCode: code}); !errors.Is(err, ErrMalformed) {
-			t.Errorf("exit code %d: got error %v, want %v", code, err, ErrMalformed)
+			t.Errorf("WriteAnswer() with exit code %d = %v, want %v", code, err, ErrMalformed)
 		}
 	}
 }
@@ -121,16 +121,16 @@ func TestServe(t *testing.T) {
 		want    []string
 		wantErr error
 	}{
-		"nothing":        {"", nil, nil},
-		"some":           {requests("a", "", "bc"), []string{"A", "", "BC"}, nil},
-		"up to the last": {requests("a", "last", "b"), []string{"A", "LAST"}, nil},
-		"cut short":      {requests("a", "bc")[:10], []string{"A"}, io.ErrUnexpectedEOF},
+		"no request":                {"", nil, nil},
+		"requests":                  {requests("a", "", "bc"), []string{"A", "", "BC"}, nil},
+		"ends with the last answer": {requests("a", "last", "b"), []string{"A", "LAST"}, nil},
+		"incomplete request":        {requests("a", "bc")[:10], []string{"A"}, io.ErrUnexpectedEOF},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
 			if err := Serve(strings.NewReader(test.in), &out, upper); !errors.Is(err, test.wantErr) {
-				t.Errorf("got error %v, want %v", err, test.wantErr)
+				t.Errorf("Serve() = %v, want %v", err, test.wantErr)
 			}
 			if err := ReadGreeting(&out); err != nil {
 				t.Error(err)
@@ -142,7 +142,7 @@ func TestServe(t *testing.T) {
 					break
 				}
 				if answer.ExitCode != len(answer.Stdout) {
-					t.Errorf("%q has exit code %d", answer.Stdout, answer.ExitCode)
+					t.Errorf("exit code of answer %q = %d, want %d", answer.Stdout, answer.ExitCode, len(answer.Stdout))
 				}
 				got = append(got, string(answer.Stdout))
 			}
@@ -152,7 +152,7 @@ func TestServe(t *testing.T) {
 		})
 	}
 	if err := Serve(strings.NewReader(""), brokenWriter{}, upper); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("to nobody: got error %v, want %v", err, io.ErrClosedPipe)
+		t.Errorf("Serve() to a closed pipe = %v, want %v", err, io.ErrClosedPipe)
 	}
 }
 
@@ -160,7 +160,8 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// FuzzReadAnswer reads what a worker may write, which is anything: what is taken is within the limit, and is what was written.
+// FuzzReadAnswer reads arbitrary bytes as an answer. The output must not exceed the limit, and memory must be proportional to the
+// input.
 func FuzzReadAnswer(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x06output"), int64(6))
 	f.Add([]byte("\x00\x00\x00\x01\xff\xff\xff\xffoutput"), int64(1<<40))
@@ -168,22 +169,22 @@ func FuzzReadAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stream []byte, limit int64) {
 		answer, err := ReadAnswer(bytes.NewReader(stream), limit)
 		if cap(answer.Stdout) > 2*trusted+2*len(stream) {
-			t.Errorf("%d bytes take %d of memory", len(stream), cap(answer.Stdout))
+			t.Errorf("%d bytes of input use %d bytes of memory", len(stream), cap(answer.Stdout))
 		}
 		if err != nil {
 			return
 		}
 		if int64(len(answer.Stdout)) > limit {
-			t.Errorf("an output of %d bytes is over the limit %d", len(answer.Stdout), limit)
+			t.Errorf("output of %d bytes exceeds the limit of %d bytes", len(answer.Stdout), limit)
 		}
 		var again bytes.Buffer
 		if err := WriteAnswer(&again, answer); err != nil || !bytes.HasPrefix(stream, again.Bytes()) {
-			t.Errorf("read %+v, which is written as %q, error %v", answer, again.Bytes(), err)
+			t.Errorf("ReadAnswer() = %+v, which WriteAnswer writes as %q, error %v", answer, again.Bytes(), err)
 		}
 	})
 }
 
-// FuzzServe serves anything as requests: each that is whole is answered.
+// FuzzServe serves arbitrary bytes as requests. Each complete request must be answered.
 func FuzzServe(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x01a\x00\x00\x00\x00"))
 	f.Add([]byte("\xff\xff\xff\xffa"))
@@ -195,7 +196,7 @@ func FuzzServe(f *testing.F) {
 			return Answer{Stdout: list}, false
 		})
 		if want := len(Greeting) + len(in) + 4*calls; err == nil && out.Len() != want {
-			t.Errorf("%d calls of %d bytes in all are answered with %d bytes, want %d", calls, len(in), out.Len(), want)
+			t.Errorf("%d calls with %d bytes of input are answered with %d bytes, want %d", calls, len(in), out.Len(), want)
 		}
 	})
 }

@@ -5,7 +5,7 @@ package main
 
 var workerMutations = table{"services/evaluation/process/worker", []string{"."}, []mutation{
 	{
-		"worker.go", "\t_, _ = w.stderr.take() // what was written between two calls is of neither\n", "",
+		"worker.go", "\t_, _ = w.stderr.take() // output between two calls belongs to neither\n", "",
 		"standard error between two calls goes to the next one",
 	},
 	{
@@ -53,8 +53,8 @@ var workerMutations = table{"services/evaluation/process/worker", []string{"."},
 		"idle workers keep memory that a call needs",
 	},
 	{
-		"pool.go", `p.refuse(m.group, "it answers with what is no answer of a worker")`, "",
-		"a command that does not speak the protocol gets workers again",
+		"pool.go", `p.refuse(m.group, "it wrote an answer that violates the worker protocol")`, "",
+		"a command that violates the protocol gets workers again",
 	},
 	{
 		"lifetime.go", "time.Since(m.since) >= settledTime && ", "",

@@ -17,8 +17,9 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process"
 )
 
-// BenchmarkRun compares calls that workers answer to bare processes, in turns: what their medians are of the bare one's for one caller,
-// and how many times as many calls so many callers have answered. The command is this executable, or the one of KRMFN_BENCH_COMMAND.
+// BenchmarkRun alternates between calls that workers answer and bare processes. It reports the ratio of median latencies for one caller
+// (p50/bare), and the ratio of throughputs for 8 callers (rate/bare). The command is the test binary, or the program in
+// KRMFN_BENCH_COMMAND.
 func BenchmarkRun(b *testing.B) {
 	in := bytes.Repeat([]byte("a line of input\n"), 200)
 	command := process.Command{Argv: []string{os.Args[0]}, Env: []string{"FUNCTION=good"}, Worker: true}
@@ -66,7 +67,7 @@ func BenchmarkRun(b *testing.B) {
 	})
 }
 
-// times has callers make so many calls each, and returns what the calls took.
+// measure makes a number of calls from each of several concurrent callers, and returns the latencies.
 func times(b *testing.B, callers, each int, call func(ctx context.Context) error) (took []time.Duration) {
 	b.Helper()
 	var mu sync.Mutex

@@ -17,22 +17,22 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process"
 )
 
-// fakePool is a pool of workers that are fake.
+// fakePool is a pool of fake workers.
 type fakePool struct {
 	*Pool
 	t     testing.TB
 	fakes []*fake
-	// unready has workers that are started from now on take that long to greet, and noStart fails their starts.
+	// unready is the time that workers started from now on take to greet. noStart is the error of their starts.
 	unready time.Duration
 	noStart error
 }
 
-// fake is a worker that does what its calls say.
+// fake is a worker that does what the list of its call says.
 type fake struct {
 	fakePool *fakePool
 	command  process.Command
 	unready  time.Duration
-	ended    context.Context //nolint:containedctx // it is the end of the worker, as a channel with a function
+	ended    context.Context //nolint:containedctx // it is done when the worker has ended
 	stop     context.CancelFunc
 	closed   chan struct{}
 	calling  atomic.Bool
@@ -47,7 +47,7 @@ func newFakePool(t testing.TB, perCommand, total int) *fakePool {
 	return th
 }
 
-// Run is a process for one call.
+// Run answers in place of a process for one call.
 func (th *fakePool) Run(context.Context, process.Command, []byte) (process.Outcome, error) {
 	return process.Outcome{Stdout: []byte("process")}, nil
 }
@@ -59,7 +59,7 @@ func (th *fakePool) start(c process.Command) (handle, error) {
 		return nil, th.noStart
 	}
 	h := &fake{fakePool: th, command: c, unready: th.unready, closed: make(chan struct{})}
-	h.ended, h.stop = context.WithCancel(context.Background()) // until it is ended
+	h.ended, h.stop = context.WithCancel(context.Background()) // canceled when the worker ends
 	context.AfterFunc(h.ended, func() { close(h.closed) })
 	th.fakes = append(th.fakes, h)
 	return h, nil
@@ -76,7 +76,7 @@ func (h *fake) greet() error {
 
 func (h *fake) call(ctx context.Context, list []byte, maxStdout int64) (out process.Outcome, f fate, err error) {
 	if !h.calling.CompareAndSwap(false, true) {
-		h.fakePool.t.Error("a worker has two calls at once")
+		h.fakePool.t.Error("concurrent calls on one worker")
 	}
 	defer h.calling.Store(false)
 	h.calls++
@@ -94,7 +94,7 @@ func (h *fake) call(ctx context.Context, list []byte, maxStdout int64) (out proc
 	case "untouched":
 		f = untouched
 	case "die":
-		h.stop() // after its answer
+		h.stop() // the answer is still returned
 	case "hang":
 		select {
 		case <-ctx.Done():
@@ -122,7 +122,7 @@ func (th *fakePool) alive() (n int) {
 	return n
 }
 
-// call makes a call and returns who has answered it.
+// call makes a call and returns a text that says who has answered it.
 func (th *fakePool) call(name, list string) string {
 	out, err := th.Pool.Run(th.t.Context(), process.Command{Argv: []string{os.Args[0], name}, Worker: true}, []byte(list))
 	if err != nil {
@@ -133,16 +133,16 @@ func (th *fakePool) call(name, list string) string {
 
 const byWorker = "worker, limit 100"
 
-// want makes a call and holds it to who should answer it. What it has set going is done then.
+// want makes a call and checks who has answered it. It then waits until the pool's goroutines are idle.
 func (th *fakePool) want(name, list, by string) {
 	th.t.Helper()
 	if got := th.call(name, list); got != by {
-		th.t.Errorf("call %s of %s is answered by %q, want %q", list, name, got, by)
+		th.t.Errorf("call %q of command %s was answered by %q, want %q", list, name, got, by)
 	}
 	synctest.Wait()
 }
 
-// bubble acts as in a bubble of its own time.
+// bubble runs a test with a fake pool in a synctest bubble.
 func bubble(t *testing.T, perCommand, total int, test func(t *testing.T, th *fakePool)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func bubble(t *testing.T, perCommand, total int, test func(t *testing.T, th *fak
 		test(t, th)
 		th.Close()
 		if n := th.alive(); n != 0 || th.Stats().Workers != 0 {
-			t.Errorf("after the end %d workers live, stats %+v", n, th.Stats())
+			t.Errorf("after Close: %d workers alive, stats %+v", n, th.Stats())
 		}
 		th.want("late", "x", "process")
 	})
@@ -159,6 +159,6 @@ func bubble(t *testing.T, perCommand, total int, test func(t *testing.T, th *fak
 func (th *fakePool) wantStarted(n int64) {
 	th.t.Helper()
 	if got := th.Stats().Started; got != n {
-		th.t.Errorf("%d workers have been started, want %d", got, n)
+		th.t.Errorf("%d workers started, want %d", got, n)
 	}
 }

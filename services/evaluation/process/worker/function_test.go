@@ -22,15 +22,16 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/workerprotocol"
 )
 
-// The test's program is a function when it is told so: with workerprotocol.Argument it is a worker, else a process for one call.
+// With the environment variable FUNCTION, the test binary is a function: a worker if it has workerprotocol.Argument, otherwise a
+// process for one call.
 func TestMain(m *testing.M) {
 	if kind := os.Getenv("FUNCTION"); kind != "" {
-		syscall.Exit(function(kind, slices.Contains(os.Args[1:], workerprotocol.Argument))) // os.Exit would have the race detector look back
+		syscall.Exit(function(kind, slices.Contains(os.Args[1:], workerprotocol.Argument))) // os.Exit would run the exit code of the race detector
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// function answers with who it is, how many calls it has had, and the list.
+// function runs a function of the given kind. Its answer contains the number of its calls, and the list.
 func function(kind string, isWorker bool) int {
 	if !isWorker {
 		list, _ := io.ReadAll(os.Stdin)
@@ -102,7 +103,7 @@ func function(kind string, isWorker bool) int {
 		case "file":
 			_ = os.WriteFile(filepath.Join(os.TempDir(), "left"), nil, 0o600)
 		case "fork":
-			cmd := exec.Command("sleep", "1000") //nolint:noctx // it is to outlive the call
+			cmd := exec.Command("sleep", "1000") //nolint:noctx // the process outlives the call
 			_ = cmd.Start()
 			_ = os.WriteFile(argument, []byte(strconv.Itoa(cmd.Process.Pid)), 0o600)
 		case "last":
@@ -124,7 +125,7 @@ func function(kind string, isWorker bool) int {
 
 var leaked []byte
 
-// whenTold waits for a file, does something, and removes the file.
+// whenTold waits until a file exists, calls do, and removes the file.
 func whenTold(file string, do func()) {
 	for {
 		if _, err := os.Stat(file); err == nil {

@@ -11,53 +11,55 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process/internal/child"
 )
 
-// trust is what is known of a command.
+// trust says whether a command supports the worker protocol.
 type trust int
 
 const (
-	// unknown is a command of which no worker has greeted yet.
+	// unknown means that no worker of the command has greeted yet.
 	unknown trust = iota
-	// agreed is one of which workers have.
+	// agreed means that a worker of the command has greeted.
 	agreed
-	// refused is one that is no worker.
+	// refused means that the command does not support the protocol.
 	refused
 )
 
-// group are the workers of one command. The pool's lock guards it.
+// group holds the workers of one command. Pool.mu guards it.
 type group struct {
-	// command is what its workers are started with.
+	// command is what workers are started with. program is the version of its executable.
 	command process.Command
 	program child.File
 	trust   trust
-	// failures is how many workers in a row have ended without an answer.
+	// failures counts consecutive workers that ended without answering a call.
 	failures int
-	// members are all of them, idle those that wait for a call, the one used last at the end.
+	// members are all workers. idle are those that wait for a call, the most recently used last.
 	members, idle []*member
-	// waiting are calls, the one that waits longest first. Each gets one value: nil that it should wait no more.
+	// waiting are the channels of calls that wait for a worker, in FIFO order. Each receives one value: a worker, or nil if the call
+	// must stop waiting.
 	waiting []chan *member
 }
 
-// member is a worker in its group.
+// member is a worker of a group.
 type member struct {
-	// handle is there once the worker has been started, and never changes then.
+	// handle is set once when the worker has been started.
 	handle
 	group   *group
 	command process.Command
 
-	// What follows is guarded by the pool's lock.
+	// Pool.mu guards the following fields.
 
-	// busy is one that has a call, or has yet to greet.
+	// busy means that the worker answers a call, or has not greeted yet.
 	busy bool
-	// leaving is one that gets no more calls, unneeded one that has not been ended for its calls.
+	// leaving means that the worker gets no more calls. unneeded means that the pool ended it while it was idle, so that it is not
+	// replaced.
 	leaving, unneeded bool
-	// left is one of which nothing is left.
+	// left means that the worker has exited and has been cleaned up.
 	left  bool
 	calls int
-	// since is when it became idle.
+	// since is the time when it became idle.
 	since time.Time
 }
 
-// pop returns the worker that was used last and can take a call, so that those of little use fall idle; nil for none.
+// pop returns the most recently used idle worker, or nil. The less used ones stay idle and expire.
 func (c *group) pop() *member {
 	last := len(c.idle) - 1
 	if last < 0 {
@@ -69,7 +71,7 @@ func (c *group) pop() *member {
 	return m
 }
 
-// offer gives a worker to the call that waits longest, or has it wait for one.
+// offer hands a worker to the call that has waited longest. If no call waits, the worker becomes idle.
 func (c *group) offer(m *member) {
 	if len(c.waiting) > 0 {
 		m.busy = true
@@ -81,7 +83,7 @@ func (c *group) offer(m *member) {
 	c.idle = append(c.idle, m)
 }
 
-// releaseCallers has nobody wait any longer.
+// releaseCallers makes all waiting calls stop waiting.
 func (c *group) releaseCallers() {
 	for _, place := range c.waiting {
 		place <- nil
@@ -89,8 +91,9 @@ func (c *group) releaseCallers() {
 	c.waiting = nil
 }
 
-// fits tells whether a group may answer a call, and makes it one that may where the call is from a newer executable, or has less memory
-// than those before it: a call with more gets a process of its own, as what workers hold counts only while they run.
+// fits reports whether workers of the group may answer a call of the command. It changes the group, and reports that, if the executable
+// has been replaced, or if the call has a lower memory limit than the group. A call with a higher limit does not fit and gets a
+// process: the memory budget counts a worker only while it answers a call, so idle workers must be small.
 func (c *group) fits(command *process.Command, program child.File) (fits, changed bool) {
 	replaced := !program.Is(c.program)
 	switch limit := command.MemoryLimit; {

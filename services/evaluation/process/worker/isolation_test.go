@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process/internal/processtest"
 )
 
-// tell has a worker do what a call has put off, and returns when it is done.
+// tell creates the file that a call's deferred action waits for, and waits until the action has removed it.
 func tell(t *testing.T, file string) {
 	t.Helper()
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -22,7 +22,7 @@ func tell(t *testing.T, file string) {
 	processtest.WaitFor(t, func() bool { _, err := os.Stat(file); return err != nil })
 }
 
-// What a worker writes to standard error between two calls belongs to neither.
+// What a worker writes to standard error between two calls belongs to neither of them.
 func TestNextCallDoesNotGetEarlierStderr(t *testing.T) {
 	t.Parallel()
 	h := serve(t, "good")
@@ -32,18 +32,18 @@ func TestNextCallDoesNotGetEarlierStderr(t *testing.T) {
 	tell(t, file)
 	out, err := h.Run(t.Context(), h.command, []byte("next"))
 	if err != nil || string(out.Stdout) != "call 3: next" || len(out.Stderr) > 0 {
-		t.Errorf("the next call got %q, standard error %q, error %v; want the worker's answer alone", out.Stdout, out.Stderr, err)
+		t.Errorf("next call: stdout %q, stderr %q, error %v; want the worker's answer and no stderr", out.Stdout, out.Stderr, err)
 	}
 }
 
-// A worker that has answered more than it was asked for answers no other call.
+// A worker that has written more than one answer to a call gets no further calls.
 func TestNextCallDoesNotGetEarlierAnswer(t *testing.T) {
 	t.Parallel()
 	for name, call := range map[string]func(t *testing.T, h *harness){
 		"with the answer": func(t *testing.T, h *harness) {
 			t.Helper()
 			if got := h.run(t, "twice"); got != "the answer" {
-				t.Errorf("got %q, want the first answer", got)
+				t.Errorf("Run() = %q, want the first answer", got)
 			}
 		},
 		"after the answer": func(t *testing.T, h *harness) {
@@ -59,13 +59,13 @@ func TestNextCallDoesNotGetEarlierAnswer(t *testing.T) {
 			h.settle(t)
 			call(t, h)
 			if got := h.run(t, "next"); got != "process next" {
-				t.Errorf("the next call got %q, want the answer of a process", got)
+				t.Errorf("next call: stdout %q, want the answer of a process", got)
 			}
 		})
 	}
 }
 
-// A worker that is killed just after its answer, because the call's context ends, is not kept.
+// A worker is not kept if the call's context ends when its answer arrives, because the context's end kills it.
 func TestContextThatEndsWithTheAnswerSpendsTheWorker(t *testing.T) {
 	t.Parallel()
 	h := serve(t, "good")
@@ -89,7 +89,7 @@ func TestContextThatEndsWithTheAnswerSpendsTheWorker(t *testing.T) {
 	}))
 	out, got, err := w.call(ctx, []byte("list"), 1000)
 	if err != nil || string(out.Stdout) != "call 1: list" || got != spent {
-		t.Errorf("call() = %q, %v, %v; want the answer of a worker that is spent", out.Stdout, got, err)
+		t.Errorf("call() = %q, %v, %v; want an answer and spent", out.Stdout, got, err)
 	}
 }
 

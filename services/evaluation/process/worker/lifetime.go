@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// This is how workers come and go. The pool is locked, but in own and what own and sweeps call: arrived, ready, leaves, expire, expend.
+// This file contains the life cycle of workers. The caller holds Pool.mu in all functions except own, arrived, ready, leaves, expire
+// and expend, which lock it.
 
-// add starts a worker of a group that has room for one.
+// add starts a worker of the group, unless a limit is reached.
 func (p *Pool) add(c *group) {
 	most := p.o.PerCommand
 	if c.trust == unknown {
@@ -26,7 +27,7 @@ func (p *Pool) add(c *group) {
 	p.owners.Go(func() { p.own(m) })
 }
 
-// makeRoom ends the worker that was used longest ago, and tells whether there is one that was not used just now.
+// makeRoom ends the worker that has been idle longest. It reports false if no worker has been idle for settledTime.
 func (p *Pool) makeRoom() bool {
 	var oldest *member
 	for _, c := range p.groups {
@@ -40,12 +41,12 @@ func (p *Pool) makeRoom() bool {
 		return false
 	}
 	p.stop(oldest)
-	// It counts no more, although it has yet to end.
+	// Free its place in the pool now, although the process has yet to exit.
 	p.remove(oldest)
 	return true
 }
 
-// stop ends a worker that has no call, or has one end after its call.
+// stop ends an idle worker. A busy worker ends after its call.
 func (p *Pool) stop(m *member) {
 	m.leaving = true
 	if i := slices.Index(m.group.idle, m); i >= 0 {
@@ -61,7 +62,7 @@ func (p *Pool) stopAll(members []*member) {
 	}
 }
 
-// remove takes a worker out of its group.
+// remove removes a worker from its group.
 func (p *Pool) remove(m *member) {
 	if i := slices.Index(m.group.members, m); i >= 0 {
 		m.group.members = slices.Delete(m.group.members, i, i+1)
@@ -69,7 +70,7 @@ func (p *Pool) remove(m *member) {
 	}
 }
 
-// own starts a worker, and returns when nothing of it is left.
+// own starts a worker and returns after its process and all resources are gone.
 func (p *Pool) own(m *member) {
 	h, err := p.start(m.command)
 	if !p.arrived(m, h, err) {
@@ -89,7 +90,8 @@ func (p *Pool) own(m *member) {
 	}
 }
 
-// arrived notes that a worker has been started, or that it could not be: what is wrong then is told by the process for the call.
+// arrived records the result of a start and reports whether it succeeded. After a failed start, the process for the call reports the
+// error.
 func (p *Pool) arrived(m *member, h handle, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +110,7 @@ func (p *Pool) arrived(m *member, h handle, err error) bool {
 	return true
 }
 
-// ready offers a worker that has greeted.
+// ready makes a worker available that has greeted, or ends one that has not.
 func (p *Pool) ready(m *member, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +127,7 @@ func (p *Pool) ready(m *member, err error) {
 	m.end()
 }
 
-// leaves notes that nothing is left of a worker.
+// leaves records that a worker has exited and has been cleaned up.
 func (p *Pool) leaves(m *member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,16 +136,16 @@ func (p *Pool) leaves(m *member) {
 	}
 	p.remove(m)
 	m.left = true
-	// What a call is about to give back is replaced then.
+	// A busy worker is replaced when its call returns it.
 	if !m.busy {
 		p.replace(m)
 	}
 }
 
-// replace starts in the place of a worker that has left, if that was of use.
+// replace starts a worker in place of one that has exited, if the group is in use.
 func (p *Pool) replace(m *member) {
 	if m.calls == 0 && !m.leaving {
-		p.failed(m.group, "it ends before its first call")
+		p.failed(m.group, "it exited before its first call")
 	}
 	if (m.calls > 0 && !m.unneeded) || len(m.group.waiting) > 0 {
 		p.add(m.group)
@@ -153,7 +155,7 @@ func (p *Pool) replace(m *member) {
 	}
 }
 
-// expire ends a worker that has had no call for long, and returns when to look again.
+// expire ends a worker that has been idle for idleTime. It returns the time until the next check.
 func (p *Pool) expire(m *member) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,21 +169,21 @@ func (p *Pool) expire(m *member) time.Duration {
 	return idleTime
 }
 
-// expend ends a worker as soon as it has no call.
+// expend ends a worker as soon as it is idle.
 func (p *Pool) expend(m *member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stop(m)
 }
 
-// failed counts workers that ended without an answer.
+// failed counts consecutive workers that ended without answering a call. After mostFailures of them, the command gets no more workers.
 func (p *Pool) failed(c *group, why string) {
 	if c.failures++; c.failures >= mostFailures {
 		p.refuse(c, why)
 	}
 }
 
-// refuse gives a command no more workers.
+// refuse disables workers for the command.
 func (p *Pool) refuse(c *group, why string) {
 	if c.trust == refused {
 		return
@@ -190,5 +192,5 @@ func (p *Pool) refuse(c *group, why string) {
 	p.stats.Refused++
 	p.stopAll(c.idle)
 	c.releaseCallers()
-	p.o.Log.Warn("a function that should be a worker is none, it gets a process for each call", "command", strings.Join(c.command.Argv, " "), "why", why)
+	p.o.Log.Warn("the function does not support the worker protocol, it gets a process for each call", "command", strings.Join(c.command.Argv, " "), "why", why)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process"
 )
 
-// TestPool makes calls of all kinds at once, and holds the pool to its bounds and each call to its one answer.
+// TestPool makes random concurrent calls. It checks the limits on workers and that each call gets its own answer.
 func TestPool(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestPool(t *testing.T) {
 				th.Close()
 				calls.Wait()
 				if n := th.alive(); n != 0 {
-					rt.Errorf("%d workers live after the end", n)
+					rt.Errorf("%d workers alive after Close", n)
 				}
 			}()
 			names, lists := rapid.SampledFrom([]string{"a", "b", "c"}), rapid.SampledFrom([]string{"x", "x", "x", "spend", "wear", "die", "untouched", "hang"})
@@ -40,7 +40,7 @@ func TestPool(t *testing.T) {
 						defer cancel()
 						out, err := th.Pool.Run(ctx, process.Command{Argv: []string{os.Args[0], name}, Worker: true}, []byte(list))
 						if (err != nil) != (list == "hang" && string(out.Stdout) != "process") || len(out.Stdout) == 0 {
-							rt.Errorf("call %s: got %q, error %v", list, out.Stdout, err)
+							rt.Errorf("call %s: stdout %q, error %v", list, out.Stdout, err)
 						}
 					})
 				},
@@ -65,11 +65,11 @@ func TestPool(t *testing.T) {
 					}
 					for name, n := range perCommandAlive {
 						if n > perCommand {
-							rt.Errorf("%s has %d workers, may have %d", name, n, perCommand)
+							rt.Errorf("command %s has %d workers, want at most %d", name, n, perCommand)
 						}
 					}
 					if alive > total || alive != th.size {
-						rt.Errorf("there are %d workers, may be %d, counted %d", alive, total, th.size)
+						rt.Errorf("%d workers alive, want at most %d, and size %d", alive, total, th.size)
 					}
 				},
 			})
@@ -77,5 +77,5 @@ func TestPool(t *testing.T) {
 	})
 }
 
-// noDeadline has no Deadline, which cannot be asked for in a bubble.
+// noDeadline hides the method Deadline of testing.T, which panics in a synctest bubble.
 type noDeadline struct{ testing.TB }

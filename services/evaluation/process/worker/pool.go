@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package worker runs functions as workers: processes that answer many calls, one after the other, in the protocol of package
-// workerprotocol. What cannot be run so is run by a process for the call.
+// workerprotocol. For commands that do not support the protocol, each call gets a process of its own.
 package worker
 
 import (
@@ -17,38 +17,41 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process/internal/child"
 )
 
-// Options are the bounds of a Pool.
+// Options configure a Pool.
 type Options struct {
-	// PerCommand is how many workers each command has at most, and calls at once therefore: as many as there are processors.
+	// PerCommand is the maximum number of workers per command, which is also the maximum number of concurrent calls that workers
+	// answer. A good value is the number of CPUs.
 	PerCommand int
-	// Total is how many workers all commands have together. The one that was used longest ago makes room.
+	// Total is the maximum number of workers of all commands. When it is reached, a new worker evicts the one that has been idle
+	// longest.
 	Total int
-	// Log is told, once for each command, that it is no worker.
+	// Log gets one warning for each command that does not support the worker protocol.
 	Log *slog.Logger
 }
 
 const (
-	// mostCalls is after how many calls a worker is replaced.
+	// mostCalls is the number of calls after which a worker is replaced.
 	mostCalls = 1000
-	// mostMemory is how many bytes a worker may have between two calls.
+	// mostMemory is the maximum resident memory, in bytes, of a worker between two calls.
 	mostMemory = 64 << 20
-	// idleTime is how long a worker waits for the next call.
+	// idleTime is the maximum time that a worker waits for a call.
 	idleTime = 30 * time.Second
-	// patience is how long a call waits for a worker, before it gets a process: others may hang until their deadlines.
+	// patience is the maximum time that a call waits for a worker, before it gets a process. All workers may be busy with calls that
+	// hang until their deadlines.
 	patience = 100 * time.Millisecond
-	// settledTime is how long a worker must have been idle to make room for one of another command. With less, functions that are
-	// called in turn would have their workers end for each other.
+	// settledTime is the minimum idle time before a worker is evicted in favor of another command's. Without it, commands that are
+	// called in turn would evict each other's workers.
 	settledTime = time.Second
-	// mostCommands is how many commands are known at once, beyond those with workers.
+	// mostCommands is the number of commands at which the pool forgets those without workers.
 	mostCommands = 1000
-	// mostFailures is how many workers in a row may end without an answer, before their command gets no more.
+	// mostFailures is the number of consecutive workers that may end without an answer before the command gets no more workers.
 	mostFailures = 3
 )
 
-// Pool keeps workers for the commands that say that they are some. All else it fakes on, and what finds no worker too. It may be
-// used by any number of goroutines at once.
+// Pool keeps workers for commands with the field Worker set. Other calls, and calls that find no worker in time, get a process. Pool is
+// safe for concurrent use.
 //
-// Each call has a worker for itself. A call that fails otherwise than by its exit code, or is ended, costs the worker.
+// A worker answers one call at a time. It is ended if its call is canceled or fails other than by exit code.
 type Pool struct {
 	next  process.Processes
 	ahead func(process.Command)
@@ -56,7 +59,7 @@ type Pool struct {
 	start func(process.Command) (handle, error)
 	o     Options
 
-	// owners are the goroutines that have started a worker each, until nothing is left of it.
+	// owners are goroutines. Each has started a worker, and runs until that worker has been cleaned up.
 	owners sync.WaitGroup
 
 	mu     sync.Mutex
@@ -66,33 +69,33 @@ type Pool struct {
 	closed bool
 }
 
-// Stats count since the pool was made.
+// Stats are counters since the pool was created, and the current number of workers.
 type Stats struct {
-	// Workers is how many there are now.
+	// Workers is the current number of workers.
 	Workers int64
-	// Started is how many have been started, Calls how many calls they have answered or failed in.
+	// Started is the number of workers started. Calls is the number of calls that workers have answered or failed in.
 	Started, Calls int64
-	// Refused is how many commands have turned out to be no workers.
+	// Refused is the number of commands that turned out not to support the worker protocol.
 	Refused int64
 }
 
-// handle is a worker as the pool sees it.
+// handle is the pool's interface to a worker.
 type handle interface {
-	// greet waits until the worker is ready. The error is that it is none.
+	// greet waits until the worker is ready. It returns an error if the process is not a worker.
 	greet() error
 	call(ctx context.Context, list []byte, maxStdout int64) (process.Outcome, fate, error)
-	// worn tells whether it should be replaced after the call that has just ended.
+	// worn reports whether the worker must be replaced after the call that has just ended.
 	worn() bool
-	// end ends it at once, and does not wait for it. It may be called at any time.
+	// end kills the worker and does not wait for it. It is safe for concurrent use.
 	end()
-	// gone is closed when nothing of it is left.
+	// gone returns a channel that is closed when the worker has exited and has been cleaned up.
 	gone() <-chan struct{}
-	// expendable sets what is called when it should end as soon as it has no call.
+	// expendable sets the function to call if the worker should end as soon as it is idle.
 	expendable(leave func())
 }
 
-// NewPool returns a pool whose workers are started like the processes of a runner, which runs everything else. The runner must be
-// closed after the pool.
+// NewPool returns a pool. Workers are started like the processes of the runner. Calls without a worker are run by the runner. Close the
+// pool before the runner.
 func NewPool(runner *process.Runner, o Options) *Pool {
 	limits := runner.Limits()
 	p := newPool(runner, limits.Stdout, o, func(c process.Command) (handle, error) { return start(runner.Starter(), c, limits) })
@@ -105,7 +108,7 @@ func newPool(next process.Processes, maxStdout int64, o Options, start func(proc
 	return &Pool{next: next, limit: maxStdout, start: start, o: o, groups: map[string]*group{}}
 }
 
-// Run has a worker of the command answer a call. Outcome and errors are those of a process for the call.
+// Run lets a worker of the command answer a call, or else a process. Outcome and errors are those of process.Runner.Run.
 func (p *Pool) Run(ctx context.Context, c process.Command, stdin []byte) (process.Outcome, error) {
 	if !c.Worker || len(c.Argv) == 0 || ctx.Err() != nil {
 		return p.process(ctx, c, stdin)
@@ -113,7 +116,7 @@ func (p *Pool) Run(ctx context.Context, c process.Command, stdin []byte) (proces
 	begin := time.Now()
 	m, none := p.take(ctx, c)
 	if m == nil {
-		// What waits for the next call is a worker.
+		// The next call will get a worker, so it needs no standby process.
 		c.NoStandby = c.NoStandby || !none
 		return p.process(ctx, c, stdin)
 	}
@@ -131,7 +134,8 @@ func (p *Pool) Run(ctx context.Context, c process.Command, stdin []byte) (proces
 	return out, err
 }
 
-// process has a process answer one call. One that may have more memory than workers of a command takes that of the idle ones.
+// process runs a process for one call. If its memory limit is higher than that of a group of workers, it ends the idle workers of that
+// group, because the budget does not count them.
 func (p *Pool) process(ctx context.Context, c process.Command, stdin []byte) (process.Outcome, error) {
 	p.mu.Lock()
 	for _, group := range p.groups {
@@ -143,8 +147,8 @@ func (p *Pool) process(ctx context.Context, c process.Command, stdin []byte) (pr
 	return p.next.Run(ctx, c, stdin)
 }
 
-// Prepare starts a process for the next call of the command: a worker where it says that it is one, else what the runner prepares. It
-// does not wait for that.
+// Prepare starts a worker for the next call if the command is a worker, and otherwise a standby process. It does not wait for the
+// start.
 func (p *Pool) Prepare(c process.Command) {
 	if !c.Worker || len(c.Argv) == 0 {
 		p.ahead(c)
@@ -158,7 +162,8 @@ func (p *Pool) Prepare(c process.Command) {
 	}
 }
 
-// take returns a worker for one call; nil where there is none, or none in time, and then whether the command is none.
+// take returns a worker for one call. It returns nil if no worker is available in time; none then reports whether the command does not
+// support the protocol.
 func (p *Pool) take(ctx context.Context, c process.Command) (m *member, none bool) {
 	program := c.Program()
 	p.mu.Lock()
@@ -172,7 +177,7 @@ func (p *Pool) take(ctx context.Context, c process.Command) (m *member, none boo
 		return m, false
 	}
 	p.add(group)
-	// The first call does not wait for a program that may be no worker.
+	// Until a worker has greeted, calls do not wait, because the command may not support the protocol.
 	if group.trust != agreed || len(group.members) == 0 {
 		p.mu.Unlock()
 		return nil, false
@@ -198,10 +203,10 @@ func (p *Pool) take(ctx context.Context, c process.Command) (m *member, none boo
 	return <-place, false
 }
 
-// groupOf returns the group of a command; nil where the call is not for it.
+// groupOf returns the command's group. It returns nil if the group's workers must not answer the call.
 func (p *Pool) groupOf(c *process.Command, program child.File) *group {
 	if !program.Is(program) {
-		return nil // that it is not there is told by the process
+		return nil // the process for the call reports that the executable is missing
 	}
 	key := c.Key()
 	found := p.groups[key]
@@ -224,16 +229,16 @@ func (p *Pool) groupOf(c *process.Command, program child.File) *group {
 	return found
 }
 
-// give takes a worker back after a call, to keep it or to end it.
+// give returns a worker after a call. end says that the worker must be ended.
 func (p *Pool) give(m *member, f fate, end bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m.busy = false
 	switch f {
 	case untouched:
-		p.failed(m.group, "it ends before it reads its request")
+		p.failed(m.group, "it exited before it read its request")
 	case foreign:
-		p.refuse(m.group, "it answers with what is no answer of a worker")
+		p.refuse(m.group, "it wrote an answer that violates the worker protocol")
 	case kept, spent:
 		m.calls++
 		p.stats.Calls++
@@ -250,7 +255,7 @@ func (p *Pool) give(m *member, f fate, end bool) {
 	}
 }
 
-// Stats returns the counts.
+// Stats returns the counters.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -259,7 +264,7 @@ func (p *Pool) Stats() Stats {
 	return stats
 }
 
-// Close ends all workers and returns when nothing of them is left. Calls that still run fail; later ones get a process each.
+// Close ends all workers and waits until they have been cleaned up. Calls in flight fail, and later calls get a process each.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true

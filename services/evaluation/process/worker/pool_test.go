@@ -24,14 +24,14 @@ func TestIdleWorkersEnd(t *testing.T) {
 		th.want("a", "x", byWorker)
 		time.Sleep(idleTime - time.Second)
 		if th.alive() != 1 {
-			t.Error("it ends while it is in use")
+			t.Error("a worker in use was ended")
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if th.alive() != 0 {
-			t.Error("it lives on")
+			t.Error("an idle worker was not ended")
 		}
-		// The command is known to be a worker now: calls wait for one.
+		// The command is known to support the protocol, so a call waits for a worker.
 		th.want("a", "x", byWorker)
 		th.wantStarted(2)
 	})
@@ -42,19 +42,19 @@ func TestOnlyWorkersAreAsked(t *testing.T) {
 	bubble(t, 2, 4, func(t *testing.T, th *fakePool) {
 		for _, c := range []process.Command{{Argv: []string{os.Args[0], "a"}}, {Worker: true}, {Argv: []string{"/is/not/there"}, Worker: true}} {
 			if out, err := th.Pool.Run(t.Context(), c, nil); err != nil || string(out.Stdout) != "process" {
-				t.Errorf("got %q, error %v", out.Stdout, err)
+				t.Errorf("command %v: stdout %q, error %v; want a process", c.Argv, out.Stdout, err)
 			}
 		}
 		th.wantStarted(0)
 		th.want("a", "x", "process")
 		c := process.Command{Argv: []string{os.Args[0], "a"}, Worker: true, MaxStdout: 7}
 		if out, err := th.Pool.Run(t.Context(), c, nil); err != nil || string(out.Stdout) != "worker, limit 7" {
-			t.Errorf("got %q, error %v", out.Stdout, err)
+			t.Errorf("stdout = %q, error %v", out.Stdout, err)
 		}
 	})
 }
 
-// Calls that hang hold others up for a moment only.
+// If all workers are busy with calls that hang, other calls wait for a limited time and then get a process.
 func TestBusyWorkers(t *testing.T) {
 	t.Parallel()
 	bubble(t, 2, 4, func(t *testing.T, th *fakePool) {
@@ -65,7 +65,7 @@ func TestBusyWorkers(t *testing.T) {
 			hanging.Go(func() {
 				_, err := th.Pool.Run(ctx, process.Command{Argv: []string{os.Args[0], "a"}, Worker: true}, []byte("hang"))
 				if !errors.As(err, new(*process.KilledError)) {
-					t.Errorf("got error %v", err)
+					t.Errorf("Run() = %v, want a KilledError", err)
 				}
 			})
 		}
@@ -73,9 +73,9 @@ func TestBusyWorkers(t *testing.T) {
 		begin := time.Now()
 		th.want("a", "x", "process")
 		if waited := time.Since(begin); waited != patience {
-			t.Errorf("beside calls that hang another waits for %v, want %v", waited, patience)
+			t.Errorf("the call waited %v, want %v", waited, patience)
 		}
-		// One that is freed in time is taken.
+		// A worker that becomes idle within the waiting time answers the call.
 		go func() { time.Sleep(patience / 2); cancel() }()
 		th.want("a", "x", byWorker)
 		hanging.Wait()
@@ -105,12 +105,13 @@ func TestWorkersAreReplaced(t *testing.T) {
 		}
 		th.wantStarted(2)
 		if th.fakes[0].calls != mostCalls {
-			t.Errorf("a worker has had %d calls, want %d", th.fakes[0].calls, mostCalls)
+			t.Errorf("the worker answered %d calls, want %d", th.fakes[0].calls, mostCalls)
 		}
 	})
 }
 
-// A call that a worker has not read runs nevertheless, and a command whose workers do not live gets no more.
+// If a worker exits without reading its request, a process answers the call. If this happens to consecutive workers, the command gets
+// no more workers.
 func TestUntouchedCalls(t *testing.T) {
 	t.Parallel()
 	bubble(t, 1, 1, func(t *testing.T, th *fakePool) {
@@ -120,10 +121,10 @@ func TestUntouchedCalls(t *testing.T) {
 		}
 		th.wantStarted(mostFailures)
 		if got := th.Stats().Refused; got != 1 {
-			t.Errorf("%d commands are refused, want 1", got)
+			t.Errorf("Stats().Refused = %d, want 1", got)
 		}
 	})
-	// Between two answers fewer may end.
+	// An answered call resets the count of failures.
 	bubble(t, 1, 1, func(t *testing.T, th *fakePool) {
 		th.want("a", "x", "process")
 		for range mostFailures {
@@ -133,7 +134,7 @@ func TestUntouchedCalls(t *testing.T) {
 			th.want("a", "x", byWorker)
 		}
 		if got := th.Stats().Refused; got != 0 {
-			t.Errorf("%d commands are refused, want none", got)
+			t.Errorf("Stats().Refused = %d, want 0", got)
 		}
 	})
 	bubble(t, 2, 2, func(_ *testing.T, th *fakePool) {
@@ -144,7 +145,7 @@ func TestUntouchedCalls(t *testing.T) {
 	})
 }
 
-// Workers of all commands together are bounded, and those that are used in turn do not end for each other.
+// The total number of workers is limited, and commands that are called in turn do not evict each other's workers.
 func TestTotal(t *testing.T) {
 	t.Parallel()
 	bubble(t, 1, 2, func(_ *testing.T, th *fakePool) {
@@ -159,13 +160,14 @@ func TestTotal(t *testing.T) {
 		time.Sleep(2 * settledTime)
 		th.want("a", "x", byWorker)
 		th.want("c", "x", "process")
-		th.want("c", "x", byWorker) // in the place of b's, the longest unused
+		th.want("c", "x", byWorker) // evicts b's worker, which has been idle longest
 		th.want("a", "x", byWorker)
 		th.wantStarted(3)
 	})
 }
 
-// Workers have the least memory that a command came with. Calls with more get a process, and the memory of idle workers.
+// Workers have the lowest memory limit of the command's calls. A call with a higher limit gets a process, and idle workers with lower
+// limits end.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	bubble(t, 1, 4, func(t *testing.T, th *fakePool) {
@@ -173,7 +175,7 @@ func TestMemory(t *testing.T) {
 			t.Helper()
 			out, err := th.Pool.Run(t.Context(), process.Command{Argv: []string{os.Args[0], "a"}, Worker: true, MemoryLimit: memory, MaxData: memory}, nil)
 			if err != nil || string(out.Stdout) != by {
-				t.Errorf("a call with %d bytes is answered by %q, error %v, want %q", memory, out.Stdout, err, by)
+				t.Errorf("call with %d bytes was answered by %q, error %v, want %q", memory, out.Stdout, err, by)
 			}
 			synctest.Wait()
 		}
@@ -181,7 +183,7 @@ func TestMemory(t *testing.T) {
 		want(2, byWorker)
 		want(3, "process")
 		if th.alive() != 0 {
-			t.Error("a worker keeps its memory beside a call that needs much")
+			t.Error("an idle worker was not ended for a call with a higher limit")
 		}
 		want(2, byWorker)
 		other := process.Command{Argv: []string{os.Args[0], "b"}, MemoryLimit: 2}
@@ -191,7 +193,7 @@ func TestMemory(t *testing.T) {
 			}
 			synctest.Wait()
 			if alive := th.alive(); alive != int(3-other.MemoryLimit) {
-				t.Errorf("beside a call of another command with %d bytes %d workers live", other.MemoryLimit, alive)
+				t.Errorf("during a call of another command with %d bytes, %d workers are alive", other.MemoryLimit, alive)
 			}
 			other.MemoryLimit++
 		}
@@ -201,13 +203,13 @@ func TestMemory(t *testing.T) {
 		want(2, "process")
 		for _, h := range th.fakes[3:] {
 			if h.command.MemoryLimit != 1 {
-				t.Errorf("a worker has %d bytes", h.command.MemoryLimit)
+				t.Errorf("memory limit of a worker = %d, want 1", h.command.MemoryLimit)
 			}
 		}
 	})
 }
 
-// A worker that takes long to start holds up no call for long, and its pool not at all when that ends.
+// A worker that starts slowly delays no call for long. If its start fails, later calls still get workers.
 func TestSlowStart(t *testing.T) {
 	t.Parallel()
 	bubble(t, 2, 2, func(_ *testing.T, th *fakePool) {
@@ -223,7 +225,7 @@ func TestSlowStart(t *testing.T) {
 		th.want("a", "spend", byWorker)
 		th.want("a", "x", "process")
 		th.want("a", "x", byWorker)
-		th.noStart = errors.New("no room")
+		th.noStart = errors.New("no start")
 		th.want("a", "spend", byWorker)
 		th.want("a", "x", "process")
 		th.noStart = nil
@@ -240,13 +242,13 @@ func TestExpendable(t *testing.T) {
 		th.fakes[0].leave()
 		synctest.Wait()
 		if th.alive() != 0 {
-			t.Error("an idle worker stays")
+			t.Error("an idle worker was not ended")
 		}
 		th.want("a", "x", byWorker)
 		var call sync.WaitGroup
 		call.Go(func() {
 			if got := th.call("a", "x"); got != byWorker {
-				t.Errorf("got %q", got)
+				t.Errorf("answered by %q, want %q", got, byWorker)
 			}
 		})
 		time.Sleep(time.Microsecond)
@@ -254,7 +256,7 @@ func TestExpendable(t *testing.T) {
 		call.Wait()
 		synctest.Wait()
 		if th.fakes[1].ended.Err() == nil {
-			t.Error("a worker stays that should end after its call")
+			t.Error("a busy worker was not ended after its call")
 		}
 		th.unready = time.Second
 		th.want("b", "x", "process")
@@ -262,7 +264,7 @@ func TestExpendable(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if th.fakes[len(th.fakes)-1].ended.Err() == nil {
-			t.Error("a worker stays that should end as soon as it is ready")
+			t.Error("a starting worker was not ended when it became ready")
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process/internal/child"
 )
 
-// stderr is what a worker writes to standard error. All that it has written before it answers is of the call.
+// stderr collects a worker's standard error. What the worker writes before its answer belongs to the call.
 type stderr struct {
 	file  *os.File
 	limit int
@@ -23,14 +23,14 @@ type stderr struct {
 	buffer [4 << 10]byte
 }
 
-// follow reads until the pipe ends, or its read deadline passes: a worker that nobody reads would stand still.
+// follow reads until the pipe closes, or its read deadline passes. Without a reader, the worker would block when the pipe is full.
 func (s *stderr) follow() {
 	if conn, err := s.file.SyscallConn(); err == nil {
 		_ = conn.Read(s.read)
 	}
 }
 
-// take returns the end of what has been written since the last time, and how many bytes were before that.
+// take returns the last part of what was written since the previous take, and the number of bytes before that part.
 func (s *stderr) take() (end []byte, dropped int64) {
 	if conn, err := s.file.SyscallConn(); err == nil {
 		_ = conn.Control(func(fd uintptr) { s.read(fd) })
@@ -43,7 +43,7 @@ func (s *stderr) take() (end []byte, dropped int64) {
 	return end, dropped
 }
 
-// read reads what the pipe holds, and tells whether it has ended.
+// read reads the contents of the pipe without blocking. It reports whether the pipe has closed.
 func (s *stderr) read(fd uintptr) (ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

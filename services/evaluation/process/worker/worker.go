@@ -23,50 +23,50 @@ import (
 )
 
 const (
-	// greetingTime is how long a program may take until it says that it is a worker. One that knows nothing of workers may wait for
-	// the end of its input instead.
+	// greetingTime is the maximum time between the start of a program and its greeting. A program that does not know the protocol may
+	// wait for the end of its input instead of greeting.
 	greetingTime = 30 * time.Second
-	// exitGrace is how long a worker that has closed its standard output may take to end by itself: its exit code counts.
+	// exitGrace is the time in which a worker that has closed its standard output may exit by itself, so that its exit code is known.
 	exitGrace = 100 * time.Millisecond
-	// buffered is what is read at once of an answer.
+	// buffered is the size of the read buffer for answers, in bytes.
 	buffered = 16 << 10
-	// smallList is what a pipe takes without being read.
+	// smallList is a size, in bytes, that fits into an empty pipe.
 	smallList = 32 << 10
 )
 
-// fate is what becomes of a worker and of its call.
+// fate says what to do with a worker, and whether it has run the call.
 type fate int
 
 const (
-	// kept is a worker that can take the next call.
+	// kept means that the worker can take the next call.
 	kept fate = iota
-	// spent is one that ends. The call has been answered, or has failed.
+	// spent means that the worker has run the call, and must be ended.
 	spent
-	// untouched is one that ended before it had read the request. The call has not run.
+	// untouched means that the worker exited before it read the request. The call has not run.
 	untouched
-	// foreign is one that does not speak the protocol.
+	// foreign means that the worker has violated the protocol.
 	foreign
 )
 
-// worker is a process that answers many calls. It is for one call at a time.
+// worker is a process that answers many calls, one at a time.
 type worker struct {
 	child  *child.Child
 	limits process.Limits
 	stdout *bufio.Reader
 	stderr stderr
-	// statm tells the memory of the process; nil where the system has no such file.
+	// statm is /proc/PID/statm, which contains the memory of the process. It is nil if the system has no such file.
 	statm *os.File
 
-	// calling is held while the pipes are in use: they are closed after it.
+	// calling is held while a goroutine uses the pipes. wait closes them while holding it.
 	calling sync.Mutex
-	// ended is closed when the process has ended, with its last words in stderr, and state is set then.
+	// ended is closed after the process has exited, state has been set, and stderr is complete.
 	ended chan struct{}
 	state *os.ProcessState
-	// closed is closed when nothing of the process is left.
+	// closed is closed after the process and its resources have been cleaned up.
 	closed chan struct{}
 }
 
-// start starts a command's worker, which has yet to greet.
+// start starts a worker. It has not greeted yet.
 func start(starter *child.Starter, c process.Command, limits process.Limits) (*worker, error) {
 	command := c.Child()
 	command.Argv = append(slices.Clip(command.Argv), workerprotocol.Argument)
@@ -80,11 +80,11 @@ func start(starter *child.Starter, c process.Command, limits process.Limits) (*w
 		ended:  make(chan struct{}), closed: make(chan struct{}),
 	}
 	w.statm, _ = os.Open("/proc/" + strconv.Itoa(p.PID()) + "/statm")
-	go w.wait() // whoever has started the worker waits for gone
+	go w.wait() // the pool waits for gone
 	return w, nil
 }
 
-// wait leaves nothing of the process once it has ended.
+// wait waits until the process exits, and cleans up.
 func (w *worker) wait() {
 	var following sync.WaitGroup
 	following.Go(w.stderr.follow)
@@ -100,28 +100,28 @@ func (w *worker) wait() {
 	close(w.closed)
 }
 
-// gone is closed when nothing of the process is left.
+// gone implements handle.
 func (w *worker) gone() <-chan struct{} { return w.closed }
 
-// end ends the process at once. It does not wait for it.
+// end implements handle.
 func (w *worker) end() { w.child.Kill() }
 
-// expendable sets what is called when the process should end as soon as it has no call.
+// expendable implements handle.
 func (w *worker) expendable(leave func()) { w.child.Expendable(leave) }
 
-// worn tells whether the call that has just ended left something behind: a file, or much memory.
+// worn implements handle. A worker is replaced if a call left a file in its directory, or if it has more than mostMemory bytes.
 func (w *worker) worn() bool {
 	w.calling.Lock()
 	defer w.calling.Unlock()
 	select {
 	case <-w.closed:
-		return true // its directory is another's
+		return true // another process may use its directory
 	default:
 		return w.memory() > mostMemory || !w.child.Pristine()
 	}
 }
 
-// memory returns how many bytes of memory the process has; 0 where that is unknown.
+// memory returns the resident memory of the process in bytes, or 0 if it is unknown.
 func (w *worker) memory() int64 {
 	var text [64]byte
 	if w.statm == nil {
@@ -136,7 +136,7 @@ func (w *worker) memory() int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// greet waits until the process says that it is a worker. The error is that it does not.
+// greet implements handle.
 func (w *worker) greet() error {
 	w.calling.Lock()
 	defer w.calling.Unlock()
@@ -154,15 +154,15 @@ func (w *worker) greet() error {
 	return err
 }
 
-// call has the worker answer one call, whose output has at most so many bytes. Errors are those of process.Runner.Run. A worker
-// whose fate is not kept is to be ended.
+// call sends a list to the worker and returns its answer. maxStdout limits the output in bytes. Errors are those of process.Runner.Run.
+// Unless f is kept, the caller must end the worker.
 func (w *worker) call(ctx context.Context, list []byte, maxStdout int64) (out process.Outcome, f fate, err error) {
 	w.calling.Lock()
 	defer w.calling.Unlock()
 	if w.stdout.Buffered() > 0 || child.Unread(w.child.Stdout) > 0 {
-		return out, untouched, nil // it has written what nobody has asked for
+		return out, untouched, nil // the worker wrote output that no call asked for
 	}
-	_, _ = w.stderr.take() // what was written between two calls is of neither
+	_, _ = w.stderr.take() // output between two calls belongs to neither
 	stop := context.AfterFunc(ctx, w.end)
 	begin := time.Now()
 	answer, err := w.exchange(list, maxStdout)
@@ -181,7 +181,7 @@ func (w *worker) call(ctx context.Context, list []byte, maxStdout int64) (out pr
 	return out, f, err
 }
 
-// exchange writes a request and reads the answer. The worker has ended if there is an error.
+// exchange writes a request and reads the answer. If it returns an error, the worker has exited.
 func (w *worker) exchange(list []byte, maxStdout int64) (workerprotocol.Answer, error) {
 	w.child.Enlarge(len(list))
 	unwritten := make(chan error, 1)
@@ -193,7 +193,7 @@ func (w *worker) exchange(list []byte, maxStdout int64) (workerprotocol.Answer, 
 		unwritten <- err
 	}
 	if len(list) > smallList {
-		go send() // it ends when the worker has read all, or ended
+		go send() // it returns when the worker has read the list, or has exited
 	} else {
 		send()
 	}
@@ -208,10 +208,10 @@ func (w *worker) exchange(list []byte, maxStdout int64) (workerprotocol.Answer, 
 	return answer, err
 }
 
-// unwrittenError says that the worker has not read the whole request.
+// unwrittenError means that the worker has not read the complete request.
 type unwrittenError struct{ error }
 
-// quit ends a worker for an error of reading. One that has closed its standard output may end by itself.
+// quit ends a worker after a read error. A worker that has closed its standard output may exit by itself within exitGrace.
 func (w *worker) quit(err error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		grace := time.NewTimer(exitGrace)
@@ -225,13 +225,13 @@ func (w *worker) quit(err error) {
 	<-w.ended
 }
 
-// broken tells what became of a call that was not answered, and fills its outcome.
+// broken returns the fate of a worker after a failed exchange, and fills the call's outcome.
 func (w *worker) broken(ctx context.Context, out *process.Outcome, err error) (fate, error) {
 	if tooLarge, ok := errors.AsType[*workerprotocol.TooLargeError](err); ok {
 		return spent, &process.OutputTooLargeError{Size: tooLarge.Size, Limit: tooLarge.Limit}
 	}
 	if errors.Is(err, workerprotocol.ErrMalformed) {
-		out.Stderr = fmt.Appendf(nil, "the function answers, as a worker, with what is no answer: %v", err)
+		out.Stderr = fmt.Appendf(nil, "invalid answer from the worker: %v", err)
 		return foreign, nil
 	}
 	out.ExitCode = w.state.ExitCode()

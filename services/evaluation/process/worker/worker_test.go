@@ -24,14 +24,14 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 )
 
-// harness is a pool of one kind of function.
+// harness is a pool with a function of one kind.
 type harness struct {
 	*Pool
 	command process.Command
 	log     *bytes.Buffer
 }
 
-// serve makes a pool. It has one worker for a command, so that a call tells what another has left.
+// serve creates a pool. It has one worker per command, so that a call can observe what an earlier call has left.
 func serve(t *testing.T, kind string) *harness {
 	t.Helper()
 	self, err := os.Executable()
@@ -39,7 +39,7 @@ func serve(t *testing.T, kind string) *harness {
 		t.Fatal(err)
 	}
 	scratch := t.TempDir()
-	// As the kubelet makes volumes.
+	// The kubelet creates volumes with these permissions.
 	if err := os.Chmod(scratch, 0o770|os.ModeSetgid); err != nil {
 		t.Fatal(err)
 	}
@@ -52,29 +52,29 @@ func serve(t *testing.T, kind string) *harness {
 		h.Close()
 		runner.Close()
 		if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
-			t.Errorf("%v is left (%v)", left, err)
+			t.Errorf("%v remains (error %v)", left, err)
 		}
 	})
 	return h
 }
 
-// run has a list answered by whoever does.
+// run makes a call and returns its output, whoever answers it.
 func (h *harness) run(t *testing.T, list string) string {
 	t.Helper()
 	out, err := h.Run(t.Context(), h.command, []byte(list))
 	if err != nil || out.ExitCode != 0 {
-		t.Fatalf("over %q: exit code %d, error %v, stderr %q", list, out.ExitCode, err, out.Stderr)
+		t.Fatalf("list %q: exit code %d, error %v, stderr %q", list, out.ExitCode, err, out.Stderr)
 	}
 	return string(out.Stdout)
 }
 
-// settle calls until a worker answers, or the command has turned out to be none.
+// settle makes calls until a worker answers, or the command is known not to support the protocol.
 func (h *harness) settle(t *testing.T) {
 	t.Helper()
 	for h.run(t, "settle") == "process settle" && h.Stats().Refused == 0 {
 		select {
 		case <-t.Context().Done():
-			t.Fatal("no worker answers")
+			t.Fatal("no worker has answered")
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -84,28 +84,28 @@ func TestOneProcessAnswersManyCalls(t *testing.T) {
 	t.Parallel()
 	h := serve(t, "good")
 	if got := h.run(t, "first"); got != "process first" {
-		t.Errorf("the first call gets %q: it should not wait for a program that may be no worker", got)
+		t.Errorf("first call: stdout %q, want the answer of a process, because it must not wait for a worker", got)
 	}
 	h.settle(t)
 	large := strings.Repeat("x", 900_000)
 	for i, list := range []string{"a", "", large, "print to stderr", "b"} {
 		if want, got := fmt.Sprintf("call %d: %s", i+2, list), h.run(t, list); got != want {
-			t.Errorf("got %.100q, want %.100q", got, want)
+			t.Errorf("Run() = %.100q, want %.100q", got, want)
 		}
 	}
 	if got := h.Stats(); got.Started != 1 || got.Calls != 6 || got.Workers != 1 || got.Refused != 0 {
-		t.Errorf("stats %+v", got)
+		t.Errorf("Stats() = %+v, want 1 worker started, 6 calls", got)
 	}
 }
 
-// What a call comes to is what it would come to in a process of its own, and the next one knows nothing of it.
+// A worker's outcome is the same as that of a process, and the next call is not affected by it.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		list    string
 		want    process.Outcome
 		wantErr string
-		// spent says that the next call finds a new worker.
+		// spent means that the next call gets a new worker.
 		spent bool
 	}{
 		{list: "fine", want: process.Outcome{Stdout: []byte("call 2: fine")}},
@@ -133,7 +133,7 @@ func TestOutcomes(t *testing.T) {
 			h.settle(t)
 			got, err := h.Run(t.Context(), h.command, []byte(test.list))
 			if got.Execute <= 0 {
-				t.Errorf("it took %v", got.Execute)
+				t.Errorf("Execute = %v, want > 0", got.Execute)
 			}
 			got.Start, got.Execute = 0, 0
 			if diff := cmp.Diff(test.wantErr, errorText(err)); diff != "" {
@@ -144,7 +144,7 @@ func TestOutcomes(t *testing.T) {
 			}
 			h.settle(t)
 			if started := h.Stats().Started; (started > 1) != test.spent {
-				t.Errorf("%d workers have been started, spent = %v", started, test.spent)
+				t.Errorf("%d workers started, want more than 1: %v", started, test.spent)
 			}
 		})
 	}
@@ -157,7 +157,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// A call that hangs costs its worker at its deadline, and no other call.
+// A call that hangs ends its worker at its deadline. Other calls succeed.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	h := serve(t, "good")
@@ -169,28 +169,28 @@ func TestDeadline(t *testing.T) {
 	calls.Go(func() {
 		out, err := h.Run(ctx, h.command, []byte("hang "+hangs))
 		if !errors.As(err, new(*process.KilledError)) || !errors.Is(err, cause) || out.Signal != syscall.SIGKILL || string(out.Stderr) != "hanging" {
-			t.Errorf("got %+v and error %v, want a KilledError of %v", out, err, cause)
+			t.Errorf("Run() = %+v, error %v; want a KilledError that wraps %v", out, err, cause)
 		}
 	})
 	processtest.WaitFor(t, func() bool { _, err := os.Stat(hangs); return err == nil })
 	if got := h.run(t, "beside"); got != "process beside" {
-		t.Errorf("beside a call that hangs another gets %q", got)
+		t.Errorf("concurrent call: stdout %q, want the answer of a process", got)
 	}
 	cancel(cause)
 	calls.Wait()
 	h.settle(t)
 	if got := h.Stats().Started; got != 2 {
-		t.Errorf("%d workers have been started, want 2", got)
+		t.Errorf("%d workers started, want 2", got)
 	}
 }
 
-// A command that is no worker gets a process for each call, and one word in the log.
+// A command that does not support the protocol gets a process for each call, and one line in the log.
 func TestCommandsThatAreNoWorkers(t *testing.T) {
 	t.Parallel()
 	for kind, why := range map[string]string{
 		"refuses arguments": "unexpected argument",
-		"talks":             "not of the protocol of workers",
-		"leaves":            "it ends before",
+		"talks":             "not a message of the worker protocol",
+		"leaves":            "it exited before",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -199,45 +199,46 @@ func TestCommandsThatAreNoWorkers(t *testing.T) {
 			h.run(t, "x")
 			h.Close()
 			if log := h.log.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, why) {
-				t.Errorf("the log has %s", log)
+				t.Errorf("log = %s, want one line with %q", log, why)
 			}
 		})
 	}
-	// One that waits for the end of its input is found out after a while, and costs nothing until then.
+	// A program that ignores the protocol and waits for the end of its input is detected at greetingTime. Until then calls get
+	// processes.
 	h := serve(t, "ignores arguments")
 	for range 3 {
 		if got := h.run(t, "x"); got != "process x" {
-			t.Errorf("got %q", got)
+			t.Errorf("Run() = %q", got)
 		}
 	}
 	if got := h.Stats(); got.Started != 1 || got.Workers != 1 {
-		t.Errorf("stats %+v, want one worker that has yet to greet", got)
+		t.Errorf("Stats() = %+v, want one worker that has not greeted", got)
 	}
 }
 
-// What a worker writes beside its answers fails its call and ends it. Nothing of it gets into another call.
+// If a worker writes anything except its answers, its call fails and the worker ends. No other call gets the output.
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	h := serve(t, "good")
 	h.settle(t)
 	out, err := h.Run(t.Context(), h.command, []byte("garbage"))
-	if err != nil || len(out.Stdout) > 0 || !bytes.Contains(out.Stderr, []byte("no answer")) {
-		t.Errorf("got %+v, error %v", out, err)
+	if err != nil || len(out.Stdout) > 0 || !bytes.Contains(out.Stderr, []byte("invalid answer")) {
+		t.Errorf("Run() = %+v, error %v", out, err)
 	}
 	if got := h.run(t, "x"); got != "process x" || h.Stats().Refused != 1 {
-		t.Errorf("after garbage: %q, stats %+v", got, h.Stats())
+		t.Errorf("after garbage: stdout %q, stats %+v", got, h.Stats())
 	}
 	h = serve(t, "good")
 	h.settle(t)
 	for range 3 {
 		out, err := h.Run(t.Context(), h.command, []byte("ahead"))
 		if err != nil || strings.Contains(string(out.Stdout), "more") {
-			t.Errorf("got %q, error %v", out.Stdout, err)
+			t.Errorf("stdout = %q, error %v", out.Stdout, err)
 		}
 	}
 }
 
-// What a worker has started in its group ends with it.
+// Processes that a worker has started in its group end with it.
 func TestFork(t *testing.T) {
 	t.Parallel()
 	h := serve(t, "good")
@@ -255,7 +256,7 @@ func TestFork(t *testing.T) {
 	})
 }
 
-// A new version of an executable takes effect at the next call.
+// After the executable is replaced, the next call uses the new version.
 func TestReplacedExecutable(t *testing.T) {
 	t.Parallel()
 	h := serve(t, "good")
@@ -271,17 +272,17 @@ func TestReplacedExecutable(t *testing.T) {
 	}
 	programtest.Write(t, link, "#!/bin/sh\nprintf new\n")
 	if got := h.run(t, "x"); got != "new" {
-		t.Errorf("after the executable was replaced: %q", got)
+		t.Errorf("after the executable was replaced: stdout = %q", got)
 	}
 	if err := os.Remove(link); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.Run(t.Context(), h.command, nil); !errors.As(err, new(*process.StartError)) {
-		t.Errorf("after the executable has gone: error %v, want a StartError", err)
+		t.Errorf("after the executable was removed: error %v, want a StartError", err)
 	}
 }
 
-// An executable that was no worker, and is replaced by one, answers as a worker.
+// A command gets workers after its executable is replaced by one that supports the protocol.
 func TestRepairedExecutable(t *testing.T) {
 	t.Parallel()
 	h := serve(t, "good")
@@ -310,13 +311,13 @@ func TestManyAtOnce(t *testing.T) {
 				list := fmt.Sprintf("%d-%d", i, j)
 				out, err := h.Run(t.Context(), h.command, []byte(list))
 				if err != nil || !strings.HasSuffix(string(out.Stdout), " "+list) {
-					t.Errorf("call %s: got %q, error %v", list, out.Stdout, err)
+					t.Errorf("call %s: stdout = %q, error %v", list, out.Stdout, err)
 				}
 			}
 		})
 	}
 	calls.Wait()
 	if got := h.Stats(); got.Workers > 3 {
-		t.Errorf("stats %+v", got)
+		t.Errorf("Stats() = %+v, want at most 3 workers", got)
 	}
 }
