@@ -14,19 +14,19 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process"
 )
 
-// The exit codes of an engine that could not start a container, or not the program in it; a function may have the same.
+// Exit codes of an engine that could not start the container or its program. A function may use the same codes.
 const (
 	exitEngine   = 125
 	exitNotFound = 127
 )
 
-// runAlone runs a call in a container of its own.
+// runAlone runs a call in a new container.
 func (e *Evaluator) runAlone(ctx context.Context, i *image, stdin []byte, limit int64) (process.Outcome, error) {
 	name := containerName()
 	argv := append([]string{e.client.Program}, e.options.runArguments(name, e.limits(ctx))...)
 	outcome, err := e.processes.Run(ctx, process.Command{Argv: append(argv, i.ref), Env: e.client.Environ, MaxStdout: limit}, stdin)
 	if err != nil {
-		// The engine's command is gone, and not what it started.
+		// The engine's client was killed, but the container may still run.
 		e.client.remove(ctx, name)
 		if errors.As(err, new(*process.StartError)) {
 			err = &ContainerError{Engine: e.client.Name, Image: i.ref, Err: err}
@@ -43,7 +43,8 @@ func (e *Evaluator) runAlone(ctx context.Context, i *image, stdin []byte, limit 
 	return outcome, nil
 }
 
-// byEngine tells whether an error is an engine's own, by how those of the three begin.
+// byEngine reports whether standard error comes from the engine instead of the function. It knows how errors of the three engines
+// begin.
 func byEngine(stderr []byte) bool {
 	for _, prefix := range []string{"docker: ", "Error: ", "time=\""} {
 		if bytes.HasPrefix(stderr, []byte(prefix)) {
@@ -53,18 +54,18 @@ func byEngine(stderr []byte) bool {
 	return len(stderr) == 0
 }
 
-// warningPrefixes are how the lines begin that engines write to the standard error of a container before it starts.
+// warningPrefixes are the beginnings of warnings that engines write to standard error before they start a container.
 var warningPrefixes = [][]byte{
 	[]byte("WARNING: The requested image's platform"), []byte("WARNING: image platform"), []byte("WARNING: Your kernel does not support"),
 }
 
-// isWarning reports whether a line is a warning of an engine. nerdctl logs that it discards limits.
+// isWarning reports whether a line is a warning of an engine. nerdctl logs a warning when it discards limits.
 func isWarning(line []byte) bool {
 	return slices.ContainsFunc(warningPrefixes, func(prefix []byte) bool { return bytes.HasPrefix(line, prefix) }) ||
 		bytes.HasPrefix(line, []byte(`time="`)) && bytes.Contains(line, []byte(`level=warning msg="cgroup`))
 }
 
-// cutWarnings cuts the engine's warnings off the beginning of a function's standard error.
+// cutWarnings separates the engine's warnings from the function's standard error. Warnings come first.
 func cutWarnings(stderr []byte) (warnings []string, rest []byte) {
 	for {
 		line, after, _ := bytes.Cut(stderr, []byte("\n"))

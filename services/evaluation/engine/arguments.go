@@ -10,17 +10,17 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/engine/entrypoint"
 )
 
-// Label is on all containers that this package starts.
+// Label is a label of all containers that this package starts.
 const Label = "dev.krmfn.function"
 
-// nobody is who functions run as, as in kpt. It is a number, as images need not have the name.
+// nobody is the default user and group of functions, as in kpt. It is numeric because images need not know the name.
 const nobody = "65534:65534"
 
-// entrypointPath is where a container that is kept has its entrypoint.
+// entrypointPath is the path of the entrypoint in a reusable container.
 const entrypointPath = "/krm-function-entrypoint"
 
-// runArguments are what starts a container for an image, up to the image: what kpt gives the engine, a name to remove it by, and limits.
-// The root stays writable, as in kpt: images may have directories for all users outside of /tmp, and files in /tmp.
+// runArguments returns the engine's arguments up to the image: those that kpt uses, a name to remove the container by, and limits. The
+// root file system stays writable, as in kpt, because images may expect to write outside /tmp.
 func (o *Options) runArguments(name string, limits []string) []string {
 	network, user := "none", nobody
 	if o.Network {
@@ -36,7 +36,7 @@ func (o *Options) runArguments(name string, limits []string) []string {
 	)
 	args = append(args, limits...)
 	if !o.CurrentUser {
-		// The current user may be root, who needs capabilities for mounted files of others. The user nobody has no use for any.
+		// The current user may be root, who needs capabilities to access other users' files in mounts. The user nobody needs none.
 		args = append(args, "--cap-drop", "ALL")
 	}
 	for _, m := range o.Mounts {
@@ -48,7 +48,7 @@ func (o *Options) runArguments(name string, limits []string) []string {
 	return args
 }
 
-// keptArguments are what starts a container that answers many calls of an image's command.
+// keptArguments returns the engine's arguments for a reusable container of an image.
 func (o *Options) keptArguments(name string, limits []string, i *image) []string {
 	program := Mount{Type: "bind", Source: o.Entrypoint, Target: entrypointPath}
 	args := append(o.runArguments(name, limits), "--mount", program.String(), "--entrypoint", entrypointPath, i.ref, entrypoint.Name)

@@ -17,22 +17,22 @@ import (
 	"time"
 )
 
-// The engines, in the order in which they are looked for.
+// The engines, in order of preference.
 const (
 	Docker  = "docker"
 	Podman  = "podman"
 	Nerdctl = "nerdctl"
 )
 
-// Names are those of all engines.
+// Names lists all engines.
 var Names = []string{Docker, Podman, Nerdctl}
 
 const (
-	// pingTime is how long an engine may take to say that it is there.
+	// pingTime is the maximum time that an engine may take to answer.
 	pingTime = 10 * time.Second
-	// stopTime is how long a command may take to end that has been told to.
+	// stopTime is the time between SIGTERM and SIGKILL when a command is stopped.
 	stopTime = 5 * time.Second
-	// maxReason is the most bytes of an engine's own words in an error.
+	// maxReason is the maximum length, in bytes, of an engine's message in an error.
 	maxReason = 500
 )
 
@@ -40,12 +40,12 @@ const (
 type Client struct {
 	// Name is one of Names.
 	Name string
-	// Program is its executable, Environ its environment.
+	// Program is the path of its executable. Environ is its environment.
 	Program string
 	Environ []string
 }
 
-// Find looks for an engine's command line in the PATH of the environment. The error wraps fs.ErrNotExist if it is not there.
+// Find looks up an engine's client in the PATH of environ. The error wraps fs.ErrNotExist if there is none.
 func Find(name string, environ []string) (Client, error) {
 	path := ""
 	for _, kv := range environ {
@@ -59,16 +59,16 @@ func Find(name string, environ []string) (Client, error) {
 			return Client{Name: name, Program: file, Environ: environ}, nil
 		}
 	}
-	return Client{}, fmt.Errorf("%s is not in the PATH: %w", name, fs.ErrNotExist)
+	return Client{}, fmt.Errorf("%s is not in PATH: %w", name, fs.ErrNotExist)
 }
 
-// Ping finds out whether the engine answers, and not only its command line is there.
+// Ping checks that the engine itself answers, not only that its client is installed.
 func (c Client) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, pingTime, fmt.Errorf("no answer within %v", pingTime))
 	defer cancel()
 	args := []string{"version"}
 	if c.Name == Nerdctl {
-		// Its version does without containerd.
+		// nerdctl version succeeds without containerd.
 		args = []string{"info"}
 	}
 	if _, err := c.output(ctx, args...); err != nil {
@@ -77,9 +77,10 @@ func (c Client) Ping(ctx context.Context) error {
 	return nil
 }
 
-// command returns a command of the engine. It is out of reach of the terminal's signals: whoever has started it ends it.
+// command returns a command of the engine. It has its own process group, so that signals of the terminal do not reach it: the caller
+// stops it.
 func (c Client) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, c.Program, args...) //nolint:forbidigo // an engine's client is not a function: it may be told to end, and says much
+	cmd := exec.CommandContext(ctx, c.Program, args...) //nolint:forbidigo // process.Runner is for functions; the engine's client must get SIGTERM first
 	cmd.Env = c.Environ
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -87,7 +88,7 @@ func (c Client) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// output runs a command and returns what it prints. The error has the engine's own words.
+// output runs a command and returns its standard output. The error contains the engine's message.
 func (c Client) output(ctx context.Context, args ...string) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := c.command(ctx, args...)
@@ -98,14 +99,14 @@ func (c Client) output(ctx context.Context, args ...string) ([]byte, error) {
 	return stdout.Bytes(), nil
 }
 
-// remove removes a container, if it is there.
+// remove removes a container if it exists.
 func (c Client) remove(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTime)
 	defer cancel()
 	_, _ = c.output(ctx, "rm", "-f", name)
 }
 
-// explain is why a command failed: the caller's reason to end it, or the engine's own last words.
+// explain returns the reason why a command failed: the context's cause if it is done, else the engine's last message, else err.
 func explain(ctx context.Context, err error, stderr []byte) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -116,7 +117,7 @@ func explain(ctx context.Context, err error, stderr []byte) error {
 	return err
 }
 
-// lastWords returns the last line that an engine has written and that says something, on one line.
+// lastWords returns the last line of the engine's standard error that is a message, shortened to maxReason.
 func lastWords(stderr []byte) string {
 	last := ""
 	for line := range strings.Lines(string(stderr)) {

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// startTime is how long a container may take to start.
+	// startTime is the maximum time that a container may take to start.
 	startTime = 2 * time.Minute
-	// patience is how long a call waits for a container that is there before another is started: about what that would take.
+	// patience is the time that a call waits for a busy container before another one is started. Starting one takes about as long.
 	patience = time.Second
-	// maxContainers is how many containers of a function there may be.
+	// maxContainers is the maximum number of containers per function.
 	maxContainers = 8
 )
 
-// container is one that answers calls. It is for one goroutine at a time.
+// container is a reusable container. It answers one call at a time.
 type container struct {
 	evaluator *Evaluator
 	name      string
@@ -35,14 +35,14 @@ type container struct {
 	stdin     io.WriteCloser
 	stdout    *bufio.Reader
 	stderr    *messages
-	// wait waits for the end of the engine's command. remove ends the container at once, and returns when it is gone.
+	// wait waits until the engine's client exits. remove removes the container and waits until it is gone.
 	wait, remove func()
-	// kill ends the engine's command.
+	// kill stops the engine's client.
 	kill context.CancelFunc
 }
 
-// take returns a container that is kept; nil if the function can have none. While there is one, or one is being started, a call
-// waits for it for a while, so that a function has more than one only if its calls take long and come at once.
+// take returns an idle container, or nil if the function cannot have reusable containers. If all containers are busy or starting, it
+// waits. After patience, it starts another container, so that a function has several only if its calls are long and concurrent.
 func (e *Evaluator) take(ctx context.Context, fn *function) (*container, error) {
 	for wait := patience; ; {
 		select {
@@ -77,7 +77,8 @@ func (e *Evaluator) take(ctx context.Context, fn *function) (*container, error) 
 	}
 }
 
-// startFor starts a container of a function; nil if the function can have none.
+// startFor starts a container for the function. If that fails, the function gets a new container for each call from then on, and
+// startFor returns nil.
 func (e *Evaluator) startFor(ctx context.Context, fn *function) (*container, error) {
 	c, err := e.start(ctx, fn.image)
 	e.mu.Lock()
@@ -90,12 +91,12 @@ func (e *Evaluator) startFor(ctx context.Context, fn *function) (*container, err
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	// What is wrong with the engine or the image shows without our entrypoint, too.
+	// If the failure has nothing to do with the entrypoint, the next container fails, too, and its error is returned.
 	fn.alone = true
 	return nil, nil
 }
 
-// drop removes a container that can answer no more calls.
+// drop removes a container that cannot answer further calls.
 func (e *Evaluator) drop(fn *function, c *container) {
 	c.remove()
 	e.mu.Lock()
@@ -103,9 +104,9 @@ func (e *Evaluator) drop(fn *function, c *container) {
 	fn.live--
 }
 
-// start starts a container and waits until it can answer calls.
+// start starts a container and waits for its greeting.
 func (e *Evaluator) start(ctx context.Context, i *image) (*container, error) {
-	// The container outlives the call.
+	// The container outlives the call that starts it.
 	running, kill := context.WithCancel(context.WithoutCancel(ctx))
 	c := &container{evaluator: e, name: containerName(), program: i.command[0], stderr: &messages{}, kill: kill}
 	c.cmd = e.client.command(running, e.options.keptArguments(c.name, e.limits(ctx), i)...)
@@ -139,7 +140,7 @@ func (e *Evaluator) start(ctx context.Context, i *image) (*container, error) {
 	return c, nil
 }
 
-// runKept runs a call in a container that is kept, and gives the container back if it can answer more.
+// runKept runs a call in a reusable container, and makes the container idle if it can answer further calls.
 func (e *Evaluator) runKept(ctx context.Context, fn *function, c *container, stdin []byte, limit int64) (process.Outcome, error) {
 	begin := time.Now()
 	stop := context.AfterFunc(ctx, c.remove)
@@ -158,11 +159,11 @@ func (e *Evaluator) runKept(ctx context.Context, fn *function, c *container, std
 	return outcome, ran
 }
 
-// call sends a request and reads the answer.
+// call sends a request and reads the answer. ran is the error of the run, and err means that the container is broken.
 func (c *container) call(stdin []byte, limit int64) (outcome process.Outcome, ran, err error) {
 	var sending sync.WaitGroup
 	sending.Go(func() {
-		// What keeps it from sending ends the answer, too.
+		// If the request cannot be written, no answer can be read either, and ReadAnswer returns the error.
 		_ = entrypoint.WriteRequest(c.stdin, stdin, limit)
 	})
 	outcome, ran, err = entrypoint.ReadAnswer(c.stdout, c.program, limit)
@@ -173,7 +174,7 @@ func (c *container) call(stdin []byte, limit int64) (outcome process.Outcome, ra
 	return outcome, ran, err
 }
 
-// close lets the container end by itself, and removes it if it does not.
+// close ends an idle container by closing its input. After stopTime it removes the container.
 func (c *container) close() {
 	_ = c.stdin.Close()
 	timer := time.AfterFunc(stopTime, c.remove)

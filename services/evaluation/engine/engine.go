@@ -1,14 +1,13 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package engine runs the images of functions by the command line of a container engine: docker, podman or nerdctl. What a function gets
-// is what kpt gives it: the user nobody, no network, no new privileges, nothing of the machine. In addition, it has no capabilities,
-// unless it runs as the current user, and its memory and processes are limited.
+// Package engine runs function images with a container engine: docker, podman or nerdctl. It uses the client's command line, with kpt's
+// settings: the user nobody, no network, no new privileges, and no access to this machine. In addition, containers have memory and
+// process limits, and no capabilities unless the function runs as the current user.
 //
-// A container is kept for all calls of a function where it can have an entrypoint of ours: this program, mounted read-only. Where it
-// cannot, because the engine is on another machine or this program is no static one for Linux, and with mounts, each call has a container
-// of its own.
-// Containers are removed when they are not needed any more: by Close, when a call is given up, and by the engine when this process is
+// A container is reused for all calls of a function if it can run the entrypoint, which is this program, mounted read-only. Each call
+// gets a new container if it cannot: if the engine runs on another machine, if this program is not a static Linux executable, or if
+// there are mounts. Close, a canceled call, and the engine (after this process exits) remove containers.
 // gone.
 package engine
 
@@ -27,30 +26,32 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process"
 )
 
-// Options say how functions run. Zero values mean the defaults.
+// Options configure an Evaluator. Zero values mean the defaults.
 type Options struct {
-	// Network gives functions the network of the machine.
+	// Network gives functions access to the network of this machine.
 	Network bool
 	// CurrentUser runs functions as the user of this process.
 	CurrentUser bool
-	// Env is what functions get in their environment: KEY=value, or a KEY of the client's environment.
+	// Env is the environment of functions: KEY=value, or KEY for a variable of the client's environment.
 	Env []string
-	// Mounts are what functions see of the machine.
+	// Mounts are the files and volumes that functions can access.
 	Mounts []Mount
-	// Policy says when images are pulled. Default IfNotPresent.
+	// Policy controls when images are pulled. The default is IfNotPresent.
 	Policy Policy
-	// Prefix is the one that short names have got, which images that were built here lack.
+	// Prefix is the registry prefix that was added to short image names. Locally built images do not have it.
 	Prefix string
-	// Entrypoint is the path of a static program for Linux whose main function calls entrypoint.Run. Without one, each call has a
-	// container of its own.
+	// Entrypoint is the path of a static Linux executable whose main function calls entrypoint.Run. If it is empty, each call gets a
+	// new container.
 	Entrypoint string
-	// MaxOutput is the most bytes of a function's output. Default 6 MiB.
+	// MaxOutput is the maximum size of a function's output in bytes. The default is 6 MiB.
 	MaxOutput int64
-	// MaxTime is how long a call may take, without the time to pull its image and to start its container. Default 5 minutes.
+	// MaxTime is the maximum duration of a call, excluding the time to pull the image and to start a reusable container. The default is
+	// 5 minutes.
 	MaxTime time.Duration
-	// Pulling, unless nil, is told what the engine says while it pulls an image: first "", last false.
+	// Pulling, unless nil, gets the engine's progress messages while it pulls an image. The first call has an empty line, and the last
+	// call has goesOn false.
 	Pulling func(image, line string, goesOn bool)
-	// Warn, unless nil, is told what the engine warns of.
+	// Warn, unless nil, gets the engine's warnings.
 	Warn func(text string)
 }
 
@@ -72,11 +73,11 @@ func (o *Options) warn(text string) {
 	}
 }
 
-// Evaluator evaluates functions by running their images. It may be used by any number of goroutines at once. It must be closed.
+// Evaluator evaluates functions by running their images. It is safe for concurrent use. The caller must call Close.
 type Evaluator struct {
 	client  Client
 	options Options
-	// processes runs the engine's command line for calls that have a container of their own.
+	// processes runs the engine's client for calls that get a new container.
 	processes *process.Runner
 
 	mu        sync.Mutex
@@ -87,19 +88,20 @@ type Evaluator struct {
 	limitFlags []string
 }
 
-// function is an image that has been asked for.
+// function is an image with its containers. Except image and idle, Evaluator.mu guards the fields.
 type function struct {
-	// mu is held while the image is looked for.
+	// mu guards image, and is held while the image is looked up or pulled.
 	mu    sync.Mutex
 	image *image
-	// alone says that no container can be kept: each call has its own.
+	// alone means that the function has no reusable containers: each call gets a new one.
 	alone bool
-	// live is how many containers there are, starting how many of them are being started, and idle those that wait for a call.
+	// live is the number of reusable containers, and starting the number of those that are starting. idle holds containers that wait
+	// for a call.
 	live, starting int
 	idle           chan *container
 }
 
-// New returns an evaluator that uses an engine.
+// New returns an evaluator that uses the engine of the client.
 func New(client Client, o Options) *Evaluator {
 	o.Policy, o.MaxOutput, o.MaxTime = cmp.Or(o.Policy, IfNotPresent), cmp.Or(o.MaxOutput, 6<<20), cmp.Or(o.MaxTime, 5*time.Minute)
 	return &Evaluator{
@@ -108,7 +110,7 @@ func New(client Client, o Options) *Evaluator {
 	}
 }
 
-// Evaluate runs the image's command once. Errors: *ImageError, *ContainerError, the context's cause.
+// Evaluate runs the image's command once. Errors are *ImageError, *ContainerError, or the context's cause.
 func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	fn, err := e.function(ctx, req.Image)
 	if err != nil {
@@ -126,12 +128,12 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 	return resp, err
 }
 
-// function returns the function of an image, which is looked for once.
+// function returns the function of an image. The first call looks up the image, or pulls it.
 func (e *Evaluator) function(ctx context.Context, ref string) (*function, error) {
 	e.mu.Lock()
 	fn := e.functions[ref]
 	if fn == nil {
-		// What a function may change on this machine is none of an entrypoint's business.
+		// Containers with mounts are not reused, because one call could leave changes for the next.
 		fn = &function{alone: e.options.Entrypoint == "" || len(e.options.Mounts) > 0, idle: make(chan *container, maxContainers)}
 		e.functions[ref] = fn
 	}
@@ -146,7 +148,7 @@ func (e *Evaluator) function(ctx context.Context, ref string) (*function, error)
 	return fn, err
 }
 
-// limits returns the flags for the limits of containers. It asks the engine once.
+// limits returns the flags that limit containers. It queries the engine once.
 func (e *Evaluator) limits(ctx context.Context) []string {
 	e.limiting.Do(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTime)
@@ -159,7 +161,7 @@ func (e *Evaluator) limits(ctx context.Context) []string {
 	return e.limitFlags
 }
 
-// Close removes the containers that are kept. Nothing may be running.
+// Close removes the reusable containers. No call may be running.
 func (e *Evaluator) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -174,7 +176,7 @@ func (e *Evaluator) Close() {
 	e.processes.Close()
 }
 
-// warnings hands on what the engine warns of, each text once.
+// warnings passes each distinct warning of the engine to the Warn option once.
 func (e *Evaluator) warnings(lines []string) {
 	for _, line := range lines {
 		e.mu.Lock()
@@ -187,11 +189,11 @@ func (e *Evaluator) warnings(lines []string) {
 	}
 }
 
-// ContainerError says that an engine could not run a container. Nothing is known of the function.
+// ContainerError reports that the engine could not run a container. It says nothing about the function.
 type ContainerError struct {
-	// Engine is the engine's name, Image the image as the engine knows it.
+	// Engine is the engine's name. Image is the engine's name of the image.
 	Engine, Image string
-	// Err is the engine's reason.
+	// Err is the engine's message.
 	Err error
 }
 
@@ -199,21 +201,21 @@ func (e *ContainerError) Error() string {
 	return fmt.Sprintf("%s cannot run the image %s: %v", e.Engine, e.Image, e.Err)
 }
 
-// Unwrap returns the engine's reason.
+// Unwrap returns Err.
 func (e *ContainerError) Unwrap() error { return e.Err }
 
-// containerName returns a name that no other container has.
+// containerName returns a unique name.
 func containerName() string { return "krmfn-" + strings.ToLower(rand.Text()[:16]) }
 
-// call runs the one process of a call, as process.Function has it.
+// call implements process.Processes for one call.
 type call struct {
 	evaluator *Evaluator
 	function  *function
-	// broken is the error of a call of which no verdict on the function came.
+	// broken is an error that is not the function's. Evaluate returns it instead of a report.
 	broken error
 }
 
-// Run runs the function in a container that is kept or, where there can be none, in its own.
+// Run runs the function in a reusable container, or in a new one if it has none.
 func (c *call) Run(ctx context.Context, command process.Command, stdin []byte) (process.Outcome, error) {
 	e, limit := c.evaluator, cmp.Or(command.MaxStdout, c.evaluator.options.MaxOutput)
 	box, err := e.take(ctx, c.function)

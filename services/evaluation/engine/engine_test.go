@@ -28,7 +28,7 @@ const (
 	list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
 )
 
-// client returns the command line of a fake engine, as it is found in the PATH.
+// client finds the client of a fake engine in PATH.
 func (f fakeEngine) client(t *testing.T) engine.Client {
 	t.Helper()
 	c, err := engine.Find(f.name, []string{"PATH=/no/such:" + f.dir, "FAKE_ENGINE=" + f.dir, "GOCOVERDIR=" + f.dir})
@@ -38,14 +38,14 @@ func (f fakeEngine) client(t *testing.T) engine.Client {
 	return c
 }
 
-// said is what an evaluator tells beside its answers.
+// said records an evaluator's progress messages and warnings.
 type said struct {
 	mu      sync.Mutex
 	pulling []string
 	warned  []string
 }
 
-// evaluator returns one that uses a fake engine.
+// evaluator returns an evaluator that uses a fake engine.
 func (f fakeEngine) evaluator(t *testing.T, o engine.Options) (*engine.Evaluator, *said) {
 	t.Helper()
 	s := &said{}
@@ -76,14 +76,14 @@ func succeeds(t *testing.T, e evaluation.Evaluator, image string) string {
 		t.Fatal(err)
 	}
 	if resp.Report.GetFailure() != nil || string(resp.ResourceList) != list {
-		t.Fatalf("response %v", resp)
+		t.Fatalf("Evaluate() = %v, want success", resp)
 	}
 	return string(resp.Report.GetStderr())
 }
 
 const warning = "docker: WARNING: The requested image's platform (linux/arm64) does not match the detected host platform (linux/amd64)"
 
-func TestOneContainerForAllCalls(t *testing.T) {
+func TestContainerIsReused(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, engine.Docker, ref)
 	e, said := f.evaluator(t, engine.Options{Entrypoint: "/krmfn", Env: []string{"FOO=bar"}})
@@ -92,22 +92,22 @@ func TestOneContainerForAllCalls(t *testing.T) {
 		calls.Go(func() {
 			resp, err := evaluate(t.Context(), e, ref, "")
 			if got := string(resp.Report.GetStderr()); err != nil || got != "hello from arg bar\n" {
-				t.Errorf("standard error %q, error %v", got, err)
+				t.Errorf("standard error = %q, error %v", got, err)
 			}
 		})
 	}
 	calls.Wait()
 	resp, err := evaluate(t.Context(), e, ref, "# fail")
 	if err != nil || resp.Report.GetExitCode() != 3 || resp.Report.GetEvaluator() != evaluationv1.Evaluator_EVALUATOR_ENGINE {
-		t.Errorf("response %v, error %v", resp, err)
+		t.Errorf("Evaluate() = %v, error %v; want exit code 3", resp, err)
 	}
 	if got, want := resp.Report.GetImplementation(), "sha256:1234 (docker)"; got != want {
-		t.Errorf("implementation %q, want %q", got, want)
+		t.Errorf("implementation = %q, want %q", got, want)
 	}
 	e.Close()
-	// A busy machine may take longer than calls wait.
+	// On a busy machine, calls may wait longer than patience, and start a second container.
 	if n := len(f.runs(t)); n < 1 || n > 2 {
-		t.Errorf("%d containers for 6 calls", n)
+		t.Errorf("%d containers for 6 calls, want 1 or 2", n)
 	}
 	f.none(t)
 	if diff := cmp.Diff([]string{warning}, said.warned); diff != "" {
@@ -115,25 +115,25 @@ func TestOneContainerForAllCalls(t *testing.T) {
 	}
 }
 
-// none fails the test if a container runs.
+// none checks that no container runs.
 func (f fakeEngine) none(t *testing.T) {
 	t.Helper()
 	if left, _ := os.ReadDir(f.path("containers")); len(left) > 0 {
-		t.Errorf("containers %v", left)
+		t.Errorf("containers = %v, want none", left)
 	}
 }
 
-// Without an entrypoint, and where the engine refuses it, each call has a container of its own.
-func TestOneContainerForEachCall(t *testing.T) {
+// Without an entrypoint, with mounts, or if the engine refuses the entrypoint, each call gets a new container.
+func TestNewContainerForEachCall(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		options engine.Options
 		refuse  bool
 		runs    int
 	}{
-		"no entrypoint": {runs: 2},
-		"refused":       {options: engine.Options{Entrypoint: "/krmfn"}, refuse: true, runs: 3},
-		"mounts":        {options: engine.Options{Entrypoint: "/krmfn", Mounts: []engine.Mount{{Type: "tmpfs", Target: "/x"}}}, runs: 2},
+		"no entrypoint":                 {runs: 2},
+		"engine refuses the entrypoint": {options: engine.Options{Entrypoint: "/krmfn"}, refuse: true, runs: 3},
+		"mounts":                        {options: engine.Options{Entrypoint: "/krmfn", Mounts: []engine.Mount{{Type: "tmpfs", Target: "/x"}}}, runs: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,7 +144,7 @@ func TestOneContainerForEachCall(t *testing.T) {
 			e, said := f.evaluator(t, test.options)
 			for range 2 {
 				if got := succeeds(t, e, ref); got != "hello from alone \n" {
-					t.Errorf("standard error %q", got)
+					t.Errorf("standard error = %q, want a new container's", got)
 				}
 			}
 			if n := len(f.runs(t)); n != test.runs {
@@ -188,14 +188,14 @@ func TestRunArguments(t *testing.T) {
 				got = append(got, strings.ReplaceAll(names.ReplaceAllString(arg, "NAME"), f.path("fn"), "FN"))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", name, diff)
+				t.Errorf("%s: arguments (-want +got):\n%s", name, diff)
 			}
 		}
 	}
 }
 
-// Podman fails where it may not set limits, so it is asked first. The others say themselves which limits they discard.
-func TestLimitsThatAnEngineCannotSet(t *testing.T) {
+// Podman fails if it cannot set a limit, so the client checks first. Docker and nerdctl discard such limits with a warning.
+func TestUnsupportedLimits(t *testing.T) {
 	t.Parallel()
 	const podman = "podman: cannot limit the "
 	const reason = " of functions, because systemd has not delegated these cgroup controllers to this user"
@@ -207,8 +207,8 @@ func TestLimitsThatAnEngineCannotSet(t *testing.T) {
 		"podman without delegation": {engine.Podman, "[]", nil, podman + "memory and processes" + reason},
 		"podman without pids":       {engine.Podman, "[cpu memory]", []string{"--memory", "4g", "--memory-swap", "4g"}, podman + "processes" + reason},
 		"podman with all":           {engine.Podman, "[cpuset cpu io memory pids]", []string{"--memory", "4g", "--memory-swap", "4g", "--pids-limit", "512"}, ""},
-		"docker is not asked":       {engine.Docker, "[]", []string{"--memory", "4g", "--memory-swap", "4g", "--pids-limit", "512"}, ""},
-		"nerdctl is not asked":      {engine.Nerdctl, "[]", []string{"--memory", "4g", "--memory-swap", "4g", "--pids-limit", "512"}, ""},
+		"docker without check":      {engine.Docker, "[]", []string{"--memory", "4g", "--memory-swap", "4g", "--pids-limit", "512"}, ""},
+		"nerdctl without check":     {engine.Nerdctl, "[]", []string{"--memory", "4g", "--memory-swap", "4g", "--pids-limit", "512"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -238,7 +238,7 @@ func TestLimitsThatAnEngineCannotSet(t *testing.T) {
 	}
 }
 
-// What an engine says of limits is not the function's.
+// An engine's warnings about limits are not part of the function's standard error.
 func TestDiscardedLimits(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
@@ -251,7 +251,7 @@ func TestDiscardedLimits(t *testing.T) {
 		}
 		e, said := f.evaluator(t, engine.Options{})
 		if got := succeeds(t, e, ref); got != "hello from alone \n" {
-			t.Errorf("standard error = %q, want the function's alone", got)
+			t.Errorf("standard error = %q, want only the function's", got)
 		}
 		if !slices.Contains(said.warned, "docker: "+line) {
 			t.Errorf("warnings = %q, want %q", said.warned, line)
@@ -269,13 +269,13 @@ func TestPullPolicies(t *testing.T) {
 		pulling             []string
 		want                string
 	}{
-		"there":                  {engine.IfNotPresent, true, true, nil, ""},
-		"not there":              {engine.IfNotPresent, false, true, progress, ""},
-		"nowhere":                {engine.IfNotPresent, false, false, failing, "docker: image " + ref + ": pull: Error response from daemon: manifest unknown"},
-		"always":                 {engine.Always, true, true, progress, ""},
-		"never":                  {engine.Never, true, true, nil, ""},
-		"never, and not there":   {engine.Never, false, true, nil, "docker: image " + ref + ": it is not there, and the pull policy is Never"},
-		"always, without answer": {engine.Always, true, false, failing, "docker: image " + ref + ": pull: Error response from daemon: manifest unknown"},
+		"present":                              {engine.IfNotPresent, true, true, nil, ""},
+		"absent":                               {engine.IfNotPresent, false, true, progress, ""},
+		"absent from the registry":             {engine.IfNotPresent, false, false, failing, "docker: image " + ref + ": pull: Error response from daemon: manifest unknown"},
+		"always":                               {engine.Always, true, true, progress, ""},
+		"never":                                {engine.Never, true, true, nil, ""},
+		"never, and absent":                    {engine.Never, false, true, nil, "docker: image " + ref + ": the image is absent, and the pull policy is Never"},
+		"always, and absent from the registry": {engine.Always, true, false, failing, "docker: image " + ref + ": pull: Error response from daemon: manifest unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -289,10 +289,10 @@ func TestPullPolicies(t *testing.T) {
 			e, said := f.evaluator(t, engine.Options{Policy: test.policy})
 			_, err := evaluate(t.Context(), e, ref, "")
 			if got := fmt.Sprint(err); err != nil && got != test.want || err == nil && test.want != "" {
-				t.Errorf("error %v, want %q", err, test.want)
+				t.Errorf("Evaluate() = %v, want %q", err, test.want)
 			}
 			if err != nil && !errors.As(err, new(*evaluation.NotFoundError)) {
-				t.Error("another evaluator would not be asked")
+				t.Error("the error is not a NotFoundError")
 			}
 			if diff := cmp.Diff(test.pulling, said.pulling); diff != "" {
 				t.Errorf("progress (-want +got):\n%s", diff)
@@ -301,25 +301,25 @@ func TestPullPolicies(t *testing.T) {
 	}
 }
 
-// An image that was built here has its short name only.
+// A locally built image has a short name only.
 func TestShortName(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, engine.Docker, "myfn:latest")
 	e, said := f.evaluator(t, engine.Options{Prefix: "ghcr.io/catalog/"})
 	succeeds(t, e, "ghcr.io/catalog/myfn:latest")
-	want := "docker has no image ghcr.io/catalog/myfn:latest: its own image myfn:latest runs"
+	want := "docker has no image ghcr.io/catalog/myfn:latest: running the local image myfn:latest"
 	if len(said.warned) == 0 || said.warned[0] != want {
-		t.Errorf("warnings %q, want %q", said.warned, want)
+		t.Errorf("warnings = %q, want %q", said.warned, want)
 	}
 	if _, err := evaluate(t.Context(), e, "ghcr.io/catalog/myfn@sha256:12", ""); err == nil {
-		t.Error("a digest was answered by an image that has none")
+		t.Error("Evaluate() of a digest used an image without a digest")
 	}
-	if _, err := evaluate(t.Context(), e, "oci:"+f.dir, ""); err == nil || !strings.Contains(err.Error(), "runs no images from files") {
-		t.Errorf("error %v", err)
+	if _, err := evaluate(t.Context(), e, "oci:"+f.dir, ""); err == nil || !strings.Contains(err.Error(), "cannot run an image from a file") {
+		t.Errorf("Evaluate() of an image file = %v", err)
 	}
 }
 
-// Nothing runs any more when a call is given up.
+// After a call is canceled, no container runs.
 func TestCanceled(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"", "/krmfn"} {
@@ -334,7 +334,7 @@ func TestCanceled(t *testing.T) {
 		}()
 		resp, err := evaluate(ctx, e, ref, "# hang")
 		if err == nil && resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_CANCELED {
-			t.Errorf("response %v, error %v", resp, err)
+			t.Errorf("Evaluate() = %v, error %v; want CANCELED", resp, err)
 		}
 		f.none(t)
 		cancel()
@@ -348,7 +348,7 @@ func TestTimeout(t *testing.T) {
 		e, _ := f.evaluator(t, engine.Options{Entrypoint: program, MaxTime: 300 * time.Millisecond})
 		resp, err := evaluate(t.Context(), e, ref, "# hang")
 		if err != nil || resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_DEADLINE {
-			t.Errorf("response %v, error %v", resp, err)
+			t.Errorf("Evaluate() = %v, error %v; want DEADLINE", resp, err)
 		}
 		f.none(t)
 	}
@@ -361,11 +361,11 @@ func TestEngineFails(t *testing.T) {
 	e, _ := f.evaluator(t, engine.Options{Entrypoint: "/krmfn"})
 	_, err := evaluate(t.Context(), e, ref, "")
 	if _, ok := errors.AsType[*engine.ContainerError](err); !ok || err.Error() != "docker cannot run the image "+ref+": Error response from daemon: no space left on device." {
-		t.Errorf("error %v", err)
+		t.Errorf("Evaluate() = %v, want a ContainerError with the engine's message", err)
 	}
 }
 
-// A container that ends fails its call; the next call has a new one.
+// If a container ends, its call fails, and the next call gets a new container.
 func TestContainerEnds(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, engine.Docker, ref)
@@ -376,7 +376,7 @@ func TestContainerEnds(t *testing.T) {
 	}
 	_, err := evaluate(t.Context(), e, ref, "# hang")
 	if _, ok := errors.AsType[*engine.ContainerError](err); !ok {
-		t.Errorf("error %v", err)
+		t.Errorf("Evaluate() = %v, want a ContainerError", err)
 	}
 	succeeds(t, e, ref)
 }
@@ -391,10 +391,10 @@ func TestPing(t *testing.T) {
 		f.touch("down")
 		want := name + " does not answer: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?"
 		if err := f.client(t).Ping(t.Context()); err == nil || err.Error() != want {
-			t.Errorf("error %v, want %s", err, want)
+			t.Errorf("Ping() = %v, want %s", err, want)
 		}
 	}
 	if _, err := engine.Find(engine.Docker, []string{"PATH=" + t.TempDir()}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v", err)
+		t.Errorf("Find() = %v, want ErrNotExist", err)
 	}
 }

@@ -22,11 +22,11 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/engine/entrypoint"
 )
 
-// The test's program plays the engines and the function, by the name that it is called by.
+// Depending on its name, the test binary acts as an engine or as a function.
 func TestMain(m *testing.M) {
 	switch name := filepath.Base(os.Args[0]); name {
 	case "docker", "podman", "nerdctl":
-		// os.Exit would let the race detector look back for a second.
+		// os.Exit would run the race detector's exit code, which takes a second.
 		syscall.Exit(fakeEngine{os.Getenv("FAKE_ENGINE"), name}.run(os.Args[1:]))
 	case "fn":
 		syscall.Exit(fakeFunction())
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// fakeFunction gives back its input and says who runs it. What the input says, it does.
+// fakeFunction returns its input. Standard error contains its arguments and the variable FOO. The input may contain commands.
 func fakeFunction() int {
 	input, err := io.ReadAll(os.Stdin)
 	if err != nil {
@@ -51,9 +51,16 @@ func fakeFunction() int {
 	return 0
 }
 
-// fakeEngine is a container engine in a directory: images/NAME and registry/NAME are what it has and can pull, a file "down" takes away
-// its daemon, "refuse" its mounts, "broken" all containers; controllers is what podman's info says, warning a line before each container; log gets the arguments of each command, containers/NAME is there while a
-// container runs.
+// fakeEngine is a container engine whose state is in a directory:
+//
+//	images/NAME, registry/NAME   images that the engine has, or can pull
+//	down                         if it exists, the daemon does not answer
+//	refuse                       if it exists, containers with mounts fail
+//	broken                       if it exists, all containers fail
+//	controllers                  output of podman info
+//	warning                      a line to write before each container
+//	log                          arguments of each command
+//	containers/NAME              exists while the container runs
 type fakeEngine struct{ dir, name string }
 
 func (f fakeEngine) run(args []string) int {
@@ -111,7 +118,7 @@ func (f fakeEngine) log(args []string) {
 	fmt.Fprintf(file, "%s\n", line)
 }
 
-// runs returns the arguments of the run commands so far.
+// runs returns the arguments of all run commands.
 func (f fakeEngine) runs(t *testing.T) (all [][]string) {
 	t.Helper()
 	content, err := os.ReadFile(f.path("log"))
@@ -152,7 +159,7 @@ func (f fakeEngine) pull(ref string) int {
 	return 0
 }
 
-// start runs a container until its program ends, or until it is removed.
+// start runs a container until its program exits, or until it is removed.
 func (f fakeEngine) start(args []string) int {
 	value := func(flag string) string {
 		if i := slices.Index(args, flag); i >= 0 {
@@ -205,7 +212,7 @@ func (f fakeEngine) start(args []string) int {
 
 func (f fakeEngine) remove(name string) { _ = os.Remove(f.path("containers", name)) }
 
-// newFake returns an engine of this name that has the images.
+// newFake returns an engine with the given images.
 func newFake(t *testing.T, name string, images ...string) fakeEngine {
 	t.Helper()
 	f := fakeEngine{t.TempDir(), name}

@@ -18,41 +18,41 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Policy says when an image is pulled.
+// Policy controls when an image is pulled.
 type Policy string
 
-// The policies, which mean what kpt's --image-pull-policy means.
+// Policies, with the meaning of kpt's --image-pull-policy.
 const (
 	Always       Policy = "Always"
 	IfNotPresent Policy = "IfNotPresent"
 	Never        Policy = "Never"
 )
 
-// ImageError says that an engine does not have an image and cannot get it. It is an *evaluation.NotFoundError, too: another evaluator
-// may have the image.
+// ImageError reports that the engine does not have an image and cannot pull it. It wraps *evaluation.NotFoundError, so that a chain
+// asks the next evaluator.
 type ImageError struct {
-	// Engine is the engine's name, Image the image as it was asked for.
+	// Engine is the engine's name. Image is the image of the request.
 	Engine, Image string
-	// Err is why.
+	// Err is the cause.
 	Err error
 }
 
 func (e *ImageError) Error() string { return fmt.Sprintf("%s: image %s: %v", e.Engine, e.Image, e.Err) }
 
-// Unwrap returns what the error is beside itself, and why.
+// Unwrap returns an *evaluation.NotFoundError and Err.
 func (e *ImageError) Unwrap() []error {
 	return []error{&evaluation.NotFoundError{Image: e.Image}, e.Err}
 }
 
-// image is an image that the engine has.
+// image is an image of the engine.
 type image struct {
-	// ref is what the engine knows it by, id the digest of its config.
+	// ref is the engine's name of the image. id is the digest of its config.
 	ref, id string
-	// command is the entrypoint and then the cmd.
+	// command is the entrypoint followed by the cmd.
 	command []string
 }
 
-// find returns an image, and pulls it first where the policy says so.
+// find returns an image. Depending on the policy, it pulls the image first.
 func (e *Evaluator) find(ctx context.Context, ref string) (*image, error) {
 	failed := func(err error) error {
 		if ctx.Err() != nil {
@@ -61,7 +61,7 @@ func (e *Evaluator) find(ctx context.Context, ref string) (*image, error) {
 		return &ImageError{Engine: e.client.Name, Image: ref, Err: err}
 	}
 	if reference.IsLocal(ref) {
-		return nil, failed(errors.New("a container engine runs no images from files: load it with " + e.client.Name + " load, or use the sandbox"))
+		return nil, failed(errors.New("a container engine cannot run an image from a file: load it with " + e.client.Name + " load, or use the sandbox"))
 	}
 	if e.options.Policy != Always {
 		i, err := e.present(ctx, ref)
@@ -71,7 +71,7 @@ func (e *Evaluator) find(ctx context.Context, ref string) (*image, error) {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case e.options.Policy == Never:
-			return nil, failed(errors.New("it is not there, and the pull policy is Never"))
+			return nil, failed(errors.New("the image is absent, and the pull policy is Never"))
 		}
 	}
 	if err := e.pull(ctx, ref); err != nil {
@@ -84,8 +84,8 @@ func (e *Evaluator) find(ctx context.Context, ref string) (*image, error) {
 	return i, nil
 }
 
-// present returns an image that the engine has, by its reference or, where it has the prefix of short names, by its short name: an image
-// that was built here has no other.
+// present returns an image that the engine has. If there is none of this name, and the name has the prefix that is added to short
+// names, it tries the short name, because locally built images have only that.
 func (e *Evaluator) present(ctx context.Context, ref string) (*image, error) {
 	i, err := e.inspect(ctx, ref)
 	if err == nil {
@@ -97,12 +97,12 @@ func (e *Evaluator) present(ctx context.Context, ref string) (*image, error) {
 	}
 	i, err = e.inspect(ctx, short)
 	if err == nil {
-		e.options.warn(fmt.Sprintf("%s has no image %s: its own image %s runs", e.client.Name, ref, short))
+		e.options.warn(fmt.Sprintf("%s has no image %s: running the local image %s", e.client.Name, ref, short))
 	}
 	return i, err
 }
 
-// inspect returns what the engine knows of an image.
+// inspect returns an image of the engine.
 func (e *Evaluator) inspect(ctx context.Context, ref string) (*image, error) {
 	out, err := e.client.output(ctx, "image", "inspect", ref)
 	if err != nil {
@@ -113,7 +113,7 @@ func (e *Evaluator) inspect(ctx context.Context, ref string) (*image, error) {
 		Config struct{ Entrypoint, Cmd []string }
 	}
 	if err := json.Unmarshal(out, &list); err != nil || len(list) == 0 {
-		return nil, fmt.Errorf("what %s image inspect says is not understood: %w", e.client.Name, errors.Join(err, io.ErrUnexpectedEOF))
+		return nil, fmt.Errorf("parse the output of %s image inspect: %w", e.client.Name, errors.Join(err, io.ErrUnexpectedEOF))
 	}
 	id := list[0].ID
 	if !strings.Contains(id, ":") {
@@ -126,7 +126,7 @@ func (e *Evaluator) inspect(ctx context.Context, ref string) (*image, error) {
 	return &image{ref: ref, id: id, command: command}, nil
 }
 
-// pull has the engine pull an image, and shows its progress.
+// pull makes the engine pull an image, and reports the progress.
 func (e *Evaluator) pull(ctx context.Context, ref string) error {
 	read, write := io.Pipe()
 	var last bytes.Buffer
@@ -143,7 +143,7 @@ func (e *Evaluator) pull(ctx context.Context, ref string) error {
 				e.options.pulling(ref, line)
 			}
 		}
-		// A line too long to show must not stop the engine.
+		// Keep reading after a line that is too long for the scanner: a full pipe would block the engine.
 		_, _ = io.Copy(io.Discard, read)
 	}()
 	err := cmd.Run()
@@ -156,7 +156,7 @@ func (e *Evaluator) pull(ctx context.Context, ref string) error {
 	return nil
 }
 
-// scanProgress splits at line feeds and at carriage returns, by which progress is drawn over again.
+// scanProgress is a bufio.SplitFunc. It splits at line feeds and carriage returns; engines use the latter to redraw progress.
 func scanProgress(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexAny(data, "\r\n"); i >= 0 {
 		return i + 1, data[:i], nil
@@ -167,7 +167,7 @@ func scanProgress(data []byte, atEOF bool) (advance int, token []byte, err error
 	return 0, nil, nil
 }
 
-// tail keeps the end of what is written.
+// tail keeps the last bytes that are written to it.
 type tail struct{ kept *bytes.Buffer }
 
 // Write never fails.

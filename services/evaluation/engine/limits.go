@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// The limits of a container, which runs one call at a time. The sandbox has the same.
+// Limits of a container. The sandbox has the same limits.
 const (
 	maxMemory    = "4g"
 	maxProcesses = "512"
 )
 
-// limits returns the flags that limit the memory and the processes of a container, and a warning if some are missing. Docker and nerdctl
-// discard, with a warning, the limits that they cannot set. Podman would fail instead: without systemd's delegation, a user has no
-// controllers for cgroups.
+// limits returns the flags that limit the memory and the processes of a container, and a warning if some are not supported. Docker and
+// nerdctl discard unsupported limits with a warning. Podman would fail: without systemd's delegation, an unprivileged user has no
+// cgroup controllers.
 func (c Client) limits(ctx context.Context) (flags []string, warning string) {
 	has := func(string) bool { return true }
 	if c.Name == Podman {

@@ -20,11 +20,11 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/engine"
 )
 
-// TestMachine uses the engines of this machine. Where none answers, or none can run a container, only the fake ones are tested.
+// TestMachine uses the engines of this machine. It skips those that do not answer or cannot run containers.
 func TestMachine(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "function")
-	for _, name := range engine.Names { //nolint:paralleltest // they share the program
+	for _, name := range engine.Names { //nolint:paralleltest // the subtests share the program
 		t.Run(name, func(t *testing.T) {
 			client, err := engine.Find(name, os.Environ())
 			if err == nil {
@@ -47,7 +47,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// load gives an engine an image of a program.
+// load imports an image of the program into the engine.
 func load(t *testing.T, client engine.Client, program string) string {
 	t.Helper()
 	content, err := os.ReadFile(program)
@@ -90,32 +90,33 @@ func try(t *testing.T, client engine.Client, image, program string) {
 	for range 3 {
 		found, host, _ := strings.Cut(succeeds(t, e, image), " host=")
 		if want := "user=65534 foo=bar arg=arg clean=true apart=true"; found != want {
-			t.Errorf("found %q, want %q", found, want)
+			t.Errorf("standard error = %q, want %q", found, want)
 		}
 		hosts = append(hosts, host)
 	}
 	if hosts[0] != hosts[1] || hosts[0] != hosts[2] {
-		t.Errorf("containers %v, want one", hosts)
+		t.Errorf("containers = %v, want one", hosts)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	resp, err := evaluate(ctx, e, image, "# hang")
 	if err != nil || resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_DEADLINE {
-		t.Errorf("response %v, error %v", resp, err)
+		t.Errorf("Evaluate() = %v, error %v; want DEADLINE", resp, err)
 	}
 	alone := engine.New(client, engine.Options{})
 	defer alone.Close()
 	if got, want := succeeds(t, alone, image), "user=65534 foo= arg=arg clean=true"; !strings.HasPrefix(got, want) {
-		t.Errorf("found %q, want %q", got, want)
+		t.Errorf("standard error = %q, want %q", got, want)
 	}
 	e.Close()
 	left, err := exec.CommandContext(t.Context(), client.Program, "ps", "-a", "-q", "--filter", "ancestor="+image).Output()
 	if err != nil || len(left) > 0 {
-		t.Errorf("containers %s, error %v", left, err)
+		t.Errorf("containers = %s, error %v; want none", left, err)
 	}
 }
 
-// tryLimits has a function start more threads than it may. The memory limit is only read, because to reach it would take the machine's.
+// tryLimits starts more threads than the limit allows. It only reads the memory limit, because reaching it would use up the machine's
+// memory.
 func tryLimits(t *testing.T, client engine.Client, image string) {
 	t.Helper()
 	var warned []string
@@ -126,10 +127,10 @@ func tryLimits(t *testing.T, client engine.Client, image string) {
 		t.Skip(warned)
 	}
 	if got, want := string(resp.Report.GetStderr()), "memory=4294967296 capabilities=\n"; err != nil || !strings.HasSuffix(got, want) {
-		t.Errorf("found %q, error %v, want %q", got, err, want)
+		t.Errorf("standard error = %q, error %v; want %q", got, err, want)
 	}
 	resp, err = evaluate(t.Context(), e, image, "# bomb")
-	// The Go runtime exits with 2 when it gets no thread.
+	// The Go runtime exits with code 2 if it cannot create a thread.
 	if got := string(resp.Report.GetStderr()); err != nil || resp.Report.GetExitCode() != 2 || strings.Contains(got, "NOT BOUNDED") {
 		t.Errorf("2000 threads: exit code %d, standard error %.300s, error %v, want exit code 2", resp.Report.GetExitCode(), got, err)
 	}

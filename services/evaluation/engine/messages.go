@@ -9,8 +9,7 @@ import (
 	"sync"
 )
 
-// messages is what an engine's command writes to its standard error beside what its container does. It may be used by several
-// goroutines.
+// messages keeps what an engine's client writes to standard error. It is safe for concurrent use.
 type messages struct {
 	mu   sync.Mutex
 	kept bytes.Buffer
@@ -23,7 +22,7 @@ func (m *messages) Write(p []byte) (int, error) {
 	return (&tail{&m.kept}).Write(p)
 }
 
-// take returns the lines since it was called last.
+// take returns the lines since the previous call.
 func (m *messages) take() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

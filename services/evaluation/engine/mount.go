@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Mount is something of the machine that a function gets to see.
+// Mount makes files of this machine, or a volume, available to a function.
 type Mount struct {
 	// Type is bind, volume or tmpfs.
 	Type string
-	// Source is a path or the name of a volume; empty for a tmpfs.
+	// Source is a path, or the name of a volume. It is empty for a tmpfs.
 	Source string
 	// Target is the path in the container.
 	Target string
-	// Writable says that the function may write there.
+	// Writable allows the function to write there.
 	Writable bool
 }
 
-// ParseMount reads a mount as kpt's --mount has it: key=value pairs, separated by commas, with the keys of docker run --mount. Mounts are
-// read-only unless rw=true says otherwise. The type is bind where the text has none.
+// ParseMount parses a mount in the form of kpt's --mount: comma-separated key=value pairs with the keys of docker run --mount. The
+// default type is bind. Mounts are read-only without rw=true.
 func ParseMount(text string) (Mount, error) {
 	m := Mount{Type: "bind"}
 	for part := range strings.SplitSeq(text, ",") {
@@ -52,7 +52,7 @@ func ParseMount(text string) (Mount, error) {
 	return m, nil
 }
 
-// String returns the mount as docker run --mount has it.
+// String returns the mount in the form of docker run --mount.
 func (m Mount) String() string {
 	text := "type=" + m.Type
 	if m.Source != "" {

@@ -30,7 +30,7 @@ func TestParseMount(t *testing.T) {
 	} {
 		got, err := engine.ParseMount(text)
 		if err != nil && !strings.Contains(err.Error(), want) || err == nil && got.String() != want {
-			t.Errorf("%q: %v, error %v, want %s", text, got, err, want)
+			t.Errorf("ParseMount(%q) = %v, error %v; want %s", text, got, err, want)
 		}
 	}
 }
@@ -49,10 +49,10 @@ func FuzzParseMount(f *testing.F) {
 			again.Writable = m.Writable
 		}
 		if m.Writable && m.Type != "tmpfs" {
-			again.Writable = true // docker's syntax says nothing of what is writable
+			again.Writable = true // docker's syntax has no key for writable mounts
 		}
 		if err != nil || again != m {
-			t.Errorf("%q: %+v, and again %+v, error %v", text, m, again, err)
+			t.Errorf("ParseMount(%q) = %+v, which String() turns into %+v, error %v", text, m, again, err)
 		}
 	})
 }

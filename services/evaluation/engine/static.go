@@ -5,7 +5,7 @@ package engine
 
 import "debug/elf"
 
-// IsStatic tells whether a program runs in any image for Linux: it needs no interpreter and no libraries.
+// IsStatic reports whether a program is a static ELF executable. Such a program runs in any Linux image.
 func IsStatic(path string) bool {
 	file, err := elf.Open(path)
 	if err != nil {

@@ -1,9 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package entrypoint is the first process of a container that is kept for many calls of its function. A program that calls Run acts as
-// that process where a container engine starts it as one. It gets each call on standard input, runs the function's own command for it,
-// and answers on standard output. It ends, and the container with it, when its standard input does.
+// Package entrypoint implements the first process of a reusable container. It reads requests from standard input, runs the function's
+// command for each, and writes answers to standard output. It exits, and the container with it, when standard input ends.
 package entrypoint
 
 import (
@@ -18,14 +17,14 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process"
 )
 
-// Name is the argument after the program's name that makes a program the entrypoint. After it comes the function's command.
+// Name is the argument that makes a program the entrypoint. The function's command follows it.
 const Name = "krm-function-entrypoint"
 
-// exitUnable is the exit code of an entrypoint that cannot run functions.
+// exitUnable is the exit code if the entrypoint cannot run functions.
 const exitUnable = 125
 
-// Run is the entrypoint where the arguments of the program, its own name first, say so; ok tells whether they do. Only the first
-// process of a container is one.
+// Run runs the entrypoint if args, which begin with the program's name, ask for it and this process has PID 1. ok reports whether it
+// did.
 func Run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (code int, ok bool) {
 	if len(args) < 3 || args[1] != Name || os.Getpid() != 1 {
 		return 0, false
@@ -37,8 +36,8 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	return 0, true
 }
 
-// Serve answers requests with what the command argv does, until the input ends, which is no error. After each call it removes what has
-// come to the scratch directories: nobody else may have files there.
+// Serve runs the command argv for each request, until the input ends. Then it returns nil. After each call, it removes new files from
+// the scratch directories. No other program may create files there.
 func Serve(ctx context.Context, argv []string, scratch Scratch, in io.Reader, out io.Writer) error {
 	protect()
 	dir, err := scratch.writable()
@@ -49,7 +48,7 @@ func Serve(ctx context.Context, argv []string, scratch Scratch, in io.Reader, ou
 	defer runner.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	var reaping sync.WaitGroup
-	// Without the list of its children it leaves what a function leaves, which ends with the container.
+	// If /proc does not list children, Reap returns at once. Orphans then live until the container ends.
 	reaping.Go(func() { _ = runner.Reap(ctx) })
 	defer func() {
 		cancel()
@@ -73,7 +72,8 @@ func Serve(ctx context.Context, argv []string, scratch Scratch, in io.Reader, ou
 	return nil
 }
 
-// receive hands on requests until the input ends or is broken, when it calls end: nobody waits for the call that runs then.
+// receive returns a channel of requests. When the input ends or is invalid, it closes the channel and calls end, because the caller of
+// the current request is gone.
 func receive(in io.Reader, end func()) <-chan request {
 	requests := make(chan request)
 	go func() {

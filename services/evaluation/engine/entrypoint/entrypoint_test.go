@@ -58,7 +58,7 @@ func TestAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if ran == nil && test.wantErr != "" || ran != nil && ran.Error() != test.wantErr {
-				t.Errorf("error %v, want %s", ran, test.wantErr)
+				t.Errorf("ran = %v, want %s", ran, test.wantErr)
 			}
 			if diff := cmp.Diff(test.want, got, cmp.Transformer("text", func(b []byte) string { return string(b) })); diff != "" {
 				t.Errorf("outcome (-want +got):\n%s", diff)
@@ -88,7 +88,7 @@ func TestServe(t *testing.T) {
 	if _, err := in.WriteTo(write); err != nil {
 		t.Fatal(err)
 	}
-	// The end of the input ends what runs.
+	// The end of the input kills a running command. The first request has been answered by then, the second one perhaps.
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if entries, _ := os.ReadDir(dir); len(entries) == 2 {
 			break
@@ -103,28 +103,28 @@ func TestServe(t *testing.T) {
 	}
 	got, ran, err := ReadAnswer(&out, "sh", 1000)
 	if err != nil || ran != nil || got.ExitCode != 4 {
-		t.Fatalf("outcome %+v, errors %v, %v", got, ran, err)
+		t.Fatalf("ReadAnswer() = %+v, %v, %v; want exit code 4", got, ran, err)
 	}
 	if text := string(got.Stdout); !strings.HasSuffix(text, "list\n") || !strings.HasPrefix(text, "image\n") || strings.Contains(text, "left") {
-		t.Errorf("output %q", text)
+		t.Errorf("output = %q, want the files of the image and the list", text)
 	}
 }
 
-// Only the first process of a container is an entrypoint.
+// Run does nothing unless the process has PID 1.
 func TestRunElsewhere(t *testing.T) {
 	t.Parallel()
 	if code, ok := Run(t.Context(), []string{"krmfn", Name, "sh"}, nil, nil, nil); ok {
-		t.Errorf("exit code %d", code)
+		t.Errorf("Run() = %d, true, want false", code)
 	}
 }
 
 func TestGreeting(t *testing.T) {
 	t.Parallel()
 	if err := ReadGreeting(strings.NewReader("exec format error, and more\n")); !errors.Is(err, ErrMalformed) {
-		t.Errorf("error %v", err)
+		t.Errorf("ReadGreeting() = %v, want ErrMalformed", err)
 	}
 	if err := ReadGreeting(strings.NewReader("krmfn")); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("error %v", err)
+		t.Errorf("ReadGreeting() = %v, want ErrUnexpectedEOF", err)
 	}
 }
 
@@ -141,7 +141,7 @@ func FuzzReadAnswer(f *testing.F) {
 			return
 		}
 		if len(got.Stdout) > limit || got.ExitCode < -1 || got.ExitCode > 255 {
-			t.Errorf("outcome %+v", got)
+			t.Errorf("invalid outcome %+v", got)
 		}
 		var again bytes.Buffer
 		if err := writeAnswer(&again, got, ran); err != nil {
@@ -169,7 +169,7 @@ func FuzzReadRequest(f *testing.F) {
 			t.Fatal(err)
 		}
 		if !bytes.HasPrefix(data, again.Bytes()) {
-			t.Errorf("%q became %q", data, again.Bytes())
+			t.Errorf("readRequest(%q) is written as %q", data, again.Bytes())
 		}
 	})
 }

@@ -17,18 +17,18 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/workerprotocol"
 )
 
-// greeting is what the entrypoint writes first, when it can run the function.
+// greeting is what the entrypoint writes when it is ready. It contains the version of the protocol.
 const greeting = "krmfn entrypoint 1\n"
 
 const (
-	// maxStderr is more than the runner in the container keeps of a standard error.
+	// maxStderr is the maximum length of standard error in an answer, in bytes. It exceeds the runner's limit.
 	maxStderr = 1 << 20
 )
 
-// ErrMalformed says that what was read is no message of an entrypoint.
-var ErrMalformed = errors.New("not of the protocol of entrypoints")
+// ErrMalformed reports that the bytes are not a message of an entrypoint.
+var ErrMalformed = errors.New("not a message of the entrypoint protocol")
 
-// How a process ended, on the wire.
+// Values of header.Kind.
 const (
 	ended = iota
 	notStarted
@@ -43,7 +43,7 @@ type head struct {
 	StderrLength, StdoutLength uint32
 }
 
-// ReadGreeting reads what an entrypoint says first. The error wraps ErrMalformed if the program says something else.
+// ReadGreeting reads the greeting of an entrypoint. The error wraps ErrMalformed if the program writes something else.
 func ReadGreeting(r io.Reader) error {
 	got := make([]byte, len(greeting))
 	if n, err := io.ReadFull(r, got); err != nil && string(got[:n]) == greeting[:n] {
@@ -55,13 +55,13 @@ func ReadGreeting(r io.Reader) error {
 	return nil
 }
 
-// WriteRequest asks for the function to be run over stdin. Its output may have maxStdout bytes.
+// WriteRequest writes a request to run the function with stdin. maxStdout limits the output in bytes.
 func WriteRequest(w io.Writer, stdin []byte, maxStdout int64) error {
 	if int64(len(stdin)) > math.MaxUint32 {
-		return fmt.Errorf("an input of %d bytes is %w", len(stdin), ErrMalformed)
+		return fmt.Errorf("input of %d bytes: %w", len(stdin), ErrMalformed)
 	}
 	message := binary.BigEndian.AppendUint64(nil, uint64(max(maxStdout, 0)))
-	message = binary.BigEndian.AppendUint32(message, uint32(len(stdin))) //nolint:gosec // as just seen
+	message = binary.BigEndian.AppendUint32(message, uint32(len(stdin))) //nolint:gosec // checked above
 	if _, err := w.Write(message); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ type request struct {
 	maxStdout int64
 }
 
-// readRequest reads a request. The error is io.EOF where the input ends before one.
+// readRequest reads a request. It returns io.EOF if the input ends before one.
 func readRequest(r io.Reader) (request, error) {
 	var message [12]byte
 	if _, err := io.ReadFull(r, message[:]); err != nil {
@@ -83,13 +83,13 @@ func readRequest(r io.Reader) (request, error) {
 	}
 	limit := binary.BigEndian.Uint64(message[:])
 	if limit > math.MaxInt64 {
-		return request{}, fmt.Errorf("a limit of %d bytes is %w", limit, ErrMalformed)
+		return request{}, fmt.Errorf("limit of %d bytes: %w", limit, ErrMalformed)
 	}
 	stdin, err := workerprotocol.ReadBytes(r, binary.BigEndian.Uint32(message[8:]))
 	return request{stdin, int64(limit)}, err
 }
 
-// writeAnswer tells what came of a request: an outcome, and the error of process.Runner.Run.
+// writeAnswer writes the outcome and the error of process.Runner.Run.
 func writeAnswer(w io.Writer, out process.Outcome, err error) error {
 	h := head{
 		ExitCode: int32(out.ExitCode), Signal: int32(out.Signal), //nolint:gosec // both are small
@@ -105,7 +105,7 @@ func writeAnswer(w io.Writer, out process.Outcome, err error) error {
 		}
 	}
 	stderr = stderr[:min(len(stderr), maxStderr)]
-	h.StderrLength, h.StdoutLength = uint32(len(stderr)), uint32(len(stdout)) //nolint:gosec // the runner has smaller limits
+	h.StderrLength, h.StdoutLength = uint32(len(stderr)), uint32(len(stdout)) //nolint:gosec // the runner's limits are smaller
 	var message bytes.Buffer
 	_ = binary.Write(&message, binary.BigEndian, h)
 	message.Write(stderr)
@@ -116,8 +116,8 @@ func writeAnswer(w io.Writer, out process.Outcome, err error) error {
 	return err
 }
 
-// ReadAnswer reads what came of a request whose output may have maxStdout bytes. program is the function's, for the errors of
-// process.Runner.Run, which ran says apart from those of reading: a reader that fails can read no more.
+// ReadAnswer reads an answer. maxStdout is the limit of the request, and program is the name for a *process.StartError. ran is the
+// error of process.Runner.Run in the container. After err, the connection cannot be used.
 func ReadAnswer(r io.Reader, program string, maxStdout int64) (out process.Outcome, ran, err error) {
 	var h head
 	message, err := workerprotocol.ReadBytes(r, uint32(binary.Size(h))) //nolint:gosec // it is small
@@ -130,7 +130,7 @@ func ReadAnswer(r io.Reader, program string, maxStdout int64) (out process.Outco
 	const maxExitCode, maxSignal = 255, 127
 	if h.Kind < ended || h.Kind > tooLarge || h.ExitCode < -1 || h.ExitCode > maxExitCode || h.Signal < 0 || h.Signal > maxSignal ||
 		h.Start < 0 || h.Execute < 0 || h.StderrDropped < 0 || h.StderrLength > maxStderr || int64(h.StdoutLength) > maxStdout {
-		return process.Outcome{}, nil, fmt.Errorf("an answer that begins with %+v is %w", h, ErrMalformed)
+		return process.Outcome{}, nil, fmt.Errorf("answer that begins with %+v: %w", h, ErrMalformed)
 	}
 	stderr, err := workerprotocol.ReadBytes(r, h.StderrLength)
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 	"syscall"
 )
 
-// Scratch is where functions write.
+// Scratch describes the directories that functions can write to.
 type Scratch struct {
-	// Dirs are the directories, those first that are the runner's choice.
+	// Dirs are the directories, in order of preference for the runner's own.
 	Dirs []string
-	// Root is the root directory. What is on another device than it was mounted, and may be the machine's.
+	// Root is the root directory. Directories on other devices are mounts, possibly of the host, and are not cleaned.
 	Root string
 }
 
-// container is the scratch of a container: directories of images that any user may write to, and one that engines mount.
+// container is the Scratch of a container: directories that images make writable for all users, and /dev/shm, which engines mount.
 var container = Scratch{Dirs: []string{"/tmp", "/var/tmp", "/dev/shm"}, Root: "/"}
 
-// writable returns the first of the directories that files can be made in.
+// writable returns the first directory in which a file can be created.
 func (s Scratch) writable() (string, error) {
 	for _, dir := range s.Dirs {
 		if made, err := os.MkdirTemp(dir, "krmfn-*"); err == nil {
@@ -32,9 +32,10 @@ func (s Scratch) writable() (string, error) {
 	return "", fmt.Errorf("the image has no directory that its user can write to: none of %s", strings.Join(s.Dirs, ", "))
 }
 
-// files are those of the scratch directories before the first call, by directory and name.
+// files records the files before the first call, by directory and name.
 type files map[string]map[string]bool
 
+// list returns the current files of the directories on the root device.
 func (s Scratch) list() files {
 	f := files{}
 	for _, dir := range s.Dirs {
@@ -50,7 +51,7 @@ func (s Scratch) list() files {
 	return f
 }
 
-// device returns the number of the device that a directory is on.
+// device returns the device number of a directory, or nil.
 func device(dir string) any {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -63,7 +64,7 @@ func device(dir string) any {
 	return stat.Dev
 }
 
-// restore removes what has come to the directories since, so that no call sees what another left.
+// restore removes files that were created since, so that no call sees files of another.
 func (f files) restore() {
 	for dir, before := range f {
 		entries, err := os.ReadDir(dir)
@@ -78,10 +79,10 @@ func (f files) restore() {
 	}
 }
 
-// scratchPrefix begins the names of the runner's directories.
+// scratchPrefix is the prefix of the runner's scratch directories.
 const scratchPrefix = "krm-function-"
 
-// kept tells whether a file is one of the runner's, which removes what is in them, or another user's.
+// kept reports whether restore must keep a file: it belongs to the runner, which cleans it itself, or to another user.
 func kept(e os.DirEntry) bool {
 	info, err := e.Info()
 	if err != nil || strings.HasPrefix(e.Name(), scratchPrefix) {

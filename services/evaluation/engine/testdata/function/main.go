@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command function is an entrypoint and, started otherwise, a function that changes nothing and says what it finds.
+// Command function is an entrypoint and a function. As a function, it returns its input and reports its environment on standard error.
 package main
 
 import (
@@ -43,7 +43,7 @@ func main() {
 	_, _ = os.Stdout.Write(input)
 }
 
-// limit returns the memory limit of the container's cgroup, of version 2 or 1.
+// limit returns the memory limit of the container's cgroup (version 2 or 1).
 func limit() string {
 	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		if text, err := os.ReadFile(file); err == nil {
@@ -53,7 +53,7 @@ func limit() string {
 	return "unknown"
 }
 
-// capabilities returns those that the process could get.
+// capabilities returns the capability bounding set.
 func capabilities() string {
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
@@ -64,7 +64,7 @@ func capabilities() string {
 	return "unknown"
 }
 
-// bomb starts threads, which count as processes, until the runtime gets no more and ends the process.
+// bomb starts threads, which count as processes, until the runtime cannot create another and exits.
 func bomb() {
 	var started sync.WaitGroup
 	for range 2000 {
