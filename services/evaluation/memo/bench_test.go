@@ -11,7 +11,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// BenchmarkHit measures what an answer costs that is there.
+// BenchmarkHit measures a call whose result is cached.
 func BenchmarkHit(b *testing.B) {
 	for _, resources := range []int{10, 1000} {
 		b.Run(fmt.Sprintf("%d resources", resources), func(b *testing.B) {

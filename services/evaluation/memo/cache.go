@@ -22,13 +22,13 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// Cache keeps answers, within a bound of bytes. Those that were not asked for for longest go first. It may be used by any number of
-// goroutines at once; it has none of its own.
+// Cache is a result cache, limited in bytes. It evicts the least recently used results. It is safe for concurrent use and starts no
+// goroutines.
 type Cache struct {
 	limit  int64
 	counts struct{ hits, misses, evictions atomic.Int64 }
 
-	// mu guards what follows. It is held for moments, never while a function is evaluated.
+	// mu guards the following fields. It is held only briefly, never while a function is evaluated.
 	mu      sync.Mutex
 	answers *simplelru.LRU[key, *answer]
 	bytes   int64
@@ -36,23 +36,23 @@ type Cache struct {
 }
 
 const (
-	// overhead is what an answer takes in bytes beside its list and its report: its key, its places in map and list, itself.
+	// overhead is an estimate, in bytes, of the memory that a result takes besides its list and its report: key, map and list entries.
 	overhead = 512
-	// largest is the part of the cache that one answer may take.
+	// largest limits the size of one result to 1/largest of the cache.
 	largest = 4
 )
 
-// New returns an empty cache for so many bytes, above 0. It measures:
+// New returns an empty cache of limit bytes; limit must be positive. It exports these metrics:
 //
-//   - krm_result_cache_lookups (result): evaluations of deterministic functions that had the answer of an earlier one (hit), or ran (miss)
-//   - krm_result_cache_evictions: answers that went to make room
-//   - krm_result_cache_bytes, krm_result_cache_entries: what is kept
+// - krm_result_cache_lookups (result): evaluations of deterministic functions whose result was cached (hit) or not (miss)
+// - krm_result_cache_evictions: results evicted in favor of others
+// - krm_result_cache_bytes, krm_result_cache_entries: size of the cache
 //
-// The error is that the metrics cannot be made.
+// It returns an error if the metrics cannot be registered.
 func New(limit int64, meter metric.Meter) (*Cache, error) {
 	c := &Cache{limit: limit, flights: map[key]*flight{}}
 	var err error
-	// Their bytes are what bounds the answers, not their number.
+	// The number of results is not limited, only their size.
 	if c.answers, err = simplelru.NewLRU(math.MaxInt, func(_ key, a *answer) { c.bytes -= a.size() }); err != nil {
 		return nil, err
 	}
@@ -60,10 +60,10 @@ func New(limit int64, meter metric.Meter) (*Cache, error) {
 }
 
 func (c *Cache) observe(meter metric.Meter) error {
-	lookups, err1 := meter.Int64ObservableCounter("krm_result_cache_lookups", metric.WithDescription("Evaluations of deterministic functions, by whether the answer was there."))
-	evictions, err2 := meter.Int64ObservableCounter("krm_result_cache_evictions", metric.WithDescription("Answers that went to make room."))
-	size, err3 := meter.Int64ObservableGauge("krm_result_cache_bytes", metric.WithUnit("By"), metric.WithDescription("Memory of the answers that are kept."))
-	entries, err4 := meter.Int64ObservableGauge("krm_result_cache_entries", metric.WithDescription("Answers that are kept."))
+	lookups, err1 := meter.Int64ObservableCounter("krm_result_cache_lookups", metric.WithDescription("Evaluations of deterministic functions, by whether the result was cached."))
+	evictions, err2 := meter.Int64ObservableCounter("krm_result_cache_evictions", metric.WithDescription("Cached results that were evicted."))
+	size, err3 := meter.Int64ObservableGauge("krm_result_cache_bytes", metric.WithUnit("By"), metric.WithDescription("Memory that cached results use."))
+	entries, err4 := meter.Int64ObservableGauge("krm_result_cache_entries", metric.WithDescription("Cached results."))
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return err
 	}
@@ -81,14 +81,14 @@ func (c *Cache) observe(meter metric.Meter) error {
 	return err
 }
 
-// keep keeps an answer, unless it is too large, and has others make room for it.
+// keep adds a result, unless it is too large, and evicts others until the cache is within its limit.
 func (c *Cache) keep(k key, a *answer) {
 	if a.size() > c.limit/largest {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// Bytes are counted down for what goes, not for what is replaced.
+	// The LRU's eviction callback subtracts bytes for removed results, but not for replaced ones.
 	c.answers.Remove(k)
 	c.answers.Add(k, a)
 	c.bytes += a.size()
@@ -98,14 +98,14 @@ func (c *Cache) keep(k key, a *answer) {
 	}
 }
 
-// answer is one without a failure. It does not change.
+// answer is a cached result. It is immutable.
 type answer struct {
 	list []byte
-	// report is encoded: it takes as many bytes as it has, and nobody can change it.
+	// report is encoded, so that its size is known and callers cannot modify it.
 	report []byte
 }
 
-// newAnswer returns the answer that a response is; nil for one that cannot be encoded, which its caller may deal with.
+// newAnswer returns the cached result for a response, or nil if its report cannot be encoded. The response is then not cached.
 func newAnswer(resp evaluation.Response) *answer {
 	report, _ := proto.Clone(resp.Report).(*evaluationv1.Evaluation)
 	report.Timings, report.Cached = nil, true
@@ -114,7 +114,7 @@ func newAnswer(resp evaluation.Response) *answer {
 		return nil
 	}
 	a := &answer{list: resp.ResourceList, report: encoded}
-	// What was read grew while it was read.
+	// A list that was read from a pipe may have much unused capacity.
 	if unused := cap(a.list) - len(a.list); unused > len(a.list)/8 {
 		a.list = bytes.Clone(a.list)
 	}
@@ -123,11 +123,11 @@ func newAnswer(resp evaluation.Response) *answer {
 
 func (a *answer) size() int64 { return int64(cap(a.list) + cap(a.report) + overhead) }
 
-// response returns the answer for a call that has waited for it.
+// response returns the result for a call that has waited for it for the given time.
 func (a *answer) response(waited time.Duration) (evaluation.Response, error) {
 	report := &evaluationv1.Evaluation{}
 	if err := proto.Unmarshal(a.report, report); err != nil {
-		return evaluation.Response{}, fmt.Errorf("read an answer that was kept: %w", err)
+		return evaluation.Response{}, fmt.Errorf("decode a cached result: %w", err)
 	}
 	return queued(evaluation.Response{ResourceList: a.list, Report: report}, waited), nil
 }

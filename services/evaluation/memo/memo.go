@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memo keeps the answers of functions that declare themselves deterministic: the same function over the same bytes need not
-// run twice.
+// Package memo caches results of functions that declare themselves deterministic: the same function on the same bytes need not run
+// twice.
 package memo
 
 import (
@@ -17,19 +17,17 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// Keep returns an evaluator that gives the answer of e, or the one that e has given before to a request of the same bytes under the
-// same name. The name must tell all that the answer comes of, beside the request: which program runs, and how. Requests' images are of
-// no account.
+// Keep returns an evaluator that evaluates a request with e, or returns the cached result of an earlier request with the same name and
+// the same bytes. The name must identify everything else that the result depends on: the program and its configuration. The image of
+// the request is ignored.
 //
-// Of equal requests at the same time one is evaluated, and the others get its answer. Where its caller has gone, the next one is
-// evaluated; where it failed, each is evaluated for itself. Only answers without a failure are kept, and none that takes more than a
-// quarter of the cache.
+// Of concurrent equal requests, one is evaluated, and the others get its result. If its caller leaves, the next request is evaluated.
+// If it fails, each request is evaluated separately. Failures are not cached, nor are results larger than a quarter of the cache.
 //
-// The report of an answer that was kept says so. Its results, standard error and the rest are those of the evaluation that it comes
-// from; its timings are those of this call, which may have waited for another. The ResourceList is shared by all who get it: it must
-// not be changed.
+// The report of a cached result says that it is cached. Its timings describe this call, which may have waited for another.
+// Everything else comes from the evaluation that ran. Callers share the ResourceList and must not modify it.
 //
-// On a nil Cache it returns e.
+// On a nil Cache, Keep returns e.
 func (c *Cache) Keep(name string, e evaluation.Evaluator) evaluation.Evaluator {
 	if c == nil {
 		return e
@@ -39,8 +37,8 @@ func (c *Cache) Keep(name string, e evaluation.Evaluator) evaluation.Evaluator {
 	})
 }
 
-// Add keeps an answer that an evaluator has given without Keep, as if it had been given with it: of a function that turns out to be
-// deterministic after its first call. On a nil Cache it does nothing.
+// Add caches a response that was obtained without Keep. It is for functions whose declaration becomes known after their first call. On
+// a nil Cache, it does nothing.
 func (c *Cache) Add(name string, req evaluation.Request, resp evaluation.Response) {
 	if c == nil || resp.Report.GetFailure() != nil {
 		return
@@ -50,11 +48,11 @@ func (c *Cache) Add(name string, req evaluation.Request, resp evaluation.Respons
 	}
 }
 
-// key is a hash that no two different requests have.
+// key is a SHA-256 hash of the name, the request's limit and its list.
 type key [sha256.Size]byte
 
 func keyOf(name string, req evaluation.Request) (k key) {
-	// Lengths keep the parts apart.
+	// Lengths separate the parts.
 	head := make([]byte, 0, 128)
 	head = binary.LittleEndian.AppendUint64(head, uint64(len(name)))
 	head = append(head, name...)
@@ -66,10 +64,10 @@ func keyOf(name string, req evaluation.Request) (k key) {
 	return k
 }
 
-// flight is an evaluation that others wait for. It has landed when done is closed, and does not change then.
+// flight is an evaluation that other calls wait for. After done is closed, it is immutable.
 type flight struct {
 	done chan struct{}
-	// answer is nil where the evaluation failed; abandoned says that it failed because its caller has gone.
+	// answer is nil if the evaluation failed. abandoned means that it failed because its caller left.
 	answer    *answer
 	abandoned bool
 }
@@ -104,7 +102,7 @@ func (c *Cache) evaluate(ctx context.Context, k key, req evaluation.Request, e e
 	}
 }
 
-// begin returns the answer to a request, or the flight that it is to wait for, or to lead.
+// begin returns the cached result, or the flight to wait for. If leads is true, the caller must evaluate the request for that flight.
 func (c *Cache) begin(k key) (kept *answer, f *flight, leads bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,7 +119,7 @@ func (c *Cache) begin(k key) (kept *answer, f *flight, leads bool) {
 	return nil, f, true
 }
 
-// lead evaluates a request that others may wait for. They are let go however it ends, a panic included.
+// lead evaluates a request for a flight. It completes the flight in any case, even after a panic.
 func (c *Cache) lead(ctx context.Context, k key, f *flight, req evaluation.Request, e evaluation.Evaluator) (evaluation.Response, error) {
 	f.abandoned = true
 	defer func() {
@@ -140,7 +138,7 @@ func (c *Cache) lead(ctx context.Context, k key, f *flight, req evaluation.Reque
 	return resp, nil
 }
 
-// queued adds the time that a call has waited for another to what it has waited otherwise.
+// queued adds the time that a call has waited for a flight to the queue time of its report.
 func queued(resp evaluation.Response, waited time.Duration) evaluation.Response {
 	if resp.Report != nil {
 		if resp.Report.Timings == nil {

@@ -49,7 +49,7 @@ func (f *counted) Evaluate(ctx context.Context, req evaluation.Request) (evaluat
 	return succeeded(req), nil
 }
 
-// succeeded is a response with everything that a report may have.
+// succeeded returns a response with all fields of a report.
 func succeeded(req evaluation.Request) evaluation.Response {
 	return evaluation.Response{ResourceList: []byte("out of " + string(req.ResourceList)), Report: &evaluationv1.Evaluation{
 		Image: req.Image, Evaluator: evaluationv1.Evaluator_EVALUATOR_EXEC, Implementation: "fn", Stderr: []byte("careful\n"), StderrDroppedBytes: 3,
@@ -65,7 +65,7 @@ func request(list string) evaluation.Request {
 	return evaluation.Request{Image: "r.io/fn:v1", ResourceList: []byte(list)}
 }
 
-// The second answer is that of the first call, and says so; what the first caller does to its report is of no account.
+// The second response is a copy of the first one and is marked as cached. Callers may modify their reports.
 func TestHit(t *testing.T) {
 	t.Parallel()
 	f := &counted{}
@@ -73,7 +73,7 @@ func TestHit(t *testing.T) {
 	req := request("in")
 	first, err := e.Evaluate(t.Context(), req)
 	if err != nil || first.Report.GetCached() || first.Report.GetTimings().GetExecute() == nil {
-		t.Fatalf("the first answer is %v, %v", first, err)
+		t.Fatalf("Evaluate() = %v, %v; want a response that is not cached", first, err)
 	}
 	first.Report.Image, first.Report.Results[0].Message, first.Report.Stderr[0] = "changed", "changed", 'X'
 	for range 2 {
@@ -82,16 +82,16 @@ func TestHit(t *testing.T) {
 		want.Report.Cached, want.Report.Timings = true, &evaluationv1.Timings{}
 		diff := cmp.Diff(want, got, protocmp.Transform(), protocmp.IgnoreFields(&evaluationv1.Timings{}, "queue"))
 		if diff != "" || err != nil {
-			t.Errorf("error %v, answer (-want +got):\n%s", err, diff)
+			t.Errorf("error %v, response (-want +got):\n%s", err, diff)
 		}
 		got.Report.Image = "changed"
 	}
 	if n := f.ran.Load(); n != 1 {
-		t.Errorf("the function ran %d times", n)
+		t.Errorf("the function ran %d times, want 1", n)
 	}
 }
 
-// What is not the same function and the same request, byte for byte, has no entry in common.
+// Requests share a result only if name, limit and list are equal.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	c := newCache(t, 1<<20)
@@ -105,7 +105,7 @@ func TestKeys(t *testing.T) {
 				for _, cached := range []bool{false, true} {
 					got, err := c.Keep(name, f).Evaluate(t.Context(), req)
 					if err != nil || string(got.ResourceList) != "out of "+list || got.Report.GetCached() != cached {
-						t.Errorf("%q over %q (%d): %v, %v", name, list, most, got, err)
+						t.Errorf("Evaluate() of %q with list %q, limit %d = %v, %v", name, list, most, got, err)
 					}
 				}
 				want++
@@ -115,17 +115,17 @@ func TestKeys(t *testing.T) {
 	if n := f.ran.Load(); n != want {
 		t.Errorf("the function ran %d times, want %d", n, want)
 	}
-	// The image that a call names is not what runs.
+	// The image of the request is not part of the key.
 	other := request("b")
 	other.Image = "another name"
 	if got, err := c.Keep("a", f).Evaluate(t.Context(), other); err != nil || !got.Report.GetCached() {
-		t.Errorf("got %v, %v", got, err)
+		t.Errorf("Evaluate() = %v, %v; want a cached result", got, err)
 	}
 }
 
 var errTrouble = errors.New("trouble")
 
-// Failures, errors and what is too large are not kept.
+// Failures, errors and large results are not cached.
 func TestNotKept(t *testing.T) {
 	t.Parallel()
 	for name, then := range map[string]func(context.Context, int64, evaluation.Request) (evaluation.Response, error){
@@ -159,7 +159,7 @@ func TestNotKept(t *testing.T) {
 				got, err := e.Evaluate(t.Context(), request("in"))
 				want, wantErr := then(t.Context(), 0, request("in"))
 				if !errors.Is(err, wantErr) || string(got.ResourceList) != string(want.ResourceList) || got.Report.GetCached() {
-					t.Errorf("got %v, %v", got, err)
+					t.Errorf("Evaluate() = %v, %v; want a response that is not cached", got, err)
 				}
 			}
 			if n := f.ran.Load(); n != 3 {
@@ -169,7 +169,7 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
-// What is added is the answer to the next call, and takes the place of what was there.
+// Add replaces the cached result.
 func TestAdd(t *testing.T) {
 	t.Parallel()
 	c, f := newCache(t, 1<<20), &counted{}
@@ -177,16 +177,16 @@ func TestAdd(t *testing.T) {
 		resp := succeeded(request(list))
 		c.Add("fn", request("in"), resp)
 		if got, err := c.Keep("fn", f).Evaluate(t.Context(), request("in")); err != nil || string(got.ResourceList) != "out of "+list || !got.Report.GetCached() {
-			t.Errorf("got %v, %v", got, err)
+			t.Errorf("Evaluate() = %v, %v; want the added result", got, err)
 		}
 	}
 	c.Add("failing", request("in"), failed(request("in")))
 	if got, err := c.Keep("failing", f).Evaluate(t.Context(), request("in")); err != nil || got.Report.GetCached() {
-		t.Errorf("got %v, %v", got, err)
+		t.Errorf("Evaluate() = %v, %v; want a response that is not cached", got, err)
 	}
 }
 
-// Without a cache nothing is kept.
+// A nil Cache caches nothing.
 func TestNoCache(t *testing.T) {
 	t.Parallel()
 	var none *memo.Cache
@@ -202,7 +202,7 @@ func TestNoCache(t *testing.T) {
 	}
 }
 
-// slow takes a second, unless its caller goes.
+// slow waits for a second, or until the caller leaves.
 func slow(ctx context.Context) error {
 	select {
 	case <-time.After(time.Second):
@@ -212,25 +212,25 @@ func slow(ctx context.Context) error {
 	}
 }
 
-// caller is one who calls at a time, may go at another, and has an answer at a third.
+// caller has the times, in milliseconds, at which a caller calls, leaves, and gets its response.
 type caller struct{ comes, goes, answered time.Duration }
 
-// Of equal requests one is evaluated at a time. What becomes of its caller is not what becomes of the others.
+// Of concurrent equal requests, one is evaluated at a time. If its caller leaves, the others are not affected.
 func TestFlights(t *testing.T) {
 	t.Parallel()
 	const never = time.Hour
 	for name, tc := range map[string]struct {
 		callers []caller
-		// fails says that the function fails each time.
+		// fails makes the function fail each time.
 		fails bool
-		// ran is how often it ran, and cached how many had the answer of another call.
+		// ran is the number of evaluations, and cached the number of responses from other calls.
 		ran, cached int64
 	}{
-		"one runs for all": {callers: []caller{{0, never, 1000}, {1, never, 1000}, {500, never, 1000}, {2000, never, 2000}}, ran: 1, cached: 3},
-		"a waiter goes":    {callers: []caller{{0, never, 1000}, {1, 10, 10}, {2, never, 1000}}, ran: 1, cached: 1},
-		"the first goes":   {callers: []caller{{0, 100, 100}, {1, never, 1100}, {2, never, 1100}}, ran: 2, cached: 1},
-		"two go in turn":   {callers: []caller{{0, 100, 100}, {1, 300, 300}, {200, never, 1300}}, ran: 3},
-		"it fails":         {callers: []caller{{0, never, 1000}, {1, never, 2000}, {2, never, 2000}, {3, 1500, 1500}}, fails: true, ran: 4},
+		"one evaluation for all":    {callers: []caller{{0, never, 1000}, {1, never, 1000}, {500, never, 1000}, {2000, never, 2000}}, ran: 1, cached: 3},
+		"a waiting caller leaves":   {callers: []caller{{0, never, 1000}, {1, 10, 10}, {2, never, 1000}}, ran: 1, cached: 1},
+		"the first caller leaves":   {callers: []caller{{0, 100, 100}, {1, never, 1100}, {2, never, 1100}}, ran: 2, cached: 1},
+		"two callers leave in turn": {callers: []caller{{0, 100, 100}, {1, 300, 300}, {200, never, 1300}}, ran: 3},
+		"the function fails":        {callers: []caller{{0, never, 1000}, {1, never, 2000}, {2, never, 2000}, {3, 1500, 1500}}, fails: true, ran: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -239,7 +239,7 @@ func TestFlights(t *testing.T) {
 				f := &counted{}
 				f.then = func(ctx context.Context, _ int64, req evaluation.Request) (evaluation.Response, error) {
 					if n := atOnce.Add(1); n > 1 && !tc.fails {
-						t.Errorf("%d run at once", n)
+						t.Errorf("%d concurrent evaluations, want 1", n)
 					}
 					defer atOnce.Add(-1)
 					if err := slow(ctx); err != nil {
@@ -255,15 +255,15 @@ func TestFlights(t *testing.T) {
 				for i, c := range tc.callers {
 					go func() {
 						time.Sleep(c.comes * time.Millisecond)
-						ctx, cancel := context.WithDeadlineCause(t.Context(), begin.Add(c.goes*time.Millisecond), fmt.Errorf("caller %d goes", i))
+						ctx, cancel := context.WithDeadlineCause(t.Context(), begin.Add(c.goes*time.Millisecond), fmt.Errorf("caller %d leaves", i))
 						defer cancel()
 						got, err := e.Evaluate(ctx, request("in"))
 						if answered := time.Since(begin); answered != c.answered*time.Millisecond {
-							t.Errorf("caller %d was answered after %v, want %v ms", i, answered, int64(c.answered))
+							t.Errorf("caller %d got its response after %v, want %v ms", i, answered, int64(c.answered))
 						}
 						if c.goes == c.answered {
-							if err == nil || err.Error() != fmt.Sprintf("caller %d goes", i) {
-								t.Errorf("caller %d, who has gone, got %v", i, err)
+							if err == nil || err.Error() != fmt.Sprintf("caller %d leaves", i) {
+								t.Errorf("caller %d, which left, got error %v", i, err)
 							}
 							return
 						}
@@ -274,21 +274,21 @@ func TestFlights(t *testing.T) {
 							waited -= time.Second
 						}
 						if told := got.Report.GetTimings().GetQueue().AsDuration(); err != nil || told != waited {
-							t.Errorf("caller %d is told that it has waited for %v (%v), want %v", i, told, err, waited)
+							t.Errorf("caller %d: queue time = %v (error %v), want %v", i, told, err, waited)
 						}
 					}()
 				}
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				if f.ran.Load() != tc.ran || cached.Load() != tc.cached {
-					t.Errorf("it ran %d times and %d answers were cached, want %d and %d", f.ran.Load(), cached.Load(), tc.ran, tc.cached)
+					t.Errorf("%d evaluations and %d cached responses, want %d and %d", f.ran.Load(), cached.Load(), tc.ran, tc.cached)
 				}
 			})
 		})
 	}
 }
 
-// A function that panics does not keep those who wait for it.
+// If the function panics, waiting calls continue.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -302,7 +302,7 @@ func TestPanic(t *testing.T) {
 		go func() {
 			defer func() {
 				if recover() == nil {
-					t.Error("the panic was swallowed")
+					t.Error("Evaluate() did not panic")
 				}
 			}()
 			_, _ = e.Evaluate(t.Context(), request("in"))
@@ -310,7 +310,7 @@ func TestPanic(t *testing.T) {
 		synctest.Wait()
 		for _, cached := range []bool{false, true} {
 			if got, err := e.Evaluate(t.Context(), request("in")); err != nil || got.Report.GetCached() != cached {
-				t.Errorf("got %v, %v", got, err)
+				t.Errorf("Evaluate() = %v, %v", got, err)
 			}
 		}
 	})

@@ -50,6 +50,6 @@ func TestMetrics(t *testing.T) {
 		"krm_result_cache_lookups hit": 2, "krm_result_cache_lookups miss": 5, "krm_result_cache_evictions ": 1, "krm_result_cache_entries ": 4,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || size <= 0 || size > 2500 {
-		t.Errorf("%d bytes; (-want +got):\n%s", size, diff)
+		t.Errorf("%d bytes, want 1 to 2500; metrics (-want +got):\n%s", size, diff)
 	}
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// modelled is what the model knows of an answer that is kept.
+// modelled is a cached result in the model.
 type modelled struct {
 	list string
 	size int64
 }
 
-// Whatever is called, the cache has what a list has from which the oldest uses are dropped, and never more bytes than it may.
+// After any sequence of calls, the cache equals a list that drops its least recently used entries, and does not exceed its limit.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -53,7 +53,7 @@ func TestModel(t *testing.T) {
 		}
 		call := func(t *rapid.T) {
 			list := strconv.Itoa(rapid.IntRange(0, 30).Draw(t, "list"))
-			// Several small answers make room for a large one.
+			// Large results evict several small ones.
 			size, fails := rapid.SampledFrom([]int{0, 0, 0, 1, 1000, 3000, 6000}).Draw(t, "size"), rapid.Bool().Draw(t, "fails")
 			if rapid.Bool().Draw(t, "added") {
 				resp := evaluation.Response{ResourceList: slices.Clip([]byte(list)), Report: &evaluationv1.Evaluation{Image: "i"}}
@@ -77,14 +77,14 @@ func TestModel(t *testing.T) {
 			}
 			at := slices.IndexFunc(kept, func(m modelled) bool { return m.list == list })
 			if got.Report.GetCached() != (at >= 0) {
-				t.Fatalf("the answer to %s is cached: %v, want it to be at %d of %v", list, got.Report.GetCached(), at, kept)
+				t.Fatalf("list %s: cached = %v, want index %d of %v", list, got.Report.GetCached(), at, kept)
 			}
 			if at >= 0 {
 				hits++
 				m := kept[at]
 				kept = append(slices.Delete(kept, at, at+1), m)
 				if output != nil || !strings.HasPrefix(list, strings.TrimRight(string(got.ResourceList), "\x00")) {
-					t.Fatalf("%s has the answer %.10q", list, got.ResourceList)
+					t.Fatalf("list %s: response = %.10q", list, got.ResourceList)
 				}
 				return
 			}
@@ -97,10 +97,10 @@ func TestModel(t *testing.T) {
 			"call": call,
 			"": func(t *rapid.T) {
 				if c.bytes != sum(kept) || c.bytes > limit || c.answers.Len() != len(kept) || len(c.flights) > 0 {
-					t.Fatalf("%d answers of %d bytes are kept, want %d of %d, and %d wait", c.answers.Len(), c.bytes, len(kept), sum(kept), len(c.flights))
+					t.Fatalf("%d results of %d bytes are cached, want %d of %d bytes; %d flights, want 0", c.answers.Len(), c.bytes, len(kept), sum(kept), len(c.flights))
 				}
 				if n := &c.counts; n.hits.Load() != hits || n.misses.Load() != misses || n.evictions.Load() != evictions {
-					t.Fatalf("%+v were counted, want %d, %d, %d", n, hits, misses, evictions)
+					t.Fatalf("counts = %+v, want %d, %d, %d", n, hits, misses, evictions)
 				}
 			},
 		})
