@@ -14,11 +14,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// DecodeConfig reads a functionConfig into a struct with JSON tags: the data of a ConfigMap, or the spec of an object of the
-// function's own kind. It leaves the struct as it is if there is no functionConfig, so defaults can be set before.
+// DecodeConfig decodes a functionConfig into a struct with JSON tags. The functionConfig is a ConfigMap, whose data is decoded, or an
+// object of the function's own kind, whose spec is decoded. Without a functionConfig, the struct remains unchanged, so set defaults
+// before the call.
 //
-// Unknown and repeated fields are errors, and so are other kinds. The values of a ConfigMap are strings: fields of numbers and
-// booleans that come from one have the option "string" in their tag, as in `json:"replicas,string"`.
+// Unknown and duplicate fields are errors, and so are other kinds. The values of a ConfigMap are strings. Fields for numbers and
+// booleans that may come from a ConfigMap need the option "string" in their tag, as in `json:"replicas,string"`.
 func DecodeConfig(config *fn.KubeObject, kind string, into any) error {
 	if config == nil || config.IsEmpty() {
 		return nil
@@ -42,7 +43,7 @@ func DecodeConfig(config *fn.KubeObject, kind string, into any) error {
 		switch key {
 		case "apiVersion", "kind", "metadata", field:
 		default:
-			return fmt.Errorf("functionConfig has the unknown field %q: fields of the configuration stand under %s", key, field)
+			return fmt.Errorf("functionConfig has the unknown field %q: put configuration fields under %s", key, field)
 		}
 	}
 	if object[field] == nil {

@@ -26,16 +26,16 @@ func TestDecodeConfig(t *testing.T) {
 		want   settings
 		err    string
 	}{
-		"none":                       {want: settings{Owner: "default"}},
-		"a ConfigMap":                {config: configMap + "data: {owner: shop, replicas: \"3\"}\n", want: settings{Owner: "shop", Replicas: 3}},
-		"a ConfigMap without data":   {config: configMap, want: settings{Owner: "default"}},
-		"an own kind":                {config: own + "spec: {teams: [a, b]}\n", want: settings{Owner: "default", Teams: []string{"a", "b"}}},
-		"an unknown field":           {config: configMap + "data: {ownr: shop}\n", err: `data of functionConfig: unknown field "ownr"`},
-		"another letter case":        {config: configMap + "data: {Owner: shop}\n", err: `unknown field "Owner"`},
-		"a field above the spec":     {config: own + "owner: shop\n", err: `functionConfig has the unknown field "owner": fields of the configuration stand under spec`},
-		"a wrong type":               {config: own + "spec: {owner: [shop]}\n", err: "spec of functionConfig: json: cannot unmarshal array"},
-		"a number that is no number": {config: configMap + "data: {replicas: many}\n", err: "data of functionConfig: json: invalid use of ,string struct tag"},
-		"another kind":               {config: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: c}\n", err: "functionConfig is of kind Deployment: use a ConfigMap or the kind Owner"},
+		"no functionConfig":        {want: settings{Owner: "default"}},
+		"a ConfigMap":              {config: configMap + "data: {owner: shop, replicas: \"3\"}\n", want: settings{Owner: "shop", Replicas: 3}},
+		"a ConfigMap without data": {config: configMap, want: settings{Owner: "default"}},
+		"the function's own kind":  {config: own + "spec: {teams: [a, b]}\n", want: settings{Owner: "default", Teams: []string{"a", "b"}}},
+		"an unknown field":         {config: configMap + "data: {ownr: shop}\n", err: `data of functionConfig: unknown field "ownr"`},
+		"another letter case":      {config: configMap + "data: {Owner: shop}\n", err: `unknown field "Owner"`},
+		"a field above the spec":   {config: own + "owner: shop\n", err: `functionConfig has the unknown field "owner": put configuration fields under spec`},
+		"a wrong type":             {config: own + "spec: {owner: [shop]}\n", err: "spec of functionConfig: json: cannot unmarshal array"},
+		"not a number":             {config: configMap + "data: {replicas: many}\n", err: "data of functionConfig: json: invalid use of ,string struct tag"},
+		"another kind":             {config: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: c}\n", err: "functionConfig is of kind Deployment: use a ConfigMap or the kind Owner"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +51,7 @@ func TestDecodeConfig(t *testing.T) {
 			err := function.DecodeConfig(config, "Owner", &got)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Fatalf("got error %v, want %q", err, tc.err)
+					t.Fatalf("DecodeConfig() = %v, want %q", err, tc.err)
 				}
 				return
 			}

@@ -12,12 +12,12 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// MaxNodes bounds what the aliases of one resource may grow to when they are expanded, as a few lines of YAML can stand
-// for billions of nodes.
+// MaxNodes is the maximum number of YAML nodes of a resource after its aliases are expanded. A few lines of YAML can expand to billions
+// of nodes.
 const MaxNodes = 100_000
 
-// expandMetadata expands the aliases of resources that have one where the SDK reads every resource: at the top and in
-// the metadata. The SDK panics on those.
+// expandMetadata expands the aliases of resources that have aliases at the top level, in the metadata or in the annotations. The SDK
+// reads these in every resource, and panics if they are aliases.
 func expandMetadata(items fn.KubeObjects) error {
 	for _, item := range items {
 		root := NodeOf(item)
@@ -32,12 +32,12 @@ func expandMetadata(items fn.KubeObjects) error {
 	return nil
 }
 
-// hasAlias reports whether a value of a mapping or list is an alias.
+// hasAlias reports whether a value of a mapping or sequence is an alias.
 func hasAlias(node *yaml.Node) bool {
 	return node != nil && slices.ContainsFunc(node.Content, yamlnode.IsAlias)
 }
 
-// NodeOf returns the YAML mapping of a resource: the one that is printed, not a copy.
+// NodeOf returns the YAML mapping of a resource. Changes to it are printed.
 func NodeOf(item *fn.KubeObject) *yaml.Node {
 	rn := item.MoveToResourceNode()
 	node := rn.YNode()

@@ -1,10 +1,10 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package function runs KRM functions that are written in Go: in process over a ResourceList in YAML ([Run]) or in memory
-// ([Function.Apply]), and as programs of their own ([Main]).
+// Package function runs KRM functions written in Go: in process on a ResourceList in YAML ([Run]) or in memory ([Function.Apply]), or
+// as separate programs ([Main]).
 //
-// Parsing and printing are those of the functions SDK (github.com/kptdev/krm-functions-sdk/go/fn).
+// It parses and prints like the functions SDK (github.com/kptdev/krm-functions-sdk/go/fn).
 package function
 
 import (
@@ -20,72 +20,70 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Function is one KRM function.
+// Function is a KRM function.
 //
-// A Function is a value: it holds no state between calls, and its methods and Process may be called concurrently. Its JSON form has what
-// callers need to know of a function that another program evaluates.
+// A Function is a value without state between calls. Its methods and Process are safe for concurrent use. Its JSON form contains what a
+// caller must know about a function that another program evaluates.
 type Function struct {
-	// Name is the function's name in the catalog and the base name of its image, such as "set-labels".
+	// Name is the function's name in the catalog and the last part of its image's name, such as "set-labels".
 	Name string `json:"name"`
 
-	// Version is the release of the catalog's function whose behaviour this implementation has, such as "v0.4.5".
+	// Version is the catalog release whose behavior this implementation has, such as "v0.4.5".
 	Version string `json:"version"`
 
-	// Releases are other releases of the catalog's function, in order. Constraints of versions are resolved to them, too, where no
-	// registry can be asked: so what is asked for does not depend on the version that is implemented.
+	// Releases are other catalog releases, in ascending order. If no registry can be queried, version constraints are resolved against
+	// these and Version, so that the selected version does not depend on which one is implemented.
 	Releases []string `json:"releases,omitempty"`
 
-	// Stands is the function, with its version, that stands in for this one, such as "kubeconform v0.1.1", and behaves as Version
-	// of this one does. Reports name it. It is "" for a function that is itself.
+	// Stands is name and version of a replacement that implements this function, such as "kubeconform v0.1.1". It behaves like Version
+	// of this function. Reports contain it. Empty means that the function is not a replacement.
 	Stands string `json:"stands,omitempty"`
 
-	// Summary says in one line, without a full stop, what the function does.
+	// Summary is a one-line description without a full stop.
 	Summary string `json:"-"`
 
-	// Heavy says that what the function links takes long to initialise. A program that is started for every evaluation
-	// does better without it.
+	// Heavy means that the function's libraries take long to initialize. A program that is started for each evaluation should not link
+	// it.
 	Heavy bool `json:"-"`
 
-	// Config says which functionConfig forms the function takes, one per line. It is printed by --help.
+	// Config describes the forms of functionConfig that the function accepts, one per line. --help prints it.
 	Config string `json:"-"`
 
-	// Process evaluates the function over a list, in place. It returns false when the function fails with the reason
-	// among the results, or an error when the reason is not among them. The list is printed in either case.
+	// Process evaluates the function on a list, in place. It returns false if the function failed and the results contain the reason,
+	// or an error if they do not. The list is printed in either case.
 	//
-	// A Process that can run long looks at ctx and returns its error. The FunctionConfig of the list is never nil; it
-	// is empty when none was given.
+	// A long-running Process must check ctx and return its error. The list's FunctionConfig is never nil; it is empty if there is none.
 	Process func(ctx context.Context, rl *fn.ResourceList) (bool, error) `json:"-"`
 
-	// KeepsList says that the list comes out as it went in but for what Process changes: items in their order, apiVersion, an
-	// empty list of items as "items: []". It holds for the functions of the catalog that are built on kyaml's framework. The
-	// list of others comes out as the SDK prints it: sorted, and without items where it has none.
+	// KeepsList means that the output list has the form of the input list: items in their order, the same apiVersion, and "items: []"
+	// if there are none. Catalog functions that use kyaml's framework behave like this. Otherwise, the output is printed like the SDK
+	// does: sorted, and without items if there are none.
 	KeepsList bool `json:"-"`
 
-	// Unshared says that Process never puts one YAML node into two places: those who keep the list in memory need no copies
-	// of its items to change one of them for itself.
+	// Unshared means that Process never uses one YAML node in two places. A caller that keeps the list in memory can then modify an
+	// item without copying it.
 	Unshared bool `json:"-"`
 
-	// Traits are what the function declares of itself. One that declares Worker answers many calls in one process if it is asked
-	// to, one after the other: Process leaves nothing behind that another call could see.
+	// Traits are the function's declarations. A function that declares Worker can answer many calls in one process, one at a time. Its
+	// Process must not leave state behind that another call could observe.
 	Traits traits.Traits `json:"-"`
 
-	// ProcessMemory is the most memory, in bytes, that a process of its own may have for the function; 0 for no limit.
-	// It is for functions whose users can ask for any amount.
+	// ProcessMemory is the memory limit, in bytes, of a separate process for the function. 0 means no limit. Set it for functions whose
+	// input can make them allocate any amount.
 	ProcessMemory uint64 `json:"-"`
 }
 
-// Tags are the image tags that mean this very implementation, as opposed to an older or newer version of the function of the
-// same name: the version, and the shorter tag that follows it, such as "v0.4".
+// Tags returns the image tags of this implementation, as opposed to other versions: the version and its shorter form, such as "v0.4".
 func (f Function) Tags() []string { return reference.VersionTags(f.Version) }
 
-// Implementation is name and version of what evaluates, for people.
+// Implementation returns the name and version of the implementation, for display.
 func (f Function) Implementation() string { return cmp.Or(f.Stands, f.Name+" "+f.Version) }
 
-// OwnsTag reports whether an image tag is one of the function's.
+// OwnsTag reports whether the image tag is in Tags.
 func (f Function) OwnsTag(tag string) bool { return slices.Contains(f.Tags(), tag) }
 
-// Images are the references that the function answers to: its name under each prefix, "" for the name alone; with its own tags
-// each if strict.
+// Images returns the image references of the function: its name with each prefix; the prefix "" means the name alone. If strict is set,
+// each reference has one of the function's tags.
 func (f Function) Images(strict bool, prefixes ...string) []string {
 	var images []string
 	for _, prefix := range prefixes {
@@ -101,11 +99,11 @@ func (f Function) Images(strict bool, prefixes ...string) []string {
 	return images
 }
 
-// Set is a set of functions, sorted by name. The zero value is empty. It must not be changed.
+// Set is an immutable set of functions, sorted by name. The zero value is empty.
 type Set []Function
 
-// NewSet makes a set of functions. It panics on a function that is incomplete and on two of one name: both are errors of
-// the program, not of its input, and must not wait for the first call to be seen.
+// NewSet returns a set of functions. It panics if a function is incomplete or if two have the same name. These are programming errors,
+// which should not remain unnoticed until the first call.
 func NewSet(functions ...Function) Set {
 	set := Set(slices.SortedFunc(slices.Values(functions), func(a, b Function) int { return strings.Compare(a.Name, b.Name) }))
 	for i, f := range set {
@@ -119,8 +117,7 @@ func NewSet(functions ...Function) Set {
 	return set
 }
 
-// Lookup returns the function of a name, such as "set-labels", and whether there is one. The name is that of the
-// function alone: no registry, no tag.
+// Lookup returns the function with a name such as "set-labels", without registry and tag, and whether it exists.
 func (s Set) Lookup(name string) (Function, bool) {
 	for _, f := range s {
 		if f.Name == name {
@@ -130,7 +127,7 @@ func (s Set) Lookup(name string) (Function, bool) {
 	return Function{}, false
 }
 
-// OwnTags returns the tags of the function of a name that mean its implementation; nil where there is none.
+// OwnTags returns the tags of the named function's implementation, or nil if it does not exist.
 func (s Set) OwnTags(name string) []string {
 	if f, ok := s.Lookup(name); ok {
 		return f.Tags()
@@ -138,7 +135,7 @@ func (s Set) OwnTags(name string) []string {
 	return nil
 }
 
-// Tags returns the tags that are known of the function of a name, those of other releases too; nil where there is none.
+// Tags returns the known tags of the named function, including other releases, or nil if it does not exist.
 func (s Set) Tags(name string) []string {
 	f, _ := s.Lookup(name)
 	return append(s.OwnTags(name), f.Releases...)

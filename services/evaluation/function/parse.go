@@ -12,7 +12,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// parseList parses a list as the SDK does, and takes "items: null" for a list without items, as kyaml's framework does.
+// parseList parses a list like the SDK, and accepts "items: null" like kyaml's framework.
 func parseList(in []byte) (*fn.ResourceList, error) {
 	rl, err := fn.ParseResourceList(in)
 	if err == nil {
@@ -34,12 +34,12 @@ func parseList(in []byte) (*fn.ResourceList, error) {
 	return fn.ParseResourceList(rest)
 }
 
-// apiVersionOf returns the apiVersion of a list, "" for none.
+// apiVersionOf returns the apiVersion of a list, or "" if it has none.
 func apiVersionOf(in []byte) string {
 	var list struct {
 		APIVersion string `yaml:"apiVersion"`
 	}
-	// All of a list takes long to parse for one line of it. No other line begins like this but in a list that is refused.
+	// Look for the line first, because parsing the whole list is slow. In a valid list, no other line begins like this.
 	for line := range bytes.Lines(in) {
 		if bytes.HasPrefix(line, []byte("apiVersion:")) && yaml.Unmarshal(line, &list) == nil && list.APIVersion != "" {
 			return list.APIVersion

@@ -17,8 +17,8 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
-// printList prints a list as the SDK does, to the byte, but for what f keeps of the list as it was. Items that sort alike stay
-// in their order. apiVersion is what the list is to have, "" for the SDK's.
+// printList prints a list exactly like the SDK, except that the sort is stable and that f.KeepsList has an effect. apiVersion is the
+// apiVersion of the list; empty means the SDK's.
 func (f Function) printList(rl *fn.ResourceList, apiVersion string) ([]byte, error) {
 	f.Arrange(rl.Items)
 	text := func(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: yaml.NodeTagString, Value: s} }
@@ -43,18 +43,18 @@ func (f Function) printList(rl *fn.ResourceList, apiVersion string) ([]byte, err
 	return append(printed, bytes.TrimPrefix(rest, []byte(listHead))...), nil
 }
 
-// listHead is how the SDK begins a list.
+// listHead is the beginning of a list that the SDK prints.
 const listHead = "apiVersion: " + kio.ResourceListAPIVersion + "\nkind: " + kio.ResourceListKind + "\n"
 
-// Arrange puts items into the order in which f prints them.
+// Arrange sorts items into the order in which f prints them.
 func (f Function) Arrange(items fn.KubeObjects) {
 	if !f.KeepsList {
 		sortItems(items)
 	}
 }
 
-// sortItems sorts items as the SDK does when it prints them: by apiVersion, kind, namespace and name. The SDK's own sort joins
-// the four for each comparison anew.
+// sortItems sorts items by apiVersion, kind, namespace and name, like the SDK. Unlike the SDK, it computes each sort key once instead
+// of for each comparison.
 func sortItems(items fn.KubeObjects) {
 	type keyed struct {
 		key  string

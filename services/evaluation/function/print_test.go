@@ -13,7 +13,7 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 )
 
-// printedItems are items in every style that YAML has, each with a number to sort by.
+// printedItems are items in all styles of YAML. Each has a placeholder for a number to sort by.
 var printedItems = []string{
 	"- apiVersion: v1\n  kind: A%d\n  metadata:\n    name: a # line\n",
 	"# head\n- apiVersion: v1\n  # inside\n  kind: A%d\n  metadata: {name: a} # line\n",
@@ -32,7 +32,7 @@ var printedItems = []string{
 	"# one\n\n# two\n- # three\n  apiVersion: v1\n  kind: A%d\n  # four\n",
 }
 
-func TestPrintIsTheSDKs(t *testing.T) {
+func TestPrintEqualsSDK(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(30) {
 		for _, items := range []int{1, 4, 300} {
@@ -58,19 +58,19 @@ func TestPrintIsTheSDKs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want, err := rl.ToYAML() // of items that are sorted already
+				want, err := rl.ToYAML() // the items are sorted already
 				if err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(string(want), string(got)); diff != "" {
-					t.Errorf("the SDK's (-) and ours (+):\n%s", diff)
+					t.Errorf("printList() differs from the SDK (-SDK +printList):\n%s", diff)
 				}
 			})
 		}
 	}
 }
 
-func TestItemsThatSortAlikeStayInOrder(t *testing.T) {
+func TestSortIsStable(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
 	text.WriteString(listHead + "items:\n")
@@ -82,6 +82,6 @@ func TestItemsThatSortAlikeStayInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(text.String(), string(out)); diff != "" {
-		t.Errorf("in (-) and out (+):\n%s", diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

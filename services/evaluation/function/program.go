@@ -16,20 +16,20 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/workerprotocol"
 )
 
-// Program is what a function has of the process it is served by: nothing, where it is evaluated inside another program.
+// Program contains the parts of a process that its function may use. In a function that runs inside another program, it is empty.
 type Program struct {
-	Stderr  io.Writer // what a script prints; never nil
+	Stderr  io.Writer // receives the output of scripts; never nil
 	Environ []string  // KEY=value
 }
 
 type programKey struct{}
 
-// WithProgram returns the context for a Process that is served by a program.
+// WithProgram returns a context for the Process of a function that runs as a program.
 func WithProgram(ctx context.Context, p Program) context.Context {
 	return context.WithValue(ctx, programKey{}, p)
 }
 
-// ProgramOf returns the program that serves a function, from the context of its Process.
+// ProgramOf returns the Program in the context of a Process.
 func ProgramOf(ctx context.Context) Program {
 	if p, ok := ctx.Value(programKey{}).(Program); ok {
 		return p
@@ -37,12 +37,11 @@ func ProgramOf(ctx context.Context) Program {
 	return Program{Stderr: io.Discard}
 }
 
-// Main serves f as a program: it reads a ResourceList from stdin and writes the one that f makes of it to stdout. On
-// failure it does so too, where there is one, and writes "failed to evaluate function: " and the error to stderr. It
-// returns the exit code of the process: 0, or 1 when the function or the reading and writing around it failed.
+// Main runs f as a program: it reads a ResourceList from stdin and writes the resulting list to stdout. If f fails, it also writes
+// "failed to evaluate function: " and the error to stderr. It returns the exit code: 0, or 1 if f, reading or writing failed.
 //
-// args are the arguments behind the program's name. "--help" prints what the function is and takes; "--worker" has a function
-// that agrees answer many calls, as [workerprotocol] says. No other is known.
+// args are the arguments without the program's name. "--help" prints a description. "--worker" answers many calls according to
+// [workerprotocol], if f supports it. Other arguments are errors.
 func Main(f Function, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if slices.Contains(args, "--help") || slices.Contains(args, "-h") {
 		fmt.Fprint(stdout, help(f))
@@ -64,16 +63,16 @@ func Main(f Function, args []string, stdin io.Reader, stdout, stderr io.Writer) 
 	return 0
 }
 
-// failurePrefix is what Main writes before an error.
+// failurePrefix precedes the error on standard error.
 const failurePrefix = "failed to evaluate function: "
 
-// ReportFailure writes to the standard error of a function why it failed.
+// ReportFailure writes a function's error to its standard error.
 func ReportFailure(stderr io.Writer, err error) {
 	fmt.Fprintf(stderr, failurePrefix+"%v", err)
 }
 
-// ReportedFailure returns the error that ReportFailure wrote to the end of a standard error, with the same text; nil if there is none.
-// It is a [PanicError] if the function panicked.
+// ReportedFailure returns the error that ReportFailure wrote at the end of standard error, with the same text, or nil if there is none.
+// It is a *[PanicError] if the function panicked.
 func ReportedFailure(stderr []byte) error {
 	at := bytes.LastIndex(append([]byte("\n"), stderr...), []byte("\n"+failurePrefix))
 	if at < 0 {
@@ -86,7 +85,7 @@ func ReportedFailure(stderr []byte) error {
 	return errors.New(text)
 }
 
-// once answers the one call of a process.
+// once evaluates the single call of a process.
 func once(f Function, stdin io.Reader, stdout, stderr io.Writer) error {
 	in, err := io.ReadAll(stdin)
 	if err != nil {
@@ -97,13 +96,13 @@ func once(f Function, stdin io.Reader, stdout, stderr io.Writer) error {
 	return errors.Join(err, outErr)
 }
 
-// alone evaluates f in a process that does nothing else.
+// alone evaluates f as the only function of the process.
 func (f Function) alone(in []byte, stderr io.Writer) ([]byte, error) {
-	ctx := context.Background() //nolint:forbidigo // a process has no caller's context: whoever started it ends it
+	ctx := context.Background() //nolint:forbidigo // a process has no caller's context; its parent kills it
 	return Run(WithProgram(ctx, Program{Stderr: stderr, Environ: os.Environ()}), f, in)
 }
 
-// help describes a function for its user.
+// help returns the output of --help.
 func help(f Function) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %s %s\n\n", f.Name, f.Version, f.Summary)

@@ -86,7 +86,7 @@ functionConfig, one of:
 	}
 }
 
-// brokenWriter is a stdout whose reader has gone.
+// brokenWriter is a closed pipe.
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
@@ -96,7 +96,7 @@ func TestMainCannotWrite(t *testing.T) {
 	var stderr bytes.Buffer
 	code := Main(pass, nil, strings.NewReader(listHead), brokenWriter{}, &stderr)
 	if want := "failed to evaluate function: io: read/write on closed pipe"; code != 1 || stderr.String() != want {
-		t.Errorf("exit code %d, stderr %q, want 1, %q", code, &stderr, want)
+		t.Errorf("Main() = %d, stderr %q; want 1, %q", code, &stderr, want)
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 )
 
-// errFailed is the error of a function that fails with the reason among its results. The text is the SDK's.
+// errFailed is the error of a function that failed and put the reason into its results. The text is the SDK's.
 var errFailed = errors.New("error: function failure")
 
-// PanicError is the error of a function that has panicked. It concerns one call only.
+// PanicError reports that a function panicked. Later calls are not affected.
 type PanicError struct{ Value any }
 
-// panicPrefix is the SDK's.
+// panicPrefix is the SDK's text.
 const panicPrefix = "KRM function panicked with: "
 
 func (e *PanicError) Error() string { return panicPrefix + fmt.Sprint(e.Value) }
@@ -28,13 +28,13 @@ func catch(err *error) {
 	}
 }
 
-// Run evaluates f once over a ResourceList in YAML and returns the ResourceList that it makes of it.
+// Run evaluates f once on a ResourceList in YAML and returns the resulting list.
 //
-// The output is returned on failure too, with the results that explain it, unless the input is no ResourceList, the
-// function panics (a [PanicError]) or the context ends.
+// It returns the output even if f fails, with the results that explain the failure. There is no output if the input is not a
+// ResourceList, if the function panics (a *[PanicError]), or if the context ends.
 //
-// Parsing and printing are those of the SDK's fn.Run: items come out sorted by apiVersion, kind, namespace and name, but for
-// functions that keep their list (KeepsList).
+// Parsing and printing are the same as in the SDK's fn.Run: items are sorted by apiVersion, kind, namespace and name, unless the
+// function sets KeepsList.
 func Run(ctx context.Context, f Function, in []byte) (out []byte, err error) {
 	defer catch(&err)
 	if err := ctx.Err(); err != nil {
@@ -64,8 +64,8 @@ func Run(ctx context.Context, f Function, in []byte) (out []byte, err error) {
 	return out, failure
 }
 
-// Apply evaluates f once over a list in memory, in place. The errors are those of Run; on each but a [PanicError] the results
-// of the list count.
+// Apply evaluates f once on a list in memory, in place. It returns the same errors as Run. The list's results are valid unless the error is a
+// *[PanicError].
 func (f Function) Apply(ctx context.Context, rl *fn.ResourceList) (err error) {
 	defer catch(&err)
 	if rl.FunctionConfig == nil {

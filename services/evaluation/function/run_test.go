@@ -15,7 +15,7 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 )
 
-// pass is a function that does nothing.
+// pass is a function without effect.
 var pass = Function{
 	Name:    "pass",
 	Process: func(context.Context, *fn.ResourceList) (bool, error) { return true, nil },
@@ -103,7 +103,7 @@ functionConfig:
   a: b # kept
 `,
 		},
-		{name: "items that are null", in: listHead + "items:\nfunctionConfig: {a: b}\n", want: listHead + "functionConfig: {a: b}\n"},
+		{name: "null items", in: listHead + "items:\nfunctionConfig: {a: b}\n", want: listHead + "functionConfig: {a: b}\n"},
 		{
 			name: "results stay, in the order of the SDK's fields",
 			in: listHead + `results:
@@ -135,12 +135,12 @@ functionConfig:
 `,
 		},
 		{
-			name: "results of the older form",
+			name: "results in the old form",
 			in:   listHead + "results:\n  name: f\n  items:\n  - message: m\n",
 			want: listHead + "results:\n- message: m\n",
 		},
 		{
-			name: "aliases where the SDK reads every item",
+			name: "aliases in metadata and annotations",
 			in: listHead + `items:
 - apiVersion: v1
   kind: ConfigMap
@@ -184,7 +184,7 @@ functionConfig:
 `,
 		},
 		{
-			name: "an alias that stands for itself",
+			name: "recursive alias",
 			in:   listHead + "items:\n- metadata: &m\n    annotations: *m\n",
 			err:  "the YAML aliases of the resource stand for too much: at most 100000 nodes are taken",
 		},
@@ -197,23 +197,23 @@ functionConfig:
 			err: "failed to parse ResourceList as a single KubeObject: expected exactly one object, got 2",
 		},
 		{
-			name: "a list at the top", in: "- a\n",
+			name: "top level is a sequence", in: "- a\n",
 			err: "failed to parse ResourceList as a single KubeObject: failed to extract objects: unhandled node kind 2",
 		},
 		{
-			name: "an item that is no map", in: listHead + "items:\n- a\n",
+			name: "item is not a mapping", in: listHead + "items:\n- a\n",
 			err: "failed to extract objects from items: unhandled node kind 8",
 		},
 		{
-			name: "items that are no list", in: listHead + "items: a\n",
+			name: "items are not a sequence", in: listHead + "items: a\n",
 			err: "failed when tried to get items: incorrect type, was *internal.scalarVariant",
 		},
 		{
-			name: "a functionConfig that is no map", in: listHead + "functionConfig: a\n",
+			name: "functionConfig is not a mapping", in: listHead + "functionConfig: a\n",
 			err: "failed when tried to get functionConfig: wrong type, got: *internal.scalarVariant",
 		},
 		{
-			name: "no YAML", in: "a: b: c\n",
+			name: "invalid YAML", in: "a: b: c\n",
 			err: "failed to parse ResourceList as a single KubeObject: failed to parse input bytes: " +
 				"yaml: mapping values are not allowed in this context",
 		},
@@ -240,7 +240,7 @@ func TestRunKeepsTheList(t *testing.T) {
 	for name, test := range map[string]struct{ in, want string }{
 		"the order of items":    {listHead + items, listHead + items},
 		"an older version":      {older + items, older + items},
-		"a version behind":      {items + "kind: ResourceList\napiVersion: \"a/v1\" # c\n", "apiVersion: a/v1\nkind: ResourceList\n" + items},
+		"apiVersion last":       {items + "kind: ResourceList\napiVersion: \"a/v1\" # c\n", "apiVersion: a/v1\nkind: ResourceList\n" + items},
 		"a version in JSON":     {`{"apiVersion":"a/v1","kind":"ResourceList","items":[]}`, "apiVersion: a/v1\nkind: ResourceList\nitems: []\n"},
 		"a version as a block":  {"apiVersion: |-\n  a/v1\nkind: ResourceList\n", "apiVersion: a/v1\nkind: ResourceList\nitems: []\n"},
 		"no version":            {"kind: ResourceList\n", listHead + "items: []\n"},
@@ -296,7 +296,7 @@ func TestRunFails(t *testing.T) {
 			err: "KRM function panicked with: runtime error: index out of range [7] with length 1",
 		},
 		{
-			name: "by leaving what cannot be printed",
+			name: "with a result that cannot be printed",
 			process: func(_ context.Context, rl *fn.ResourceList) (bool, error) {
 				rl.Results = append(rl.Results, &fn.Result{Field: &fn.Field{CurrentValue: func() {}}})
 				return true, nil
@@ -327,19 +327,19 @@ func TestRunStopsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		for range 2 { // before it is called, and while
+		for range 2 { // the context ends during the first call, and before the second one
 			out, err := Run(ctx, waits, []byte(listHead))
 			if !errors.Is(err, context.DeadlineExceeded) || out != nil {
-				t.Errorf("Run = %q, %v", out, err)
+				t.Errorf("Run() = %q, %v, want DeadlineExceeded", out, err)
 			}
 			if !strings.HasPrefix(err.Error(), "evaluate waits: ") {
-				t.Errorf("the error %q does not name the function", err)
+				t.Errorf("Run() = %q, want a prefix with the function's name", err)
 			}
 		}
 	})
 }
 
-// process is the Process of a function.
+// process is the type of Function.Process.
 type process = func(context.Context, *fn.ResourceList) (bool, error)
 
 func errorText(err error) string {

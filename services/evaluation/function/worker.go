@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// collectorPercent is how much garbage there may be, as a share of what is live: little is, between two calls.
+	// collectorPercent is a worker's GOGC. Between two calls, little memory is live, so the heap may grow to several times that.
 	collectorPercent = 400
-	// keptMemory is near how many bytes the garbage is collected often: what a worker has between two calls counts. A list needs more
-	// the larger it is, bytesPerByte that for each byte; with less, the collector takes the time that it is to save.
+	// keptMemory is a worker's memory limit (GOMEMLIMIT), in bytes, for small lists. Memory that a worker keeps between calls counts
+	// toward the runner's limit. Larger lists get bytesPerByte bytes per byte; with less, frequent garbage collection would cost more
+	// time than a worker saves.
 	keptMemory   = 40 << 20
 	bytesPerByte = 72
-	// settling is how long what a call has started may take to end after the call.
+	// settling is the time that goroutines of a call have to exit after the call.
 	settling = 10 * time.Millisecond
 )
 
-// manyTimes answers calls until stdin ends, or until one leaves a state behind that is not to be trusted: it has panicked, or
-// something of it still runs.
+// manyTimes answers calls until stdin ends, or until a call may have left state behind: it panicked, or its goroutines still run.
 func manyTimes(f Function, stdin io.Reader, stdout, stderr io.Writer) error {
 	if err := keepFrom(stdin, stdout); err != nil {
 		return err
 	}
-	// Functions whose users can ask for any amount of memory see how much they have by how often it is collected.
+	// A function with ProcessMemory checks its memory after each garbage collection, so do not make collections rare.
 	if os.Getenv("GOGC") == "" && f.ProcessMemory == 0 {
 		debug.SetGCPercent(collectorPercent)
 	}
@@ -52,8 +52,7 @@ func manyTimes(f Function, stdin io.Reader, stdout, stderr io.Writer) error {
 	})
 }
 
-// keepFrom keeps the streams of the protocol from the function: what it prints goes to standard error, and to read it finds
-// nothing.
+// keepFrom separates the function from the streams of the protocol: os.Stdout becomes standard error, and os.Stdin is empty.
 func keepFrom(stdin io.Reader, stdout io.Writer) error {
 	if stdin == io.Reader(os.Stdin) {
 		nothing, err := os.Open(os.DevNull)
@@ -68,7 +67,7 @@ func keepFrom(stdin io.Reader, stdout io.Writer) error {
 	return nil
 }
 
-// settled tells whether there are no more than so many goroutines, now or soon.
+// settled waits until there are no more goroutines than given, and reports whether that was the case within the settling time.
 func settled(goroutines int) bool {
 	for end := time.Now().Add(settling); runtime.NumGoroutine() > goroutines; {
 		if time.Now().After(end) {

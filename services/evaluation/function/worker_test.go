@@ -21,18 +21,18 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/workerprotocol"
 )
 
-// The test's program is a function when it is told so.
+// With the environment variable FUNCTION, the test binary is a function.
 func TestMain(m *testing.M) {
 	if name := os.Getenv("FUNCTION"); name != "" {
 		f := Function{Name: name, Version: "v1.0.0", Traits: traits.Traits{Worker: name != "shy"}, Process: misbehave}
-		syscall.Exit(Main(f, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) // os.Exit would let the race detector look back
+		syscall.Exit(Main(f, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) // os.Exit would run the exit code of the race detector
 	}
 	os.Exit(m.Run())
 }
 
 var stuck chan struct{}
 
-// misbehave does what the kind of the first item says, and prints to where a function should not.
+// misbehave does what the kind of the first item says. Some kinds use streams that a function should not use.
 func misbehave(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	switch rl.Items[0].GetKind() {
 	case "Prints":
@@ -81,7 +81,7 @@ func TestWorkers(t *testing.T) {
 			}
 			out, code := runFunction(t, "worker", &requests, &stderr, workerprotocol.Argument)
 			if code != 0 {
-				t.Errorf("exit code %d of the worker", code)
+				t.Errorf("exit code of the worker = %d, want 0", code)
 			}
 			if err := workerprotocol.ReadGreeting(out); err != nil {
 				t.Fatal(err)
@@ -97,11 +97,11 @@ func TestWorkers(t *testing.T) {
 					want.Stdout = []byte{}
 				}
 				if diff := cmp.Diff(want, answer); err != nil || diff != "" {
-					t.Errorf("error %v, answer (-want +got):\n%s", err, diff)
+					t.Errorf("ReadAnswer(): error %v (-want +got):\n%s", err, diff)
 				}
 			}
 			if out.Len() > 0 {
-				t.Errorf("more than %d answers: %q", answers, out)
+				t.Errorf("output after %d answers: %q", answers, out)
 			}
 			if diff := cmp.Diff(strings.Repeat(test.stderr, answers), stderr.String()); diff != "" {
 				t.Errorf("stderr (-want +got):\n%s", diff)
@@ -110,21 +110,21 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// A function that has not agreed is none, and one that has is none unless it is asked.
+// A function that does not declare Worker rejects --worker. One that does answers one call without --worker.
 func TestNoWorker(t *testing.T) {
 	t.Parallel()
 	var stderr bytes.Buffer
 	out, code := runFunction(t, "shy", strings.NewReader(""), &stderr, workerprotocol.Argument)
 	if code != 1 || out.Len() > 0 || !strings.Contains(stderr.String(), workerprotocol.Argument) {
-		t.Errorf("exit code %d, stdout %q, stderr %q", code, out, &stderr)
+		t.Errorf("exit code %d, stdout %q, stderr %q; want 1 and a message", code, out, &stderr)
 	}
 	list := listHead + "items:\n- kind: Fine\n"
 	if out, code := runFunction(t, "worker", strings.NewReader(list), io.Discard); code != 0 || out.String() != list {
-		t.Errorf("exit code %d, stdout %q", code, out)
+		t.Errorf("exit code %d, stdout %q; want 0 and the list", code, out)
 	}
 }
 
-// runFunction runs the test's program as a function.
+// runFunction runs the test binary as a function.
 func runFunction(t *testing.T, name string, stdin io.Reader, stderr io.Writer, args ...string) (stdout *bytes.Buffer, code int) {
 	t.Helper()
 	self, err := os.Executable()

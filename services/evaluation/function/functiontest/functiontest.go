@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package functiontest has small functions for tests of what evaluates functions.
+// Package functiontest provides small functions for tests of evaluators.
 package functiontest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// Functions are set-labels and set-namespace, which change metadata only and take their values from the data of a ConfigMap,
-// and fail, which fails with the result "no luck". They have the tags v0.2.4 and v0.2.
+// Functions returns set-labels and set-namespace, which change only metadata and read their values from a ConfigMap, and fail, which
+// fails with the result "no luck". Their tags are v0.2.4 and v0.2.
 func Functions() function.Set {
 	return function.NewSet(named("fail", fail), named("set-labels", setLabels), named("set-namespace", setNamespace))
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package golden tests a function with files: a directory for each case, with what goes in and what must come out.
+// Package golden tests a function with golden files: each directory is a case with an input and the expected output.
 package golden
 
 import (
@@ -19,18 +19,19 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// The files of a case.
+// Files of a case.
 const (
-	// inputFile has the resources, as YAML documents. Without it there are none.
+	// inputFile contains the resources, as YAML documents. It is optional.
 	inputFile = "input.yaml"
-	// configFile has the functionConfig. Without it there is none.
+	// configFile contains the functionConfig. It is optional.
 	configFile = "config.yaml"
-	// expectedFile has the ResourceList that the function must return, behind a comment with its error if it must fail.
+	// expectedFile contains the expected ResourceList. If the function must fail, the file begins with a comment that contains the
+	// error.
 	expectedFile = "expected.yaml"
 )
 
-// Run runs a function over each case in the subdirectories of dir and compares what it returns with the case's expected.yaml,
-// which it writes instead if update is true. A function that succeeds must leave its own output as it is when it runs again.
+// Run runs a function on each case in the subdirectories of dir and compares the output with expected.yaml. If update is set, it writes
+// that file instead. A function that succeeds must be idempotent: a second run on its output must change nothing.
 func Run(t *testing.T, f function.Function, dir string, update bool) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -51,7 +52,7 @@ func Run(t *testing.T, f function.Function, dir string, update bool) {
 		})
 	}
 	if cases == 0 {
-		t.Errorf("%s has no cases: make a directory in it with %s", dir, inputFile)
+		t.Errorf("%s has no cases: create a directory in it with %s", dir, inputFile)
 	}
 }
 
@@ -80,7 +81,7 @@ func check(t *testing.T, f function.Function, dir string, update bool) error {
 		return fmt.Errorf("%w: run the test with -update to write it", err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		return fmt.Errorf("%s differs; -update writes it anew (-want +got):\n%s", file, diff)
+		return fmt.Errorf("%s differs; -update rewrites it (-want +got):\n%s", file, diff)
 	}
 	return nil
 }
@@ -90,7 +91,7 @@ func evaluate(t *testing.T, f function.Function, list []byte) ([]byte, error) {
 	return function.Run(t.Context(), f, list)
 }
 
-// input makes the ResourceList of a case.
+// input builds the ResourceList of a case.
 func input(dir string) ([]byte, error) {
 	list := &fn.ResourceList{FunctionConfig: fn.NewEmptyKubeObject()}
 	var err error
@@ -126,7 +127,7 @@ func objects(file string) (fn.KubeObjects, error) {
 	return parsed, nil
 }
 
-// items returns the items of a list as text.
+// items returns the items of a list as text, or the error if the list cannot be parsed.
 func items(list []byte) string {
 	parsed, err := fn.ParseResourceList(list)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function/functiontest"
 )
 
-var update = flag.Bool("update", false, "write the expected files anew")
+var update = flag.Bool("update", false, "rewrite the expected files")
 
 func TestRun(t *testing.T) {
 	t.Parallel()
@@ -38,11 +38,11 @@ func TestCheck(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"other output":    {setNamespace, map[string]string{inputFile: resource, expectedFile: "# error: another\n"}, "differs; -update writes it anew"},
-		"no expectation":  {setNamespace, map[string]string{inputFile: resource}, "run the test with -update to write it"},
-		"two configs":     {setNamespace, map[string]string{configFile: resource + "---\n" + resource}, "has 2 documents, want one"},
-		"no YAML":         {setNamespace, map[string]string{inputFile: "a: [\n"}, inputFile},
-		"changes its own": {restless, map[string]string{inputFile: resource}, "a second run over the output must change nothing"},
+		"other output":   {setNamespace, map[string]string{inputFile: resource, expectedFile: "# error: another\n"}, "differs; -update rewrites it"},
+		"no expectation": {setNamespace, map[string]string{inputFile: resource}, "run the test with -update to write it"},
+		"two configs":    {setNamespace, map[string]string{configFile: resource + "---\n" + resource}, "has 2 documents, want one"},
+		"invalid YAML":   {setNamespace, map[string]string{inputFile: "a: [\n"}, inputFile},
+		"not idempotent": {restless, map[string]string{inputFile: resource}, "a second run over the output must change nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,7 +53,7 @@ func TestCheck(t *testing.T) {
 				}
 			}
 			if err := check(t, tc.f, dir, false); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got error %v, want %q", err, tc.want)
+				t.Errorf("check() = %v, want %q", err, tc.want)
 			}
 		})
 	}
