@@ -14,8 +14,8 @@ import (
 	"github.com/krmfn/krmfn/services/images/unpacked"
 )
 
-// Check finds out whether images can run in a sandbox on this machine, without an image. Errors: *RefusedError, the context's end, and
-// that no temporary files can be written.
+// Check checks whether this machine permits sandboxes, without an image. It returns a *RefusedError if it does not, the context's
+// cause, or an error about temporary files.
 func Check(ctx context.Context, runner process.Processes) (err error) {
 	e, err := New(nil, runner, Limits{})
 	if err != nil {
@@ -26,8 +26,8 @@ func Check(ctx context.Context, runner process.Processes) (err error) {
 		return fmt.Errorf("check the sandbox: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
-	// Where root runs functions, they are somebody else's processes.
-	if err := os.Chmod(root, 0o755); err != nil { //nolint:gosec // it has no content
+	// If this process is root, the sandbox's process runs as another user and must be able to read the directory.
+	if err := os.Chmod(root, 0o755); err != nil { //nolint:gosec // the directory contains no data
 		return fmt.Errorf("check the sandbox: %w", err)
 	}
 	for _, dir := range []string{"dev", "dev/shm", "proc", "tmp"} {
@@ -35,7 +35,7 @@ func Check(ctx context.Context, runner process.Processes) (err error) {
 			return fmt.Errorf("check the sandbox: %w", err)
 		}
 	}
-	// The devices are mounted on the files; the program is looked for and not run.
+	// The sandbox mounts devices on these files. It looks up the program /check and does not run it.
 	for _, file := range []string{"dev/null", "dev/zero", "dev/full", "dev/random", "dev/urandom", "check"} {
 		if err := os.WriteFile(filepath.Join(root, file), nil, 0o755); err != nil {
 			return fmt.Errorf("check the sandbox: %w", err)

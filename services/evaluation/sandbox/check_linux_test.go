@@ -11,7 +11,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/sandbox/sandboxtest"
 )
 
-// What is found out without an image is what an image finds.
+// Check succeeds wherever images can run.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	processes := process.NewRunner(process.Options{})

@@ -1,21 +1,21 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sandbox runs the program of a function's image without a container engine, on Linux, as an ordinary user or as root. The
-// function gets namespaces of its own (user, mount, pid, network, ipc, uts), the image as a read-only root, a /tmp of bounded size,
-// no network but loopback, no capabilities, no new privileges, the system calls of Docker's default profile, resource limits, and
-// landlock's protection where the kernel has it. Each call is one process, and nothing of it is left when it has ended.
+// Package sandbox runs the program of a function image without a container engine, on Linux, as an unprivileged user or as root. The
+// function gets its own namespaces (user, mount, PID, network, IPC, UTS), the image as a read-only root file system, and a /tmp of
+// limited size. It has no network except loopback, no capabilities and no new privileges. System calls are limited to Docker's default
+// profile, resources by rlimits, and file access by Landlock if the kernel supports it. Each call is one process. After it has exited,
+// no process of the sandbox remains.
 //
-// The parts come from the field's libraries: Docker's seccomp profile, go-seccomp-bpf, go-landlock. What joins them is done here with
-// golang.org/x/sys/unix and not with runc's libcontainer, because that enters its namespaces in C, which a static program built
-// without a C compiler cannot have, and needs runc's own program or a copy of it beside each container, and tools with extra
-// privileges (newuidmap) for all that it can do beyond this package.
+// The package uses Docker's seccomp profile, go-seccomp-bpf and go-landlock. It joins them with golang.org/x/sys/unix instead of runc's
+// libcontainer. libcontainer enters namespaces in C, which a static program built without a C compiler cannot contain. It also needs
+// the runc program, or a copy of it, for each container, and setuid tools (newuidmap) for features that this package does not need.
 //
-// A program that imports this package is also the first process of each sandbox: it starts itself again for that, by the path that
-// os.Executable gives.
+// A program that imports this package is also the first process of each sandbox: it executes itself, at the path that os.Executable
+// returns.
 //
-// Limits of what it can do: the image's files belong to one user, the one that the function runs as, so that a function cannot change
-// its user; private memory is bounded for each process, not for all of a call together; and programs get no shared memory but that of
+// Limitations: all files of the image belong to one user, the function's, so a function cannot change its user. Private memory is
+// limited for each process instead of for the whole call. Shared memory is available only through files in /tmp and /dev/shm.
 // files in /tmp and /dev/shm.
 package sandbox
 
@@ -34,15 +34,15 @@ import (
 	"github.com/krmfn/krmfn/services/images/unpacked"
 )
 
-// Limits bound each function. Zero values mean the defaults.
+// Limits are the limits of a function. Zero values mean the defaults.
 type Limits struct {
-	// Memory is the most bytes of private memory of each process of a function. Default 4 GiB.
+	// Memory is the maximum private memory of each process, in bytes. The default is 4 GiB.
 	Memory int64
-	// Tmp is the most bytes in /tmp, and of each file. Default 256 MiB.
+	// Tmp is the maximum size of /tmp, and of each file, in bytes. The default is 256 MiB.
 	Tmp int64
-	// Processes is the most processes and threads of a function. Default 512.
+	// Processes is the maximum number of processes and threads. The default is 512.
 	Processes int64
-	// Files is the most files that each process has open. Default 4096.
+	// Files is the maximum number of open files of each process. The default is 4096.
 	Files int64
 }
 
@@ -53,25 +53,25 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// Images gives the unpacked images. Errors are the evaluator's.
+// Images returns unpacked images. Evaluate returns its errors.
 type Images interface {
 	Image(ctx context.Context, ref string) (unpacked.Image, error)
 }
 
-// Evaluator evaluates functions by running their images. It may be used by any number of goroutines at once.
+// Evaluator evaluates functions by running their images. It is safe for concurrent use.
 type Evaluator struct {
 	images  Images
 	runner  process.Processes
 	sandbox *sandbox
 
 	mu sync.Mutex
-	// permitted says that a function has run: the kernel permits sandboxes.
+	// permitted means that a function has run, so the kernel permits sandboxes.
 	permitted bool
-	// ran are the images that have run, by their ids.
+	// ran contains the IDs of images that have run.
 	ran map[string]bool
 }
 
-// New returns an evaluator. The error says that this system has no sandboxes at all.
+// New returns an evaluator. It returns an error if this operating system has no sandboxes.
 func New(images Images, runner process.Processes, limits Limits) (*Evaluator, error) {
 	s, err := newSandbox(limits.withDefaults())
 	if err != nil {
@@ -80,7 +80,7 @@ func New(images Images, runner process.Processes, limits Limits) (*Evaluator, er
 	return &Evaluator{images: images, runner: runner, sandbox: s, ran: map[string]bool{}}, nil
 }
 
-// Evaluate runs the image's command once. Errors: *RefusedError, those of Images, the context's end.
+// Evaluate runs the image's command once. Errors are *RefusedError, those of Images, or the context's cause.
 func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	image, err := e.images.Image(ctx, req.Image)
 	if err != nil {
@@ -102,8 +102,8 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 	return resp, err
 }
 
-// first tells whether an image has not run yet. Most functions run once in a render: a sandbox is started ahead of a call only where
-// a function has run before.
+// first reports whether an image has not run yet. Most functions run once in a render, so a standby process is started only after the
+// second call.
 func (e *Evaluator) first(image unpacked.Image) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -112,8 +112,8 @@ func (e *Evaluator) first(image unpacked.Image) bool {
 	return first
 }
 
-// confirm returns an error where an evaluation failed because the kernel does not permit sandboxes. What the report says of that is no
-// proof, as a function may have written it.
+// confirm returns an error if the evaluation failed because the kernel does not permit sandboxes. The report alone is no proof, because
+// the function may have written the message. Therefore confirm checks again without the function.
 func (e *Evaluator) confirm(ctx context.Context, image unpacked.Image, report *evaluationv1.Evaluation) error {
 	e.mu.Lock()
 	e.permitted = e.permitted || report.GetFailure() == nil
@@ -126,7 +126,7 @@ func (e *Evaluator) confirm(ctx context.Context, image unpacked.Image, report *e
 	return e.check(ctx, image)
 }
 
-// check finds out whether the kernel permits sandboxes, without the function.
+// check checks whether the kernel permits sandboxes. It does not run the function.
 func (e *Evaluator) check(ctx context.Context, image unpacked.Image) error {
 	command, err := e.sandbox.command(image, true)
 	if err != nil {
@@ -143,15 +143,15 @@ func (e *Evaluator) check(ctx context.Context, image unpacked.Image) error {
 	case refused:
 		return refusal(errors.New(strings.TrimSpace(reason)))
 	}
-	// Whatever else went wrong is the image's.
+	// Other failures are caused by the image.
 	return nil
 }
 
-// RefusedError says that the kernel, or what guards it, refuses a part of the sandbox.
+// RefusedError reports that the kernel, or a security module, refuses a part of the sandbox.
 type RefusedError struct {
-	// Err is the part and the reason.
+	// Err names the part and the cause.
 	Err error
-	// Hint is what would help.
+	// Hint says how to permit it.
 	Hint string
 }
 
@@ -159,5 +159,5 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the sandbox cannot run here: %v: %s", e.Err, e.Hint)
 }
 
-// Unwrap returns the part and the reason.
+// Unwrap returns Err.
 func (e *RefusedError) Unwrap() error { return e.Err }

@@ -25,13 +25,13 @@ import (
 
 const refusedPrefix = inside.Refused
 
-// sandbox is what all sandboxes have in common.
+// sandbox holds what all sandboxes of an evaluator share.
 type sandbox struct {
-	// executable is this program.
+	// executable is the path of this program.
 	executable string
 	limits     Limits
 	filters    [][]byte
-	// uid and gid are who the function is to the system outside. change says that this is not who this process is.
+	// uid and gid are the function's IDs outside the sandbox. change is set if they differ from this process's.
 	uid, gid int
 	change   bool
 }
@@ -52,11 +52,11 @@ func newSandbox(limits Limits) (*sandbox, error) {
 	return s, nil
 }
 
-// nobody is who functions are outside of their sandbox where root runs them: root's files, and the kernel's settings, must not be
-// theirs even if they find a way to them.
+// nobody is the user and group outside the sandbox if this process is root. If a function escapes, it must not have access to root's
+// files or to kernel settings.
 const nobody = 65534
 
-// mapped tells whether a user namespace, as its map says, has an id.
+// mapped reports whether the user namespace with the given map contains an ID.
 func mapped(file string, id int) bool {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -71,13 +71,14 @@ func mapped(file string, id int) bool {
 	return false
 }
 
-// maxStack is the stack that Linux gives processes by default. Private memory does not include it.
+// maxStack is Linux's default stack limit in bytes. RLIMIT_DATA does not include the stack.
 const maxStack = 8 << 20
 
-// defaultPath is the PATH of images that set none, as in container engines.
+// defaultPath is the PATH if an image sets none. Container engines use the same.
 const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// command returns what runs an image's command in a sandbox, or finds out whether that would be permitted.
+// command returns a command that runs the image's command in a sandbox. If check is set, it only checks whether sandboxes are
+// permitted.
 func (s *sandbox) command(image unpacked.Image, check bool) (process.Command, error) {
 	as, err := userOf(image)
 	if err != nil {
@@ -87,8 +88,8 @@ func (s *sandbox) command(image unpacked.Image, check bool) (process.Command, er
 		Root: image.Root, Dir: path.Join("/", image.Dir), Argv: image.Command, Env: environment(image.Env),
 		UID: as.Uid, GID: as.Gid, DropGroups: s.change, Tmp: s.limits.Tmp, Filters: s.filters, Check: check,
 		Limits: map[int]uint64{
-			unix.RLIMIT_DATA: uint64(s.limits.Memory), unix.RLIMIT_FSIZE: uint64(s.limits.Tmp), //nolint:gosec // above 0
-			unix.RLIMIT_NPROC: uint64(s.limits.Processes), unix.RLIMIT_NOFILE: uint64(s.limits.Files), unix.RLIMIT_CORE: 0, //nolint:gosec // above 0
+			unix.RLIMIT_DATA: uint64(s.limits.Memory), unix.RLIMIT_FSIZE: uint64(s.limits.Tmp), //nolint:gosec // positive
+			unix.RLIMIT_NPROC: uint64(s.limits.Processes), unix.RLIMIT_NOFILE: uint64(s.limits.Files), unix.RLIMIT_CORE: 0, //nolint:gosec // positive
 			unix.RLIMIT_STACK: maxStack,
 		},
 	})
@@ -97,13 +98,13 @@ func (s *sandbox) command(image unpacked.Image, check bool) (process.Command, er
 	}
 	return process.Command{
 		Argv: []string{s.executable, inside.Name, string(config)},
-		// What the runner adds to it is not the function's.
+		// This is the environment of the sandbox's first process, not the function's.
 		Env: []string{"GOMAXPROCS=1", "GOGC=off"}, NoStandby: check,
 		System: func(a *syscall.SysProcAttr) { s.amend(a, as) },
 	}, nil
 }
 
-// amend has a process start in namespaces of its own, as who it is outside, with the capabilities that make a sandbox of them.
+// amend configures a process to start in new namespaces, with the user outside, and with the capabilities to set up the sandbox.
 func (s *sandbox) amend(a *syscall.SysProcAttr, as *user.ExecUser) {
 	a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: as.Uid, HostID: s.uid, Size: 1}}
@@ -112,7 +113,7 @@ func (s *sandbox) amend(a *syscall.SysProcAttr, as *user.ExecUser) {
 	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_NET_ADMIN}
 }
 
-// environment completes that of an image. Functions can write to /tmp alone.
+// environment adds defaults to an image's environment. HOME and TMPDIR are in /tmp, the only writable place.
 func environment(env []string) []string {
 	env = slices.Clone(env)
 	has := func(key string) bool {
@@ -126,7 +127,7 @@ func environment(env []string) []string {
 	return env
 }
 
-// userOf finds the user of an image by its own files.
+// userOf looks up the image's user in the image's own files.
 func userOf(image unpacked.Image) (*user.ExecUser, error) {
 	root, err := os.OpenRoot(image.Root)
 	if err != nil {
@@ -134,7 +135,7 @@ func userOf(image unpacked.Image) (*user.ExecUser, error) {
 	}
 	defer root.Close()
 	open := func(name string) io.Reader {
-		// A file that leads out of the image is none.
+		// OpenRoot rejects links that lead out of the image. Such a file counts as empty.
 		f, err := root.Open(name)
 		if err != nil {
 			return strings.NewReader("")
@@ -150,10 +151,10 @@ func userOf(image unpacked.Image) (*user.ExecUser, error) {
 	return as, nil
 }
 
-// refusal explains why the kernel refused a part of the sandbox.
+// refusal returns an error that explains why the kernel refused a part of the sandbox.
 func refusal(err error) error { return &RefusedError{Err: err, Hint: hint(err, os.DirFS("/proc"))} }
 
-// hint says what would help, by what the kernel says of itself in /proc.
+// hint returns advice, based on the kernel's settings in /proc.
 func hint(err error, proc fs.FS) string {
 	setting := func(name string) string {
 		text, _ := fs.ReadFile(proc, name)

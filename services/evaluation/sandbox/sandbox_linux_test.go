@@ -34,7 +34,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// hostile is a program that tries what a function must not do.
+// hostile is a program that tries what a function must not be able to do.
 var hostile = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "hostile-")
 	if err != nil {
@@ -50,7 +50,8 @@ var hostile = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(file)
 })
 
-// program returns the program, which tests that run elsewhere get as a file.
+// program returns the hostile program. If HOSTILE_PROGRAM is set, the program is read from that file, for machines without a Go
+// toolchain.
 func program(t testing.TB) []byte {
 	t.Helper()
 	if file := os.Getenv("HOSTILE_PROGRAM"); file != "" {
@@ -67,17 +68,17 @@ func program(t testing.TB) []byte {
 	return content
 }
 
-// machine has images and runs them.
+// machine is an evaluator with its image cache.
 type machine struct {
 	*Evaluator
 	runner *process.Runner
 	cache  *unpacked.Cache
 }
 
-// newMachine returns a machine, or skips the test where the kernel permits no sandboxes.
+// newMachine returns a machine. try skips the test if the kernel does not permit sandboxes.
 func newMachine(t testing.TB, limits Limits) *machine {
 	t.Helper()
-	// Tests' own directories are closed to other users, and root's functions are one.
+	// Do not use the test's directory for scratch: it is private, and root's functions run as another user.
 	runner := process.NewRunner(process.Options{Standby: process.Standby{Processes: 1}})
 	t.Cleanup(runner.Close)
 	cache, err := unpacked.Open(t.TempDir(), unpacked.Options{})
@@ -92,7 +93,7 @@ func newMachine(t testing.TB, limits Limits) *machine {
 	return &machine{e, runner, cache}
 }
 
-// try runs the hostile program in an image.
+// try runs the hostile program in an image with the given config.
 func (m *machine) try(ctx context.Context, t testing.TB, config v1.Config, stdin string, args ...string) (process.Outcome, error) {
 	t.Helper()
 	config.Entrypoint = append([]string{"/fn"}, args...)
@@ -119,7 +120,7 @@ func (m *machine) try(ctx context.Context, t testing.TB, config v1.Config, stdin
 	return m.runner.Run(ctx, command, []byte(stdin))
 }
 
-// output is what the hostile program prints where it must end by itself.
+// output runs the hostile program, which must exit with code 0, and returns its standard output.
 func output(t *testing.T, limits Limits, config v1.Config, args ...string) string {
 	t.Helper()
 	outcome, err := newMachine(t, limits).try(t.Context(), t, config, "input", args...)
@@ -173,7 +174,7 @@ func TestUnknownUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := m.sandbox.command(image, false); err == nil || !strings.Contains(err.Error(), `user "ghost"`) {
-		t.Errorf("got error %v", err)
+		t.Errorf("command() = %v, want an error with the user", err)
 	}
 }
 
@@ -184,7 +185,7 @@ func TestCannotReadHome(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("TOP"+"SECRET"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Whatever has started this program may have left it files without the mark that they are not for others.
+	// The parent of this process may have passed it files without the close-on-exec flag.
 	inherited, err := unix.Open(secret, unix.O_RDONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -244,11 +245,12 @@ func TestBounds(t *testing.T) {
 	}
 	outcome, err := newMachine(t, Limits{Memory: 256 << 20}).try(t.Context(), t, v1.Config{}, "", "memory")
 	if err != nil || outcome.ExitCode != 2 || !strings.Contains(string(outcome.Stderr), "out of memory") {
-		t.Errorf("memory: error %v, exit code %d, output %s, standard error %.200s", err, outcome.ExitCode, outcome.Stdout, outcome.Stderr)
+		t.Errorf("memory: error %v, exit code %d, stdout %s, stderr %.200s; want exit code 2", err, outcome.ExitCode, outcome.Stdout, outcome.Stderr)
 	}
 }
 
-// RLIMIT_DATA counts private memory alone. Other memory is refused, or belongs to the files in /tmp and /dev/shm, which are limited.
+// RLIMIT_DATA covers private memory only. The sandbox refuses other memory, or the memory belongs to files in /tmp and /dev/shm, whose
+// size is limited.
 func TestBoundsSharedMemory(t *testing.T) {
 	t.Parallel()
 	want := "file true\n"
@@ -256,11 +258,11 @@ func TestBoundsSharedMemory(t *testing.T) {
 		want = "NOT BOUNDED /dev/zero\n" + want
 	}
 	if got := output(t, Limits{Memory: 256 << 20, Tmp: 64 << 20}, v1.Config{}, "shared"); got != want {
-		t.Errorf("got %q, want %q", got, want)
+		t.Errorf("stdout = %q, want %q", got, want)
 	}
 }
 
-// survivors counts the processes on this machine that have an argument of their own.
+// survivors counts the processes on this machine that have a unique argument.
 func survivors(t *testing.T, argument string) int {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -282,7 +284,7 @@ func TestLeavesNoProcess(t *testing.T) {
 	mark := fmt.Sprintf("mark-%d", os.Getpid())
 	outcome, err := m.try(t.Context(), t, v1.Config{}, "", "fork", mark)
 	if err != nil || string(outcome.Stdout) != "started true\nstarted true\nstarted true\n" {
-		t.Errorf("got %s, error %v", outcome.Stdout, err)
+		t.Errorf("stdout = %s, error %v", outcome.Stdout, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var watch sync.WaitGroup
@@ -296,10 +298,10 @@ func TestLeavesNoProcess(t *testing.T) {
 	cancel()
 	watch.Wait()
 	if !errors.As(err, new(*process.KilledError)) {
-		t.Errorf("got error %v", err)
+		t.Errorf("Run() = %v, want a KilledError", err)
 	}
 	if n := survivors(t, mark); n != 0 {
-		t.Errorf("%d processes are left", n)
+		t.Errorf("%d processes remain, want 0", n)
 	}
 }
 
@@ -313,7 +315,7 @@ func TestCommandNotFound(t *testing.T) {
 			sandboxtest.SkipRefused(t, err)
 		}
 		if err != nil || resp.Report.GetFailure() == nil || !strings.Contains(string(resp.Report.GetStderr()), want) {
-			t.Errorf("%s: error %v, report %v", command, err, resp.Report)
+			t.Errorf("%s: error %v, report %v; want a failure", command, err, resp.Report)
 		}
 	}
 }
@@ -334,7 +336,7 @@ func TestEvaluate(t *testing.T) {
 				return
 			}
 			if err != nil || string(resp.ResourceList) != list || resp.Report.GetEvaluator() != evaluationv1.Evaluator_EVALUATOR_SANDBOX {
-				t.Errorf("got %s, report %v, error %v", resp.ResourceList, resp.Report, err)
+				t.Errorf("Evaluate() = %s, report %v, error %v", resp.ResourceList, resp.Report, err)
 			}
 		})
 	}
@@ -344,7 +346,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// A sandbox is started ahead for a function that has run before, and not for one that runs once.
+// A standby process is started for a function that has run twice, not for one that runs once.
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, Limits{})
@@ -358,12 +360,12 @@ func TestStandby(t *testing.T) {
 			t.Fatal(err)
 		}
 		if used := m.runner.Fates()[process.FateUsed]; used != want {
-			t.Errorf("%d sandboxes were started ahead of call %d and used, want %d", used, call, want)
+			t.Errorf("%d standby processes used before call %d, want %d", used, call, want)
 		}
 	}
 }
 
-// A function cannot have its failure taken for the kernel's refusal.
+// A function cannot pretend that the kernel refused the sandbox.
 func TestClaimedRefusal(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, Limits{})
@@ -373,7 +375,7 @@ func TestClaimedRefusal(t *testing.T) {
 		sandboxtest.SkipRefused(t, err)
 	}
 	if err != nil || resp.Report.GetExitCode() != 125 {
-		t.Errorf("got error %v and report %v, want exit code 125", err, resp.Report)
+		t.Errorf("Evaluate(): error %v, report %v; want exit code 125", err, resp.Report)
 	}
 }
 
@@ -384,22 +386,22 @@ func TestHint(t *testing.T) {
 		proc fstest.MapFS
 		want string
 	}{
-		"switched off": {err: unix.ENOSPC, proc: fstest.MapFS{"sys/user/max_user_namespaces": {Data: []byte("0\n")}}, want: "user.max_user_namespaces=10000"},
-		"old kernel":   {err: fmt.Errorf("mount_setattr: %w", unix.ENOSYS), want: "Linux 5.12"},
-		"container":    {err: unix.EPERM, proc: fstest.MapFS{"self/status": {Data: []byte("Name:\tx\nSeccomp:\t2\n")}}, want: "seccomp=unconfined"},
-		"unknown":      {err: unix.EPERM, want: "security module"},
+		"namespaces disabled": {err: unix.ENOSPC, proc: fstest.MapFS{"sys/user/max_user_namespaces": {Data: []byte("0\n")}}, want: "user.max_user_namespaces=10000"},
+		"old kernel":          {err: fmt.Errorf("mount_setattr: %w", unix.ENOSYS), want: "Linux 5.12"},
+		"container":           {err: unix.EPERM, proc: fstest.MapFS{"self/status": {Data: []byte("Name:\tx\nSeccomp:\t2\n")}}, want: "seccomp=unconfined"},
+		"unknown":             {err: unix.EPERM, want: "security module"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if got := hint(tc.err, tc.proc); !strings.Contains(got, tc.want) {
-				t.Errorf("got %q, want %q in it", got, tc.want)
+				t.Errorf("hint() = %q, want it to contain %q", got, tc.want)
 			}
 		})
 	}
 }
 
-// BenchmarkCall runs the same program in turns with and without a sandbox, each time in a process of its own; and in a sandbox that was
-// started ahead, with a pause before each call as calls of other functions make it.
+// BenchmarkCall alternates between a program without a sandbox, in a new sandbox, and in a standby process. A pause before each call
+// gives the standby process time to start.
 func BenchmarkCall(b *testing.B) {
 	m := newMachine(b, Limits{})
 	image, err := m.cache.Image(b.Context(), imagetest.Layout(b, imagetest.Image(b, v1.ConfigFile{Config: v1.Config{Entrypoint: []string{"/fn", "list"}}}, []imagetest.Entry{{Name: "fn", Content: program(b)}})))

@@ -18,12 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemCalls returns filters that let those system calls pass which Docker's default profile lets pass to a container without
-// capabilities, but for sockets other than Unix and internet ones, as some of these (vsock) lead out of network namespaces, and but for
-// memory that no limit of a process covers.
+// systemCalls returns seccomp filters. They allow the system calls that Docker's default profile allows for a container without
+// capabilities, with two exceptions. Sockets must be Unix or internet sockets, because some others (vsock) are not confined by network
+// namespaces. Memory that no rlimit covers is refused.
 //
-// A system call whose arguments count has a filter of its own that refuses the arguments: in one program with others, the assembler
-// would compare these with the numbers of system calls.
+// A system call whose arguments matter has a separate filter that refuses some arguments. If it shared a filter with others, the
+// assembler would compare arguments with the numbers of system calls.
 func systemCalls() ([][]byte, error) {
 	profile, err := seccomp.GetDefaultProfile(&specs.Spec{Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{}}})
 	if err != nil {
@@ -42,7 +42,7 @@ func systemCalls() ([][]byte, error) {
 		switch {
 		case call.Action == specs.ActErrno && call.ErrnoRet != nil && len(call.Args) == 0 && len(names) > 0:
 			policies = append(policies, refuse(names, nil, *call.ErrnoRet))
-			// It passes the first filter to be refused by this one, for this one's reason.
+			// The first filter must allow these, so that this policy's filter determines the error.
 			always = append(always, names...)
 		case call.Action == specs.ActAllow && len(call.Args) == 0:
 			always = append(always, names...)
@@ -51,7 +51,7 @@ func systemCalls() ([][]byte, error) {
 				arguments[name] = append(arguments[name], call.Args[0])
 			}
 		case len(names) > 0:
-			return nil, fmt.Errorf("the profile has a rule for %s that is not understood", strings.Join(names, ", "))
+			return nil, fmt.Errorf("the profile has an unsupported rule for %s", strings.Join(names, ", "))
 		}
 	}
 	arguments["socket"] = sockets()
@@ -77,9 +77,9 @@ func systemCalls() ([][]byte, error) {
 	return assemble(append(policies, uncountedMemory(known)...))
 }
 
-// uncountedMemory returns policies that refuse memory which RLIMIT_DATA does not count: memory that is shared without a file in /tmp or
-// /dev/shm, whose size is limited, and mappings that grow like a stack. Programs take the errors for those of a kernel that lacks the
-// system call, or memory. Landlock covers /dev/zero, which can be mapped, too, and RLIMIT_STACK the stack itself.
+// uncountedMemory returns policies that refuse memory outside RLIMIT_DATA: shared memory without a file in /tmp or /dev/shm, and
+// mappings that grow like a stack. The errors look to programs as if the kernel lacked the system call, or as if memory were exhausted.
+// Landlock covers mappings of /dev/zero, and RLIMIT_STACK covers the stack.
 func uncountedMemory(known func(name string) bool) []bpfseccomp.Policy {
 	flags := func(flags ...uint64) (all bpfseccomp.ArgumentConditions) {
 		for _, flag := range flags {
@@ -102,9 +102,9 @@ func sockets() []specs.LinuxSeccompArg {
 	return []specs.LinuxSeccompArg{domain(unix.AF_UNIX), domain(unix.AF_INET), domain(unix.AF_INET6), domain(unix.AF_NETLINK)}
 }
 
-// refuse returns a policy that refuses system calls, with conditions only where all of them hold.
+// refuse returns a policy that refuses system calls. If there are conditions, it refuses only calls for which all of them hold.
 func refuse(names []string, conditions bpfseccomp.ArgumentConditions, errno uint) bpfseccomp.Policy {
-	group := bpfseccomp.SyscallGroup{Action: bpfseccomp.ActionErrno | bpfseccomp.Action(errno)} //nolint:gosec // numbers of errors are small
+	group := bpfseccomp.SyscallGroup{Action: bpfseccomp.ActionErrno | bpfseccomp.Action(errno)} //nolint:gosec // error numbers are small
 	if conditions == nil {
 		group.Names = names
 	}
@@ -114,7 +114,7 @@ func refuse(names []string, conditions bpfseccomp.ArgumentConditions, errno uint
 	return bpfseccomp.Policy{DefaultAction: bpfseccomp.ActionAllow, Syscalls: []bpfseccomp.SyscallGroup{group}}
 }
 
-// otherThan returns conditions that hold together for the arguments that none of the rules allows.
+// otherThan returns conditions that are all true for arguments that none of the rules allows.
 func otherThan(rules []specs.LinuxSeccompArg) (bpfseccomp.ArgumentConditions, error) {
 	var conditions bpfseccomp.ArgumentConditions
 	for _, rule := range rules {
@@ -127,14 +127,14 @@ func otherThan(rules []specs.LinuxSeccompArg) (bpfseccomp.ArgumentConditions, er
 		case rule.Op == specs.OpMaskedEqual && rule.ValueTwo == 0:
 			c.Operation = bpfseccomp.BitsSet
 		default:
-			return nil, errors.New("its comparison is not understood")
+			return nil, errors.New("unsupported comparison")
 		}
 		conditions = append(conditions, c)
 	}
 	return conditions, nil
 }
 
-// assemble returns the programs that the kernel takes.
+// assemble returns the policies as BPF programs for the kernel.
 func assemble(policies []bpfseccomp.Policy) ([][]byte, error) {
 	programs := make([][]byte, 0, len(policies))
 	for _, p := range policies {

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sandboxtest is for tests that need the sandbox.
+// Package sandboxtest helps tests that need the sandbox.
 package sandboxtest
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process"
 )
 
-// SkipRefused skips a test because the sandbox says that it cannot run here. The test fails where unshare(1) can make the same
-// namespaces, and mount in them: the kernel is not the reason then.
+// SkipRefused skips a test because the sandbox has reported that it cannot run. The test fails if unshare(1) can create the same
+// namespaces and mount in them, because then the kernel is not the reason.
 func SkipRefused(t testing.TB, reason any) {
 	t.Helper()
 	runner := process.NewRunner(process.Options{})

@@ -1,45 +1,45 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inside is the first process of a sandbox: it makes the sandbox around itself and then becomes the function. Programs
-// that import it act as that process where they are started as one, before anything else of them is initialised. It imports
-// little, so that the runtime initialises it early: what a large program initialises takes longer than making a sandbox.
+// Package inside implements the first process of a sandbox: it sets up the sandbox around itself and then executes the function. A
+// program that imports this package acts as that process if it is started as one, before other packages are initialized. The package
+// imports little, so that the runtime initializes it early: the initialization of a large program takes longer than setting up a
+// sandbox.
 package inside
 
-// Name is the argument after the program's name that makes a program the first process of a sandbox. The next one is a Config as
-// JSON.
+// Name is the argument that makes a program the first process of a sandbox. The next argument is a Config in JSON.
 const Name = "krm-function-sandbox"
 
-// Exit codes of a first process that could not become the function, as those of container engines.
+// Exit codes if the function could not be executed. They are the same as those of container engines.
 const (
-	// ExitRefused means that the kernel refused a part of the sandbox. Standard error has one line: Refused, the part and why.
+	// ExitRefused means that the kernel refused a part of the sandbox. Standard error contains one line: Refused, the part, and the
+	// cause.
 	ExitRefused = 125
 	// ExitNotExecutable means that the function's program cannot be executed.
 	ExitNotExecutable = 126
-	// ExitNotFound means that the function's program is not there.
+	// ExitNotFound means that the function's program does not exist.
 	ExitNotFound = 127
 )
 
-// Refused begins the line that says which part of the sandbox the kernel refused.
+// Refused is the prefix of the line that says which part of the sandbox the kernel refused.
 const Refused = "sandbox refused: "
 
-// Config is a sandbox and the function in it.
+// Config describes a sandbox and its function.
 type Config struct {
-	// Root is the directory that becomes the root, Dir the working directory in it.
+	// Root is the directory that becomes the root. Dir is the working directory inside it.
 	Root, Dir string
-	// Argv and Env are those of the function. Argv[0] is looked up in the PATH of Env where it has no slash.
+	// Argv and Env are the function's arguments and environment. If Argv[0] contains no slash, it is looked up in the PATH of Env.
 	Argv, Env []string
-	// UID and GID are what the function runs as, as it sees them itself.
+	// UID and GID are the function's user and group IDs inside the sandbox.
 	UID, GID int
-	// DropGroups says that the process has groups to lose, and may.
+	// DropGroups removes all supplementary groups. It requires that the user namespace permits setgroups.
 	DropGroups bool
-	// Tmp is how many bytes /tmp has.
+	// Tmp is the size of /tmp in bytes.
 	Tmp int64
-	// Limits are resource limits by their numbers.
+	// Limits are resource limits, by resource number.
 	Limits map[int]uint64
-	// Filters are loaded one after the other, each the bytes of an array of struct sock_filter. A system call passes that all of
-	// them let pass.
+	// Filters are seccomp filters, each an array of struct sock_filter as bytes. A system call is allowed if all filters allow it.
 	Filters [][]byte
-	// Check has the process exit with 0 where it would become the function.
+	// Check makes the process exit with code 0 instead of executing the function.
 	Check bool
 }

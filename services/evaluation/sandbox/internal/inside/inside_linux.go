@@ -17,17 +17,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// init runs here and not in main because of all that is initialised between the two. Nothing else starts a program as the first
-// process of a pid namespace with these arguments.
+// init runs the first process, because main would run only after all packages have been initialized. No other program has these
+// arguments and PID 1.
 func init() {
 	if len(os.Args) == 3 && os.Args[1] == Name && os.Getpid() == 1 {
 		os.Exit(run(os.Args[2]))
 	}
 }
 
-// run returns where the process could not become the function.
+// run sets up the sandbox and executes the function. It returns an exit code if that fails.
 func run(config string) int {
-	// What is given up is the thread's own, and the thread that executes the function hands it on.
+	// Capabilities and filters are per thread. They must be set on the thread that executes the function.
 	runtime.LockOSThread()
 	var c Config
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
@@ -59,9 +59,9 @@ func refused(err error) int {
 	return ExitRefused
 }
 
-// enclose makes the namespaces that the process was started in those of a sandbox.
+// enclose sets up the process's new namespaces as a sandbox.
 func (c *Config) enclose() error {
-	// Where memory runs out, functions are the first to go.
+	// If memory runs out, the kernel kills functions first.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0o600)
 	if err := unix.Sethostname([]byte("function")); err != nil {
 		return fmt.Errorf("set the host name: %w", err)
@@ -72,7 +72,7 @@ func (c *Config) enclose() error {
 	return loopback()
 }
 
-// program finds the function's program as a shell would.
+// program looks up the function's program as a shell would.
 func (c *Config) program() (string, error) {
 	if err := os.Chdir(c.Dir); err != nil {
 		return "", fmt.Errorf("change to the working directory: %w", err)
@@ -96,9 +96,9 @@ func (c *Config) program() (string, error) {
 	return "", &fs.PathError{Op: "find", Path: name, Err: fs.ErrNotExist}
 }
 
-// renounce gives up all that the function must not have. Only the function can be executed after it.
+// renounce drops everything that the function must not have. Afterwards, the process can only execute the function.
 func (c *Config) renounce() error {
-	// Whoever started the program may have left files open for it.
+	// The parent may have left files open.
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close files: %w", err)
 	}
@@ -106,28 +106,28 @@ func (c *Config) renounce() error {
 		return fmt.Errorf("drop capabilities: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("no new privileges: %w", err)
+		return fmt.Errorf("set no_new_privs: %w", err)
 	}
 	if err := restrict(); err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}
-	// A change of user or capabilities clears it.
+	// The kernel clears the setting when the user or capabilities change, so set it after that.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("end with the parent: %w", err)
+		return fmt.Errorf("set the parent death signal: %w", err)
 	}
 	for _, f := range c.Filters {
 		program := unix.SockFprog{
 			Len:    uint16(len(f) / int(unsafe.Sizeof(unix.SockFilter{}))),  //nolint:gosec // the kernel takes 4096 at most
-			Filter: (*unix.SockFilter)(unsafe.Pointer(unsafe.SliceData(f))), //nolint:gosec // bytes of that type
+			Filter: (*unix.SockFilter)(unsafe.Pointer(unsafe.SliceData(f))), //nolint:gosec // the bytes are an array of that type
 		}
-		at := uintptr(unsafe.Pointer(&program)) //nolint:gosec // prctl takes addresses as numbers
+		at := uintptr(unsafe.Pointer(&program)) //nolint:gosec // prctl takes addresses as integers
 		err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, at, 0, 0)
 		runtime.KeepAlive(&program)
 		if err != nil {
 			return fmt.Errorf("seccomp: %w", err)
 		}
 	}
-	// They come last, as this process may be above them already: the runtime dies where it wants a thread then.
+	// Set limits last: this process may exceed them already, and the runtime would then crash when it starts a thread.
 	for resource, limit := range c.Limits {
 		if err := lower(resource, limit); err != nil {
 			return fmt.Errorf("set resource limit %d: %w", resource, err)
@@ -136,8 +136,7 @@ func (c *Config) renounce() error {
 	return nil
 }
 
-// lower sets a resource limit, or leaves a lower one as it is. The runtime is not told of its system calls, which do not wait, so that
-// it wants no thread because of them.
+// lower sets a resource limit unless it is lower already. It uses raw system calls, which never make the runtime start a thread.
 func lower(resource int, limit uint64) error {
 	var now unix.Rlimit
 	if err := prlimit(resource, nil, &now); err != nil {
@@ -155,7 +154,7 @@ func prlimit(resource int, next, old *unix.Rlimit) error {
 	return nil
 }
 
-// dropCapabilities leaves none, and none that could come back: not to a root user, and not by a program's file.
+// dropCapabilities drops all capabilities, so that neither the root user nor a program's file can restore them.
 func dropCapabilities() error {
 	for capability := range uintptr(64) {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); errors.Is(err, unix.EINVAL) {
@@ -164,7 +163,7 @@ func dropCapabilities() error {
 			return err
 		}
 	}
-	const bits = 0b101111 // noroot, no_setuid_fixup, and these and keep_caps locked
+	const bits = 0b101111 // NOROOT and NO_SETUID_FIXUP are set; these and KEEP_CAPS are locked
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, bits, 0, 0, 0); err != nil {
 		return err
 	}
@@ -176,7 +175,7 @@ func dropCapabilities() error {
 	return unix.Capset(&header, &none[0])
 }
 
-// loopback lets the function's processes reach each other.
+// loopback brings up the loopback interface, over which the function's processes can communicate.
 func loopback() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 
 const (
 	readAccess = landlock.AccessFSExecute | landlock.AccessFSReadFile | landlock.AccessFSReadDir
-	// fileAccess is what rules for files may allow.
+	// fileAccess contains the access rights that a rule for a file may have.
 	fileAccess = landlock.AccessFSReadFile | landlock.AccessFSWriteFile | landlock.AccessFSTruncate | landlock.AccessFSIoctlDev
 )
 
-// restrict has landlock, in kernels that have it, guard again what the mounts guard, and keep the function's processes from those
-// outside. It binds this thread alone, which becomes the function: to stop all threads, as go-landlock's own configurations do, takes
-// longer than all else of a sandbox when processors are busy.
+// restrict uses Landlock, if the kernel has it, as a second protection of file access besides the mounts, and against signals and
+// abstract sockets to processes outside. It restricts only this thread, which becomes the function. go-landlock's configurations
+// restrict all threads; on busy CPUs, that would take longer than the rest of the setup.
 func restrict() error {
 	version, err := landlock.LandlockGetABIVersion()
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) || version < 1 {
@@ -34,7 +34,7 @@ func restrict() error {
 	for _, device := range Devices {
 		allowed[device] = fileAccess
 	}
-	// Memory that is mapped from it for writing is shared memory, which no limit covers.
+	// A writable mapping of /dev/zero is shared memory, which no limit covers.
 	allowed["/dev/zero"] = readAccess & fileAccess
 	for path, rights := range allowed {
 		if err := allow(ruleset, path, rights&access); err != nil {
@@ -44,7 +44,7 @@ func restrict() error {
 	return landlock.LandlockRestrictSelf(ruleset, 0)
 }
 
-// handled is what a version of landlock can guard of the file system, and which scopes it has.
+// handled returns the access rights and scopes that a Landlock version can restrict.
 func handled(version int) (access, scoped uint64) {
 	access = 1<<13 - 1
 	switch {

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Devices are those of the machine that functions have. The image's files of these names are what they are mounted on.
+// Devices are the devices that functions get. They are mounted on files of these names in the image.
 var Devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// mount puts the image in the place of all that the process could reach. The image has the directories /proc, /tmp and /dev/shm.
+// mount replaces all files that the process can access with the image. The image must have the directories /proc, /tmp and /dev/shm.
 func (c *Config) mount() error {
-	// They are cloned before their mounts lose their devices.
+	// Clone the device mounts before their parents are remounted with nodev.
 	devices := map[string]int{}
 	for _, device := range Devices {
 		if tree, err := unix.OpenTree(unix.AT_FDCWD, device, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC); err == nil {
@@ -23,8 +23,8 @@ func (c *Config) mount() error {
 			devices[device] = tree
 		}
 	}
-	// Nothing that was mounted outside can be written through any more, and not through a file of it that is still in use, as is
-	// that of the program which this process runs.
+	// Make all outer mounts read-only. Otherwise, a file of an outer mount that is still in use could be written, such as this
+	// process's executable.
 	locked := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV, Propagation: unix.MS_PRIVATE}
 	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &locked); err != nil {
 		return fmt.Errorf("make mounts read-only: mount_setattr: %w", err)
@@ -34,7 +34,7 @@ func (c *Config) mount() error {
 		return err
 	}
 	defer closeFile(outside)
-	// Whoever cannot enter the image's directories has done so by now.
+	// Change the user only now, because the function's user may have no access to the image's parent directories.
 	if err := c.become(); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (c *Config) mount() error {
 	return unix.Chdir("/")
 }
 
-// pivot makes the image the root, with the outer root mounted over it, and returns that one.
+// pivot makes the image the root directory. The outer root is mounted over it, and pivot returns its file descriptor.
 func (c *Config) pivot() (outside int, err error) {
 	outside, err = unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Config) pivot() (outside int, err error) {
 	return outside, nil
 }
 
-// become gives the process the user that the function has. Only this thread changes, which becomes the function.
+// become switches to the function's user and group. Only this thread changes, which becomes the function.
 func (c *Config) become() error {
 	if c.DropGroups {
 		if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); errno != 0 {
@@ -85,10 +85,10 @@ func (c *Config) become() error {
 	return nil
 }
 
-// fill mounts what is not the image's.
+// fill mounts /proc, /tmp, /dev/shm and the devices.
 func (c *Config) fill(devices map[string]int) error {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV
-	// In a container that hides parts of its own /proc the kernel shows none whole. Most functions do without.
+	// In a container with a masked /proc, the kernel refuses to mount a complete one. Most functions do not need it.
 	_ = unix.Mount("proc", "/proc", "proc", flags|unix.MS_NOEXEC|unix.MS_RDONLY, "")
 	size := "mode=1777,nr_inodes=16k,size=" + strconv.FormatInt(c.Tmp, 10)
 	for _, dir := range []string{"/tmp", "/dev/shm"} {

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command hostile is the function of the sandbox's tests: it tries what a function must not do, and prints what came of it.
+// Command hostile is the function in the sandbox's tests: it tries what a function must not be able to do, and prints the results.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 	attempts[os.Args[1]](os.Args[2:])
 }
 
-// claim says what the first process of a sandbox says where the kernel refuses it.
+// claim prints the message and exits with the code of a sandbox that the kernel refuses.
 func claim([]string) {
 	fmt.Fprintln(os.Stderr, "sandbox refused: mount: operation not permitted")
 	os.Exit(125)
@@ -59,7 +59,7 @@ func identity([]string) {
 	}
 }
 
-// read looks everywhere for a secret.
+// read tries to read the paths in args, and searches all files for the secret.
 func read(args []string) {
 	for _, path := range args {
 		if content, err := os.ReadFile(path); err == nil {
@@ -70,7 +70,7 @@ func read(args []string) {
 		if strings.HasPrefix(path, "/proc/") && d.IsDir() {
 			return fs.SkipDir
 		}
-		// What is mounted on a file is something else than its directory says.
+		// A mounted file may have another type than its directory entry says.
 		if info, failed := os.Lstat(path); err == nil && failed == nil && info.Mode().IsRegular() {
 			if content, err := os.ReadFile(path); err == nil && bytes.Contains(content, []byte("TOP"+"SECRET")) {
 				fmt.Println("FOUND", path)
@@ -78,7 +78,7 @@ func read(args []string) {
 		}
 		return nil
 	})
-	// Another process's view of the files, and the files that were open when this one started.
+	// Try the root directories of other processes, and list files that were open when this process started.
 	dirs, _ := filepath.Glob("/proc/[0-9]*/root")
 	for _, dir := range dirs {
 		for _, path := range args {
@@ -121,7 +121,7 @@ func dial(args []string) {
 	}
 }
 
-// fork leaves processes behind in sessions of their own.
+// fork starts processes in separate sessions and leaves them running.
 func fork([]string) {
 	for range 3 {
 		c := exec.Command("/fn", "stay")
@@ -172,7 +172,7 @@ func bomb([]string) {
 	fmt.Println("NOT BOUNDED")
 }
 
-// files opens its own program for writing, by all the ways there are.
+// files tries to open its own program for writing, by each path.
 func files([]string) {
 	for _, path := range []string{"/fn", "/proc/self/exe", "/proc/1/exe"} {
 		if f, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {

@@ -14,12 +14,12 @@ import (
 
 const (
 	block = 32 << 20
-	// blocks of memory are more than the limit that the test sets.
+	// blocks times block exceeds the memory limit that the test sets.
 	blocks = 16
 )
 
-// shared takes memory that does not count as a process's private memory, in all ways, and prints those that had no limit. The last line
-// says whether files in memory can be shared, which programs need.
+// shared allocates memory that is not private, in several ways, and prints the ways that have no limit. The last line says whether
+// files in memory can be mapped, which programs need.
 func shared([]string) {
 	const writable = syscall.PROT_READ | syscall.PROT_WRITE
 	for name, take := range map[string]func() ([]byte, error){
@@ -102,7 +102,7 @@ func mapOpen(fd, size int) ([]byte, error) {
 	return syscall.Mmap(fd, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 }
 
-// systemV returns a segment, which is gone when nobody has it mapped any more.
+// systemV returns a shared memory segment that is removed after it is unmapped.
 func systemV() ([]byte, error) {
 	id, _, errno := syscall.Syscall(syscall.SYS_SHMGET, 0, block, 0o1600)
 	if errno != 0 {
@@ -113,5 +113,5 @@ func systemV() ([]byte, error) {
 	if errno != 0 {
 		return nil, errno
 	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(at)), block), nil //nolint:govet // the kernel's address
+	return unsafe.Slice((*byte)(unsafe.Pointer(at)), block), nil //nolint:govet // the address comes from the kernel
 }

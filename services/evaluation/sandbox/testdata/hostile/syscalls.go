@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// syscalls makes system calls that lead out of sandboxes, and prints those that were not refused.
+// syscalls makes system calls that could lead out of the sandbox, and prints those that are not refused as expected.
 func syscalls([]string) {
 	dir, _ := syscall.BytePtrFromString("/tmp")
 	tmpfs, _ := syscall.BytePtrFromString("tmpfs")
@@ -38,7 +38,7 @@ func syscalls([]string) {
 		{"bpf", 321, 0, 0, 0, 0},
 		{"io_uring_setup", 425, 1, 0, 0, 0},
 		{"open_tree", 428, ^uintptr(99), d, 1, 0},
-		{"clone3 is not there", 435, 0, 0, 0, 0},
+		{"clone3 is unavailable", 435, 0, 0, 0, 0},
 	} {
 		pid, _, errno := syscall.RawSyscall6(c.number, c.a, c.b, c.c, c.d, 0, 0)
 		if c.number == syscall.SYS_CLONE && errno == 0 && pid == 0 {
@@ -49,7 +49,7 @@ func syscalls([]string) {
 		case 435:
 			want = syscall.ENOSYS
 		case syscall.SYS_SETUID:
-			// There is no other user.
+			// The user namespace contains no other user.
 			want = syscall.EINVAL
 		}
 		if errno != want {
