@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resourcelist checks what a function wrote, and reads the results in it. It follows the KRM functions
-// specification and is as tolerant about results as kpt is.
+// Package resourcelist checks the output of functions and reads the results in it. It follows the KRM functions specification. Like
+// kpt, it accepts older forms of results.
 package resourcelist
 
 import (
@@ -18,18 +18,18 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// Kind is the kind of the one document that a function reads and writes.
+// Kind is the kind of a function's input and output.
 const Kind = "ResourceList"
 
-// maxParsed is the most bytes that are parsed where the scanner is not certain: the parser takes 25 times as much memory. Of longer
-// outputs only the kind and the results are looked at then.
+// maxParsed is the maximum size, in bytes, of an output that is parsed if the scanner does not recognize it. The parser needs 25 times
+// that memory. For larger outputs, only kind and results are read.
 const maxParsed = 8 << 20
 
-// parsing is held while a document is parsed, so that the memory is taken once.
+// parsing allows one parser at a time, to limit memory.
 var parsing sync.Mutex
 
-// Results checks that a function's output is one YAML document of kind ResourceList whose items, where it has any, are
-// mappings, and returns the results in it. The apiVersion is not looked at. The error says in one line what is wrong.
+// Results checks that a function's output is one YAML document of kind ResourceList whose items, if any, are mappings. It returns the
+// results in it. It ignores the apiVersion. The error is one line.
 func Results(output []byte) ([]*evaluationv1.Result, error) {
 	return resultsOf(output, maxParsed)
 }
@@ -63,7 +63,7 @@ func resultsOf(output []byte, maxParsed int) ([]*evaluationv1.Result, error) {
 	return readResults(yamlnode.Lookup(root, "results"))
 }
 
-// parse returns the root of the one document that the output must hold.
+// parse returns the root node of the output, which must be a single document.
 func parse(output []byte) (*yaml.Node, error) {
 	if len(bytes.TrimSpace(output)) == 0 {
 		return nil, errors.New("the output is empty, want a ResourceList")

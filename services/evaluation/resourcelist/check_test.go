@@ -25,7 +25,7 @@ func TestResults(t *testing.T) {
 		err    string
 	}{
 		"no results": {output: head + "items:\n- kind: A\n"},
-		"as the specification has it": {
+		"form of the specification": {
 			output: head + `items: []
 results:
 - message: bad port
@@ -53,7 +53,7 @@ results:
 				Tags:        map[string]string{"rule": "ports"},
 			}},
 		},
-		"the older shape": {
+		"older form": {
 			output: head + `results:
   name: check
   items:
@@ -104,7 +104,7 @@ items: []
 			got, err := Results([]byte(tc.output))
 			if tc.err != "" || err != nil {
 				if err == nil || tc.err == "" || !strings.HasPrefix(err.Error(), tc.err) {
-					t.Fatalf("got error %v, want %q", err, tc.err)
+					t.Fatalf("Results() = %v, want %q", err, tc.err)
 				}
 				return
 			}
@@ -115,7 +115,7 @@ items: []
 	}
 }
 
-// Of a long output that the scanner is not certain about, the kind and the results are read all the same.
+// Kind and results of a large output that the scanner does not recognize are read without the parser.
 func TestResultsOfLongOutput(t *testing.T) {
 	t.Parallel()
 	const folded = "items:\n- a: b\n  c: d\n    e\n"
@@ -141,7 +141,7 @@ func TestResultsOfLongOutput(t *testing.T) {
 			t.Parallel()
 			got, err := resultsOf([]byte(test.output), 10)
 			if (err == nil) != (test.wantErr == "") || err != nil && !strings.HasPrefix(err.Error(), test.wantErr) {
-				t.Errorf("got error %v, want %q", err, test.wantErr)
+				t.Errorf("resultsOf() = %v, want %q", err, test.wantErr)
 			}
 			if diff := cmp.Diff(test.want, got, protocmp.Transform()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -150,8 +150,8 @@ func TestResultsOfLongOutput(t *testing.T) {
 	}
 }
 
-// What printers of functions write must be recognised without the parser, or calls cost a multiple.
-func TestScanRecognises(t *testing.T) {
+// The scanner must recognize what functions usually print, because the parser is many times slower.
+func TestScanRecognizesPrintedLists(t *testing.T) {
 	t.Parallel()
 	doc := head + `items:
 # a comment
@@ -199,12 +199,11 @@ results:
 	got, ok := scan([]byte(doc))
 	want := outline{kind: Kind, start: strings.Index(doc, "results:"), end: len(doc)}
 	if !ok || got != want {
-		t.Errorf("got %+v, %v, want %+v", got, ok, want)
+		t.Errorf("scan() = %+v, %v, want %+v", got, ok, want)
 	}
 }
 
-// FuzzScan holds the scanner to its promise: what it accepts, the parser accepts, with the same kind and results.
-// Each byte counts, wherever it is.
+// Every byte of a document is checked, at any position.
 func TestPrintable(t *testing.T) {
 	t.Parallel()
 	for at := range 20 {
@@ -212,15 +211,16 @@ func TestPrintable(t *testing.T) {
 			doc := bytes.Repeat([]byte("a"), 20)
 			doc[at] = byte(c)
 			if got, want := printable(doc), c == '\n' || c >= ' ' && c <= '~'; got != want {
-				t.Errorf("byte %#x at %d: got %v, want %v", c, at, got, want)
+				t.Errorf("printable() with byte %#x at %d = %v, want %v", c, at, got, want)
 			}
 		}
 	}
 	if !printable([]byte("ä: 'é–𝄞' # a comment of more than eight bytes\n")) || printable([]byte("key: a\u2028\n")) || printable([]byte("12345678\ufeff")) {
-		t.Error("characters that are not ASCII are taken for others")
+		t.Error("printable() is wrong for characters outside ASCII")
 	}
 }
 
+// FuzzScan checks that the parser accepts what the scanner accepts, with the same kind and results.
 func FuzzScan(f *testing.F) {
 	for _, seed := range []string{
 		head + "items:\n- kind: A\n  data:\n    k: v\nresults:\n- message: m\n",
@@ -237,18 +237,18 @@ func FuzzScan(f *testing.F) {
 		}
 		root, err := parse(doc)
 		if err != nil {
-			t.Fatalf("the scanner accepts what the parser refuses: %v", err)
+			t.Fatalf("scan() accepts a document that the parser rejects: %v", err)
 		}
 		if kind := text(yamlnode.Lookup(root, "kind")); kind != got.kind && yamlnode.Lookup(root, "kind").Value != got.kind {
-			t.Errorf("kind is %q, the parser has %q", got.kind, kind)
+			t.Errorf("kind = %q, parser's kind = %q", got.kind, kind)
 		}
 		if err := checkItems(yamlnode.Lookup(root, "items")); err != nil && got.kind == Kind {
-			t.Errorf("the scanner accepts items that are refused: %v", err)
+			t.Errorf("scan() accepts invalid items: %v", err)
 		}
 		want, wantErr := readResults(yamlnode.Lookup(root, "results"))
 		results, err := got.results(doc)
 		if (err == nil) != (wantErr == nil) {
-			t.Fatalf("results end in error %v, the parser's in %v", err, wantErr)
+			t.Fatalf("results() = %v, parser's error = %v", err, wantErr)
 		}
 		if diff := cmp.Diff(want, results, protocmp.Transform()); diff != "" {
 			t.Errorf("results (-parser +scanner):\n%s", diff)

@@ -8,23 +8,23 @@ import (
 	"regexp"
 )
 
-// maxFlowDepth is how deep lists and mappings in flow style may be in each other.
+// maxFlowDepth is the maximum nesting depth of sequences and mappings in flow style.
 const maxFlowDepth = 10
 
 var (
-	// flowScalar is a scalar in flow style that has no second meaning: a word, or text in quotes without escapes.
+	// flowScalar matches an unambiguous scalar in flow style: a word, or quoted text without escapes.
 	flowScalar = regexp.MustCompile(`^(?:"[^"\\]*"|'[^']*'|-{0,2}[A-Za-z0-9_./][A-Za-z0-9_./=+@%-]*)`)
-	// flowKey is a key in flow style with what is behind it.
+	// flowKey matches a key in flow style, including the colon and space.
 	flowKey = regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./-]{0,99}: `)
 )
 
-// inFlow tells whether a value is a list or a mapping in flow style that ends in its line.
+// inFlow reports whether a value is a complete sequence or mapping in flow style.
 func inFlow(value []byte) bool {
 	rest, ok := flow(value, maxFlowDepth)
 	return ok && len(rest) == 0
 }
 
-// flow returns what is behind a value in flow style, or false where it is not certain about it.
+// flow returns the rest after a value in flow style, or false if it does not recognize the value.
 func flow(value []byte, depth int) (rest []byte, ok bool) {
 	if depth == 0 || len(value) < 2 {
 		return nil, false

@@ -16,8 +16,8 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// readResults reads a list of results, in the specification's shape or one of the older ones: a mapping with the list in
-// items, a resourceRef that has its names below metadata, a field with a suggestedValue.
+// readResults reads results in the form of the specification or in an older form: a mapping with the list in items, a resourceRef with
+// the names in metadata, and a field with suggestedValue.
 func readResults(list *yaml.Node) ([]*evaluationv1.Result, error) {
 	if list != nil && list.Kind == yaml.MappingNode {
 		list = yamlnode.Lookup(list, "items")
@@ -92,7 +92,7 @@ func readTags(n *yaml.Node) map[string]string {
 	return tags
 }
 
-// text returns a node as text: a scalar as it stands, without the space around it; a list or mapping as YAML in one line.
+// text returns a scalar without surrounding space, or a sequence or mapping as one line of YAML.
 func text(n *yaml.Node) string {
 	switch {
 	case yamlnode.IsNull(n):

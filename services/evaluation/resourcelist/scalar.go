@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// printable tells whether a document holds only characters that YAML takes as they are, and no line end but \n.
+// printable reports whether a document contains only characters that YAML allows without escapes, and only
+// as line breaks.
 func printable(doc []byte) bool {
 	for {
 		doc = doc[printableASCII(doc):]
@@ -32,8 +33,8 @@ func printable(doc []byte) bool {
 	}
 }
 
-// printableASCII returns how many bytes a document begins with, in eights, that are printable ASCII or \n. Of each eight it looks at
-// all bytes at once: the high bit of a byte says what is true of it.
+// printableASCII returns the length of the longest prefix, in multiples of 8 bytes, that consists of printable ASCII characters and
+// . It checks 8 bytes at once: the high bit of each byte of an expression says whether the condition holds for that byte.
 func printableASCII(doc []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	n := 0
@@ -49,7 +50,7 @@ func printableASCII(doc []byte) int {
 	return n
 }
 
-// trimSpaces is bytes.TrimLeft of spaces, which are few.
+// trimSpaces is bytes.TrimLeft for spaces, optimized for short runs.
 func trimSpaces(text []byte) []byte {
 	for len(text) > 0 && text[0] == ' ' {
 		text = text[1:]
@@ -59,7 +60,7 @@ func trimSpaces(text []byte) []byte {
 
 func isDash(content []byte) bool { return len(content) > 1 && content[0] == '-' && content[1] == ' ' }
 
-// simple are the characters of keys and values that never need a second look.
+// simple contains the characters that are never special in keys and values.
 var simple = func() (set [256]bool) {
 	for _, c := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-" {
 		set[c] = true
@@ -67,10 +68,11 @@ var simple = func() (set [256]bool) {
 	return set
 }()
 
-// maxKey is less than YAML permits for a key that is followed by a colon in its line.
+// maxKey is a limit on the length of keys below that of YAML (1024).
 const maxKey = 1000
 
-// cutKey splits "key: value" and "key:". It returns no key for content that has none, and false where it is not certain.
+// cutKey splits "key: value" or "key:". It returns an empty key if the content has none, and false if it does not recognize the
+// content.
 func cutKey(content []byte) (key, value []byte, ok bool) {
 	n := simpleLength(content)
 	if n == 0 || content[0] == '-' || n == len(content) || content[n] != ':' {
@@ -85,7 +87,7 @@ func cutKey(content []byte) (key, value []byte, ok bool) {
 	return nil, nil, !bytes.Contains(content, []byte(": ")) && !bytes.HasSuffix(content, []byte(":"))
 }
 
-// simpleLength returns how many simple characters text begins with.
+// simpleLength returns the length of the longest prefix of simple characters.
 func simpleLength(text []byte) int {
 	for i, c := range text {
 		if !simple[c] {
@@ -95,7 +97,8 @@ func simpleLength(text []byte) int {
 	return len(text)
 }
 
-// scalar takes in a value, and the lines of a block scalar. Nothing behind a key means that a collection, or null, is next.
+// scalar consumes a value, and the lines of a block scalar. If nothing follows a key, its value is null, or a collection in the next
+// lines.
 func (s *scanner) scalar(value []byte, ofKey bool) bool {
 	if len(value) == 0 || value[0] == '#' {
 		s.open = ofKey
@@ -122,7 +125,7 @@ func (s *scanner) scalar(value []byte, ofKey bool) bool {
 	return !bytes.Contains(value, []byte(": ")) && value[len(value)-1] != ':'
 }
 
-// plain cuts a comment and the space before it.
+// plain removes a comment and the space before it.
 func plain(value []byte) []byte {
 	if n := bytes.Index(value, []byte(" #")); n >= 0 {
 		value = value[:n]
@@ -130,7 +133,7 @@ func plain(value []byte) []byte {
 	return bytes.TrimRight(value, " ")
 }
 
-// quoted tells whether a quoted scalar ends in its line, with nothing but a comment behind it.
+// quoted reports whether a quoted scalar ends on its line, and is followed by a comment at most.
 func quoted(value []byte) bool {
 	quote, i := value[0], 1
 	for ; i < len(value); i++ {
@@ -150,8 +153,8 @@ func quoted(value []byte) bool {
 	return false
 }
 
-// block takes in the lines of a literal or folded scalar. Its content is indented further than the collection it is in, as
-// far as its first line is.
+// block consumes the lines of a literal or folded scalar. Its content is indented more than the enclosing collection; the first line
+// determines how much.
 func (s *scanner) block(header []byte) bool {
 	switch string(plain(header)) {
 	case "|", "|-", "|+", ">", ">-", ">+":
@@ -165,7 +168,7 @@ func (s *scanner) block(header []byte) bool {
 		indent := len(line) - len(bytes.TrimLeft(line, " "))
 		switch {
 		case indent == len(line):
-			// Spaces alone before the first line would count as its indentation.
+			// A first line that consists of spaces would determine the indentation.
 			if inner < 0 && indent > 0 {
 				return false
 			}

@@ -14,15 +14,14 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// Parsing a ResourceList into nodes costs about as much as a small function takes to run, and it happens on every call.
-// The scanner recognises the plain block style that YAML printers write, at about the speed of reading it. It is strict
-// the safe way: whatever it does not recognise with certainty is left to the parser, and whatever it accepts, the parser
-// accepts (a fuzz test holds it to that).
+// Parsing a ResourceList into nodes takes about as long as running a small function, and is needed on each call. The scanner recognizes
+// the block style that YAML printers write, about as fast as reading the document. If it does not recognize a document, the parser is
+// used. It never accepts a document that the parser rejects; FuzzScan checks that.
 
-// outline is what the scanner finds out about a document.
+// outline is the scanner's result.
 type outline struct {
 	kind string
-	// start and end bound the lines of the results; both are 0 without results.
+	// start and end are the offsets of the results. Both are 0 if there are none.
 	start, end int
 }
 
@@ -37,7 +36,7 @@ func (o outline) results(doc []byte) ([]*evaluationv1.Result, error) {
 	return readResults(yamlnode.Lookup(part.Content[0], "results"))
 }
 
-// level is a block collection that is open at a line.
+// level is an open block collection.
 type level struct {
 	indent int
 	list   bool
@@ -48,14 +47,14 @@ type scanner struct {
 	doc    []byte
 	next   int
 	levels []level
-	// open says that the line before was a key without a value, so that a collection may begin below it.
+	// open means that the previous line was a key without a value, so a collection may follow.
 	open bool
-	// top is the latest key of the document's own mapping.
+	// top is the latest key of the top-level mapping.
 	top  string
 	seen map[string]struct{}
 }
 
-// scan returns the outline of a document, or false where it is not certain about one.
+// scan returns the outline of a document, or false if it does not recognize the document.
 func scan(doc []byte) (outline, bool) {
 	if !printable(doc) {
 		return outline{}, false
@@ -78,10 +77,10 @@ func scan(doc []byte) (outline, bool) {
 	return s.outline, s.top != ""
 }
 
-// skim returns the outline of a document by its lines that begin with a key, whatever is between them.
+// skim returns the outline of a document. It only looks at lines that begin with a key, and ignores the lines in between.
 func skim(doc []byte) (o outline) {
 	kindStart, kindEnd := 0, 0
-	var end *int // of the latest key, if its value counts
+	var end *int // the end of the latest key's value, if the key is kind or results
 	for s := (scanner{doc: doc}); s.next < len(doc); {
 		start := s.next
 		key, _, ok := cutKey(s.line())
@@ -108,7 +107,7 @@ func skim(doc []byte) (o outline) {
 	return o
 }
 
-// line returns the next line without its end.
+// line consumes the next line and returns it without the line break.
 func (s *scanner) line() []byte {
 	rest := s.doc[s.next:]
 	n := bytes.IndexByte(rest, '\n')
@@ -120,7 +119,7 @@ func (s *scanner) line() []byte {
 	return rest[:n]
 }
 
-// place finds the collection that a line belongs to and takes in its content.
+// place finds the collection that a line belongs to and consumes its content.
 func (s *scanner) place(indent int, content []byte, start int) bool {
 	dash := isDash(content)
 	if parent := s.levels[len(s.levels)-1]; s.open && (indent > parent.indent || (dash && indent == parent.indent && !parent.list)) {
@@ -130,7 +129,7 @@ func (s *scanner) place(indent int, content []byte, start int) bool {
 	for len(s.levels) > 1 && s.levels[len(s.levels)-1].indent > indent {
 		s.levels = s.levels[:len(s.levels)-1]
 	}
-	// A list may stand at the indentation of the key that it belongs to; the next key ends it.
+	// A sequence may have the same indentation as its key. The next key ends it.
 	if top := s.levels[len(s.levels)-1]; top.list && !dash && top.indent == indent && len(s.levels) > 1 {
 		s.levels = s.levels[:len(s.levels)-1]
 	}
@@ -141,7 +140,7 @@ func (s *scanner) place(indent int, content []byte, start int) bool {
 		return false
 	}
 	for dash {
-		// The content after the dash is a collection of its own, two columns further in.
+		// The content after the dash is a nested collection, indented by two columns.
 		content, indent = content[2:], indent+2
 		if len(content) == 0 || content[0] == ' ' {
 			return false
@@ -162,7 +161,7 @@ func (s *scanner) place(indent int, content []byte, start int) bool {
 	return s.entry(content, start)
 }
 
-// entry takes in a key and what stands behind it.
+// entry consumes a key and its value.
 func (s *scanner) entry(content []byte, start int) bool {
 	key, value, ok := cutKey(content)
 	if !ok || len(key) == 0 {
@@ -186,7 +185,7 @@ func (s *scanner) entry(content []byte, start int) bool {
 	case "items":
 		return s.scalar(value, true) && (s.open || string(plain(value)) == "[]")
 	case "results":
-		// Position 0 stands for no results, and a document that begins with them is rare enough to leave to the parser.
+		// Offset 0 means no results. Documents that begin with results are rare, so leave them to the parser.
 		s.start = start
 		return start > 0 && s.scalar(value, true)
 	}
