@@ -9,27 +9,28 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// The environment variables by which a wrapper server knows whose it is. Without them it takes every request.
+// Environment variables with the pod and the function of a wrapper server. Without them, it accepts requests for any target.
 const (
 	PodUIDVariable   = "KRMFN_POD_UID"
 	FunctionVariable = "KRMFN_FUNCTION"
 )
 
-// The gRPC metadata of requests that name their target, and the trailer, with the value "1", of those that reached another.
+// Keys of the gRPC metadata of requests that name their target, and of the trailer, with the value "1", of requests that reached
+// another target.
 const (
 	podUID      = "krmfn-pod-uid"
 	function    = "krmfn-function"
 	misdirected = "krmfn-misdirected"
 )
 
-// Target is the function pod that a request is meant for. Addresses of pods are used again: without a target, a request
-// for a pod that has gone would be answered by whichever pod has its address now.
+// Target is the function pod that a request is for. Pods' IP addresses are reused: without a target, a request for a deleted pod could
+// be answered by the pod that has its address.
 type Target struct {
-	// PodUID is the UID of the pod. Function is what FunctionName returns. "" names none, which matches all.
+	// PodUID is the UID of the pod. Function is a result of FunctionName. Empty fields match everything.
 	PodUID, Function string
 }
 
-// FunctionName returns the name of a function in a Target: its reference, with the digest that the reference stood for.
+// FunctionName returns the name of a function in a Target: its reference with its digest.
 func FunctionName(reference, digest string) string {
 	if digest == "" || strings.HasSuffix(reference, "@"+digest) {
 		return reference
@@ -37,25 +38,25 @@ func FunctionName(reference, digest string) string {
 	return reference + "@" + digest
 }
 
-// Metadata returns the metadata of requests to the target, as keys and values in turn.
+// Metadata returns the metadata of requests to the target, as alternating keys and values.
 func (t Target) Metadata() []string { return []string{podUID, t.PodUID, function, t.Function} }
 
-// TargetOf returns the target that a request's metadata names.
+// TargetOf returns the target in a request's metadata.
 func TargetOf(md metadata.MD) Target {
 	return Target{PodUID: first(md, podUID), Function: first(md, function)}
 }
 
-// Matches tells whether a request that is meant for another target has reached it in t all the same.
+// Matches reports whether t may accept a request for other.
 func (t Target) Matches(other Target) bool {
 	return matches(t.PodUID, other.PodUID) && matches(t.Function, other.Function)
 }
 
 func matches(a, b string) bool { return a == "" || b == "" || a == b }
 
-// Misdirection returns the trailer of a request that is refused because it is meant for another target. It is a refusal, too.
+// Misdirection returns the trailer of a request that is rejected because it is for another target. Refused is true for it, too.
 func Misdirection() metadata.MD { return metadata.Pairs(notRun, "1", misdirected, "1") }
 
-// Misdirected tells by the trailer of a failed request whether it reached another pod, or another function, than it was meant for.
+// Misdirected reports whether the trailer is of a request that reached another pod or function than its target.
 func Misdirected(trailer metadata.MD) bool { return first(trailer, misdirected) == "1" }
 
 func first(md metadata.MD, key string) string {

@@ -15,7 +15,7 @@ func TestTarget(t *testing.T) {
 	t.Parallel()
 	mine := wrapperapi.Target{PodUID: "1", Function: wrapperapi.FunctionName("r.io/fn:v1", "sha256:a")}
 	if got := wrapperapi.TargetOf(metadata.Pairs(mine.Metadata()...)); got != mine {
-		t.Errorf("got %+v, want %+v", got, mine)
+		t.Errorf("TargetOf() = %+v, want %+v", got, mine)
 	}
 	for _, tc := range []struct {
 		meant wrapperapi.Target
@@ -29,21 +29,21 @@ func TestTarget(t *testing.T) {
 		{wrapperapi.Target{PodUID: "1", Function: "r.io/fn:v1@sha256:b"}, false},
 	} {
 		if got := mine.Matches(tc.meant); got != tc.want {
-			t.Errorf("Matches(%+v) is %v, want %v", tc.meant, got, tc.want)
+			t.Errorf("Matches(%+v) = %v, want %v", tc.meant, got, tc.want)
 		}
 	}
 	if got, want := wrapperapi.FunctionName("r.io/fn@sha256:a", "sha256:a"), "r.io/fn@sha256:a"; got != want {
-		t.Errorf("got %s, want %s", got, want)
+		t.Errorf("FunctionName() = %s, want %s", got, want)
 	}
 }
 
 func TestMisdirectionIsARefusal(t *testing.T) {
 	t.Parallel()
 	if trailer := wrapperapi.Misdirection(); !wrapperapi.Refused(trailer) || !wrapperapi.Misdirected(trailer) {
-		t.Error("it is not told")
+		t.Error("Refused() or Misdirected() = false, want true")
 	}
 	if wrapperapi.Misdirected(wrapperapi.Refusal()) {
-		t.Error("every refusal is taken for one")
+		t.Error("Misdirected(Refusal()) = true, want false")
 	}
 }
 
@@ -51,11 +51,11 @@ func TestLoad(t *testing.T) {
 	t.Parallel()
 	want := wrapperapi.Load{Running: 3, Waiting: 12}
 	if got, ok := wrapperapi.LoadOf(metadata.Join(wrapperapi.Begun(), want.Metadata())); !ok || got != want {
-		t.Errorf("got %+v %v, want %+v", got, ok, want)
+		t.Errorf("LoadOf() = %+v, %v, want %+v", got, ok, want)
 	}
 	for _, text := range []string{"", "3", "3/", "-1/2", "a/b", "1/2/3", "99999999999/1"} {
 		if got, ok := wrapperapi.LoadOf(metadata.Pairs("krmfn-load", text)); ok {
-			t.Errorf("%q is taken for %+v", text, got)
+			t.Errorf("LoadOf(%q) = %+v, want none", text, got)
 		}
 	}
 }
@@ -63,6 +63,6 @@ func TestLoad(t *testing.T) {
 func TestNoRoomIsARefusal(t *testing.T) {
 	t.Parallel()
 	if trailer := wrapperapi.NoRoom(); !wrapperapi.Refused(trailer) || !wrapperapi.Busy(trailer) || wrapperapi.Busy(wrapperapi.Refusal()) {
-		t.Error("lack of room is not told from other refusals")
+		t.Error("Busy() does not distinguish NoRoom() from Refusal()")
 	}
 }

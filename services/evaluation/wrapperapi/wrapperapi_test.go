@@ -25,7 +25,7 @@ func TestRefused(t *testing.T) {
 		{metadata.Pairs("content-type", "application/grpc"), false},
 	} {
 		if got := wrapperapi.Refused(tc.trailer); got != tc.want {
-			t.Errorf("Refused(%v) is %v, want %v", tc.trailer, got, tc.want)
+			t.Errorf("Refused(%v) = %v, want %v", tc.trailer, got, tc.want)
 		}
 	}
 }
@@ -33,6 +33,6 @@ func TestRefused(t *testing.T) {
 func TestHasBegun(t *testing.T) {
 	t.Parallel()
 	if !wrapperapi.HasBegun(wrapperapi.Begun()) || wrapperapi.HasBegun(nil) || wrapperapi.HasBegun(wrapperapi.Refusal()) {
-		t.Error("calls that have begun are not told from others")
+		t.Error("HasBegun() is wrong")
 	}
 }
