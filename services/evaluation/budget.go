@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Budget shares an amount of memory among calls: first come, first served. A large call that waits is not overtaken by small ones.
+// Budget shares an amount of memory among calls in FIFO order. Small calls do not overtake a large one that waits.
 //
-// Whoever holds a reservation must not wait for another one of the same budget: two that do wait for each other for ever.
+// A caller that holds a reservation must not wait for another one of the same budget, because two such callers could deadlock.
 type Budget struct {
 	total                    int64
 	maxWaiting               int
@@ -21,22 +21,22 @@ type Budget struct {
 	reserved, asked, waiting atomic.Int64
 }
 
-// NewBudget returns a budget of so many bytes, for which so many calls may wait.
+// NewBudget returns a budget of total bytes. At most maxWaiting calls can wait for memory.
 func NewBudget(total int64, maxWaiting int) *Budget {
 	return &Budget{total: total, maxWaiting: maxWaiting, free: semaphore.NewWeighted(total)}
 }
 
-// Total returns the bytes of the budget.
+// Total returns the size of the budget in bytes.
 func (b *Budget) Total() int64 { return b.total }
 
-// MaxWaiting returns how many calls may wait.
+// MaxWaiting returns the maximum number of calls that wait.
 func (b *Budget) MaxWaiting() int { return b.maxWaiting }
 
-// Load returns how many bytes are reserved and how many are waited for. It may be called at any time.
+// Load returns the number of reserved bytes, and of bytes that calls wait for. It is safe for concurrent use.
 func (b *Budget) Load() (reserved, waiting int64) { return b.reserved.Load(), b.asked.Load() }
 
-// Reserve waits until so many bytes are free. One who asks for more than the whole budget gets all of it, alone. One who finds too
-// many waiting gets an *ExhaustedError at once; one whose context ends while it waits gives up its place and gets the context's cause.
+// Reserve waits until the given number of bytes is free. A request for more than the budget gets the whole budget. If too many calls
+// wait, it returns an *ExhaustedError at once. If ctx ends first, the caller leaves the queue and gets the context's cause.
 func (b *Budget) Reserve(ctx context.Context, bytes int64) (*Reservation, error) {
 	bytes = min(bytes, b.total)
 	if !b.free.TryAcquire(bytes) {
@@ -61,16 +61,16 @@ func (b *Budget) wait(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// Reservation is a part of a budget that a call holds. It is for one goroutine at a time.
+// Reservation is a part of a budget that a call holds. It is not safe for concurrent use.
 type Reservation struct {
 	budget *Budget
 	bytes  int64
 }
 
-// Bytes returns how many bytes are held.
+// Bytes returns the number of bytes held.
 func (r *Reservation) Bytes() int64 { return r.bytes }
 
-// Keep gives back what is held beyond so many bytes.
+// Keep reduces the reservation to the given number of bytes.
 func (r *Reservation) Keep(bytes int64) {
 	if more := r.bytes - max(bytes, 0); more > 0 {
 		r.bytes -= more
@@ -79,15 +79,14 @@ func (r *Reservation) Keep(bytes int64) {
 	}
 }
 
-// Release gives all back. A second time it does nothing.
+// Release releases the reservation. Further calls have no effect.
 func (r *Reservation) Release() { r.Keep(0) }
 
-// ExhaustedError says that a call needs memory that it cannot have now, or not at all. The call has not succeeded, and others
-// have not been harmed.
+// ExhaustedError reports that a call could not get enough memory. The call has failed, or did not run. Other calls are not affected.
 type ExhaustedError struct {
-	// Total is the bytes of the budget.
+	// Total is the size of the budget in bytes, or the call's limit if Waiting is 0.
 	Total int64
-	// Waiting is how many calls may wait for a part of it; 0 where the call has used up all that there is.
+	// Waiting is the maximum number of waiting calls, which was reached. It is 0 if the call used up its memory.
 	Waiting int
 }
 

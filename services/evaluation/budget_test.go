@@ -28,11 +28,11 @@ func assertLoad(t *testing.T, b *Budget, reserved, waiting int64) {
 	t.Helper()
 	synctest.Wait()
 	if r, w := b.Load(); r != reserved || w != waiting {
-		t.Errorf("%d bytes are reserved and %d waited for, want %d and %d", r, w, reserved, waiting)
+		t.Errorf("Load() = %d bytes reserved, %d waiting, want %d, %d", r, w, reserved, waiting)
 	}
 }
 
-// Small calls do not overtake a large one, and one that goes away leaves its place to those behind it.
+// Small calls do not overtake a large one. A canceled call leaves the queue.
 func TestBudgetOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,13 +80,13 @@ func TestBudgetOversizedIsAlone(t *testing.T) {
 		b := NewBudget(100, 1)
 		large := reserve(t, b, 1000)
 		if large.Bytes() != 100 {
-			t.Errorf("it holds %d bytes, want the whole budget", large.Bytes())
+			t.Errorf("Bytes() = %d, want the whole budget", large.Bytes())
 		}
 		begin := time.Now()
 		time.AfterFunc(time.Minute, large.Release)
 		reserve(t, b, 1).Release()
 		if waited := time.Since(begin); waited != time.Minute {
-			t.Errorf("the next one waited %v, want all the time", waited)
+			t.Errorf("the next call waited %v, want 1m0s", waited)
 		}
 	})
 }
@@ -111,7 +111,7 @@ func TestBudgetWaitingIsBounded(t *testing.T) {
 	})
 }
 
-// Whatever calls do, those that hold never have more than the total, all end, and nothing is left.
+// For any calls, the reservations never exceed the total, all calls end, and no memory remains reserved.
 func TestBudgetProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -134,16 +134,16 @@ func TestBudgetProperties(t *testing.T) {
 					}
 					defer r.Release()
 					if reserved, _ := b.Load(); reserved > total {
-						t.Errorf("%d bytes of %d are reserved", reserved, total)
+						t.Errorf("%d of %d bytes reserved", reserved, total)
 					}
-					time.Sleep(time.Duration(c.Hold) * time.Second) // of the bubble's clock
+					time.Sleep(time.Duration(c.Hold) * time.Second) // synctest's clock
 					r.Keep(c.Kept)
 				})
 			}
 			all.Wait()
 			assertLoad(t, b, 0, 0)
 			if !b.free.TryAcquire(total) {
-				t.Error("a part of the budget is lost")
+				t.Error("a part of the budget was not released")
 			}
 		})
 	})

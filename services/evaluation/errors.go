@@ -13,21 +13,21 @@ import (
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
 
-// NotFoundError says that an evaluator does not know a function. It is the only error that makes a chain go on.
+// NotFoundError reports that an evaluator does not know a function. It is the only error after which a chain tries the next evaluator.
 type NotFoundError struct {
-	// Image is the image as it was asked for.
+	// Image is the image of the request.
 	Image string
 }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("function %q not found", e.Image) }
 
-// StartError says that nothing could be started that would run a function. The call has not run.
+// StartError reports that no process or pod could be started for the function. The call has not run.
 type StartError struct {
-	// Image is the image as it was resolved, Err why.
+	// Image is the resolved image. Err is the cause.
 	Image string
 	Err   error
-	// Rejected means that the fault is in the image that the caller named: its registry does not have it, denies access to it, or
-	// has something else under that name, or a policy refuses it.
+	// Rejected means that the image in the request is the cause: the registry does not have it, denies access, or has something else
+	// under its name, or a policy refuses it.
 	Rejected bool
 }
 
@@ -35,12 +35,12 @@ func (e *StartError) Error() string {
 	return fmt.Sprintf("unable to get the grpc client to the pod for %s: %v", e.Image, e.Err)
 }
 
-// Unwrap returns why.
+// Unwrap returns Err.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// BusyError says that too many calls already wait for a place. The call has not started and may be sent again.
+// BusyError reports that the queue is full. The call has not run and can be retried.
 type BusyError struct {
-	// Running and Waiting are the limits that are reached.
+	// Running and Waiting are the limits that were reached.
 	Running, Waiting int
 }
 
@@ -48,9 +48,9 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("%d evaluations run and %d wait already, try again later", e.Running, e.Waiting)
 }
 
-// TimeoutError says that an evaluation took longer than it may, wherever its time went.
+// TimeoutError reports that an evaluation exceeded the maximum time, including the time it waited.
 type TimeoutError struct {
-	// Limit is how long it may take.
+	// Limit is the maximum time.
 	Limit time.Duration
 }
 
@@ -58,11 +58,11 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("the maximum evaluation time of %v is over", e.Limit)
 }
 
-// CodeOK is the Code of an evaluation that has an output.
+// CodeOK is the Code of an evaluation that succeeded.
 const CodeOK = "ok"
 
-// Code returns how an evaluation ended, as one word for metrics and traces: CodeOK, the failure's reason such as "exit_code", or
-// the kind of the error.
+// Code returns the outcome of an evaluation as a word for metrics and traces: CodeOK, the failure's reason such as "exit_code", or the
+// kind of the error.
 func Code(resp Response, err error) string {
 	var start *StartError
 	switch {

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// answer evaluates nothing and says who it is.
+// answer returns an evaluator whose response contains its name.
 func answer(name string, err error) Evaluator {
 	return Func(func(context.Context, Request) (Response, error) {
 		return Response{Report: &evaluationv1.Evaluation{Implementation: name}}, err
@@ -40,20 +40,20 @@ func TestChain(t *testing.T) {
 		want  string
 		err   error
 	}{
-		"the first that knows it":        {chain: []Evaluator{answer("", notFound), answer("a", nil), answer("b", nil)}, want: "a"},
-		"a failure does not move on":     {chain: []Evaluator{failing, answer("b", nil)}, want: "failing"},
-		"another error does not move on": {chain: []Evaluator{answer("a", boom), answer("b", nil)}, want: "a", err: boom},
-		"none knows it":                  {chain: []Evaluator{answer("", notFound)}, err: &NotFoundError{Image: "asked"}},
-		"empty":                          {err: &NotFoundError{Image: "asked"}},
+		"first evaluator that knows the function": {chain: []Evaluator{answer("", notFound), answer("a", nil), answer("b", nil)}, want: "a"},
+		"failure ends the chain":                  {chain: []Evaluator{failing, answer("b", nil)}, want: "failing"},
+		"another error ends the chain":            {chain: []Evaluator{answer("a", boom), answer("b", nil)}, want: "a", err: boom},
+		"no evaluator knows the function":         {chain: []Evaluator{answer("", notFound)}, err: &NotFoundError{Image: "asked"}},
+		"empty":                                   {err: &NotFoundError{Image: "asked"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			resp, err := Chain(tc.chain...).Evaluate(t.Context(), Request{Image: "asked"})
 			if got := resp.Report.GetImplementation(); got != tc.want {
-				t.Errorf("answered by %q, want %q", got, tc.want)
+				t.Errorf("Implementation = %q, want %q", got, tc.want)
 			}
 			if (err == nil) != (tc.err == nil) || (err != nil && err.Error() != tc.err.Error()) {
-				t.Errorf("got error %v, want %v", err, tc.err)
+				t.Errorf("Evaluate() = %v, want %v", err, tc.err)
 			}
 		})
 	}
@@ -69,12 +69,12 @@ func TestMaximumTime(t *testing.T) {
 		begin := time.Now()
 		_, err := e.Evaluate(t.Context(), Request{})
 		if !errors.As(err, new(*TimeoutError)) || time.Since(begin) != time.Minute {
-			t.Errorf("got error %v after %v", err, time.Since(begin))
+			t.Errorf("Evaluate() = %v after %v, want a TimeoutError after 1m", err, time.Since(begin))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := e.Evaluate(ctx, Request{}); !errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*TimeoutError)) {
-			t.Errorf("the caller's shorter deadline ends in %v", err)
+			t.Errorf("Evaluate() with a shorter deadline = %v, want DeadlineExceeded", err)
 		}
 	})
 }
@@ -91,14 +91,14 @@ func TestInTime(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), given)
 			_, err := e.Evaluate(ctx, Request{})
 			if took := time.Since(begin); took != want || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("a caller with %v is answered after %v with %v, want %v", given, took, err, want)
+				t.Errorf("deadline in %v: Evaluate() returned after %v with error %v, want after %v", given, took, err, want)
 			}
 			cancel()
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := e.Evaluate(ctx, Request{}); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
+			t.Errorf("Evaluate() = %v, want Canceled", err)
 		}
 	})
 }
@@ -112,13 +112,13 @@ func TestGate(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			if r, w := gate.Load(); r != running || w != waiting {
-				t.Errorf("%d run and %d wait, want %d and %d", r, w, running, waiting)
+				t.Errorf("Load() = %d running, %d waiting, want %d, %d", r, w, running, waiting)
 			}
 		}
 		load(0, 0)
 		e := gate.Limit(Func(func(_ context.Context, req Request) (Response, error) {
 			order <- req.Image
-			time.Sleep(time.Second) // of the bubble's clock
+			time.Sleep(time.Second) // synctest's clock
 			return Response{Report: &evaluationv1.Evaluation{}}, nil
 		}))
 		queued := make(chan time.Duration, 10)
@@ -130,7 +130,7 @@ func TestGate(t *testing.T) {
 		}
 		go call(t.Context(), "first")
 		synctest.Wait()
-		// One that goes away while it waits costs nothing.
+		// A canceled call leaves the queue.
 		ctx, cancel := context.WithCancel(t.Context())
 		go call(ctx, "gone")
 		load(1, 1)
@@ -141,15 +141,15 @@ func TestGate(t *testing.T) {
 		go call(t.Context(), "third")
 		synctest.Wait()
 		if _, err := e.Evaluate(t.Context(), Request{}); !errors.As(err, new(*BusyError)) {
-			t.Errorf("got error %v with a full queue, want a BusyError", err)
+			t.Errorf("Evaluate() with a full queue = %v, want a BusyError", err)
 		}
 		load(1, 2)
 		for i, want := range []string{"first", "second", "third"} {
 			if got := <-order; got != want {
-				t.Errorf("%s came in place of %s", got, want)
+				t.Errorf("%s ran, want %s", got, want)
 			}
 			if got, wait := <-queued, time.Duration(i)*time.Second; got != wait {
-				t.Errorf("%s waited %v, want %v", want, got, wait)
+				t.Errorf("queue time of %s = %v, want %v", want, got, wait)
 			}
 		}
 		load(0, 0)
@@ -163,18 +163,18 @@ func TestOutOfTime(t *testing.T) {
 		defer cancel()
 		early := fmt.Errorf("runner: %w", context.DeadlineExceeded)
 		if OutOfTime(ctx, early) || OutOfTime(t.Context(), early) {
-			t.Error("a limit of the evaluator's own is taken for the caller's")
+			t.Error("OutOfTime() = true before the caller's deadline, want false")
 		}
 		time.Sleep(time.Second - maxMargin)
 		if !OutOfTime(ctx, early) {
-			t.Error("an answer in time is not known for one")
+			t.Error("OutOfTime() = false within maxMargin of the deadline, want true")
 		}
 		if OutOfTime(ctx, errors.New("failed")) || OutOfTime(ctx, nil) {
-			t.Error("another error is the deadline's")
+			t.Error("OutOfTime() = true for another error or nil, want false")
 		}
 		<-ctx.Done()
 		if !OutOfTime(ctx, errors.New("failed")) {
-			t.Error("the deadline is over")
+			t.Error("OutOfTime() = false after the deadline, want true")
 		}
 	})
 }
@@ -189,11 +189,11 @@ func TestResultsText(t *testing.T) {
 		{Message: "plain"},
 	})
 	if want := "[error] v1/Pod/web/front spec.x: bad thing\n\n[info]: plain"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+		t.Errorf("ResultsText() = %q, want %q", got, want)
 	}
 }
 
-// The log line has the warning of a report.
+// The log line contains the report's warning.
 func TestLogOfWarning(t *testing.T) {
 	t.Parallel()
 	for _, warning := range []string{"", "fn:v2 is evaluated by v1"} {
@@ -205,13 +205,13 @@ func TestLogOfWarning(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(log.String(), ` warning="`+warning+`"`); got != (warning != "") {
-			t.Errorf("warning %q, logged %s", warning, &log)
+			t.Errorf("warning %q: log = %s", warning, &log)
 		}
 	}
 }
 
-// The log line of an answer that was kept says so, and no other.
-func TestLogOfKept(t *testing.T) {
+// The log line says whether the result was cached.
+func TestLogOfCachedResult(t *testing.T) {
 	t.Parallel()
 	for _, cached := range []bool{false, true} {
 		var log bytes.Buffer
@@ -222,12 +222,12 @@ func TestLogOfKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(log.String(), " cached=true"); got != cached {
-			t.Errorf("cached: %v, logged %s", cached, &log)
+			t.Errorf("cached = %v: log = %s", cached, &log)
 		}
 	}
 }
 
-// Only the line of an evaluation that succeeds has the level that is given.
+// The level parameter applies to successful evaluations only.
 func TestLevelOfLog(t *testing.T) {
 	t.Parallel()
 	failed := &evaluationv1.Evaluation{Failure: &evaluationv1.Failure{Reason: evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE}}
@@ -247,7 +247,7 @@ func TestLevelOfLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(log.String(), tc.want) {
-			t.Errorf("%s: want %q in %s", name, tc.want, &log)
+			t.Errorf("%s: want %q in the log: %s", name, tc.want, &log)
 		}
 	}
 }

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package evaluation has the vocabulary of evaluating functions: what is asked, what is answered, how it fails, and the
-// behaviour that is added to any evaluator by wrapping it. Evaluators are in services/render/runtime, for those who call.
+// Package evaluation defines how functions are evaluated: requests, responses, errors, and wrappers that add behavior to any evaluator.
+// Package services/render/runtime provides evaluators for callers.
 package evaluation
 
 import (
@@ -12,46 +12,46 @@ import (
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
 
-// Request asks for one function to be run once over one ResourceList.
+// Request is a request to run a function once on a ResourceList.
 type Request struct {
-	// Image names the function: a short name, or a reference with registry, tag or digest.
+	// Image identifies the function: a short name, or a reference with registry, tag or digest.
 	Image string
-	// ResourceList is one YAML document of kind ResourceList. Evaluators hand it on byte for byte and do not change it.
+	// ResourceList is one YAML document of kind ResourceList. Evaluators pass it on without changes.
 	ResourceList []byte
-	// MaxOutput is the most bytes of output that the caller can take; 0 means the evaluator's own limit.
+	// MaxOutput is the maximum output size, in bytes, that the caller accepts. 0 means the evaluator's limit.
 	MaxOutput int64
 }
 
-// Response is what came of a request.
+// Response is the result of a request.
 type Response struct {
-	// ResourceList is the function's output; nil when the evaluation failed.
+	// ResourceList is the function's output, or nil if the evaluation failed.
 	ResourceList []byte
-	// Report is never nil. Its Failure is set when the function ran, or should have run, and has no output to give.
+	// Report is never nil. Its Failure is set if the function has failed or could not be started.
 	Report *evaluationv1.Evaluation
 }
 
-// Evaluator evaluates functions. A function that failed is a response whose report has a failure; an error means that no
-// verdict on the function could be had: *NotFoundError, *BusyError, the context's end, or trouble on the way.
+// Evaluator evaluates functions. If a function fails, Evaluate returns a response whose report has a failure. An error means that the
+// function's outcome is unknown: *NotFoundError, *BusyError, the context's cause, or a problem between caller and function.
 //
-// Evaluators may be used by any number of goroutines at once, and return soon after ctx ends.
+// Evaluators are safe for concurrent use, and return soon after ctx ends.
 type Evaluator interface {
 	Evaluate(ctx context.Context, req Request) (Response, error)
 }
 
-// Func is a function that is an Evaluator.
+// Func adapts a function to the Evaluator interface.
 type Func func(ctx context.Context, req Request) (Response, error)
 
 // Evaluate calls f.
 func (f Func) Evaluate(ctx context.Context, req Request) (Response, error) { return f(ctx, req) }
 
-// Failed returns a response that reports a failure, with what else is known in report. The message is one line.
+// Failed returns a response with a failure. It adds the failure to report. The message must be one line.
 func Failed(report *evaluationv1.Evaluation, reason evaluationv1.FailureReason, message string) Response {
 	report.Failure = &evaluationv1.Failure{Reason: reason, Message: message}
 	return Response{Report: report}
 }
 
-// Chain asks evaluators in order. The first that knows the function gives the answer, failure or not; only a
-// *NotFoundError moves on. An empty chain knows no function.
+// Chain returns an evaluator that tries evaluators in order. It tries the next one only after a *NotFoundError; any other error, and
+// any response, is returned. An empty chain returns a *NotFoundError.
 func Chain(evaluators ...Evaluator) Evaluator {
 	return Func(func(ctx context.Context, req Request) (Response, error) {
 		for _, e := range evaluators {

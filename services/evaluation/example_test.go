@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
-// An evaluator runs one function once over one ResourceList. A function that fails is an answer, not an error.
+// An Evaluator runs a function once on a ResourceList. If the function fails, the response contains the failure, and the error is nil.
 func ExampleEvaluator() {
 	named := function.Function{
 		Name: "check-names", Version: "v1.0.0", Summary: "wants short names",
@@ -33,7 +33,7 @@ func ExampleEvaluator() {
 		list := "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: Service\n  metadata:\n    name: " + name + "\n"
 		response, err := evaluator.Evaluate(context.Background(), evaluation.Request{Image: "check-names", ResourceList: []byte(list)})
 		if err != nil {
-			log.Fatal(err) // No verdict on the function: it is unknown, or the way to it failed.
+			log.Fatal(err) // The function is unknown, or it could not be reached.
 		}
 		if response.Report.GetFailure() != nil {
 			for _, result := range response.Report.GetResults() {

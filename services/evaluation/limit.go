@@ -15,21 +15,20 @@ import (
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
 
-// Gate lets a limited number of evaluations, or of whatever else takes a place, run at once and a limited number wait: first
-// come, first served.
+// Gate limits the number of concurrent evaluations, or other operations, and the number of waiting ones. It admits them in FIFO order.
 type Gate struct {
 	running, waiting int
 	places           *semaphore.Weighted
 	present          atomic.Int64
 }
 
-// NewGate returns a gate for so many running at once and so many more waiting.
+// NewGate returns a gate that admits running operations at once and lets waiting more wait.
 func NewGate(running, waiting int) *Gate {
 	return &Gate{running: running, waiting: waiting, places: semaphore.NewWeighted(int64(running))}
 }
 
-// Enter waits for a place and returns how long that took, and how to leave it again. One who finds no room even to wait
-// gets a *BusyError at once; one whose context ends while it waits gives up its place and gets the context's cause.
+// Enter waits until the gate admits the caller. It returns a function to leave the gate, and the time waited. If the queue is full, it
+// returns a *BusyError at once. If ctx ends first, the caller leaves the queue and gets the context's cause.
 func (g *Gate) Enter(ctx context.Context) (leave func(), waited time.Duration, err error) {
 	if g.present.Add(1) > int64(g.running+g.waiting) {
 		g.present.Add(-1)
@@ -46,19 +45,18 @@ func (g *Gate) Enter(ctx context.Context) (leave func(), waited time.Duration, e
 	}, time.Since(queued), nil
 }
 
-// Load returns how many run and how many wait. It may be called at any time.
+// Load returns the number of admitted and of waiting operations. It is safe for concurrent use.
 func (g *Gate) Load() (running, waiting int) {
-	// One who finds no room is present for a moment.
+	// present briefly includes callers that get a BusyError.
 	present := min(int(g.present.Load()), g.running+g.waiting)
 	running = min(present, g.running)
 	return running, present - running
 }
 
-// Max returns how many may run, and how many more may wait.
+// Max returns the maximum numbers of admitted and of waiting operations.
 func (g *Gate) Max() (running, waiting int) { return g.running, g.waiting }
 
-// Limit sends an evaluator's calls through the gate, with the errors of Enter. The time spent waiting is added to the
-// report.
+// Limit returns an evaluator whose calls pass the gate, with the errors of Enter. The time waited is added to the report.
 func (g *Gate) Limit(e Evaluator) Evaluator {
 	return Func(func(ctx context.Context, req Request) (Response, error) {
 		leave, waited, err := g.Enter(ctx)
@@ -81,8 +79,8 @@ func addQueueTime(report *evaluationv1.Evaluation, wait time.Duration) {
 	report.Timings.Queue = durationpb.New(report.GetTimings().GetQueue().AsDuration() + wait)
 }
 
-// WithMaximumTime ends evaluations that take longer than limit. The caller's own deadline still holds where it is
-// shorter. The context's cause is then a *TimeoutError, so that a failure can say which limit it was.
+// WithMaximumTime returns an evaluator that ends evaluations after limit. If the caller's deadline is earlier, that one applies. The
+// context's cause after limit is a *TimeoutError, so that errors can name the limit.
 func WithMaximumTime(e Evaluator, limit time.Duration) Evaluator {
 	cause := &TimeoutError{Limit: limit}
 	return Func(func(ctx context.Context, req Request) (Response, error) {
@@ -92,11 +90,11 @@ func WithMaximumTime(e Evaluator, limit time.Duration) Evaluator {
 	})
 }
 
-// maxMargin is the most time before a caller's deadline at which it is answered.
+// maxMargin is the maximum time between a reply and the caller's deadline.
 const maxMargin = 100 * time.Millisecond
 
-// InTime ends evaluations shortly before the caller's deadline: by a twentieth of the time that is left, and 100 milliseconds at
-// most. An answer at the deadline does not reach the caller, who would learn nothing of what the time was spent on.
+// InTime returns an evaluator that ends evaluations shortly before the caller's deadline: 5% of the remaining time, at most maxMargin.
+// A reply at the deadline arrives too late, and the caller would not learn what the time was spent on.
 func InTime(e Evaluator) Evaluator {
 	return Func(func(ctx context.Context, req Request) (Response, error) {
 		deadline, ok := ctx.Deadline()
@@ -109,8 +107,8 @@ func InTime(e Evaluator) Evaluator {
 	})
 }
 
-// OutOfTime tells whether an error is that the caller's time is over: also the answer of an evaluator that ends in time, which
-// comes shortly before. An evaluator's own limit, earlier than that, is none.
+// OutOfTime reports whether the caller's deadline caused an error. The deadline may be up to maxMargin in the future, because InTime
+// returns before it. Errors of an evaluator's own, earlier limit do not count.
 func OutOfTime(ctx context.Context, err error) bool {
 	if err == nil {
 		return false

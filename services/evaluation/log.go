@@ -10,10 +10,9 @@ import (
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
 
-// WithLog writes one line for each evaluation: what was asked, by whom it was answered, how it went and how long it took,
-// and nothing of the content. The attribute code is that of metrics; see Code. The line of an evaluation that succeeds has the
-// level that is given: servers behind another one, which writes the same line, leave it to that. Failures of functions are no
-// warnings, as the server is well.
+// WithLog returns an evaluator that logs one line for each evaluation: image, evaluator, outcome and durations, but no content. The
+// attribute code is the same as in metrics; see Code. Lines of successful evaluations have the level succeeded: a server behind another
+// one that writes the same line uses a lower level. Failures of functions have level info, because they are not problems of the server.
 func WithLog(e Evaluator, log *slog.Logger, succeeded slog.Level) Evaluator {
 	return Func(func(ctx context.Context, req Request) (Response, error) {
 		resp, err := e.Evaluate(ctx, req)

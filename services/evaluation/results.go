@@ -11,8 +11,8 @@ import (
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
 
-// ResultsText words results for people, as the KRM functions SDK does: "[severity] apiVersion/kind/namespace/name
-// field.path: message" each, with a blank line between them and without the parts that a result lacks.
+// ResultsText formats results for display, like the KRM functions SDK: each is "[severity] apiVersion/kind/namespace/name field.path:
+// message", without parts that the result lacks. A blank line separates results.
 func ResultsText(results []*evaluationv1.Result) string {
 	texts := make([]string, 0, len(results))
 	for _, r := range results {
@@ -21,7 +21,7 @@ func ResultsText(results []*evaluationv1.Result) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// ResultText words one result. See ResultsText.
+// ResultText formats one result. See ResultsText.
 func ResultText(r *evaluationv1.Result) string {
 	text := "[" + cmp.Or(r.GetSeverity(), "info") + "]"
 	if subject := Subject(r); subject != "" {
@@ -30,7 +30,7 @@ func ResultText(r *evaluationv1.Result) string {
 	return text + ": " + r.GetMessage()
 }
 
-// Subject words what a result is about: resource and field; empty when it names neither.
+// Subject returns the resource and the field that a result is about, or "" if it names neither.
 func Subject(r *evaluationv1.Result) string {
 	var parts []string
 	if ref := r.GetResourceRef(); ref != nil {

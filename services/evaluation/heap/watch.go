@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package heap limits the memory of functions that run in this process, which do not count what they take.
+// Package heap limits the memory of functions that run in this process and do not limit it themselves.
 package heap
 
 import (
@@ -14,8 +14,8 @@ import (
 // interval is the time between two measurements.
 const interval = 5 * time.Millisecond
 
-// WatchGrowth returns a context that ends with cause when the heap of the process has grown by more than limit bytes, garbage excluded. The
-// memory of everything that the process does counts. The caller must call stop, which also ends the context.
+// WatchGrowth returns a context that ends with cause when the process's live heap has grown by more than limit bytes. The heap includes
+// all goroutines of the process. The caller must call stop, which also ends the context.
 func WatchGrowth(ctx context.Context, limit uint64, cause error) (_ context.Context, stop func()) {
 	allowed := size() + limit
 	next := allowed
@@ -30,8 +30,8 @@ func WatchGrowth(ctx context.Context, limit uint64, cause error) (_ context.Cont
 	})
 }
 
-// WatchSize returns a context that ends with cause when the heap of the process exceeds limit bytes, garbage included. It notices a large
-// allocation before the process has used the memory. The caller must call stop, which also ends the context.
+// WatchSize returns a context that ends with cause when the process's heap, including garbage, exceeds limit bytes. It notices a large
+// allocation before the process has written to the memory. The caller must call stop, which also ends the context.
 func WatchSize(ctx context.Context, limit uint64, cause error) (_ context.Context, stop func()) {
 	return watch(ctx, cause, func() bool { return size() > limit })
 }
@@ -61,7 +61,7 @@ func watch(ctx context.Context, cause error, exceeded func() bool) (_ context.Co
 	}
 }
 
-// size returns the size of the heap in bytes, with garbage that has not been collected.
+// size returns the size of the heap in bytes, including garbage.
 func size() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errLarge = errors.New("too large")
 
-func TestWatchesEndWithTheirCause(t *testing.T) { //nolint:paralleltest // the memory is that of the process
+func TestWatchesEndWithTheirCause(t *testing.T) { //nolint:paralleltest // tests share the process's heap
 	growth, stop := WatchGrowth(t.Context(), 16<<20, errLarge)
 	defer stop()
 	total, stop := WatchSize(t.Context(), size()+16<<20, errLarge)
@@ -32,7 +32,7 @@ func TestWatchesEndWithTheirCause(t *testing.T) { //nolint:paralleltest // the m
 }
 
 // Memory that the garbage collector can free is not growth.
-func TestGarbageDoesNotCount(t *testing.T) { //nolint:paralleltest // the memory is that of the process
+func TestGarbageDoesNotCount(t *testing.T) { //nolint:paralleltest // tests share the process's heap
 	ctx, stop := WatchGrowth(t.Context(), 16<<20, errLarge)
 	var last []byte
 	for range 200 {

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package porch serves evaluators on the frozen contract that Porch speaks, evaluator.FunctionEvaluator. Its failures have
-// the codes and words that Porch users know, and carry the full report as status detail.
+// Package porch serves evaluators with Porch's frozen contract, evaluator.FunctionEvaluator. Errors have the codes and texts of Porch's
+// function runner, and contain the complete report as a status detail.
 package porch
 
 import (
@@ -19,11 +19,10 @@ import (
 // Server serves evaluator.FunctionEvaluator. All fields must be set.
 type Server struct {
 	evaluatorgrpc.UnimplementedFunctionEvaluatorServer
-	// Evaluator evaluates.
 	Evaluator evaluation.Evaluator
-	// Error returns the status error for an error of the evaluator: the function has not run.
+	// Error returns the status error for an error of the evaluator. The function has not run.
 	Error func(ctx context.Context, image string, err error) error
-	// Failure returns the status for a function that has failed, such as FailureStatus does.
+	// Failure returns the status for a function that failed, for example FailureStatus.
 	Failure func(image string, report *evaluationv1.Evaluation) *status.Status
 }
 

@@ -15,15 +15,15 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// A status travels in headers, which proxies limit far below what gRPC allows.
+// Limits of a status, in bytes. A status is sent in HTTP/2 headers, and proxies limit these much more than gRPC does.
 const (
 	maxMessageStderr = 16 << 10
 	maxDetails       = 32 << 10
 )
 
-// FailureStatus returns the status by which a failed evaluation is told on the frozen evaluator contract: code and message
-// in the shapes that Porch users know, and the report as status detail. The report's failure must be set. Standard error
-// in message and detail is cut to its last 16 KiB, and the detail's results are left out where it would pass 32 KiB.
+// FailureStatus returns the status of a failed evaluation in the evaluator contract: code and message have Porch's form, and the report
+// is a status detail. The report must have a failure. Standard error in message and detail is shortened to its last 16 KiB. Results are
+// omitted from a detail that would exceed 32 KiB.
 func FailureStatus(image string, report *evaluationv1.Evaluation) *status.Status {
 	st := status.New(failureCode(report.GetFailure().GetReason()), failureMessage(image, report))
 	detailed, err := st.WithDetails(bounded(report))
@@ -46,8 +46,8 @@ func failureCode(reason evaluationv1.FailureReason) codes.Code {
 	}
 }
 
-// failureMessage words a failure as Porch's exec runtime does, or for function pods as its wrapper server does. The
-// prefixes are searched for in logs and tests of installations.
+// failureMessage returns the message of Porch's exec runtime or, for function pods, of Porch's wrapper server. Installations search
+// logs for these prefixes.
 func failureMessage(image string, report *evaluationv1.Evaluation) string {
 	why, stderr := report.GetFailure().GetMessage(), cutStderr(report)
 	switch report.GetFailure().GetReason() {
@@ -66,7 +66,7 @@ func failureMessage(image string, report *evaluationv1.Evaluation) string {
 	return message
 }
 
-// podMessage words what a function in a pod has to say of its exit, without what there is none of.
+// podMessage returns the message of a function pod whose function failed. It omits results and standard error if they are empty.
 func podMessage(image string, results []*evaluationv1.Result, stderr, why string) string {
 	var parts []string
 	if len(results) > 0 {
@@ -92,7 +92,7 @@ func cutStderr(report *evaluationv1.Evaluation) string {
 	return text
 }
 
-// bounded returns the report, or a copy of it that fits into a header.
+// bounded returns the report, or a shortened copy that fits into a header.
 func bounded(report *evaluationv1.Evaluation) *evaluationv1.Evaluation {
 	if proto.Size(report) <= maxDetails && len(report.GetStderr()) <= maxMessageStderr {
 		return report

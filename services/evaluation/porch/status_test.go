@@ -24,13 +24,13 @@ func TestFailureStatusIsBounded(t *testing.T) {
 	}
 	st := FailureStatus("img", report)
 	if n := proto.Size(st.Proto()); n > 2*maxMessageStderr+maxDetails {
-		t.Errorf("the status has %d bytes", n)
+		t.Errorf("status has %d bytes", n)
 	}
 	if text := st.Message(); !strings.HasSuffix(text, "the end)") || !strings.Contains(text, "[1032199 bytes before this are left out]") {
-		t.Errorf("the message does not keep the end of stderr, or does not say what is missing: %.100q", text)
+		t.Errorf("message = %.100q, want the end of stderr and the number of omitted bytes", text)
 	}
 	if len(report.GetStderr()) != 1<<20+len("the end") {
-		t.Error("the report itself was changed")
+		t.Error("FailureStatus() modified the report")
 	}
 }
 
@@ -45,7 +45,7 @@ func TestFailureCodes(t *testing.T) {
 	} {
 		st := FailureStatus("img", &evaluationv1.Evaluation{Failure: &evaluationv1.Failure{Reason: reason}})
 		if st.Code() != want {
-			t.Errorf("%v has code %v, want %v", reason, st.Code(), want)
+			t.Errorf("code of %v = %v, want %v", reason, st.Code(), want)
 		}
 	}
 }

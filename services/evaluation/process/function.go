@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/resourcelist"
 )
 
-// Processes runs commands. A Runner implements it. Its errors are those of Runner.Run.
+// Processes runs commands. A Runner implements it. It returns the errors of Runner.Run.
 type Processes interface {
 	Run(ctx context.Context, c Command, stdin []byte) (Outcome, error)
 }

@@ -1,13 +1,13 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package traits has what a function declares of itself, so that it may be run in a faster way. A function that declares nothing
-// runs as KRM functions expect: one process for each call.
+// Package traits describes what a function declares about itself so that it can run faster. A function without declarations gets one
+// process for each call, as KRM functions expect.
 package traits
 
 import "fmt"
 
-// The labels of an image, and the annotations of a FunctionConfig object, that declare traits. Values are "true" and "false".
+// Labels of an image, and annotations of a FunctionConfig object, that declare traits. Values are "true" and "false".
 const (
 	// WorkerLabel declares Traits.Worker.
 	WorkerLabel = "krmfn.dev/worker"
@@ -17,27 +17,26 @@ const (
 	StandbyLabel = "krmfn.dev/standby"
 )
 
-// Traits are those of one function. The zero value declares nothing.
+// Traits are the declarations of a function. The zero value declares nothing.
 type Traits struct {
-	// Worker says that one process of the function answers many calls, over the protocol of workers, and that no call sees anything
-	// of another.
+	// Worker declares that one process can answer many calls over the worker protocol, and that no call can observe another.
 	Worker bool `json:"worker,omitempty"`
-	// Deterministic says that the function makes the same output of the same input each time, so that an answer may be kept.
+	// Deterministic declares that equal inputs have equal outputs, so that results can be cached.
 	Deterministic bool `json:"deterministic,omitempty"`
-	// NoStandby says that no process of the function may be started before its call comes: it reads the clock, or what else
-	// changes, before it reads its input.
+	// NoStandby declares that the function must not be started before its call comes, because it reads the clock, or other changing
+	// data, before its input.
 	NoStandby bool `json:"noStandby,omitempty"`
 }
 
-// And returns the traits of a function that has several builds, one for each platform: it is a worker, or deterministic, only if every
-// build is, and gets no standby processes if one build asks for none.
+// And returns the traits of a function with several builds, one per platform: it is a worker, or deterministic, only if all builds are,
+// and has no standby processes if one build declares so.
 func (t Traits) And(other Traits) Traits {
 	return Traits{
 		Worker: t.Worker && other.Worker, Deterministic: t.Deterministic && other.Deterministic, NoStandby: t.NoStandby || other.NoStandby,
 	}
 }
 
-// Only returns those of labels that declare traits; nil for none.
+// Only returns the labels that declare traits, or nil if there are none.
 func Only(labels map[string]string) map[string]string {
 	var only map[string]string
 	for _, label := range []string{DeterministicLabel, StandbyLabel, WorkerLabel} {
@@ -51,8 +50,8 @@ func Only(labels map[string]string) map[string]string {
 	return only
 }
 
-// Parse returns the traits that labels declare over those of base. The error names the first label, in the order of their names,
-// whose value is neither "true" nor "false"; the other labels count nevertheless.
+// Parse returns the traits that labels declare; base applies to traits without a label. If a value is neither "true" nor "false", the
+// error names the first such label in alphabetical order, and the other labels still apply.
 func Parse(base Traits, labels map[string]string) (Traits, error) {
 	t, standby := base, !base.NoStandby
 	var wrong error

@@ -18,19 +18,19 @@ func TestParse(t *testing.T) {
 		want   traits.Traits
 		err    string
 	}{
-		"nothing":            {labels: map[string]string{"maintainer": "me"}},
-		"what is there":      {base: all, want: all},
-		"a worker":           {labels: map[string]string{traits.WorkerLabel: "true"}, want: traits.Traits{Worker: true}},
-		"deterministic":      {labels: map[string]string{traits.DeterministicLabel: "true"}, want: traits.Traits{Deterministic: true}},
-		"without standby":    {labels: map[string]string{traits.StandbyLabel: "false"}, want: traits.Traits{NoStandby: true}},
-		"with standby":       {labels: map[string]string{traits.StandbyLabel: "true"}},
-		"all taken back":     {base: all, labels: map[string]string{traits.WorkerLabel: "false", traits.DeterministicLabel: "false", traits.StandbyLabel: "true"}},
-		"the others count":   {labels: map[string]string{traits.WorkerLabel: "1", traits.StandbyLabel: "false"}, want: traits.Traits{NoStandby: true}, err: `krmfn.dev/worker is "1", want true or false`},
-		"the first is named": {base: all, labels: map[string]string{traits.WorkerLabel: "", traits.DeterministicLabel: "yes", traits.StandbyLabel: "no"}, want: all, err: `krmfn.dev/deterministic is "yes", want true or false`},
+		"no trait labels":        {labels: map[string]string{"maintainer": "me"}},
+		"base":                   {base: all, want: all},
+		"a worker":               {labels: map[string]string{traits.WorkerLabel: "true"}, want: traits.Traits{Worker: true}},
+		"deterministic":          {labels: map[string]string{traits.DeterministicLabel: "true"}, want: traits.Traits{Deterministic: true}},
+		"without standby":        {labels: map[string]string{traits.StandbyLabel: "false"}, want: traits.Traits{NoStandby: true}},
+		"with standby":           {labels: map[string]string{traits.StandbyLabel: "true"}},
+		"all reset":              {base: all, labels: map[string]string{traits.WorkerLabel: "false", traits.DeterministicLabel: "false", traits.StandbyLabel: "true"}},
+		"one invalid value":      {labels: map[string]string{traits.WorkerLabel: "1", traits.StandbyLabel: "false"}, want: traits.Traits{NoStandby: true}, err: `krmfn.dev/worker is "1", want true or false`},
+		"several invalid values": {base: all, labels: map[string]string{traits.WorkerLabel: "", traits.DeterministicLabel: "yes", traits.StandbyLabel: "no"}, want: all, err: `krmfn.dev/deterministic is "yes", want true or false`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// More than once: maps have no order.
+			// Repeat because the order of maps is random.
 			for range 20 {
 				got, err := traits.Parse(tc.base, tc.labels)
 				text := ""
@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 					text = err.Error()
 				}
 				if got != tc.want || text != tc.err {
-					t.Fatalf("got %+v and error %q, want %+v and %q", got, text, tc.want, tc.err)
+					t.Fatalf("Parse() = %+v, %q, want %+v, %q", got, text, tc.want, tc.err)
 				}
 			}
 		})

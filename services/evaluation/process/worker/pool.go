@@ -108,7 +108,7 @@ func newPool(next process.Processes, maxStdout int64, o Options, start func(proc
 	return &Pool{next: next, limit: maxStdout, start: start, o: o, groups: map[string]*group{}}
 }
 
-// Run lets a worker of the command answer a call, or else a process. Outcome and errors are those of process.Runner.Run.
+// Run lets a worker of the command answer a call, or else a process. The outcome and the errors are the same as from process.Runner.Run.
 func (p *Pool) Run(ctx context.Context, c process.Command, stdin []byte) (process.Outcome, error) {
 	if !c.Worker || len(c.Argv) == 0 || ctx.Err() != nil {
 		return p.process(ctx, c, stdin)

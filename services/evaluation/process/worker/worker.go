@@ -154,7 +154,7 @@ func (w *worker) greet() error {
 	return err
 }
 
-// call sends a list to the worker and returns its answer. maxStdout limits the output in bytes. Errors are those of process.Runner.Run.
+// call sends a list to the worker and returns its answer. maxStdout limits the output in bytes. The errors are the same as for process.Runner.Run.
 // Unless f is kept, the caller must end the worker.
 func (w *worker) call(ctx context.Context, list []byte, maxStdout int64) (out process.Outcome, f fate, err error) {
 	w.calling.Lock()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Head returns output up to the limit. It returns nothing of a larger output, so that a part is never taken for the whole.
+// Head returns output up to the limit. It returns nil if there is more, so that a part is never taken for the whole.
 func TestHead(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
