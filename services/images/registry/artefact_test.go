@@ -17,18 +17,18 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// Nothing but manifests and configs is read of an image.
+// Image reads only manifests and configs, never layers.
 func TestMediaTypes(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ manifest, config, layer types.MediaType }{
-		"oci":              {types.OCIManifestSchema1, types.OCIConfigJSON, types.OCILayer},
-		"docker":           {types.DockerManifestSchema2, types.DockerConfigJSON, types.DockerLayer},
-		"zstd":             {types.OCIManifestSchema1, types.OCIConfigJSON, types.OCILayerZStd},
-		"foreign":          {types.DockerManifestSchema2, types.DockerConfigJSON, types.DockerForeignLayer},
-		"mixed":            {types.DockerManifestSchema2, types.OCIConfigJSON, types.OCIUncompressedLayer},
-		"odd layer":        {types.OCIManifestSchema1, types.OCIConfigJSON, "application/vnd.example.layer+encrypted"},
-		"binary config":    {types.DockerManifestSchema2, "application/octet-stream", types.DockerLayer},
-		"config as a page": {types.DockerManifestSchema2, "text/html", types.DockerLayer},
+		"oci":            {types.OCIManifestSchema1, types.OCIConfigJSON, types.OCILayer},
+		"docker":         {types.DockerManifestSchema2, types.DockerConfigJSON, types.DockerLayer},
+		"zstd":           {types.OCIManifestSchema1, types.OCIConfigJSON, types.OCILayerZStd},
+		"foreign":        {types.DockerManifestSchema2, types.DockerConfigJSON, types.DockerForeignLayer},
+		"mixed":          {types.DockerManifestSchema2, types.OCIConfigJSON, types.OCIUncompressedLayer},
+		"odd layer":      {types.OCIManifestSchema1, types.OCIConfigJSON, "application/vnd.example.layer+encrypted"},
+		"binary config":  {types.DockerManifestSchema2, "application/octet-stream", types.DockerLayer},
+		"config as HTML": {types.DockerManifestSchema2, "text/html", types.DockerLayer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -42,16 +42,16 @@ func TestMediaTypes(t *testing.T) {
 			got, err := s.client(registry.Options{}).Image(t.Context(), s.ref("v1"), pushed)
 			want := registry.Image{Reference: s.ref("v1"), Digest: pushed, Command: []string{"/fn"}, Platforms: []string{"linux/amd64"}}
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				t.Errorf("Image: %v; %s", err, diff)
+				t.Errorf("Image() = %v (-want +got):\n%s", err, diff)
 			}
 			if asked := s.asked(); len(asked) != 3 {
-				t.Errorf("requests: %q; want no layer's", asked)
+				t.Errorf("requests = %q, want none for a layer", asked)
 			}
 		})
 	}
 }
 
-// artefacts are what registries also keep.
+// artefacts are OCI artifacts that are not images.
 var artefacts = map[string]struct {
 	artifactType string
 	config       types.MediaType
@@ -64,7 +64,7 @@ var artefacts = map[string]struct {
 	"long type": {config: types.MediaType("application/" + strings.Repeat("x", 2000)), want: "application/xxx"},
 }
 
-// manifestOf is a manifest of the artefact whose config is {}.
+// manifestOf returns a manifest of an artifact with the config {}.
 func manifestOf(artifactType string, config types.MediaType) rawManifest {
 	return rawManifest{fmt.Sprintf(`{"schemaVersion":2,"mediaType":%q,"artifactType":%q,"config":{"mediaType":%q,"size":2,"digest":%q},"layers":[]}`,
 		types.OCIManifestSchema1, artifactType, config, sum([]byte("{}"))), types.OCIManifestSchema1}
@@ -78,18 +78,18 @@ func TestArtefacts(t *testing.T) {
 			s := newServer(t)
 			pushed := s.push(t, "v1", manifestOf(tc.artifactType, tc.config))
 			_, err := s.client(registry.Options{}).Image(t.Context(), s.ref("v1"), pushed)
-			want := "image " + pushed + " cannot be run: it is no image but " + tc.want
+			want := "image " + pushed + " cannot be run: it is not an image but " + tc.want
 			if kind(err) != "unusable" || !strings.HasPrefix(err.Error(), want) || len(err.Error()) > 600 {
-				t.Errorf("Image: %v; want %q", err, want)
+				t.Errorf("Image() = %v, want %q", err, want)
 			}
 			if asked := s.asked(); len(asked) != 2 {
-				t.Errorf("requests: %q; want no config's", asked)
+				t.Errorf("requests = %q, want none for a config", asked)
 			}
 		})
 	}
 }
 
-// Among images they are left out, whether the index says what they are or not.
+// Artifacts in an index are ignored, whether or not the index names their types.
 func TestArtefactsInAnIndex(t *testing.T) {
 	t.Parallel()
 	for name, tc := range artefacts {
@@ -111,7 +111,7 @@ func TestArtefactsInAnIndex(t *testing.T) {
 				got, err := s.client(registry.Options{}).Image(t.Context(), s.ref("v1"), pushed)
 				want := registry.Image{Reference: s.ref("v1"), Digest: pushed, Command: []string{"/fn"}, Platforms: []string{"linux/amd64"}}
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
-					t.Errorf("Image where the index says %q: %v; %s", said, err, diff)
+					t.Errorf("Image() with type %q in the index = %v (-want +got):\n%s", said, err, diff)
 				}
 			}
 		})
@@ -120,6 +120,6 @@ func TestArtefactsInAnIndex(t *testing.T) {
 	index := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: mutate.ConfigMediaType(empty.Image, "application/vnd.x")})
 	_, err := s.client(registry.Options{}).Image(t.Context(), s.ref("v1"), s.push(t, "v1", index))
 	if kind(err) != "unusable" || !strings.Contains(err.Error(), "it has no image") {
-		t.Errorf("Image: %v", err)
+		t.Errorf("Image() = %v", err)
 	}
 }

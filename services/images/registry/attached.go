@@ -17,39 +17,39 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Attached is a signature or an attestation as a registry keeps it beside an image. Nobody has verified it.
+// Attached is a signature or an attestation that a registry stores with an image. It has not been verified.
 type Attached struct {
-	// MediaType says what Content is: MediaTypeSimpleSigning, MediaTypeEnvelope, or a bundle of Sigstore, which IsBundle knows.
+	// MediaType is the type of Content: MediaTypeSimpleSigning, MediaTypeEnvelope, or a Sigstore bundle (see IsBundle).
 	MediaType string
 	Content   []byte
-	// Annotations are those of the layer: cosign keeps there what belongs to the content.
+	// Annotations are the annotations of the layer. cosign stores the signature and certificates there.
 	Annotations map[string]string
 }
 
-// The media types of what cosign keeps under tags.
+// Media types that cosign stores under tags.
 const (
 	MediaTypeSimpleSigning = "application/vnd.dev.cosign.simplesigning.v1+json"
 	MediaTypeEnvelope      = "application/vnd.dsse.envelope.v1+json"
 	bundlePrefix           = "application/vnd.dev.sigstore.bundle"
 )
 
-// IsBundle tells whether a media type is that of a bundle of Sigstore, of any version.
+// IsBundle reports whether a media type belongs to a Sigstore bundle, of any version.
 func IsBundle(mediaType string) bool { return strings.HasPrefix(mediaType, bundlePrefix) }
 
 const (
-	// maxAttached bounds the signatures and attestations of one image; more are left out.
+	// maxAttached is the maximum number of signatures and attestations per image. More are ignored.
 	maxAttached = 128
-	// maxAttachedSize is the most bytes of one answer about them. Attestations list what is in an image.
+	// maxAttachedSize is the maximum size of one response, in bytes. Attestations can contain a bill of materials.
 	maxAttachedSize = 4 << 20
-	// maxAttachedBytes is the most bytes of all of them.
+	// maxAttachedBytes is the maximum size of all of them, in bytes.
 	maxAttachedBytes = 32 << 20
 )
 
-// Attached returns the signatures and attestations of the manifest, or index, with this digest in the repository of ref: those
-// under cosign's tags (sha256-….sig, sha256-….att), and bundles of Sigstore that refer to it (OCI 1.1 referrers, or the tag
-// in their stead where a registry does not have these). No more than 128 are read, and none if there are none.
+// Attached returns the signatures and attestations of the manifest or index with the given digest in the repository of ref. It reads
+// cosign's tags (sha256-….sig, sha256-….att), and Sigstore bundles that refer to the image (OCI 1.1 referrers, or the fallback tag if
+// the registry does not support these). It returns at most 128, or none if there are none.
 //
-// Errors: *UnauthorizedError, *ThrottledError, the context's cause, and others, which may pass.
+// Errors are *UnauthorizedError, *ThrottledError, the context's cause, and others, which may be temporary.
 func (c *Client) Attached(ctx context.Context, ref, digest string) ([]Attached, error) {
 	parsed, err := parse(ref)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *Client) Attached(ctx context.Context, ref, digest string) ([]Attached, 
 	return found, err
 }
 
-// attachedReader collects what is attached to one image.
+// attachedReader collects the signatures and attestations of one image.
 type attachedReader struct {
 	puller     *remote.Puller
 	repository name.Repository
@@ -85,7 +85,7 @@ type attachedReader struct {
 	bytes      int
 }
 
-// manifest reads the layers of a manifest that may be missing.
+// manifest reads the layers of a manifest, which may not exist.
 func (r *attachedReader) manifest(ctx context.Context, ref name.Reference) error {
 	descriptor, err := r.puller.Get(ctx, ref)
 	if answer, ok := errors.AsType[*transport.Error](err); ok && notFound(answer) {
@@ -143,7 +143,7 @@ func (r *attachedReader) referrers(ctx context.Context, image name.Digest) error
 		return fmt.Errorf("read the referrers of %s: %w", image, err)
 	}
 	for _, d := range manifest.Manifests {
-		// Some registries do not say the type, or say that of the config, which is empty.
+		// Some registries omit the artifact type, or return the type of the config, which is empty.
 		if d.ArtifactType != "" && d.ArtifactType != string(types.OCIEmptyJSON) && !IsBundle(d.ArtifactType) {
 			continue
 		}

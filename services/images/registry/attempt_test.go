@@ -11,25 +11,25 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// Of several credentials for a repository, all are tried that its registry refuses, as the kubelet does.
+// If the registry rejects one of several matching credentials, the client tries the next, like the kubelet.
 func TestSeveralCredentials(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		// entries are places below the registry and their passwords.
+		// entries are paths below the registry and their passwords.
 		entries []string
 		refused bool
-		// first and later are the requests of the first question, and of one when the way to the registry is old.
+		// first and later are the number of requests of the first lookup, and of a lookup after the puller has expired.
 		first, later int
 	}{
-		// The way, a token and the question; the way and a token for what is refused.
-		"one":           {entries: []string{" good"}, first: 3, later: 3},
-		"first":         {entries: []string{"/team/fn good", " bad"}, first: 3, later: 3},
-		"second":        {entries: []string{"/team/fn bad", "/team good"}, first: 5, later: 3},
-		"last":          {entries: []string{"/team/fn bad1", "/team bad2", " good"}, first: 7, later: 3},
-		"within a name": {entries: []string{"/team bad", "/te good"}, first: 5, later: 3},
-		"none":          {entries: []string{"/team bad1", " bad2"}, refused: true, first: 4, later: 4},
-		"same":          {entries: []string{"/team/fn bad", "/team bad", " bad"}, refused: true, first: 2, later: 2},
-		"names first": {
+		// A successful lookup has a ping, a token request and the lookup. A rejected credential has a ping and a token request.
+		"one":                {entries: []string{" good"}, first: 3, later: 3},
+		"first":              {entries: []string{"/team/fn good", " bad"}, first: 3, later: 3},
+		"second":             {entries: []string{"/team/fn bad", "/team good"}, first: 5, later: 3},
+		"last":               {entries: []string{"/team/fn bad1", "/team bad2", " good"}, first: 7, later: 3},
+		"ends within a name": {entries: []string{"/team bad", "/te good"}, first: 5, later: 3},
+		"none":               {entries: []string{"/team bad1", " bad2"}, refused: true, first: 4, later: 4},
+		"same":               {entries: []string{"/team/fn bad", "/team bad", " bad"}, refused: true, first: 2, later: 2},
+		"whole names first": {
 			entries: []string{"/team/fn bad1", "/team/f bad2", "/team bad3", "/tea bad4", " good"},
 			first:   7, later: 3,
 		},
@@ -37,7 +37,7 @@ func TestSeveralCredentials(t *testing.T) {
 			entries: []string{"/team/fn bad1", "/team/ bad2", "/team bad3", "/ bad4", "/team/f good"},
 			refused: true, first: 8, later: 8,
 		},
-		"others'": {entries: []string{"/team bad", "/other good"}, refused: true, first: 2, later: 2},
+		"other repository": {entries: []string{"/team bad", "/other good"}, refused: true, first: 2, later: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,10 +53,10 @@ func TestSeveralCredentials(t *testing.T) {
 				g.asked()
 				_, err := c.Digest(t.Context(), g.ref("v1"))
 				if refused := kind(err) == "unauthorized"; refused != tc.refused || !refused && err != nil {
-					t.Errorf("Digest: %v", err)
+					t.Errorf("Digest() = %v", err)
 				}
 				if asked := g.asked(); len(asked) != want {
-					t.Errorf("question %d took requests %q; want %d", i, asked, want)
+					t.Errorf("lookup %d: requests = %q, want %d", i, asked, want)
 				}
 				c.Age()
 			}
@@ -64,7 +64,7 @@ func TestSeveralCredentials(t *testing.T) {
 	}
 }
 
-// Credentials that are changed are found, however many there were before.
+// New credentials are found even if there were more credentials before.
 func TestFewerCredentials(t *testing.T) {
 	t.Parallel()
 	g := newGuard(t, "basic", "one")
@@ -72,7 +72,7 @@ func TestFewerCredentials(t *testing.T) {
 	c := g.client(registry.Options{Keychain: k})
 	for _, password := range []string{"one", "two"} {
 		if _, err := c.Digest(t.Context(), g.ref("v1")); err != nil {
-			t.Errorf("Digest with password %s: %v", password, err)
+			t.Errorf("Digest() with password %s = %v", password, err)
 		}
 		g.change("two")
 		write(t, file, auths(g.host, encoded("two")))

@@ -16,16 +16,16 @@ import (
 	"syscall"
 )
 
-// authorityFiles are PEM certificates by directory: "" is the one for all registries.
+// authorityFiles contains PEM certificates by directory. The key "" is for all registries.
 type authorityFiles map[string]string
 
-// authorityNames are the names of a file with certificate authorities. The first that is there counts.
+// authorityNames are the names of files with certificate authorities. The first one that exists is used.
 var authorityNames = []string{"ca.crt", "ca.pem"}
 
-// maxAuthorities is the most directories of single registries.
+// maxAuthorities is the maximum number of directories for single registries.
 const maxAuthorities = 1000
 
-// readAuthorities reads what is in a directory. Where something cannot be understood, what was there before stays.
+// readAuthorities reads the files in a directory. For a file that is invalid, it returns the previous content and a problem.
 func readAuthorities(dir string, before authorityFiles) (files authorityFiles, problems map[string]bool) {
 	problems = map[string]bool{}
 	entries, err := os.ReadDir(dir)
@@ -35,7 +35,7 @@ func readAuthorities(dir string, before authorityFiles) (files authorityFiles, p
 	}
 	names := []string{""}
 	for _, e := range entries {
-		// Those with two dots are how Kubernetes exchanges the content of volumes.
+		// The kubelet uses names with two dots to update volumes atomically.
 		if !e.Type().IsRegular() && !strings.HasPrefix(e.Name(), "..") {
 			names = append(names, e.Name())
 		}
@@ -72,19 +72,19 @@ func readAuthority(dir string) (string, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case errors.Is(err, syscall.ENOTDIR):
-			// A link to a file: a key of the Secret that is none of ours.
+			// The name is a link to a file, so it is another key of the Secret.
 			return "", fs.ErrNotExist
 		case err != nil:
 			return "", err
 		case !x509.NewCertPool().AppendCertsFromPEM(content):
-			return "", fmt.Errorf("%s has no certificate in PEM that is understood, what was trusted before stays so", file)
+			return "", fmt.Errorf("%s has no valid certificate in PEM, the previous ones remain trusted", file)
 		}
 		return string(content), nil
 	}
 	return "", fs.ErrNotExist
 }
 
-// changed names the directories that are not as they were before.
+// changed returns the directories whose certificates differ from before.
 func (f authorityFiles) changed(before authorityFiles) []string {
 	all := slices.Concat(slices.Collect(maps.Keys(f)), slices.Collect(maps.Keys(before)))
 	slices.Sort(all)

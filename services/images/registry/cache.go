@@ -18,30 +18,30 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Source is what a Cache asks: a Client. Both methods are called by several goroutines at once, and must end with their
-// context.
+// Source looks up images for a Cache. Client implements it. Both methods must be safe for concurrent use, and must return when their
+// context ends.
 type Source interface {
 	Digest(ctx context.Context, ref string) (string, error)
 	Image(ctx context.Context, ref, digest string) (Image, error)
 }
 
-// CacheOptions are a Cache's. Zero values mean the defaults.
+// CacheOptions configure a Cache. Zero values mean the defaults.
 type CacheOptions struct {
-	// TTL is how long a tag's digest is taken for granted. From then on it is asked for again, at first in the background,
-	// from twice the TTL on while the caller waits. Default 5 minutes.
+	// TTL is the time for which the digest of a tag is used without a lookup. After that, the digest is refreshed in the background.
+	// After twice the TTL, a caller waits for the refresh. The default is 5 minutes.
 	TTL time.Duration
-	// Patience is how long a caller waits for news of a tag whose old digest is known. Default 2 seconds.
+	// Patience is the maximum time that a caller waits for a refresh. After that, it gets the known digest. The default is 2 seconds.
 	Patience time.Duration
-	// FailureTTL is how long a failure is the answer for an image that is not known. Default 1 second.
+	// FailureTTL is the time for which the error of a failed lookup is returned again. The default is 1 second.
 	FailureTTL time.Duration
-	// Size is the most tags, and the most images, that are kept; those unused for longest go first. Default 1024, also for
-	// less than 1.
+	// Size is the maximum number of cached tags, and of cached images. The least recently used ones are evicted. The default, also for
+	// negative values, is 1024.
 	Size int
-	// Log gets one line for each tag that moves or goes, and for each outage of a registry as a tag sees it. Default: none.
+	// Log gets one line for each tag that moves or is deleted, and one for each outage of a registry per tag. Nil discards them.
 	Log *slog.Logger
 }
 
-// Cache remembers what registries have said. It may be used by any number of goroutines at once.
+// Cache caches lookups of tags and images. It is safe for concurrent use.
 type Cache struct {
 	options CacheOptions
 	source  Source
@@ -50,7 +50,7 @@ type Cache struct {
 	images  *lru.Cache[pinned, Image]
 	digests *flight.Group[string, string]
 	configs *flight.Group[pinned, Image]
-	// loaded is what Load has made known; loading is held to replace it.
+	// loaded contains the images of the last Load. loading must be held to replace it.
 	loaded  atomic.Pointer[known]
 	loading sync.Mutex
 
@@ -59,22 +59,21 @@ type Cache struct {
 
 type tag struct {
 	digest string
-	// asked is when the registry was asked for it, since the cache's start.
+	// asked is the time of the lookup, since the cache's start.
 	asked time.Duration
-	// failed is when asking again last failed or took too long, since the cache's start; 0 means never.
+	// failed is the time, since the cache's start, when a refresh last failed or took longer than Patience. 0 means never.
 	failed atomic.Int64
-	// warned says that the outage has been logged.
+	// warned means that the outage has been logged.
 	warned atomic.Bool
 }
 
-// pinned is an image: what a registry says of it never changes.
+// pinned identifies an image by digest. What a registry says about it never changes.
 type pinned struct{ repository, digest string }
 
-// refreshPause passes between two attempts to refresh a known tag while its registry cannot be asked; less where the TTL is
-// short.
+// refreshPause is the minimum interval between refreshes of a tag during an outage. With a short TTL, it is half the TTL.
 const refreshPause = 10 * time.Second
 
-// NewCache returns an empty cache. What it asks in the background ends with the context or with Close, whichever is first.
+// NewCache returns an empty cache. Its background lookups end with the context or with Close.
 func NewCache(ctx context.Context, source Source, options CacheOptions) *Cache {
 	options.TTL = cmp.Or(options.TTL, 5*time.Minute)
 	options.Patience = cmp.Or(options.Patience, 2*time.Second)
@@ -93,14 +92,14 @@ func NewCache(ctx context.Context, source Source, options CacheOptions) *Cache {
 	return c
 }
 
-// Close ends what is being asked and waits for it. What is known can still be looked up.
+// Close cancels running lookups and waits for them. Cached tags and images can still be looked up.
 func (c *Cache) Close() {
 	c.digests.Close()
 	c.configs.Close()
 }
 
-// Seed makes a tag's digest known that was learnt elsewhere, from a pod that runs it for instance, where nothing is known
-// yet. It is served, and asked for again as soon as it is used. A reference by digest needs none of this and is ignored.
+// Seed adds the digest of a tag that was learned elsewhere, for example from a running pod, unless the tag is cached. The cache serves
+// it and refreshes it at its first use. Seed ignores references by digest.
 func (c *Cache) Seed(ref, digest string) {
 	if given, err := givenDigest(ref); given != "" || err != nil {
 		return
@@ -108,18 +107,18 @@ func (c *Cache) Seed(ref, digest string) {
 	c.tags.ContainsOrAdd(ref, c.seed(digest))
 }
 
-// seed returns a tag that is to be asked for again at its next use.
+// seed returns a tag that must be refreshed at its next use.
 func (c *Cache) seed(digest string) *tag { return &tag{digest: digest, asked: c.now() - c.options.TTL} }
 
-// now is the time since the cache's start, which no change of the clock disturbs. It is above 0.
+// now returns the time since the cache's start. It uses the monotonic clock and is always positive.
 func (c *Cache) now() time.Duration { return time.Since(c.start) }
 
-// Resolve returns the digest that a reference means: the one it names, or the one of its tag as known or as the registry
-// says. Where the registry cannot be asked, the old digest is returned, however old. A known tag costs no request and no
-// waiting, except the first time after twice the TTL: then up to CacheOptions.Patience.
+// Resolve returns the digest of a reference: the one in the reference, or that of its tag, cached or looked up. If the registry is
+// unavailable, it returns the cached digest, however old. For a cached tag, Resolve does not block, except for the first time after
+// twice the TTL: then it blocks for at most CacheOptions.Patience.
 //
-// Errors: *NotFoundError, also for a tag that was known, where the registry says that it is gone; *UnauthorizedError; the
-// context's cause; others of the source, which may pass.
+// Errors are *NotFoundError, even for a cached tag if the registry reports that it was deleted; *UnauthorizedError; the context's
+// cause; and other errors of the source, which may be temporary.
 func (c *Cache) Resolve(ctx context.Context, ref string) (string, error) {
 	if digest, err := givenDigest(ref); digest != "" || err != nil {
 		return digest, err
@@ -141,7 +140,7 @@ func (c *Cache) resolve(ctx context.Context, ref string) (string, result, error)
 		return known.digest, hit, nil
 	}
 	failed := time.Duration(known.failed.Load())
-	// One caller has waited in this outage. That is enough.
+	// During an outage, only one caller waits.
 	outage := failed != 0 && now-failed < c.options.TTL
 	if age >= 2*c.options.TTL && !outage {
 		return c.refresh(ctx, ref, known)
@@ -152,7 +151,7 @@ func (c *Cache) resolve(ctx context.Context, ref string) (string, result, error)
 	return known.digest, stale, nil
 }
 
-// known returns what is known of a tag.
+// known returns the cached or loaded tag.
 func (c *Cache) known(ref string) (*tag, bool) {
 	if said, ok := c.tags.Get(ref); ok {
 		return said, true
@@ -165,7 +164,7 @@ func (c *Cache) known(ref string) (*tag, bool) {
 	return c.tags.Get(ref)
 }
 
-// refresh waits for the registry's word, but not for long.
+// refresh waits for a lookup, but not longer than Patience.
 func (c *Cache) refresh(ctx context.Context, ref string, known *tag) (string, result, error) {
 	asking := c.digests.Begin(ref)
 	patience := time.NewTimer(c.options.Patience)
@@ -184,8 +183,8 @@ func (c *Cache) refresh(ctx context.Context, ref string, known *tag) (string, re
 	return known.digest, stale, nil
 }
 
-// Image returns what is to be known of the image with this digest in the repository of ref. The registry is asked once; the
-// answer holds for ever, and for all tags of the repository. Errors are those of the source, and the context's cause.
+// Image returns the image with the given digest in the repository of ref. It is looked up once; the result never expires and applies to
+// all tags of the repository. Errors are those from the source, and the context's cause.
 func (c *Cache) Image(ctx context.Context, ref, digest string) (Image, error) {
 	repository, _, _ := reference.Split(ref)
 	key := pinned{repository, digest}
@@ -206,8 +205,8 @@ func (c *Cache) Image(ctx context.Context, ref, digest string) (Image, error) {
 	return found, nil
 }
 
-// Known returns what is known of the image with this digest in the repository of ref, and does not wait: what is not known is asked for
-// in the background.
+// Known returns the image with the given digest in the repository of ref if it is cached. It does not block; otherwise it starts a
+// lookup in the background.
 func (c *Cache) Known(ref, digest string) (Image, bool) {
 	repository, _, _ := reference.Split(ref)
 	key := pinned{repository, digest}
@@ -226,7 +225,7 @@ func (c *Cache) Known(ref, digest string) (Image, bool) {
 func (c *Cache) askDigest(ctx context.Context, ref string) (string, error) {
 	asked := c.now()
 	known, ok := c.tags.Peek(ref)
-	// The last flight may have landed after the caller looked and before this one began.
+	// The previous lookup may have ended between the caller's check and the start of this lookup.
 	if ok && asked-known.asked < c.options.TTL {
 		return known.digest, nil
 	}
@@ -247,19 +246,19 @@ func (c *Cache) askDigest(ctx context.Context, ref string) (string, error) {
 	return digest, nil
 }
 
-// lost notes that a known tag could not be refreshed, and forgets it where the registry says that it is gone.
+// lost records a failed refresh of a cached tag. If the registry reports that the tag was deleted, the tag is removed.
 func (c *Cache) lost(ctx context.Context, ref string, known *tag, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	if _, ok := errors.AsType[*NotFoundError](err); ok {
 		c.forget(ref)
-		c.options.Log.WarnContext(ctx, "image tag is gone", "image", ref, "digest", known.digest, "error", err)
+		c.options.Log.WarnContext(ctx, "image tag was deleted", "image", ref, "digest", known.digest, "error", err)
 		return
 	}
 	known.failed.Store(int64(c.now()))
 	if known.warned.CompareAndSwap(false, true) {
-		c.options.Log.WarnContext(ctx, "registry cannot be asked, the image is used as it is known", "image", ref,
+		c.options.Log.WarnContext(ctx, "registry cannot be asked, using the cached digest", "image", ref,
 			"digest", known.digest, "age", c.now()-known.asked, "error", err)
 	}
 }

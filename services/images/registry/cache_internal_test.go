@@ -5,18 +5,18 @@ package registry
 
 import "testing"
 
-// A caller may look just before an answer comes, and ask just after. It has the answer then, and asks nothing.
+// A lookup that begins just after another one has ended returns its result, without a request.
 func TestQuestionAfterItsAnswer(t *testing.T) {
 	t.Parallel()
 	c := NewCache(t.Context(), nil, CacheOptions{})
 	defer c.Close()
 	c.tags.Add("fn:v1", &tag{digest: "sha256:one", asked: c.now()})
 	if got, err := c.digests.Do(t.Context(), "fn:v1"); got != "sha256:one" || err != nil {
-		t.Errorf("digest: %q, %v", got, err)
+		t.Errorf("digests.Do() = %q, %v", got, err)
 	}
 	key := pinned{"fn", "sha256:one"}
 	c.images.Add(key, Image{Digest: key.digest})
 	if got, err := c.configs.Do(t.Context(), key); got.Digest != key.digest || err != nil {
-		t.Errorf("image: %+v, %v", got, err)
+		t.Errorf("configs.Do() = %+v, %v", got, err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 const ref = "r.io/team/fn:v1"
 
-// bench is a cache in a bubble of time.
+// bench is a cache in a synctest bubble.
 type bench struct {
 	*testing.T
 	*registry.Cache
@@ -26,7 +26,7 @@ type bench struct {
 	log    *log
 }
 
-// timed runs a test in a bubble of time.
+// timed runs a test with a cache in a synctest bubble.
 func timed(t *testing.T, test func(b bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -37,7 +37,7 @@ func timed(t *testing.T, test func(b bench)) {
 	})
 }
 
-// resolves expects a digest after some time, with so many questions to the registry.
+// resolves checks the digest that Resolve returns, how long that takes, and the number of requests.
 func (b bench) resolves(want string, after time.Duration, questions int) {
 	b.Helper()
 	begin := time.Now()
@@ -45,7 +45,7 @@ func (b bench) resolves(want string, after time.Duration, questions int) {
 	took := time.Since(begin)
 	synctest.Wait()
 	if asked := b.source.count(); got != want || err != nil || took != after || asked != questions {
-		b.Errorf("Resolve = %q, %v after %s and %d questions; want %q after %s and %d", got, err, took, asked, want, after, questions)
+		b.Errorf("Resolve() = %q, %v after %s and %d requests; want %q after %s and %d", got, err, took, asked, want, after, questions)
 	}
 }
 
@@ -64,13 +64,13 @@ func TestTagIsKnownForItsTTL(t *testing.T) {
 		time.Sleep(5*time.Minute - time.Nanosecond)
 		b.resolves("sha256:one", 0, 0)
 		time.Sleep(time.Nanosecond)
-		// Refreshed behind the caller's back.
+		// The digest is refreshed in the background.
 		b.resolves("sha256:one", 0, 1)
 		b.resolves("sha256:two", 0, 0)
 		b.logged("image tag has moved")
 		b.source.set("sha256:three", nil, time.Second)
 		time.Sleep(10 * time.Minute)
-		// Too old to be served unasked.
+		// The digest is too old to be used without a refresh.
 		b.resolves("sha256:three", time.Second, 1)
 		b.resolves("sha256:three", 0, 0)
 		b.logged("image tag has moved")
@@ -101,7 +101,7 @@ func TestSeed(t *testing.T) {
 		b.resolves("sha256:one", 0, 0)
 		b.Seed("r.io/x@"+digest, "sha256:other")
 		if got, err := b.Resolve(b.Context(), "r.io/x@"+digest); got != digest || err != nil {
-			b.Errorf("Resolve of a digest = %q, %v", got, err)
+			b.Errorf("Resolve() of a digest = %q, %v", got, err)
 		}
 	})
 }
@@ -113,28 +113,28 @@ func TestImages(t *testing.T) {
 			got, err := b.Image(b.Context(), "r.io/team/fn:"+tag, digest)
 			want := registry.Image{Reference: "r.io/team/fn:" + tag, Digest: digest, Command: []string{"/fn"}}
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				b.Errorf("Image: %v; %s", err, diff)
+				b.Errorf("Image() = %v (-want +got):\n%s", err, diff)
 			}
 		}
 		time.Sleep(1000 * time.Hour)
 		_, _ = b.Image(b.Context(), ref, digest)
 		if diff := cmp.Diff([]string{"r.io/team/fn@" + digest}, b.source.asked); diff != "" {
-			b.Errorf("questions: %s", diff)
+			b.Errorf("requests (-want +got):\n%s", diff)
 		}
-		// The same bytes elsewhere may not be for everyone.
+		// The same digest in another repository may need other credentials.
 		_, _ = b.Image(b.Context(), "r.io/other/fn:v1", digest)
 		if asked := b.source.count(); asked != 2 {
-			b.Errorf("%d questions; want 2", asked)
+			b.Errorf("%d requests, want 2", asked)
 		}
 		for range 3 {
 			if _, err := b.Image(b.Context(), "r.io/panics:v1", digest); err == nil || !strings.Contains(err.Error(), "panicked: out of") {
-				b.Errorf("Image: %v; want what it panicked with", err)
+				b.Errorf("Image() = %v, want an error with the panic's value", err)
 			}
 		}
 	})
 }
 
-// What is known of an image is told without waiting, and what is not is asked for.
+// Known returns a cached image without blocking, and looks up others in the background.
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	timed(t, func(b bench) {
@@ -143,24 +143,24 @@ func TestKnown(t *testing.T) {
 			begin := time.Now()
 			got, known := b.Known(ref, digest)
 			if known != want || known != (got.Reference == ref && got.Digest == digest) || time.Since(begin) > 0 {
-				b.Errorf("Known = %+v, %v after %v; want %v", got, known, time.Since(begin), want)
+				b.Errorf("Known() = %+v, %v after %v; want %v at once", got, known, time.Since(begin), want)
 			}
 			time.Sleep(600 * time.Millisecond)
 		}
 		if n := b.source.count(); n != 1 {
-			b.Errorf("%d questions, want 1", n)
+			b.Errorf("%d requests, want 1", n)
 		}
 		b.Load(loaded("sha256:two"))
 		if _, known := b.Known(ref, "sha256:two"); !known {
-			b.Error("what was loaded is not known")
+			b.Error("Known() of a loaded image = false, want true")
 		}
 		if n := b.source.count(); n > 0 {
-			b.Errorf("%d questions, want none", n)
+			b.Errorf("%d requests, want 0", n)
 		}
 	})
 }
 
-func TestOldestTagsGo(t *testing.T) {
+func TestLeastRecentlyUsedTagsAreEvicted(t *testing.T) {
 	t.Parallel()
 	s := &source{digest: "sha256:one"}
 	c := registry.NewCache(t.Context(), s, registry.CacheOptions{Size: 2})
@@ -179,15 +179,15 @@ func TestInvalidDigestIsNotAsked(t *testing.T) {
 	t.Parallel()
 	timed(t, func(b bench) {
 		if got, err := b.Resolve(b.Context(), "r.io/x@sha256:12"); err == nil {
-			b.Errorf("Resolve = %q; want an error", got)
+			b.Errorf("Resolve() = %q, want an error", got)
 		}
 		if asked := b.source.count(); asked != 0 {
-			b.Errorf("%d questions; want none", asked)
+			b.Errorf("%d requests, want 0", asked)
 		}
 	})
 }
 
-// The cache over the client over a registry: concurrent callers, a moved tag, one that is deleted, an outage.
+// Cache, client and registry together: concurrent callers, a moved tag, an outage, a deleted tag.
 func TestCacheOfARegistry(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -198,18 +198,18 @@ func TestCacheOfARegistry(t *testing.T) {
 	for range 20 {
 		callers.Go(func() {
 			if got, err := c.Image(t.Context(), s.ref("v1"), one); err != nil || got.Command[0] != "/one" {
-				t.Errorf("Image = %+v, %v", got, err)
+				t.Errorf("Image() = %+v, %v", got, err)
 			}
 		})
 	}
 	callers.Wait()
 	if diff := cmp.Diff([]string{"GET", "GET manifests/sha256", "GET blobs/sha256"}, s.asked()); diff != "" {
-		t.Errorf("requests of 20 callers: %s", diff)
+		t.Errorf("requests of 20 callers (-want +got):\n%s", diff)
 	}
 	resolve := func(want string) {
 		t.Helper()
 		if got, err := c.Resolve(t.Context(), s.ref("v1")); err != nil || got != want {
-			t.Errorf("Resolve = %q, %v; want %q", got, err, want)
+			t.Errorf("Resolve() = %q, %v; want %q", got, err, want)
 		}
 	}
 	resolve(one)
@@ -219,7 +219,7 @@ func TestCacheOfARegistry(t *testing.T) {
 	resolve(two)
 	s.answer(always("/manifests/", 404, `{"errors":[{"code":"MANIFEST_UNKNOWN","message":"gone"}]}`))
 	if got, err := c.Resolve(t.Context(), s.ref("v1")); kind(err) != "not found" {
-		t.Errorf("Resolve = %q, %v; want a NotFoundError", got, err)
+		t.Errorf("Resolve() = %q, %v; want a NotFoundError", got, err)
 	}
 }
 

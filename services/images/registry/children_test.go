@@ -17,10 +17,10 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// wide is a transport, and a registry with an index of 20 images.
+// wide is a transport that acts as a registry with an index of 20 images.
 type wide struct {
 	index, image, config string
-	// enters is called for each request for an image.
+	// enters is called for each request for an image's manifest.
 	enters func()
 }
 
@@ -53,7 +53,7 @@ func (w *wide) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func TestImagesOfAnIndexAreReadAtOnce(t *testing.T) {
+func TestImagesOfAnIndexAreReadConcurrently(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var running atomic.Int64
@@ -67,12 +67,12 @@ func TestImagesOfAnIndexAreReadAtOnce(t *testing.T) {
 			defer close(done)
 			got, err := registry.NewClient(registry.Options{Transport: w}).Image(t.Context(), "r.io/fn", sum([]byte(w.index)))
 			if err != nil || len(got.Platforms) != 20 {
-				t.Errorf("Image = %+v, %v", got, err)
+				t.Errorf("Image() = %+v, %v", got, err)
 			}
 		}()
 		synctest.Wait()
 		if got := running.Load(); got != 8 {
-			t.Errorf("%d images are read at once; want 8", got)
+			t.Errorf("%d concurrent requests, want 8", got)
 		}
 		close(hold)
 		<-done
@@ -84,6 +84,6 @@ func TestPanicOfOneImage(t *testing.T) {
 	w := newWide(func() { panic("out of\nreach") })
 	_, err := registry.NewClient(registry.Options{Transport: w}).Image(t.Context(), "r.io/fn", sum([]byte(w.index)))
 	if err == nil || !strings.Contains(err.Error(), "panicked: out of") {
-		t.Errorf("Image: %v; want what it panicked with", err)
+		t.Errorf("Image() = %v, want an error with the panic's value", err)
 	}
 }

@@ -23,37 +23,37 @@ import (
 	"github.com/krmfn/krmfn/services/server/version"
 )
 
-// Options are a Client's. Zero values mean the defaults.
+// Options configure a Client. Zero values mean the defaults.
 type Options struct {
-	// Keychain has the credentials; of a *Keychain those for a repository are tried one after the other, up to four. Default:
-	// those of Docker's or Podman's configuration, anonymous without.
+	// Keychain provides credentials. If it is a *Keychain, up to four matching credentials are tried in turn. The default is Docker's
+	// or Podman's configuration, or anonymous access without one.
 	Keychain authn.Keychain
-	// Transport sends the requests. Default NewTransport(). One that is given is its owner's to close.
+	// Transport sends the requests. The default is NewTransport(). The caller closes a transport that it passes.
 	Transport http.RoundTripper
-	// Architecture is that of the image which counts where those of an index differ, as Go names it. Default: this process's.
+	// Architecture selects the image of an index whose images differ, as a GOARCH value. The default is this process's.
 	Architecture string
-	// Timeout is the most that one question takes, with its redirects, tokens and repetitions. Default 30 seconds.
+	// Timeout is the maximum duration of a lookup, including redirects, tokens and retries. The default is 30 seconds.
 	Timeout time.Duration
 }
 
-// Client asks registries. It keeps connections; tokens and credentials it uses for a minute. It may be used by any number
-// of goroutines at once.
+// Client looks up images in registries. It keeps connections alive, and reuses tokens and credentials for a minute. It is safe for
+// concurrent use.
 type Client struct {
 	options Options
 	remote  []remote.Option
 	pullers *lru.Cache[name.Repository, puller]
-	// own is the transport where it is the client's.
+	// own is the transport if the client created it.
 	own *http.Transport
 }
 
 const (
-	// defaultTimeout is longer than a caller waits, and Cache does not let one wait for it who can be served.
+	// defaultTimeout is longer than callers wait: Cache does not let a caller with a cached result wait for a lookup.
 	defaultTimeout = 30 * time.Second
-	// maxPullers bounds the repositories to which the way is kept.
+	// maxPullers is the maximum number of cached pullers, one per repository.
 	maxPullers = 256
 )
 
-// NewClient returns a Client. Nothing is asked yet.
+// NewClient returns a client. It sends no requests.
 func NewClient(options Options) *Client {
 	c := &Client{options: options}
 	if options.Transport == nil {
@@ -70,8 +70,8 @@ func NewClient(options Options) *Client {
 		remote.WithTransport(noting{relinked{bounded{newThrottle(c.options.Transport)}}}),
 		remote.WithJobs(maxAtOnce),
 		remote.WithUserAgent("krmfn/" + version.Version()),
-		// Hiccups only. The longer pauses of the client's own would be spent asleep while a call waits, and to repeat at
-		// once what was one request too many (429) uses up the limit.
+		// Retry only short failures. go-containerregistry's default pauses would block a call for longer. Do not retry 429, because
+		// further requests count against the limit.
 		remote.WithRetryBackoff(remote.Backoff{Duration: 100 * time.Millisecond, Factor: 3, Jitter: 0.1, Steps: 3}),
 		remote.WithRetryStatusCodes(http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
 			http.StatusServiceUnavailable, http.StatusGatewayTimeout),
@@ -79,15 +79,15 @@ func NewClient(options Options) *Client {
 	return c
 }
 
-// Close closes the connections that are kept, where the transport is the client's own.
+// Close closes idle connections of a transport that the client created.
 func (c *Client) Close() {
 	if c.own != nil {
 		c.own.CloseIdleConnections()
 	}
 }
 
-// Digest returns the digest of the manifest, or index, that a reference means now. A reference by digest costs no request.
-// Errors: *NotFoundError, *UnauthorizedError, *ThrottledError, the context's cause, and others, which may pass.
+// Digest returns the current digest of the manifest or index that a reference names. A reference by digest needs no request. Errors are
+// *NotFoundError, *UnauthorizedError, *ThrottledError, the context's cause, and others, which may be temporary.
 func (c *Client) Digest(ctx context.Context, ref string) (string, error) {
 	parsed, err := parse(ref)
 	if err != nil {
@@ -118,12 +118,12 @@ func (c *Client) Digest(ctx context.Context, ref string) (string, error) {
 	return digest.String(), nil
 }
 
-// worthGet tells whether GET may find out what HEAD did not: the registry did not want the HEAD, or answered without what is
-// needed. The answer to a HEAD also has no text that could be handed on.
+// worthGet reports whether a GET may succeed after a HEAD has failed: the registry rejected the HEAD, or its response was incomplete.
+// The response to a HEAD also has no text for an error message.
 func worthGet(err error) bool {
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		code := answer.StatusCode
-		// Not that of the token server: failed attempts are counted there.
+		// Do not repeat a rejected request to the token server, because it counts failed attempts.
 		return answer.Request != nil && answer.Request.Method == http.MethodHead &&
 			(code < http.StatusInternalServerError || code == http.StatusNotImplemented) &&
 			code != http.StatusTooManyRequests && code != http.StatusRequestTimeout
@@ -132,12 +132,12 @@ func worthGet(err error) bool {
 	return !errors.As(err, &request) && !ended(err)
 }
 
-// Image returns what the config says of the image with this digest in the repository of ref, whatever tag or digest ref has.
-// Of an index, it is the config of the linux image for Options.Architecture, or else of the first linux image that the
-// registry has; see Image.Platforms for the others, of which up to 64 are read.
+// Image returns the image with the given digest in the repository of ref; the tag or digest in ref is ignored. For an index, it reads
+// the config of the linux image for Options.Architecture, or else of the first linux image that the registry has. Image.Platforms lists
+// the others, of which it reads up to 64.
 //
-// Errors: *NotFoundError, *UnauthorizedError, *UnusableError, *ThrottledError, the context's cause, and others, which may
-// pass.
+// Errors are *NotFoundError, *UnauthorizedError, *UnusableError, *ThrottledError, the context's cause, and others, which may be
+// temporary.
 func (c *Client) Image(ctx context.Context, ref, digest string) (Image, error) {
 	parsed, err := parse(ref)
 	if err != nil {

@@ -33,20 +33,20 @@ func TestDigest(t *testing.T) {
 	for _, tag := range []string{"v1", "V1_Beta.2-RC", "_internal"} {
 		s.push(t, tag, newImage(t, "", runs("/one")))
 		if got, err := c.Digest(t.Context(), s.ref(tag)); err != nil || got != one {
-			t.Errorf("Digest of tag %s = %q, %v; want %q", tag, got, err, one)
+			t.Errorf("Digest() of tag %s = %q, %v; want %q", tag, got, err, one)
 		}
 	}
-	// The way to the registry is found once.
+	// The client pings the registry once.
 	if diff := cmp.Diff([]string{"HEAD manifests/_internal"}, s.asked()); diff != "" {
-		t.Errorf("requests of the third tag: %s", diff)
+		t.Errorf("requests for the third tag (-want +got):\n%s", diff)
 	}
 	two := s.push(t, "v1", newImage(t, "", runs("/two")))
 	if got, err := c.Digest(t.Context(), s.ref("v1")); err != nil || got != two || one == two {
-		t.Errorf("Digest of the moved tag = %q, %v; want %q", got, err, two)
+		t.Errorf("Digest() of the moved tag = %q, %v; want %q", got, err, two)
 	}
 	s.push(t, "latest", newImage(t, "", runs("/two")))
 	if got, err := c.Digest(t.Context(), s.host+"/team/fn"); err != nil || got != two {
-		t.Errorf("Digest without a tag = %q, %v; want %q", got, err, two)
+		t.Errorf("Digest() without a tag = %q, %v; want %q", got, err, two)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestDigestOfReferenceByDigest(t *testing.T) {
 		}
 	}
 	if asked := s.asked(); len(asked) > 0 {
-		t.Errorf("a digest took requests: %v", asked)
+		t.Errorf("requests for a digest = %v, want none", asked)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestDigestWithoutHead(t *testing.T) {
 				return r.Method == http.MethodHead
 			})
 			if got, err := s.client(registry.Options{}).Digest(t.Context(), s.ref("v1")); err != nil || got != want {
-				t.Errorf("Digest = %q, %v; want %q", got, err, want)
+				t.Errorf("Digest() = %q, %v; want %q", got, err, want)
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func TestInvalidReferences(t *testing.T) {
 		}
 	}
 	if _, err := c.Image(t.Context(), "r.io/x", "sha256:12"); err == nil || !strings.Contains(err.Error(), "digest") {
-		t.Errorf("Image of an invalid digest: %v", err)
+		t.Errorf("Image() of an invalid digest = %v", err)
 	}
 }
 
@@ -139,15 +139,15 @@ func TestImage(t *testing.T) {
 			got, err := s.client(registry.Options{}).Image(t.Context(), s.ref("v1"), tc.want.Digest)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("Image: %v; want %q", err, tc.err)
+					t.Errorf("Image() = %v, want %q", err, tc.err)
 				}
 				return
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
-				t.Errorf("Image: %v; %s", err, diff)
+				t.Errorf("Image() = %v (-want +got):\n%s", err, diff)
 			}
 			if want := s.host + "/team/fn@" + tc.want.Digest; got.Pinned() != want {
-				t.Errorf("Pinned() = %q; want %q", got.Pinned(), want)
+				t.Errorf("Pinned() = %q, want %q", got.Pinned(), want)
 			}
 		})
 	}
@@ -176,12 +176,12 @@ func TestUnusableManifests(t *testing.T) {
 		raw  rawManifest
 		want string
 	}{
-		"schema 1":     {rawManifest{`{"schemaVersion":1}`, types.DockerManifestSchema1Signed}, "schema 1"},
-		"empty index":  {rawManifest{`{"schemaVersion":2,"manifests":[]}`, types.OCIImageIndex}, "no image"},
-		"no manifest":  {rawManifest{`null`, types.OCIManifestSchema1}, "invalid digest"},
-		"no JSON":      {rawManifest{`{"schemaVersion":"two"}`, "text/html"}, "cannot unmarshal"},
-		"lost config":  {rawManifest{`{"schemaVersion":2,"config":{"digest":"` + digest + `"}}`, types.OCIManifestSchema1}, "BLOB_UNKNOWN"},
-		"no such hash": {rawManifest{`{"schemaVersion":2,"config":{"digest":"md5:1"}}`, types.OCIManifestSchema1}, "md5"},
+		"schema 1":       {rawManifest{`{"schemaVersion":1}`, types.DockerManifestSchema1Signed}, "schema 1"},
+		"empty index":    {rawManifest{`{"schemaVersion":2,"manifests":[]}`, types.OCIImageIndex}, "no image"},
+		"null":           {rawManifest{`null`, types.OCIManifestSchema1}, "invalid digest"},
+		"invalid JSON":   {rawManifest{`{"schemaVersion":"two"}`, "text/html"}, "cannot unmarshal"},
+		"missing config": {rawManifest{`{"schemaVersion":2,"config":{"digest":"` + digest + `"}}`, types.OCIManifestSchema1}, "BLOB_UNKNOWN"},
+		"no such hash":   {rawManifest{`{"schemaVersion":2,"config":{"digest":"md5:1"}}`, types.OCIManifestSchema1}, "md5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -189,21 +189,21 @@ func TestUnusableManifests(t *testing.T) {
 			pushed := s.push(t, "v1", tc.raw)
 			got, err := s.client(registry.Options{}).Image(t.Context(), s.ref("v1"), pushed)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("Image = %v, %v; want an error with %q", got, err, tc.want)
+				t.Errorf("Image() = %v, %v; want an error with %q", got, err, tc.want)
 			}
 			var unusable *registry.UnusableError
 			if name == "schema 1" && (!errors.As(err, &unusable) || unusable.Digest != pushed) {
-				t.Errorf("Image: %T, want an UnusableError of %s", err, pushed)
+				t.Errorf("Image() = %T, want an UnusableError of %s", err, pushed)
 			}
 		})
 	}
 }
 
-// The transport that a client has by default, and a local registry without TLS.
+// A client without options uses the default transport, and HTTP for a registry on localhost.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	if registry.NewTransport().Proxy == nil {
-		t.Error("the default transport knows no proxies")
+		t.Error("NewTransport().Proxy = nil, want proxies from the environment")
 	}
 	inner := ociregistry.New(ociregistry.Logger(discardLog))
 	agents := make(chan string, 16)
@@ -218,10 +218,10 @@ func TestDefaults(t *testing.T) {
 	defer c.Close()
 	_, err := c.Digest(t.Context(), strings.TrimPrefix(plain.URL, "http://")+"/team/fn:v1")
 	if _, ok := errors.AsType[*registry.NotFoundError](err); !ok {
-		t.Errorf("Digest: %v; want a NotFoundError", err)
+		t.Errorf("Digest() = %v, want a NotFoundError", err)
 	}
 	if agent := <-agents; !strings.HasPrefix(agent, "krmfn/") || !strings.Contains(agent, " go-containerregistry") {
-		t.Errorf("User-Agent: %q", agent)
+		t.Errorf("User-Agent = %q", agent)
 	}
 }
 
@@ -231,6 +231,6 @@ func TestArchitectureIsOwnByDefault(t *testing.T) {
 	pushed := s.push(t, "v1", newIndex(t, "linux/s390x /other", "linux/"+runtime.GOARCH))
 	got, err := s.client(registry.Options{}).Image(t.Context(), s.ref("v1"), pushed)
 	if err != nil || got.Command[0] != "/fn" {
-		t.Errorf("Image = %+v, %v", got, err)
+		t.Errorf("Image() = %+v, %v", got, err)
 	}
 }

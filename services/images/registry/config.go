@@ -23,7 +23,7 @@ type reader struct {
 	puller       *remote.Puller
 	repository   name.Repository
 	architecture string
-	// ref and digest are the image's.
+	// ref and digest identify the image.
 	ref, digest string
 }
 
@@ -39,7 +39,7 @@ func (r *reader) read(ctx context.Context, manifest *remote.Descriptor) (Image, 
 		return Image{}, err
 	}
 	if kind != "" {
-		return Image{}, &UnusableError{r.digest, fmt.Sprintf("it is no image but %s: name the image of a function", oneLine(kind))}
+		return Image{}, &UnusableError{r.digest, fmt.Sprintf("it is not an image but %s: use the image of a function", oneLine(kind))}
 	}
 	config, err := readConfig(manifest)
 	if err != nil {
@@ -68,7 +68,7 @@ func readConfig(manifest *remote.Descriptor) (*v1.ConfigFile, error) {
 	return image.ConfigFile()
 }
 
-// platformOf returns the platform of a config, or nil where it does not say.
+// platformOf returns the platform in a config, or nil if it has none or an invalid one.
 func platformOf(config *v1.ConfigFile) *v1.Platform {
 	platform := config.Platform()
 	if platform == nil || platform.OS == "" || !speakable(platform) {
@@ -77,21 +77,21 @@ func platformOf(config *v1.ConfigFile) *v1.Platform {
 	return platform
 }
 
-// speakable tells whether a platform's name can be handed on.
+// speakable reports whether the platform's name is short and printable.
 func speakable(platform *v1.Platform) bool {
 	name := platform.String()
 	return len(name) <= maxPlatform && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
-// configTypes are the media types of the configs of images. The odd ones are those of old registries and clients, and what
-// container runtimes take for images.
+// configTypes are the media types of image configs. Old registries and clients use the unusual ones, and container runtimes accept
+// them.
 var configTypes = map[types.MediaType]bool{
 	types.OCIConfigJSON: true, types.DockerConfigJSON: true,
 	"": true, "application/octet-stream": true, "application/json": true, "text/html": true,
 }
 
-// artefact returns the type of what is no image though its manifest is one of an image: a chart, a WebAssembly module, a
-// signature. It is "" for an image.
+// artefact returns the type of an OCI artifact that is not an image, such as a chart, a WebAssembly module or a signature. It returns
+// "" for an image.
 func artefact(manifest *remote.Descriptor) (string, error) {
 	parsed, err := v1.ParseManifest(bytes.NewReader(manifest.Manifest))
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 type result int
 
 const (
-	// hit was known, stale was known for longer than the TTL, and miss was asked for.
+	// hit means cached within the TTL, stale means cached for longer, and miss means looked up.
 	hit result = iota
 	stale
 	miss
-	// gone and denied are what the registry said of the image, unusable is what the image is, and canceled was given up by its
-	// caller. All other errors are failed: the registry could not be asked.
+	// gone and denied are responses of the registry. unusable means that the image cannot run. canceled means that the caller canceled
+	// the lookup. failed is any other error: the registry is unavailable.
 	gone
 	denied
 	unusable
@@ -33,7 +33,7 @@ var resultNames = [results]string{
 	hit: "hit", stale: "stale", miss: "miss", gone: "not_found", denied: "denied", unusable: "unusable", canceled: "canceled", failed: "error",
 }
 
-// counts counts lookups. Warm calls look up, so that it takes no more than an addition.
+// counts counts lookups by result. It is used on the path of every call, so add must be cheap.
 type counts [results]atomic.Int64
 
 func (c *counts) add(r result, err error) {
@@ -57,18 +57,18 @@ func resultOf(err error) result {
 	return failed
 }
 
-// Observe registers what is measured when somebody looks:
+// Observe registers these metrics:
 //
-//   - krm_image_lookups (kind, result): lookups of tags and images (kind: tag, image) that were known (hit), known for longer than
-//     the TTL (stale), or asked for (miss); that ended with the registry's refusal (not_found, denied) or with an image that cannot
-//     be run (unusable); that their caller canceled (canceled); and for which the registry could not be asked (error)
-//   - krm_image_cache_entries (kind): tags and images that are kept
+// - krm_image_lookups (kind, result): lookups of tags and images (kind: tag, image) that were cached within the TTL (hit) or for longer
+// (stale), or sent to the registry (miss); that the registry rejected (not_found, denied); whose image cannot run (unusable); that the
+// caller canceled (canceled); and that failed because the registry was unavailable (error)
+// - krm_image_cache_entries (kind): cached tags and images
 func (c *Cache) Observe(meter metric.Meter) error {
-	lookups, err := meter.Int64ObservableCounter("krm_image_lookups", metric.WithDescription("Lookups of image tags and of images, by how they went."))
+	lookups, err := meter.Int64ObservableCounter("krm_image_lookups", metric.WithDescription("Lookups of image tags and images, by result."))
 	if err != nil {
 		return err
 	}
-	entries, err := meter.Int64ObservableGauge("krm_image_cache_entries", metric.WithDescription("Image tags and images that are kept."))
+	entries, err := meter.Int64ObservableGauge("krm_image_cache_entries", metric.WithDescription("Cached image tags and images."))
 	if err != nil {
 		return err
 	}

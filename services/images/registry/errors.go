@@ -18,12 +18,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// NotFoundError says that the registry has no such image. Only the registry's own word counts: a 404 of something before it,
-// which does not speak the registry's protocol, is an outage.
+// NotFoundError reports that the registry does not have the image. Only a response in the registry's protocol counts. A plain 404, for
+// example from an ingress, is treated as an outage.
 type NotFoundError struct {
-	// Reason is the registry's answer, one line.
+	// Reason is the registry's response, as one line.
 	Reason string
-	// Err is the same as the registry's client has it.
+	// Err is the error of the registry client.
 	Err error
 }
 
@@ -31,15 +31,15 @@ func (e *NotFoundError) Error() string {
 	return e.Reason + ": check the image's name and its tag or digest"
 }
 
-// Unwrap returns the error of the registry's client.
+// Unwrap returns Err.
 func (e *NotFoundError) Unwrap() error { return e.Err }
 
-// UnauthorizedError says that the registry refuses the credentials, or asks for some. Many registries answer so for an image
-// that does not exist.
+// UnauthorizedError reports that the registry rejected the credentials, or requires some. Many registries respond like this for images
+// that do not exist.
 type UnauthorizedError struct {
-	// Reason is the registry's answer, one line.
+	// Reason is the registry's response, as one line.
 	Reason string
-	// Err is the same as the registry's client has it.
+	// Err is the error of the registry client.
 	Err error
 }
 
@@ -47,14 +47,14 @@ func (e *UnauthorizedError) Error() string {
 	return e.Reason + ": check the image's name and the credentials for its registry"
 }
 
-// Unwrap returns the error of the registry's client.
+// Unwrap returns Err.
 func (e *UnauthorizedError) Unwrap() error { return e.Err }
 
-// UnusableError says that the image is there and cannot be run. It will be so for ever.
+// UnusableError reports that the image exists and cannot run. This is permanent.
 type UnusableError struct {
-	// Digest is the image's.
+	// Digest is the digest of the image.
 	Digest string
-	// Reason says what is wrong with it and what to do, one line.
+	// Reason says what is wrong and what to do, in one line.
 	Reason string
 }
 
@@ -62,11 +62,11 @@ func (e *UnusableError) Error() string {
 	return fmt.Sprintf("image %s cannot be run: %s", e.Digest, e.Reason)
 }
 
-// ThrottledError says that a server wants no requests for a while. It is asked nothing until then.
+// ThrottledError reports that a server accepts no requests for some time. Until then, the client sends it none.
 type ThrottledError struct {
-	// Host is the server, a registry or where its tokens or blobs are, with its port where the request has one.
+	// Host is the server: a registry, or its token or blob server. It includes the port if the request does.
 	Host string
-	// Until is when it may be asked again: between a second and 15 minutes after its word.
+	// Until is when the server may be asked again, between 1 second and 15 minutes after its response.
 	Until time.Time
 }
 
@@ -75,7 +75,7 @@ func (e *ThrottledError) Error() string {
 		oneLine(e.Host), e.Until.UTC().Format(time.RFC3339))
 }
 
-// failure is any other error of a registry's client, as one line of bounded length.
+// failure is any other error of the registry client, as a short line.
 type failure struct {
 	text string
 	err  error
@@ -84,7 +84,7 @@ type failure struct {
 func (e *failure) Error() string { return e.text }
 func (e *failure) Unwrap() error { return e.err }
 
-// explain says what an error of the registry's client means and what to do, without the credentials that were sent.
+// explain returns an error that says what the client's error means and what to do, without the credentials that were sent.
 func explain(err error, sent *secrets) error {
 	if unusable, ok := errors.AsType[*UnusableError](err); ok {
 		return &UnusableError{unusable.Digest, sent.hide(unusable.Reason)}
@@ -97,13 +97,13 @@ func explain(err error, sent *secrets) error {
 		return explainAnswer(text, answer, err)
 	}
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &failure{fmt.Sprintf("the registry's answer is larger than %d bytes: is this the image of a function?", large.Limit), err}
+		return &failure{fmt.Sprintf("the registry's response is larger than %d bytes: is this the image of a function?", large.Limit), err}
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		text += ": the registry's answer was cut off, try again later"
+		text += ": the registry's response was incomplete, try again later"
 	}
 	if _, ok := errors.AsType[net.Error](err); ok {
-		text += ": check the registry's name, and the way to it (network, proxy, certificate authorities)"
+		text += ": check the registry's name, and the connection to it (network, proxy, certificate authorities)"
 	}
 	return &failure{text, err}
 }
@@ -115,12 +115,12 @@ func explainAnswer(text string, answer *transport.Error, err error) error {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return &UnauthorizedError{text, err}
 	case code >= http.StatusInternalServerError:
-		text += ": the registry fails, try again later"
+		text += ": the registry has a problem, try again later"
 	}
 	return &failure{text, err}
 }
 
-// notFound tells a registry's 404 from that of a web server.
+// notFound reports whether a response is a 404 of a registry, as opposed to one of a web server.
 func notFound(answer *transport.Error) bool {
 	return answer.StatusCode == http.StatusNotFound && len(answer.Errors) > 0
 }
@@ -135,14 +135,14 @@ func ended(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// maxReason is the most bytes of a registry's words in an error.
+// maxReason is the maximum length, in bytes, of a registry's message in an error.
 const maxReason = 400
 
-// query matches the query of a URL: where a registry redirects, it is a signature to read with.
+// query matches the query of a URL. In a redirect, the query may be a signature that grants access.
 var query = regexp.MustCompile(`(https?://[^\s"?]*)\?[^\s"]*?(:?(?:[\s"]|$))`)
 
-// oneLine returns the first line, at most maxReason bytes of it. Whatever comes after that is the page of a web server, or
-// the answer of a token server, which may hold tokens.
+// oneLine returns the first line of text, shortened to maxReason bytes. Further lines may be a web page, or a token server's response,
+// which may contain tokens.
 func oneLine(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
 	text = query.ReplaceAllString(text, "$1$2")

@@ -21,7 +21,7 @@ import (
 
 const denied = `{"errors":[{"code":"DENIED","message":"requested access is denied"}]}`
 
-// kind is the type by which a caller decides.
+// kind returns the type of error that callers distinguish.
 func kind(err error) string {
 	var (
 		missing      *registry.NotFoundError
@@ -42,7 +42,7 @@ func kind(err error) string {
 	return "other"
 }
 
-func TestAnswersOfARegistry(t *testing.T) {
+func TestErrorResponses(t *testing.T) {
 	t.Parallel()
 	page := "<html>\n<h1>" + strings.Repeat("an error page ", 9000) + "</h1>"
 	for name, tc := range map[string]struct {
@@ -54,14 +54,14 @@ func TestAnswersOfARegistry(t *testing.T) {
 	}{
 		"no repository":  {kind: "not found", want: "NAME_UNKNOWN: Unknown name: check the image's name and its tag or digest"},
 		"web server":     {path: "/manifests/", status: 404, body: page, kind: "other", want: "404 Not Found: <html>"},
-		"no registry":    {path: "/v2/", status: 404, body: "nothing here", kind: "other", want: "404 Not Found: nothing here"},
+		"not a registry": {path: "/v2/", status: 404, body: "nothing here", kind: "other", want: "404 Not Found: nothing here"},
 		"denied":         {path: "/manifests/", status: 403, body: denied, kind: "unauthorized", want: "DENIED: requested access is denied: check the image's name and the credentials"},
 		"unauthorized":   {path: "/manifests/", status: 401, kind: "unauthorized", want: "401 Unauthorized"},
 		"too many":       {path: "/manifests/", status: 429, kind: "throttled", want: "wait until then, use credentials with a higher limit, or a mirror"},
-		"fails":          {path: "/manifests/", status: 500, body: page, kind: "other", want: "the registry fails, try again later"},
-		"is overloaded":  {path: "/v2/", status: 503, kind: "other", want: "the registry fails, try again later"},
-		"long first":     {path: "/manifests/", status: 400, body: strings.ReplaceAll(page, "\n", "\r"), kind: "other", want: "error page"},
-		"answers at big": {path: "/manifests/", status: 200, body: strings.Repeat("x", 9<<20), kind: "other", want: "answer is larger than"},
+		"fails":          {path: "/manifests/", status: 500, body: page, kind: "other", want: "the registry has a problem, try again later"},
+		"is overloaded":  {path: "/v2/", status: 503, kind: "other", want: "the registry has a problem, try again later"},
+		"long line":      {path: "/manifests/", status: 400, body: strings.ReplaceAll(page, "\n", "\r"), kind: "other", want: "error page"},
+		"large response": {path: "/manifests/", status: 200, body: strings.Repeat("x", 9<<20), kind: "other", want: "response is larger than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,16 +71,16 @@ func TestAnswersOfARegistry(t *testing.T) {
 			}
 			_, err := s.client(registry.Options{}).Digest(t.Context(), s.ref("v1"))
 			if err == nil || kind(err) != tc.kind || !strings.Contains(err.Error(), tc.want) {
-				t.Fatalf("Digest: %s: %v; want %s: %s", kind(err), err, tc.kind, tc.want)
+				t.Fatalf("Digest() = %s: %v; want %s: %s", kind(err), err, tc.kind, tc.want)
 			}
 			if text := err.Error(); strings.ContainsAny(text, "\n\r") || len(text) > 600 {
-				t.Errorf("the error is not one short line: %q", text)
+				t.Errorf("error %q, want one short line", text)
 			}
 		})
 	}
 }
 
-func TestHiccupsAreRepeated(t *testing.T) {
+func TestShortFailuresAreRetried(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	want := s.push(t, "v1", newImage(t, "", runs("/fn")))
@@ -94,15 +94,15 @@ func TestHiccupsAreRepeated(t *testing.T) {
 		return true
 	})
 	if got, err := s.client(registry.Options{}).Digest(t.Context(), s.ref("v1")); err != nil || got != want {
-		t.Errorf("Digest = %q, %v; want %q", got, err, want)
+		t.Errorf("Digest() = %q, %v; want %q", got, err, want)
 	}
 	s.answer(always("/manifests/", http.StatusTooManyRequests, ""))
 	s.asked()
 	if _, err := s.client(registry.Options{}).Digest(t.Context(), s.ref("v1")); err == nil {
-		t.Error("Digest of a registry that refuses: no error")
+		t.Error("Digest() after 429 = nil, want an error")
 	}
 	if diff := cmp.Diff([]string{"GET", "HEAD manifests/v1"}, s.asked()); diff != "" {
-		t.Errorf("too many requests were answered by more of them: %s", diff)
+		t.Errorf("requests after 429 (-want +got):\n%s", diff)
 	}
 }
 
@@ -114,8 +114,8 @@ func TestRegistryHangs(t *testing.T) {
 		return true
 	})
 	_, err := s.client(registry.Options{Timeout: 50 * time.Millisecond}).Digest(t.Context(), s.ref("v1"))
-	if err == nil || !strings.Contains(err.Error(), "no answer of "+s.host+" within 50ms") {
-		t.Errorf("Digest: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "no response from "+s.host+" within 50ms") {
+		t.Errorf("Digest() = %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	left := errors.New("the caller has left")
@@ -125,7 +125,7 @@ func TestRegistryHangs(t *testing.T) {
 		return true
 	})
 	if _, err := s.client(registry.Options{}).Digest(ctx, s.ref("v1")); !errors.Is(err, left) {
-		t.Errorf("Digest: %v; want %v", err, left)
+		t.Errorf("Digest() = %v, want %v", err, left)
 	}
 }
 
@@ -134,12 +134,12 @@ func TestRegistryIsDown(t *testing.T) {
 	c := registry.NewClient(registry.Options{})
 	defer c.Close()
 	_, err := c.Digest(t.Context(), "127.0.0.1:1/team/fn:v1")
-	if err == nil || kind(err) != "other" || !strings.Contains(err.Error(), "check the registry's name, and the way to it") {
-		t.Errorf("Digest: %v", err)
+	if err == nil || kind(err) != "other" || !strings.Contains(err.Error(), "check the registry's name, and the connection to it") {
+		t.Errorf("Digest() = %v", err)
 	}
 }
 
-// The first contact to a registry is shared. That of a caller who leaves must not be the others' error.
+// Concurrent callers share the first ping. If the caller that sends it leaves, the others do not get its error.
 func TestCallerLeavesFirstContact(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -161,14 +161,14 @@ func TestCallerLeavesFirstContact(t *testing.T) {
 	<-arrived
 	callers.Go(func() {
 		if got, err := c.Digest(t.Context(), s.ref("v1")); err != nil || got != want {
-			t.Errorf("Digest = %q, %v; want %q", got, err, want)
+			t.Errorf("Digest() = %q, %v; want %q", got, err, want)
 		}
 	})
 	leave()
 	callers.Wait()
 }
 
-// keychain has one password, which changes.
+// keychain has one password, which the test changes.
 type keychain struct {
 	mu       sync.Mutex
 	password string
@@ -206,17 +206,17 @@ func TestCredentialsAreReplaced(t *testing.T) {
 		wanted.set(password)
 		given.set(password)
 		if got, err := c.Digest(t.Context(), s.ref("v1")); err != nil || got != want {
-			t.Errorf("Digest with password %s = %q, %v; want %q", password, got, err, want)
+			t.Errorf("Digest() with password %s = %q, %v; want %q", password, got, err, want)
 		}
 	}
 	given.set("secret")
 	_, err := s.client(registry.Options{Keychain: given}).Digest(t.Context(), s.ref("v1"))
 	if kind(err) != "unauthorized" || strings.Contains(err.Error(), "secret") {
-		t.Errorf("Digest with a wrong password: %v", err)
+		t.Errorf("Digest() with a wrong password = %v", err)
 	}
 }
 
-// One token is enough for all that is asked about one image.
+// The client uses one token for all lookups of an image.
 func TestTokenIsKept(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -242,7 +242,7 @@ func TestTokenIsKept(t *testing.T) {
 	}
 	want := []string{"GET", "GET", "HEAD manifests/v1", "GET manifests/sha256", "GET blobs/sha256"}
 	if diff := cmp.Diff(want, s.asked()); diff != "" {
-		t.Error(diff)
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 
@@ -256,15 +256,15 @@ func TestWrongCredentialsAreTriedOnce(t *testing.T) {
 		return true
 	})
 	if _, err := s.client(registry.Options{}).Digest(t.Context(), s.ref("v1")); kind(err) != "unauthorized" {
-		t.Errorf("Digest: %v; want an UnauthorizedError", err)
+		t.Errorf("Digest() = %v, want an UnauthorizedError", err)
 	}
-	// The way to the registry, and one token.
+	// The requests are a ping and one for a token.
 	if asked := s.asked(); len(asked) != 2 {
-		t.Errorf("requests: %q; want 2", asked)
+		t.Errorf("requests = %q, want 2", asked)
 	}
 }
 
-// What a token server says may be a token, and the query of a redirect a signature.
+// A token server's response may contain a token, and the query of a redirect may be a signature. Neither is in errors.
 func TestErrorsHaveNoSecrets(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-func TestCallersShareAQuestion(t *testing.T) {
+func TestCallersShareALookup(t *testing.T) {
 	t.Parallel()
 	timed(t, func(b bench) {
 		b.source.set("sha256:one", nil, time.Second)
@@ -22,25 +22,25 @@ func TestCallersShareAQuestion(t *testing.T) {
 		ctx, leave := context.WithTimeout(b.Context(), time.Second/2)
 		defer leave()
 		callers.Go(func() {
-			// The first one, whose question it is, leaves.
+			// The caller that started the lookup leaves.
 			if _, err := b.Resolve(ctx, ref); !errors.Is(err, context.DeadlineExceeded) {
-				b.Errorf("Resolve: %v; want its own deadline", err)
+				b.Errorf("Resolve() = %v, want DeadlineExceeded", err)
 			}
 		})
 		synctest.Wait()
 		for range 100 {
 			callers.Go(func() {
 				if got, err := b.Resolve(b.Context(), ref); got != "sha256:one" || err != nil {
-					b.Errorf("Resolve = %q, %v", got, err)
+					b.Errorf("Resolve() = %q, %v", got, err)
 				}
 			})
 		}
 		callers.Wait()
 		if asked := b.source.count(); asked != 1 {
-			b.Errorf("%d questions; want 1", asked)
+			b.Errorf("%d requests, want 1", asked)
 		}
 		if _, err := b.Resolve(ctx, ref); err != nil {
-			b.Errorf("a known tag is no matter of the caller's time: %v", err)
+			b.Errorf("Resolve() of a cached tag with an ended context = %v, want nil", err)
 		}
 	})
 }
@@ -54,12 +54,12 @@ func TestBounds(t *testing.T) {
 		for i := range 300 {
 			_, err := b.Resolve(ctx, fmt.Sprintf("r.io/fn:v%d", i))
 			if busy := err != nil && strings.Contains(err.Error(), "at once"); i >= 256 && !busy && !errors.Is(err, context.Canceled) {
-				b.Errorf("Resolve: %v", err)
+				b.Errorf("Resolve() = %v", err)
 			}
 		}
 		synctest.Wait()
 		if asked := b.source.count(); asked != 256 {
-			b.Errorf("%d questions at once; want 256", asked)
+			b.Errorf("%d concurrent requests, want 256", asked)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -78,12 +78,12 @@ func TestClose(t *testing.T) {
 		begin := time.Now()
 		b.Close()
 		if took := time.Since(begin); took != time.Second {
-			b.Errorf("Close took %s; want the second that the refresh needs to end", took)
+			b.Errorf("Close() took %s, want 1s, until the refresh has ended", took)
 		}
 		b.resolves("sha256:one", 0, 0)
 		b.logged()
 		if _, err := b.Resolve(b.Context(), "r.io/fn:v2"); err == nil || !strings.Contains(err.Error(), "shuts down") {
-			b.Errorf("Resolve after Close: %v", err)
+			b.Errorf("Resolve() after Close = %v", err)
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// registryOf answers with one manifest and one blob.
+// registryOf is a transport that acts as a registry with one manifest and one blob.
 type registryOf struct {
 	mediaType      string
 	manifest, blob []byte
@@ -40,7 +40,7 @@ func (r registryOf) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func sum(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }
 
-// A registry may answer with anything: that is an error of one short line, or an image that can be run.
+// For any response of a registry, Image returns a short error of one line, or an image that can run.
 func FuzzImage(f *testing.F) {
 	manifest := `{"schemaVersion":2,"config":{"mediaType":"application/vnd.oci.image.config.v1+json","size":SIZE,"digest":"DIGEST"}}`
 	f.Add(string(types.OCIManifestSchema1), manifest, `{"os":"linux","config":{"Entrypoint":["/fn"],"Cmd":["x"]}}`)
@@ -55,15 +55,15 @@ func FuzzImage(f *testing.F) {
 		c := registry.NewClient(registry.Options{Transport: registryOf{mediaType, []byte(manifest), []byte(blob)}})
 		got, err := c.Image(t.Context(), "r.io/fn:v1", sum([]byte(manifest)))
 		if err == nil && (len(got.Command) == 0 || got.Command[0] == "" || len(strings.Join(got.Command, "")) > 64<<10) {
-			t.Errorf("Image = %+v", got)
+			t.Errorf("Image() = %+v", got)
 		}
 		for _, platform := range got.Platforms {
 			if !strings.HasPrefix(platform, "linux") || len(platform) > 128 || len(got.Platforms) > 64 {
-				t.Errorf("Platforms = %q", got.Platforms)
+				t.Errorf("invalid platforms %q", got.Platforms)
 			}
 		}
 		if err != nil && (len(err.Error()) > 600 || strings.ContainsAny(err.Error(), "\n\r\x00")) {
-			t.Errorf("Image: %q is not one short line", err)
+			t.Errorf("Image() = %q, want one short line", err)
 		}
 	})
 }

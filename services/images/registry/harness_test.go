@@ -25,20 +25,20 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// discardLog is for servers to which TLS is spoken in vain.
+// discardLog discards the TLS errors of test servers.
 var discardLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server is a registry that counts what it is asked, and may answer otherwise.
+// server is a registry that records requests. A test can replace its responses.
 type server struct {
-	// host is the registry's name in references.
+	// host is the registry's host and port, for references.
 	host      string
 	transport http.RoundTripper
 
 	mu       sync.Mutex
 	requests []*http.Request
-	// instead answers a request, or returns false to leave it to the registry.
+	// instead handles a request, or returns false to pass it to the registry.
 	instead func(http.ResponseWriter, *http.Request) bool
 }
 
@@ -63,12 +63,12 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// local returns a transport for which all names are this machine's.
+// local returns a transport that connects to 127.0.0.1 for all host names.
 func (s *server) local(t *testing.T) *http.Transport {
 	t.Helper()
 	transport, ok := s.transport.(*http.Transport)
 	if !ok {
-		t.Fatalf("transport is a %T", s.transport)
+		t.Fatalf("transport = %T", s.transport)
 	}
 	transport = transport.Clone()
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -82,14 +82,14 @@ func (s *server) local(t *testing.T) *http.Transport {
 	return transport
 }
 
-// answer replaces the registry's answers from now on; nil gives them back.
+// answer replaces the registry's responses. Nil restores them.
 func (s *server) answer(instead func(http.ResponseWriter, *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.instead = instead
 }
 
-// asked returns method and path of the requests since the last call, without the repository.
+// asked returns the methods and paths of requests since the last call, without the repository.
 func (s *server) asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *server) client(options registry.Options) *registry.Client {
 	return registry.NewClient(options)
 }
 
-// push puts an image or index at team/fn and returns its digest.
+// push uploads an image or index to team/fn and returns its digest.
 func (s *server) push(t *testing.T, tag string, what remote.Taggable) string {
 	t.Helper()
 	ref, err := name.NewTag(s.ref(tag))
@@ -149,7 +149,7 @@ func (s *server) push(t *testing.T, tag string, what remote.Taggable) string {
 
 func (s *server) ref(tag string) string { return s.host + "/team/fn:" + tag }
 
-// newImage makes an image of one platform, "linux/amd64", or of one that does not say, "".
+// newImage returns an image for a platform such as "linux/amd64". With "", the config has no platform.
 func newImage(t *testing.T, platform string, config v1.Config) v1.Image {
 	t.Helper()
 	file := &v1.ConfigFile{Config: config}
@@ -163,7 +163,7 @@ func newImage(t *testing.T, platform string, config v1.Config) v1.Image {
 
 func runs(command ...string) v1.Config { return v1.Config{Entrypoint: command} }
 
-// always answers each request for a manifest, or each request at all, with a status and a body.
+// always handles requests whose path contains the given one, with a status and a body.
 func always(path string, status int, body string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.Contains(r.URL.Path, path) {

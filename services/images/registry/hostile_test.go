@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// cut answers with the first bytes of what was announced, and ends the connection.
+// cut sends the first bytes of a response and closes the connection.
 func cut(path string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.Contains(r.URL.Path, path) || r.Method == http.MethodHead {
@@ -30,7 +30,7 @@ func cut(path string) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// hang answers with the first bytes, and never with the rest.
+// hang sends the first bytes of a response and then nothing.
 func hang(path string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.Contains(r.URL.Path, path) || r.Method == http.MethodHead {
@@ -44,7 +44,7 @@ func hang(path string) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-func TestCutAnswers(t *testing.T) {
+func TestIncompleteResponses(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/manifests/", "/blobs/", "/tags/list"} {
 		t.Run(path, func(t *testing.T) {
@@ -53,14 +53,14 @@ func TestCutAnswers(t *testing.T) {
 			pushed := s.push(t, "v1", newIndex(t, "linux/amd64", "linux/arm64"))
 			s.answer(cut(path))
 			err := askAll(t, s.client(registry.Options{}), s, pushed)
-			if err == nil || kind(err) != "other" || !strings.Contains(err.Error(), "cut off, try again later") {
+			if err == nil || kind(err) != "other" || !strings.Contains(err.Error(), "incomplete, try again later") {
 				t.Errorf("%s: %v", path, err)
 			}
 		})
 	}
 }
 
-func TestHungAnswers(t *testing.T) {
+func TestHangingResponses(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/manifests/", "/blobs/", "/tags/list"} {
 		t.Run(path, func(t *testing.T) {
@@ -69,14 +69,14 @@ func TestHungAnswers(t *testing.T) {
 			pushed := s.push(t, "v1", newIndex(t, "linux/amd64", "linux/arm64"))
 			s.answer(hang(path))
 			err := askAll(t, s.client(registry.Options{Timeout: 200 * time.Millisecond}), s, pushed)
-			if err == nil || !strings.Contains(err.Error(), "no answer of "+s.host+" within 200ms") {
+			if err == nil || !strings.Contains(err.Error(), "no response from "+s.host+" within 200ms") {
 				t.Errorf("%s: %v", path, err)
 			}
 		})
 	}
 }
 
-// askAll asks everything until there is an error.
+// askAll looks up digest, image and tags, and returns the first error.
 func askAll(t *testing.T, c *registry.Client, s *server, pushed string) error {
 	t.Helper()
 	if _, err := c.Digest(t.Context(), s.ref("v1")); err != nil {
@@ -89,7 +89,7 @@ func askAll(t *testing.T, c *registry.Client, s *server, pushed string) error {
 	return err
 }
 
-func TestLyingRegistries(t *testing.T) {
+func TestHostileResponses(t *testing.T) {
 	t.Parallel()
 	index := func(child string, mediaType types.MediaType) string {
 		return fmt.Sprintf(`{"schemaVersion":2,"manifests":[{"mediaType":%q,"size":1,"digest":%q}]}`, mediaType, child)
@@ -98,7 +98,7 @@ func TestLyingRegistries(t *testing.T) {
 	large := `{"schemaVersion":2,"x":"` + strings.Repeat("x", 3<<20) + `"}`
 	for name, tc := range map[string]struct {
 		body string
-		// others are more manifests.
+		// others are further manifests.
 		others []string
 		kind   string
 		want   string
@@ -117,7 +117,7 @@ func TestLyingRegistries(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
 			s.answer(func(w http.ResponseWriter, r *http.Request) bool {
-				// The index that names itself by a digest that it cannot have.
+				// This index contains itself, under a digest that cannot match.
 				if strings.HasSuffix(r.URL.Path, "/manifests/"+digest) {
 					w.Header().Set("Content-Type", string(types.OCIImageIndex))
 					_, _ = io.WriteString(w, self)
@@ -132,16 +132,16 @@ func TestLyingRegistries(t *testing.T) {
 			})
 			_, err := s.client(registry.Options{}).Image(t.Context(), s.ref("v1"), sum([]byte(tc.body)))
 			if err == nil || kind(err) != tc.kind || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("Image: %v; want %s: %s", err, tc.kind, tc.want)
+				t.Errorf("Image() = %v, want %s: %s", err, tc.kind, tc.want)
 			}
 			if asked := s.asked(); len(asked) > 4 {
-				t.Errorf("requests: %q", asked)
+				t.Errorf("requests = %q, want at most 4", asked)
 			}
 		})
 	}
 }
 
-// Where blobs are on another server, that one needs no credentials, and gets none even if it asks.
+// If the registry redirects to another server for blobs, that server gets no credentials, even if it requests some.
 func TestRedirectedBlobs(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"basic", "bearer"} {
@@ -177,14 +177,14 @@ func TestRedirectedBlobs(t *testing.T) {
 				c := registry.NewClient(registry.Options{Keychain: k, Transport: g.local(t)})
 				got, err := c.Image(t.Context(), g.ref("v1"), pushed)
 				if asks == "" && (err != nil || got.Command[0] != "/fn") {
-					t.Errorf("Image = %+v, %v", got, err)
+					t.Errorf("Image() = %+v, %v", got, err)
 				}
 				if len(sent) == 0 {
-					t.Error("the redirect was not followed")
+					t.Error("no request to the blob server")
 				}
 				for _, one := range sent {
 					if strings.Contains(one, "s3cret") || strings.Contains(one, "Authorization") {
-						t.Errorf("sent to the other server: %s", one)
+						t.Errorf("request to the blob server contains credentials: %s", one)
 					}
 				}
 			})
@@ -192,7 +192,7 @@ func TestRedirectedBlobs(t *testing.T) {
 	}
 }
 
-// Whatever a registry, or a token server, does with the credentials that it gets: they are in no error and no log.
+// Credentials that a registry or token server sends back are in no error and no log.
 func TestEchoedCredentials(t *testing.T) {
 	t.Parallel()
 	const password, token = "pa55w0rd-of-u", "t0ken-of-u"
@@ -263,11 +263,11 @@ func TestEchoedCredentials(t *testing.T) {
 					err := askAll(t, c, s, pushed)
 					for _, secret := range []string{password, basic, token} {
 						if all := fmt.Sprint(err, log); strings.Contains(all, secret) {
-							t.Errorf("%q is in %s", secret, all)
+							t.Errorf("%q is in the error or the log: %s", secret, all)
 						}
 					}
 					if err == nil && name != "header" && name != "digest" || !echoed {
-						t.Errorf("%v, and the answer was given: %t", err, echoed)
+						t.Errorf("error %v, response sent: %t", err, echoed)
 					}
 				})
 			}

@@ -1,9 +1,9 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registry finds out what must be known of a function's image before a pod can be made of it: the digest that its
-// tag means now, and the command that it runs. Client asks registries; Cache is what evaluations ask, so that a known image
-// costs no request and a registry's outage does not stop what has run before.
+// Package registry looks up what is needed to create a pod for a function image: the current digest of its tag, and its command. Client
+// sends requests to registries. Cache, which evaluations use, avoids requests for known images, and keeps them usable during an outage
+// of the registry.
 package registry
 
 import (
@@ -19,44 +19,43 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Image is what a registry says of a function's image. Its working directory and environment are not in it: container
-// runtimes honour those of the image by themselves, also where a pod replaces the command. As JSON it has the form of the package
-// metadata.
+// Image is what a registry says about a function image. It does not contain the working directory and the environment, because
+// container runtimes use those of the image even if a pod overrides the command. Package metadata defines its JSON form.
 type Image struct {
-	// Reference is the image as it was asked for.
+	// Reference is the reference in the request.
 	Reference string `json:"image"`
-	// Digest, "sha256:…", is of the manifest that the reference names. Where that is an index it is the index's, so that each
-	// node pulls for its own architecture.
+	// Digest ("sha256:…") is the digest of the manifest that the reference names. For an index, it is the index's, so that each node
+	// pulls the image for its own architecture.
 	Digest string `json:"digest"`
-	// Command is the image's entrypoint and then its cmd. It has at least one element. It is shared: do not change it.
+	// Command is the image's entrypoint followed by its cmd. It has at least one element. Callers share it and must not modify it.
 	Command []string `json:"command"`
-	// User is the user of the image's config, "user[:group]" by names or numbers; empty means root.
+	// User is the user in the image's config, "user[:group]" as names or numbers. Empty means root.
 	User string `json:"user,omitempty"`
-	// Platforms are those on which Command and User are right, as "linux/amd64" or "linux/arm64/v8": the one of the image, or
-	// those linux platforms of the index whose images have the same command and user. It is empty where the image does not
-	// say. It is shared: do not change it.
+	// Platforms are the platforms for which Command and User are correct, such as "linux/amd64" or "linux/arm64/v8": the platform of
+	// the image, or the linux platforms of the index whose images have the same command and user. It is empty if the image does not
+	// name its platform. Callers share it and must not modify it.
 	Platforms []string `json:"platforms,omitempty"`
-	// Traits are what the image's labels declare of the function; a label with another value than true and false declares nothing.
-	// Of an index, all images for linux must declare what lets the function be run in a faster way.
+	// Traits are the declarations in the image's labels. A label whose value is neither true nor false declares nothing. For an index,
+	// all linux images must declare a trait that lets the function run faster.
 	Traits traits.Traits `json:"traits,omitzero"`
 }
 
-// Pinned returns the reference that always means these bytes: repository@digest.
+// Pinned returns the reference by digest: repository@digest.
 func (i Image) Pinned() string {
 	repository, _, _ := reference.Split(i.Reference)
 	return repository + "@" + i.Digest
 }
 
 const (
-	// maxCommand bounds what an image may make its caller keep and hand to Kubernetes, in bytes of command and user.
+	// maxCommand is the maximum length of command and user, in bytes. Callers keep them, and pass them to Kubernetes.
 	maxCommand = 64 << 10
-	// maxPlatforms bounds the images of an index that are read, and so the platforms; more are left out.
+	// maxPlatforms is the maximum number of images of an index that are read. More are ignored.
 	maxPlatforms = 64
-	// maxPlatform is the most bytes of one's name.
+	// maxPlatform is the maximum length of a platform's name, in bytes.
 	maxPlatform = 128
 )
 
-// newImage reads a config, of which it keeps nothing else.
+// newImage returns the image with the given config.
 func newImage(ref, digest string, config v1.Config) (Image, error) {
 	command := slices.Concat(config.Entrypoint, config.Cmd)
 	if len(command) == 0 || command[0] == "" {
@@ -73,8 +72,8 @@ func newImage(ref, digest string, config v1.Config) (Image, error) {
 	return Image{Reference: ref, Digest: digest, Command: command, User: config.User, Traits: declared}, nil
 }
 
-// parse reads a reference as the kubelet does, so that what is asked about is what is pulled: a registry's client of its own
-// rules would look for localhost/x on Docker Hub. Without tag and digest the tag is latest; with both the digest counts.
+// parse parses a reference like the kubelet, so that lookup and pull use the same image. go-containerregistry's own rules would resolve
+// localhost/x to Docker Hub. Without tag and digest, the tag is latest; with both, the digest is used.
 func parse(ref string) (name.Reference, error) {
 	named, err := distribution.ParseDockerRef(ref)
 	if err != nil {
@@ -95,7 +94,7 @@ func parse(ref string) (name.Reference, error) {
 	}
 }
 
-// givenDigest returns the digest that a reference names by itself, or "". It stands on the path of each call.
+// givenDigest returns the digest in a reference, or "". It is on the path of every call.
 func givenDigest(ref string) (string, error) {
 	_, digest, ok := strings.Cut(ref, "@")
 	if !ok {

@@ -19,28 +19,28 @@ import (
 )
 
 const (
-	// maxDepth is how deep indexes within an index may lie. What is deeper is left out.
+	// maxDepth is the maximum nesting depth of indexes. Deeper ones are ignored.
 	maxDepth = 2
-	// maxIndexes is the most indexes within an index that are read. More are left out.
+	// maxIndexes is the maximum number of nested indexes that are read. More are ignored.
 	maxIndexes = 16
-	// maxChild is the most bytes of a manifest, or config, that an index names: several are in memory at once.
+	// maxChild is the maximum size, in bytes, of a manifest or config in an index. Several are in memory at once.
 	maxChild = 2 << 20
 )
 
-// contents are what was found in an index and those within it.
+// contents is what an index and its nested indexes contain.
 type contents struct {
 	children []*child
-	// named are the platforms of children. Where several are for one platform, nodes take the first.
+	// named are the platforms of children. If several images have one platform, nodes use the first.
 	named map[string]bool
-	// others are the platforms that function pods do not run on.
+	// others are platforms on which function pods do not run.
 	others []string
-	// indexes counts those within, and missing is why one of them could not be read that the registry does not have.
+	// indexes is the number of nested indexes. missing is the error of one that the registry does not have.
 	indexes int
 	missing error
 }
 
-// readIndex returns what the config of the image for the architecture says, else that of the first image, and the platforms
-// whose images say the same.
+// readIndex returns the image for the architecture, or else the first one, with the platforms whose images have the same command and
+// user.
 func (r *reader) readIndex(ctx context.Context, manifest *remote.Descriptor) (Image, error) {
 	ctx = withLimit(ctx, maxChild)
 	found := &contents{named: map[string]bool{}}
@@ -67,8 +67,8 @@ func (r *reader) readIndex(ctx context.Context, manifest *remote.Descriptor) (Im
 	return image, nil
 }
 
-// collect finds the images for linux in an index. Attestations, whose platform is unknown/unknown, and other artefacts are
-// no images. An image that does not say counts as linux.
+// collect finds the linux images in an index. It ignores attestations, whose platform is unknown/unknown, and other artifacts. An image
+// without a platform counts as linux.
 func (r *reader) collect(ctx context.Context, manifest *remote.Descriptor, depth int, found *contents) error {
 	list, err := v1.ParseIndexManifest(bytes.NewReader(manifest.Manifest))
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *reader) collect(ctx context.Context, manifest *remote.Descriptor, depth
 }
 
 func (f *contents) add(d v1.Descriptor) {
-	// What does not say its platform is named by its digest.
+	// The name of an image without a platform is its digest.
 	name := d.Digest.String()
 	if d.Platform != nil {
 		name = d.Platform.String()
@@ -110,7 +110,7 @@ func (f *contents) add(d v1.Descriptor) {
 	}
 }
 
-// bound leaves out what is more than maxPlatforms, but not the image for the architecture.
+// bound drops images beyond maxPlatforms, but keeps the one for the architecture.
 func (f *contents) bound(architecture string) {
 	if len(f.children) <= maxPlatforms {
 		return
@@ -121,7 +121,7 @@ func (f *contents) bound(architecture string) {
 	f.children = f.children[:maxPlatforms]
 }
 
-// sort leaves out the children that turned out to be missing, or not for linux.
+// sort drops images that the registry does not have, and images that are not for linux.
 func (f *contents) sort() {
 	f.children = slices.DeleteFunc(f.children, func(c *child) bool {
 		f.missing = cmp.Or(f.missing, c.missing)
@@ -132,14 +132,14 @@ func (f *contents) sort() {
 	})
 }
 
-// first returns the index of the first child for an architecture, or -1.
+// first returns the index of the first image for an architecture, or -1.
 func (f *contents) first(architecture string) int {
 	return slices.IndexFunc(f.children, func(c *child) bool {
 		return c.platform != nil && c.platform.Architecture == architecture
 	})
 }
 
-// platforms names those whose images have the same command and user.
+// platforms returns the platforms whose images have the same command and user.
 func (f *contents) platforms(image Image) []string {
 	var all []string
 	for _, c := range f.children {
@@ -150,30 +150,30 @@ func (f *contents) platforms(image Image) []string {
 	return all
 }
 
-// maxAtOnce is the most images of an index that are read at once.
+// maxAtOnce is the maximum number of images of an index that are read concurrently.
 const maxAtOnce = 8
 
 type child struct {
 	v1.Descriptor
-	// platform is the one of the index, or else of the config; nil where neither says, which counts as linux.
+	// platform is the platform in the index, or else in the config. It is nil if neither has one, which counts as linux.
 	platform *v1.Platform
-	// image is what the config says, and err why it cannot be run.
+	// image is the image with this config. err is the reason if it cannot run.
 	image Image
 	err   error
-	// missing is why it could not be read where the registry does not have it.
+	// missing is the error if the registry does not have the image.
 	missing error
-	// other says that it is no image for linux after all.
+	// other means that it is not a linux image.
 	other bool
 }
 
-// readChildren reads manifests and configs, several at once.
+// readChildren reads manifests and configs concurrently.
 func (r *reader) readChildren(ctx context.Context, children []*child) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxAtOnce)
 	for _, c := range children {
 		group.Go(func() (err error) {
 			defer func() {
-				// The recovery of the goroutine that asks does not reach this one.
+				// A recover in the calling goroutine does not catch panics of this one.
 				if value := recover(); value != nil {
 					err = fmt.Errorf("reading an image panicked: %v", value)
 				}
@@ -210,7 +210,7 @@ func (r *reader) readChild(ctx context.Context, c *child) error {
 	return nil
 }
 
-// get reads a manifest that an index names. Its type is the one that the index says, as it is for nodes.
+// get reads a manifest in an index. Its media type is the one in the index, which nodes use, too.
 func (r *reader) get(ctx context.Context, d v1.Descriptor) (*remote.Descriptor, error) {
 	manifest, err := r.puller.Get(ctx, r.repository.Digest(d.Digest.String()))
 	if err != nil {
@@ -220,7 +220,7 @@ func (r *reader) get(ctx context.Context, d v1.Descriptor) (*remote.Descriptor, 
 	return manifest, nil
 }
 
-// missing tells that a registry does not have what an index names, as mirrors of some platforms do not.
+// missing reports whether the error means that the registry lacks a part of an index. Mirrors may have only some platforms.
 func missing(err error) bool {
 	answer, ok := errors.AsType[*transport.Error](err)
 	return ok && notFound(answer)

@@ -16,8 +16,8 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// newIndex makes an index. Each image is "PLATFORM COMMAND USER", of which the end may be left out, and has something of its
-// own; "-" is a platform that nobody says, and one with "?" is said by the config only.
+// newIndex returns an index. Each image is "PLATFORM COMMAND USER", of which command and user are optional, with a unique label. The
+// platform "-" means none, and a platform with "?" is in the config only.
 func newIndex(t *testing.T, images ...string) v1.ImageIndex {
 	t.Helper()
 	var index v1.ImageIndex = empty.Index
@@ -45,7 +45,7 @@ func newIndex(t *testing.T, images ...string) v1.ImageIndex {
 	return index
 }
 
-// within puts an index into another, so many times.
+// within nests an index in others, the given number of times.
 func within(index v1.ImageIndex, times int) v1.ImageIndex {
 	for range times {
 		index = mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index})
@@ -94,12 +94,12 @@ func TestIndex(t *testing.T) {
 			pushed := s.push(t, "v1", within(index, tc.within))
 			c := s.client(registry.Options{Architecture: "arm64"})
 			if got, err := c.Digest(t.Context(), s.ref("v1")); err != nil || got != pushed {
-				t.Errorf("Digest = %q, %v; want the index's own %q", got, err, pushed)
+				t.Errorf("Digest() = %q, %v; want the index's digest %q", got, err, pushed)
 			}
 			got, err := c.Image(t.Context(), s.ref("v1"), pushed)
 			if tc.err != "" {
 				if kind(err) != "unusable" || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("Image: %v; want %q", err, tc.err)
+					t.Errorf("Image() = %v, want %q", err, tc.err)
 				}
 				return
 			}
@@ -108,13 +108,13 @@ func TestIndex(t *testing.T) {
 				want.Platforms = strings.Fields(tc.want)
 			}
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				t.Errorf("Image: %v; %s", err, diff)
+				t.Errorf("Image() = %v (-want +got):\n%s", err, diff)
 			}
 		})
 	}
 }
 
-// What cannot be run counts only where it is chosen.
+// An image that cannot run is an error only if it is selected.
 func TestIndexWithAnUnusableImage(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -125,15 +125,15 @@ func TestIndexWithAnUnusableImage(t *testing.T) {
 	pushed := s.push(t, "v1", index)
 	got, err := s.client(registry.Options{Architecture: "amd64"}).Image(t.Context(), s.ref("v1"), pushed)
 	if err != nil || cmp.Diff([]string{"linux/amd64"}, got.Platforms) != "" {
-		t.Errorf("Image = %+v, %v", got, err)
+		t.Errorf("Image() = %+v, %v", got, err)
 	}
 	_, err = s.client(registry.Options{Architecture: "arm64"}).Image(t.Context(), s.ref("v1"), pushed)
 	if kind(err) != "unusable" || !strings.Contains(err.Error(), "neither an entrypoint nor a cmd") {
-		t.Errorf("Image: %v", err)
+		t.Errorf("Image() = %v", err)
 	}
 }
 
-// Manifests and configs, and nothing twice.
+// Image reads manifests and configs, each once.
 func TestRequestsOfAnIndex(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -147,6 +147,6 @@ func TestRequestsOfAnIndex(t *testing.T) {
 		count[one]++
 	}
 	if diff := cmp.Diff(map[string]int{"GET": 1, "GET manifests/sha256": 4, "GET blobs/sha256": 2}, count); diff != "" {
-		t.Error(diff)
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

@@ -20,54 +20,52 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// KeychainOptions are a Keychain's. Zero values mean the defaults.
+// KeychainOptions configure a Keychain. Zero values mean the defaults.
 type KeychainOptions struct {
-	// File is the docker config file, of at most 1 MiB.
+	// File is the docker config file. Its maximum size is 1 MiB.
 	File string
-	// Default has the credentials for the catalog of functions where the file has none. Default: those of Docker's or
-	// Podman's configuration.
+	// Default provides credentials for the function catalog if the file has none. The default is Docker's or Podman's configuration.
 	Default authn.Keychain
-	// Processes runs credential helpers. One that is given is its owner's to close, and must be given where its Reap runs.
+	// Processes runs credential helpers. The caller closes a runner that it passes. It must be passed if its Reap runs.
 	Processes *process.Runner
-	// Environ is the environment of credential helpers. Default: this process's.
+	// Environ is the environment of credential helpers. The default is this process's.
 	Environ []string
-	// Log gets one line for each change of the file, and for what is not understood in it: keys, never values. Default: none.
+	// Log gets one line for each change of the file, and for each problem in it: keys, never values. Nil discards them.
 	Log *slog.Logger
 }
 
-// Keychain has the credentials of a docker config file: auths, credHelpers and credsStore. Of auths, the most specific key
-// counts, and a Client tries the others that match where a registry refuses it. Keys are matched as the kubelet does, and may
-// have a scheme, /v1/ or /v2/, a port, a path, and * within a part of the host's name. A file that changes is in force a
-// second later; one that cannot be understood changes nothing.
+// Keychain provides the credentials in a docker config file: auths, credHelpers and credsStore. The most specific key of auths is used
+// first. If the registry rejects it, Client tries other matching keys. Keys are matched like the kubelet does; they may have a scheme,
+// /v1/ or /v2/, a port, a path, and * within a part of the host name. A changed file takes effect within a second. A file that cannot
+// be parsed has no effect.
 //
-// A helper for the registry comes first, then auths, then the general store; then for the catalog's images Default; then
-// nothing. It may be used by any number of goroutines at once.
+// The order is: the helper for the registry, auths, credsStore, and for catalog images Default. Keychain is safe for concurrent use.
 type Keychain struct {
 	options KeychainOptions
-	// own is the runner of helpers where it is the keychain's.
+	// own is the runner of helpers if the keychain created it.
 	own     *process.Runner
 	running chan struct{}
 
 	mu     sync.Mutex
 	looked time.Time
-	// content is what was last found in the file, understood or not, and unreadable why it could not be read.
+	// content is the latest content of the file, valid or not. unreadable is the error if the file could not be read.
 	content    []byte
 	unreadable string
 	config     *dockerConfig
-	// failing are the general stores whose failure was logged.
+	// failing contains credsStores whose failure has been logged.
 	failing map[string]bool
 }
 
 const (
-	// reread passes between two looks at a file.
+	// reread is the minimum interval between two reads of a file.
 	reread = time.Second
-	// maxFile is the most bytes of a file. A Secret can have no more.
+	// maxFile is the maximum size of a file in bytes. A Secret cannot be larger.
 	maxFile = 1 << 20
-	// maxHelpers is how many credential helpers run at once.
+	// maxHelpers is the maximum number of concurrent credential helpers.
 	maxHelpers = 4
 )
 
-// NewKeychain returns a keychain. The file is read when it is first used.
+// NewKeychain returns a keychain. It reads the file at the first use.
 func NewKeychain(options KeychainOptions) *Keychain {
 	k := &Keychain{
 		options: options, running: make(chan struct{}, maxHelpers), config: &dockerConfig{}, failing: map[string]bool{},
@@ -86,27 +84,27 @@ func NewKeychain(options KeychainOptions) *Keychain {
 	return k
 }
 
-// Close removes what helpers have needed. The keychain must not be in use.
+// Close releases the resources of credential helpers. The keychain must not be in use.
 func (k *Keychain) Close() {
 	if k.own != nil {
 		k.own.Close()
 	}
 }
 
-// Resolve is ResolveContext without an end.
+// Resolve is ResolveContext without a context.
 func (k *Keychain) Resolve(target authn.Resource) (authn.Authenticator, error) {
-	return k.ResolveContext(context.Background(), target) //nolint:forbidigo // authn.Keychain wants it; registries' clients call the other.
+	return k.ResolveContext(context.Background(), target) //nolint:forbidigo // authn.Keychain requires it; registry clients call ResolveContext
 }
 
-// ResolveContext returns the credentials for a repository, authn.Anonymous where there are none. It takes as long as the
-// credential helper, if there is one: at most ten seconds. Errors: the helper for the registry failed; the context's cause.
+// ResolveContext returns the credentials for a repository, or authn.Anonymous if there are none. It may run a credential helper, for at
+// most 10 seconds. It returns an error if the helper for the registry fails, or the context's cause.
 func (k *Keychain) ResolveContext(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
 	found, _, err := k.resolve(ctx, target, 0)
 	return found, err
 }
 
-// resolve returns the credentials with a number, from 0 for the most specific, and how many there are. The numbers begin again
-// where there are no more.
+// resolve returns the credentials with the given number, and the number of matching credentials. Number 0 is the most specific. Numbers
+// wrap around.
 func (k *Keychain) resolve(ctx context.Context, target authn.Resource, number int) (authn.Authenticator, int, error) {
 	config := k.current(ctx)
 	wanted, ok := newWanted(target)
@@ -126,7 +124,7 @@ func (k *Keychain) resolve(ctx context.Context, target authn.Resource, number in
 	return found, 1, err
 }
 
-// resolveElsewhere returns the credentials of the general store, else for the catalog's images the default ones.
+// resolveElsewhere returns the credentials from credsStore, or else, for catalog images, the default ones.
 func (k *Keychain) resolveElsewhere(ctx context.Context, config *dockerConfig, wanted wanted, target authn.Resource) (authn.Authenticator, error) {
 	if config.store != "" {
 		if found, err := k.ask(ctx, config.store, wanted); found != nil || ctx.Err() != nil {
@@ -140,29 +138,29 @@ func (k *Keychain) resolveElsewhere(ctx context.Context, config *dockerConfig, w
 	}
 	found, err := authn.Resolve(ctx, k.options.Default, target)
 	if err != nil {
-		// What is in the error may be what is in the file.
-		return nil, errors.New("the default docker config is not understood: check it, or give --registry-auth-secret-path credentials for " + target.String())
+		// The error may contain parts of the file.
+		return nil, errors.New("the default docker config is invalid: check it, or add credentials to --registry-auth-secret-path for " + target.String())
 	}
 	return found, nil
 }
 
-// ofCatalog tells whether a repository is one of the catalog of functions.
+// ofCatalog reports whether a repository belongs to the function catalog.
 func ofCatalog(repository string) bool {
 	return strings.HasPrefix(repository, reference.CatalogPrefix+"/") || strings.HasPrefix(repository, reference.FormerCatalogPrefix+"/")
 }
 
-// storeFails notes that the general store has nothing to say. It is asked for each registry, most of which need no
-// credentials, so that its failure must not be theirs.
+// storeFails logs a failure of credsStore once. credsStore is used for all registries, most of which need no credentials, so its
+// failure must not fail their lookups.
 func (k *Keychain) storeFails(ctx context.Context, store string, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.failing[store] {
 		k.failing[store] = true
-		k.options.Log.WarnContext(ctx, "images are asked for without credentials where only credsStore could have some", "err", err)
+		k.options.Log.WarnContext(ctx, "credsStore failed, using no credentials for registries without other credentials", "err", err)
 	}
 }
 
-// current returns what the file says, or has last said.
+// current returns the parsed file, or the last valid one.
 func (k *Keychain) current(ctx context.Context) *dockerConfig {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -174,7 +172,7 @@ func (k *Keychain) current(ctx context.Context) *dockerConfig {
 	if err != nil {
 		if k.unreadable != err.Error() {
 			k.unreadable = err.Error()
-			k.options.Log.WarnContext(ctx, "credentials of registries cannot be read, those read before stay in force", "err", err)
+			k.options.Log.WarnContext(ctx, "registry credentials cannot be read, using the previous ones", "err", err)
 		}
 		return k.config
 	}
@@ -185,13 +183,13 @@ func (k *Keychain) current(ctx context.Context) *dockerConfig {
 	k.content = content
 	config, problems, err := parseDockerConfig(content)
 	if err != nil {
-		k.options.Log.WarnContext(ctx, "credentials of registries are not understood, those read before stay in force", "file", k.options.File, "err", err)
+		k.options.Log.WarnContext(ctx, "registry credentials are invalid, using the previous ones", "file", k.options.File, "err", err)
 		return k.config
 	}
 	for _, problem := range problems {
-		k.options.Log.WarnContext(ctx, "a problem in the credentials of registries", "file", k.options.File, "problem", problem)
+		k.options.Log.WarnContext(ctx, "registry credentials have a problem", "file", k.options.File, "problem", problem)
 	}
-	k.options.Log.InfoContext(ctx, "credentials of registries loaded", "file", k.options.File, "entries", len(config.entries), "helpers", len(config.helpers))
+	k.options.Log.InfoContext(ctx, "registry credentials loaded", "file", k.options.File, "entries", len(config.entries), "helpers", len(config.helpers))
 	k.config = config
 	clear(k.failing)
 	return config

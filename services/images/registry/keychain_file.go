@@ -18,14 +18,14 @@ import (
 )
 
 type dockerConfig struct {
-	// entries and helpers have the most specific place first.
+	// entries and helpers are sorted, the most specific place first.
 	entries []entry[authn.AuthConfig]
 	helpers []entry[string]
 	// store is the helper for all registries, or "".
 	store string
 }
 
-// entry is what holds for the repositories of a place.
+// entry is a value for the repositories of a place.
 type entry[T any] struct {
 	place place
 	value T
@@ -42,27 +42,27 @@ func (c *dockerConfig) helper(w wanted) string {
 	return ""
 }
 
-// helperName is what may follow docker-credential- in the name of a program: no path.
+// helperName matches a valid end of a program's name docker-credential-NAME. It matches no paths.
 var helperName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// The fields that are understood, or mean nothing here.
+// Fields that are used, or can be ignored.
 var (
 	fileFields  = []string{"auths", "credHelpers", "credsStore"}
 	entryFields = []string{"auth", "username", "password", "email", "serveraddress", "identitytoken", "registrytoken"}
 )
 
-// maxProblems bounds the problems that are reported for one file.
+// maxProblems is the maximum number of reported problems per file.
 const maxProblems = 20
 
-// parseDockerConfig reads a docker config file. Problems name single keys that are not understood, and are left out; the
-// error is that nothing is. Neither has anything of a value: encoding/json's own errors would quote it.
+// parseDockerConfig parses a docker config file. Problems describe invalid keys, which are skipped. The error means that the whole file
+// is invalid. Neither contains values; errors of encoding/json would quote them.
 func parseDockerConfig(content []byte) (*dockerConfig, []string, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(content, &fields); err != nil || fields == nil {
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-			return nil, nil, fmt.Errorf("the docker config is no JSON, as byte %d of %d shows", syntax.Offset, len(content))
+			return nil, nil, fmt.Errorf("the docker config is not valid JSON: error at byte %d of %d", syntax.Offset, len(content))
 		}
-		return nil, nil, errors.New("the docker config is no JSON object")
+		return nil, nil, errors.New("the docker config is not a JSON object")
 	}
 	var file struct {
 		Auths       map[string]json.RawMessage `json:"auths"`
@@ -83,7 +83,7 @@ func parseDockerConfig(content []byte) (*dockerConfig, []string, error) {
 	case helperName.MatchString(file.CredsStore):
 		c.store = file.CredsStore
 	case file.CredsStore != "":
-		problems = append(problems, "credsStore is not understood: want the end of a program's name, docker-credential-NAME")
+		problems = append(problems, "credsStore is invalid: want the end of a program's name, docker-credential-NAME")
 	}
 	slices.SortStableFunc(c.entries, func(a, b entry[authn.AuthConfig]) int { return a.place.compare(b.place) })
 	slices.SortStableFunc(c.helpers, func(a, b entry[string]) int { return a.place.compare(b.place) })
@@ -101,12 +101,12 @@ func (c *dockerConfig) addAuth(key string, raw json.RawMessage) []string {
 	var fields map[string]json.RawMessage
 	var auth authn.AuthConfig
 	if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(raw, &auth) != nil {
-		return []string{fmt.Sprintf("auths has an entry for %s that is not understood: want auth (base64 of user:password), "+
+		return []string{fmt.Sprintf("auths has an invalid entry for %s: want auth (base64 of user:password), "+
 			"username and password, identitytoken or registrytoken", shown(key))}
 	}
 	problems := unknown(" in the entry for "+shown(key), fields, entryFields)
 	if where.version {
-		problems = append(problems, fmt.Sprintf("auths has key %s, of which nodes take the end for a repository: leave it out", shown(key)))
+		problems = append(problems, fmt.Sprintf("auths has key %s, whose end nodes take for a repository: remove it", shown(key)))
 	}
 	switch {
 	case auth.Username != "" && auth.Password != "", auth.Auth != "", auth.IdentityToken != "", auth.RegistryToken != "":
@@ -114,7 +114,7 @@ func (c *dockerConfig) addAuth(key string, raw json.RawMessage) []string {
 	case auth.Username != "" || auth.Password != "":
 		problems = append(problems, fmt.Sprintf("auths has an entry for %s with only one of username and password", shown(key)))
 	}
-	// One without anything, which docker writes where a helper has the credentials, says nothing.
+	// Docker writes an empty entry if a helper has the credentials. Ignore it.
 	return problems
 }
 
@@ -125,7 +125,7 @@ func (c *dockerConfig) addHelper(key string, raw json.RawMessage) []string {
 	}
 	var name string
 	if json.Unmarshal(raw, &name) != nil || name != "" && !helperName.MatchString(name) {
-		return []string{fmt.Sprintf("credHelpers has an entry for %s that is not understood: want the end of a program's name, docker-credential-NAME", shown(key))}
+		return []string{fmt.Sprintf("credHelpers has an invalid entry for %s: want the end of a program's name, docker-credential-NAME", shown(key))}
 	}
 	if name != "" {
 		c.helpers = append(c.helpers, entry[string]{where, name})
@@ -133,21 +133,21 @@ func (c *dockerConfig) addHelper(key string, raw json.RawMessage) []string {
 	return nil
 }
 
-// unknown names the keys that are not among the known ones, however these are capitalised.
+// unknown returns a problem for each key that is not known, ignoring case.
 func unknown(where string, fields map[string]json.RawMessage, known []string) []string {
 	var problems []string
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, key) }) {
-			problems = append(problems, fmt.Sprintf("key %s%s is not used: those used are %s", shown(key), where, strings.Join(known, ", ")))
+			problems = append(problems, fmt.Sprintf("key %s%s is unknown: use %s", shown(key), where, strings.Join(known, ", ")))
 		}
 	}
 	return problems
 }
 
-// maxKey is the most bytes of a key that is named.
+// maxKey is the maximum length of a key in a problem, in bytes.
 const maxKey = 100
 
-// shown quotes a key, without the credentials that a URL may have before its host.
+// shown quotes a key. It removes credentials before the host of a URL.
 func shown(key string) string {
 	if at := strings.LastIndex(key, "@"); at >= 0 {
 		key = "…" + key[at:]
@@ -158,7 +158,7 @@ func shown(key string) string {
 	return fmt.Sprintf("%q", key)
 }
 
-// readFile reads a file of at most maxFile bytes. The error has the file's name.
+// readFile reads a file of at most maxFile bytes. Errors contain the file's name.
 func readFile(name string) ([]byte, error) {
 	content, err := configfile.Read(name, maxFile)
 	if err == nil && len(content) > maxFile {

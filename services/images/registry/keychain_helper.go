@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// helperTimeout is the most time that a credential helper takes.
+	// helperTimeout is the maximum duration of a credential helper.
 	helperTimeout = 10 * time.Second
-	// maxHelperOutput is the most bytes that one writes.
+	// maxHelperOutput is the maximum size of its output in bytes.
 	maxHelperOutput = 64 << 10
-	// tokenUser is who a helper calls the user of an identity token.
+	// tokenUser is the user name with which a helper returns an identity token.
 	tokenUser = "<token>"
 )
 
-// ask asks a credential helper. Nil means that it has no credentials for the registry. An error never has anything that the
-// helper wrote.
+// ask runs a credential helper. It returns nil if the helper has no credentials for the registry. Errors never contain the helper's
+// output.
 func (k *Keychain) ask(ctx context.Context, name string, w wanted) (authn.Authenticator, error) {
 	select {
 	case k.running <- struct{}{}:
@@ -44,30 +44,30 @@ func (k *Keychain) ask(ctx context.Context, name string, w wanted) (authn.Authen
 	case err == nil && found.Username == tokenUser:
 		return authn.FromConfig(authn.AuthConfig{IdentityToken: found.Secret}), nil
 	case err == nil && found.Username == "" && found.Secret == "":
-		return nil, nil //nolint:nilnil // nothing found is no error
+		return nil, nil //nolint:nilnil // not found is not an error
 	case err == nil:
 		return authn.FromConfig(authn.AuthConfig{Username: found.Username, Password: found.Secret}), nil
 	case credentials.IsErrCredentialsNotFound(err):
-		return nil, nil //nolint:nilnil // nothing found is no error
+		return nil, nil //nolint:nilnil // not found is not an error
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case bounded.Err() != nil:
-		p.failure = fmt.Errorf("it did not end within %s", helperTimeout)
+		p.failure = fmt.Errorf("it did not exit within %s", helperTimeout)
 	case p.failure == nil:
-		p.failure = errors.New("its answer is not understood")
+		p.failure = errors.New("its output is invalid")
 	}
 	return nil, fmt.Errorf("credential helper %s failed for %s: %w: check credHelpers and credsStore of the docker config, and the helper",
 		p.argv[0], w.registry, p.failure)
 }
 
-// program is a credential helper as its client wants one. The client's own would run without a bound.
+// program implements client.Program for a credential helper. The library's own implementation has no limits on time and output.
 type program struct {
-	ctx       context.Context //nolint:containedctx // the client's interface has none
+	ctx       context.Context //nolint:containedctx // client.Program has no context parameter
 	processes *process.Runner
 	environ   []string
 	argv      []string
 	input     bytes.Buffer
-	// failure is why it did not answer, without what it wrote.
+	// failure is the reason why the helper failed, without its output.
 	failure error
 }
 
@@ -83,7 +83,7 @@ func (p *program) Input(in io.Reader) {
 	}
 }
 
-// Output runs the helper.
+// Output runs the helper and returns its standard output.
 func (p *program) Output() ([]byte, error) {
 	command := process.Command{Argv: p.argv, Env: p.environ, MaxStdout: maxHelperOutput}
 	outcome, err := p.processes.Run(p.ctx, command, p.input.Bytes())

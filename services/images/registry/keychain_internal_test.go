@@ -13,21 +13,21 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// LookAgain has the next use look at the files, as it would a second after the last look.
+// LookAgain makes the next use read the file, as if reread had passed.
 func (k *Keychain) LookAgain() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.looked = time.Time{}
 }
 
-// LookAgain has the next request look at the files, as it would a second after the last look.
+// LookAgain makes the next request read the files, as if reread had passed.
 func (t *Trust) LookAgain() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.looked = time.Time{}
 }
 
-// repository is what a reference's credentials are for.
+// repository returns the repository of a reference.
 func repository(t *testing.T, ref string) authn.Resource {
 	t.Helper()
 	parsed, err := parse(ref)
@@ -37,7 +37,7 @@ func repository(t *testing.T, ref string) authn.Resource {
 	return parsed.Context()
 }
 
-// configOf has an entry for each key, whose user is the key.
+// configOf returns a config with an entry for each key. The user name of an entry is its key.
 func configOf(t *testing.T, keys ...string) *dockerConfig {
 	t.Helper()
 	entries := make([]string, 0, len(keys))
@@ -45,15 +45,15 @@ func configOf(t *testing.T, keys ...string) *dockerConfig {
 		entries = append(entries, `"`+key+`":{"username":"`+key+`","password":"p"}`)
 	}
 	c, problems, err := parseDockerConfig([]byte(`{"auths":{` + strings.Join(entries, ",") + `}}`))
-	problems = slices.DeleteFunc(problems, func(problem string) bool { return strings.Contains(problem, "of which nodes take") })
+	problems = slices.DeleteFunc(problems, func(problem string) bool { return strings.Contains(problem, "whose end nodes take") })
 	if err != nil || len(problems) > 0 {
 		t.Fatalf("parseDockerConfig(%q): %v, %v", keys, problems, err)
 	}
 	return c
 }
 
-// The cases of a reference end with commas, the keys of a case with spaces. The first key is the one that is chosen; "-" is
-// none.
+// For each reference, cases are separated by commas, and keys within a case by spaces. The first key must be selected. "-" means that
+// none matches.
 func TestMatching(t *testing.T) {
 	t.Parallel()
 	for ref, cases := range map[string]string{
@@ -82,7 +82,7 @@ func TestMatching(t *testing.T) {
 			}
 			w, ok := newWanted(repository(t, ref))
 			if !ok {
-				t.Errorf("%s is no repository", ref)
+				t.Errorf("newWanted(%s) = false, want true", ref)
 				continue
 			}
 			got := ""
@@ -90,7 +90,7 @@ func TestMatching(t *testing.T) {
 				got = found[0].Username
 			}
 			if got != want {
-				t.Errorf("the credentials for %s of %q are those of %q; want %q", ref, keys, got, want)
+				t.Errorf("credentials for %s, keys %q: selected %q, want %q", ref, keys, got, want)
 			}
 		}
 	}
@@ -104,41 +104,41 @@ func TestParseDockerConfig(t *testing.T) {
 		problems []string
 		err      string
 	}{
-		"all kinds": {content: `{"auths":{"a.io":{"auth":"dTpw","email":"e"},"b.io":{"username":"u","password":"p"},
+		"all fields": {content: `{"auths":{"a.io":{"auth":"dTpw","email":"e"},"b.io":{"username":"u","password":"p"},
 			"c.io":{"identitytoken":"i"},"d.io":{"registrytoken":"r"},"e.io":{},"f.io":{"auth":"dTpwcA"}},"credHelpers":{"g.io":"x"},"credsStore":"y"}`, entries: 5},
 		"empty":        {content: `{}`},
 		"capitals":     {content: `{"Auths":{"a.io":{"Username":"u","PASSWORD":"p"}}}`, entries: 1},
-		"bad base64":   {content: `{"auths":{"a.io":{"auth":"SECRET!"},"b.io":{"auth":"dTpw"}}}`, entries: 1, problems: []string{`entry for "a.io" that is not understood`}},
+		"bad base64":   {content: `{"auths":{"a.io":{"auth":"SECRET!"},"b.io":{"auth":"dTpw"}}}`, entries: 1, problems: []string{`invalid entry for "a.io"`}},
 		"no colon":     {content: `{"auths":{"a.io":{"auth":"U0VDUkVU"}}}`, problems: []string{`entry for "a.io"`}},
 		"a number":     {content: `{"auths":{"a.io":{"username":"SECRET","password":12345}}}`, problems: []string{`entry for "a.io"`}},
 		"a string":     {content: `{"auths":{"a.io":"SECRET"}}`, problems: []string{`entry for "a.io"`}},
-		"version":      {content: `{"auths":{"a.io/v2":{"auth":"dTpw"},"b.io/v2/":{"auth":"dTpw"}}}`, entries: 2, problems: []string{`key "a.io/v2", of which nodes`}},
+		"version":      {content: `{"auths":{"a.io/v2":{"auth":"dTpw"},"b.io/v2/":{"auth":"dTpw"}}}`, entries: 2, problems: []string{`key "a.io/v2", whose end nodes`}},
 		"half":         {content: `{"auths":{"a.io":{"password":"SECRET"}}}`, problems: []string{`only one of username and password`}},
 		"key":          {content: `{"auths":{"u:SECRET@a io":{"auth":"dTpw"},"":{},"a.io?x":{},"oci://b.io":{}}}`, problems: []string{`key "", `, `"a.io?x"`, `"oci://b.io"`, `key "…@a io", `}},
-		"unknown":      {content: `{"auth":{"a.io":"SECRET"},"auths":{"a.io":{"auth":"dTpw","pasword":"SECRET"}}}`, entries: 1, problems: []string{`key "auth" is not used`, `"pasword" in the entry for "a.io"`}},
+		"unknown":      {content: `{"auth":{"a.io":"SECRET"},"auths":{"a.io":{"auth":"dTpw","pasword":"SECRET"}}}`, entries: 1, problems: []string{`key "auth" is unknown`, `"pasword" in the entry for "a.io"`}},
 		"helpers":      {content: `{"credHelpers":{"a.io":"../SECRET","b.io":7,"c io":"x","d.io":""},"credsStore":"a/SECRET"}`, problems: []string{`"a.io"`, `"b.io"`, `"c io"`, "credsStore"}},
-		"no JSON":      {content: `{"auths":{"a.io":{"auth":"SECRET`, err: "no JSON, as byte 32 of 32 shows"},
-		"two":          {content: `{} "SECRET"`, err: "no JSON"},
-		"nothing":      {content: ``, err: "no JSON"},
-		"null":         {content: `null`, err: "no JSON object"},
-		"a list":       {content: `["SECRET"]`, err: "no JSON object"},
+		"invalid JSON": {content: `{"auths":{"a.io":{"auth":"SECRET`, err: "error at byte 32 of 32"},
+		"two":          {content: `{} "SECRET"`, err: "not valid JSON"},
+		"nothing":      {content: ``, err: "not valid JSON"},
+		"null":         {content: `null`, err: "not a JSON object"},
+		"a list":       {content: `["SECRET"]`, err: "not a JSON object"},
 		"auths a list": {content: `{"auths":["SECRET"]}`, err: "needs auths as an object"},
 		"store a map":  {content: `{"credsStore":{"SECRET":1}}`, err: "credsStore as a string"},
 	} {
 		c, problems, err := parseDockerConfig([]byte(tc.content))
 		if tc.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "SECRET") {
-				t.Errorf("%s: %v; want %q", name, err, tc.err)
+				t.Errorf("%s: parseDockerConfig() = %v, want %q", name, err, tc.err)
 			}
 			continue
 		}
 		if err != nil || len(c.entries) != tc.entries || len(problems) != len(tc.problems) {
-			t.Errorf("%s: %d entries, problems %q, %v", name, len(c.entries), problems, err)
+			t.Errorf("%s: parseDockerConfig() = %d entries, problems %q, error %v", name, len(c.entries), problems, err)
 			continue
 		}
 		for i, problem := range problems {
 			if !strings.Contains(problem, tc.problems[i]) || strings.Contains(problem, "SECRET") {
-				t.Errorf("%s: problem %q; want %q", name, problem, tc.problems[i])
+				t.Errorf("%s: problem = %q, want %q", name, problem, tc.problems[i])
 			}
 		}
 	}
@@ -154,16 +154,16 @@ func TestProblemsAreBounded(t *testing.T) {
 	content.WriteString("}")
 	_, problems, err := parseDockerConfig([]byte(content.String()))
 	if err != nil || len(problems) != maxProblems+1 || !strings.Contains(problems[maxProblems], "81 problems more") {
-		t.Errorf("problems: %d, %v, %q", len(problems), err, problems)
+		t.Errorf("%d problems, error %v: %q", len(problems), err, problems)
 	}
 	for _, problem := range problems {
 		if len(problem) > 250 {
-			t.Errorf("a problem has %d bytes", len(problem))
+			t.Errorf("problem has %d bytes", len(problem))
 		}
 	}
 }
 
-// The same file and repository always give the same credentials, and those are of an entry whose host can be the registry's.
+// Parsing a file twice gives the same credentials for a repository, and their entries match the repository's host and port.
 func FuzzDockerConfig(f *testing.F) {
 	f.Add(`{"auths":{"*.example.org":{"auth":"dTpw"},"r.example.org/team":{"username":"u","password":"p"}}}`, "r.example.org/team/fn")
 	f.Add(`{"auths":{"https://index.docker.io/v1/":{"identitytoken":"t"}},"credHelpers":{"docker.io":"x"}}`, "fn")
@@ -180,7 +180,7 @@ func FuzzDockerConfig(f *testing.F) {
 		}
 		for _, problem := range problems {
 			if len(problem) > 1000 || strings.ContainsAny(problem, "\n\r\x00") {
-				t.Errorf("problem %q is not one short line", problem)
+				t.Errorf("problem %q, want one short line", problem)
 			}
 		}
 		w, ok := newWanted(parsed.Context())
@@ -193,7 +193,7 @@ func FuzzDockerConfig(f *testing.F) {
 		}
 		found := one.all(w)
 		if diff := cmp.Diff(found, other.all(w)); diff != "" {
-			t.Errorf("credentials for %s: %s", ref, diff)
+			t.Errorf("credentials for %s differ:\n%s", ref, diff)
 		}
 		for _, value := range found {
 			if !slices.ContainsFunc(one.entries, func(e entry[authn.AuthConfig]) bool {
@@ -201,7 +201,7 @@ func FuzzDockerConfig(f *testing.F) {
 					return e.place.has(host, w) && strings.Count(e.place.host, "/") == strings.Count(host, "/") && e.place.port == w.port
 				})
 			}) {
-				t.Errorf("credentials for %s are of no entry that matches", ref)
+				t.Errorf("credentials for %s come from an entry that does not match", ref)
 			}
 		}
 	})

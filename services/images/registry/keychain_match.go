@@ -15,24 +15,24 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// The matching is the kubelet's (k8s.io/kubernetes/pkg/credentialprovider), so that what is asked about with credentials is
-// pulled with the same ones. That package cannot be imported without all of Kubernetes. Its copy in go-containerregistry
-// (pkg/authn/kubernetes) needs client-go, gives up on a file for one key, knows docker.io by one name, and takes the first
-// match, where the kubelet tries all of them: an entry for r.io/team would hide that of r.io from r.io/teammate.
+// This file matches keys like the kubelet (k8s.io/kubernetes/pkg/credentialprovider), so that lookups and pulls use the same
+// credentials. Importing that package would require all of Kubernetes. Its copy in go-containerregistry (pkg/authn/kubernetes) needs
+// client-go, rejects a file because of a single key, knows only one name of Docker Hub, and uses only the first match, while the
+// kubelet tries all: an entry for r.io/team would hide the one for r.io from r.io/teammate.
 
 // place is a key of a docker config: a registry, or a part of it.
 type place struct {
-	// host is a pattern of a hostPath.
+	// host is a path.Match pattern for hostPath.
 	host string
 	port string
 	path string
-	// version says that the key ends with /v1 or /v2, without the slash that the kubelet wants.
+	// version means that the key ends with /v1 or /v2, without the final slash that the kubelet expects.
 	version bool
-	// key is the place without scheme and version, by which the kubelet sorts.
+	// key is the place without scheme and version. The kubelet sorts by it.
 	key string
 }
 
-// hub are the names of Docker Hub: its images' own, the one of its index, and that of its registry.
+// hub contains the names of Docker Hub: that in image references, that of its index, and that of its registry.
 var hub = []string{"docker.io", name.DefaultRegistry, "registry-1.docker.io"}
 
 func parsePlace(key string) (place, error) {
@@ -50,13 +50,13 @@ func parsePlace(key string) (place, error) {
 	}
 	p.host = hostPath(parsed.Hostname())
 	if _, err := path.Match(p.host, ""); err != nil {
-		return place{}, errors.New("no registry's name")
+		return place{}, errors.New("not a registry's name")
 	}
 	p.key = parsed.Host + p.path
 	return p, nil
 }
 
-// hostPath returns a host's name as a path, so that a wildcard of path.Match stays within one part of it.
+// hostPath returns a host name as a path, so that a wildcard of path.Match matches only within one part of it.
 func hostPath(host string) string { return strings.ReplaceAll(host, ".", "/") }
 
 func parseAddress(key string) (*url.URL, error) {
@@ -64,19 +64,19 @@ func parseAddress(key string) (*url.URL, error) {
 		key = "https://" + key
 	}
 	parsed, err := url.Parse(key)
-	// Two slashes are what another scheme leaves.
+	// Two slashes mean that the key has another scheme.
 	if err != nil || parsed.Hostname() == "" || parsed.RawQuery != "" || parsed.ForceQuery || parsed.Fragment != "" ||
 		strings.Contains(parsed.Path, "//") {
-		return nil, errors.New("not understood: want HOST[:PORT][/PATH]")
+		return nil, errors.New("invalid: want HOST[:PORT][/PATH]")
 	}
 	return parsed, nil
 }
 
-// wanted is a repository to find credentials for.
+// wanted is a repository for which credentials are needed.
 type wanted struct {
-	// registry is its registry as the registry's client has it.
+	// registry is the name of its registry in go-containerregistry.
 	registry string
-	// hosts are the hostPaths of the registry's names, the most usual first.
+	// hosts are the hostPaths of the registry's names, the most common one first.
 	hosts []string
 	port  string
 	path  string
@@ -98,7 +98,7 @@ func newWanted(target authn.Resource) (wanted, bool) {
 	return w, true
 }
 
-// server is how credential helpers know the registry.
+// server returns the registry's name for credential helpers.
 func (w wanted) server() string {
 	if w.registry == name.DefaultRegistry {
 		return authn.DefaultAuthKey
@@ -106,8 +106,8 @@ func (w wanted) server() string {
 	return w.registry
 }
 
-// matching returns what the places have for a repository, the most specific first, and nothing twice. For the kubelet any
-// beginning of a path is a match, also within a name; here such an entry comes after those which end where a name does.
+// matching returns the distinct values of the places that match a repository, the most specific first. Like in the kubelet, any prefix
+// of a path matches, even if it ends within a name; such places come after those that end at the end of a name.
 func matching[T comparable](entries []entry[T], w wanted) []T {
 	var whole, within []T
 	for _, host := range w.hosts {
@@ -130,8 +130,8 @@ func matching[T comparable](entries []entry[T], w wanted) []T {
 	return all
 }
 
-// compare puts the more specific place first: of one host the longer path, and a name before a wildcard, whose character is
-// less than any of a name. It is the kubelet's order.
+// compare sorts the more specific place first, in the kubelet's order: for one host, the longer path, and a name before a wildcard,
+// because "*" sorts before all characters of names.
 func (p place) compare(q place) int { return cmp.Compare(q.key, p.key) }
 
 func (p place) has(host string, w wanted) bool {
@@ -139,7 +139,7 @@ func (p place) has(host string, w wanted) bool {
 	return err == nil && matched && p.port == w.port && strings.HasPrefix(w.path, p.path)
 }
 
-// whole tells whether the place's path, which the path begins with, ends where a name of the path does.
+// whole reports whether the place's path ends at the end of a name in path. path must begin with it.
 func (p place) whole(path string) bool {
 	rest := path[len(p.path):]
 	return p.path == "" || rest == "" || rest[0] == '/' || strings.HasSuffix(p.path, "/")

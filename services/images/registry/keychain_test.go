@@ -27,7 +27,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// guard lets only those into a registry who know the password, which may change. The token server is the registry's own.
+// guard is a registry that requires a password, which the test can change. It is also the token server.
 type guard struct {
 	*server
 	scheme string
@@ -80,7 +80,7 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// logText keeps what is logged.
+// logText keeps the log output.
 type logText struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -116,7 +116,7 @@ func encoded(password string) string {
 	return fmt.Sprintf(`{"auth":%q}`, base64.StdEncoding.EncodeToString([]byte("u:"+password)))
 }
 
-// keychainOf returns a keychain of a file, and what it logs.
+// keychainOf returns a keychain with a file, the name of the file, and the log.
 func keychainOf(t *testing.T, options registry.KeychainOptions, content string) (*registry.Keychain, string, *logText) {
 	t.Helper()
 	log := &logText{}
@@ -149,16 +149,16 @@ func TestCredentials(t *testing.T) {
 			k, _, log := keychainOf(t, registry.KeychainOptions{}, auths("https://"+g.host+"/v2/", tc.entry))
 			_, err := g.client(registry.Options{Keychain: k}).Digest(t.Context(), g.ref("v1"))
 			if refused := errors.As(err, new(*registry.UnauthorizedError)); refused != tc.refused || !refused && err != nil {
-				t.Errorf("Digest: %v", err)
+				t.Errorf("Digest() = %v", err)
 			}
 			if all := fmt.Sprint(err, log); strings.Contains(all, "cret") || strings.Contains(all, "dTp") {
-				t.Errorf("the password is in %s", all)
+				t.Errorf("the error or the log contains the password: %s", all)
 			}
 		})
 	}
 }
 
-// A password that changes in the registry and in the file costs no failed call and no restart.
+// After a password has changed in the registry and in the file, lookups succeed without a restart.
 func TestPasswordRotation(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"basic", "bearer"} {
@@ -176,20 +176,20 @@ func TestPasswordRotation(t *testing.T) {
 			}
 			g.change("two")
 			if err := ask(); !errors.As(err, new(*registry.UnauthorizedError)) {
-				t.Errorf("with the old password: %v", err)
+				t.Errorf("with the old password: Digest() = %v, want an UnauthorizedError", err)
 			}
 			write(t, file, `{"auths":{"broken"`)
 			k.LookAgain()
 			if err := ask(); !errors.As(err, new(*registry.UnauthorizedError)) {
-				t.Errorf("with a broken file: %v", err)
+				t.Errorf("with an invalid file: Digest() = %v, want an UnauthorizedError", err)
 			}
 			write(t, file, auths(g.host, encoded("two")))
 			k.LookAgain()
 			if err := ask(); err != nil {
-				t.Errorf("with the new password: %v", err)
+				t.Errorf("with the new password: Digest() = %v", err)
 			}
-			if text := log.String(); strings.Count(text, "not understood") != 1 || strings.Count(text, "loaded") != 2 {
-				t.Errorf("log: %s", text)
+			if text := log.String(); strings.Count(text, "credentials are invalid") != 1 || strings.Count(text, "loaded") != 2 {
+				t.Errorf("log = %s", text)
 			}
 		})
 	}
@@ -219,7 +219,7 @@ func TestFileIsLookedAtOnceASecond(t *testing.T) {
 		check := func(want string) {
 			t.Helper()
 			if got, err := resolve(t, k, "r.io/fn"); err != nil || got != want {
-				t.Errorf("Resolve = %q, %v; want %q", got, err, want)
+				t.Errorf("Resolve() = %q, %v; want %q", got, err, want)
 			}
 		}
 		check("u|one|")
@@ -228,7 +228,7 @@ func TestFileIsLookedAtOnceASecond(t *testing.T) {
 		check("u|one|")
 		time.Sleep(time.Nanosecond)
 		check("u|two|")
-		// What is gone or broken changes nothing, and is said once.
+		// A file that is missing or too large has no effect, and is logged once.
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestFileIsLookedAtOnceASecond(t *testing.T) {
 			check("u|two|")
 		}
 		if text := log.String(); strings.Count(text, "no such file") != 1 || strings.Count(text, "larger than") != 1 || strings.Contains(text, "two") {
-			t.Errorf("log: %s", text)
+			t.Errorf("log = %s", text)
 		}
 		write(t, file, `{}`)
 		time.Sleep(time.Second)
@@ -250,7 +250,7 @@ func TestFileIsLookedAtOnceASecond(t *testing.T) {
 	})
 }
 
-// store has one user for all.
+// store is a keychain with the same user for all repositories.
 type store struct{ err error }
 
 func (s store) Resolve(authn.Resource) (authn.Authenticator, error) {
@@ -271,11 +271,11 @@ func TestCatalogHasTheDefaultKeychain(t *testing.T) {
 	failing := registry.NewKeychain(registry.KeychainOptions{File: file, Default: store{errors.New("a number 12345")}})
 	t.Cleanup(failing.Close)
 	if _, err := resolve(t, failing, "gcr.io/kpt-fn/x"); err == nil || strings.Contains(err.Error(), "12345") {
-		t.Errorf("Resolve with a broken default: %v", err)
+		t.Errorf("Resolve() with an invalid default = %v", err)
 	}
 }
 
-// helpers makes credential helpers and returns an environment with them.
+// helpers creates credential helpers and returns an environment with a PATH to them.
 func helpers(t *testing.T, scripts map[string]string) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -308,7 +308,7 @@ func TestCredentialHelpers(t *testing.T) {
 		{"none", "other.io/fn", "||", ""},
 		{"fails", "other.io/fn", "||", ""},
 		{"none", "fails.io/fn", "", "docker-credential-fails failed for fails.io: exit status 3"},
-		{"none", "odd.io/fn", "", "its answer is not understood"},
+		{"none", "odd.io/fn", "", "its output is invalid"},
 		{"none", "flood.io/fn", "", "larger than the limit of 65536 bytes"},
 		{"none", "lost.io/fn", "", "docker-credential-lost"},
 	} {
@@ -319,11 +319,11 @@ func TestCredentialHelpers(t *testing.T) {
 				t.Errorf("Resolve(%s) with store %s = %q, %v; want %q, %q", tc.repository, tc.store, got, err, tc.want, tc.err)
 			}
 			if all := fmt.Sprint(err, log); strings.Contains(all, "s3cret") || strings.Contains(all, "t0ken") {
-				t.Errorf("a helper's words are in %s", all)
+				t.Errorf("the error or the log contains a helper's output: %s", all)
 			}
 		}
 		if said := strings.Count(log.String(), "exit status 3"); tc.store == "fails" && said != 1 {
-			t.Errorf("the failing store was logged %d times: %s", said, log)
+			t.Errorf("the failing credsStore was logged %d times, want once: %s", said, log)
 		}
 	}
 }
@@ -339,6 +339,6 @@ func TestHelperEndsWithTheCaller(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := k.ResolveContext(ctx, target); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("ResolveContext: %v", err)
+		t.Errorf("ResolveContext() = %v, want DeadlineExceeded", err)
 	}
 }

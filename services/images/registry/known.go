@@ -11,16 +11,16 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// known are the images that were learnt elsewhere. They are kept beside what the registries have said, where references that
-// somebody makes up would push them out. They do not change.
+// known contains images that were learned elsewhere. They are separate from the cache, because made-up references would evict them
+// there. It is immutable.
 type known struct {
 	tags   map[string]string
 	images map[pinned]Image
 }
 
-// Load makes images known that were learnt elsewhere, from a file for instance, in place of those of the last Load. They cost
-// no request and are not pushed out by others. A tag among them is asked for again as soon as it is used, in the background;
-// what the registry has said of it within the TTL counts more. Load keeps the images: do not change them.
+// Load adds images that were learned elsewhere, for example from a file. They replace those of the previous Load, need no requests, and
+// are never evicted. A loaded tag is refreshed in the background at its first use; a lookup within the TTL takes precedence. The caller
+// must not modify images afterwards.
 func (c *Cache) Load(images []Image) {
 	loaded := &known{tags: make(map[string]string, len(images)), images: make(map[pinned]Image, len(images))}
 	for _, i := range images {
@@ -53,8 +53,8 @@ func (c *Cache) forget(ref string) {
 	c.loaded.Store(&loaded)
 }
 
-// Images returns what is known of images by what the registries have said, for a Load in another process: of tags, and of those
-// images by digest that no tag names. They are sorted by reference.
+// Images returns the images that were looked up, for a Load in another process: one for each cached tag, and one for each cached image
+// without a tag. They are sorted by reference.
 func (c *Cache) Images() []Image {
 	var images []Image
 	named := map[pinned]bool{}
@@ -82,7 +82,7 @@ func (c *Cache) Images() []Image {
 	return images
 }
 
-// find returns an image that is known, without counting it as used.
+// find returns a cached or loaded image without marking it as used.
 func (c *Cache) find(key pinned) (Image, bool) {
 	if found, ok := c.images.Peek(key); ok {
 		return found, true

@@ -21,7 +21,7 @@ func loaded(digest string) []registry.Image {
 	return []registry.Image{{Reference: ref, Digest: digest, Command: []string{"/fn"}}}
 }
 
-// What was loaded needs no registry, also when that is down for long and callers make up references.
+// Loaded images need no registry, even after a long outage and with many made-up references.
 func TestLoadedImagesNeedNoRegistry(t *testing.T) {
 	t.Parallel()
 	timed(t, func(b bench) {
@@ -30,26 +30,26 @@ func TestLoadedImagesNeedNoRegistry(t *testing.T) {
 		b.resolves("sha256:one", 0, 1)
 		for i := range 3000 {
 			if _, err := b.Resolve(b.Context(), fmt.Sprintf("r.io/a:%d", i)); err == nil {
-				b.Fatal("a made-up reference is known")
+				b.Fatal("Resolve() of a made-up reference = nil, want an error")
 			}
 		}
 		time.Sleep(24 * time.Hour)
 		got, err := b.Resolve(b.Context(), ref)
 		if got != "sha256:one" || err != nil {
-			b.Errorf("Resolve = %q, %v", got, err)
+			b.Errorf("Resolve() = %q, %v", got, err)
 		}
 		b.source.count()
 		image, err := b.Image(b.Context(), ref, "sha256:one")
 		if diff := cmp.Diff(loaded("sha256:one")[0], image); diff != "" || err != nil {
-			b.Errorf("Image: %v (-want +got):\n%s", err, diff)
+			b.Errorf("Image() = %v (-want +got):\n%s", err, diff)
 		}
 		if b.source.count() > 0 {
-			b.Errorf("the registry was asked for an image that is known: %q", b.source.asked)
+			b.Errorf("requests for a loaded image = %q, want none", b.source.asked)
 		}
 	})
 }
 
-// A file that is loaded again has news for tags whose registry is silent, and none for those that it has just told of.
+// A second Load updates tags that could not be looked up within the TTL, but not those that were.
 func TestLoadAgain(t *testing.T) {
 	t.Parallel()
 	timed(t, func(b bench) {
@@ -65,7 +65,7 @@ func TestLoadAgain(t *testing.T) {
 	})
 }
 
-// A tag that its registry has lost is not kept for a file's sake.
+// A loaded tag that was deleted in the registry is removed.
 func TestLoadedTagIsGone(t *testing.T) {
 	t.Parallel()
 	timed(t, func(b bench) {
@@ -74,12 +74,12 @@ func TestLoadedTagIsGone(t *testing.T) {
 		b.resolves("sha256:old", 0, 1)
 		time.Sleep(2 * time.Second)
 		if got, err := b.Resolve(b.Context(), ref); err == nil {
-			b.Errorf("Resolve = %q, want an error", got)
+			b.Errorf("Resolve() = %q, want an error", got)
 		}
 	})
 }
 
-func TestImagesAreThoseThatRegistriesToldOf(t *testing.T) {
+func TestImagesReturnsLookedUpImages(t *testing.T) {
 	t.Parallel()
 	timed(t, func(b bench) {
 		b.resolves("sha256:one", 0, 1)
@@ -94,7 +94,7 @@ func TestImagesAreThoseThatRegistriesToldOf(t *testing.T) {
 		}
 		want := []string{ref + " sha256:one", "r.io/team/fn@sha256:two sha256:two"}
 		if diff := cmp.Diff(want, got); diff != "" {
-			b.Errorf("Images (-want +got):\n%s", diff)
+			b.Errorf("Images() (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -117,12 +117,12 @@ func TestLookupsAreCounted(t *testing.T) {
 		time.Sleep(6 * time.Minute)
 		b.resolves("sha256:one", 0, 2)
 		if _, err := b.Resolve(b.Context(), "r.io/other:v1"); err == nil {
-			b.Error("want an error")
+			b.Error("Resolve() during an outage = nil, want an error")
 		}
 		for image, err := range map[string]error{"gone": &registry.NotFoundError{}, "private": &registry.UnauthorizedError{}, "chart": &registry.UnusableError{}, "dropped": context.Canceled} {
 			b.source.set("", err, 0)
 			if _, err := b.Resolve(b.Context(), "r.io/"+image+":v1"); err == nil {
-				b.Errorf("%s: want an error", image)
+				b.Errorf("%s: Resolve() = nil, want an error", image)
 			}
 		}
 		want := map[string]int64{
@@ -131,12 +131,12 @@ func TestLookupsAreCounted(t *testing.T) {
 			"image canceled": 0, "tag kept": 1, "image kept": 1,
 		}
 		if diff := cmp.Diff(want, read(t, reader)); diff != "" {
-			b.Errorf("(-want +got):\n%s", diff)
+			b.Errorf("metrics (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// read returns the values of the metrics, by kind and result.
+// read returns the values of the metrics by kind and result.
 func read(t *testing.T, reader *sdkmetric.ManualReader) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -162,9 +162,9 @@ func read(t *testing.T, reader *sdkmetric.ManualReader) map[string]int64 {
 	return values
 }
 
-// Callers can make references up. What is kept of them is bounded.
+// Callers can make up references. The memory for them is limited.
 //
-//nolint:paralleltest // it measures the heap, which is everybody's
+//nolint:paralleltest // it measures the process's heap
 func TestManyReferencesTakeBoundedMemory(t *testing.T) {
 	const distinct, most = 10_000, 16 << 20
 	source := &source{digest: "sha256:one"}
@@ -183,10 +183,10 @@ func TestManyReferencesTakeBoundedMemory(t *testing.T) {
 	}
 	source.asked = nil
 	if grown := heap() - before; grown > most {
-		t.Errorf("%d references take %d bytes, want at most %d", distinct, grown, most)
+		t.Errorf("%d references use %d bytes, want at most %d", distinct, grown, most)
 	}
 	if n := len(cache.Images()); n != 1024 {
-		t.Errorf("%d images are kept, want 1024", n)
+		t.Errorf("len(Images()) = %d, want 1024", n)
 	}
 }
 

@@ -18,13 +18,13 @@ func TestOutageOfAKnownTag(t *testing.T) {
 		b.source.set("", errDown, 0)
 		time.Sleep(5 * time.Minute)
 		b.resolves("sha256:one", 0, 1)
-		b.logged("registry cannot be asked, the image is used as it is known")
+		b.logged("registry cannot be asked, using the cached digest")
 		b.resolves("sha256:one", 0, 0)
 		time.Sleep(10*time.Second - time.Nanosecond)
 		b.resolves("sha256:one", 0, 0)
 		time.Sleep(time.Nanosecond)
 		b.resolves("sha256:one", 0, 1)
-		// Hours of it, with calls: asked for now and then, logged once, never waited for.
+		// In a long outage with calls, the tag is refreshed at intervals, the outage is logged once, and no caller waits.
 		b.source.set("", errDown, time.Minute)
 		for range 100 {
 			time.Sleep(2 * time.Minute)
@@ -45,15 +45,15 @@ func TestOutageOfAnOldTag(t *testing.T) {
 		b.resolves("sha256:one", 0, 1)
 		b.source.set("", errDown, 30*time.Second)
 		time.Sleep(time.Hour)
-		// One caller's patience is tried, no other's.
+		// Only the first caller waits.
 		b.resolves("sha256:one", 2*time.Second, 1)
 		b.resolves("sha256:one", 0, 0)
 		time.Sleep(time.Minute)
 		b.source.set("sha256:one", nil, 0)
 		b.resolves("sha256:one", 0, 1)
 		b.resolves("sha256:one", 0, 0)
-		b.logged("registry cannot be asked, the image is used as it is known", "registry answers again")
-		// Whoever comes hours after an outage waits for the news again.
+		b.logged("registry cannot be asked, using the cached digest", "registry answers again")
+		// Hours after an outage, a caller waits for the refresh again.
 		b.source.set("", errDown, 0)
 		time.Sleep(time.Hour)
 		b.resolves("sha256:one", 0, 1)
@@ -87,10 +87,10 @@ func TestDeletedTag(t *testing.T) {
 				}
 				for range 2 {
 					if got, err := b.Resolve(b.Context(), ref); kind(err) != "not found" {
-						b.Errorf("Resolve = %q, %v; want a NotFoundError", got, err)
+						b.Errorf("Resolve() = %q, %v; want a NotFoundError", got, err)
 					}
 				}
-				b.logged("image tag is gone")
+				b.logged("image tag was deleted")
 				b.source.count()
 				b.source.set("sha256:new", nil, 0)
 				time.Sleep(time.Second)
@@ -106,12 +106,12 @@ func TestFailureOfAnUnknownTag(t *testing.T) {
 		b.source.set("", errDown, 0)
 		for range 10 {
 			if _, err := b.Resolve(b.Context(), ref); !errors.Is(err, errDown) {
-				b.Errorf("Resolve: %v; want %v", err, errDown)
+				b.Errorf("Resolve() = %v, want %v", err, errDown)
 			}
 			time.Sleep(time.Second / 20)
 		}
 		if asked := b.source.count(); asked != 1 {
-			b.Errorf("%d questions in half a second of failure; want 1", asked)
+			b.Errorf("%d requests in half a second of failures, want 1", asked)
 		}
 		b.logged()
 		b.source.set("sha256:one", nil, 0)

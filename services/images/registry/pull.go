@@ -12,14 +12,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// maxPullTime is the most that pulling one image takes.
+// maxPullTime is the maximum time for pulling or pushing one image.
 const maxPullTime = 15 * time.Minute
 
-// Pull hands the manifest, or index, with this digest in the repository of ref to use, which reads through it what it names. What
-// is read is checked against its digests; one answer may have maxBytes. use is called again, from the start, where the registry
-// refuses some of several credentials.
+// Pull passes the manifest or index with the given digest in the repository of ref to use, which reads the rest of the image through
+// it. Content is verified against its digests. maxBytes limits each response. If the registry rejects one of several credentials, use
+// is called again from the start.
 //
-// Errors: that of use, *NotFoundError, *UnauthorizedError, *ThrottledError, the context's cause, and others, which may pass.
+// Errors are the error of use, *NotFoundError, *UnauthorizedError, *ThrottledError, the context's cause, and others, which may be
+// temporary.
 func (c *Client) Pull(ctx context.Context, ref, digest string, maxBytes int64, use func(context.Context, *remote.Descriptor) error) error {
 	parsed, err := parse(ref)
 	if err != nil {
@@ -44,7 +45,7 @@ func (c *Client) Pull(ctx context.Context, ref, digest string, maxBytes int64, u
 	case ctx.Err() != nil:
 		return fmt.Errorf("pull %s: %w", ref, context.Cause(ctx))
 	case bounded.Err() != nil:
-		return &failure{fmt.Sprintf("image %s took longer than %s to pull: check the way to the registry", ref, maxPullTime), err}
+		return &failure{fmt.Sprintf("image %s took longer than %s to pull: check the connection to the registry", ref, maxPullTime), err}
 	}
 	return explain(err, sent)
 }

@@ -17,19 +17,19 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// pullerAge is how long the way to a repository is kept: what the registry asks for, the credentials that were chosen, the
-// token. It is long enough for the questions about one image, and short enough for credentials that were replaced.
+// pullerAge is the time for which a puller is used: its knowledge of the registry, its credentials and its token. It suffices for all
+// lookups of one image, and replaced credentials take effect soon.
 const pullerAge = time.Minute
 
-// puller is the way to one repository.
+// puller is a remote.Puller for one repository.
 type puller struct {
 	*remote.Puller
 	made time.Time
-	// number is which of the credentials it has.
+	// number is the number of its credentials, for Keychain.resolve.
 	number int
 }
 
-// ask lets a question be asked, within the timeout, and explains its error.
+// ask runs a lookup within the timeout, and explains its error.
 func (c *Client) ask(
 	ctx context.Context, repository name.Repository, question func(context.Context, *remote.Puller) error,
 ) error {
@@ -43,15 +43,15 @@ func (c *Client) ask(
 	case ctx.Err() != nil:
 		return fmt.Errorf("ask %s: %w", repository, context.Cause(ctx))
 	case bounded.Err() != nil:
-		return &failure{fmt.Sprintf("no answer of %s within %s: check the connection to the registry (network, proxy)",
+		return &failure{fmt.Sprintf("no response from %s within %s: check the connection to the registry (network, proxy)",
 			repository.RegistryStr(), c.options.Timeout), err}
 	}
 	return explain(err, sent)
 }
 
-// askOnce asks on the way that is kept, and once more on a new one where that may have been the trouble: credentials that
-// are outdated, or another caller's context, with which the first contact was made. Where there are several credentials and
-// the registry refuses some, the others are tried, those that were good before first.
+// askOnce runs a lookup with the cached puller. If that fails for a reason that a new puller may fix, it runs the lookup again with a
+// new one: credentials may have been replaced, or the puller's first request may have failed because another caller left. If the
+// registry rejects one of several credentials, it tries the others, beginning with those that worked before.
 func (c *Client) askOnce(
 	ctx context.Context, repository name.Repository, question func(context.Context, *remote.Puller) error,
 ) error {
@@ -65,7 +65,7 @@ func (c *Client) askOnce(
 	return c.withEach(ctx, kept.number, func(keys *attempt) error { return c.askAnew(ctx, repository, keys, question) })
 }
 
-// withEach does something with the credentials in turn, those with the number first, until they are not refused.
+// withEach calls do with each of the credentials in turn, beginning with number, until the registry accepts them.
 func (c *Client) withEach(ctx context.Context, number int, do func(*attempt) error) error {
 	for tried := 1; ; tried++ {
 		keys := &attempt{keychain: c.options.Keychain, number: number}
@@ -80,7 +80,7 @@ func (c *Client) withEach(ctx context.Context, number int, do func(*attempt) err
 	}
 }
 
-// askAnew asks on a new way, which is kept where it was not the trouble.
+// askAnew runs a lookup with a new puller. The puller is cached if it worked.
 func (c *Client) askAnew(
 	ctx context.Context, repository name.Repository, keys *attempt, question func(context.Context, *remote.Puller) error,
 ) error {
@@ -96,7 +96,7 @@ func (c *Client) askAnew(
 	return err
 }
 
-// newLRU returns a cache of a size that is above 0, which is all that lru.New may not like.
+// newLRU returns a cache. size must be positive, which is the only error condition of lru.New.
 func newLRU[K comparable, V any](size int) *lru.Cache[K, V] {
 	cache, err := lru.New[K, V](size)
 	if err != nil {
@@ -105,22 +105,22 @@ func newLRU[K comparable, V any](size int) *lru.Cache[K, V] {
 	return cache
 }
 
-// maxAttempts is the most credentials that are tried, one after the other. Servers count the attempts that fail.
+// maxAttempts is the maximum number of credentials to try. Servers count failed attempts.
 const maxAttempts = 4
 
-// attempt is the keychain of one way to a repository. Where there are several credentials for it, as the kubelet tries them
-// all, each attempt has one of them.
+// attempt is the keychain of one puller. If there are several credentials for the repository, each attempt uses one of them, because
+// the kubelet tries all.
 type attempt struct {
 	keychain authn.Keychain
-	// number is which of them, from 0.
+	// number is the number of the credentials, from 0.
 	number int
-	// of is how many there are, once it has been asked.
+	// of is the number of matching credentials, once Resolve was called.
 	of atomic.Int64
 }
 
-// Resolve is ResolveContext without an end.
+// Resolve is ResolveContext without a context.
 func (a *attempt) Resolve(target authn.Resource) (authn.Authenticator, error) {
-	return a.ResolveContext(context.Background(), target) //nolint:forbidigo // authn.Keychain wants it; registries' clients call the other.
+	return a.ResolveContext(context.Background(), target) //nolint:forbidigo // authn.Keychain requires it; registry clients call ResolveContext
 }
 
 // ResolveContext returns the credentials for a repository.
@@ -134,7 +134,7 @@ func (a *attempt) ResolveContext(ctx context.Context, target authn.Resource) (au
 	return found, err
 }
 
-// next returns the number of the attempt to make when this one was refused and so many were made.
+// next returns the number of the next credentials to try after made attempts, and whether to try again.
 func (a *attempt) next(made int) (int, bool) {
 	of := int(a.of.Load())
 	if made >= of {

@@ -3,7 +3,7 @@
 
 package registry
 
-// Age has the next questions find new ways to their repositories, as they would a minute after the last.
+// Age makes the client create new pullers for its next lookups, as if pullerAge had passed.
 func (c *Client) Age() {
 	for _, repository := range c.pullers.Keys() {
 		if kept, ok := c.pullers.Peek(repository); ok {

@@ -14,11 +14,11 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Push writes what was pulled, and all that it names, to where ref says. What the registry has already is not sent again. Where
-// there are several credentials and the registry refuses some, the others are tried: what may be read need not be written. A
-// reference with a tag and a digest is written by its tag.
+// Push writes an image or index, with everything that it contains, to the repository of ref. Content that the registry has is not sent
+// again. If the registry rejects one of several credentials, the others are tried, because credentials that allow reading may not allow
+// writing. A reference with tag and digest is written under its tag.
 //
-// Errors: *NotFoundError, *UnauthorizedError, *ThrottledError, the context's cause, and others, which may pass.
+// Errors are *NotFoundError, *UnauthorizedError, *ThrottledError, the context's cause, and others, which may be temporary.
 func (c *Client) Push(ctx context.Context, ref string, what remote.Taggable) error {
 	target, err := parseTarget(ref)
 	if err != nil {
@@ -40,13 +40,13 @@ func (c *Client) Push(ctx context.Context, ref string, what remote.Taggable) err
 	case ctx.Err() != nil:
 		return fmt.Errorf("push %s: %w", ref, context.Cause(ctx))
 	case bounded.Err() != nil:
-		return &failure{fmt.Sprintf("image %s took longer than %s to push: check the way to the registry", ref, maxPullTime), err}
+		return &failure{fmt.Sprintf("image %s took longer than %s to push: check the connection to the registry", ref, maxPullTime), err}
 	default:
 		return explain(err, sent)
 	}
 }
 
-// parseTarget reads a reference to write to.
+// parseTarget parses a reference to write to.
 func parseTarget(ref string) (name.Reference, error) {
 	parsed, err := parse(ref)
 	if err != nil {

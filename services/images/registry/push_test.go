@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// What is pulled is pushed with its tag, also where the reference has a digest, and a refusal is explained.
+// An image that was pulled can be pushed. If the reference has a tag and a digest, it gets the tag. A rejection is explained.
 func TestPush(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -31,7 +31,7 @@ func TestPush(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := client.Digest(t.Context(), s.host+"/copies/fn:v2"); err != nil || got != digest {
-		t.Errorf("the copy is %s, %v, want %s", got, err, digest)
+		t.Errorf("Digest() of the copy = %s, %v; want %s", got, err, digest)
 	}
 	s.answer(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
@@ -41,15 +41,15 @@ func TestPush(t *testing.T) {
 		return true
 	})
 	if err := copyTo(s.host + "/other/fn:v1"); !errors.As(err, new(*registry.UnauthorizedError)) {
-		t.Errorf("a registry that refuses: %v", err)
+		t.Errorf("push to a registry that rejects it = %v, want an UnauthorizedError", err)
 	}
 }
 
-// A push tries the credentials for a repository in turn, as pulls do, until one may write.
+// A push tries matching credentials in turn, like a pull, until one allows writing.
 func TestPushWithSeveralCredentials(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		// entries are places below the registry and their passwords.
+		// entries are paths below the registry and their passwords.
 		entries []string
 		refused bool
 	}{
@@ -70,7 +70,7 @@ func TestPushWithSeveralCredentials(t *testing.T) {
 			c := g.client(registry.Options{Keychain: k})
 			err := c.Push(t.Context(), g.ref("v2"), newImage(t, "", runs("/two")))
 			if refused := errors.As(err, new(*registry.UnauthorizedError)); refused != tc.refused || !refused && err != nil {
-				t.Errorf("Push: %v", err)
+				t.Errorf("Push() = %v", err)
 			}
 		})
 	}

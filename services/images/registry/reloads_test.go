@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// Changes of certificate authorities, and what is wrong with them, are told although no registry is asked.
+// Changes and problems of certificate authorities are reported even if no registry is used.
 func TestAuthorityReloads(t *testing.T) {
 	t.Parallel()
 	one, two, dir := newAuthority(t, "one"), newAuthority(t, "two"), t.TempDir()
@@ -47,15 +47,15 @@ func TestAuthorityReloads(t *testing.T) {
 				t.Errorf("with %s: %d changes, want %d", file, changes, wantChanges)
 			}
 			if problem == "" && last != nil || problem != "" && (last == nil || !strings.Contains(last.Error(), problem)) {
-				t.Errorf("with %s: the error is %v, want %q", file, last, problem)
+				t.Errorf("with %s: error = %v, want %q", file, last, problem)
 			}
 		}
 		check("", "", 0, "has neither ca.crt nor ca.pem")
 		check("ca.crt", one.pem, 1, "")
 		check("", "", 1, "")
 		check("r.io:5000/ca.crt", two.pem, 2, "")
-		check("r.io:5000/ca.crt", "no certificate", 2, "r.io:5000/ca.crt has no certificate in PEM")
-		check("ca.crt", two.pem, 3, "r.io:5000/ca.crt has no certificate in PEM")
+		check("r.io:5000/ca.crt", "no certificate", 2, "r.io:5000/ca.crt has no valid certificate in PEM")
+		check("ca.crt", two.pem, 3, "r.io:5000/ca.crt has no valid certificate in PEM")
 		if err := os.RemoveAll(filepath.Join(dir, "r.io:5000")); err != nil {
 			t.Error(err)
 		}

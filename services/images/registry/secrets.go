@@ -11,8 +11,7 @@ import (
 	"sync"
 )
 
-// secrets are the credentials that were sent to answer one question. Servers may repeat them in what they answer, and that
-// becomes the text of errors.
+// secrets contains the credentials that were sent for one lookup. Servers may repeat them in responses, which become part of errors.
 type secrets struct {
 	mu     sync.Mutex
 	values []string
@@ -20,21 +19,21 @@ type secrets struct {
 
 type secretsKey struct{}
 
-// withSecrets has the credentials noted that the context's requests send.
+// withSecrets returns a context that records the credentials of its requests.
 func withSecrets(ctx context.Context) (context.Context, *secrets) {
 	s := &secrets{}
 	return context.WithValue(ctx, secretsKey{}, s), s
 }
 
 const (
-	// maxSecrets is the most that are noted. There are a password, its encoded form and a token or two.
+	// maxSecrets is the maximum number of recorded values. Usually there are a password, its encoded form, and one or two tokens.
 	maxSecrets = 16
-	// minSecret is the fewest bytes of what is taken for one: shorter ones are parts of words.
+	// minSecret is the minimum length, in bytes, of a recorded value. Shorter values would match parts of words.
 	minSecret = 4
 )
 
 func (s *secrets) note(request *http.Request) {
-	// It comes after the scheme.
+	// The value follows the scheme.
 	if _, value, ok := strings.Cut(request.Header.Get("Authorization"), " "); ok {
 		s.add(value)
 	}
@@ -71,7 +70,7 @@ func (s *secrets) hide(text string) string {
 	return text
 }
 
-// noting is a transport that notes what it sends.
+// noting is a transport that records the credentials of requests.
 type noting struct{ http.RoundTripper }
 
 func (n noting) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -16,14 +16,14 @@ import (
 
 var errDown = errors.New("registry is down")
 
-// source is a registry without sockets, for tests of time.
+// source is a Source without network, for tests with synctest.
 type source struct {
 	mu     sync.Mutex
 	digest string
 	err    error
-	// takes is how long an answer takes.
+	// takes is the duration of a lookup.
 	takes time.Duration
-	// lingers is how long it takes to notice that nobody wants the answer.
+	// lingers is the time that a lookup continues after its context has ended.
 	lingers time.Duration
 	asked   []string
 }
@@ -62,7 +62,7 @@ func (s *source) Image(ctx context.Context, ref, digest string) (registry.Image,
 	return registry.Image{Reference: ref, Digest: digest, Command: []string{"/fn"}}, nil
 }
 
-// count returns how many questions there were since the last call.
+// count returns the number of lookups since the last call.
 func (s *source) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// childOf returns the digest of an index's image.
+// childOf returns the digest of the i-th manifest of an index.
 func childOf(t *testing.T, index v1.ImageIndex, i int) string {
 	t.Helper()
 	list, err := index.IndexManifest()
@@ -30,7 +30,7 @@ func childOf(t *testing.T, index v1.ImageIndex, i int) string {
 	return list.Manifests[i].Digest.String()
 }
 
-// Mirrors may have the images of some platforms only.
+// A mirror may have only the images of some platforms.
 func TestSparseMirror(t *testing.T) {
 	t.Parallel()
 	const unknown = `{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}`
@@ -42,14 +42,14 @@ func TestSparseMirror(t *testing.T) {
 		want    []string
 		kind    string
 	}{
-		"another":    {lost: []int{2}, status: 404, body: unknown, command: "/b", want: []string{"linux/arm64"}},
-		"the chosen": {lost: []int{1}, status: 404, body: unknown, command: "/a", want: []string{"linux/amd64"}},
-		"both":       {lost: []int{0, 1}, status: 404, body: unknown, command: "/b", want: []string{"linux/s390x"}},
-		"all":        {lost: []int{0, 1, 2}, status: 404, body: unknown, kind: "not found"},
-		"an ingress": {lost: []int{2}, status: 404, body: "default backend", kind: "other"},
-		"no access":  {lost: []int{2}, status: 403, body: denied, kind: "unauthorized"},
-		"failure":    {lost: []int{2}, status: 500, kind: "other"},
-		"too many":   {lost: []int{2}, status: 429, kind: "throttled"},
+		"an image":           {lost: []int{2}, status: 404, body: unknown, command: "/b", want: []string{"linux/arm64"}},
+		"the selected image": {lost: []int{1}, status: 404, body: unknown, command: "/a", want: []string{"linux/amd64"}},
+		"two images":         {lost: []int{0, 1}, status: 404, body: unknown, command: "/b", want: []string{"linux/s390x"}},
+		"all images":         {lost: []int{0, 1, 2}, status: 404, body: unknown, kind: "not found"},
+		"an ingress":         {lost: []int{2}, status: 404, body: "default backend", kind: "other"},
+		"no access":          {lost: []int{2}, status: 403, body: denied, kind: "unauthorized"},
+		"failure":            {lost: []int{2}, status: 500, kind: "other"},
+		"too many":           {lost: []int{2}, status: 429, kind: "throttled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,19 +69,19 @@ func TestSparseMirror(t *testing.T) {
 			got, err := s.client(registry.Options{Architecture: "arm64"}).Image(t.Context(), s.ref("v1"), pushed)
 			if tc.kind != "" {
 				if err == nil || kind(err) != tc.kind {
-					t.Errorf("Image: %s: %v; want %s", kind(err), err, tc.kind)
+					t.Errorf("Image() = %s: %v; want %s", kind(err), err, tc.kind)
 				}
 				return
 			}
 			want := registry.Image{Reference: s.ref("v1"), Digest: pushed, Command: []string{tc.command}, Platforms: tc.want}
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				t.Errorf("Image: %v; %s", err, diff)
+				t.Errorf("Image() = %v (-want +got):\n%s", err, diff)
 			}
 		})
 	}
 }
 
-// An index within that is not there is left out too, and its images' configs must be there.
+// A missing nested index is ignored, too. A missing config is an error.
 func TestSparseIndexes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -90,20 +90,19 @@ func TestSparseIndexes(t *testing.T) {
 	pushed := s.push(t, "v1", index)
 	c := s.client(registry.Options{Architecture: "arm64"})
 	if got, err := c.Image(t.Context(), s.ref("v1"), pushed); err != nil || got.Command[0] != "/b" {
-		t.Errorf("Image = %+v, %v", got, err)
+		t.Errorf("Image() = %+v, %v", got, err)
 	}
 	s.answer(always("/manifests/"+childOf(t, index, 1), http.StatusNotFound, `{"errors":[{"code":"MANIFEST_UNKNOWN"}]}`))
 	if got, err := c.Image(t.Context(), s.ref("v1"), pushed); err != nil || got.Command[0] != "/a" {
-		t.Errorf("Image = %+v, %v", got, err)
+		t.Errorf("Image() = %+v, %v", got, err)
 	}
 	s.answer(always("/blobs/", http.StatusNotFound, `{"errors":[{"code":"BLOB_UNKNOWN"}]}`))
 	if got, err := c.Image(t.Context(), s.ref("v1"), pushed); kind(err) != "not found" {
-		t.Errorf("Image = %+v, %v; want a NotFoundError", got, err)
+		t.Errorf("Image() = %+v, %v; want a NotFoundError", got, err)
 	}
 }
 
-// many makes an index of so many images, each for a platform of its own. None of them is there but the one for arm64, which is
-// the last.
+// many returns the digest of an index of n images, each for another platform. The registry has only the last one, for arm64.
 func many(t *testing.T, s *server, n int, mediaType types.MediaType) string {
 	t.Helper()
 	image := newImage(t, "linux/arm64", runs("/fn"))
@@ -120,12 +119,12 @@ func many(t *testing.T, s *server, n int, mediaType types.MediaType) string {
 	children = append(children, fmt.Sprintf(`{"mediaType":%q,"size":1,"digest":%q,"platform":{"os":"linux","architecture":"arm64"}}`,
 		types.OCIManifestSchema1, last))
 	body := `{"schemaVersion":2,"manifests":[` + strings.Join(children, ",") + `]}`
-	// The registry would not take an index of what it does not have.
+	// The registry rejects an index whose images it does not have, so the test serves it.
 	s.answer(serves(types.OCIImageIndex, body))
 	return sum([]byte(body))
 }
 
-// serves has a registry answer with a manifest that was not pushed.
+// serves responds with a manifest that was not pushed.
 func serves(mediaType types.MediaType, body string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, "/manifests/"+sum([]byte(body))) {
@@ -147,11 +146,11 @@ func TestLargeIndexes(t *testing.T) {
 			got, err := s.client(registry.Options{Architecture: "arm64"}).Image(t.Context(), s.ref("v1"), pushed)
 			want := registry.Image{Reference: s.ref("v1"), Digest: pushed, Command: []string{"/fn"}, Platforms: []string{"linux/arm64"}}
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				t.Errorf("Image: %v; %s", err, diff)
+				t.Errorf("Image() = %v (-want +got):\n%s", err, diff)
 			}
-			// The way, the index and one config besides.
+			// In addition to the images: a ping, the index, and one config.
 			if asked := s.asked(); len(asked) != most+3 {
-				t.Errorf("%d requests; want %d", len(asked), most+3)
+				t.Errorf("%d requests, want %d", len(asked), most+3)
 			}
 		})
 	}
@@ -169,6 +168,6 @@ func TestPlatformsAreBounded(t *testing.T) {
 	}
 	got, err := s.client(registry.Options{}).Image(t.Context(), s.ref("v1"), s.push(t, "v1", index))
 	if err != nil || len(got.Platforms) != 64 || got.Platforms[63] != "linux/amd64/63" {
-		t.Errorf("Image has %d platforms, %v", len(got.Platforms), err)
+		t.Errorf("Image() = %d platforms, error %v; want 64", len(got.Platforms), err)
 	}
 }

@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// maxTags and maxTagPages bound what is read of one list.
+	// maxTags and maxTagPages limit the number of tags and pages that are read.
 	maxTags     = 10_000
 	maxTagPages = 64
 )
 
-// validTag returns the expression of the tags that can stand in a reference.
+// validTag returns a regular expression for tags that are valid in a reference.
 var validTag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + reference.TagRegexp.String() + "$") })
 
-// Tags returns all tags of a repository, in the registry's order, which is mostly alphabetical. Whatever tag or digest the
-// repository has is ignored; so are tags that could not stand in a reference.
+// Tags returns all tags of a repository, in the registry's order, which is usually alphabetical. It ignores a tag or digest in
+// repository, and tags that are invalid in a reference.
 //
-// Errors: the repository has more than 10,000 tags, or pages of them than 64; *NotFoundError, *UnauthorizedError,
-// *ThrottledError, the context's cause, and others, which may pass.
+// It returns an error if there are more than 10,000 tags, or more than 64 pages. Other errors are *NotFoundError, *UnauthorizedError,
+// *ThrottledError, the context's cause, and others, which may be temporary.
 func (c *Client) Tags(ctx context.Context, repository string) ([]string, error) {
 	parsed, err := parse(repository)
 	if err != nil {
@@ -72,12 +72,12 @@ func list(ctx context.Context, p *remote.Puller, repository name.Repository) ([]
 	return nil, fmt.Errorf("%s has more than %d pages of tags: name one of them, or delete those that nobody uses", repository, maxTagPages)
 }
 
-// relinked gives links to further tags the scheme that the registry's client compares them with: that of the registry's
-// name, which is http in local networks also where the registry has been found to speak TLS. Without it the client would
-// refuse the link as one to another server. The request for it is sent with TLS where the first one was.
+// relinked changes the scheme of links to further pages to the one that go-containerregistry expects for the registry's name. For local
+// networks that is http, even after the registry turned out to use TLS. Otherwise the library would reject the link as one to another
+// server. The next request uses TLS if the first one did.
 type relinked struct{ http.RoundTripper }
 
-// link matches a Link header: what it refers to, and the rest.
+// link matches a Link header: the target, and the rest.
 var link = regexp.MustCompile(`^<([^>]*)>(.*)$`)
 
 func (r relinked) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -91,7 +91,7 @@ func (r relinked) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	registry, err := name.NewRegistry(request.URL.Host)
 	if err != nil {
-		return response, nil //nolint:nilerr // It is no name: the client would not have it either.
+		return response, nil //nolint:nilerr // the client rejects an invalid name, too
 	}
 	next, err := request.URL.Parse(parts[1])
 	if err == nil && next.Scheme == request.URL.Scheme && next.Host == request.URL.Host {

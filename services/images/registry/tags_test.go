@@ -26,18 +26,18 @@ func TestTags(t *testing.T) {
 	for _, repository := range []string{s.host + "/team/fn", s.ref("v1"), s.host + "/team/fn@" + digest} {
 		got, err := c.Tags(t.Context(), repository)
 		if diff := cmp.Diff([]string{"latest", "v1", "v2"}, got); diff != "" || err != nil {
-			t.Errorf("Tags(%s): %v; %s", repository, err, diff)
+			t.Errorf("Tags(%s) = %v (-want +got):\n%s", repository, err, diff)
 		}
 	}
 	if got, err := c.Tags(t.Context(), s.host+"/team/other"); kind(err) != "not found" {
-		t.Errorf("Tags of no repository = %q, %v; want a NotFoundError", got, err)
+		t.Errorf("Tags() of a missing repository = %q, %v; want a NotFoundError", got, err)
 	}
 	if got, err := c.Tags(t.Context(), "UPPER"); err == nil || !strings.Contains(err.Error(), "is invalid") {
-		t.Errorf("Tags of no reference = %q, %v", got, err)
+		t.Errorf("Tags() of an invalid reference = %q, %v", got, err)
 	}
 }
 
-// pages answers with pages of tags of one prefix each; the last links to no other, where there is a last.
+// pages responds with pages of tags. Page number last-1 has no link to a next page. If last is 0, pages never end.
 func pages(each, last int) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, "/tags/list") {
@@ -64,15 +64,15 @@ func TestPagesOfTags(t *testing.T) {
 		want, asks int
 		err        string
 	}{
-		"one":             {each: 5, last: 1, want: 5, asks: 1},
-		"some":            {each: 2, last: 3, want: 6, asks: 3},
-		"without tags":    {last: 1, asks: 1},
-		"as many as fit":  {each: 10_000, last: 1, want: 10_000, asks: 1},
-		"most pages":      {each: 1, last: 64, want: 64, asks: 64},
-		"one page more":   {each: 1, last: 65, err: "more than 64 pages of tags", asks: 64},
-		"no end":          {err: "more than 64 pages of tags", asks: 64},
-		"too many":        {each: 10_001, last: 1, err: "more than 10000 tags", asks: 1},
-		"too many in all": {each: 5001, last: 3, err: "more than 10000 tags", asks: 2},
+		"one":                {each: 5, last: 1, want: 5, asks: 1},
+		"some":               {each: 2, last: 3, want: 6, asks: 3},
+		"without tags":       {last: 1, asks: 1},
+		"most tags":          {each: 10_000, last: 1, want: 10_000, asks: 1},
+		"most pages":         {each: 1, last: 64, want: 64, asks: 64},
+		"one page more":      {each: 1, last: 65, err: "more than 64 pages of tags", asks: 64},
+		"endless":            {err: "more than 64 pages of tags", asks: 64},
+		"too many on a page": {each: 10_001, last: 1, err: "more than 10000 tags", asks: 1},
+		"too many in total":  {each: 5001, last: 3, err: "more than 10000 tags", asks: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,20 +80,20 @@ func TestPagesOfTags(t *testing.T) {
 			s.answer(pages(tc.each, tc.last))
 			got, err := s.client(registry.Options{}).Tags(t.Context(), s.host+"/team/fn")
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
-				t.Errorf("Tags: %v; want %q", err, tc.err)
+				t.Errorf("Tags() = %v, want %q", err, tc.err)
 			}
 			if len(got) != tc.want {
-				t.Errorf("%d tags; want %d", len(got), tc.want)
+				t.Errorf("%d tags, want %d", len(got), tc.want)
 			}
-			// The first request finds the way.
+			// The first request is a ping.
 			if asked := s.asked(); len(asked) != tc.asks+1 {
-				t.Errorf("%d requests; want %d", len(asked)-1, tc.asks)
+				t.Errorf("%d requests, want %d", len(asked)-1, tc.asks)
 			}
 		})
 	}
 }
 
-func TestOddTags(t *testing.T) {
+func TestInvalidTags(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	for answer, want := range map[string]string{
@@ -104,7 +104,7 @@ func TestOddTags(t *testing.T) {
 		s.answer(always("/tags/list", http.StatusOK, answer))
 		got, err := s.client(registry.Options{}).Tags(t.Context(), s.host+"/team/fn")
 		if err != nil || strings.Join(got, " ") != want || got == nil {
-			t.Errorf("Tags of %.40s = %q, %v; want %q", answer, got, err, want)
+			t.Errorf("Tags() of %.40s = %q, %v; want %q", answer, got, err, want)
 		}
 	}
 	for answer, want := range map[string]string{
@@ -113,10 +113,10 @@ func TestOddTags(t *testing.T) {
 	} {
 		s.answer(always("/tags/list", http.StatusOK, answer))
 		if got, err := s.client(registry.Options{}).Tags(t.Context(), s.host+"/team/fn"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Tags of %.40s = %q, %v; want %q", answer, got, err, want)
+			t.Errorf("Tags() of %.40s = %q, %v; want %q", answer, got, err, want)
 		}
 	}
-	// The next page must not be anywhere else: the credentials would go there.
+	// A link to a page on another server must be rejected, because the client would send credentials there.
 	s.answer(func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, "/tags/list") {
 			return false
@@ -126,6 +126,6 @@ func TestOddTags(t *testing.T) {
 		return true
 	})
 	if got, err := s.client(registry.Options{}).Tags(t.Context(), s.host+"/team/fn"); err == nil || !strings.Contains(err.Error(), "does not match registry") {
-		t.Errorf("Tags = %q, %v; want an error", got, err)
+		t.Errorf("Tags() = %q, %v; want an error", got, err)
 	}
 }

@@ -14,22 +14,21 @@ import (
 )
 
 const (
-	// minPause and maxPause bound how long a server may keep itself from being asked, and defaultPause is for one that does not
-	// say.
+	// minPause and maxPause limit how long a server's Retry-After is obeyed. defaultPause applies if a server sends none.
 	minPause     = time.Second
 	maxPause     = 15 * time.Minute
 	defaultPause = 10 * time.Second
-	// maxHosts bounds the servers that are remembered; those that spoke longest ago go first.
+	// maxHosts is the maximum number of servers that are remembered.
 	maxHosts = 256
 )
 
-// throttle does not send requests to servers that want none for now. Each of them would count against the limit, and put off
-// the time when it is below it again. Errors are *ThrottledError.
+// throttle is a transport that sends no requests to servers that have asked for a pause. Such requests would count against the rate
+// limit, and prolong the pause. Errors are *ThrottledError.
 type throttle struct {
 	http.RoundTripper
 
 	mu sync.Mutex
-	// until is when each server may be asked again, by host and port.
+	// until is the end of each server's pause, by host and port.
 	until *lru.Cache[string, time.Time]
 }
 
@@ -64,7 +63,7 @@ func (t *throttle) paused(host string) (time.Time, bool) {
 	return until, ok && time.Now().Before(until)
 }
 
-// pause notes a server's word. The latest time counts: answers to several requests may come in any order.
+// pause records a server's pause. The latest end is kept, because responses may arrive in any order.
 func (t *throttle) pause(host, after string) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,12 +76,12 @@ func (t *throttle) pause(host, after string) time.Time {
 	return until
 }
 
-// retryAfter reads the header: seconds, or a date.
+// retryAfter parses the header: seconds, or a date.
 func retryAfter(header string, now time.Time) time.Duration {
 	header = strings.TrimSpace(header)
 	pause := defaultPause
 	if seconds, err := strconv.ParseInt(header, 10, 64); err == nil {
-		// As many as fit into a duration.
+		// Limit the number first, so that it fits into a time.Duration.
 		pause = time.Duration(min(max(seconds, 0), int64(maxPause/time.Second))) * time.Second
 	} else if date, err := http.ParseTime(header); err == nil {
 		pause = date.Sub(now)

@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// busy answers requests for a path with a status and a Retry-After header, if any.
+// busy responds to requests for a path with a status, and with a Retry-After header unless after is empty.
 func busy(path string, status int, after string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.Contains(r.URL.Path, path) {
@@ -36,12 +36,12 @@ func throttled(t *testing.T, err error) *registry.ThrottledError {
 	t.Helper()
 	e, ok := errors.AsType[*registry.ThrottledError](err)
 	if !ok {
-		t.Fatalf("%v; want a ThrottledError", err)
+		t.Fatalf("error = %v, want a ThrottledError", err)
 	}
 	return e
 }
 
-// The first answer is an error of all methods, and until it is over nothing is sent.
+// All methods return the server's first response as an error. During the pause, they send no requests.
 func TestThrottledRegistry(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
@@ -69,24 +69,24 @@ func TestThrottledRegistry(t *testing.T) {
 					c := s.client(registry.Options{})
 					first := throttled(t, ask(c, s, pushed))
 					if until := time.Until(first.Until); first.Host != s.host || until <= 5*time.Minute || until > 10*time.Minute {
-						t.Errorf("throttled: %+v", first)
+						t.Errorf("ThrottledError = %+v", first)
 					}
 					want := s.host + " wants no more requests until " + first.Until.UTC().Format(time.RFC3339) + ": wait until then, use credentials"
 					if !strings.HasPrefix(first.Error(), want) {
-						t.Errorf("error: %v", first)
+						t.Errorf("error = %v, want prefix %q", first, want)
 					}
 					s.asked()
 					s.answer(nil)
 					for range 3 {
 						if diff := cmp.Diff(first.Until, throttled(t, ask(c, s, pushed)).Until); diff != "" {
-							t.Errorf("it lasts longer: %s", diff)
+							t.Errorf("end of the pause (-first +later):\n%s", diff)
 						}
 					}
 					if asked := s.asked(); len(asked) > 0 {
-						t.Errorf("requests in the meantime: %q", asked)
+						t.Errorf("requests during the pause = %q, want none", asked)
 					}
 					if err := ask(c, other, pushed); err != nil {
-						t.Errorf("another registry: %v", err)
+						t.Errorf("lookup in another registry = %v", err)
 					}
 				})
 			}
@@ -94,12 +94,12 @@ func TestThrottledRegistry(t *testing.T) {
 	}
 }
 
-// A token server that wants no requests is not asked, and the registry is.
+// During the pause of a token server, it gets no requests, but the registry does.
 func TestThrottledTokenServer(t *testing.T) {
 	t.Parallel()
 	s, tokens := newServer(t), newServer(t)
 	s.push(t, "v1", newImage(t, "", runs("/fn")))
-	// A server of tokens may be at an address of this machine only where it is the registry.
+	// A token server on a loopback address is allowed only if the registry is on the same host, so use a name.
 	_, port, _ := strings.Cut(tokens.host, ":")
 	host := "example.com:" + port
 	s.answer(func(w http.ResponseWriter, _ *http.Request) bool {
@@ -112,24 +112,24 @@ func TestThrottledTokenServer(t *testing.T) {
 	for range 2 {
 		_, err := c.Digest(t.Context(), s.ref("v1"))
 		if e := throttled(t, err); e.Host != host {
-			t.Errorf("throttled: %+v; want %s", e, host)
+			t.Errorf("ThrottledError = %+v, want host %s", e, host)
 		}
 	}
 	if asked := tokens.asked(); len(asked) != 1 {
-		t.Errorf("requests for a token: %q", asked)
+		t.Errorf("requests for a token = %q, want 1", asked)
 	}
 	if asked := s.asked(); len(asked) != 2 {
-		t.Errorf("requests to the registry: %q", asked)
+		t.Errorf("requests to the registry = %q, want 2", asked)
 	}
 }
 
-// answers is a transport without sockets, for tests of time: what each host answers.
+// answers is a transport without network, for tests with synctest.
 type answers struct {
 	mu    sync.Mutex
 	asked int
-	// with are Retry-After headers, by host.
+	// with contains the Retry-After header for each host.
 	with map[string]string
-	// waits holds back all answers, of which only the first says when.
+	// waits delays all responses. Only the first one has the Retry-After header.
 	waits chan struct{}
 }
 
@@ -158,18 +158,18 @@ func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		after string
-		// date is the header's instead, from now.
+		// date is the header as a date, from now.
 		date time.Duration
 		want time.Duration
 	}{
 		"none":      {want: 10 * time.Second},
-		"words":     {after: "soon", want: 10 * time.Second},
+		"text":      {after: "soon", want: 10 * time.Second},
 		"fraction":  {after: "1.5", want: 10 * time.Second},
 		"seconds":   {after: " 7 ", want: 7 * time.Second},
 		"zero":      {after: "0", want: time.Second},
 		"negative":  {after: "-9223372036854775808", want: time.Second},
 		"an hour":   {after: "3600", want: 15 * time.Minute},
-		"for ever":  {after: "9223372036854775807", want: 15 * time.Minute},
+		"maximum":   {after: "9223372036854775807", want: 15 * time.Minute},
 		"date":      {date: time.Minute, want: time.Minute},
 		"past date": {date: -time.Minute, want: time.Second},
 		"far date":  {date: 1e6 * time.Hour, want: 15 * time.Minute},
@@ -188,23 +188,23 @@ func TestRetryAfter(t *testing.T) {
 					return time.Until(throttled(t, err).Until)
 				}
 				if got := ask(); got != tc.want || a.asked != 1 {
-					t.Errorf("%s after %d requests; want %s after one", got, a.asked, tc.want)
+					t.Errorf("pause %s after %d requests, want %s after 1", got, a.asked, tc.want)
 				}
 				time.Sleep(tc.want - time.Nanosecond)
 				if got := ask(); got != time.Nanosecond || a.asked != 1 {
-					t.Errorf("%s and %d requests just before the end", got, a.asked)
+					t.Errorf("pause %s and %d requests just before the end, want 1ns and 1", got, a.asked)
 				}
 				time.Sleep(time.Nanosecond)
 				if ask(); a.asked != 2 {
-					t.Errorf("%d requests in all; want one more at the end", a.asked)
+					t.Errorf("%d requests after the end, want 2", a.asked)
 				}
 			})
 		})
 	}
 }
 
-// A shorter word does not shorten a longer one, in whatever order answers to several requests come.
-func TestLongestWordCounts(t *testing.T) {
+// A later response with a shorter pause does not shorten the pause.
+func TestLongestPauseCounts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{with: map[string]string{"r.io": "60"}, waits: make(chan struct{})}
@@ -221,12 +221,12 @@ func TestLongestWordCounts(t *testing.T) {
 		callers.Wait()
 		_, err := c.Digest(t.Context(), "r.io/fn")
 		if got := time.Until(throttled(t, err).Until); got != time.Minute || a.asked != 10 {
-			t.Errorf("%s after %d requests; want a minute after 10", got, a.asked)
+			t.Errorf("pause %s after %d requests, want 1m0s after 10", got, a.asked)
 		}
 	})
 }
 
-// Servers are remembered by name, port and nothing else, and not for ever.
+// Pauses are remembered by host and port, and their number is limited.
 func TestThrottledHosts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestThrottledHosts(t *testing.T) {
 			a.asked = 0
 			_, err := c.Digest(t.Context(), ref)
 			if _ = throttled(t, err); a.asked != want {
-				t.Errorf("%s: %d requests; want %d", ref, a.asked, want)
+				t.Errorf("%s: %d requests, want %d", ref, a.asked, want)
 			}
 		}
 		ask("r.io/fn", 1)
@@ -263,7 +263,7 @@ func FuzzRetryAfter(f *testing.F) {
 		_, err := c.Digest(t.Context(), "r.io/fn")
 		until := throttled(t, err).Until
 		if until.Sub(begin) < time.Second || time.Until(until) > 15*time.Minute {
-			t.Errorf("Retry-After %q: until %s", header, until)
+			t.Errorf("Retry-After %q: pause until %s", header, until)
 		}
 	})
 }

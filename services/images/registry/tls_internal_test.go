@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The authorities of the system stay trusted, and proxies are used.
+// Trust keeps the system's authorities and proxies.
 func TestTrustAddsToTheDefault(t *testing.T) {
 	t.Parallel()
 	system, err := x509.SystemCertPool()
@@ -22,7 +22,7 @@ func TestTrustAddsToTheDefault(t *testing.T) {
 	trust := NewTrust(TrustOptions{Dir: filepath.Join(t.TempDir(), "lost")})
 	transport := trust.transport(t.Context(), &url.URL{Scheme: "https", Host: "r.io"})
 	if !transport.TLSClientConfig.RootCAs.Equal(system) || transport.Proxy == nil || !transport.ForceAttemptHTTP2 {
-		t.Errorf("the transport is not like the default")
+		t.Errorf("transport() differs from NewTransport()")
 	}
 }
 
@@ -35,7 +35,7 @@ func TestDirectoriesOf(t *testing.T) {
 		"[fe80::1]:50": {"[fe80::1]:50", "fe80::1_50_"},
 	} {
 		if diff := cmp.Diff(want, directoriesOf(&url.URL{Scheme: "https", Host: host})); diff != "" {
-			t.Errorf("directories of %s: %s", host, diff)
+			t.Errorf("directoriesOf(%s) (-want +got):\n%s", host, diff)
 		}
 	}
 }

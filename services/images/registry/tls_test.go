@@ -56,7 +56,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	return &authority{certificate, key, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
 }
 
-// issue issues a certificate of a server on this machine.
+// issue issues a server certificate for 127.0.0.1.
 func (a *authority) issue(t *testing.T, change func(*x509.Certificate)) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -77,7 +77,7 @@ func (a *authority) issue(t *testing.T, change func(*x509.Certificate)) *tls.Cer
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// private is a registry with a certificate that may change.
+// private is a registry with a certificate that the test can change.
 type private struct {
 	*httptest.Server
 	certificate atomic.Pointer[tls.Certificate]
@@ -106,7 +106,7 @@ func newTrust(t *testing.T, dir string) (*registry.Trust, *logText) {
 	return trust, log
 }
 
-// ping makes a new connection, and tells how the registry was reached: "" for well, else why its certificate is refused.
+// ping makes a new connection. It returns "" if the certificate is accepted, or else the error.
 func ping(t *testing.T, trust *registry.Trust, host string) string {
 	t.Helper()
 	trust.CloseIdleConnections()
@@ -115,8 +115,8 @@ func ping(t *testing.T, trust *registry.Trust, host string) string {
 		return ""
 	}
 	if err == nil || !strings.Contains(err.Error(), "refuses the certificate of "+host) {
-		t.Errorf("ping %s: %v; want that its certificate is refused", host, err)
-		return "no refusal"
+		t.Errorf("Digest() from %s = %v, want an error about the certificate", host, err)
+		return "another error"
 	}
 	return err.Error()
 }
@@ -134,7 +134,7 @@ func TestPrivateAuthority(t *testing.T) {
 		}
 		trust.LookAgain()
 		if got := ping(t, trust, p.host); want == "" && got != "" || !strings.Contains(got, want) {
-			t.Errorf("with %s: %q; want %q", file, got, want)
+			t.Errorf("with %s: error = %q, want %q", file, got, want)
 		}
 	}
 	check("", "", `the function runner, not a node, refuses the certificate of `+p.host+`: it does not trust the issuer "CN=one": put the issuer's certificate into `+
@@ -143,7 +143,7 @@ func TestPrivateAuthority(t *testing.T) {
 	check("ca.crt", two.pem, `issuer "CN=one"`)
 	check("ca.crt", one.pem+two.pem, "")
 	check("ca.crt", "no certificate", "")
-	// The authority is changed: first here, then in the registry.
+	// Rotate the authority: first in the file, then in the registry.
 	p.certificate.Store(two.issue(t, nil))
 	check("", "", "")
 	check("ca.crt", two.pem, "")
@@ -153,12 +153,12 @@ func TestPrivateAuthority(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("", "", "")
-	if text := log.String(); strings.Count(text, "neither ca.crt nor ca.pem") != 1 || strings.Count(text, "no certificate in PEM") != 1 {
-		t.Errorf("log: %s", text)
+	if text := log.String(); strings.Count(text, "neither ca.crt nor ca.pem") != 1 || strings.Count(text, "no valid certificate in PEM") != 1 {
+		t.Errorf("log = %s", text)
 	}
 }
 
-// What is trusted for one registry is not trusted for another.
+// An authority in a registry's directory is not trusted for other registries.
 func TestAuthorityOfOneRegistry(t *testing.T) {
 	t.Parallel()
 	one := newAuthority(t, "one")
@@ -184,7 +184,7 @@ func TestAuthorityOfOneRegistry(t *testing.T) {
 		if got := ping(t, trust, q.host); !strings.Contains(got, `issuer "CN=one"`) {
 			t.Errorf("with %s, another registry: %q", name, got)
 		}
-		// Removed, it is trusted no more.
+		// After its directory is removed, the authority is not trusted.
 		if err := os.Remove(filepath.Join(dir, first)); err != nil {
 			t.Fatal(err)
 		}
@@ -205,11 +205,11 @@ func TestCertificateErrors(t *testing.T) {
 		change func(*x509.Certificate)
 		want   string
 	}{
-		"no directory":  {want: "--enable-private-registries-tls"},
-		"lost":          {dir: filepath.Join(dir, "lost"), want: "put the issuer's certificate into"},
-		"another name":  {dir: dir, change: func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"r.io"} }, want: "it is for other names"},
-		"expired":       {dir: dir, change: func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }, want: "renew the certificate, or set the clock"},
-		"for something": {dir: dir, change: func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning} }, want: "incompatible key usage"},
+		"no directory": {want: "--enable-private-registries-tls"},
+		"lost":         {dir: filepath.Join(dir, "lost"), want: "put the issuer's certificate into"},
+		"another name": {dir: dir, change: func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"r.io"} }, want: "it is for other names"},
+		"expired":      {dir: dir, change: func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }, want: "renew the certificate, or set the clock"},
+		"wrong usage":  {dir: dir, change: func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning} }, want: "incompatible key usage"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -217,16 +217,16 @@ func TestCertificateErrors(t *testing.T) {
 			trust, _ := newTrust(t, tc.dir)
 			got := ping(t, trust, p.host)
 			if !strings.Contains(got, tc.want) || !strings.Contains(got, "the function runner, not a node") || strings.Contains(got, "\n") {
-				t.Errorf("error: %q; want %q", got, tc.want)
+				t.Errorf("error = %q, want %q", got, tc.want)
 			}
 			if len(got) > 600 {
-				t.Errorf("the error has %d bytes: %s", len(got), got)
+				t.Errorf("error has %d bytes: %s", len(got), got)
 			}
 		})
 	}
 }
 
-// A connection that is in use when the authorities change goes on.
+// A connection in use is not closed when the authorities change.
 func TestConnectionsInUseGoOn(t *testing.T) {
 	t.Parallel()
 	one := newAuthority(t, "one")
@@ -255,10 +255,10 @@ func TestConnectionsInUseGoOn(t *testing.T) {
 	write(t, filepath.Join(dir, "ca.crt"), newAuthority(t, "two").pem)
 	trust.LookAgain()
 	if got := ping(t, trust, p.host); !strings.Contains(got, `issuer "CN=one"`) {
-		t.Errorf("a new connection: %q", got)
+		t.Errorf("new connection: %q", got)
 	}
 	close(answer)
 	if err := <-ended; err != nil {
-		t.Errorf("the connection in use: %v", err)
+		t.Errorf("connection in use: %v", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// What labels declare is known of the image, and of an index where each image for linux declares it.
+// An image has the traits that its labels declare. An index has those that all of its linux images declare.
 func TestTraits(t *testing.T) {
 	t.Parallel()
 	worker, both := map[string]string{traits.WorkerLabel: "true"}, map[string]string{traits.WorkerLabel: "true", traits.DeterministicLabel: "true"}
@@ -24,14 +24,14 @@ func TestTraits(t *testing.T) {
 		labels    []map[string]string
 		want      traits.Traits
 	}{
-		"none":                      {platforms: []string{"linux/amd64"}, labels: []map[string]string{{"worker": "true"}}},
-		"an image":                  {platforms: []string{"linux/amd64"}, labels: []map[string]string{both}, want: traits.Traits{Worker: true, Deterministic: true}},
-		"another value":             {platforms: []string{"linux/amd64"}, labels: []map[string]string{{traits.WorkerLabel: "yes", traits.StandbyLabel: "false"}}, want: traits.Traits{NoStandby: true}},
-		"all of an index":           {platforms: []string{"linux/amd64", "linux/arm64"}, labels: []map[string]string{both, both}, want: traits.Traits{Worker: true, Deterministic: true}},
-		"some of an index":          {platforms: []string{"linux/amd64", "linux/arm64"}, labels: []map[string]string{both, worker}, want: traits.Traits{Worker: true}},
-		"not the one for this node": {platforms: []string{"linux/arm64", "linux/amd64"}, labels: []map[string]string{worker, {}}},
-		"no standby in one":         {platforms: []string{"linux/amd64", "linux/arm64"}, labels: []map[string]string{{}, {traits.StandbyLabel: "false"}}, want: traits.Traits{NoStandby: true}},
-		"another system":            {platforms: []string{"linux/amd64", "windows/amd64"}, labels: []map[string]string{worker, {}}, want: traits.Traits{Worker: true}},
+		"no trait":                {platforms: []string{"linux/amd64"}, labels: []map[string]string{{"worker": "true"}}},
+		"image":                   {platforms: []string{"linux/amd64"}, labels: []map[string]string{both}, want: traits.Traits{Worker: true, Deterministic: true}},
+		"invalid value":           {platforms: []string{"linux/amd64"}, labels: []map[string]string{{traits.WorkerLabel: "yes", traits.StandbyLabel: "false"}}, want: traits.Traits{NoStandby: true}},
+		"all images of an index":  {platforms: []string{"linux/amd64", "linux/arm64"}, labels: []map[string]string{both, both}, want: traits.Traits{Worker: true, Deterministic: true}},
+		"some images of an index": {platforms: []string{"linux/amd64", "linux/arm64"}, labels: []map[string]string{both, worker}, want: traits.Traits{Worker: true}},
+		"not the selected image":  {platforms: []string{"linux/arm64", "linux/amd64"}, labels: []map[string]string{worker, {}}},
+		"no standby in one":       {platforms: []string{"linux/amd64", "linux/arm64"}, labels: []map[string]string{{}, {traits.StandbyLabel: "false"}}, want: traits.Traits{NoStandby: true}},
+		"another system":          {platforms: []string{"linux/amd64", "windows/amd64"}, labels: []map[string]string{worker, {}}, want: traits.Traits{Worker: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -55,7 +55,7 @@ func TestTraits(t *testing.T) {
 			digest := s.push(t, "v1", pushed)
 			got, err := s.client(registry.Options{Architecture: "amd64"}).Image(t.Context(), s.ref("v1"), digest)
 			if err != nil || got.Traits != tc.want {
-				t.Errorf("got %+v (%v), want %+v", got.Traits, err, tc.want)
+				t.Errorf("Traits = %+v (error %v), want %+v", got.Traits, err, tc.want)
 			}
 		})
 	}

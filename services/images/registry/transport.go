@@ -12,17 +12,16 @@ import (
 )
 
 const (
-	// maxBody is the most bytes of one answer. The specification of registries has 4 MiB for a manifest.
+	// maxBody is the maximum size of a response in bytes. The OCI distribution specification requires 4 MiB for manifests.
 	maxBody = 8 << 20
-	// maxErrorBody is where the text of an error ends. The registry's client would forget the status of one above 64 KiB.
+	// maxErrorBody limits the body of an error response. go-containerregistry loses the status of one above 64 KiB.
 	maxErrorBody = 32 << 10
-	// headerTimeout is how long a registry may take to begin its answer.
+	// headerTimeout is the maximum time until a registry sends the headers of its response.
 	headerTimeout = 10 * time.Second
 )
 
-// NewTransport returns what a Client uses by default: it keeps connections, takes proxies from the environment and waits no
-// longer than ten seconds for a connection, and for the head of an answer. A transport with certificate authorities of its
-// own begins as a copy of it.
+// NewTransport returns the default transport of a Client. It keeps connections alive, uses proxies from the environment, and waits at
+// most 10 seconds for a connection and for response headers. Trust adds certificate authorities to it.
 func NewTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -39,13 +38,13 @@ func NewTransport() *http.Transport {
 
 type limitKey struct{}
 
-// withLimit bounds the answers to the context's requests to fewer bytes than maxBody.
+// withLimit returns a context that limits its responses to the given number of bytes instead of maxBody.
 func withLimit(ctx context.Context, bytes int64) context.Context {
 	return context.WithValue(ctx, limitKey{}, bytes)
 }
 
-// bounded ends the body of an answer with an error after maxBody bytes, or the context's limit. The registry's client reads
-// manifests of 100 MB, and configs of any size.
+// bounded is a transport whose response bodies return an error after maxBody bytes, or the context's limit. go-containerregistry itself
+// reads manifests of 100 MB, and configs of any size.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -22,39 +22,39 @@ import (
 	"time"
 )
 
-// TrustOptions are a Trust's. Zero values mean the defaults.
+// TrustOptions configure a Trust. Zero values mean the defaults.
 type TrustOptions struct {
-	// Dir has ca.crt, or else ca.pem: certificate authorities that are trusted besides the system's. In Dir/HOST:PORT, or
-	// Dir/HOST for port 443, they are so for one registry only. PEM, at most 1 MiB each. Default: the system's alone.
+	// Dir is a directory with ca.crt, or else ca.pem: certificate authorities that are trusted in addition to the system's. Those in
+	// Dir/HOST:PORT, or Dir/HOST for port 443, are trusted for that registry only. Files are in PEM format, of at most 1 MiB each. If
+	// Dir is empty, only the system's authorities are trusted.
 	Dir string
-	// Owner is who trusts or does not, in errors. Default: "the function runner".
+	// Owner is the program that trusts the authorities, for errors. The default is "the function runner".
 	Owner string
-	// Log gets one line for each change, and for what is not understood. Default: none.
+	// Log gets one line for each change and for each problem. Nil discards them.
 	Log *slog.Logger
-	// Reloaded is told, each time that the files have been read, whether what is trusted has changed, or what in them cannot be used.
-	// It must not wait. Default: nobody.
+	// Reloaded, unless nil, is called each time the files have been read. changed reports whether trusted authorities have changed, and
+	// err describes files that cannot be used. It must not block.
 	Reloaded func(changed bool, err error)
 }
 
-// Trust is a transport, as of NewTransport, with certificate authorities of its own. Files that change hold for connections
-// made a second later; one that has no certificates changes nothing, one that is removed is trusted no more. Errors for a
+// Trust is a transport like NewTransport, with additional certificate authorities. Changed files take effect for new connections within
+// a second. A file without a valid certificate is ignored, and the authorities of a removed file are no longer trusted. Errors about a
 // certificate name its issuer and say what to do.
 //
-// What it trusts holds all that the default transport does, so that there is nothing to fall back to. It may be used by any
-// number of goroutines at once.
+// Trust is safe for concurrent use.
 type Trust struct {
 	options TrustOptions
 
 	mu     sync.Mutex
 	looked time.Time
 	files  authorityFiles
-	// problems are those that were logged.
+	// problems are the problems that have been logged.
 	problems map[string]bool
-	// transports are by directory below Dir, "" for all registries without one. There are no more than directories.
+	// transports are by directory below Dir. The key "" is for registries without a directory.
 	transports map[string]*http.Transport
 }
 
-// NewTrust returns a transport. Files are read when it is first used.
+// NewTrust returns a transport. It reads the files at the first use.
 func NewTrust(options TrustOptions) *Trust {
 	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
 	options.Owner = cmp.Or(options.Owner, "the function runner")
@@ -64,7 +64,7 @@ func NewTrust(options TrustOptions) *Trust {
 	return &Trust{options: options, transports: map[string]*http.Transport{}}
 }
 
-// RoundTrip sends a request; see http.RoundTripper.
+// RoundTrip implements http.RoundTripper.
 func (t *Trust) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.transport(request.Context(), request.URL).RoundTrip(request)
 	if err != nil {
@@ -73,7 +73,7 @@ func (t *Trust) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// CloseIdleConnections closes the connections that are kept.
+// CloseIdleConnections closes idle connections.
 func (t *Trust) CloseIdleConnections() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,10 +82,10 @@ func (t *Trust) CloseIdleConnections() {
 	}
 }
 
-// lookInterval is how often Run looks at the files.
+// lookInterval is the interval at which Run reads the files.
 const lookInterval = 30 * time.Second
 
-// Run looks at the files at once and now and then, until ctx ends, so that what is wrong with them is known before a registry is asked.
+// Run reads the files periodically until ctx ends, so that problems are reported before a registry is used.
 func (t *Trust) Run(ctx context.Context) {
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
@@ -120,8 +120,8 @@ func (t *Trust) transport(ctx context.Context, server *url.URL) *http.Transport 
 	return found
 }
 
-// directoriesOf returns the directories that a server's certificate authorities may be in. The last form is containerd's
-// for systems, and volumes, whose names have no colon.
+// directoriesOf returns the directories that may contain the certificate authorities for a server. Like in containerd, the form
+// HOST_PORT_ is for file systems and volumes that allow no colon in names.
 func directoriesOf(server *url.URL) []string {
 	host, port := server.Hostname(), cmp.Or(server.Port(), "443")
 	names := []string{net.JoinHostPort(host, port), host + "_" + port + "_"}
@@ -131,7 +131,7 @@ func directoriesOf(server *url.URL) []string {
 	return names
 }
 
-// reload looks at the files once a second. The caller holds the lock.
+// reload reads the files at most once a second. The caller holds mu.
 func (t *Trust) reload(ctx context.Context) {
 	if t.options.Dir == "" || !t.looked.IsZero() && time.Since(t.looked) < reread {
 		return
@@ -140,7 +140,7 @@ func (t *Trust) reload(ctx context.Context) {
 	files, problems := readAuthorities(t.options.Dir, t.files)
 	for problem := range problems {
 		if !t.problems[problem] {
-			t.options.Log.WarnContext(ctx, "a problem in the certificate authorities of registries", "dir", t.options.Dir, "problem", problem)
+			t.options.Log.WarnContext(ctx, "registry certificate authorities have a problem", "dir", t.options.Dir, "problem", problem)
 		}
 	}
 	t.problems = problems
@@ -149,16 +149,16 @@ func (t *Trust) reload(ctx context.Context) {
 	if len(changed) == 0 {
 		return
 	}
-	t.options.Log.InfoContext(ctx, "certificate authorities of registries loaded", "dir", t.options.Dir, "changed", changed)
+	t.options.Log.InfoContext(ctx, "registry certificate authorities loaded", "dir", t.options.Dir, "changed", changed)
 	t.files = files
-	// A connection that was made keeps what it was made with, and a transport is not to be changed in use.
+	// Existing connections keep their authorities, and the TLS config of a transport in use must not change. So create new transports.
 	for _, transport := range t.transports {
 		transport.CloseIdleConnections()
 	}
 	clear(t.transports)
 }
 
-// problemsError returns one error for all problems; nil for none.
+// problemsError joins all problems into one error. It returns nil if there are none.
 func problemsError(problems map[string]bool) error {
 	if len(problems) == 0 {
 		return nil
@@ -166,11 +166,11 @@ func problemsError(problems map[string]bool) error {
 	return errors.New(strings.Join(slices.Sorted(maps.Keys(problems)), "; "))
 }
 
-// pool returns what is trusted for the registry of a directory.
+// pool returns the authorities that are trusted for the registry of a directory.
 func (f authorityFiles) pool(dir string) *x509.CertPool {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		// A system without any.
+		// The system has no certificate pool.
 		pool = x509.NewCertPool()
 	}
 	pool.AppendCertsFromPEM([]byte(f[""]))
@@ -178,8 +178,8 @@ func (f authorityFiles) pool(dir string) *x509.CertPool {
 	return pool
 }
 
-// explain says of a certificate's error what to do, and who does not trust it: nodes, which pull the images, trust others, so
-// that whoever looks there finds nothing. Other errors it returns as they are.
+// explain returns an error that says what to do about a certificate, and which program rejects it: nodes have their own authorities, so
+// checking those would not help. It returns other errors unchanged.
 func (t *Trust) explain(server *url.URL, err error) error {
 	failed, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	if !ok || len(failed.UnverifiedCertificates) == 0 {
@@ -188,7 +188,7 @@ func (t *Trust) explain(server *url.URL, err error) error {
 	chain := failed.UnverifiedCertificates
 	issuer := shorten(chain[len(chain)-1].Issuer.String())
 	var reason string
-	switch cause := failed.Err.(type) { //nolint:errorlint // crypto/x509 returns them bare
+	switch cause := failed.Err.(type) { //nolint:errorlint // crypto/x509 does not wrap them
 	case x509.UnknownAuthorityError:
 		reason = fmt.Sprintf("it does not trust the issuer %q: %s", issuer, t.advice(server))
 	case x509.HostnameError:
@@ -209,8 +209,8 @@ func (t *Trust) advice(server *url.URL) string {
 		filepath.Join(t.options.Dir, authorityNames[0]), filepath.Join(server.Host, authorityNames[0]))
 }
 
-// maxName is the most bytes of a server's words in the error of its certificate, which must fit with the rest into one of a
-// registry.
+// maxName is the maximum length, in bytes, of a name or message of a server in the error about its certificate. The whole error must
+// not exceed maxReason.
 const maxName = 120
 
 func shorten(text string) string {
