@@ -14,7 +14,7 @@ import (
 const (
 	apiVersion = "krmfn.dev/v1alpha1"
 	kind       = "ImagePolicy"
-	// MaxSize is the most bytes of a policy. A ConfigMap can have no more, together with what else is in it.
+	// MaxSize is the maximum size of a policy in bytes. It leaves room for metadata within the limit of a ConfigMap.
 	MaxSize = 1000 << 10
 )
 
@@ -23,7 +23,7 @@ type file struct {
 	Kind         string        `json:"kind"`
 	Allow        *[]entry      `json:"allow"`
 	FloatingTags *floatingTags `json:"floatingTags"`
-	// TrustedRoot is a file; Signatures are empty by default.
+	// TrustedRoot is the name of a file.
 	TrustedRoot *string           `json:"trustedRoot"`
 	Signatures  *[]signatureEntry `json:"signatures"`
 }
@@ -34,28 +34,28 @@ type entry struct {
 	Digest     *string `json:"digest"`
 }
 
-// Parse reads a policy, one YAML document:
+// Parse parses a policy, which is one YAML document:
 //
 //	apiVersion: krmfn.dev/v1alpha1
 //	kind: ImagePolicy
-//	allow:                 # left out: every image is permitted; an empty list: none is
+//	allow:                 # absent: every image is permitted; an empty list: none is
 //	  - prefix: ghcr.io/kptdev/krm-functions-catalog   # whole path elements
 //	  - repository: r.io/team/fn
 //	    digest: sha256:…   # all fields of an entry must match
 //	floatingTags: allow    # or warn, or refuse; default allow
-//	trustedRoot: trusted_root.json   # Sigstore's, for keyless; no default
-//	signatures:            # left out: none is needed; of an image, all rules that match must hold
+//	trustedRoot: trusted_root.json   # Sigstore's trusted root, required for keyless; no default
+//	signatures:            # absent: no signatures are required; an image must satisfy all rules that match it
 //	  - repository: r.io/team/fn     # or prefix; without both, all images
-//	    keys: [{file: team.pub}]     # or data: PEM; any of keys and keyless must have signed
+//	    keys: [{file: team.pub}]     # or data: PEM; one of keys and keyless must have signed
 //	    keyless: [{issuer: https://accounts.example.org, subject: me@example.org}]   # or subjectRegExp
 //	    attestations: [{predicateType: https://slsa.dev/provenance/v1}]
 //
-// A reference floats that has neither a digest nor a full version (v1.2.3, with or without pre-release) for its tag. The
-// errors, one line, name the field: unknown ones and ones without a value are refused. So are files that the policy names:
-// ReadFile reads them.
+// A reference has a floating tag if it has no digest and its tag is not a full version (v1.2.3, with or without pre-release). Errors
+// are one line and name the field. Unknown fields, and fields without a value, are errors. Files that the policy names are errors, too;
+// use ReadFile.
 func Parse(text []byte) (*Policy, error) {
 	return parsePolicy(text, func(name string) ([]byte, error) {
-		return nil, fmt.Errorf("file %q is not read here: give the content", name)
+		return nil, fmt.Errorf("file %q is not supported here: use the content", name)
 	})
 }
 
@@ -128,12 +128,12 @@ func read(text []byte) (f file, err error) {
 	return f, checkValues(values, "")
 }
 
-// checkValues refuses fields without a value: to take an allow whose entries have all been commented out for one that was
-// left out would permit everything.
+// checkValues rejects fields without a value. If all entries of allow are commented out, allow has no value. Treating it as absent
+// would permit every image.
 func checkValues(value any, place string) error {
 	switch value := value.(type) {
 	case nil:
-		return fmt.Errorf("%s has no value: give it one, [] for an empty list, or leave it out", strings.TrimPrefix(place, "."))
+		return fmt.Errorf("%s has no value: set it, use [] for an empty list, or remove it", strings.TrimPrefix(place, "."))
 	case map[string]any:
 		for key, field := range value {
 			if err := checkValues(field, place+"."+key); err != nil {
@@ -160,7 +160,7 @@ func (e *entry) rule() (r rule, err error) {
 	return r, err
 }
 
-// where returns the part of a rule that repositories match.
+// where returns the part of a rule that matches repositories.
 func (e *entry) where() (r rule, err error) {
 	if e.Prefix != nil {
 		if r.prefix, err = normalPrefix(*e.Prefix); err != nil {

@@ -33,7 +33,7 @@ func TestParseErrors(t *testing.T) {
 		head + "allow: [{prefix: a}, ]\nfloatingTags:\n":              "floatingTags has no value",
 		head + "allow:\n  - prefix: a\n  -\n":                         "allow[1] has no value",
 		head + "allow: [{prefix: a, digest: }]\n":                     "allow[0].digest has no value",
-		head + "allow: [{prefix: ''}]\n":                              `allow[0]: prefix "" is no path of a registry`,
+		head + "allow: [{prefix: ''}]\n":                              `allow[0]: prefix "" is not a registry path`,
 		head + "allow: [{prefix: a/B}]\n":                             `allow[0]: prefix "a/B"`,
 		head + "allow: [{prefix: 'https://a.io'}]\n":                  `allow[0]: prefix "https://a.io"`,
 		head + "allow: [{prefix: 'a.io/*'}]\n":                        `allow[0]: prefix "a.io/*"`,
@@ -52,7 +52,7 @@ func TestParseErrors(t *testing.T) {
 	} {
 		_, err := policy.Parse([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%.200q: %v, want %s", text, err, want)
+			t.Errorf("Parse(%.200q) = %v, want %s", text, err, want)
 		}
 	}
 }
@@ -65,13 +65,13 @@ func FuzzParse(f *testing.F) {
 		p, err := policy.Parse(text)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
-				t.Errorf("%q has several lines", err)
+				t.Errorf("Parse() = %q, want one line", err)
 			}
 			return
 		}
 		before, after := p.Refused("r.io/x:v1"), p.RefusedDigest("r.io/x:v1", good)
 		if before != nil && after == nil {
-			t.Errorf("refused, and then permitted: %v", before)
+			t.Errorf("RefusedDigest() permits what Refused() refuses: %v", before)
 		}
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy decides which images may be run, by a file that the owner of an installation writes.
+// Package policy decides which images may run, based on a file of the installation's operator.
 package policy
 
 import (
@@ -11,20 +11,20 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Policy says which images are permitted. A nil Policy permits all. It may be used by any number of goroutines at once.
+// Policy decides which images are permitted. A nil Policy permits all images. It is safe for concurrent use.
 //
-// What is compared is the repository that would be pulled from, as container runtimes read a reference: alpine is
-// docker.io/library/alpine, and so is index.docker.io/alpine. Nothing else is taken for the same: a registry written in
-// capitals or with the port that it has anyway is another one, and needs a rule of its own.
+// It compares the repository from which container runtimes would pull: alpine and index.docker.io/alpine are docker.io/library/alpine.
+// Other aliases are not resolved: a registry in capital letters, or with its default port, is a different one and needs a separate
+// rule.
 type Policy struct {
-	// restricted tells that an image needs a rule. Without, all are permitted.
+	// restricted means that an image needs an allow rule. Otherwise, all images are permitted.
 	restricted bool
 	rules      []rule
 	floating   floatingTags
 	signatures []*SignatureRule
 }
 
-// floatingTags is what becomes of images whose reference may mean another one tomorrow.
+// floatingTags says how to treat references whose tag can move to another image.
 type floatingTags string
 
 const (
@@ -33,36 +33,36 @@ const (
 	floatingRefuse floatingTags = "refuse"
 )
 
-// rule permits images. What is empty matches all; the rest must match together.
+// rule permits images that match all of its fields. Empty fields match everything.
 type rule struct {
-	// prefix is the registry, and the first path elements, of a repository; repository is all of it.
+	// prefix is the registry and the first path elements of a repository. repository is the whole repository.
 	prefix, repository string
 	digest             string
 }
 
-// Rule is a kind of rule that refuses images.
+// Rule is the kind of rule that refused an image.
 type Rule string
 
 const (
-	// RuleAllow is that no entry of allow permits the image.
+	// RuleAllow means that no entry of allow matches the image.
 	RuleAllow Rule = "allow"
-	// RuleFloatingTags is that its tag can move.
+	// RuleFloatingTags means that the image's tag can move.
 	RuleFloatingTags Rule = "floating_tags"
-	// RuleDigest is that another digest would run than the one of the reference.
+	// RuleDigest means that the digest to run differs from the one in the reference.
 	RuleDigest Rule = "digest"
-	// RuleSignatures is that the image is not signed as the policy wants.
+	// RuleSignatures means that the image lacks the signatures that the policy requires.
 	RuleSignatures Rule = "signatures"
-	// RuleReference is that the reference is not a valid one.
+	// RuleReference means that the reference is invalid.
 	RuleReference Rule = "reference"
 )
 
-// RefusedError says that a policy does not permit an image.
+// RefusedError reports that the policy does not permit an image.
 type RefusedError struct {
-	// Image is the reference as it was given.
+	// Image is the reference in the request.
 	Image string
-	// Rule is what refused it.
+	// Rule is the kind of rule that refused the image.
 	Rule Rule
-	// Reason says why, and what to do; one line.
+	// Reason says why, and what to do, in one line.
 	Reason string
 }
 
@@ -70,8 +70,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("image %q is not permitted: %s", e.Image, e.Reason)
 }
 
-// Refused returns the *RefusedError for an image that no digest could make a permitted one; nil for others. It is for the
-// time before a registry is asked which digest the image has. Where that is known, RefusedDigest must be asked too.
+// Refused returns a *RefusedError if the image is not permitted with any digest. Call it before the digest is known, to avoid a
+// registry request. Call RefusedDigest when the digest is known.
 func (p *Policy) Refused(reference string) error {
 	if p.idle() {
 		return nil
@@ -82,14 +82,14 @@ func (p *Policy) Refused(reference string) error {
 	}
 	if p.floating == floatingRefuse && image.floats() {
 		return &RefusedError{reference, RuleFloatingTags, fmt.Sprintf(
-			"its tag %q can move, which the image policy refuses: name a full version, such as v1.2.3, or a digest", image.tag)}
+			"its tag %q can move, which the image policy refuses: use a full version, such as v1.2.3, or a digest", image.tag)}
 	}
 	return p.decide(image, image.digest)
 }
 
-// RefusedDigest is Refused for an image whose digest is known, as "sha256:…": rules of digests are decided. An empty digest
-// is that of the reference; where that has none either, no rule of a digest permits the image. Another digest than the
-// reference's own is refused.
+// RefusedDigest is like Refused for an image whose digest ("sha256:…") is known, and applies rules with digests. If digest is empty,
+// the one in the reference is used; if there is none, rules with digests do not match. A digest that differs from the one in the
+// reference is refused.
 func (p *Policy) RefusedDigest(reference, digest string) error {
 	if err := p.Refused(reference); err != nil || p.idle() {
 		return err
@@ -101,7 +101,7 @@ func (p *Policy) RefusedDigest(reference, digest string) error {
 	case digest == "":
 		digest = image.digest
 	case image.digest != "" && image.digest != digest:
-		return &RefusedError{reference, RuleDigest, fmt.Sprintf("it would be run with another digest, %q", digest)}
+		return &RefusedError{reference, RuleDigest, fmt.Sprintf("it would run with another digest, %q", digest)}
 	}
 	if digest == "" {
 		digest = unknown
@@ -109,13 +109,13 @@ func (p *Policy) RefusedDigest(reference, digest string) error {
 	return p.decide(image, digest)
 }
 
-// JudgesDigests reports whether a rule names a digest or requires signatures. The decision of such a policy holds only for the digest
+// JudgesDigests reports whether a rule contains a digest or requires signatures. A decision of such a policy applies only to the digest
 // that it was made for.
 func (p *Policy) JudgesDigests() bool {
 	return p != nil && (len(p.signatures) > 0 || slices.ContainsFunc(p.rules, func(r rule) bool { return r.digest != "" }))
 }
 
-// Warning returns a line of text for an image that is permitted although its tag can move; "" for others.
+// Warning returns a line of text for an image that is permitted although its tag can move, and "" for others.
 func (p *Policy) Warning(reference string) string {
 	if p == nil || p.floating != floatingWarn {
 		return ""
@@ -124,15 +124,15 @@ func (p *Policy) Warning(reference string) string {
 	if err != nil || !image.floats() {
 		return ""
 	}
-	return fmt.Sprintf("image %q has the tag %q, which can move: name a full version, such as v1.2.3, or a digest", reference, image.tag)
+	return fmt.Sprintf("image %q has the tag %q, which can move: use a full version, such as v1.2.3, or a digest", reference, image.tag)
 }
 
-// unknown is the digest that no rule has.
+// unknown is a digest that matches no rule.
 const unknown = "none"
 
 func (p *Policy) idle() bool { return p == nil || !p.restricted && p.floating != floatingRefuse }
 
-// decide looks for a rule. Without a digest, one that has a digest counts, as it may be the image's.
+// decide looks for a matching rule. If digest is empty, rules with any digest match, because the image may have it.
 func (p *Policy) decide(image parsed, digest string) error {
 	if !p.restricted || slices.ContainsFunc(p.rules, func(r rule) bool {
 		return r.matches(image.repository) && (r.digest == "" || digest == "" || r.digest == digest)

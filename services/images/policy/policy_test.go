@@ -40,7 +40,7 @@ const rules = `allow:
     digest: ` + good + `
 `
 
-// What is compared is what would be pulled.
+// Rules are compared with the repository that would be pulled.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	p := parse(t, rules)
@@ -66,7 +66,7 @@ func TestRules(t *testing.T) {
 		"index.docker.io/team/fn":                    true,
 		"teams/fn":                                   false,
 		"localhost:5000/x":                           true,
-		"localhost:5000":                             false, // an image with a tag
+		"localhost:5000":                             false, // an image name with a tag
 		"localhost/x":                                false,
 		"localhost:50000/x":                          false,
 		"GHCR.IO/kptdev/krm-functions-catalog/x":     false,
@@ -100,13 +100,13 @@ func TestRules(t *testing.T) {
 	} {
 		err := p.RefusedDigest(reference, "")
 		if permitted != (err == nil) {
-			t.Errorf("%q: %v", reference, err)
+			t.Errorf("RefusedDigest(%q) = %v", reference, err)
 		}
 		if _, ok := errors.AsType[*policy.RefusedError](err); !permitted && !ok || err != nil && strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q: %#v", reference, err)
+			t.Errorf("RefusedDigest(%q) = %#v, want a RefusedError of one line", reference, err)
 		}
 		if (err == nil) != (p.Refused(reference) == nil) {
-			t.Errorf("%q is refused with %v, and then with %v", reference, p.Refused(reference), err)
+			t.Errorf("Refused(%q) = %v, RefusedDigest() = %v", reference, p.Refused(reference), err)
 		}
 		if err := (*policy.Policy)(nil).RefusedDigest(reference, other); err != nil {
 			t.Error(err)
@@ -115,7 +115,7 @@ func TestRules(t *testing.T) {
 			t.Error(err)
 		}
 		if err := parse(t, "allow: []\n").Refused(reference); err == nil {
-			t.Errorf("%q is permitted by none", reference)
+			t.Errorf("Refused(%q) with an empty allow = nil, want an error", reference)
 		}
 	}
 }
@@ -137,10 +137,10 @@ func TestDigests(t *testing.T) {
 		{"r.io/team/fn@" + good, other, true, false},
 	} {
 		if err := p.Refused(tc.reference); (err == nil) != tc.before {
-			t.Errorf("%s before its digest is known: %v", tc.reference, err)
+			t.Errorf("Refused(%s) = %v", tc.reference, err)
 		}
 		if err := p.RefusedDigest(tc.reference, tc.digest); (err == nil) != tc.after {
-			t.Errorf("%s with %s: %v", tc.reference, tc.digest, err)
+			t.Errorf("RefusedDigest(%s, %s) = %v", tc.reference, tc.digest, err)
 		}
 	}
 	anywhere := parse(t, "allow: [{digest: "+pinned+"}]\n")
@@ -151,10 +151,10 @@ func TestDigests(t *testing.T) {
 		t.Error(err)
 	}
 	if err := anywhere.Refused("x.io/any@" + other); err == nil {
-		t.Error("another digest is not refused before a registry is asked")
+		t.Error("Refused() of a reference with another digest = nil, want an error")
 	}
 	if err := anywhere.RefusedDigest("x.io/any:v1", other); err == nil || !strings.Contains(err.Error(), other) {
-		t.Errorf("another digest: %v", err)
+		t.Errorf("RefusedDigest() with another digest = %v", err)
 	}
 }
 
@@ -169,14 +169,14 @@ func TestFloatingTags(t *testing.T) {
 			p := parse(t, setting)
 			err := p.Refused(reference)
 			if want := refused && floats != ""; (err != nil) != want || (p.RefusedDigest(reference, good) != nil) != want {
-				t.Errorf("%s with %q: %v", reference, setting, err)
+				t.Errorf("Refused(%s) with %q = %v", reference, setting, err)
 			}
 			if err != nil && !strings.Contains(err.Error(), `"`+floats+`"`) {
-				t.Errorf("%s with %q: %v", reference, setting, err)
+				t.Errorf("Refused(%s) with %q = %v, want the tag in the error", reference, setting, err)
 			}
 			warning := p.Warning(reference)
 			if want := setting == "floatingTags: warn\n" && floats != ""; (warning != "") != want || !strings.Contains(warning, floats) && want {
-				t.Errorf("%s with %q is warned of with %q", reference, setting, warning)
+				t.Errorf("Warning(%s) with %q = %q", reference, setting, warning)
 			}
 		}
 	}
@@ -184,11 +184,11 @@ func TestFloatingTags(t *testing.T) {
 		t.Error(warning)
 	}
 	if err := parse(t, "floatingTags: refuse\n").Refused("r.io/UPPER"); err == nil {
-		t.Error("what cannot be read is permitted")
+		t.Error("Refused() of an invalid reference = nil, want an error")
 	}
 }
 
-// What is permitted lies where the rules say, whatever it looks like.
+// Permitted references belong to a repository or prefix of the rules.
 func FuzzRefused(f *testing.F) {
 	for _, seed := range []string{"alpine", catalog + "/x:v1", "r.io/team/pinned@" + good, "INDEX.docker.io/team/x", "ghcr.io:443/x", "localhost:5000/a"} {
 		f.Add(seed, good)
@@ -197,11 +197,11 @@ func FuzzRefused(f *testing.F) {
 		p := parse(t, rules)
 		before, after := p.Refused(ref), p.RefusedDigest(ref, digest)
 		if before != nil && after == nil {
-			t.Errorf("%q is refused, and then permitted: %v", ref, before)
+			t.Errorf("RefusedDigest(%q) permits what Refused() refuses: %v", ref, before)
 		}
 		for _, err := range []error{before, after} {
 			if err != nil && strings.ContainsAny(err.Error(), "\r\n") {
-				t.Errorf("%q has several lines", err)
+				t.Errorf("error %q, want one line", err)
 			}
 		}
 		_ = parse(t, "floatingTags: warn\n").Warning(ref)
@@ -210,7 +210,7 @@ func FuzzRefused(f *testing.F) {
 		}
 		named, err := reference.ParseDockerRef(ref)
 		if err != nil {
-			t.Fatalf("%q is permitted and not valid: %v", ref, err)
+			t.Fatalf("%q is permitted although it is invalid: %v", ref, err)
 		}
 		for _, below := range []string{catalog, "docker.io/team", "localhost:5000"} {
 			if strings.HasPrefix(named.Name()+"/", below+"/") {
@@ -221,7 +221,7 @@ func FuzzRefused(f *testing.F) {
 		case "r.io/team/fn", "docker.io/library/alpine", "r.io/team/pinned":
 			return
 		}
-		t.Errorf("%q is permitted, which is %q", ref, named)
+		t.Errorf("%q is permitted, although it is %q", ref, named)
 	})
 }
 

@@ -13,19 +13,19 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// parsed is a reference as container runtimes read it.
+// parsed is a reference in the form that container runtimes use.
 type parsed struct {
-	// reference is what was given; repository has its registry, and all elements of its path.
+	// reference is the reference in the request. repository is the full repository, with registry.
 	reference, repository string
-	// tag and digest are empty where there is none. Without either, the tag is the default one.
+	// tag and digest are empty if absent. If both are absent, tag is the default one.
 	tag, digest string
 }
 
-// parse reads a reference. The error is a *RefusedError: what cannot be read is not permitted.
+// parse parses a reference. The error is a *RefusedError, because an invalid reference is not permitted.
 func parse(ref string) (parsed, error) {
 	named, err := distribution.ParseNormalizedNamed(ref)
 	if err != nil {
-		return parsed{}, &RefusedError{ref, RuleReference, "it is no valid reference: want REGISTRY/PATH:TAG, or @DIGEST, with the path in small letters"}
+		return parsed{}, &RefusedError{ref, RuleReference, "it is not a valid reference: want REGISTRY/PATH:TAG, or @DIGEST, with the path in small letters"}
 	}
 	p := parsed{reference: ref, repository: named.Name()}
 	if tagged, ok := distribution.TagNameOnly(named).(distribution.Tagged); ok {
@@ -37,7 +37,7 @@ func parse(ref string) (parsed, error) {
 	return p, nil
 }
 
-// floats tells whether the reference may mean another image tomorrow: it has no digest, and no full version.
+// floats reports whether the reference may name another image later: it has no digest, and no full version.
 func (p *parsed) floats() bool {
 	if p.digest != "" {
 		return false
@@ -48,13 +48,13 @@ func (p *parsed) floats() bool {
 
 func normalPrefix(prefix string) (string, error) {
 	if err := reference.ValidatePrefix(prefix); err != nil || prefix == "" {
-		return "", fmt.Errorf("prefix %q is no path of a registry", prefix)
+		return "", fmt.Errorf("prefix %q is not a registry path", prefix)
 	}
-	// With one element it could be an official image of Docker Hub, which has one more in front.
+	// Append two path elements: with only one, ParseNormalizedNamed could insert "library/" for Docker Hub.
 	const below = "/team/function"
 	named, err := distribution.ParseNormalizedNamed(strings.TrimRight(prefix, "/") + below)
 	if err != nil {
-		return "", fmt.Errorf("prefix %q is no path of a registry: %w", prefix, err)
+		return "", fmt.Errorf("prefix %q is not a registry path: %w", prefix, err)
 	}
 	return strings.TrimSuffix(named.Name(), below), nil
 }

@@ -14,43 +14,42 @@ import (
 	"regexp"
 )
 
-// SignatureRule says who must have signed an image: any of Keys and Identities. It does not change.
+// SignatureRule says who must have signed an image: at least one of Keys and Identities. It is immutable.
 type SignatureRule struct {
-	// Name says where the rule is, as "signatures[0] of the image policy".
+	// Name is the position of the rule, such as "signatures[0] of the image policy".
 	Name string
-	// Keys are the public keys of signers, and Identities those who sign with short-lived certificates.
+	// Keys are public keys of signers. Identities are signers with short-lived certificates.
 	Keys       []PublicKey
 	Identities []Identity
-	// PredicateTypes are the types of in-toto attestations that the image must have, all of them. Without any, the image itself
-	// must be signed.
+	// PredicateTypes are types of in-toto attestations, all of which the image must have. If it is empty, the image itself must be
+	// signed.
 	PredicateTypes []string
-	// TrustedRoot is Sigstore's trusted root, JSON, against which certificates are verified. It is empty where there are no
-	// Identities.
+	// TrustedRoot is Sigstore's trusted root in JSON, with which certificates are verified. It is empty if there are no Identities.
 	TrustedRoot []byte
-	// ID is the same for rules that want the same, whatever their names and the images they are about.
+	// ID is equal for rules with equal requirements, whatever their names and images.
 	ID string
 
 	about rule
 }
 
-// PublicKey is a key of a signer.
+// PublicKey is a signer's public key.
 type PublicKey struct {
-	// Name is the file of the key, or its place in the policy.
+	// Name is the file of the key, or its position in the policy.
 	Name string
 	// Key is an *ecdsa.PublicKey, an *rsa.PublicKey or an ed25519.PublicKey.
 	Key crypto.PublicKey
 }
 
-// Identity is a signer who has a certificate of Fulcio.
+// Identity is a signer with a certificate of Fulcio.
 type Identity struct {
-	// Issuer is the OpenID Connect issuer that vouched for the signer.
+	// Issuer is the OpenID Connect issuer that authenticated the signer.
 	Issuer string
-	// Subject is the signer's name: an address of mail, or a URI. It is empty where SubjectRegExp matches the whole name.
+	// Subject is the signer's email address or URI. It is empty if SubjectRegExp is set, which matches the whole subject.
 	Subject       string
 	SubjectRegExp *regexp.Regexp
 }
 
-// Matches tells whether a certificate is this signer's.
+// Matches reports whether a certificate belongs to this signer.
 func (i *Identity) Matches(issuer, subject string) bool {
 	return i.Issuer == issuer && (i.Subject != "" && i.Subject == subject || i.SubjectRegExp != nil && i.SubjectRegExp.MatchString(subject))
 }
@@ -62,8 +61,8 @@ func (i *Identity) String() string {
 	return fmt.Sprintf("%s of %s", i.Subject, i.Issuer)
 }
 
-// Signatures returns the rules that the signatures of an image must satisfy, all of them; none if it need not be signed. The
-// error is a *RefusedError: what cannot be read is not permitted.
+// Signatures returns the rules for an image, all of which its signatures must satisfy. It returns none if no signature is required. The
+// error is a *RefusedError, because an invalid reference is not permitted.
 func (p *Policy) Signatures(reference string) ([]*SignatureRule, error) {
 	if p == nil || len(p.signatures) == 0 {
 		return nil, nil
@@ -81,7 +80,7 @@ func (p *Policy) Signatures(reference string) ([]*SignatureRule, error) {
 	return rules, nil
 }
 
-// SignatureRules returns all rules of signatures.
+// SignatureRules returns all signature rules.
 func (p *Policy) SignatureRules() []*SignatureRule {
 	if p == nil {
 		return nil
@@ -89,7 +88,7 @@ func (p *Policy) SignatureRules() []*SignatureRule {
 	return p.signatures
 }
 
-// ForSignatures returns a policy that permits all images that satisfy a rule. The error names what is wrong with the rule.
+// ForSignatures returns a policy that permits images that satisfy a rule. The error says what is wrong with the rule.
 func ForSignatures(rule SignatureRule) (*Policy, error) {
 	if err := rule.complete(); err != nil {
 		return nil, err
@@ -97,7 +96,7 @@ func ForSignatures(rule SignatureRule) (*Policy, error) {
 	return &Policy{floating: floatingAllow, signatures: []*SignatureRule{&rule}}, nil
 }
 
-// complete checks that a rule could be satisfied, and gives it its ID.
+// complete checks that a rule can be satisfied, and sets its ID.
 func (r *SignatureRule) complete() error {
 	switch {
 	case len(r.Keys) == 0 && len(r.Identities) == 0:

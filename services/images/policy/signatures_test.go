@@ -23,12 +23,12 @@ func TestSignatureErrors(t *testing.T) {
 		"signatures: [{keys: []}]":                                   "signatures[0]: it names no signer",
 		"signatures: [{key: a}]":                                     `unknown field "signatures[0].key"`,
 		"signatures:":                                                "signatures has no value",
-		"signatures: [{prefix: '', keys: [{data: x}]}]":              `signatures[0]: prefix "" is no path`,
+		"signatures: [{prefix: '', keys: [{data: x}]}]":              `signatures[0]: prefix "" is not a registry path`,
 		"signatures: [{keys: [{}]}]":                                 "keys[0]: set one of file and data",
 		"signatures: [{keys: [{file: a, data: b}]}]":                 "keys[0]: set one of file and data",
 		"signatures: [{keys: [{data: x}]}]":                          "signatures[0].keys[0] has no public key in PEM",
-		"signatures: [{keys: [{file: team.pub}]}]":                   `file "team.pub" is not read here`,
-		"trustedRoot: root.json":                                     `trustedRoot: file "root.json" is not read here`,
+		"signatures: [{keys: [{file: team.pub}]}]":                   `file "team.pub" is not supported here`,
+		"trustedRoot: root.json":                                     `trustedRoot: file "root.json" is not supported here`,
 		"signatures: [{keyless: [{subject: a}]}]":                    "keyless[0]: issuer is empty",
 		"signatures: [{keyless: [{issuer: a}]}]":                     "keyless[0]: set one of subject and subjectRegExp",
 		"signatures: [{keyless: [{issuer: a, subject: b}]}]":         "keyless needs a trusted root",
@@ -36,19 +36,19 @@ func TestSignatureErrors(t *testing.T) {
 		"signatures: [{attestations: [{predicateType: ''}]}]":        "attestations[0]: predicateType is empty",
 	} {
 		if _, err := policy.Parse([]byte(head + text + "\n")); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want %s", text, err, want)
+			t.Errorf("Parse(%s) = %v, want %s", text, err, want)
 		}
 	}
 }
 
-// Files beside the policy are part of it: a policy whose key has changed is another one.
+// The content of the files is part of the policy: if a key changes, the policy changes.
 func TestKeysFromFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "policy.yaml")
 	write(t, file, head+"signatures: [{prefix: r.io/team, keys: [{file: team.pub}]}]\n")
 	if _, err := policy.NewStore(file, nil, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "team.pub") {
-		t.Fatalf("the key is missing, and the error is %v", err)
+		t.Fatalf("NewStore() with a missing key = %v, want an error with its name", err)
 	}
 	write(t, filepath.Join(dir, "team.pub"), newKey(t))
 	s, err := policy.NewStore(file, nil, slog.New(slog.DiscardHandler))
@@ -57,20 +57,20 @@ func TestKeysFromFiles(t *testing.T) {
 	}
 	rules, err := s.Policy().Signatures("r.io/team/fn:v1")
 	if err != nil || len(rules) != 1 || rules[0].Keys[0].Name != "team.pub" {
-		t.Fatalf("got %+v, %v", rules, err)
+		t.Fatalf("Signatures() = %+v, %v", rules, err)
 	}
 	if others, err := s.Policy().Signatures("r.io/teams/fn:v1"); err != nil || len(others) != 0 {
-		t.Errorf("got %+v, %v", others, err)
+		t.Errorf("Signatures() of another repository = %+v, %v; want none", others, err)
 	}
 	if changed, err := s.Load(); changed || err != nil {
-		t.Errorf("the policy has changed by itself: %v", err)
+		t.Errorf("Load() without a change = %v, error %v", changed, err)
 	}
 	write(t, filepath.Join(dir, "team.pub"), newKey(t))
 	if changed, err := s.Load(); !changed || err != nil {
-		t.Errorf("a new key changes nothing: %v", err)
+		t.Errorf("Load() after a change of the key = %v, error %v", changed, err)
 	}
 	if changed, err := s.Policy().Signatures("r.io/team/fn"); err != nil || changed[0].ID == rules[0].ID {
-		t.Errorf("the rule has the same ID with another key, %v", err)
+		t.Errorf("ID with another key is unchanged, error %v", err)
 	}
 }
 

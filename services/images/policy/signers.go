@@ -37,13 +37,13 @@ type attestationEntry struct {
 	PredicateType string `json:"predicateType"`
 }
 
-// readFunc reads a file that a policy names.
+// readFunc reads a file that the policy names.
 type readFunc func(name string) ([]byte, error)
 
-// MaxFileSize is the most bytes of a file with keys, or with a trusted root.
+// MaxFileSize is the maximum size, in bytes, of a file with keys or a trusted root.
 const MaxFileSize = 1 << 20
 
-// minRSABits is the size from which on an RSA key counts.
+// minRSABits is the minimum size of an RSA key.
 const minRSABits = 2048
 
 func (e *signatureEntry) rule(name string, trustedRoot []byte, read readFunc) (*SignatureRule, error) {
@@ -109,16 +109,16 @@ func (e *identityEntry) identity() (Identity, error) {
 	return NewIdentity(e.Issuer, "", *e.SubjectRegExp)
 }
 
-// NewIdentity returns a signer of an issuer, by subject or by the regular expression that all of the subject must match.
+// NewIdentity returns a signer with either a subject or a regular expression that must match the whole subject.
 func NewIdentity(issuer, subject, subjectRegExp string) (Identity, error) {
 	identity := Identity{Issuer: issuer, Subject: subject}
 	if issuer == "" || (subject == "") == (subjectRegExp == "") {
-		return identity, errors.New("a signer has an issuer and either a subject or a regular expression for it, and none of them is empty")
+		return identity, errors.New("a signer needs an issuer and either a subject or a regular expression for it")
 	}
 	if subjectRegExp == "" {
 		return identity, nil
 	}
-	// A part of the subject would be easy to make up.
+	// The expression must match the whole subject. An attacker could easily obtain a subject of which a part matches.
 	if _, err := regexp.Compile(subjectRegExp); err != nil {
 		return identity, fmt.Errorf("the regular expression %q for the subject is not valid: %w", subjectRegExp, err)
 	}
@@ -126,7 +126,7 @@ func NewIdentity(issuer, subject, subjectRegExp string) (Identity, error) {
 	return identity, nil
 }
 
-// ParseKeys reads public keys in PEM, ECDSA, RSA of at least 2048 bits, or Ed25519. The errors name what is wrong.
+// ParseKeys parses public keys in PEM: ECDSA, RSA of at least 2048 bits, or Ed25519. Errors say what is wrong.
 func ParseKeys(name string, text []byte) ([]PublicKey, error) {
 	var keys []PublicKey
 	for {

@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/services/server/logging"
 )
 
-// Store has the policy that is in force. It may be used by any number of goroutines at once.
+// Store holds the current policy. It is safe for concurrent use.
 type Store struct {
 	file   string
 	log    *slog.Logger
@@ -23,12 +23,12 @@ type Store struct {
 	check  func(*Policy) error
 
 	mu sync.Mutex
-	// logged keeps a recheck from repeating a problem.
+	// logged prevents that a reload logs the same problem again.
 	logged logging.Once
 }
 
-// NewStore returns the policy of a file. A file that is missing or wrong is an error: nothing would be enforced, and nobody
-// would notice. check, which may be nil, says what else is wrong with a policy.
+// NewStore returns a store with the policy of a file. A missing or invalid file is an error, because otherwise no policy would be
+// enforced and nobody would notice. check, unless nil, returns further errors of a policy.
 func NewStore(file string, check func(*Policy) error, log *slog.Logger) (*Store, error) {
 	s := &Store{file: file, check: check, log: log}
 	policy, err := s.read()
@@ -45,17 +45,17 @@ func (s *Store) put(policy *Policy) {
 		"floating_tags", string(policy.floating), "signature_rules", len(policy.signatures))
 }
 
-// Policy returns the policy that is in force.
+// Policy returns the current policy.
 func (s *Store) Policy() *Policy { return s.policy.Load() }
 
-// Load reads the file again and tells whether that has changed anything. A file that is wrong by now, or gone, is an error, which is
-// logged once, and leaves in force what was.
+// Load reads the file again and reports whether the policy has changed. If the file is missing or invalid, the current policy remains
+// in effect, and the error is logged once.
 func (s *Store) Load() (changed bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	policy, err := s.read()
 	if s.logged.New(err) {
-		s.log.Error("the image policy cannot be loaded, the one before stays in force", "file", s.file, "err", err)
+		s.log.Error("the image policy cannot be loaded, the previous one remains in effect", "file", s.file, "err", err)
 	}
 	if err != nil || reflect.DeepEqual(policy, s.policy.Load()) {
 		return false, err
@@ -74,7 +74,7 @@ func (s *Store) read() (*Policy, error) {
 	return policy, err
 }
 
-// ReadFile reads a policy, and the files that it names: relative names are of files beside it.
+// ReadFile reads a policy and the files that it names. Relative names are relative to the policy's directory.
 func ReadFile(file string) (*Policy, error) {
 	text, err := configfile.Read(file, MaxSize)
 	if err != nil {

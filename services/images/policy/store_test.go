@@ -21,7 +21,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// At start a policy must be there; later a broken file leaves in force what was, and problem is told of once.
+// NewStore fails without a valid policy. Later, an invalid file has no effect, and its problem is logged once.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
@@ -32,7 +32,7 @@ func TestStore(t *testing.T) {
 			write(t, file, text)
 		}
 		if _, err := policy.NewStore(file, nil, logger); err == nil || !strings.Contains(err.Error(), file) {
-			t.Fatalf("starts with %q: %v", text, err)
+			t.Fatalf("NewStore() with %q = %v, want an error", text, err)
 		}
 	}
 	write(t, file, head+"allow: []\n")
@@ -43,13 +43,13 @@ func TestStore(t *testing.T) {
 	load := func(want, permitted bool, logged string, times int) {
 		t.Helper()
 		if got, _ := s.Load(); got != want {
-			t.Errorf("Load has changed something: %v, want %v", got, want)
+			t.Errorf("Load() = %v, want %v", got, want)
 		}
 		if err := s.Policy().Refused("r.io/x"); (err == nil) != permitted {
 			t.Errorf("r.io/x: %v", err)
 		}
 		if n := strings.Count(log.String(), logged); n != times {
-			t.Errorf("%q was logged %d times, want %d, in:\n%s", logged, n, times, &log)
+			t.Errorf("%q was logged %d times, want %d:\n%s", logged, n, times, &log)
 		}
 	}
 	load(false, false, "image policy loaded", 1)
@@ -65,7 +65,7 @@ func TestStore(t *testing.T) {
 	}
 	load(false, true, "no such file", 1)
 	write(t, file, head+"alow: []\n")
-	// Trouble that comes again is told of again.
+	// A problem that returns is logged again.
 	load(false, true, "alow", 2)
 	write(t, file, head+"allow: []\n")
 	load(true, false, "image policy loaded", 3)
