@@ -10,17 +10,17 @@ import (
 	"github.com/distribution/reference"
 )
 
-// Constraint is a version constraint in a function's field tag: ~0.1 or >=1.0 <2. It takes the list of the repository's
-// tags to tell which image is meant.
+// Constraint is a version constraint in a function's field tag, such as ~0.1 or ">=1.0 <2". It is resolved with the list of the
+// repository's tags.
 type Constraint struct {
-	// Repository is the image's, spelt out, without tag and digest.
+	// Repository is the full repository of the image, without tag and digest.
 	Repository string
-	// Versions are the versions that satisfy, in the grammar of github.com/Masterminds/semver.
+	// Versions is the constraint in the syntax of github.com/Masterminds/semver.
 	Versions string
 }
 
-// FunctionConstraint returns the constraint that a Kptfile's function has by its fields image and tag, resolved with the
-// prefix. It is false where the function has none, and ForFunction tells the image, or what is wrong.
+// FunctionConstraint returns the constraint of a Kptfile's function with the given fields image and tag; prefix is the prefix of short
+// names. It returns false if the function has no valid constraint; ForFunction then returns the reference or the error.
 func FunctionConstraint(name, tag, prefix string) (Constraint, bool) {
 	if tag == "" || !isConstraint(tag) || IsLocal(name) {
 		return Constraint{}, false
@@ -36,9 +36,9 @@ func FunctionConstraint(name, tag, prefix string) (Constraint, bool) {
 	return Constraint{Repository: named.Name(), Versions: tag}, true
 }
 
-// Resolve returns the reference with the highest of the tags that satisfies, spelt as it is there. Of those of one version,
-// such as v1.0 and v1.0.0, the longest counts. Tags that begin with "sha256-", have "-git-" in them or are no versions do
-// not count; pre-releases do only where the constraint has one. The error says that there is none.
+// Resolve returns the reference with the highest tag that satisfies the constraint. If several tags have the same version, such as v1.0
+// and v1.0.0, it selects the longest. It ignores tags that begin with "sha256-", contain "-git-", or are not versions, and pre-releases
+// unless the constraint has one. It returns an error if there is no such tag.
 func (c Constraint) Resolve(tags []string) (string, error) {
 	constraint, err := semver.NewConstraint(c.Versions)
 	if err != nil {

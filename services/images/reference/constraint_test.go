@@ -19,7 +19,7 @@ func TestFunctionConstraint(t *testing.T) {
 		{"alpine", "*", "", "docker.io/library/alpine"},
 		{"r.io/x", "1.x", "", "r.io/x"},
 		{"r.io/x", "0.1 || ^2", "", "r.io/x"},
-		// Exact versions, other tags, and what is wrong.
+		// Exact versions, other tags, and invalid input.
 		{"r.io/x", "", "", ""},
 		{"r.io/x", "1", "", ""},
 		{"r.io/x", "v0.1", "", ""},
@@ -38,7 +38,7 @@ func TestFunctionConstraint(t *testing.T) {
 			t.Errorf("FunctionConstraint(%q, %q) = %+v, %v", tc.name, tc.tag, got, ok)
 		}
 		if _, err := reference.ForFunction(tc.name, tc.tag, tc.prefix); ok && err == nil {
-			t.Errorf("ForFunction(%q, %q) takes a constraint", tc.name, tc.tag)
+			t.Errorf("ForFunction(%q, %q) of a constraint = nil, want an error", tc.name, tc.tag)
 		}
 	}
 }
@@ -57,7 +57,7 @@ func TestConstraintResolve(t *testing.T) {
 		for range 2 {
 			got, err := c.Resolve(tags)
 			if err != nil || got != "r.io/x:"+want {
-				t.Errorf("%s: %q, %v, want %s", constraint, got, err, want)
+				t.Errorf("Resolve() of %s = %q, %v; want %s", constraint, got, err, want)
 			}
 			slices.Reverse(tags)
 		}
@@ -71,15 +71,15 @@ func TestConstraintResolve(t *testing.T) {
 		{nil, `no tag could be found matching the version constraint "~9": r.io/x has no tag that is a version, among 0 tags`},
 	} {
 		if got, err := (reference.Constraint{Repository: "r.io/x", Versions: "~9"}).Resolve(tc.tags); err == nil || err.Error() != tc.want {
-			t.Errorf("%v: %q, %v", tc.tags, got, err)
+			t.Errorf("Resolve(%v) = %q, %v", tc.tags, got, err)
 		}
 	}
 	if _, err := (reference.Constraint{Repository: "r.io/x", Versions: "latest"}).Resolve(tags); err == nil {
-		t.Error("a constraint that is none is resolved")
+		t.Error("Resolve() of an invalid constraint = nil, want an error")
 	}
 }
 
-// What is chosen is a tag of the list, and makes a valid reference, whatever registries and Kptfiles say.
+// The result is a tag of the list and a valid reference, for any input.
 func FuzzConstraint(f *testing.F) {
 	f.Add("r.io/x", "~0.1", "v0.1 v0.1.3 latest")
 	f.Add("alpine", ">=1.0.0-0", "1.0 1.0.0-rc.1 2.0.0+b")
@@ -94,15 +94,15 @@ func FuzzConstraint(f *testing.F) {
 			return
 		}
 		if err := reference.Validate(got); err != nil {
-			t.Errorf("%s of %q: %v", tag, list, err)
+			t.Errorf("Resolve() of %s with %q: %v", tag, list, err)
 		}
 		repository, chosen, digest := reference.Split(got)
 		if repository != c.Repository || digest != "" || !slices.Contains(tags, chosen) {
-			t.Errorf("%s of %q is %q", tag, list, got)
+			t.Errorf("Resolve() of %s with %q = %q", tag, list, got)
 		}
 		slices.Reverse(tags)
 		if again, _ := c.Resolve(tags); again != got {
-			t.Errorf("%s of %q is %q or %q", tag, list, got, again)
+			t.Errorf("Resolve() of %s with %q = %q, and in reverse order %q", tag, list, got, again)
 		}
 	})
 }

@@ -11,11 +11,10 @@ import (
 	"github.com/distribution/reference"
 )
 
-// ForFunction returns the reference that a Kptfile's function means by its fields image and tag: resolved with the
-// prefix; with tag in place of any tag and digest of the image, where tag is not empty; with the default tag where it
-// has neither tag nor digest.
+// ForFunction returns the reference of a Kptfile's function with the given fields image and tag. It adds the prefix to a short name. A
+// non-empty tag replaces tag and digest of the image. Without tag and digest, the default tag is used.
 //
-// Errors: image or tag is outside the grammar, or tag is a version constraint, which takes a registry to resolve; see
+// It returns an error if image or tag is invalid, or if tag is a version constraint, which cannot be resolved without a registry; see
 // FunctionConstraint.
 func ForFunction(name, tag, prefix string) (string, error) {
 	ref, err := Resolve(name, prefix)
@@ -24,7 +23,7 @@ func ForFunction(name, tag, prefix string) (string, error) {
 	}
 	switch {
 	case IsLocal(ref) && tag != "":
-		return "", fmt.Errorf("image %q is on this machine and takes no tag: leave the tag out", ref)
+		return "", fmt.Errorf("image %q is on this machine and takes no tag: remove the tag", ref)
 	case IsLocal(ref):
 		return ref, nil
 	case tag != "":
@@ -39,7 +38,7 @@ func ForFunction(name, tag, prefix string) (string, error) {
 	return ref, nil
 }
 
-// withTag replaces tag and digest. Like kpt, it spells the repository out: "alpine" becomes "docker.io/library/alpine".
+// withTag replaces tag and digest. Like kpt, it expands the repository: "alpine" becomes "docker.io/library/alpine".
 func withTag(ref, tag string) (string, error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
@@ -57,8 +56,7 @@ func withTag(ref, tag string) (string, error) {
 	return tagged.String(), nil
 }
 
-// isConstraint tells a semantic version constraint from a tag. An exact version, which would also be read as a
-// constraint, is a tag.
+// isConstraint reports whether tag is a version constraint. An exact version is a tag, although it is also a valid constraint.
 func isConstraint(tag string) bool {
 	if _, err := semver.NewVersion(tag); err == nil {
 		return false
@@ -78,8 +76,8 @@ func Validate(ref string) error {
 	return nil
 }
 
-// ValidatePrefix checks a prefix for short names: the host of a registry and a path in it, or just one of them, with any
-// number of slashes at its end. The empty prefix is valid and means none.
+// ValidatePrefix checks a prefix for short names: a registry host, a path, or both, with any number of trailing slashes. The empty
+// prefix is valid and means none.
 func ValidatePrefix(prefix string) error {
 	path := strings.TrimRight(prefix, "/")
 	switch {
@@ -90,7 +88,7 @@ func ValidatePrefix(prefix string) error {
 	case strings.ContainsAny(prefix, "?#"):
 		return fmt.Errorf("invalid image prefix %q: must not contain '?' or '#'", prefix)
 	}
-	// Only together with a name is it a reference: "localhost:5000" alone would pass for a name and its tag.
+	// Check the prefix with a name, because "localhost:5000" alone would be a name and its tag.
 	if named, err := reference.ParseNormalizedNamed(path + "/function"); err != nil || !reference.IsNameOnly(named) {
 		return fmt.Errorf("invalid image prefix %q: must be a valid registry path", prefix)
 	}

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reference handles the image references by which functions are named: short names and their prefix, tags and
-// digests. References have the grammar of the OCI distribution specification; a tag and a digest may stand together.
+// Package reference handles image references of functions: short names and their prefix, tags and digests. References follow the
+// grammar of the OCI distribution specification. They may have both a tag and a digest.
 package reference
 
 import (
@@ -11,35 +11,35 @@ import (
 	"strings"
 )
 
-// The prefixes under which the catalog of KRM functions is published.
+// Prefixes of the KRM functions catalog.
 const (
-	// CatalogPrefix is where the catalog lives, and the default prefix of short names.
+	// CatalogPrefix is the prefix of the catalog, and the default prefix of short names.
 	CatalogPrefix = "ghcr.io/kptdev/krm-functions-catalog"
-	// FormerCatalogPrefix is where the catalog lived before; packages still name it.
+	// FormerCatalogPrefix is the previous prefix of the catalog, which packages still use.
 	FormerCatalogPrefix = "gcr.io/kpt-fn"
 )
 
-// DefaultTag is what a Kptfile's image gets that has neither tag nor digest.
+// DefaultTag is the tag of an image without tag and digest in a Kptfile.
 const DefaultTag = "latest"
 
-// IsLocal tells whether an image is named by where it is on this machine: oci:DIR[:NAME] is an OCI layout, docker-archive:FILE[:NAME]
-// what docker save writes. Such a name is no reference, and means what it says whatever the prefix.
+// IsLocal reports whether a name is the location of an image on this machine: oci:DIR[:NAME] is an OCI layout, and
+// docker-archive:FILE[:NAME] is the output of docker save. Such a name is not a reference and gets no prefix.
 func IsLocal(name string) bool {
 	return strings.HasPrefix(name, "oci:") || strings.HasPrefix(name, "docker-archive:")
 }
 
-// Resolve gives a short name, one without any slash, its prefix; slashes at the prefix's end do not count. A name with a
-// slash, and any name when the prefix is empty, stays as it is. Tags and digests are left alone.
+// Resolve adds the prefix to a short name, which is a name without slashes. Trailing slashes of the prefix are ignored. Names with
+// slashes, and all names if the prefix is empty, remain unchanged, as do tags and digests.
 //
-// An empty name, and one with white space, control or non-ASCII characters, is an error. The rest of the grammar is not
-// checked, so that Resolve can stand on the path of every call; see Validate.
+// A name that is empty, or that contains white space, control characters or non-ASCII characters, is an error. Resolve checks nothing
+// else, because it is on the path of every call; see Validate.
 func Resolve(name, prefix string) (string, error) {
 	if name == "" {
-		return "", errors.New("image is empty: name a function image")
+		return "", errors.New("image is empty: set it to a function image")
 	}
 	for i := range len(name) {
 		if name[i] <= ' ' || name[i] >= 0x7f {
-			return "", fmt.Errorf("image %q has a character that is no part of a reference, at byte %d: remove it", name, i)
+			return "", fmt.Errorf("image %q has a character that is not allowed in a reference, at byte %d: remove it", name, i)
 		}
 	}
 	prefix = strings.TrimRight(prefix, "/")
@@ -49,8 +49,8 @@ func Resolve(name, prefix string) (string, error) {
 	return prefix + "/" + name, nil
 }
 
-// Split cuts a reference into its parts. The tag comes without its colon; the digest without its at sign, as
-// "algorithm:hex". A part that is absent is empty. Nothing is checked.
+// Split splits a reference into repository, tag (without colon) and digest ("algorithm:hex", without at sign). Absent parts are empty.
+// It checks nothing.
 func Split(ref string) (repository, tag, digest string) {
 	repository, digest, _ = strings.Cut(ref, "@")
 	// A colon before the last slash belongs to the registry's port.
@@ -60,14 +60,14 @@ func Split(ref string) (repository, tag, digest string) {
 	return repository, "", digest
 }
 
-// BaseName returns the last path element of a reference's repository: the function's name in the catalog.
+// BaseName returns the last path element of a reference's repository, which is the function's name in the catalog.
 func BaseName(ref string) string {
 	repository, _, _ := Split(ref)
 	return repository[strings.LastIndexByte(repository, '/')+1:]
 }
 
-// CatalogName returns the name of the catalog function that a reference means: one under either catalog prefix, under
-// one of the further prefixes, or a short name; whatever its tag or digest. It is "" for every other reference.
+// CatalogName returns the name of the catalog function of a reference: one with a catalog prefix or with one of the given prefixes, or
+// a short name. Tag and digest are ignored. For other references, it returns "".
 func CatalogName(ref string, prefixes ...string) string {
 	repository, _, _ := Split(ref)
 	slash := strings.LastIndexByte(repository, '/')

@@ -103,7 +103,7 @@ func TestValidatePrefix(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{"", "r.io", "r.io/", "localhost:5000", "localhost:5000/a//", "docker.io/team", reference.CatalogPrefix} {
 		if err := reference.ValidatePrefix(good); err != nil {
-			t.Errorf("ValidatePrefix(%q): %v", good, err)
+			t.Errorf("ValidatePrefix(%q) = %v", good, err)
 		}
 	}
 	for bad, want := range map[string]string{
@@ -126,7 +126,7 @@ func FuzzSplit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, ref string) {
 		repository, tag, digest := reference.Split(ref)
 		if len(repository)+len(tag)+len(digest) > len(ref) {
-			t.Errorf("Split(%q) = %q, %q, %q makes text up", ref, repository, tag, digest)
+			t.Errorf("Split(%q) = %q, %q, %q , which is longer than the input", ref, repository, tag, digest)
 		}
 		if reference.Validate(ref) != nil {
 			return
@@ -139,7 +139,7 @@ func FuzzSplit(f *testing.F) {
 			joined += "@" + digest
 		}
 		if joined != ref {
-			t.Errorf("Split(%q) = %q, %q, %q loses text", ref, repository, tag, digest)
+			t.Errorf("Split(%q) = %q, %q, %q , which lacks a part", ref, repository, tag, digest)
 		}
 	})
 }

@@ -11,28 +11,27 @@ import (
 	"strings"
 )
 
-// maxPath is the most bytes of a repository, without its registry, that a reference may have.
+// maxPath is the maximum length of a repository without its registry, in bytes.
 const maxPath = 255
 
-// Rewrites are rules by which references get another prefix: that of a mirror, or the new one of what has moved. It is the
-// value of a repeatable flag. The zero value has no rules. Set must be over before Apply is called; Apply may be called by
-// any number of goroutines at once.
+// Rewrites are rules that replace prefixes of references, for example with a mirror's. It is the value of a repeatable flag. The zero
+// value has no rules. Apply is safe for concurrent use after the last call of Set.
 type Rewrites struct {
-	// rules have the longest from first.
+	// rules are sorted by from, the longest first.
 	rules []rewrite
 }
 
-// rewrite is one rule. Neither part ends with a slash.
+// rewrite is a rule. from and to have no trailing slash.
 type rewrite struct {
 	from, to string
-	// hub tells that from is of Docker Hub, and path what comes behind its host; "" means all of it.
+	// hub means that from is on Docker Hub. path is the part of from after the host; empty means all of Docker Hub.
 	hub  bool
 	path string
 }
 
-// Set adds rules, FROM=TO each, with commas between them. Either part is a registry, or a path in one; slashes at its end do
-// not count. Errors name the rule: it has another form, a part is no valid path of a registry, or there is another rule for
-// FROM. No rule is added then.
+// Set adds comma-separated rules of the form FROM=TO. Both parts are a registry or a path in one; trailing slashes are ignored. It
+// returns an error, and adds no rules, if a rule has another form, if a part is not a registry path, or if FROM already has a rule.
+// Errors name the rule.
 func (r *Rewrites) Set(value string) error {
 	rules := slices.Clone(r.rules)
 	for text := range strings.SplitSeq(value, ",") {
@@ -41,7 +40,7 @@ func (r *Rewrites) Set(value string) error {
 			return fmt.Errorf("image rewrite %q: %w", text, err)
 		}
 		if slices.ContainsFunc(rules, func(other rewrite) bool { return other.from == rule.from }) {
-			return fmt.Errorf("image rewrite %q: there is another rule for %q: leave one of them out", text, rule.from)
+			return fmt.Errorf("image rewrite %q: there is another rule for %q: remove one of them", text, rule.from)
 		}
 		rules = append(rules, rule)
 	}
@@ -50,7 +49,7 @@ func (r *Rewrites) Set(value string) error {
 	return nil
 }
 
-// String returns the rules as Set takes them, those with the longest FROM first.
+// String returns the rules in the form that Set accepts, the longest FROM first.
 func (r *Rewrites) String() string {
 	rules := make([]string, len(r.rules))
 	for i, rule := range r.rules {
@@ -59,17 +58,17 @@ func (r *Rewrites) String() string {
 	return strings.Join(rules, ",")
 }
 
-// Type returns what stands for the value in the help.
+// Type returns the placeholder of the value in the help.
 func (*Rewrites) Type() string { return "FROM=TO" }
 
-// Apply returns the reference as the rules have it, with its tag and digest. FROM matches whole path elements, and also a
-// whole repository; of the rules that match the longest FROM counts, and what it makes is not rewritten again.
+// Apply returns the rewritten reference, with its tag and digest. FROM matches whole path elements, or the whole repository. If several
+// rules match, the one with the longest FROM is applied, once.
 //
-// FROM is compared with the reference as it is written. Only a FROM of docker.io matches each way to write what is on Docker
-// Hub: docker.io=r.io makes r.io/library/alpine of alpine, and r.io/team/fn of team/fn and of index.docker.io/team/fn.
+// FROM is compared with the reference as it is written. Only a FROM of docker.io matches all forms of a reference on Docker Hub:
+// docker.io=r.io turns alpine into r.io/library/alpine, and both team/fn and index.docker.io/team/fn into r.io/team/fn.
 //
-// A rule does not match where what it makes would be no reference: a TO that is a registry alone in place of a whole
-// repository, or a path beyond 255 bytes. Nothing is allocated where no rule matches.
+// A rule does not match if the result would not be a reference: if TO is only a registry and FROM the whole repository, or if the path
+// would exceed 255 bytes. Apply does not allocate if no rule matches.
 func (r *Rewrites) Apply(ref string) string {
 	if len(r.rules) == 0 {
 		return ref
@@ -98,13 +97,13 @@ func parseRewrite(text string) (rewrite, error) {
 	}
 	rule := rewrite{from: strings.TrimRight(from, "/"), to: strings.TrimRight(to, "/")}
 	if host, path, _ := strings.Cut(rule.from, "/"); isHub(host) {
-		// Both spellings of the host are one rule.
+		// docker.io and index.docker.io are the same FROM.
 		rule.hub, rule.path, rule.from = true, path, strings.TrimRight(hubHost+"/"+path, "/")
 	}
 	return rule, nil
 }
 
-// apply returns the repository with the prefix replaced, where the rule matches.
+// apply returns the rewritten repository, and whether the rule matches.
 func (rule *rewrite) apply(repository string) (string, bool) {
 	var rest string
 	ok := false
@@ -122,7 +121,7 @@ func (rule *rewrite) apply(repository string) (string, bool) {
 	return rule.to + "/" + rest, true
 }
 
-// cutHub returns what of a repository of Docker Hub is behind the rule's path; "" for nothing.
+// cutHub returns the part of a Docker Hub repository after the rule's path, and whether the path matches.
 func (rule *rewrite) cutHub(repository string) (string, bool) {
 	path, ok := hubPath(repository)
 	if !ok {
@@ -142,7 +141,7 @@ func (rule *rewrite) cutHub(repository string) (string, bool) {
 	}
 }
 
-// CutPrefix returns what is behind a prefix of whole path elements; "" for nothing.
+// CutPrefix returns the part of a repository after a prefix of whole path elements, and whether the prefix matches.
 func CutPrefix(repository, prefix string) (string, bool) {
 	rest, ok := strings.CutPrefix(repository, prefix)
 	if !ok || rest == "" {
@@ -151,7 +150,7 @@ func CutPrefix(repository, prefix string) (string, bool) {
 	return strings.CutPrefix(rest, "/")
 }
 
-// How references name Docker Hub, and the images there that belong to nobody.
+// Hosts of Docker Hub, and the path of its official images.
 const (
 	hubHost       = "docker.io"
 	formerHubHost = "index.docker.io"
@@ -160,7 +159,7 @@ const (
 
 func isHub(host string) bool { return host == hubHost || host == formerHubHost }
 
-// isHost tells whether something without a slash behind it is a registry, where it stands before one.
+// isHost reports whether the first element of a reference is a registry host.
 func isHost(element string) bool {
 	return element == "localhost" || !strings.Contains(element, "/") &&
 		(strings.ContainsAny(element, ".:") || strings.ToLower(element) != element)
@@ -180,7 +179,7 @@ func hubPath(repository string) (string, bool) {
 	return repository, true
 }
 
-// officialName returns the name of an image on Docker Hub that belongs to nobody: alpine, or library/alpine.
+// officialName returns the name of an official image on Docker Hub, such as alpine or library/alpine, and whether it is one.
 func officialName(path string) (string, bool) {
 	name := strings.TrimPrefix(path, library)
 	return name, !strings.Contains(name, "/")

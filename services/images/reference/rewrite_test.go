@@ -40,22 +40,22 @@ func TestRewrites(t *testing.T) {
 		{"r.io/fns/x=m.io/y", "r.io/fns/x:v1", "m.io/y:v1"},
 		{"r.io/fns/x=m.io/y", "r.io/fns/x@sha256:" + hex, "m.io/y@sha256:" + hex},
 		{"r.io/fns/x=m.io/y", "r.io/fns/x", "m.io/y"},
-		// The longest counts, and only once.
+		// The longest FROM applies, once.
 		{"r.io=a.io,r.io/fns=b.io,a.io=c.io,b.io=c.io", "r.io/fns/x", "b.io/x"},
 		{"r.io=a.io,r.io/fns=b.io,a.io=c.io,b.io=c.io", "r.io/other/x", "a.io/other/x"},
-		// What would be no reference to an image.
+		// Rules whose result would not be a reference.
 		{"r.io/x=m.io", "r.io/x:v1", "r.io/x:v1"},
 		{"r.io/x=localhost,r.io=m.io", "r.io/x:v1", "m.io/x:v1"},
 		{"r.io=m.io/" + long, "r.io/" + long, "r.io/" + long},
-		// Without a slash it is a tag, not a port.
+		// Without a slash, 5000 is a tag instead of a port.
 		{"localhost:5000=m.io", "localhost:5000", "localhost:5000"},
-		// As it is written.
+		// FROM is compared as it is written.
 		{"team=m.io/t", "team/fn:v1", "m.io/t/fn:v1"},
 		{"team=m.io/t", "docker.io/team/fn", "docker.io/team/fn"},
 		{"R.io=m.io", "r.io/x", "r.io/x"},
 		{"alpine=m.io/a", "alpine:3", "m.io/a:3"},
 		{"alpine=m.io/a", "library/alpine", "library/alpine"},
-		// Docker Hub, however it is written.
+		// All forms of references on Docker Hub.
 		{"docker.io=m.io/hub", "alpine:3", "m.io/hub/library/alpine:3"},
 		{"docker.io=m.io/hub", "library/alpine", "m.io/hub/library/alpine"},
 		{"docker.io=m.io/hub", "docker.io/alpine", "m.io/hub/library/alpine"},
@@ -95,10 +95,10 @@ func TestRewritesAreAFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := r.String(), "docker.io/z=c.io,x.io/y=b.io,r.io=a.io"; got != want || r.Type() != "FROM=TO" {
-		t.Errorf("got %q of type %q, want %q", got, r.Type(), want)
+		t.Errorf("String() = %q, Type() = %q; want %q", got, r.Type(), want)
 	}
 	if again := rewrites(t, r.String()); again.String() != r.String() {
-		t.Errorf("%q is read as %q", r, again)
+		t.Errorf("Set(%q) = %q", r, again)
 	}
 }
 
@@ -122,15 +122,15 @@ func TestRewritesErrors(t *testing.T) {
 		r := rewrites(t, "old.io=m.io")
 		err := r.Set(value)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("Set(%q): %v, want %s", value, err, want)
+			t.Errorf("Set(%q) = %v, want %s", value, err, want)
 		}
 		if r.String() != "old.io=m.io" {
-			t.Errorf("Set(%q) left %q", value, r)
+			t.Errorf("rules after a failed Set(%q) = %q", value, r)
 		}
 	}
 }
 
-// A reference stays one, with its tag and digest; and names of Docker Hub are found as the reference library finds them.
+// The result is a valid reference with the same tag and digest. References on Docker Hub are recognized as by the reference library.
 func FuzzRewrites(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"r.io/a=m.io/b", "r.io/a/x:v1"},
@@ -149,7 +149,7 @@ func FuzzRewrites(f *testing.F) {
 			return
 		}
 		if again := rewrites(t, r.String()); again.String() != r.String() {
-			t.Errorf("%q is read as %q", r, again)
+			t.Errorf("Set(%q) = %q", r, again)
 		}
 		if reference.Validate(ref) != nil {
 			return
@@ -177,7 +177,7 @@ func FuzzRewrites(f *testing.F) {
 	})
 }
 
-//nolint:paralleltest // AllocsPerRun counts what all goroutines allocate.
+//nolint:paralleltest // AllocsPerRun counts the allocations of all goroutines
 func TestRewritesAllocateNothingWithoutAMatch(t *testing.T) {
 	r := rewrites(t, "gcr.io/kpt-fn=m.io,docker.io/team=m.io,r.io=m.io")
 	for _, ref := range []string{reference.CatalogPrefix + "/set-labels:v0.2.0", "alpine:3", "docker.io/other/x@sha256:" + hex} {

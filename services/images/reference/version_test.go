@@ -37,11 +37,11 @@ func TestSubstitution(t *testing.T) {
 		{"r.io:5000/set-labels:v0.2.5", "v0.2.0", "set-labels:v0.2.5 is evaluated by v0.2.0"},
 		{"set-labels:latest", "v0.2.0", "set-labels:latest is evaluated by v0.2.0"},
 		{"set-labels:v0.20", "v0.2.0", "set-labels:v0.20 is evaluated by v0.2.0"},
-		// What was asked for.
+		// The tag matches the version.
 		{"set-labels:v0.2.0", "v0.2.0", ""},
 		{"r.io/x/set-labels:v0.2", "v0.2.0", ""},
 		{"r.io:5000/set-labels", "v0.2.0", ""},
-		// Nothing is known.
+		// The version is unknown.
 		{"set-labels:v9.9.9", "", ""},
 	} {
 		if got := reference.Substitution(tc.ref, tc.version); got != tc.want {
@@ -66,7 +66,7 @@ func TestSameMinor(t *testing.T) {
 		"a pre-release":           {"v0.2.1-rc.1", "v0.2.0", false},
 		"a floating tag":          {"latest", "v0.2.0", false},
 		"an unknown version":      {"v0.2.0", "", false},
-		"a tag that is a hash":    {"sha256-0", "v0.2.0", false},
+		"a tag of a signature":    {"sha256-0", "v0.2.0", false},
 		"a tag of another format": {"v0.2.1-git-1", "v0.2.0", false},
 	}
 	for name, tc := range tests {
