@@ -5,7 +5,7 @@ package build_test
 
 import (
 	"io"
-	"log" //nolint:depguard // the registry's library logs with it
+	"log" //nolint:depguard // go-containerregistry's test registry needs a log.Logger
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -26,7 +26,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// compiled is a small program for this machine.
+// compiled returns a small program for this machine.
 func compiled(t *testing.T) build.Program {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "add-owner")
@@ -67,14 +67,14 @@ func destination(t *testing.T, text string) build.Destination {
 	return to
 }
 
-// The same program gives the same image, which says of itself what function runners read.
+// Equal programs give equal images. The image contains what function runners read.
 func TestPush(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
 	program := compiled(t)
 	if program.Name != "add-owner" || program.Interpreter != "" || program.Platform.Architecture != runtime.GOARCH {
-		t.Errorf("compiled %s for %s, with the dynamic linker %q", program.Name, program.Platform, program.Interpreter)
+		t.Errorf("Compile() = name %s, platform %s, interpreter %q", program.Name, program.Platform, program.Interpreter)
 	}
 	o := build.Options{Labels: map[string]string{traits.WorkerLabel: "true", "team": "shop"}}
 	ref := strings.TrimPrefix(server.URL, "http://") + "/team/add-owner:v0.1.0"
@@ -86,13 +86,13 @@ func TestPush(t *testing.T) {
 	}
 	second, err := destination(t, ref).Write(t.Context(), []v1.Image{imageOf(t, compiled(t), o), imageOf(t, other, o)})
 	if err != nil || first != second {
-		t.Errorf("another build gives %s, not %s, error %v", second, first, err)
+		t.Errorf("Write() of a second build = %s, error %v; want %s", second, err, first)
 	}
 	client := registry.NewClient(registry.Options{})
 	t.Cleanup(client.Close)
 	digest, err := client.Digest(t.Context(), ref)
 	if err != nil || ref+"@"+digest != first {
-		t.Errorf("the registry has digest %s, error %v, not %s", digest, err, first)
+		t.Errorf("Digest() = %s, error %v; want %s", digest, err, first)
 	}
 	got, err := client.Image(t.Context(), ref, digest)
 	if err != nil {
@@ -108,7 +108,7 @@ func TestPush(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
-	// It can be the base of another.
+	// The image can be the base of another one.
 	base, err := build.Pulled(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
@@ -119,10 +119,10 @@ func TestPush(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(config.RootFS.DiffIDs) != 2 || config.Config.Labels["team"] != "shop" || config.Config.Labels[traits.WorkerLabel] != "false" {
-		t.Errorf("got %d layers and labels %v", len(config.RootFS.DiffIDs), config.Config.Labels)
+		t.Errorf("image has %d layers and labels %v", len(config.RootFS.DiffIDs), config.Config.Labels)
 	}
 	if _, err := build.Image(build.Program{Name: "f", Platform: v1.Platform{OS: "linux", Architecture: "none"}}, build.Options{Base: base}); err == nil {
-		t.Error("a base for another platform is taken")
+		t.Error("Image() with a base for another platform = nil, want an error")
 	}
 }
 
@@ -144,20 +144,20 @@ func TestFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "layout")
 	for _, images := range [][]v1.Image{{one}, {one, one}, {one}} {
 		if got, err := destination(t, "oci:"+dir).Write(t.Context(), images); err != nil || got != "oci:"+dir {
-			t.Fatalf("wrote %q, error %v", got, err)
+			t.Fatalf("Write() = %q, error %v", got, err)
 		}
 		index, err := layout.ImageIndexFromPath(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if manifest, err := index.IndexManifest(); err != nil || len(manifest.Manifests) != 1 {
-			t.Errorf("the layout has %v, error %v", manifest, err)
+			t.Errorf("index of the layout = %v, error %v; want 1 image", manifest, err)
 		}
 		allRead(t, dir)
 	}
 }
 
-// allRead fails the test where the umask lets all read a layout's index and a blob is for its owner alone.
+// allRead checks that blobs have the same read permissions as the index, which follow the umask.
 func allRead(t *testing.T, dir string) {
 	t.Helper()
 	index, err := os.Stat(filepath.Join(dir, "index.json"))
@@ -170,7 +170,7 @@ func allRead(t *testing.T, dir string) {
 	}
 	for _, blob := range blobs {
 		if info, err := os.Stat(blob); err != nil || info.Mode().Perm() != index.Mode().Perm()&^0o111 {
-			t.Errorf("%v, error %v; the index is %v", info.Mode(), err, index.Mode())
+			t.Errorf("mode of a blob = %v, error %v; mode of the index = %v", info.Mode(), err, index.Mode())
 		}
 	}
 }
@@ -195,11 +195,11 @@ func TestErrors(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		"a script": {func() error {
+		"script": {func() error {
 			_, err := build.ReadProgram(filepath.Join(full, "notes"))
 			return err
 		}, "is not a Linux program"},
-		"no program": {func() error {
+		"missing program": {func() error {
 			_, err := build.ReadProgram(filepath.Join(full, "gone"))
 			return err
 		}, "no such file"},
@@ -207,32 +207,32 @@ func TestErrors(t *testing.T) {
 			_, err := build.Compile(t.Context(), broken, program.Platform)
 			return err
 		}, "undefined: gone"},
-		"a dynamic program": {func() error {
+		"dynamic program": {func() error {
 			_, err := build.Image(linked, build.Options{})
 			return err
-		}, "build it with CGO_ENABLED=0, or name a base image"},
-		"a label": {build.Options{Labels: map[string]string{traits.WorkerLabel: "yes"}}.Validate, `label krmfn.dev/worker is "yes", want true or false`},
-		"a destination": {func() error {
+		}, "build it with CGO_ENABLED=0, or set a base image"},
+		"invalid label": {build.Options{Labels: map[string]string{traits.WorkerLabel: "yes"}}.Validate, `label krmfn.dev/worker is "yes", want true or false`},
+		"invalid destination": {func() error {
 			_, err := build.ParseDestination("oci:")
 			return err
 		}, "neither oci:DIR nor docker-archive:FILE nor REGISTRY/NAME:TAG"},
-		"a directory with files": {func() error {
+		"directory with files": {func() error {
 			_, err := destination(t, "oci:"+full).Write(t.Context(), []v1.Image{image})
 			return err
 		}, "is neither an OCI layout nor an empty directory"},
-		"a layout of several images": {func() error {
+		"layout with several images": {func() error {
 			_, err := destination(t, "oci:"+string(path)).Write(t.Context(), []v1.Image{image})
 			return err
 		}, "has 2 images, which would be overwritten"},
-		"an archive for two platforms": {func() error {
+		"archive for two platforms": {func() error {
 			_, err := destination(t, "docker-archive:"+filepath.Join(full, "x.tar")).Write(t.Context(), []v1.Image{image, image})
 			return err
-		}, "an archive has one image"},
-		"a base": {func() error {
+		}, "an archive can contain only one image"},
+		"invalid base": {func() error {
 			_, err := build.Pulled(t.Context(), "A B")
 			return err
 		}, `base image "A B" is invalid`},
-		"a registry that is not there": {func() error {
+		"registry that does not answer": {func() error {
 			_, err := destination(t, "127.0.0.1:1/f:v1").Write(t.Context(), []v1.Image{image})
 			return err
 		}, "push 127.0.0.1:1/f:v1"},
@@ -240,7 +240,7 @@ func TestErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if err := tc.do(); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got error %v, want %q", err, tc.want)
+				t.Errorf("error = %v, want %q", err, tc.want)
 			}
 		})
 	}
@@ -255,7 +255,7 @@ func mustIndex(t *testing.T, images ...v1.Image) v1.ImageIndex {
 	return index
 }
 
-// Files that claim to be programs harm nobody.
+// Arbitrary bytes are read as a program without a panic.
 func FuzzReadProgram(f *testing.F) {
 	f.Add([]byte("\x7fELF\x02\x01\x01"))
 	f.Fuzz(func(t *testing.T, content []byte) {
@@ -264,7 +264,7 @@ func FuzzReadProgram(f *testing.F) {
 			t.Fatal(err)
 		}
 		if p, err := build.ReadProgram(file); err == nil && p.Platform.Architecture == "" {
-			t.Errorf("%+v", p.Platform)
+			t.Errorf("ReadProgram() = platform %+v, want an architecture", p.Platform)
 		}
 	})
 }

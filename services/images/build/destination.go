@@ -29,14 +29,14 @@ const (
 	archiveScheme = "docker-archive:"
 )
 
-// Destination is where images go.
+// Destination is a place to write images to.
 type Destination struct {
-	// directory is an OCI layout, file an archive of Docker, reference a repository and tag in a registry: one of them is set.
+	// One field is set: the directory of an OCI layout, the file of a docker archive, or the reference in a registry.
 	directory, file string
 	reference       name.Reference
 }
 
-// ParseDestination reads oci:DIR, docker-archive:FILE or the reference of an image in a registry. Without a tag that is latest.
+// ParseDestination parses oci:DIR, docker-archive:FILE, or the reference of an image in a registry. The default tag is latest.
 func ParseDestination(text string) (Destination, error) {
 	if dir, ok := strings.CutPrefix(text, layoutScheme); ok && dir != "" {
 		return Destination{directory: dir}, nil
@@ -51,8 +51,8 @@ func ParseDestination(text string) (Destination, error) {
 	return Destination{reference: reference}, nil
 }
 
-// Write writes the images of one function, each for a platform of its own, and returns what names them: for a registry the
-// reference with the digest. It replaces the image in a layout or an archive. It pushes with the credentials of Docker's or Podman's
+// Write writes the images of one function, one for each platform. It returns a reference to them; for a registry, that contains the
+// digest. It replaces the existing image in a layout or an archive. To push, it uses the credentials of Docker's or Podman's
 // configuration.
 func (d Destination) Write(ctx context.Context, images []v1.Image) (string, error) {
 	if len(images) == 1 {
@@ -70,7 +70,7 @@ func (d Destination) Write(ctx context.Context, images []v1.Image) (string, erro
 		}
 		return layoutScheme + d.directory, err
 	case d.file != "":
-		return "", fmt.Errorf("%s%s: an archive has one image, and these are for %d platforms: name one, or write to oci:DIR", archiveScheme, d.file, len(images))
+		return "", fmt.Errorf("%s%s: an archive can contain only one image, and there are %d platforms: select one, or write to oci:DIR", archiveScheme, d.file, len(images))
 	}
 	if err := remote.WriteIndex(d.reference, index, options(ctx)...); err != nil {
 		return "", fmt.Errorf("push %s: %w", d.reference, err)
@@ -103,7 +103,7 @@ func (d Destination) writeImage(ctx context.Context, image v1.Image) (string, er
 	return pinned(d.reference, image)
 }
 
-// archiveTag is how docker load names the image of an archive.
+// archiveTag returns the name that docker load gives to the image of an archive.
 func archiveTag(file string) string {
 	base := strings.ToLower(filepath.Base(file))
 	repository := strings.Trim(strings.TrimSuffix(base, filepath.Ext(base)), "._-")
@@ -113,16 +113,16 @@ func archiveTag(file string) string {
 	return repository + ":latest"
 }
 
-// every matches all that a layout has.
+// every matches all images of a layout.
 func every(v1.Descriptor) bool { return true }
 
-// openLayout opens a layout whose one image is to be replaced, or makes one.
+// openLayout opens a layout with at most one image, or creates it.
 func openLayout(dir string) (layout.Path, error) {
 	path, err := layout.FromPath(dir)
 	if err != nil {
 		entries, readErr := os.ReadDir(dir)
 		if len(entries) > 0 || readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
-			return "", fmt.Errorf("%s is neither an OCI layout nor an empty directory: name another", dir)
+			return "", fmt.Errorf("%s is neither an OCI layout nor an empty directory: use another", dir)
 		}
 		return layout.Write(dir, empty.Index)
 	}
@@ -135,7 +135,7 @@ func openLayout(dir string) (layout.Path, error) {
 		return "", fmt.Errorf("read the OCI layout %s: %w", dir, err)
 	}
 	if len(manifest.Manifests) > 1 {
-		return "", fmt.Errorf("the OCI layout %s has %d images, which would be overwritten: name another directory", dir, len(manifest.Manifests))
+		return "", fmt.Errorf("the OCI layout %s has %d images, which would be overwritten: use another directory", dir, len(manifest.Manifests))
 	}
 	return path, nil
 }
@@ -154,7 +154,7 @@ func pinned(reference name.Reference, image interface{ Digest() (v1.Hash, error)
 	return reference.String() + "@" + digest.String(), nil
 }
 
-// Pulled returns the images of a reference in a registry as a base, for each platform.
+// Pulled returns a function that pulls the image of a reference for a platform, for use as a base.
 func Pulled(ctx context.Context, ref string) (func(v1.Platform) (v1.Image, error), error) {
 	parsed, err := name.ParseReference(ref)
 	if err != nil {
@@ -170,7 +170,7 @@ func Pulled(ctx context.Context, ref string) (func(v1.Platform) (v1.Image, error
 			return nil, fmt.Errorf("pull base image %s: %w", ref, err)
 		}
 		if config.OS != platform.OS || config.Architecture != platform.Architecture {
-			return nil, fmt.Errorf("base image %s is for %s/%s, and the program for %s: choose another base or platform", ref, config.OS, config.Architecture, platform)
+			return nil, fmt.Errorf("base image %s is for %s/%s, but the program is for %s: use another base or platform", ref, config.OS, config.Architecture, platform)
 		}
 		return image, nil
 	}, nil

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package build makes images of functions without a container engine: one program, on an empty base or on another image. The same
-// program, base and labels give the same digest.
+// Package build creates images of functions without a container engine: a single program, on an empty base or on another image. Equal
+// programs, bases and labels give equal digests.
 package build
 
 import (
@@ -22,14 +22,14 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// user is who the function runs as: nobody. Function pods refuse root.
+// user is the user nobody. Function pods do not run images as root.
 const user = "65534:65534"
 
-// Options say what images have beside the program.
+// Options configure images.
 type Options struct {
-	// Labels are the image's. Those of package traits say how the function may be run.
+	// Labels are the labels of the image. Package traits defines some.
 	Labels map[string]string
-	// Base returns the image below the program for a platform; nil means none, and then the program must be static.
+	// Base returns the base image for a platform. If it is nil, there is none, and the program must be static.
 	Base func(v1.Platform) (v1.Image, error)
 }
 
@@ -41,11 +41,11 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Image returns the image of a program, which is its entrypoint. It runs as nobody, in /, with an empty /tmp.
+// Image returns an image whose entrypoint is the program. It runs as nobody in the directory /, with an empty /tmp.
 func Image(program Program, o Options) (v1.Image, error) {
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	if o.Base == nil && program.Interpreter != "" {
-		return nil, fmt.Errorf("%s needs %s, which an empty image lacks: build it with CGO_ENABLED=0, or name a base image", program.File, program.Interpreter)
+		return nil, fmt.Errorf("%s needs %s, which an empty image lacks: build it with CGO_ENABLED=0, or set a base image", program.File, program.Interpreter)
 	}
 	if o.Base != nil {
 		var err error
@@ -78,10 +78,10 @@ func Image(program Program, o Options) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// epoch is the time of every file and image, so that the same input gives the same digest.
+// epoch is the time of all files and images, so that equal input gives an equal digest.
 var epoch = time.Unix(0, 0).UTC()
 
-// layerOf packs the program.
+// layerOf returns the layer with the program.
 func layerOf(program Program) (v1.Layer, error) {
 	var packed bytes.Buffer
 	w := tar.NewWriter(&packed)
@@ -105,7 +105,7 @@ func layerOf(program Program) (v1.Layer, error) {
 	}, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 }
 
-// Index joins the images of one function for several platforms.
+// Index returns an index of the images of one function for several platforms.
 func Index(images []v1.Image) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, image := range images {

@@ -23,28 +23,28 @@ import (
 
 // Program is the executable of a function.
 type Program struct {
-	// Name is its name in the image.
+	// Name is the program's file name in the image.
 	Name string
-	// File is where it was read from, for messages.
+	// File is the file it was read from, for messages.
 	File string
-	// Content is the executable itself.
+	// Content is the content of the executable.
 	Content []byte
-	// Platform is what it was built for.
+	// Platform is the platform it was built for.
 	Platform v1.Platform
-	// Interpreter is the dynamic linker that it needs; "" for a static program.
+	// Interpreter is the path of the dynamic linker it needs. It is empty for a static program.
 	Interpreter string
 }
 
-// architectures are those of Linux for which Go builds programs, as ELF files name them, little-endian.
+// architectures maps ELF machines to the architectures for which Go builds little-endian Linux programs.
 var architectures = map[elf.Machine]string{
 	elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64", elf.EM_386: "386", elf.EM_ARM: "arm", elf.EM_RISCV: "riscv64",
 	elf.EM_PPC64: "ppc64le", elf.EM_S390: "s390x", elf.EM_LOONGARCH: "loong64",
 }
 
-// names returns the expression of the names that a program may have in an image.
+// names returns a regular expression for valid file names in an image.
 var names = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`) })
 
-// ReadProgram reads an executable for Linux.
+// ReadProgram reads a Linux executable.
 func ReadProgram(file string) (Program, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -61,7 +61,7 @@ func ReadProgram(file string) (Program, error) {
 	return p, nil
 }
 
-// parseProgram finds out what an executable needs.
+// parseProgram reads the platform and the interpreter of an executable.
 func parseProgram(content []byte) (Program, error) {
 	file, err := elf.NewFile(bytes.NewReader(content))
 	if err != nil {
@@ -70,7 +70,7 @@ func parseProgram(content []byte) (Program, error) {
 	defer file.Close()
 	architecture, ok := architectures[file.Machine]
 	if !ok {
-		return Program{}, fmt.Errorf("its machine %s is not known", file.Machine)
+		return Program{}, fmt.Errorf("its machine %s is unknown", file.Machine)
 	}
 	p := Program{Content: content, Platform: v1.Platform{OS: "linux", Architecture: architecture}}
 	for _, section := range file.Progs {
@@ -89,8 +89,8 @@ func parseProgram(content []byte) (Program, error) {
 	return p, nil
 }
 
-// Compile builds the Go program in a directory for a platform, static and without what differs between machines. The compiler is
-// the go command in PATH; what it writes is in the error.
+// Compile builds the Go program in a directory for a platform, as a static and reproducible executable. It runs the go command in PATH,
+// whose output is part of the error.
 func Compile(ctx context.Context, dir string, platform v1.Platform) (Program, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -113,7 +113,7 @@ func Compile(ctx context.Context, dir string, platform v1.Platform) (Program, er
 	case ctx.Err() != nil:
 		return Program{}, context.Cause(ctx)
 	case errors.Is(err, exec.ErrNotFound):
-		return Program{}, fmt.Errorf("build %s: there is no go command in PATH: install Go, or name a program that was built already", dir)
+		return Program{}, fmt.Errorf("build %s: there is no go command in PATH: install Go, or use a compiled program", dir)
 	case err != nil:
 		return Program{}, fmt.Errorf("build %s: %w", dir, err)
 	case outcome.ExitCode != 0:
