@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package credentials has the credentials that Google Cloud and AWS give to a machine, or pod, for their own registries. It is a
-// module of its own, because the clouds' libraries make a binary some megabytes larger: function runners and image warmers import
+// Package credentials provides the credentials that Google Cloud and AWS give to a machine or pod for their registries. It is a
+// separate module because the libraries increase the size of a binary by several megabytes. Function runners and image warmers import
 // it with the build tag cloudkeychains.
 package credentials
 
@@ -23,29 +23,30 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// cloudTimeout is the most time that one request to a cloud takes.
+// cloudTimeout is the maximum duration of a request to a cloud.
 const cloudTimeout = 10 * time.Second
 
-// Keychain has the credentials of Docker's or Podman's configuration, and for the registries of Google Cloud and AWS those that
-// these give to the machine, or pod. Where a cloud gives none, images are asked for without.
+// Keychain returns the credentials of Docker's or Podman's configuration and, for registries of Google Cloud and AWS, those of the
+// machine or pod. If there are none, access is anonymous.
 func Keychain() authn.Keychain {
 	amazon := ecr.NewECRHelper(ecr.WithLogger(io.Discard), ecr.WithClientFactory(amazonClients{}))
 	return authn.NewMultiKeychain(authn.DefaultKeychain, &googleKeychain{}, authn.NewKeychainFromHelper(amazon))
 }
 
-// googleKeychain has application default credentials. That of the registry's client remembers for ever when there were none,
-// as where a metadata server is not ready when a pod begins, and renews no token once the first caller's context has ended.
+// googleKeychain uses application default credentials. Unlike go-containerregistry's keychain, it tries again after there were none,
+// for example because a pod starts before the metadata server is ready, and it renews tokens after the first caller's context has
+// ended.
 type googleKeychain struct {
 	mu    sync.Mutex
 	found authn.Authenticator
 }
 
-// Resolve is ResolveContext without an end.
+// Resolve is ResolveContext without a context.
 func (k *googleKeychain) Resolve(target authn.Resource) (authn.Authenticator, error) {
-	return k.ResolveContext(context.Background(), target) //nolint:forbidigo // authn.Keychain wants it; registries' clients call the other.
+	return k.ResolveContext(context.Background(), target) //nolint:forbidigo // authn.Keychain requires it; registry clients call ResolveContext
 }
 
-// ResolveContext returns the credentials for a registry of Google's, else authn.Anonymous.
+// ResolveContext returns the credentials for a Google registry, and authn.Anonymous for others.
 func (k *googleKeychain) ResolveContext(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
 	host := target.RegistryStr()
 	if host != "gcr.io" && !strings.HasSuffix(host, ".gcr.io") && !strings.HasSuffix(host, ".pkg.dev") {
@@ -57,20 +58,20 @@ func (k *googleKeychain) ResolveContext(ctx context.Context, target authn.Resour
 		bounded := context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, &http.Client{Timeout: cloudTimeout})
 		found, err := google.NewEnvAuthenticator(bounded)
 		if err != nil {
-			return authn.Anonymous, nil //nolint:nilerr // No credentials are none, and many images are public.
+			return authn.Anonymous, nil //nolint:nilerr // without credentials, public images can still be read
 		}
 		k.found = found
 	}
 	return k.found, nil
 }
 
-// amazonClients makes the clients of AWS, whose own requests have no end, and whose own factory panics where the configuration
-// is not understood.
+// amazonClients creates AWS clients whose requests have a timeout. The default factory has none, and panics if the configuration is
+// invalid.
 type amazonClients struct{ api.DefaultClientFactory }
 
-// NewClientFromRegion returns the client for a region's registries.
+// NewClientFromRegion returns a client for a region's registries.
 func (f amazonClients) NewClientFromRegion(region string) api.Client {
-	ctx, cancel := context.WithTimeout(context.Background(), cloudTimeout) //nolint:forbidigo // The interface has none.
+	ctx, cancel := context.WithTimeout(context.Background(), cloudTimeout) //nolint:forbidigo // the interface has no context parameter
 	defer cancel()
 	loaded, err := config.LoadDefaultConfig(ctx, config.WithRegion(region), config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(cloudTimeout)))
 	if err != nil {
@@ -79,7 +80,7 @@ func (f amazonClients) NewClientFromRegion(region string) api.Client {
 	return f.NewClient(loaded)
 }
 
-// failing is a client that could not be made.
+// failing is a client whose configuration is invalid.
 type failing struct {
 	api.Client
 	err error

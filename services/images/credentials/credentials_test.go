@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// cloud is a server of tokens that may be out of order. Nothing else has credentials.
+// cloud starts a token server, and removes all other credentials from the environment. The server fails until works is set.
 func cloud(t *testing.T, answer string) (works *atomic.Bool, asked *atomic.Int64) {
 	t.Helper()
 	works, asked = &atomic.Bool{}, &atomic.Int64{}
@@ -60,27 +60,27 @@ func found(t *testing.T, k authn.Keychain, ref string) string {
 	return config.Username + "|" + config.Password
 }
 
-//nolint:paralleltest // The environment is the process's.
+//nolint:paralleltest // the test changes the environment
 func TestGoogle(t *testing.T) {
 	works, asked := cloud(t, `{"access_token":"t0ken","expires_in":3600,"token_type":"Bearer"}`)
 	k := Keychain()
 	if got := found(t, k, "gcr.io/p/fn"); got != "|" {
-		t.Errorf("credentials without a metadata server: %q", got)
+		t.Errorf("credentials while the metadata server fails = %q", got)
 	}
 	works.Store(true)
 	for _, ref := range []string{"gcr.io/p/fn", "eu.gcr.io/p/fn", "europe-docker.pkg.dev/p/r/fn"} {
 		if got := found(t, k, ref); got != "_token|t0ken" {
-			t.Errorf("credentials for %s: %q", ref, got)
+			t.Errorf("credentials for %s = %q", ref, got)
 		}
 	}
 	before := asked.Load()
 	for _, ref := range []string{"r.io/fn", "fn", "xgcr.io/fn", "gcr.io.example.org/fn"} {
 		if got := found(t, k, ref); got != "|" {
-			t.Errorf("credentials for %s: %q", ref, got)
+			t.Errorf("credentials for %s = %q", ref, got)
 		}
 	}
 	if asked.Load() != before {
-		t.Error("others' registries are asked for")
+		t.Error("requests for other registries, want none")
 	}
 }
 
@@ -90,14 +90,14 @@ func TestAmazon(t *testing.T) {
 		time.Now().Add(time.Hour).Unix(), host))
 	k := Keychain()
 	if got := found(t, k, host+"/fn"); got != "|" {
-		t.Errorf("credentials where there are none: %q", got)
+		t.Errorf("credentials while the token server fails = %q", got)
 	}
 	works.Store(true)
 	if got := found(t, k, host+"/fn"); got != "AWS|s3cret" {
-		t.Errorf("credentials: %q", got)
+		t.Errorf("credentials = %q", got)
 	}
 	t.Setenv("AWS_CONFIG_FILE", filepath.Dir(t.TempDir()))
 	if got := found(t, k, host+"/fn"); got != "|" {
-		t.Errorf("credentials of a configuration that cannot be read: %q", got)
+		t.Errorf("credentials with an unreadable configuration = %q", got)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flight asks questions about images in the background: the same one once at a time, whoever asks it.
+// Package flight runs lookups of images in the background, and merges concurrent equal lookups.
 package flight
 
 import (
@@ -15,23 +15,22 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// maxFlights bounds the questions that are asked at once. Callers who leave do not end theirs, so that without a bound they
-// could pile up for as long as a registry takes not to answer.
+// maxFlights is the maximum number of concurrent lookups. A lookup continues after its callers have left, so without a limit lookups
+// could accumulate while a registry does not answer.
 const maxFlights = 256
 
 var (
-	errClosed = errors.New("images are no longer looked up: the process shuts down")
+	errClosed = errors.New("image lookups have ended: the process shuts down")
 	errBusy   = fmt.Errorf("%d images are being looked up at once: try again later", maxFlights)
 )
 
-// Group asks each question once at a time, whoever asks it, and remembers failures for a moment. What is asked goes on
-// when its callers leave, and ends with Close. (Package singleflight has no owner of its goroutines who could wait.) It may be
-// used by any number of goroutines at once.
+// Group merges concurrent equal lookups, and caches failures for a short time. A lookup continues when its callers leave, and ends with
+// Close. Unlike singleflight, Close waits for the goroutines. Group is safe for concurrent use.
 type Group[K comparable, V any] struct {
 	ask      func(context.Context, K) (V, error)
 	remember time.Duration
 
-	// ctx is the life of the goroutines, which is not that of any call.
+	// ctx is the context of all lookups. It does not depend on callers.
 	ctx     context.Context
 	cancel  context.CancelFunc
 	owned   sync.WaitGroup
@@ -41,7 +40,7 @@ type Group[K comparable, V any] struct {
 	failed  *lru.Cache[K, *Flight[V]]
 }
 
-// Flight is one question. The answer is there when Done is closed.
+// Flight is a lookup. Value and Err are set when Done is closed.
 type Flight[V any] struct {
 	Done   chan struct{}
 	Value  V
@@ -49,21 +48,20 @@ type Flight[V any] struct {
 	landed time.Time
 }
 
-// NewGroup returns a group that asks with ask, which must end with its context. A failure is the answer to the same question
-// for the time of remember; of failures the latest are remembered, as many as size, which is above 0. What is asked ends with
-// ctx or with Close, whichever is first.
+// NewGroup returns a group that calls ask, which must return when its context ends. The error of a failed lookup is returned again for
+// the duration remember. At most size errors are cached; size must be positive. Lookups end with ctx or with Close.
 func NewGroup[K comparable, V any](
 	ctx context.Context, size int, remember time.Duration, ask func(context.Context, K) (V, error),
 ) *Group[K, V] {
 	failed, err := lru.New[K, *Flight[V]](size)
 	if err != nil {
-		panic(err) // only for a size below 1
+		panic(err) // size is less than 1
 	}
 	ctx, cancel := context.WithCancel(ctx) //nolint:gosec // G118: Close calls it.
 	return &Group[K, V]{ask: ask, remember: remember, ctx: ctx, cancel: cancel, running: map[K]*Flight[V]{}, failed: failed}
 }
 
-// Begin returns the flight that asks the question, which may be another caller's, or the failed one of a moment ago.
+// Begin returns the running lookup for the key, or its recent failure. Otherwise, it starts a lookup.
 func (g *Group[K, V]) Begin(key K) *Flight[V] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -91,9 +89,9 @@ func (g *Group[K, V]) Begin(key K) *Flight[V] {
 func (g *Group[K, V]) fly(key K, flight *Flight[V]) {
 	defer close(flight.Done)
 	defer func() {
-		// No caller's recovery reaches this goroutine, and what is read in it comes from outside.
+		// A panic in this goroutine would end the process, and ask parses data from outside.
 		if value := recover(); value != nil {
-			flight.Err = fmt.Errorf("looking an image up panicked: %s", strings.Join(strings.Fields(fmt.Sprint(value)), " "))
+			flight.Err = fmt.Errorf("an image lookup panicked: %s", strings.Join(strings.Fields(fmt.Sprint(value)), " "))
 		}
 		flight.landed = time.Now()
 		g.mu.Lock()
@@ -106,7 +104,7 @@ func (g *Group[K, V]) fly(key K, flight *Flight[V]) {
 	flight.Value, flight.Err = g.ask(g.ctx, key)
 }
 
-// Do asks and waits, at most for as long as the context lasts.
+// Do starts a lookup and waits for it, or until ctx ends.
 func (g *Group[K, V]) Do(ctx context.Context, key K) (V, error) {
 	flight := g.Begin(key)
 	select {
@@ -118,7 +116,7 @@ func (g *Group[K, V]) Do(ctx context.Context, key K) (V, error) {
 	}
 }
 
-// Close ends what is being asked, waits for it, and lets nothing be asked any more.
+// Close cancels running lookups and waits for them. Later lookups fail.
 func (g *Group[K, V]) Close() {
 	g.mu.Lock()
 	g.closed = true

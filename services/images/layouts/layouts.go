@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package layouts writes images to OCI layouts that all who can read the index can read as a whole.
+// Package layouts writes images to OCI layouts so that everyone who can read the index can read the blobs.
 package layouts
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/match"
 )
 
-// ReplaceImage writes an image, and replaces those that match in the index.
+// ReplaceImage writes an image and replaces matching images in the index.
 func ReplaceImage(to layout.Path, image v1.Image, which match.Matcher, options ...layout.Option) error {
 	if err := to.ReplaceImage(image, which, options...); err != nil {
 		return err
@@ -22,7 +22,7 @@ func ReplaceImage(to layout.Path, image v1.Image, which match.Matcher, options .
 	return openBlobs(to)
 }
 
-// ReplaceIndex writes an index of images and these, and replaces those that match in the layout's own index.
+// ReplaceIndex writes an index and its images, and replaces matching entries in the layout's index.
 func ReplaceIndex(to layout.Path, index v1.ImageIndex, which match.Matcher, options ...layout.Option) error {
 	if err := to.ReplaceIndex(index, which, options...); err != nil {
 		return err
@@ -30,8 +30,8 @@ func ReplaceIndex(to layout.Path, index v1.ImageIndex, which match.Matcher, opti
 	return openBlobs(to)
 }
 
-// openBlobs lets all read the blobs who can read the index, which the umask has made as readable as other files are. The library
-// makes layers as temporary files, which only their owner can read, and indexes as programs. Blobs of other owners stay as they are.
+// openBlobs gives blobs the read permissions of the index, which follow the umask. The library creates layers as temporary files, which
+// only their owner can read, and indexes with execute permission. Blobs of other owners keep their permissions.
 func openBlobs(of layout.Path) (err error) {
 	dir, err := os.OpenRoot(string(of))
 	if err != nil {

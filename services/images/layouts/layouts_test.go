@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/layouts"
 )
 
-// Who can read the index can read all files, and nobody else.
+// Blobs have the same read permissions as the index.
 func TestBlobsAreReadAsTheIndexIs(t *testing.T) {
 	t.Parallel()
 	image, err := random.Image(64, 2)
@@ -49,21 +49,21 @@ func TestBlobsAreReadAsTheIndexIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, want := modes(t, dir), 4; len(got) != want {
-				t.Errorf("the layout has blobs %v; want %d", got, want)
+				t.Errorf("blobs of the layout = %v, want %d", got, want)
 			}
 			if err := layouts.ReplaceIndex(path, index, match.Name("index")); err != nil {
 				t.Fatal(err)
 			}
 			for blob, mode := range modes(t, dir) {
 				if mode&tc.blobs != tc.blobs || mode&0o111 != 0 {
-					t.Errorf("%s has mode %o, and the index %o", blob, mode, tc.index)
+					t.Errorf("mode of %s = %o, mode of the index = %o", blob, mode, tc.index)
 				}
 			}
 		})
 	}
 }
 
-// modes returns the permissions of the blobs of a layout.
+// modes returns the permissions of a layout's blobs.
 func modes(t *testing.T, dir string) map[string]fs.FileMode {
 	t.Helper()
 	found := map[string]fs.FileMode{}

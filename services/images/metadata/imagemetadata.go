@@ -1,9 +1,10 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metadata reads and writes the file by which function runners know images without asking a registry: what tags
-// name, and how the images are run. The image warmer makes it, as a ConfigMap.
+// Package metadata reads and writes the image metadata file. With it, function runners know the digests and the commands of images
+// without registry requests. The image warmer creates it as a ConfigMap.
 //
+// Its form in YAML is:
 // It is YAML of the form
 //
 //	apiVersion: krmfn.dev/v1alpha1
@@ -33,11 +34,11 @@ import (
 const (
 	apiVersion = "krmfn.dev/v1alpha1"
 	kind       = "ImageMetadata"
-	// Key is what the file is called, in a directory and in a ConfigMap.
+	// Key is the name of the file in a directory and in a ConfigMap.
 	Key = "image-metadata.yaml"
-	// Label marks ConfigMaps that are there for the file, with the value "true".
+	// Label is a label of ConfigMaps that contain the file. Its value is "true".
 	Label = "krmfn.dev/image-metadata"
-	// MaxSize is the most bytes of a file. A ConfigMap can have no more, together with what else is in it.
+	// MaxSize is the maximum size of a file in bytes. It leaves room for metadata within the limit of a ConfigMap.
 	MaxSize = 1000 << 10
 )
 
@@ -47,15 +48,15 @@ type file struct {
 	Images     []registry.Image `json:"images"`
 }
 
-// Parse returns the images of a file, in its order. The errors say which field or which image is wrong; unknown fields are,
-// and images without a digest or a command.
+// Parse returns the images of a file in their order. Unknown fields, and images without a digest or a command, are errors. Errors name
+// the field or the image.
 func Parse(text []byte) ([]registry.Image, error) {
 	if len(text) > MaxSize {
 		return nil, fmt.Errorf("image metadata has more than %d bytes: list fewer images", MaxSize)
 	}
 	var f file
 	if err := yaml.UnmarshalStrict(text, &f); err != nil {
-		return nil, fmt.Errorf("image metadata is not understood: %w", err)
+		return nil, fmt.Errorf("image metadata is invalid: %w", err)
 	}
 	if f.APIVersion != apiVersion || f.Kind != kind {
 		return nil, fmt.Errorf("image metadata has apiVersion %q and kind %q: want %s and %s", f.APIVersion, f.Kind, apiVersion, kind)
@@ -76,16 +77,16 @@ func validate(i *registry.Image) error {
 		return fmt.Errorf("digest %q of image %q is invalid: %w", i.Digest, i.Reference, err)
 	}
 	if _, _, digest := reference.Split(i.Reference); digest != "" && digest != i.Digest {
-		return fmt.Errorf("image %q has digest %q: want the one that it names", i.Reference, i.Digest)
+		return fmt.Errorf("image %q has digest %q: want the digest in its reference", i.Reference, i.Digest)
 	}
 	if len(i.Command) == 0 || i.Command[0] == "" {
-		return fmt.Errorf("image %q has no command: give its entrypoint", i.Reference)
+		return fmt.Errorf("image %q has no command: set it to the image's entrypoint", i.Reference)
 	}
 	return nil
 }
 
-// Format returns the file of images, sorted by reference, so that the same images give the same bytes. The last of those with
-// the same reference counts. The error says that they are too many.
+// Format returns the file with the images, sorted by reference, so that equal images give equal bytes. If several images have one
+// reference, the last one is used. The error reports that the file would be too large.
 func Format(images []registry.Image) ([]byte, error) {
 	byReference := make(map[string]registry.Image, len(images))
 	for _, i := range images {
@@ -98,7 +99,7 @@ func Format(images []registry.Image) ([]byte, error) {
 		return nil, fmt.Errorf("write image metadata: %w", err)
 	}
 	if len(text) > MaxSize {
-		return nil, fmt.Errorf("the metadata of %d images takes %d bytes, more than the %d of a file: list fewer images", len(f.Images), len(text), MaxSize)
+		return nil, fmt.Errorf("the metadata of %d images has %d bytes, more than the limit of %d: list fewer images", len(f.Images), len(text), MaxSize)
 	}
 	return text, nil
 }

@@ -35,9 +35,9 @@ func TestRoundTrip(t *testing.T) {
 	if diff := cmp.Diff([]registry.Image{a, b, c}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// Files of images that declare nothing are as they were before there were traits.
+	// Images without traits are written without the field.
 	if text, err = metadata.Format([]registry.Image{a, b}); err != nil || strings.Contains(string(text), "traits") {
-		t.Errorf("traits of images that have none: %s, %v", text, err)
+		t.Errorf("Format() of images without traits = %s, %v", text, err)
 	}
 }
 
@@ -48,32 +48,32 @@ func TestParseErrors(t *testing.T) {
 		return head + "images:\n- {image: " + image + ", digest: '" + digest + "'" + more + "}\n"
 	}
 	for name, tc := range map[string]struct{ text, want string }{
-		"no YAML":       {"{", "not understood"},
+		"invalid YAML":  {"{", "is invalid"},
 		"other kind":    {"apiVersion: v1\nkind: ConfigMap\n", `kind "ConfigMap"`},
 		"unknown field": {head + "pictures: []\n", `"pictures"`},
 		"bad image":     {entry("r.io/UPPER", digest, ", command: [/f]"), "images[0]"},
 		"bad digest":    {entry("r.io/a", "sha256:12", ", command: [/f]"), "sha256:12"},
-		"two digests":   {entry("r.io/a@"+digest, other, ", command: [/f]"), "the one that it names"},
+		"two digests":   {entry("r.io/a@"+digest, other, ", command: [/f]"), "the digest in its reference"},
 		"no command":    {entry("r.io/a", digest, ""), "no command"},
 		"too large":     {head + "# " + strings.Repeat("x", metadata.MaxSize), "fewer images"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if got, err := metadata.Parse([]byte(tc.text)); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("Parse = %v, %v; want an error with %q", got, err, tc.want)
+				t.Errorf("Parse() = %v, %v; want an error with %q", got, err, tc.want)
 			}
 		})
 	}
 }
 
-func TestFormatRefusesMoreThanAConfigMapHolds(t *testing.T) {
+func TestFormatRejectsTooManyImages(t *testing.T) {
 	t.Parallel()
 	images := make([]registry.Image, 10_000)
 	for i := range images {
 		images[i] = registry.Image{Reference: "r.io/a:v" + strconv.Itoa(i), Digest: digest, Command: []string{"/f"}}
 	}
 	if _, err := metadata.Format(images); err == nil || !strings.Contains(err.Error(), "10000 images") {
-		t.Errorf("Format = %v, want an error that names the number of images", err)
+		t.Errorf("Format() = %v, want an error that names the number of images", err)
 	}
 }
 
@@ -86,7 +86,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if _, err := metadata.Format(images); err != nil && len(text) < metadata.MaxSize/4 {
-			t.Errorf("what was read cannot be written: %v", err)
+			t.Errorf("Format() of parsed images = %v", err)
 		}
 	})
 }
