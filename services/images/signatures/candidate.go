@@ -12,24 +12,24 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// candidate is a signature or an attestation that may be what a rule wants.
+// candidate is a signature or an attestation that may satisfy a rule.
 type candidate struct {
 	bundle *bundle.Bundle
-	// payload is what was signed where the bundle does not have it: cosign's description of the image.
+	// payload is the signed content if the bundle does not contain it: cosign's description of the image.
 	payload []byte
-	// kind is what it claims to be: imageSignature, or the predicate type of an attestation.
+	// kind is the claimed kind: imageSignature, or the predicate type of an attestation.
 	kind string
-	// certified tells that the signer has a certificate, not just a key.
+	// certified means that the signer has a certificate, not only a key.
 	certified bool
 }
 
-// imageSignature is the kind of what says no more than that the image is the signer's.
+// imageSignature is the kind of a plain signature of an image.
 const imageSignature = ""
 
-// signPredicate is the predicate type that cosign gives to signatures of images.
+// signPredicate is the predicate type of cosign's image signatures in bundles.
 const signPredicate = "https://sigstore.dev/cosign/sign/v1"
 
-// parse reads what a registry keeps beside an image.
+// parse parses what a registry stores with an image.
 func parse(attached registry.Attached) (*candidate, error) {
 	c := &candidate{}
 	var err error
@@ -43,7 +43,7 @@ func parse(attached registry.Attached) (*candidate, error) {
 		c.bundle = &bundle.Bundle{}
 		err = c.bundle.UnmarshalJSON(attached.Content)
 	default:
-		err = fmt.Errorf("media type %q is none of a signature", attached.MediaType)
+		err = fmt.Errorf("media type %q does not belong to a signature", attached.MediaType)
 	}
 	if err != nil {
 		return nil, err
@@ -75,6 +75,6 @@ func predicateKind(predicateType string) string {
 	if predicateType == signPredicate {
 		return imageSignature
 	}
-	// An attestation without a type is no signature of the image.
+	// Quoting distinguishes an attestation without a type from an image signature.
 	return fmt.Sprintf("%q", predicateType)
 }

@@ -18,14 +18,14 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// Source tells what signatures and attestations an image has. It is called by several goroutines at once, and must end with its
-// context.
+// Source returns the signatures and attestations of an image. It must be safe for concurrent use, and must return when its context
+// ends.
 type Source interface {
 	Attached(ctx context.Context, ref, digest string) ([]registry.Attached, error)
 }
 
-// Checker verifies signatures, of each digest once: what was found good stays so for as long as the rules are the same. It may be
-// used by any number of goroutines at once.
+// Checker verifies signatures. It verifies each digest once per rule: a successful result is cached, because it does not change. It is
+// safe for concurrent use.
 type Checker struct {
 	source   Source
 	good     *lru.Cache[verified, struct{}]
@@ -33,26 +33,27 @@ type Checker struct {
 	duration metric.Float64Histogram
 }
 
-// verified is what was found good: a digest, by what a rule wants.
+// verified is a digest that satisfies the rule with an ID.
 type verified struct{ digest, rule string }
 
-// question is what is verified at once. The policy is the one in force when it was asked.
+// question identifies a running verification. It includes the policy at the time of the call.
 type question struct {
 	policy             *policy.Policy
 	repository, digest string
 }
 
 const (
-	// maxVerified bounds the images that are remembered; those unused for longest are verified again.
+	// maxVerified is the maximum number of cached results. The least recently used ones are evicted.
 	maxVerified = 4096
-	// failureTTL is how long a refusal, or a registry's failure, is the answer. Images get signed after they were pushed.
+	// failureTTL is the time for which an error is returned again. It is short, because images may be signed after they are pushed.
 	failureTTL = 5 * time.Second
 )
 
-// NewChecker returns a Checker. What it asks ends with the context or with Close, whichever is first. The error is the meter's:
+// NewChecker returns a Checker. Its requests end with the context or with Close. It returns an error if this metric cannot be
+// registered:
 //
-//   - krm_image_signature_verification_duration (result): how long images took to verify, seconds: their signatures are as the
-//     policy wants (verified), are not (refused), or could not be read (error)
+// - krm_image_signature_verification_duration (result): seconds to verify an image whose signatures satisfy the policy (verified), do
+// not (refused), or could not be read (error)
 func NewChecker(ctx context.Context, source Source, meter metric.Meter) (*Checker, error) {
 	c := &Checker{source: source}
 	var err1, err2 error
@@ -63,11 +64,11 @@ func NewChecker(ctx context.Context, source Source, meter metric.Meter) (*Checke
 	return c, errors.Join(err1, err2)
 }
 
-// Close ends what is being asked and waits for it.
+// Close cancels running verifications and waits for them.
 func (c *Checker) Close() { c.flights.Close() }
 
-// Verify returns nil for an image whose signatures satisfy all rules of the policy that are about it. An image that was verified
-// before costs no request. Errors: *policy.RefusedError; those of the source, and the context's cause.
+// Verify returns nil if the signatures of an image satisfy all rules of the policy for the image. An image with a cached result needs
+// no request. Errors are *policy.RefusedError, *UnreadableError, and the context's cause.
 func (c *Checker) Verify(ctx context.Context, p *policy.Policy, ref, digest string) error {
 	rules, err := p.Signatures(ref)
 	if err != nil || len(c.open(rules, digest)) == 0 {
@@ -78,7 +79,7 @@ func (c *Checker) Verify(ctx context.Context, p *policy.Policy, ref, digest stri
 	return err
 }
 
-// open returns the rules that the image is not known to satisfy.
+// open returns the rules without a cached result for the digest.
 func (c *Checker) open(rules []*policy.SignatureRule, digest string) []*policy.SignatureRule {
 	var open []*policy.SignatureRule
 	for _, rule := range rules {
@@ -125,9 +126,9 @@ func (c *Checker) verify(ctx context.Context, q question) error {
 	return nil
 }
 
-// UnreadableError says that a registry could not be asked for the signatures of an image.
+// UnreadableError reports that the signatures of an image could not be read from the registry.
 type UnreadableError struct {
-	// Image is the repository and the digest.
+	// Image is the image as repository@digest.
 	Image string
 	Err   error
 }
@@ -136,5 +137,5 @@ func (e *UnreadableError) Error() string {
 	return "read the signatures of " + e.Image + ": " + e.Err.Error()
 }
 
-// Unwrap returns the registry's error.
+// Unwrap returns Err.
 func (e *UnreadableError) Unwrap() error { return e.Err }

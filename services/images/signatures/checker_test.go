@@ -23,7 +23,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/signatures"
 )
 
-// source has one signature, or an error, and counts who asks.
+// source returns fixed signatures or an error, and counts calls.
 type source struct {
 	mu       sync.Mutex
 	attached []registry.Attached
@@ -51,7 +51,7 @@ func image(t testing.TB) name.Digest {
 	return ref
 }
 
-// A digest is verified once, in all repositories and for all policies that want the same of it.
+// A digest is verified once, for all repositories and all policies with the same requirements.
 func TestVerifiedOnce(t *testing.T) {
 	t.Parallel()
 	signer, image := newSigner(t), image(t)
@@ -72,16 +72,16 @@ func TestVerifiedOnce(t *testing.T) {
 		check(t, c.Verify(t.Context(), stricter, reference, image.DigestStr()))
 	}
 	if n := s.asked.Load(); n != 1 {
-		t.Errorf("the registry was asked %d times", n)
+		t.Errorf("%d requests, want 1", n)
 	}
 	other := parse(t, keyRule(t, newSigner(t), ""))
 	judge(t, c.Verify(t.Context(), other, "r.io/team/fn:v1", image.DigestStr()), image, "another key signed it")
 	if n := s.asked.Load(); n != 2 {
-		t.Errorf("the registry was asked %d times", n)
+		t.Errorf("%d requests, want 2", n)
 	}
 }
 
-// What no rule is about is not asked for, and what cannot be read is not permitted.
+// An image without a rule needs no request, and an invalid reference is not permitted.
 func TestNoRule(t *testing.T) {
 	t.Parallel()
 	signer, s := newSigner(t), &source{}
@@ -91,11 +91,11 @@ func TestNoRule(t *testing.T) {
 		check(t, c.Verify(t.Context(), p, "r.io/team/fn:v1", image(t).DigestStr()))
 	}
 	if _, ok := errors.AsType[*policy.RefusedError](c.Verify(t.Context(), elsewhere, "r.io/Team/fn", image(t).DigestStr())); !ok || s.asked.Load() != 0 {
-		t.Errorf("a reference that cannot be read is permitted, or %d requests were sent", s.asked.Load())
+		t.Errorf("Verify() of an invalid reference is not a RefusedError, or %d requests were sent", s.asked.Load())
 	}
 }
 
-// A refusal holds for moments only, and so does a registry's failure, which is no refusal.
+// Errors are cached for a short time. A failure of the registry is not a RefusedError.
 func TestFailuresAreForgotten(t *testing.T) {
 	t.Parallel()
 	signer := newSigner(t)
@@ -109,7 +109,7 @@ func TestFailuresAreForgotten(t *testing.T) {
 		for range 3 {
 			unreadable, ok := errors.AsType[*signatures.UnreadableError](verify())
 			if !ok || unreadable.Error() != "read the signatures of "+image.String()+": registry is down" {
-				t.Errorf("got %v", unreadable)
+				t.Errorf("Verify() = %v, want an UnreadableError", unreadable)
 			}
 		}
 		s.set(nil, nil)
@@ -121,12 +121,12 @@ func TestFailuresAreForgotten(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		check(t, verify())
 		if n := s.asked.Load(); n != 3 {
-			t.Errorf("the registry was asked %d times", n)
+			t.Errorf("%d requests, want 3", n)
 		}
 	})
 }
 
-// A caller who leaves is told so at once.
+// If the caller's context has ended, Verify returns at once.
 func TestCallerLeaves(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -162,7 +162,7 @@ func TestDurations(t *testing.T) {
 	judge(t, c.Verify(t.Context(), parse(t, keyRule(t, newSigner(t), "")), image.String(), image.DigestStr()), image, "another key")
 	s.set(nil, errors.New("registry is down"))
 	if err := c.Verify(t.Context(), parse(t, keyRule(t, newSigner(t), "")), image.String(), image.DigestStr()); err == nil {
-		t.Error("a registry that is down has signatures")
+		t.Error("Verify() during an outage = nil, want an error")
 	}
 	var all metricdata.ResourceMetrics
 	check(t, reader.Collect(t.Context(), &all))
@@ -170,7 +170,7 @@ func TestDurations(t *testing.T) {
 	for _, m := range all.ScopeMetrics[0].Metrics {
 		histogram, ok := m.Data.(metricdata.Histogram[float64])
 		if !ok || m.Name != "krm_image_signature_verification_duration" {
-			t.Fatalf("got %+v", m)
+			t.Fatalf("metric = %+v", m)
 		}
 		for _, point := range histogram.DataPoints {
 			result, _ := point.Attributes.Value("result")
@@ -178,6 +178,6 @@ func TestDurations(t *testing.T) {
 		}
 	}
 	if len(got) != 3 || got["verified"] != 1 || got["refused"] != 1 || got["error"] != 1 {
-		t.Errorf("got %v", got)
+		t.Errorf("counts by result = %v", got)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// The annotations in which cosign keeps, beside what was signed, the rest of a bundle.
+// Annotations in which cosign stores the parts of a bundle, next to the signed content.
 const (
 	annotationSignature   = "dev.cosignproject.cosign/signature"
 	annotationCertificate = "dev.sigstore.cosign/certificate"
@@ -29,7 +29,7 @@ const (
 	annotationTimestamp   = "dev.sigstore.cosign/rfc3161timestamp"
 )
 
-// classicBundle is the version of bundles that has no more than cosign kept: the log's promise, not its proof.
+// classicBundle is the bundle version for what cosign stored in annotations: it requires the log's promise instead of its proof.
 const classicBundle = "application/vnd.dev.sigstore.bundle+json;version=0.1"
 
 // simpleSigning returns the bundle of a signature under cosign's tag.
@@ -44,7 +44,7 @@ func simpleSigning(attached registry.Attached) (*bundle.Bundle, error) {
 	}}})
 }
 
-// envelope returns the bundle of an attestation under cosign's tag.
+// envelope returns the bundle of an attestation that is stored under cosign's tag.
 func envelope(attached registry.Attached) (*bundle.Bundle, error) {
 	var parsed struct {
 		PayloadType string `json:"payloadType"`
@@ -67,7 +67,7 @@ func envelope(attached registry.Attached) (*bundle.Bundle, error) {
 	return classic(attached, &protobundle.Bundle{Content: &protobundle.Bundle_DsseEnvelope{DsseEnvelope: e}})
 }
 
-// classic completes a bundle with what is in the annotations.
+// classic adds the parts in annotations to a bundle.
 func classic(attached registry.Attached, b *protobundle.Bundle) (*bundle.Bundle, error) {
 	b.MediaType, b.VerificationMaterial = classicBundle, &protobundle.VerificationMaterial{
 		Content: &protobundle.VerificationMaterial_PublicKey{PublicKey: &protocommon.PublicKeyIdentifier{}},
@@ -84,14 +84,14 @@ func classic(attached registry.Attached, b *protobundle.Bundle) (*bundle.Bundle,
 	if text := attached.Annotations[annotationLog]; text != "" {
 		entry, err := logEntry([]byte(text))
 		if err != nil {
-			return nil, fmt.Errorf("its annotation %s is no entry of a transparency log: %w", annotationLog, err)
+			return nil, fmt.Errorf("its annotation %s is not an entry of a transparency log: %w", annotationLog, err)
 		}
 		b.VerificationMaterial.TlogEntries = []*protorekor.TransparencyLogEntry{entry}
 	}
 	if text := attached.Annotations[annotationTimestamp]; text != "" {
 		var stamp struct{ SignedRFC3161Timestamp []byte }
 		if err := json.Unmarshal([]byte(text), &stamp); err != nil {
-			return nil, fmt.Errorf("its annotation %s is no timestamp: %w", annotationTimestamp, err)
+			return nil, fmt.Errorf("its annotation %s is not a timestamp: %w", annotationTimestamp, err)
 		}
 		b.VerificationMaterial.TimestampVerificationData = &protobundle.TimestampVerificationData{
 			Rfc3161Timestamps: []*protocommon.RFC3161SignedTimestamp{{SignedTimestamp: stamp.SignedRFC3161Timestamp}},

@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/signatures/signaturetest"
 )
 
-// Whatever a registry has beside an image, it is refused in one line.
+// Arbitrary content of a registry is refused with an error of one line.
 func FuzzAttached(f *testing.F) {
 	signer, sigstore, image := newSigner(f), newSigstore(f), image(f)
 	simple := must(f)(sigstore.simple(f, subject, time.Now().Add(5*time.Minute))(image))
@@ -29,7 +29,7 @@ func FuzzAttached(f *testing.F) {
 		f.Add(seed.MediaType, seed.Content, seed.Annotations["dev.cosignproject.cosign/signature"], seed.Annotations["dev.sigstore.cosign/certificate"],
 			seed.Annotations["dev.sigstore.cosign/bundle"], seed.Annotations["dev.sigstore.cosign/rfc3161timestamp"])
 	}
-	// The seeds are signed by others.
+	// The signers of the policy have signed none of the seeds.
 	p := newSigstore(f).policy(f, true, fmt.Sprintf("issuer: %q, subject: %q", issuer, subject), ", keys: [{data: "+quoted(publicKey(f, newSigner(f)))+"}]")
 	f.Fuzz(func(t *testing.T, mediaType string, content []byte, signature, certificate, log, stamp string) {
 		s := &source{attached: []registry.Attached{{MediaType: mediaType, Content: content, Annotations: map[string]string{
@@ -41,7 +41,7 @@ func FuzzAttached(f *testing.F) {
 		defer c.Close()
 		err = c.Verify(t.Context(), p, image.String(), image.DigestStr())
 		if _, ok := errors.AsType[*policy.RefusedError](err); !ok || strings.ContainsAny(err.Error(), "\r\n") {
-			t.Errorf("got %v", err)
+			t.Errorf("Verify() = %v, want a RefusedError of one line", err)
 		}
 	})
 }

@@ -36,7 +36,7 @@ const provenance = "https://slsa.dev/provenance/v1"
 // server is a registry on this machine.
 type server struct {
 	host string
-	// requests counts what it was asked; down lets it fail.
+	// requests counts requests. down makes them fail.
 	requests atomic.Int64
 	down     atomic.Bool
 }
@@ -58,7 +58,7 @@ func newServer(t testing.TB, referrers bool) *server {
 	return s
 }
 
-// image puts an index into the repository team/fn.
+// image pushes an index to the repository team/fn.
 func (s *server) image(t testing.TB) name.Digest {
 	t.Helper()
 	index, err := random.Index(64, 1, 2)
@@ -71,7 +71,7 @@ func (s *server) image(t testing.TB) name.Digest {
 	return ref
 }
 
-// checker verifies what the registry has.
+// checker returns a Checker for the registry.
 func (s *server) checker(t testing.TB) *signatures.Checker {
 	t.Helper()
 	return newChecker(t, client(t), noop.NewMeterProvider().Meter(""))
@@ -106,7 +106,7 @@ func publicKey(t testing.TB, s *signaturetest.Signer) string {
 	return string(text)
 }
 
-// keyRule returns a rule for a key, YAML in one line.
+// keyRule returns a policy in YAML with a rule for the signer's key.
 func keyRule(t testing.TB, s *signaturetest.Signer, more string) string {
 	t.Helper()
 	return fmt.Sprintf("signatures: [{keys: [{data: %q}]%s}]\n", publicKey(t, s), more)

@@ -36,7 +36,7 @@ const (
 	subject = "release@example.org"
 )
 
-// sigstore issues certificates and logs signatures, for tests.
+// sigstore issues certificates and logs signatures.
 type sigstore struct{ *ca.VirtualSigstore }
 
 func newSigstore(t testing.TB) sigstore {
@@ -46,7 +46,7 @@ func newSigstore(t testing.TB) sigstore {
 	return sigstore{s}
 }
 
-// root returns the trusted root, with its transparency log or without one.
+// root returns the trusted root. It contains the transparency log if logged is set.
 func (s sigstore) root(t testing.TB, logged bool) []byte {
 	t.Helper()
 	logs := map[string]*root.TransparencyLog{}
@@ -67,7 +67,7 @@ func (s sigstore) root(t testing.TB, logged bool) []byte {
 	return text
 }
 
-// policy returns one that wants signers, the fields of which are YAML in one line, and trusts this Sigstore.
+// policy returns a policy that requires the given signers, as YAML in one line, and trusts this sigstore.
 func (s sigstore) policy(t testing.TB, logged bool, signers, more string) *policy.Policy {
 	t.Helper()
 	dir := t.TempDir()
@@ -80,7 +80,7 @@ func (s sigstore) policy(t testing.TB, logged bool, signers, more string) *polic
 	return p
 }
 
-// simple returns the signature of an image by a subject as cosign keeps it under a tag.
+// simple returns a signature of an image, in the form that cosign stores under a tag.
 func (s sigstore) simple(t testing.TB, who string, at time.Time) maker {
 	t.Helper()
 	return func(image name.Digest) (registry.Attached, error) {
@@ -107,7 +107,7 @@ func (s sigstore) simple(t testing.TB, who string, at time.Time) maker {
 	}
 }
 
-// bundle returns a bundle of a type by a subject, logged at a time.
+// bundle returns a bundle with the given predicate type, logged at the given time.
 func (s sigstore) bundle(t testing.TB, who, predicateType string, at time.Time) maker {
 	t.Helper()
 	return func(image name.Digest) (registry.Attached, error) {
@@ -133,13 +133,13 @@ func (s sigstore) bundle(t testing.TB, who, predicateType string, at time.Time) 
 	}
 }
 
-// evidence is what proves who signed, and when.
+// evidence proves who signed, and when.
 type evidence struct {
 	signature, certificate, stamp []byte
 	entry                         *protorekor.TransparencyLogEntry
 }
 
-// evidence returns what an entity of this Sigstore has: one entry of the log and one timestamp.
+// evidence returns the log entry and the timestamp of an entity.
 func (s sigstore) evidence(t testing.TB, entity *ca.TestEntity) evidence {
 	t.Helper()
 	content, err := entity.SignatureContent()
@@ -153,7 +153,7 @@ func (s sigstore) evidence(t testing.TB, entity *ca.TestEntity) evidence {
 	return evidence{content.Signature(), verification.Certificate().Raw, stamps[0], s.promised(t, entries[0])}
 }
 
-// promised completes an entry of the log as a bundle has it.
+// promised adds to a log entry what a bundle needs.
 func (s sigstore) promised(t testing.TB, entry *tlog.Entry) *protorekor.TransparencyLogEntry {
 	t.Helper()
 	e := entry.TransparencyLogEntry()
@@ -168,7 +168,7 @@ func (s sigstore) promised(t testing.TB, entry *tlog.Entry) *protorekor.Transpar
 	return e
 }
 
-// unlogged takes what the transparency log has said from a signature.
+// unlogged removes the log entry from a signature.
 func unlogged(m maker) maker {
 	return func(image name.Digest) (registry.Attached, error) {
 		a, err := m(image)
@@ -228,7 +228,7 @@ func TestKeyless(t *testing.T) {
 	}
 }
 
-// A key does not accept what a certificate has signed.
+// A rule for a key does not accept a signature with a certificate.
 func TestCertificateForKey(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, true)

@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/signatures/signaturetest"
 )
 
-// What is attached to an image is judged by a rule that wants a key, as want says; "" means that it is permitted.
+// TestKeys verifies attached signatures with a rule for a key. want is a part of the error; "" means that the image is permitted.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	signer, stranger := newSigner(t), newSigner(t)
@@ -69,7 +69,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// judge compares an error with the refusal that is wanted.
+// judge checks that err is a RefusedError that contains want, or nil if want is "".
 func judge(t testing.TB, err error, image name.Digest, want string) {
 	t.Helper()
 	if want == "" {
@@ -80,7 +80,7 @@ func judge(t testing.TB, err error, image name.Digest, want string) {
 	}
 	refused, ok := errors.AsType[*policy.RefusedError](err)
 	if !ok || refused.Image != image.String() || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("got %v, want a refusal of %s with %q", err, image, want)
+		t.Errorf("Verify() = %v, want a RefusedError for %s with %q", err, image, want)
 	}
 }
 
@@ -94,7 +94,7 @@ func envelope(s *signaturetest.Signer, predicateType string) maker {
 	return func(image name.Digest) (registry.Attached, error) { return s.Envelope(image, predicateType) }
 }
 
-// changed spoils what was signed, without changing its length.
+// changed modifies the signed content without changing its length.
 func changed(m maker) maker {
 	return func(image name.Digest) (registry.Attached, error) {
 		a, err := m(image)
@@ -104,7 +104,7 @@ func changed(m maker) maker {
 	}
 }
 
-// bare leaves the signature out.
+// bare removes the signature.
 func bare(m maker) maker {
 	return func(image name.Digest) (registry.Attached, error) {
 		a, err := m(image)

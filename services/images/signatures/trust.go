@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package signatures verifies that images are signed as an image policy wants. It is a module of its own, so that only binaries
-// that verify have Sigstore's modules in their graph.
+// Package signatures verifies that images have the signatures that an image policy requires. It is a separate module, so that only
+// binaries that verify signatures depend on Sigstore's modules.
 package signatures
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/krmfn/krmfn/services/images/policy"
 )
 
-// trust is what the signers of a rule are verified with.
+// trust contains the verifiers for a rule.
 type trust struct {
 	rule *policy.SignatureRule
-	// keys verify signatures made with a key, and certificates, which may be nil, those made with a certificate.
+	// keys verify signatures with a key. certificates verifies signatures with a certificate, and may be nil.
 	keys         []*verify.Verifier
 	certificates *verify.Verifier
 }
 
-// Check tells what in the rules of a policy cannot be used to verify anything: a trusted root that is none.
+// Check returns an error if a rule of the policy cannot be used, for example because its trusted root is invalid.
 func Check(p *policy.Policy) error {
 	for _, rule := range p.SignatureRules() {
 		if _, err := newTrust(rule); err != nil {
@@ -57,7 +57,8 @@ func newTrust(rule *policy.SignatureRule) (*trust, error) {
 	return t, err
 }
 
-// keyVerifiers returns verifiers for a key: long curves sign the hash that goes with them, or SHA-256 as cosign has it.
+// keyVerifiers returns verifiers for a key. For curves other than P-256, the hash is the one for the curve, or SHA-256, which cosign
+// uses.
 func keyVerifiers(key crypto.PublicKey) ([]*verify.Verifier, error) {
 	usual, err := signature.LoadDefaultVerifier(key)
 	if err != nil {
@@ -73,7 +74,7 @@ func keyVerifiers(key crypto.PublicKey) ([]*verify.Verifier, error) {
 	}
 	verifiers := make([]*verify.Verifier, 0, len(loaded))
 	for _, l := range loaded {
-		// Whatever name for its key a signature has.
+		// Ignore the name of the key in the signature.
 		material := root.NewTrustedPublicKeyMaterial(func(string) (root.TimeConstrainedVerifier, error) {
 			return root.NewExpiringKey(l, time.Time{}, time.Time{}), nil
 		})
@@ -86,8 +87,8 @@ func keyVerifiers(key crypto.PublicKey) ([]*verify.Verifier, error) {
 	return verifiers, nil
 }
 
-// certificateVerifier wants proof of all that the trusted root has logs for, and of the time of the signature in any case: the
-// certificate has expired since.
+// certificateVerifier returns a verifier that requires a proof from each kind of log in the trusted root. It also requires a timestamp,
+// because the certificate has usually expired since the signature.
 func certificateVerifier(trusted *root.TrustedRoot) (*verify.Verifier, error) {
 	options := []verify.VerifierOption{verify.WithObserverTimestamps(1), verify.WithoutStatementPredicate()}
 	if len(trusted.RekorLogs()) > 0 {

@@ -19,7 +19,8 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// verifyRule tells why what is attached to the image with a digest does not satisfy a rule, as one line; nil if it does.
+// verifyRule returns nil if the content attached to the image with the given digest satisfies the rule. Otherwise, it returns an error
+// of one line.
 func verifyRule(rule *policy.SignatureRule, digest string, attached []registry.Attached) error {
 	t, err := newTrust(rule)
 	if err != nil {
@@ -50,7 +51,7 @@ func verifyRule(rule *policy.SignatureRule, digest string, attached []registry.A
 	return nil
 }
 
-// verifyKind looks for a candidate of a kind that one of the signers has signed.
+// verifyKind looks for a candidate of the kind that one of the signers has signed.
 func (t *trust) verifyKind(kind, digest string, candidates []*candidate, unreadable []error) error {
 	what, made := "a signature", "signed"
 	if kind != imageSignature {
@@ -81,13 +82,13 @@ func (t *trust) verifyKind(kind, digest string, candidates []*candidate, unreada
 }
 
 const (
-	// maxFindings bounds what an error says of the signatures of an image.
+	// maxFindings is the maximum number of findings in an error.
 	maxFindings = 3
-	// maxFinding is the most bytes of one.
+	// maxFinding is the maximum length of a finding in bytes.
 	maxFinding = 300
 )
 
-// signers names those who may sign.
+// signers returns the names of those who may sign.
 func (t *trust) signers() string {
 	var names []string
 	for _, key := range t.rule.Keys {
@@ -104,7 +105,7 @@ func (t *trust) signers() string {
 	return strings.Join(names, " or ")
 }
 
-// verify tells why a candidate is not what one of the signers has signed about the image.
+// verify returns nil if one of the signers has signed the candidate, and it is about the image.
 func (t *trust) verify(c *candidate, digest string) error {
 	if c.certified {
 		if t.certificates == nil {
@@ -127,7 +128,7 @@ func (t *trust) verify(c *candidate, digest string) error {
 	return errors.New("another key signed it, or it was changed after it was signed")
 }
 
-// identify compares the certificate of a verified signature with the signers.
+// identify checks that the certificate of a verified signature belongs to one of the signers.
 func (t *trust) identify(result *verify.VerificationResult) error {
 	certificate := result.Signature.Certificate
 	if certificate == nil {
@@ -141,10 +142,10 @@ func (t *trust) identify(result *verify.VerificationResult) error {
 	return fmt.Errorf("the certificate identity %q of issuer %q does not match", certificate.SubjectAlternativeName, certificate.Issuer)
 }
 
-// errAnother is that what was signed is not about the image.
+// errAnother reports that the signed content is about another image.
 var errAnother = errors.New("it is about another image")
 
-// verify verifies the signature, and that it is about the image with a digest.
+// verify verifies the signature, and that the signed content is about the image with the given digest.
 func (c *candidate) verify(v *verify.Verifier, digest string, signer verify.PolicyOption) (*verify.VerificationResult, error) {
 	algorithm, value, _ := strings.Cut(digest, ":")
 	sum, err := hex.DecodeString(value)
@@ -171,11 +172,11 @@ func (c *candidate) verify(v *verify.Verifier, digest string, signer verify.Poli
 	return result, nil
 }
 
-// describes tells whether a verified description of an image is of the one with a digest.
+// describes returns nil if a verified description is about the image with the given digest.
 func describes(text []byte, digest string) error {
 	var described payload.Cosign
 	if err := json.Unmarshal(text, &described); err != nil {
-		return fmt.Errorf("what was signed is no description of an image: %w", err)
+		return fmt.Errorf("the signed content is not a description of an image: %w", err)
 	}
 	if of := described.Image.DigestStr(); of != digest {
 		return fmt.Errorf("%w, %s", errAnother, of)

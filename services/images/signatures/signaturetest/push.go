@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// Tag keeps signatures, or else attestations, under cosign's tag for an image.
+// Tag pushes signatures, or attestations, under cosign's tag for an image.
 func Tag(image name.Digest, attached []registry.Attached, options ...remote.Option) error {
 	suffix := ".att"
 	if len(attached) > 0 && attached[0].MediaType == registry.MediaTypeSimpleSigning {
@@ -30,7 +30,7 @@ func Tag(image name.Digest, attached []registry.Attached, options ...remote.Opti
 	return remote.Write(image.Context().Tag(strings.Replace(image.DigestStr(), ":", "-", 1)+suffix), manifest, options...)
 }
 
-// Refer lets a bundle of Sigstore refer to an image.
+// Refer pushes a Sigstore bundle that refers to an image.
 func Refer(image name.Digest, bundle registry.Attached, options ...remote.Option) error {
 	subject, err := remote.Head(image, options...)
 	if err != nil {
@@ -42,7 +42,7 @@ func Refer(image name.Digest, bundle registry.Attached, options ...remote.Option
 	}
 	referring, ok := mutate.Subject(manifest, *subject).(v1.Image)
 	if !ok {
-		panic("the subject of an image makes it something else")
+		panic("mutate.Subject() of an image is not an image")
 	}
 	digest, err := referring.Digest()
 	if err != nil {

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package signaturetest signs images for tests, in the forms in which cosign does it.
+// Package signaturetest signs images for tests, in the forms that cosign uses.
 package signaturetest
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/registry"
 )
 
-// PredicateSign is the predicate type with which cosign signs an image as a bundle.
+// PredicateSign is the predicate type of cosign's image signatures in bundles.
 const PredicateSign = "https://sigstore.dev/cosign/sign/v1"
 
 const (
@@ -29,10 +29,10 @@ const (
 	annotationOfValue = "dev.cosignproject.cosign/signature"
 )
 
-// Signer signs with a key of its own.
+// Signer signs with its own key.
 type Signer struct{ key *ecdsa.PrivateKey }
 
-// NewSigner makes a key.
+// NewSigner returns a signer with a new key.
 func NewSigner() (*Signer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	return &Signer{key}, err
@@ -44,7 +44,7 @@ func (s *Signer) PublicKey() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), err
 }
 
-// Simple returns the signature of an image as cosign keeps it under a tag.
+// Simple returns the signature of an image in the form that cosign stores under a tag.
 func (s *Signer) Simple(image name.Digest) (registry.Attached, error) {
 	payload := SimplePayload(image)
 	made, err := s.sign(payload)
@@ -54,25 +54,25 @@ func (s *Signer) Simple(image name.Digest) (registry.Attached, error) {
 	}, err
 }
 
-// SimplePayload returns cosign's description of an image, which is what is signed.
+// SimplePayload returns cosign's description of an image, which Simple signs.
 func SimplePayload(image name.Digest) []byte {
 	return fmt.Appendf(nil, `{"critical":{"identity":{"docker-reference":%q},"image":{"docker-manifest-digest":%q},"type":"cosign container image signature"},"optional":null}`,
 		image.Context().Name(), image.DigestStr())
 }
 
-// Statement returns the in-toto statement of a type about an image.
+// Statement returns an in-toto statement about an image.
 func Statement(image name.Digest, predicateType string) []byte {
 	return fmt.Appendf(nil, `{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":%q,"digest":{"sha256":%q}}],"predicateType":%q,"predicate":{}}`,
 		image.Context().Name(), image.DigestStr()[len("sha256:"):], predicateType)
 }
 
-// Envelope returns an attestation of a type about an image as cosign keeps it under a tag.
+// Envelope returns an attestation about an image in the form that cosign stores under a tag.
 func (s *Signer) Envelope(image name.Digest, predicateType string) (registry.Attached, error) {
 	content, err := s.envelope(image, predicateType)
 	return registry.Attached{MediaType: registry.MediaTypeEnvelope, Content: content}, err
 }
 
-// Bundle returns an attestation of a type about an image, or with PredicateSign its signature, as a bundle of Sigstore.
+// Bundle returns a Sigstore bundle with an attestation about an image or, with PredicateSign, its signature.
 func (s *Signer) Bundle(image name.Digest, predicateType string) (registry.Attached, error) {
 	envelope, err := s.envelope(image, predicateType)
 	if err != nil {
