@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tags lists the tags of images, for the version constraints of functions.
+// Package tags lists the tags of images, to resolve version constraints of functions.
 package tags
 
 import (
@@ -17,27 +17,27 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Source lists all tags of a repository, which has its registry in front; a registry.Client does. It is called by several
-// goroutines at once, and must end with the context. Tags beside an error are those that are known without asking a registry.
+// Source lists all tags of a repository, which includes the registry. registry.Client implements it. It must be safe for concurrent
+// use, and must return when the context ends. Together with an error, it may return tags that are known without the registry.
 type Source interface {
 	Tags(ctx context.Context, repository string) ([]string, error)
 }
 
 const (
-	// ttl is how long a list is taken for granted.
+	// ttl is the time for which a list is used without a lookup.
 	ttl = 5 * time.Minute
-	// patience is how long a caller waits for a new list where there is an old one.
+	// patience is the maximum time that a caller with a cached list waits for a new one.
 	patience = 2 * time.Second
-	// retryPause is how long a failure is the answer: the old list, or the error where there is none.
+	// retryPause is the minimum interval between lookups after a failure. Meanwhile, the cached list or the error is returned.
 	retryPause = 10 * time.Second
-	// maxRepositories is the most repositories that are kept; those unused for longest go first.
+	// maxRepositories is the maximum number of cached lists. The least recently used ones are evicted.
 	maxRepositories = 256
-	// maxTags is the most tags that are kept of all repositories together. A list that is longer is kept alone.
+	// maxTags is the maximum number of cached tags of all repositories. A longer list is cached as the only one.
 	maxTags = 100_000
 )
 
-// Cache is a Source that remembers what another has said, and asks it for one repository once at a time. Where that fails,
-// the old list is served, however old. It may be used by any number of goroutines at once.
+// Cache caches the results of another Source, and merges concurrent lookups of a repository. If a lookup fails, it returns the cached
+// list, however old. It is safe for concurrent use.
 type Cache struct {
 	source  Source
 	log     *slog.Logger
@@ -46,21 +46,21 @@ type Cache struct {
 
 	mu    sync.Mutex
 	known *lru.Cache[string, *list]
-	// tags is how many tags the lists have together.
+	// tags is the total number of tags in the lists.
 	tags int
 }
 
 type list struct {
 	tags  []string
 	asked time.Time
-	// warned says that the outage has been logged.
+	// warned means that the outage has been logged.
 	warned bool
 }
 
 func (l *list) fresh() bool { return time.Since(l.asked) < ttl }
 
-// NewCache returns an empty cache. What it asks ends with the context or with Close, whichever is first. The log gets one
-// line for each outage of a registry in which an old list is served.
+// NewCache returns an empty cache. Its lookups end with the context or with Close. It logs one line for each outage during which it
+// returns a cached list.
 func NewCache(ctx context.Context, source Source, log *slog.Logger) *Cache {
 	return newCache(ctx, source, log, maxRepositories, maxTags)
 }
@@ -71,16 +71,16 @@ func newCache(ctx context.Context, source Source, log *slog.Logger, maxRepositor
 	var err error
 	c.known, err = lru.NewWithEvict(maxRepositories, func(_ string, l *list) { c.tags -= len(l.tags) })
 	if err != nil {
-		panic(err) // only for a size below 1
+		panic(err) // maxRepositories is less than 1
 	}
 	return c
 }
 
-// Close ends what is being asked and waits for it.
+// Close cancels running lookups and waits for them.
 func (c *Cache) Close() { c.asking.Close() }
 
-// Tags returns the tags of a repository, as known or as the source says. They must not be changed. Errors are the source's,
-// and the context's cause. A failure is the answer for ten seconds.
+// Tags returns the tags of a repository, cached or looked up. Callers must not modify them. Errors are those from the source, and the
+// context's cause. An error is returned again for 10 seconds.
 func (c *Cache) Tags(ctx context.Context, repository string) ([]string, error) {
 	known, ok := c.known.Get(repository)
 	if ok && known.fresh() {
@@ -97,7 +97,7 @@ func (c *Cache) ask(ctx context.Context, repository string) ([]string, error) {
 	known, ok := c.known.Peek(repository)
 	bounded := ctx
 	if ok {
-		// The last flight may have landed after the caller looked and before this one began.
+		// The previous lookup may have ended between the caller's check and the start of this lookup.
 		if known.fresh() {
 			return known.tags, nil
 		}
@@ -112,7 +112,7 @@ func (c *Cache) ask(ctx context.Context, repository string) ([]string, error) {
 	}
 	if ok && !known.warned && ctx.Err() == nil {
 		known.warned = true
-		c.log.WarnContext(ctx, "the tags of an image cannot be listed, those known before are used", "repository", repository, "err", err)
+		c.log.WarnContext(ctx, "the tags of an image cannot be listed, using the cached list", "repository", repository, "err", err)
 	}
 	return tags, err
 }
@@ -127,10 +127,9 @@ func (c *Cache) keep(repository string, tags []string) {
 	}
 }
 
-// WithBuiltin returns a source for where functions are evaluated in process: when the other one fails, the tags that are known of
-// the function come beside the error. So a constraint that they satisfy needs no registry. known returns the tags of the function
-// of a name in the catalog, nil where there is none. prefix is one more prefix under which the catalog's functions are known; may
-// be empty.
+// WithBuiltin returns a source for evaluators that have built-in functions. If the other source fails, it returns the known tags of the
+// function together with the error, so that a constraint that they satisfy needs no registry. known returns the tags of the catalog
+// function with a name, or nil if there is none. prefix is an additional prefix of catalog functions; it may be empty.
 func WithBuiltin(source Source, known func(name string) []string, prefix string) Source {
 	return withBuiltin{source, known, prefix}
 }
@@ -141,7 +140,7 @@ type withBuiltin struct {
 	prefix string
 }
 
-// Tags lists the tags of a repository.
+// Tags implements Source.
 func (w withBuiltin) Tags(ctx context.Context, repository string) ([]string, error) {
 	tags, err := w.source.Tags(ctx, repository)
 	if err == nil {

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// source answers with what is set; it counts, and takes as long as is set.
+// source returns fixed tags or an error after a delay, and counts lookups.
 type source struct {
 	mu    sync.Mutex
 	tags  []string
@@ -70,37 +70,37 @@ func TestCache(t *testing.T) {
 			begin := time.Now()
 			got, gotErr := c.Tags(t.Context(), "r.io/x")
 			if diff := cmp.Diff(want, got); diff != "" || !errors.Is(gotErr, err) || s.count() != asked || time.Since(begin) != takes {
-				t.Errorf("%s: %v, asked %d times, took %v (-want +got):\n%s", what, gotErr, s.count(), time.Since(begin), diff)
+				t.Errorf("%s: error %v, %d lookups, took %v (-want +got):\n%s", what, gotErr, s.count(), time.Since(begin), diff)
 			}
 		}
 		s.set(time.Second, down)
 		check("failure", down, 1, time.Second)
-		check("failure of a moment ago", down, 1, 0)
+		check("cached failure", down, 1, 0)
 		time.Sleep(11 * time.Second)
 		s.set(time.Second, nil, "v1")
-		check("first", nil, 2, time.Second, "v1")
+		check("first success", nil, 2, time.Second, "v1")
 		s.set(time.Second, nil, "v2")
 		time.Sleep(5*time.Minute - 2*time.Second)
-		check("known", nil, 2, 0, "v1")
+		check("cached", nil, 2, 0, "v1")
 		time.Sleep(3 * time.Second)
-		check("old", nil, 3, time.Second, "v2")
+		check("expired", nil, 3, time.Second, "v2")
 		time.Sleep(6 * time.Minute)
 		s.set(time.Minute, nil, "v3")
-		check("no patience", nil, 4, 2*time.Second, "v2")
+		check("slow lookup", nil, 4, 2*time.Second, "v2")
 		check("outage", nil, 4, 0, "v2")
 		time.Sleep(11 * time.Second)
 		s.set(0, down)
 		check("stale", nil, 5, 0, "v2")
 		if n := strings.Count(log.String(), "cannot be listed"); n != 1 {
-			t.Errorf("one outage is logged %d times:\n%s", n, &log)
+			t.Errorf("outage was logged %d times, want once:\n%s", n, &log)
 		}
 		time.Sleep(11 * time.Second)
 		s.set(0, nil, "v3")
-		check("over", nil, 6, 0, "v3")
+		check("after the outage", nil, 6, 0, "v3")
 	})
 }
 
-// Callers share one question, and one who leaves takes nobody along.
+// Concurrent callers share a lookup. If one leaves, the lookup continues for the others.
 func TestCacheAsksOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,14 +113,14 @@ func TestCacheAsksOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			if _, err := c.Tags(leaving, "r.io/x"); !errors.Is(err, gone) {
-				t.Errorf("who left gets %v", err)
+				t.Errorf("caller that left: Tags() = %v, want %v", err, gone)
 			}
 		})
 		synctest.Wait()
 		for range 20 {
 			wg.Go(func() {
 				if got, err := c.Tags(t.Context(), "r.io/x"); err != nil || len(got) != 1 {
-					t.Errorf("%v, %v", got, err)
+					t.Errorf("Tags() = %v, %v", got, err)
 				}
 			})
 		}
@@ -128,17 +128,17 @@ func TestCacheAsksOnce(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, gone)
 			defer cancel()
 			if _, err := c.Tags(ctx, "r.io/x"); !errors.Is(err, gone) {
-				t.Errorf("who waited too long gets %v", err)
+				t.Errorf("caller whose time is over: Tags() = %v, want %v", err, gone)
 			}
 		})
 		synctest.Wait()
 		if n := s.count(); n != 1 {
-			t.Errorf("asked %d times at once", n)
+			t.Errorf("%d concurrent lookups, want 1", n)
 		}
 		leave(gone)
 		wg.Wait()
 		if n := s.count(); n != 1 {
-			t.Errorf("asked %d times", n)
+			t.Errorf("%d lookups, want 1", n)
 		}
 	})
 }
@@ -149,9 +149,9 @@ func TestCacheIsBounded(t *testing.T) {
 		repositories, tags int
 		kept               int
 	}{
-		"repositories":     {repositories: 3, tags: maxTags, kept: 3},
-		"tags":             {repositories: maxRepositories, tags: 8, kept: 4},
-		"tags of a lonely": {repositories: maxRepositories, tags: 1, kept: 1},
+		"repositories":           {repositories: 3, tags: maxTags, kept: 3},
+		"tags":                   {repositories: maxRepositories, tags: 8, kept: 4},
+		"tags of one repository": {repositories: maxRepositories, tags: 1, kept: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,7 +161,7 @@ func TestCacheIsBounded(t *testing.T) {
 			const all = 10
 			for round := range 2 {
 				for i := range all {
-					// Backwards the second time, so that what was used last comes first.
+					// Iterate in reverse the second time, so that the most recently used repositories come first.
 					if round == 1 {
 						i = all - 1 - i
 					}
@@ -171,7 +171,7 @@ func TestCacheIsBounded(t *testing.T) {
 				}
 			}
 			if got := 2*all - s.count(); got != tc.kept {
-				t.Errorf("%d are kept, want %d", got, tc.kept)
+				t.Errorf("%d cached lists, want %d", got, tc.kept)
 			}
 		})
 	}
@@ -188,11 +188,11 @@ func TestWithBuiltin(t *testing.T) {
 		err        error
 		want       []string
 	}{
-		"the registry's":      {"r.io/fn/set-namespace", nil, []string{"v9"}},
-		"of the catalog":      {"ghcr.io/kptdev/krm-functions-catalog/set-namespace", down, []string{"v9", "v0.4.5", "v0.4"}},
-		"under the prefix":    {"r.io/fn/set-namespace", down, []string{"v9", "v0.4.5", "v0.4"}},
-		"another registry's":  {"x.io/fn/set-namespace", down, []string{"v9"}},
-		"no curated function": {"r.io/fn/other", down, []string{"v9"}},
+		"lookup succeeds":        {"r.io/fn/set-namespace", nil, []string{"v9"}},
+		"catalog prefix":         {"ghcr.io/kptdev/krm-functions-catalog/set-namespace", down, []string{"v9", "v0.4.5", "v0.4"}},
+		"additional prefix":      {"r.io/fn/set-namespace", down, []string{"v9", "v0.4.5", "v0.4"}},
+		"another prefix":         {"x.io/fn/set-namespace", down, []string{"v9"}},
+		"not a catalog function": {"r.io/fn/other", down, []string{"v9"}},
 	} {
 		s := &source{tags: []string{"v9"}, err: tc.err}
 		got, err := WithBuiltin(s, own, "r.io/fn").Tags(t.Context(), tc.repository)
