@@ -19,32 +19,32 @@ import (
 )
 
 const (
-	// whiteout begins the name of a file that says that lower layers' file of the rest of the name is gone.
+	// whiteout is the prefix of a file that deletes a file of lower layers. The rest of its name is the name of the deleted file.
 	whiteout = ".wh."
-	// opaque is the name of a file that says that all that lower layers have in its directory is gone.
+	// opaque is the name of a file that deletes the contents that lower layers have in its directory.
 	opaque = ".wh..wh..opq"
 )
 
-// tree is the directory that an image is unpacked into. Nobody else uses it meanwhile. Names in it are resolved as they would be
-// with the tree as the root, and os.Root refuses what would lead out all the same.
+// tree is the directory into which an image is unpacked, for exclusive use. Names are resolved with the tree as the root directory. In
+// addition, os.Root rejects paths that lead out of it.
 type tree struct {
 	*os.Root
-	// bytes and entries are the remaining limits of the content of files, and of files and directories. stream is the remaining limit
-	// of the uncompressed layers, which also have headers, padding, and entries that are left out.
+	// bytes and entries are the remaining limits on the content of files, and on the number of files and directories. stream is the
+	// remaining limit on the uncompressed layers, which also contain headers, padding, and entries that are not unpacked.
 	bytes, stream int64
 	entries       int
 }
 
-// maxHeaders limits the average size of an entry's headers and padding.
+// maxHeaders limits the average size of an entry's headers and padding, in bytes.
 const maxHeaders = 4 << 10
 
 func newTree(root *os.Root, maxBytes int64, maxEntries int) *tree {
 	return &tree{Root: root, bytes: maxBytes, entries: maxEntries, stream: maxBytes + int64(maxEntries)*maxHeaders}
 }
 
-// limited reads a layer until the context ends or the tree's limit is reached.
+// limited reads a layer until the context ends or the limit of the tree is reached.
 type limited struct {
-	ctx  context.Context //nolint:containedctx // it lives as long as one call
+	ctx  context.Context //nolint:containedctx // io.Reader has no context parameter
 	tree *tree
 	r    io.Reader
 }
@@ -60,14 +60,14 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// layer is the part of a tree that one layer has made.
+// layer is the part of a tree that comes from one layer.
 type layer struct {
 	*tree
-	// own has what comes from the layer, and the directories in which that is.
+	// own contains the names from this layer, and their parent directories.
 	own map[string]bool
 }
 
-// apply unpacks a layer's tar over those before it.
+// apply unpacks a layer's tar over the previous layers.
 func (t *tree) apply(r io.Reader) error {
 	l := &layer{tree: t, own: map[string]bool{}}
 	archive := tar.NewReader(r)
@@ -88,7 +88,7 @@ func (t *tree) apply(r io.Reader) error {
 	}
 }
 
-// count takes one file or directory from the limit.
+// count counts one file or directory toward the limit.
 func (t *tree) count() error {
 	if t.entries--; t.entries < 0 {
 		return &LimitError{"has more files than images may have"}
@@ -96,7 +96,7 @@ func (t *tree) count() error {
 	return nil
 }
 
-// add unpacks one entry. Devices and pipes are left out, as is who owns a file, and what it could do beyond being read and executed.
+// add unpacks one entry. It ignores devices, pipes, owners, and permissions other than to read and execute.
 func (l *layer) add(header *tar.Header, content io.Reader) error {
 	name, err := l.resolve(header.Name)
 	if err != nil || name == "." {
@@ -133,7 +133,7 @@ func (l *layer) add(header *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// resolve returns where a name of the image is in the tree, with the directory for it made, and the last element not followed.
+// resolve returns the path of a name in the tree. It creates the parent directory, and does not follow a link in the last element.
 func (l *layer) resolve(name string) (string, error) {
 	name = path.Clean("/" + name)
 	if name == "/" {
@@ -153,7 +153,7 @@ func (l *layer) resolve(name string) (string, error) {
 	return path.Join(dir, path.Base(name)), nil
 }
 
-// makeAll makes a directory and those above it, each of which counts: a layer of few entries can name many.
+// makeAll creates a directory and its parents. Each counts toward the limit, because a layer with few entries can name many.
 func (t *tree) makeAll(dir string) error {
 	if info, err := t.Lstat(dir); err == nil && info.IsDir() {
 		return nil
@@ -191,21 +191,21 @@ func (l *layer) file(name string, header *tar.Header, content io.Reader) error {
 	if err := l.RemoveAll(name); err != nil {
 		return err
 	}
-	// Whoever the function runs as must be able to read it.
-	mode := fs.FileMode(header.Mode)&0o755 | 0o444 //nolint:gosec // nine bits of it
+	// The function's user must be able to read the file.
+	mode := fs.FileMode(header.Mode)&0o755 | 0o444 //nolint:gosec // only nine bits are used
 	file, err := l.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(file, content)
-	// The process's own mask must not count.
+	// Undo the effect of the umask.
 	if err = errors.Join(err, file.Chmod(mode), file.Close()); err != nil {
 		return err
 	}
 	return l.Chtimes(name, header.ModTime, header.ModTime)
 }
 
-// erase removes what lower layers have of a name.
+// erase removes a name from lower layers.
 func (l *layer) erase(name string) error {
 	if base := path.Base(name); base == "." || base == ".." || base == "/" {
 		return nil
@@ -216,10 +216,10 @@ func (l *layer) erase(name string) error {
 	return l.clear(name)
 }
 
-// clear removes what lower layers have in a directory.
+// clear removes the contents of a directory from lower layers.
 func (l *layer) clear(dir string) error {
 	if info, err := l.Lstat(dir); err != nil || !info.IsDir() {
-		return nil //nolint:nilerr // There is nothing to remove.
+		return nil //nolint:nilerr // there is nothing to remove
 	}
 	entries, err := fs.ReadDir(l.FS(), dir)
 	if err != nil {
@@ -233,7 +233,7 @@ func (l *layer) clear(dir string) error {
 	return nil
 }
 
-// finish makes what is mounted over when the image runs, and its working directory.
+// finish creates the mount points of the sandbox, and the image's working directory.
 func (t *tree) finish(workingDir string) error {
 	if err := t.RemoveAll("dev"); err != nil {
 		return err
@@ -257,7 +257,7 @@ func (t *tree) finish(workingDir string) error {
 	return err
 }
 
-// LimitError says that an image is more than the cache takes.
+// LimitError reports that an image exceeds a limit of the cache.
 type LimitError struct{ reason string }
 
 func (e *LimitError) Error() string { return "the image " + e.reason }

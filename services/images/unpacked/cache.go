@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unpacked keeps images as directories, so that their programs can run without a container engine. Each image is pulled and
-// unpacked once, into a cache that several processes share, under the digest of its config, which stands for all of its content.
+// Package unpacked stores images as directories, so that their programs can run without a container engine. Each image is pulled and
+// unpacked once into a cache that processes share. Its key is the digest of its config, which identifies all of its content.
 package unpacked
 
 import (
@@ -25,54 +25,52 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Descriptor is what a registry has under a digest.
+// Descriptor is a manifest or index in a registry.
 type Descriptor = remote.Descriptor
 
-// Policy says when a registry is asked about an image that is named by a tag.
+// Policy controls when the registry is queried for an image with a tag.
 type Policy string
 
 const (
-	// Always means that the registry is asked what the tag means now. What it means is pulled unless it is there.
+	// Always means that the registry is queried for the tag's current digest. The image is pulled unless it is cached.
 	Always Policy = "Always"
-	// IfNotPresent means that the image that the tag meant last serves.
+	// IfNotPresent means that the image to which the tag last resolved is used.
 	IfNotPresent Policy = "IfNotPresent"
-	// Never means that only what is there serves.
+	// Never means that only cached images are used.
 	Never Policy = "Never"
 )
 
-// Options are a Cache's. Zero values mean the defaults.
+// Options configure a Cache. Zero values mean the defaults.
 type Options struct {
-	// Registry is where images come from that are not on this machine.
+	// Registry provides images that are not on this machine.
 	Registry Registry
-	// Policy is when it is asked. Default IfNotPresent.
+	// Policy controls when the registry is queried. The default is IfNotPresent.
 	Policy Policy
-	// MaxImage is the most bytes that the files of one image have. Default 4 GiB.
+	// MaxImage is the maximum size of an image's files in bytes. The default is 4 GiB.
 	MaxImage int64
-	// MaxFiles limits the files and directories of one image. The default is 400,000.
+	// MaxFiles is the maximum number of files and directories of an image. The default is 400,000.
 	MaxFiles int
-	// MaxTotal is the bytes from which on images that nobody uses make room for a new one, those first that were not used for
-	// longest. Default 20 GiB.
+	// MaxTotal is the size, in bytes, above which a new image evicts unused ones, the least recently used first. The default is 20 GiB.
 	MaxTotal int64
-	// Pulling, unless nil, is told before an image is pulled, and, with goesOn false, when that has ended. It may be called by several
-	// goroutines at once.
+	// Pulling, unless nil, is called before an image is pulled, and with goesOn false afterwards. It must be safe for concurrent use.
 	Pulling func(ref string, goesOn bool)
 }
 
-// Cache has unpacked images. It may be used by any number of goroutines and processes at once.
+// Cache contains unpacked images. It is safe for concurrent use by goroutines and processes.
 type Cache struct {
 	Options
 	dir string
 
 	mu sync.Mutex
-	// refs are the images in use, by how they were asked for.
+	// refs are the images in use, by reference.
 	refs map[string]*entry
-	// held are the locks of all images that this process uses, by their IDs.
+	// held are the locks of all images that this process uses, by ID.
 	held map[string]lock
 }
 
 // entry is an image in use.
 type entry struct {
-	// mu is held while the image is looked for.
+	// mu guards image, and is held while the image is looked up.
 	mu    sync.Mutex
 	image Image
 }
@@ -86,7 +84,7 @@ const (
 	imageFile = "image.json"
 )
 
-// Open opens a cache, and makes it if it is not there. Only its owner may enter it. It must be closed.
+// Open opens a cache, or creates it. Only its owner has access to it. The caller must call Close.
 func Open(dir string, o Options) (*Cache, error) {
 	o.Policy = cmp.Or(o.Policy, IfNotPresent)
 	o.MaxImage, o.MaxFiles, o.MaxTotal = cmp.Or(o.MaxImage, 4<<30), cmp.Or(o.MaxFiles, 400_000), cmp.Or(o.MaxTotal, 20<<30)
@@ -102,7 +100,7 @@ func Open(dir string, o Options) (*Cache, error) {
 	return &Cache{Options: o, dir: dir, refs: map[string]*entry{}, held: map[string]lock{}}, nil
 }
 
-// Close lets the images go that are in use. Nothing may run in them any more.
+// Close releases the images in use. No program may run in them.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,8 +111,8 @@ func (c *Cache) Close() {
 	clear(c.refs)
 }
 
-// Image returns the image that a reference names, which stays until the cache is closed. It pulls and unpacks the image where need
-// be. Errors: those of the registry, *LimitError, the context's cause, and others about the image.
+// Image returns the image of a reference, which other processes do not remove until the cache is closed. It pulls and unpacks the image
+// if necessary. Errors are the errors of the registry, *LimitError, the context's cause, and others about the image.
 func (c *Cache) Image(ctx context.Context, ref string) (Image, error) {
 	c.mu.Lock()
 	e := c.refs[ref]
@@ -156,7 +154,7 @@ func (c *Cache) find(ctx context.Context, ref string) (Image, error) {
 		}
 	}
 	if c.Policy == Never || c.Registry == nil {
-		return Image{}, errors.New("it is not in the cache and may not be pulled: choose another image pull policy")
+		return Image{}, errors.New("it is not in the cache and may not be pulled: use another image pull policy")
 	}
 	digest, err := c.Registry.Digest(ctx, ref)
 	if err != nil {
@@ -195,7 +193,7 @@ func fromRegistry(d *Descriptor) (v1.Image, error) {
 	return choose(index, "", runtime.GOARCH, 1)
 }
 
-// meaning is the file that says which image a reference, or digest, means.
+// meaning returns the name of the file that contains the image ID of a reference or digest.
 func (c *Cache) meaning(ref string) string {
 	sum := sha256.Sum256([]byte(ref))
 	return filepath.Join(c.dir, refsDir, hex.EncodeToString(sum[:]))
@@ -205,7 +203,7 @@ func (c *Cache) remember(ref, id string) error {
 	return c.write(c.meaning(ref), []byte(id))
 }
 
-// write puts a file in place at once, so that nobody reads a part of it.
+// write creates a file atomically, so that no process reads a part of it.
 func (c *Cache) write(path string, content []byte) error {
 	file, err := os.CreateTemp(filepath.Join(c.dir, newDir), "file-*")
 	if err != nil {
@@ -219,7 +217,7 @@ func (c *Cache) write(path string, content []byte) error {
 	return os.Rename(file.Name(), path)
 }
 
-// known returns the image that a reference, or digest, has meant.
+// known returns the image to which a reference or digest last resolved.
 func (c *Cache) known(ctx context.Context, ref string) (Image, error) {
 	id, err := os.ReadFile(c.meaning(ref))
 	if err != nil {
@@ -228,7 +226,7 @@ func (c *Cache) known(ctx context.Context, ref string) (Image, error) {
 	return c.use(ctx, string(id), func(string) error { return fs.ErrNotExist })
 }
 
-// keep returns an image of the cache, which it unpacks where it is not there.
+// keep returns an image of the cache. It unpacks the image if it is missing.
 func (c *Cache) keep(ctx context.Context, from v1.Image) (Image, error) {
 	manifest, err := from.Manifest()
 	if err != nil {
@@ -254,5 +252,5 @@ func (c *Cache) keep(ctx context.Context, from v1.Image) (Image, error) {
 	})
 }
 
-// maxConfig is the most bytes of an image's config.
+// maxConfig is the maximum size of an image's config in bytes.
 const maxConfig = 8 << 20

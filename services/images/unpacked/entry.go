@@ -16,14 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// record is an image as its file has it.
+// record is the content of an image's file image.json.
 type record struct {
 	Image
-	// Bytes is the size of its files.
+	// Bytes is the size of the image's files.
 	Bytes int64
 }
 
-// use returns the image with an ID, which fill puts into a directory where it is not there.
+// use returns the image with an ID. If it is missing, fill creates its directory.
 func (c *Cache) use(ctx context.Context, id string, fill func(dir string) error) (Image, error) {
 	hash, err := v1.NewHash(id)
 	if err != nil {
@@ -45,8 +45,8 @@ func (c *Cache) use(ctx context.Context, id string, fill func(dir string) error)
 	return r.Image, nil
 }
 
-// shared returns the image in a directory with its lock shared. A lock that is changed is given up for a moment, in which another
-// process may remove the image, or unpack it and share its lock for as long as it runs: the exclusive lock is not waited for.
+// shared returns the image in a directory, with a shared lock. flock releases a lock before it converts it. In between, another process
+// may remove the image, or unpack it and share its lock for a long time. Therefore, shared never blocks for the exclusive lock.
 func (c *Cache) shared(ctx context.Context, l lock, dir string, fill func(dir string) error) (record, error) {
 	for {
 		if err := l.take(ctx, unix.LOCK_SH); err != nil {

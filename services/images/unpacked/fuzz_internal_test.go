@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// blob is a layer as a registry has it, compressed or not.
+// blob is a layer in a registry, compressed or not.
 type blob []byte
 
 func (b blob) Digest() (v1.Hash, error) {
@@ -32,7 +32,7 @@ func (b blob) Compressed() (io.ReadCloser, error)  { return io.NopCloser(bytes.N
 func (b blob) Size() (int64, error)                { return int64(len(b)), nil }
 func (b blob) MediaType() (types.MediaType, error) { return types.OCILayer, nil }
 
-// hostileLayers are layers that try to leave the directory, or to take more than the limits allow.
+// hostileLayers returns layers that try to write outside the directory, or to exceed the limits.
 func hostileLayers(t testing.TB, outside string) [][]byte {
 	t.Helper()
 	link := func(kind byte, name, target string) []byte {
@@ -63,8 +63,8 @@ func hostileLayers(t testing.TB, outside string) [][]byte {
 
 const fuzzBytes, fuzzEntries = 16 << 10, 32
 
-// unpackHostile unpacks a layer and checks that what is unpacked stays inside of the directory and within the limits, and is files,
-// directories and links alone. outside has the directory and a file.
+// unpackHostile unpacks a layer. It checks that the result is inside the directory and within the limits, and consists of files,
+// directories and links. outside contains the directory and a file.
 func unpackHostile(t *testing.T, outside string, layer []byte) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(outside, "victim"), []byte("intact"), 0o600); err != nil {
@@ -86,10 +86,10 @@ func unpackHostile(t *testing.T, outside string, layer []byte) {
 	_ = newTree(root, fuzzBytes, fuzzEntries).applyLayer(t.Context(), l, v1.Hash{})
 	content, err := os.ReadFile(filepath.Join(outside, "victim"))
 	if entries, _ := os.ReadDir(outside); err != nil || string(content) != "intact" || len(entries) != 2 {
-		t.Errorf("outside are %v, and the file there has %q, %v", entries, content, err)
+		t.Errorf("files outside = %v, content of the file = %q, error %v", entries, content, err)
 	}
 	if size, count := unpackedSize(t, dir); size > fuzzBytes || count > fuzzEntries {
-		t.Errorf("unpacked are %d bytes in %d files, want at most %d and %d", size, count, fuzzBytes, fuzzEntries)
+		t.Errorf("unpacked %d bytes in %d files, want at most %d and %d", size, count, fuzzBytes, fuzzEntries)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestHostileLayers(t *testing.T) {
 	}
 }
 
-// FuzzLayer takes any bytes for a layer. It corrects the checksums of headers, so that more of them are read.
+// FuzzLayer unpacks arbitrary bytes as a layer. It corrects the checksums of headers, so that more of them are accepted.
 func FuzzLayer(f *testing.F) {
 	for _, layer := range hostileLayers(f, "/etc") {
 		f.Add(layer)
@@ -123,7 +123,7 @@ func FuzzLayer(f *testing.F) {
 	})
 }
 
-// unpackedSize returns the size of the files in a directory, hard links once, and the number of its entries.
+// unpackedSize returns the size of the files in a directory, counting hard links once, and the number of entries.
 func unpackedSize(t *testing.T, dir string) (size int64, count int) {
 	t.Helper()
 	seen := map[uint64]bool{}
@@ -137,7 +137,7 @@ func unpackedSize(t *testing.T, dir string) (size int64, count int) {
 		}
 		count++
 		if mode := info.Mode(); mode&^(fs.ModeDir|fs.ModeSymlink|fs.ModePerm) != 0 || mode.IsRegular() && mode.Perm()&0o022 != 0 {
-			t.Errorf("%s has mode %v", path, mode)
+			t.Errorf("mode of %s = %v", path, mode)
 		}
 		stat, ok := info.Sys().(*syscall.Stat_t)
 		if ok && info.Mode().IsRegular() && !seen[stat.Ino] {

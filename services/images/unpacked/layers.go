@@ -16,14 +16,14 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// unpack writes an image's files into a directory and returns their size. Each layer must be what the config says.
+// unpack writes an image's files into a directory and returns their size. Each layer must have the digest in the config.
 func (c *Cache) unpack(ctx context.Context, image v1.Image, file *v1.ConfigFile, dir string) (int64, error) {
 	layers, err := image.Layers()
 	if err != nil {
 		return 0, err
 	}
 	if len(layers) != len(file.RootFS.DiffIDs) {
-		return 0, fmt.Errorf("it has %d layers and its config names %d", len(layers), len(file.RootFS.DiffIDs))
+		return 0, fmt.Errorf("it has %d layers, but its config has %d", len(layers), len(file.RootFS.DiffIDs))
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return 0, err
@@ -53,12 +53,12 @@ func (t *tree) applyLayer(ctx context.Context, l v1.Layer, want v1.Hash) error {
 	if err := t.apply(r); err != nil {
 		return err
 	}
-	// What follows the end of the tar counts for the digest, too.
+	// The digest includes what follows the end of the tar.
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want.Hex {
-		return fmt.Errorf("its content is sha256:%s and the config says %s", got, want)
+		return fmt.Errorf("its content is sha256:%s, but the config says %s", got, want)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// tarEntry returns an entry as a hostile packer writes it: size is what the header says, whatever the content.
+// tarEntry returns an entry whose header has the given size, whatever its content.
 func tarEntry(t testing.TB, kind byte, name string, size int64, content string) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -42,7 +42,7 @@ func checksum(header []byte) {
 	copy(header[148:156], fmt.Sprintf("%06o\x00 ", sum))
 }
 
-// paxRecords returns an entry with records for the next one.
+// paxRecords returns an entry with PAX records for the next entry.
 func paxRecords(t testing.TB, records ...string) []byte {
 	t.Helper()
 	var text strings.Builder
@@ -53,7 +53,7 @@ func paxRecords(t testing.TB, records ...string) []byte {
 	return tarEntry(t, 'x', "records", int64(text.Len()), text.String())
 }
 
-// endless repeats a text for as long as it is read, and counts.
+// endless repeats a text forever, and counts the bytes read.
 type endless struct {
 	text string
 	read int64
@@ -65,7 +65,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// content is a layer of this content.
+// content is a layer with the given content.
 type content struct {
 	v1.Layer
 	io.Reader
@@ -83,7 +83,7 @@ func openTree(t testing.TB, maxBytes int64, maxEntries int) *tree {
 	return newTree(root, maxBytes, maxEntries)
 }
 
-// Whatever a layer consists of, unpacking ends soon after the limit.
+// Whatever a layer contains, unpacking ends soon after the limit.
 func TestEndlessLayers(t *testing.T) {
 	t.Parallel()
 	const maxBytes, maxEntries = 1 << 20, 100
@@ -92,25 +92,25 @@ func TestEndlessLayers(t *testing.T) {
 		begin, repeat []byte
 		want          string
 	}{
-		"a file":                      {begin: tarEntry(t, tar.TypeReg, "a", 1<<40, ""), want: tooLarge},
-		"an entry of unknown type":    {begin: tarEntry(t, 'Z', "a", 1<<40, ""), want: tooLarge},
-		"a reserved type":             {begin: tarEntry(t, tar.TypeCont, "a", 1<<40, ""), want: tooLarge},
-		"a size in a record":          {begin: append(paxRecords(t, "size=1099511627776"), tarEntry(t, tar.TypeReg, "a", 0, "")...), want: tooLarge},
-		"a size of unknown type":      {begin: append(paxRecords(t, "size=1099511627776"), tarEntry(t, 'Z', "a", 0, "")...), want: tooLarge},
-		"a file of a hole":            {begin: slices.Concat(paxRecords(t, "GNU.sparse.major=1", "GNU.sparse.minor=0", "GNU.sparse.name=a", "GNU.sparse.realsize=1099511627776"), tarEntry(t, tar.TypeReg, "a", 512, "0\n")), want: tooLarge},
-		"headers without an entry":    {repeat: paxRecords(t, "comment=nothing"), want: tooLarge},
-		"long names without an entry": {repeat: tarEntry(t, tar.TypeGNULongName, "././@LongLink", 300, strings.Repeat("a", 300)), want: tooLarge},
-		"empty files":                 {repeat: tarEntry(t, tar.TypeReg, "a", 0, ""), want: tooMany},
-		"hard links":                  {begin: tarEntry(t, tar.TypeReg, "first", 0, ""), repeat: tarEntry(t, tar.TypeLink, "a", 0, ""), want: tooMany},
-		"hard links with a size":      {begin: tarEntry(t, tar.TypeReg, "first", 0, ""), repeat: tarEntry(t, tar.TypeLink, "a", 1<<30, ""), want: tooMany},
-		"whiteouts":                   {repeat: tarEntry(t, tar.TypeReg, ".wh.a", 0, ""), want: tooMany},
-		"whiteouts with a size":       {begin: tarEntry(t, tar.TypeReg, ".wh.a", 1<<40, ""), want: tooLarge},
-		"global headers":              {repeat: tarEntry(t, tar.TypeXGlobalHeader, "g", 0, ""), want: tooMany},
-		"devices":                     {repeat: tarEntry(t, tar.TypeChar, "a", 0, ""), want: tooMany},
-		"entries of unknown types":    {repeat: tarEntry(t, 'Z', "a", 0, ""), want: tooMany},
-		"deep directories":            {begin: slices.Concat(paxRecords(t, "path="+strings.Repeat("d/", 45)), tarEntry(t, tar.TypeDir, "d", 0, ""), paxRecords(t, "path="+strings.Repeat("e/", 45)), tarEntry(t, tar.TypeDir, "e", 0, ""), paxRecords(t, "path="+strings.Repeat("f/", 45)), tarEntry(t, tar.TypeDir, "f", 0, "")), want: tooMany},
-		"zeros after the end":         {begin: tarEntry(t, tar.TypeReg, "a", 0, ""), want: tooLarge},
-		"other content after the end": {begin: make([]byte, 1024), repeat: []byte("after the end"), want: tooLarge},
+		"file":                           {begin: tarEntry(t, tar.TypeReg, "a", 1<<40, ""), want: tooLarge},
+		"unknown type":                   {begin: tarEntry(t, 'Z', "a", 1<<40, ""), want: tooLarge},
+		"reserved type":                  {begin: tarEntry(t, tar.TypeCont, "a", 1<<40, ""), want: tooLarge},
+		"size in a record":               {begin: append(paxRecords(t, "size=1099511627776"), tarEntry(t, tar.TypeReg, "a", 0, "")...), want: tooLarge},
+		"size in a record, unknown type": {begin: append(paxRecords(t, "size=1099511627776"), tarEntry(t, 'Z', "a", 0, "")...), want: tooLarge},
+		"sparse file":                    {begin: slices.Concat(paxRecords(t, "GNU.sparse.major=1", "GNU.sparse.minor=0", "GNU.sparse.name=a", "GNU.sparse.realsize=1099511627776"), tarEntry(t, tar.TypeReg, "a", 512, "0\n")), want: tooLarge},
+		"headers without an entry":       {repeat: paxRecords(t, "comment=nothing"), want: tooLarge},
+		"long names without an entry":    {repeat: tarEntry(t, tar.TypeGNULongName, "././@LongLink", 300, strings.Repeat("a", 300)), want: tooLarge},
+		"empty files":                    {repeat: tarEntry(t, tar.TypeReg, "a", 0, ""), want: tooMany},
+		"hard links":                     {begin: tarEntry(t, tar.TypeReg, "first", 0, ""), repeat: tarEntry(t, tar.TypeLink, "a", 0, ""), want: tooMany},
+		"hard links with a size":         {begin: tarEntry(t, tar.TypeReg, "first", 0, ""), repeat: tarEntry(t, tar.TypeLink, "a", 1<<30, ""), want: tooMany},
+		"whiteouts":                      {repeat: tarEntry(t, tar.TypeReg, ".wh.a", 0, ""), want: tooMany},
+		"whiteouts with a size":          {begin: tarEntry(t, tar.TypeReg, ".wh.a", 1<<40, ""), want: tooLarge},
+		"global headers":                 {repeat: tarEntry(t, tar.TypeXGlobalHeader, "g", 0, ""), want: tooMany},
+		"devices":                        {repeat: tarEntry(t, tar.TypeChar, "a", 0, ""), want: tooMany},
+		"entries of unknown types":       {repeat: tarEntry(t, 'Z', "a", 0, ""), want: tooMany},
+		"deep directories":               {begin: slices.Concat(paxRecords(t, "path="+strings.Repeat("d/", 45)), tarEntry(t, tar.TypeDir, "d", 0, ""), paxRecords(t, "path="+strings.Repeat("e/", 45)), tarEntry(t, tar.TypeDir, "e", 0, ""), paxRecords(t, "path="+strings.Repeat("f/", 45)), tarEntry(t, tar.TypeDir, "f", 0, "")), want: tooMany},
+		"zeros after the end":            {begin: tarEntry(t, tar.TypeReg, "a", 0, ""), want: tooLarge},
+		"other content after the end":    {begin: make([]byte, 1024), repeat: []byte("after the end"), want: tooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,7 +123,7 @@ func TestEndlessLayers(t *testing.T) {
 			if !errors.As(err, new(*LimitError)) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("applyLayer() = %v, want %q", err, tc.want)
 			}
-			// A buffer is read ahead.
+			// Readers may have buffered more.
 			if most := int64(maxBytes + maxEntries*maxHeaders + 2<<20); rest.read > most {
 				t.Errorf("applyLayer() read %d bytes, want at most %d", rest.read, most)
 			}

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock is a file that processes lock. Those that use an image share its lock; who unpacks or removes it has it alone. The system
-// gives it back when a process ends, however it does.
+// lock is a file that processes lock with flock. Processes that use an image share its lock. A process that unpacks or removes the
+// image has the exclusive lock. The kernel releases a lock when its process exits.
 type lock struct{ file *os.File }
 
-// errLocked says that another has the lock.
+// errLocked reports that another process has the lock.
 var errLocked = errors.New("another process uses it")
 
-// retry is how long a process waits before it looks whether another has given a lock back.
+// retry is the interval between two attempts to get a lock.
 const retry = 50 * time.Millisecond
 
 func openLock(path string) (lock, error) {
@@ -28,7 +28,7 @@ func openLock(path string) (lock, error) {
 	return lock{file}, err
 }
 
-// try takes the lock, or changes how it is held, unless that means to wait. The error is errLocked then.
+// try takes the lock, or converts it, without blocking. It returns errLocked if another process has the lock.
 func (l lock) try(how int) error {
 	for {
 		err := unix.Flock(int(l.file.Fd()), how|unix.LOCK_NB)
@@ -56,7 +56,7 @@ func (l lock) take(ctx context.Context, how int) error {
 	}
 }
 
-// yield gives the lock back and waits until another process can have taken it, or ctx ends.
+// yield releases the lock and waits long enough for another process to take it, or until ctx ends.
 func (l lock) yield(ctx context.Context) error {
 	if err := l.try(unix.LOCK_UN); err != nil {
 		return err
@@ -69,8 +69,7 @@ func (l lock) yield(ctx context.Context) error {
 	}
 }
 
-// close gives the lock back. Closing the file alone leaves it to a process that is being started, which has the file open, too, until
-// it executes its program.
+// close releases the lock. Closing the file does not suffice: a child process has the file open, too, between fork and exec.
 func (l lock) close() {
 	_ = unix.Flock(int(l.file.Fd()), unix.LOCK_UN)
 	_ = l.file.Close()

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process that is being started has all files of its parent open for a moment, and with them their locks.
-func TestLockIsGivenBackBesideAStart(t *testing.T) {
+// A child process has all files of its parent open, with their locks, between fork and exec.
+func TestLockIsReleasedDuringAFork(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	held, err := openLock(path)
@@ -37,12 +37,12 @@ func TestLockIsGivenBackBesideAStart(t *testing.T) {
 	}
 	defer other.close()
 	if err := other.try(unix.LOCK_EX); err != nil {
-		t.Errorf("the lock is held after its end: %v", err)
+		t.Errorf("try() after close() = %v, want nil", err)
 	}
 }
 
-// Another process may unpack the image between the shared and the exclusive lock, and then share its lock for as long as it runs.
-func TestImageIsUsedThatAnotherProcessHasUnpackedMeanwhile(t *testing.T) {
+// Another process may unpack the image while this one converts its lock, and then keep a shared lock for a long time.
+func TestImageUnpackedByAnotherProcessIsUsed(t *testing.T) {
 	t.Parallel()
 	cache, err := Open(t.TempDir(), Options{})
 	if err != nil {

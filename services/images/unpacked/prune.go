@@ -15,32 +15,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockSuffix is what the name of an image's lock has after that of its directory. When it was changed last is when the image was
-// used. Locks stay when images go: whoever waits for one must not get a file that others do not see.
+// lockSuffix is the suffix of an image's lock, after the name of its directory. The lock's modification time is the last use of the
+// image. Locks remain after images are removed: a process that waits for a lock must not end up with a file that other processes do not
+// see.
 const lockSuffix = ".lock"
 
-// Pruned is what was removed.
+// Pruned is what Prune has removed.
 type Pruned struct {
-	// Images are their IDs.
+	// Images are the IDs of the removed images.
 	Images []string
 	// Bytes is the size of their files.
 	Bytes int64
-	// InUse is how many stay because a process uses them.
+	// InUse is the number of images that were not removed because a process uses them.
 	InUse int
 }
 
-// Prune removes the images that were not used for a while, of all with 0, unless a process uses them, and what processes that were
-// killed have left.
+// Prune removes images that have not been used for the given duration, unless a process uses them. 0 means all images. It also removes
+// files that killed processes have left.
 func (c *Cache) Prune(unused time.Duration) (Pruned, error) {
 	old := time.Now().Add(-unused)
 	pruned, err := c.prune(0, func(r record) bool { return !c.used(r).After(old) })
 	return pruned, errors.Join(err, c.sweep())
 }
 
-// maxUnpacking is more than unpacking an image takes.
+// maxUnpacking exceeds the time to unpack an image.
 const maxUnpacking = time.Hour
 
-// sweep removes what was being unpacked by processes that are gone, and references to images that are gone.
+// sweep removes partly unpacked images of processes that have exited, and references to images that were removed.
 func (c *Cache) sweep() error {
 	var errs []error
 	entries, err := os.ReadDir(filepath.Join(c.dir, newDir))
@@ -65,12 +66,12 @@ func (c *Cache) sweep() error {
 	return errors.Join(errs...)
 }
 
-// path is the directory of an image.
+// path returns the directory of an image.
 func (c *Cache) path(id string) string {
 	return filepath.Join(c.dir, imagesDir, strings.TrimPrefix(id, "sha256:"))
 }
 
-// used returns when an image was last used.
+// used returns the time when an image was last used.
 func (c *Cache) used(r record) time.Time {
 	info, err := os.Stat(c.path(r.ID) + lockSuffix)
 	if err != nil {
@@ -79,7 +80,8 @@ func (c *Cache) used(r record) time.Time {
 	return info.ModTime()
 }
 
-// prune removes images, the longest unused first, until those left have no more than so many bytes.
+// prune removes images that may selects, the least recently used first, until the size of the remaining ones is at most limit. limit 0
+// removes all of them.
 func (c *Cache) prune(limit int64, may func(record) bool) (Pruned, error) {
 	dirs, err := filepath.Glob(filepath.Join(c.dir, imagesDir, "*", imageFile))
 	if err != nil {
@@ -112,7 +114,7 @@ func (c *Cache) prune(limit int64, may func(record) bool) (Pruned, error) {
 	return pruned, nil
 }
 
-// remove removes an image that nobody uses. It is renamed first, so that nobody finds a part of it.
+// remove removes an image that no process uses. It renames it first, so that no process finds a part of it.
 func (c *Cache) remove(id string) error {
 	l, err := openLock(c.path(id) + lockSuffix)
 	if err != nil {

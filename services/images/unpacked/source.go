@@ -23,7 +23,7 @@ const (
 	archiveScheme = "docker-archive:"
 )
 
-// openLocal returns an image that is on this machine, named as reference.IsLocal says. Without NAME there must be one image.
+// openLocal returns an image on this machine; reference.IsLocal describes its name. Without NAME, there must be a single image.
 func openLocal(ref, architecture string) (v1.Image, error) {
 	if dir, ok := strings.CutPrefix(ref, layoutScheme); ok {
 		dir, tag := cutName(dir)
@@ -44,7 +44,7 @@ func openLocal(ref, architecture string) (v1.Image, error) {
 	return tarball.ImageFromPath(file, &parsed)
 }
 
-// cutName cuts the name of an image from a path that exists.
+// cutName separates the path of an existing file or directory from the name of an image.
 func cutName(path string) (file, image string) {
 	if _, err := os.Stat(path); err == nil {
 		return path, ""
@@ -61,17 +61,17 @@ func cutName(path string) (file, image string) {
 }
 
 const (
-	// maxDepth is how deep indexes within an index may lie.
+	// maxDepth is the maximum nesting depth of indexes.
 	maxDepth = 2
-	// nameAnnotation is what names an image in a layout.
+	// nameAnnotation is the annotation with the name of an image in a layout.
 	nameAnnotation = "org.opencontainers.image.ref.name"
 )
 
-// configTypes are what an index calls an image; anything else is an attestation, or a chart.
+// configTypes are the artifact types of images in an index. Entries with other types are attestations or charts.
 var configTypes = []types.MediaType{"", types.DockerConfigJSON, types.OCIConfigJSON}
 
-// choose returns the image of an index for linux and an architecture, of this name where it is not empty. Images that do not say
-// what they are for come last.
+// choose returns the image of an index for linux and the architecture, with the given name unless that is empty. Images without a
+// platform come last.
 func choose(index v1.ImageIndex, name, architecture string, depth int) (v1.Image, error) {
 	list, err := index.IndexManifest()
 	if err != nil {
@@ -82,7 +82,7 @@ func choose(index v1.ImageIndex, name, architecture string, depth int) (v1.Image
 		return name != "" && d.Annotations[nameAnnotation] != name || p != nil && (p.OS != "linux" || p.Architecture != architecture)
 	})
 	if depth == 0 && name == "" && len(list.Manifests) > 1 && len(manifests) > 1 && manifests[0].Platform == nil {
-		return nil, fmt.Errorf("it has %d images: add the name of one, as in oci:DIR:NAME", len(manifests))
+		return nil, fmt.Errorf("it has %d images: add a name, as in oci:DIR:NAME", len(manifests))
 	}
 	slices.SortStableFunc(manifests, func(a, b v1.Descriptor) int {
 		switch {
@@ -111,7 +111,7 @@ func choose(index v1.ImageIndex, name, architecture string, depth int) (v1.Image
 	return nil, fmt.Errorf("it has no image for linux/%s", architecture)
 }
 
-// config reads an image's config, checks that it can run here, and returns the image by its digest.
+// config reads an image's config, checks that the image can run on this machine, and returns it with its ID.
 func config(image v1.Image, architecture string) (*v1.ConfigFile, Image, error) {
 	raw, err := image.RawConfigFile()
 	if err != nil {
@@ -135,10 +135,10 @@ func config(image v1.Image, architecture string) (*v1.ConfigFile, Image, error) 
 	return c, Image{ID: id.String(), Command: command, Env: c.Config.Env, User: c.Config.User, Dir: c.Config.WorkingDir}, err
 }
 
-// Registry is where images are pulled from: *registry.Client, or what stands before one.
+// Registry provides images. *registry.Client implements it.
 type Registry interface {
-	// Digest returns the digest that a reference means now.
+	// Digest returns the current digest of a reference.
 	Digest(ctx context.Context, ref string) (string, error)
-	// Pull hands what has the digest to use, as an image or an index.
+	// Pull passes the manifest or index with the digest to use.
 	Pull(ctx context.Context, ref, digest string, maxBytes int64, use func(context.Context, *Descriptor) error) error
 }

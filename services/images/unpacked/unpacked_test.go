@@ -33,7 +33,7 @@ import (
 
 type layer = []imagetest.Entry
 
-// run is a config of an image that can run.
+// run is the config of an image that can run.
 var run = v1.ConfigFile{Config: v1.Config{Entrypoint: []string{"/fn"}}}
 
 func open(t *testing.T, dir string, o unpacked.Options) *unpacked.Cache {
@@ -46,7 +46,7 @@ func open(t *testing.T, dir string, o unpacked.Options) *unpacked.Cache {
 	return c
 }
 
-// files returns what is in a directory but for what is mounted over: the content of files, "-> target" of links, "/" of directories.
+// files returns the content of the files in a directory, "-> target" for links, and "/" for directories. It omits mount points.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -101,40 +101,40 @@ func TestLayers(t *testing.T) {
 		want   map[string]string
 		err    string
 	}{
-		"a file":                     {layers: []layer{{file("fn", "1")}}, want: map[string]string{"fn": "1"}},
-		"a directory is made":        {layers: []layer{{file("a/b/fn", "1")}}, want: map[string]string{"a": "/", "a/b": "/", "a/b/fn": "1"}},
-		"an absolute path":           {layers: []layer{{file("/a", "1")}}, want: map[string]string{"a": "1"}},
-		"dots that lead out":         {layers: []layer{{file("../../../a", "1"), file("b/../../../c", "2")}}, want: map[string]string{"a": "1", "c": "2"}},
-		"a later layer wins":         {layers: []layer{{file("a", "1")}, {file("a", "2")}}, want: map[string]string{"a": "2"}},
-		"a file over a directory":    {layers: []layer{{file("a/b", "1")}, {file("a", "2")}}, want: map[string]string{"a": "2"}},
-		"a directory over a file":    {layers: []layer{{file("a", "1")}, {directory("a"), file("a/b", "2")}}, want: map[string]string{"a": "/", "a/b": "2"}},
-		"a directory twice":          {layers: []layer{{file("a/b", "1")}, {directory("a")}}, want: map[string]string{"a": "/", "a/b": "1"}},
-		"a file over a symlink":      {layers: []layer{{file("a", "1"), symlink("b", "a")}, {file("b", "2")}}, want: map[string]string{"a": "1", "b": "2"}},
-		"through a symlink":          {layers: []layer{{directory("run"), symlink("var/run", "/run")}, {file("var/run/a", "1")}}, want: map[string]string{"run": "/", "run/a": "1", "var": "/", "var/run": "-> /run"}},
-		"through one that leads out": {layers: []layer{{symlink("etc", "../../../../etc"), file("etc/passwd", "x")}}, want: map[string]string{"etc": "-> ../../../../etc"}, err: "etc"},
-		"through an absolute one":    {layers: []layer{{symlink("out", "/a"), file("out/b", "x")}}, want: map[string]string{"out": "-> /a", "a": "/", "a/b": "x"}},
-		"a hard link":                {layers: []layer{{file("a", "1"), hardLink("b", "a")}}, want: map[string]string{"a": "1", "b": "1"}},
-		"a hard link out":            {layers: []layer{{hardLink("b", "../../../../../etc/passwd")}}, err: "no such file"},
-		"a hard link by a symlink":   {layers: []layer{{symlink("e", "/etc"), hardLink("b", "e/passwd")}}, err: "no such file"},
-		"a whiteout":                 {layers: []layer{{file("a/b", "1"), file("a/c", "2")}, {file("a/.wh.b", "")}}, want: map[string]string{"a": "/", "a/c": "2"}},
-		"a whiteout of its own":      {layers: []layer{{file("a", "1")}, {file("a", "2"), file(".wh.a", "")}}, want: map[string]string{"a": "2"}},
-		"a whiteout of a parent":     {layers: []layer{{file("a/b", "1")}, {file("a/c", "2"), file(".wh.a", "")}}, want: map[string]string{"a": "/", "a/c": "2"}},
-		"a whiteout that leads out":  {layers: []layer{{symlink("out", "/")}, {file("out/.wh...", ""), file("../.wh...", "")}}, want: map[string]string{"out": "-> /"}},
-		"an opaque directory":        {layers: []layer{{file("a/b", "1"), file("a/d/e", "1")}, {file("a/c", "2"), file("a/.wh..wh..opq", ""), file("a/d/f", "3")}}, want: map[string]string{"a": "/", "a/c": "2", "a/d": "/", "a/d/f": "3"}},
+		"file":                                 {layers: []layer{{file("fn", "1")}}, want: map[string]string{"fn": "1"}},
+		"missing directory":                    {layers: []layer{{file("a/b/fn", "1")}}, want: map[string]string{"a": "/", "a/b": "/", "a/b/fn": "1"}},
+		"absolute path":                        {layers: []layer{{file("/a", "1")}}, want: map[string]string{"a": "1"}},
+		"dots that lead outside":               {layers: []layer{{file("../../../a", "1"), file("b/../../../c", "2")}}, want: map[string]string{"a": "1", "c": "2"}},
+		"file over a file":                     {layers: []layer{{file("a", "1")}, {file("a", "2")}}, want: map[string]string{"a": "2"}},
+		"file over a directory":                {layers: []layer{{file("a/b", "1")}, {file("a", "2")}}, want: map[string]string{"a": "2"}},
+		"directory over a file":                {layers: []layer{{file("a", "1")}, {directory("a"), file("a/b", "2")}}, want: map[string]string{"a": "/", "a/b": "2"}},
+		"same directory twice":                 {layers: []layer{{file("a/b", "1")}, {directory("a")}}, want: map[string]string{"a": "/", "a/b": "1"}},
+		"file over a symlink":                  {layers: []layer{{file("a", "1"), symlink("b", "a")}, {file("b", "2")}}, want: map[string]string{"a": "1", "b": "2"}},
+		"through a symlink":                    {layers: []layer{{directory("run"), symlink("var/run", "/run")}, {file("var/run/a", "1")}}, want: map[string]string{"run": "/", "run/a": "1", "var": "/", "var/run": "-> /run"}},
+		"through a symlink that leads outside": {layers: []layer{{symlink("etc", "../../../../etc"), file("etc/passwd", "x")}}, want: map[string]string{"etc": "-> ../../../../etc"}, err: "etc"},
+		"through an absolute symlink":          {layers: []layer{{symlink("out", "/a"), file("out/b", "x")}}, want: map[string]string{"out": "-> /a", "a": "/", "a/b": "x"}},
+		"hard link":                            {layers: []layer{{file("a", "1"), hardLink("b", "a")}}, want: map[string]string{"a": "1", "b": "1"}},
+		"hard link to outside":                 {layers: []layer{{hardLink("b", "../../../../../etc/passwd")}}, err: "no such file"},
+		"hard link through a symlink":          {layers: []layer{{symlink("e", "/etc"), hardLink("b", "e/passwd")}}, err: "no such file"},
+		"whiteout":                             {layers: []layer{{file("a/b", "1"), file("a/c", "2")}, {file("a/.wh.b", "")}}, want: map[string]string{"a": "/", "a/c": "2"}},
+		"whiteout of a file in its layer":      {layers: []layer{{file("a", "1")}, {file("a", "2"), file(".wh.a", "")}}, want: map[string]string{"a": "2"}},
+		"whiteout of a parent":                 {layers: []layer{{file("a/b", "1")}, {file("a/c", "2"), file(".wh.a", "")}}, want: map[string]string{"a": "/", "a/c": "2"}},
+		"whiteout that leads outside":          {layers: []layer{{symlink("out", "/")}, {file("out/.wh...", ""), file("../.wh...", "")}}, want: map[string]string{"out": "-> /"}},
+		"opaque directory":                     {layers: []layer{{file("a/b", "1"), file("a/d/e", "1")}, {file("a/c", "2"), file("a/.wh..wh..opq", ""), file("a/d/f", "3")}}, want: map[string]string{"a": "/", "a/c": "2", "a/d": "/", "a/d/f": "3"}},
 		"devices and pipes": {layers: []layer{{
 			file("fn", "1"), {Name: "sda", Type: tar.TypeBlock}, {Name: "mem", Type: tar.TypeChar}, {Name: "pipe", Type: tar.TypeFifo},
 		}}, want: map[string]string{"fn": "1"}},
-		"a link in the place of what is mounted over": {layers: []layer{{symlink("proc", "/"), symlink("tmp", "../.."), symlink("dev", "/etc")}}, want: map[string]string{}},
-		"too large":                       {layers: []layer{{file("a", strings.Repeat("x", 2000))}}, err: "larger than images may be"},
-		"too many with their directories": {layers: []layer{{file("a/b/c/d/e/f/g/h/i/j/k/l/m", "1")}}, err: "more files than images may have"},
-		"too many":                        {layers: []layer{slices.Repeat(layer{directory("a")}, 13)}, err: "more files than images may have"},
+		"links at mount points":       {layers: []layer{{symlink("proc", "/"), symlink("tmp", "../.."), symlink("dev", "/etc")}}, want: map[string]string{}},
+		"too large":                   {layers: []layer{{file("a", strings.Repeat("x", 2000))}}, err: "larger than images may be"},
+		"too many parent directories": {layers: []layer{{file("a/b/c/d/e/f/g/h/i/j/k/l/m", "1")}}, err: "more files than images may have"},
+		"too many entries":            {layers: []layer{slices.Repeat(layer{directory("a")}, 13)}, err: "more files than images may have"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := open(t, t.TempDir(), unpacked.Options{MaxImage: 1000, MaxFiles: 12})
 			got, err := c.Image(t.Context(), imagetest.Layout(t, imagetest.Image(t, run, tc.layers...)))
 			if tc.err != "" && err == nil && tc.want == nil || tc.err == "" && err != nil || err != nil && !strings.Contains(err.Error(), tc.err) {
-				t.Fatalf("got error %v, want %q", err, tc.err)
+				t.Fatalf("Image() = %v, want %q", err, tc.err)
 			}
 			if err != nil {
 				return
@@ -146,7 +146,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// What an image says of its files must not count for more than the right to read and execute them.
+// Files can be read and executed as far as the image allows it. Other permissions are ignored.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	c := open(t, t.TempDir(), unpacked.Options{})
@@ -180,21 +180,21 @@ func TestConfig(t *testing.T) {
 		want   unpacked.Image
 		err    string
 	}{
-		"all of it": {
+		"all fields": {
 			config: v1.ConfigFile{Config: v1.Config{Entrypoint: []string{"/fn"}, Cmd: []string{"-x"}, Env: []string{"A=b"}, User: "65532", WorkingDir: "/work/dir"}},
 			want:   unpacked.Image{Command: []string{"/fn", "-x"}, Env: []string{"A=b"}, User: "65532", Dir: "/work/dir"},
 		},
-		"a cmd alone":     {config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"fn"}}}, want: unpacked.Image{Command: []string{"fn"}}},
-		"no command":      {err: "neither an entrypoint nor a cmd"},
-		"another system":  {config: v1.ConfigFile{OS: "windows", Architecture: runtime.GOARCH, Config: run.Config}, err: "it is for windows/"},
-		"another machine": {config: v1.ConfigFile{OS: "linux", Architecture: "pdp11", Config: run.Config}, err: "it is for linux/pdp11"},
+		"only a cmd":               {config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"fn"}}}, want: unpacked.Image{Command: []string{"fn"}}},
+		"no command":               {err: "neither an entrypoint nor a cmd"},
+		"another operating system": {config: v1.ConfigFile{OS: "windows", Architecture: runtime.GOARCH, Config: run.Config}, err: "it is for windows/"},
+		"another architecture":     {config: v1.ConfigFile{OS: "linux", Architecture: "pdp11", Config: run.Config}, err: "it is for linux/pdp11"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := open(t, t.TempDir(), unpacked.Options{})
 			got, err := c.Image(t.Context(), imagetest.Layout(t, imagetest.Image(t, tc.config, layer{file("fn", "1")})))
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
-				t.Fatalf("got error %v, want %q", err, tc.err)
+				t.Fatalf("Image() = %v, want %q", err, tc.err)
 			}
 			if tc.want.Dir != "" {
 				if _, err := os.Stat(filepath.Join(got.Root, tc.want.Dir)); err != nil {
@@ -209,8 +209,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// A layer that is not what the config says must not get into the cache under the name of another.
-func TestFalseLayer(t *testing.T) {
+// A layer with another digest than the one in the config is not cached.
+func TestWrongLayer(t *testing.T) {
 	t.Parallel()
 	image := imagetest.Image(t, run, layer{file("fn", "1")})
 	ref := imagetest.Layout(t, image)
@@ -244,10 +244,10 @@ func TestFalseLayer(t *testing.T) {
 	}
 	dir := t.TempDir()
 	if got, err := open(t, dir, unpacked.Options{}).Image(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "the config says") {
-		t.Errorf("got %v and error %v", got, err)
+		t.Errorf("Image() = %v, error %v", got, err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "new", "*")); len(left) > 0 {
-		t.Errorf("%v is left", left)
+		t.Errorf("%v remains", left)
 	}
 }
 
@@ -272,7 +272,7 @@ func TestArchive(t *testing.T) {
 		}
 	}
 	if _, err := c.Image(t.Context(), "docker-archive:"+path+":example.com/fn:v2"); err == nil {
-		t.Error("an image that is not in the archive was found")
+		t.Error("Image() of a name that is not in the archive = nil, want an error")
 	}
 }
 
@@ -310,26 +310,26 @@ func TestRegistry(t *testing.T) {
 		return files(t, image.Root)["fn"]
 	}
 	if got := content(unpacked.Never); !strings.Contains(got, "not in the cache") {
-		t.Errorf("never: got %q", got)
+		t.Errorf("Never: %q", got)
 	}
 	if got := content(unpacked.IfNotPresent); got != "1" || pulls.Load() != 1 {
-		t.Errorf("first: got %q after %d pulls", got, pulls.Load())
+		t.Errorf("IfNotPresent, not cached: content %q after %d pulls", got, pulls.Load())
 	}
 	if err := remote.Write(tag, imagetest.Image(t, run, layer{file("fn", "2")})); err != nil {
 		t.Fatal(err)
 	}
 	if got := content(unpacked.IfNotPresent); got != "1" || pulls.Load() != 1 {
-		t.Errorf("present: got %q after %d pulls", got, pulls.Load())
+		t.Errorf("IfNotPresent, cached: content %q after %d pulls", got, pulls.Load())
 	}
 	if got := content(unpacked.Always); got != "2" || pulls.Load() != 2 {
-		t.Errorf("always: got %q after %d pulls", got, pulls.Load())
+		t.Errorf("Always: content %q after %d pulls", got, pulls.Load())
 	}
 	if got := content(unpacked.Always); got != "2" || pulls.Load() != 2 {
-		t.Errorf("always, known: got %q after %d pulls", got, pulls.Load())
+		t.Errorf("Always, cached: content %q after %d pulls", got, pulls.Load())
 	}
 	server.Close()
 	if got := content(unpacked.Never); got != "2" || pulls.Load() != 2 {
-		t.Errorf("never, known: got %q after %d pulls", got, pulls.Load())
+		t.Errorf("Never, cached: content %q after %d pulls", got, pulls.Load())
 	}
 }
 
@@ -348,21 +348,21 @@ func TestPrune(t *testing.T) {
 	}
 	used.Close()
 	if got, err = idle.Prune(1 << 40); len(got.Images) > 0 || err != nil {
-		t.Error("an image was removed that was used just now", err)
+		t.Error("Prune() removed an image that was just used", err)
 	}
 	got, err = idle.Prune(0)
 	if diff := cmp.Diff(unpacked.Pruned{Images: []string{image.ID}, Bytes: 4}, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
 	if _, err := os.Stat(image.Root); !errors.Is(err, fs.ErrNotExist) {
-		t.Error("the image is still there", err)
+		t.Error("the image still exists", err)
 	}
 	if again, err := idle.Image(t.Context(), ref); err != nil || !cmp.Equal(again, image) {
 		t.Error(again, err)
 	}
 }
 
-// A new image makes room for itself.
+// A new image evicts unused ones above MaxTotal.
 func TestMaxTotal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -377,15 +377,15 @@ func TestMaxTotal(t *testing.T) {
 		c.Close()
 	}
 	if _, err := os.Stat(images[0].Root); !errors.Is(err, fs.ErrNotExist) {
-		t.Error("the first image is still there", err)
+		t.Error("the first image still exists", err)
 	}
 	if _, err := os.Stat(images[1].Root); err != nil {
 		t.Error(err)
 	}
 }
 
-// Caches of one directory stand for processes here: locks are those of open files.
-func TestAtOnce(t *testing.T) {
+// Several caches of one directory act as processes, because locks belong to open files.
+func TestConcurrentProcesses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ref := imagetest.Layout(t, imagetest.Image(t, run, layer{file("fn", "1")}))

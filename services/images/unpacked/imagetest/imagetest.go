@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package imagetest is for tests that need images: it makes them without a container engine.
+// Package imagetest creates images for tests, without a container engine.
 package imagetest
 
 import (
@@ -19,20 +19,20 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Entry is one of a layer's tar.
+// Entry is an entry of a layer's tar.
 type Entry struct {
-	// Name may be anything. A zero Type means a file.
+	// Name may be any string. A zero Type means a file.
 	Name string
 	Type byte
-	// Link is the target of links.
+	// Link is the target of a link.
 	Link string
-	// Content is that of files.
+	// Content is the content of a file.
 	Content []byte
-	// Mode is 0755 where it is 0.
+	// Mode is the permissions. 0 means 0755.
 	Mode int64
 }
 
-// Image returns an image for this machine of these layers. What config does not say of the platform is filled in.
+// Image returns an image with the given layers. If config has no platform, it is this machine's.
 func Image(t testing.TB, config v1.ConfigFile, layers ...[]Entry) v1.Image {
 	t.Helper()
 	if config.OS == "" {
@@ -45,7 +45,7 @@ func Image(t testing.TB, config v1.ConfigFile, layers ...[]Entry) v1.Image {
 	for _, entries := range layers {
 		content := pack(t, entries)
 		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
-			// Compressing takes most of a test's time.
+			// Compression takes most of a test's time.
 			tarball.WithCompressedCaching, tarball.WithCompressionLevel(gzip.BestSpeed))
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func pack(t testing.TB, entries []Entry) []byte {
 	return packed.Bytes()
 }
 
-// Layout writes an image to an OCI layout and returns the layout's reference, as oci:DIR.
+// Layout writes an image to an OCI layout and returns its reference, oci:DIR.
 func Layout(t testing.TB, image v1.Image) string {
 	t.Helper()
 	dir := t.TempDir()
