@@ -16,14 +16,14 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// front stands before all services, health too. It refuses requests that are meant for another pod or another function, and
-// tells with each other answer how many evaluations run and wait here.
+// front intercepts the calls of all services, including health. It rejects requests for another pod or function, and adds this server's
+// load to all other responses.
 type front struct {
 	self wrapperapi.Target
 	gate *evaluation.Gate
 }
 
-// newFront reads from the environment which pod of which function this is. Without it, requests for any are taken.
+// newFront reads the identity of the pod and its function from the environment. Without it, requests for any target are accepted.
 func newFront(environ []string, gate *evaluation.Gate) *front {
 	f := &front{gate: gate}
 	for _, kv := range environ {
@@ -42,7 +42,7 @@ func (f *front) options() []grpc.ServerOption {
 }
 
 func (f *front) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	// A trailer cannot be set outside of a call only.
+	// SetTrailer fails only outside of a call.
 	if err := f.misdirected(ctx); err != nil {
 		_ = grpc.SetTrailer(ctx, wrapperapi.Misdirection())
 		return nil, err
@@ -62,14 +62,14 @@ func (f *front) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, 
 	return err
 }
 
-// misdirected returns the error of a request that is meant for another pod or another function.
+// misdirected returns an error if the request is for another pod or function.
 func (f *front) misdirected(ctx context.Context) error {
 	md, _ := metadata.FromIncomingContext(ctx)
 	meant := wrapperapi.TargetOf(md)
 	if f.self.Matches(meant) {
 		return nil
 	}
-	return status.Errorf(codes.Unavailable, "this is pod %s of function %s, and the request is for pod %s of function %s, whose address this is no more",
+	return status.Errorf(codes.Unavailable, "this is pod %s of function %s, but the request is for pod %s of function %s, which had this address before",
 		f.self.PodUID, f.self.Function, meant.PodUID, meant.Function)
 }
 
@@ -78,10 +78,10 @@ func (f *front) load() metadata.MD {
 	return wrapperapi.Load{Running: running, Waiting: waiting}.Metadata()
 }
 
-// announced has the caller told at once that its call runs: one that breaks before is sent to another pod.
+// announced sends the caller a header when its call starts. If the connection breaks before, the caller sends the call to another pod.
 func (f *front) announced(e evaluation.Evaluator) evaluation.Evaluator {
 	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
-		// It fails only outside of a call.
+		// SendHeader fails only outside of a call.
 		_ = grpc.SendHeader(ctx, metadata.Join(wrapperapi.Begun(), f.load()))
 		return e.Evaluate(ctx, req)
 	})

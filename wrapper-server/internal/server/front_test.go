@@ -26,19 +26,19 @@ import (
 func wantLoad(t *testing.T, md metadata.MD, want wrapperapi.Load) {
 	t.Helper()
 	if got, ok := wrapperapi.LoadOf(md); !ok || got != want {
-		t.Errorf("got load %+v (%v), want %+v", got, ok, want)
+		t.Errorf("LoadOf() = %+v, %v, want %+v", got, ok, want)
 	}
 }
 
-// requests are those that name their target: both services' and health's.
+// requests returns calls of all services that check the target.
 func requests(conn *grpc.ClientConn) map[string]func(context.Context, *metadata.MD) error {
 	return map[string]func(context.Context, *metadata.MD) error{
-		"Porch's contract": func(ctx context.Context, trailer *metadata.MD) error {
+		"FunctionEvaluator": func(ctx context.Context, trailer *metadata.MD) error {
 			_, err := evaluatorgrpc.NewFunctionEvaluatorClient(conn).EvaluateFunction(ctx,
 				&evaluator.EvaluateFunctionRequest{ResourceList: []byte(list)}, grpc.Trailer(trailer))
 			return err
 		},
-		"the function service": func(ctx context.Context, trailer *metadata.MD) error {
+		"FunctionService": func(ctx context.Context, trailer *metadata.MD) error {
 			_, err := wrapperv1grpc.NewFunctionServiceClient(conn).Evaluate(ctx, &wrapperv1.EvaluateRequest{ResourceList: []byte(list)}, grpc.Trailer(trailer))
 			return err
 		},
@@ -46,7 +46,7 @@ func requests(conn *grpc.ClientConn) map[string]func(context.Context, *metadata.
 			_, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.Trailer(trailer))
 			return err
 		},
-		"a health watch": func(ctx context.Context, trailer *metadata.MD) error {
+		"health watch": func(ctx context.Context, trailer *metadata.MD) error {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
 			watch, err := grpc_health_v1.NewHealthClient(conn).Watch(ctx, &grpc_health_v1.HealthCheckRequest{})
@@ -57,13 +57,13 @@ func requests(conn *grpc.ClientConn) map[string]func(context.Context, *metadata.
 				*trailer = watch.Trailer()
 				return err
 			}
-			*trailer = wrapperapi.Load{}.Metadata() // which it has at its end only
+			*trailer = wrapperapi.Load{}.Metadata() // a running stream has no trailer yet
 			return nil
 		},
 	}
 }
 
-// Addresses of pods are used again: what is meant for another is refused before anything of the function runs.
+// Pods' IP addresses are reused. A request for another pod is rejected before the function runs.
 func TestTarget(t *testing.T) {
 	t.Parallel()
 	const own = "r.io/fn:v1@sha256:a"
@@ -76,44 +76,44 @@ func TestTarget(t *testing.T) {
 			var trailer metadata.MD
 			err := call(metadata.AppendToOutgoingContext(t.Context(), meant.Metadata()...), &trailer)
 			if status.Code(err) != codes.Unavailable || !wrapperapi.Misdirected(trailer) || !wrapperapi.Refused(trailer) {
-				t.Errorf("%s, meant for %+v: got error %v and trailer %v, want a misdirection", name, meant, err, trailer)
+				t.Errorf("%s for %+v: error %v, trailer %v, want a misdirection", name, meant, err, trailer)
 				continue
 			}
 			for _, part := range []string{"uid-1", own, meant.PodUID, meant.Function} {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("%s, meant for %+v: error %v does not name %s", name, meant, err, part)
+					t.Errorf("%s for %+v: error %v, want %s in it", name, meant, err, part)
 				}
 			}
 			if load, ok := wrapperapi.LoadOf(trailer); ok {
-				t.Errorf("%s: the load of another pod is reported: %+v", name, load)
+				t.Errorf("%s: trailer of a misdirection contains load %+v", name, load)
 			}
 		}
 		for _, meant := range []wrapperapi.Target{{PodUID: "uid-1", Function: own}, {}} {
 			var trailer metadata.MD
 			if err := call(metadata.AppendToOutgoingContext(t.Context(), meant.Metadata()...), &trailer); err != nil {
-				t.Errorf("%s, meant for %+v: got error %v", name, meant, err)
+				t.Errorf("%s for %+v: error %v", name, meant, err)
 			}
 			wantLoad(t, trailer, wrapperapi.Load{})
 		}
 		if err := call(t.Context(), new(metadata.MD)); err != nil {
-			t.Errorf("%s, meant for any: got error %v", name, err)
+			t.Errorf("%s without a target: error %v", name, err)
 		}
 	}
 }
 
-// A wrapper server that is told nothing takes what is meant for any pod.
+// A wrapper server without an identity accepts requests for any target.
 func TestNoTarget(t *testing.T) {
 	t.Parallel()
 	conn, _ := start(t, "cat")
 	for name, call := range requests(conn) {
 		meant := wrapperapi.Target{PodUID: "uid", Function: "fn"}
 		if err := call(metadata.AppendToOutgoingContext(t.Context(), meant.Metadata()...), new(metadata.MD)); err != nil {
-			t.Errorf("%s: got error %v", name, err)
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }
 
-// The caller knows whether its call runs, or waits for others: one that waits is sent to another pod if this one goes.
+// A caller knows whether its call has started. It sends a call that has not started to another pod if this one goes away.
 func TestCallsThatRunAreAnnounced(t *testing.T) {
 	t.Parallel()
 	pipe := fifo(t)
@@ -128,22 +128,22 @@ func TestCallsThatRunAreAnnounced(t *testing.T) {
 		})
 	}
 	drained(t, pipe)
-	// An answer on the same connection comes after what was sent before it.
+	// On one connection, this response arrives after the header of the running call.
 	var trailer metadata.MD
 	if _, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.Trailer(&trailer)); err != nil {
 		t.Error(err)
 	}
 	if load, ok := wrapperapi.LoadOf(trailer); !ok || load.Running != 1 {
-		t.Errorf("beside a call that runs, health reports %+v", load)
+		t.Errorf("load during a call = %+v, want 1 running", load)
 	}
 	cancel()
 	calls.Wait()
 	if wrapperapi.HasBegun(headers[0]) == wrapperapi.HasBegun(headers[1]) {
-		t.Errorf("of two calls one runs, their headers are %v", headers)
+		t.Errorf("headers of two calls = %v, want one that has begun", headers)
 	}
 	for _, header := range headers {
 		if load, ok := wrapperapi.LoadOf(header); wrapperapi.HasBegun(header) && (!ok || load.Running != 1) {
-			t.Errorf("the call that runs is announced with %v", header)
+			t.Errorf("header of the running call = %v, want a load of 1", header)
 		}
 	}
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/krmfn/krmfn/services/server/logging"
 )
 
-// harness is a server of a shell script as the pod's function, and a connection to it.
+// harness is a server whose function is a shell script, and a connection to it.
 type harness struct {
 	addr string
 	conn *grpc.ClientConn
-	// stop begins the shutdown; served has what serve returned.
+	// stop begins the shutdown. served receives the result of serve.
 	stop   context.CancelFunc
 	served chan error
 }
@@ -32,12 +32,12 @@ func (h *harness) end(t testing.TB) {
 	t.Helper()
 	h.stop()
 	if err := <-h.served; err != nil {
-		t.Errorf("serve returned %v", err)
+		t.Errorf("serve() = %v", err)
 	}
 	_ = h.conn.Close()
 }
 
-// run starts a server whose environment has more in it. Whoever calls it calls end.
+// run starts a server with additional environment variables. The caller must call end.
 func run(t testing.TB, more []string, log io.Writer, script string, flags ...string) *harness {
 	t.Helper()
 	o, err := parse(append(flags, "--", "/bin/sh", "-c", script), io.Discard)
@@ -65,7 +65,7 @@ func dial(t testing.TB, addr string) *grpc.ClientConn {
 	return conn
 }
 
-// start serves a script for as long as the test runs and returns a connection to it and the address.
+// start starts a server until the test ends. It returns a connection to it and its address.
 func start(t *testing.T, script string, flags ...string) (*grpc.ClientConn, string) {
 	t.Helper()
 	h := run(t, nil, io.Discard, script, flags...)
@@ -73,7 +73,7 @@ func start(t *testing.T, script string, flags ...string) (*grpc.ClientConn, stri
 	return h.conn, h.addr
 }
 
-// fifo makes a named pipe, by which a script and its test wait for each other.
+// fifo creates a named pipe with which a script and its test synchronize.
 func fifo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pipe")
@@ -83,7 +83,7 @@ func fifo(t *testing.T) string {
 	return path
 }
 
-// drained reads a pipe until nobody has it open for writing.
+// drained reads a pipe until all writers have closed it.
 func drained(t *testing.T, path string) {
 	t.Helper()
 	if _, err := os.ReadFile(path); err != nil {

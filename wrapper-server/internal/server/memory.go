@@ -14,15 +14,14 @@ import (
 )
 
 const (
-	// perEvaluation is the memory of the container that an evaluation counts for, by default. A function of the catalog takes
-	// 30 MiB for a list of 50 KiB, 92 MiB for one of 1 MiB and 430 MiB for one of 6 MiB.
+	// perEvaluation is the amount of container memory, in bytes, per concurrent evaluation. A catalog function uses 30 MiB for a list
+	// of 50 KiB, 92 MiB for 1 MiB and 430 MiB for 6 MiB.
 	perEvaluation = 128 << 20
-	// mostConcurrent evaluations run at once, by default.
+	// mostConcurrent is the default maximum number of concurrent evaluations.
 	mostConcurrent = 8
 )
 
-// concurrency returns how many evaluations run at once in a container with a memory limit, in bytes. An error means that it has
-// none.
+// concurrency returns the default number of concurrent evaluations for a memory limit in bytes. err means that there is no limit.
 func concurrency(limit uint64, err error) int {
 	if err != nil {
 		return mostConcurrent
@@ -30,28 +29,28 @@ func concurrency(limit uint64, err error) int {
 	return int(min(max(limit/perEvaluation, 1), mostConcurrent))
 }
 
-// idleTime is how long nothing must have run before memory is given back.
+// idleTime is the time without evaluations after which memory is returned to the system.
 const idleTime = 10 * time.Second
 
-// memory gives back to the system what the lists of evaluations have taken, once nothing runs any more. Go would keep it for
-// minutes, a part of it until there are more evaluations, and most pods of a cluster are idle: they request what one takes that
-// has never run anything.
+// memory returns the memory that lists of evaluations used to the system when the server is idle. Go would keep it for minutes, and a
+// part of it until further evaluations. Most pods of a cluster are idle, and their memory should not exceed that of a pod that has run
+// nothing.
 type memory struct {
 	gate *evaluation.Gate
-	// free gives the memory back.
+	// free returns the memory.
 	free  func()
 	begun atomic.Uint64
 }
 
 func newMemory(gate *evaluation.Gate) *memory { return &memory{gate: gate, free: free} }
 
-// free collects garbage twice: what is in pools, such as gRPC's of buffers, outlives the first.
+// free collects garbage twice, because buffers in pools such as gRPC's survive the first collection.
 func free() {
 	runtime.GC()
 	debug.FreeOSMemory()
 }
 
-// noted notes the evaluations of e.
+// noted returns an evaluator that counts the evaluations of e.
 func (m *memory) noted(e evaluation.Evaluator) evaluation.Evaluator {
 	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 		m.begun.Add(1)
@@ -59,7 +58,7 @@ func (m *memory) noted(e evaluation.Evaluator) evaluation.Evaluator {
 	})
 }
 
-// run gives back memory until ctx ends.
+// run returns memory when the server is idle, until ctx ends.
 func (m *memory) run(ctx context.Context) {
 	every := time.NewTicker(idleTime)
 	defer every.Stop()
@@ -71,7 +70,7 @@ func (m *memory) run(ctx context.Context) {
 			return
 		case <-every.C:
 		}
-		// What has been noted has entered the gate.
+		// Evaluations are counted after they have entered the gate.
 		begun := m.begun.Load()
 		running, _ := m.gate.Load()
 		if wasIdle && running == 0 && begun == last && begun != freed {

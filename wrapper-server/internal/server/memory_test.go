@@ -15,21 +15,21 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// What runs at once fits into the memory of the container.
+// The default number of concurrent evaluations is one per 128 MiB of memory, between 1 and 8.
 func TestConcurrency(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[uint64]int{0: 1, 64 << 20: 1, 256<<20 - 1: 1, 256 << 20: 2, 1 << 30: 8, 64 << 30: 8} {
 		if got := concurrency(limit, nil); got != want {
-			t.Errorf("with %d bytes of memory %d evaluations run at once, want %d", limit, got, want)
+			t.Errorf("concurrency(%d) = %d, want %d", limit, got, want)
 		}
 	}
 	if got := concurrency(0, memlimit.ErrNoLimit); got != 8 {
-		t.Errorf("without a limit %d evaluations run at once, want 8", got)
+		t.Errorf("concurrency() without a limit = %d, want 8", got)
 	}
 }
 
-// Memory is given back once after evaluations, when none runs any more.
-func TestMemoryIsGivenBack(t *testing.T) {
+// Memory is returned once after evaluations, when none runs.
+func TestMemoryIsReturned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate := evaluation.NewGate(1, 1)
@@ -45,12 +45,12 @@ func TestMemoryIsGivenBack(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			if got := freed.Load(); got != n {
-				t.Errorf("%s: memory was given back %d times, want %d", when, got, n)
+				t.Errorf("%s: memory was returned %d times, want %d", when, got, n)
 			}
 		}
 		evaluate := func(took time.Duration) {
 			e := gate.Limit(m.noted(evaluation.Func(func(context.Context, evaluation.Request) (evaluation.Response, error) {
-				time.Sleep(took) // of the bubble's clock
+				time.Sleep(took) // synctest's clock
 				return evaluation.Response{}, nil
 			})))
 			if _, err := e.Evaluate(ctx, evaluation.Request{}); err != nil {
@@ -67,12 +67,12 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		}
 		want("between evaluations", 0)
 		time.Sleep(3 * idleTime)
-		want("after them", 1)
+		want("after the evaluations", 1)
 		time.Sleep(10 * idleTime)
-		want("long after them", 1)
+		want("long after the evaluations", 1)
 		evaluate(0)
 		time.Sleep(3 * idleTime)
-		want("after one more", 2)
+		want("after another evaluation", 2)
 		cancel()
 		<-done
 	})

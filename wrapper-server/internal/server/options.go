@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// options are the flags of the server and the function's command.
+// options are the values of the flags, and the function's command.
 type options struct {
 	port           int
 	maxMessageSize int
@@ -29,7 +29,7 @@ type options struct {
 	command        []string
 }
 
-// flags returns the flags that set o, and sets o to their defaults.
+// flags returns a flag set for o, and sets o to the defaults.
 func (o *options) flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("wrapper-server", pflag.ContinueOnError)
 	flags.SortFlags = false
@@ -45,7 +45,7 @@ func (o *options) flags() *pflag.FlagSet {
 	return flags
 }
 
-// parse reads the flags and the command behind "--".
+// parse parses the flags, and the command after "--".
 func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	flags := o.flags()

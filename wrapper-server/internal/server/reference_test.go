@@ -12,7 +12,7 @@ import (
 
 const reference = "../../../docs/wrapper-server.md"
 
-// environment is what the page says of the variables that the server heeds.
+// environment describes the environment variables that the server reads.
 const environment = "OpenTelemetry environment variables configure metrics and traces; both are off by default.\n" +
 	"`OTEL_METRICS_EXPORTER=prometheus` serves `/metrics` on `OTEL_EXPORTER_PROMETHEUS_HOST` (`localhost`) and `_PORT` (`9464`).\n" +
 	"`OTEL_TRACES_EXPORTER=otlp` sends one span per evaluation, as `http/protobuf`, according to `OTEL_EXPORTER_OTLP_ENDPOINT`,\n" +
@@ -20,7 +20,8 @@ const environment = "OpenTelemetry environment variables configure metrics and t
 	"wrapper server warns about settings that it does not support: other exporters, `grpc`, samplers, compression, proxies, and\n" +
 	"certificates other than the system's."
 
-// aboutTarget says which requests are refused, and aboutMemory what happens when a function exceeds the memory limit.
+// aboutTarget describes which requests are rejected. aboutTLS describes TLS. aboutMemory describes what happens if a function exceeds
+// the memory limit.
 const (
 	aboutTarget = "`KRMFN_POD_UID` and `KRMFN_FUNCTION` identify the pod and its function. Function runners set both variables, and name the pod\n" +
 		"and the function in each request, including health checks. The wrapper server refuses a request for another pod or function as\n" +
@@ -46,7 +47,7 @@ const (
 		"approaches a quarter of the limit, and returns memory within 30 seconds after the last call."
 )
 
-// The reference of flags says what the flags say of themselves.
+// The reference page contains the descriptions of all flags.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	page := flags.Reference(new(options).flags(), "go -C wrapper-server test ./internal/server -run TestReference -update",

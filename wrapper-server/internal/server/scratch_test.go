@@ -16,16 +16,16 @@ func TestScratchRoot(t *testing.T) {
 		candidates []string
 		want       string
 	}{
-		"the first":       {[]string{there, other}, there},
-		"the second":      {[]string{missing, other}, other},
-		"none: the first": {[]string{missing, missing + "2"}, missing},
+		"first":  {[]string{there, other}, there},
+		"second": {[]string{missing, other}, other},
+		"none":   {[]string{missing, missing + "2"}, missing},
 	} {
 		if got := scratchRoot(tc.candidates...); got != tc.want {
-			t.Errorf("%s: got %s, want %s", name, got, tc.want)
+			t.Errorf("%s: scratchRoot() = %s, want %s", name, got, tc.want)
 		}
 		left, err := filepath.Glob(filepath.Join(there, "*"))
 		if err != nil || len(left) > 0 {
-			t.Errorf("%s: %v (%v) is left", name, left, err)
+			t.Errorf("%s: %v remains (error %v)", name, left, err)
 		}
 	}
 }

@@ -28,16 +28,16 @@ import (
 )
 
 const (
-	// handshakeTime is how long a client may take to show who it is: until then anybody can hold a connection.
+	// handshakeTime is the maximum duration of a handshake. Until it is complete, any client can hold a connection.
 	handshakeTime = 5 * time.Second
-	// refusalPause is the least time between two log lines about clients that are refused.
+	// refusalPause is the minimum interval between log lines about rejected clients.
 	refusalPause = time.Second
 )
 
-// secured returns what lets function runners alone connect, and answers for health in plain text on a port of its own, which it opens.
-// Without --tls, everybody may connect. refused is called for each client that is turned away.
+// secured returns credentials that allow only function runners to connect, and a listener for health in plain text on a separate port.
+// Without --tls, every client may connect. refused is called for each rejected client.
 //
-// Nothing in the pod is worth stealing: the authorities are public, and the key of the server, which lives in this process alone,
+// The pod contains no secrets: the authorities are public, and the server's key exists only in this process and authenticates nothing.
 // proves nothing to anybody.
 func secured(ctx context.Context, o options, environ []string, refused func(), log *slog.Logger) (grpcserver.Guard, error) {
 	if !o.tls {
@@ -58,15 +58,15 @@ func secured(ctx context.Context, o options, environ []string, refused func(), l
 	secure := credentials.NewTLS(&tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate},
 		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authorities, VerifyConnection: isRunner,
-		// Each connection shows its certificate: a session must not outlive it.
+		// A resumed session could outlive the client's certificate.
 		SessionTicketsDisabled: true,
-		// Each record is a write of its own. Small ones come sooner over slow links, which the network of pods is not.
+		// Each TLS record is a separate write. Small records reduce latency on slow links only.
 		DynamicRecordSizingDisabled: true,
 	})
 	return grpcserver.Guard{Credentials: &runnersOnly{TransportCredentials: secure, refused: refused, log: log}, Health: health}, nil
 }
 
-// authorities returns those that sign certificates of function runners.
+// authorities returns the authorities that sign function runners' certificates.
 func authorities(environ []string) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	for _, kv := range environ {
@@ -74,28 +74,28 @@ func authorities(environ []string) (*x509.CertPool, error) {
 			return pool, nil
 		}
 	}
-	return nil, fmt.Errorf("--%s demands certificates of function runners, and %s has no certificate authority in PEM format",
+	return nil, fmt.Errorf("--%s requires certificates of function runners, but %s has no certificate authority in PEM format",
 		wrapperapi.TLSFlag, wrapperapi.AuthoritiesVariable)
 }
 
-// isRunner refuses certificates that an authority has signed for another purpose.
+// isRunner rejects certificates that the authority has signed for other names.
 func isRunner(state tls.ConnectionState) error {
 	return state.PeerCertificates[0].VerifyHostname(wrapperapi.RunnerName)
 }
 
-// selfSigned returns a certificate of a new key.
+// selfSigned returns a certificate with a new key.
 func selfSigned() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	// Nobody looks at more of it than the key.
+	// Clients check nothing but the key.
 	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// runnersOnly tells of clients that are refused.
+// runnersOnly logs and counts rejected clients.
 type runnersOnly struct {
 	credentials.TransportCredentials
 	refused func()
@@ -107,12 +107,12 @@ func (c *runnersOnly) Clone() credentials.TransportCredentials { return c }
 
 func (c *runnersOnly) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	secure, info, err := c.TransportCredentials.ServerHandshake(conn)
-	// One that connects and says nothing looks whether the port is open.
+	// A client that connects and sends nothing probably checks whether the port is open.
 	if err != nil && !errors.Is(err, io.EOF) {
 		c.refused()
 		now, last := time.Now().UnixNano(), c.logged.Load()
 		if now-last >= int64(refusalPause) && c.logged.CompareAndSwap(last, now) {
-			c.log.Warn("a client was refused, only function runners may connect", "client", conn.RemoteAddr().String(), "err", err)
+			c.log.Warn("client rejected, only function runners may connect", "client", conn.RemoteAddr().String(), "err", err)
 		}
 	}
 	return secure, info, err

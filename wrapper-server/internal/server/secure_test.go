@@ -26,8 +26,7 @@ import (
 	"github.com/krmfn/krmfn/wrapper-server/internal/probe"
 )
 
-// guarded starts a server that only function runners with certificates of an authority may call, and returns its address and the one
-// of its health.
+// guarded starts a server with TLS and returns its address and that of its health service.
 func guarded(t testing.TB, authorities string) (address, health string) {
 	t.Helper()
 	health = freeAddress(t)
@@ -41,18 +40,18 @@ func guarded(t testing.TB, authorities string) (address, health string) {
 	return h.addr, health
 }
 
-// freeAddress returns an address at which nobody listens.
+// freeAddress returns an address that is not in use.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // the test only needs its address
+	defer l.Close() //nolint:errcheck // only its address is needed
 	return l.Addr().String()
 }
 
-// client returns the credentials of a client with a certificate that holds for a lifetime that began an hour ago.
+// client returns the TLS config of a client whose certificate has been valid for an hour, for the given total lifetime.
 func client(t testing.TB, from *certificatestest.Authority, lifetime time.Duration, names ...string) *tls.Config {
 	t.Helper()
 	certificate, key := from.Issue(t, lifetime, names...)
@@ -72,7 +71,7 @@ func evaluate(t testing.TB, address string, config *tls.Config) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // the test has its answer
+	defer conn.Close() //nolint:errcheck // the result does not matter
 	_, err = wrapperv1grpc.NewFunctionServiceClient(conn).Evaluate(t.Context(), &wrapperv1.EvaluateRequest{ResourceList: []byte(list)})
 	return err
 }
@@ -86,41 +85,42 @@ func TestOnlyFunctionRunnersMayCall(t *testing.T) {
 		config *tls.Config
 		want   string
 	}{
-		"of the authority":                {client(t, now, long, wrapperapi.RunnerName), ""},
-		"of the authority before it":      {client(t, before, long, wrapperapi.RunnerName), ""},
-		"of another one of the same name": {client(t, foreign, long, wrapperapi.RunnerName), "unknown certificate authority"},
-		"expired":                         {client(t, now, time.Minute, wrapperapi.RunnerName), "expired certificate"},
-		"for somebody else":               {client(t, now, long, "pod.krmfn.dev"), "bad certificate"},
-		"for nobody":                      {client(t, now, long), "bad certificate"},
-		"none":                            {&tls.Config{InsecureSkipVerify: true}, "certificate required"},
+		"current authority":                  {client(t, now, long, wrapperapi.RunnerName), ""},
+		"previous authority":                 {client(t, before, long, wrapperapi.RunnerName), ""},
+		"foreign authority of the same name": {client(t, foreign, long, wrapperapi.RunnerName), "unknown certificate authority"},
+		"expired":                            {client(t, now, time.Minute, wrapperapi.RunnerName), "expired certificate"},
+		"another name":                       {client(t, now, long, "pod.krmfn.dev"), "bad certificate"},
+		"no name":                            {client(t, now, long), "bad certificate"},
+		"no certificate":                     {&tls.Config{InsecureSkipVerify: true}, "certificate required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := evaluate(t, address, tc.config)
 			if tc.want == "" && err != nil || tc.want != "" && (status.Code(err) != codes.Unavailable || !isRefusal(err, tc.want)) {
-				t.Errorf("got error %v, want %q", err, tc.want)
+				t.Errorf("Evaluate() = %v, want %q", err, tc.want)
 			}
 		})
 	}
 	plain := dial(t, address)
-	defer plain.Close() //nolint:errcheck // the test has its answer
+	defer plain.Close() //nolint:errcheck // the result does not matter
 	for name, call := range requests(plain) {
-		if err := call(t.Context(), new(metadata.MD)); name != "a health watch" && err == nil {
-			t.Errorf("%s in plain text is answered", name)
+		if err := call(t.Context(), new(metadata.MD)); name != "health watch" && err == nil {
+			t.Errorf("%s in plain text succeeded, want an error", name)
 		}
 	}
 	if got := probe.Run(t.Context(), []string{"-addr", health}, io.Discard, io.Discard); got != 0 {
-		t.Errorf("the probe of the health port exits with %d", got)
+		t.Errorf("probe of the health port = %d, want 0", got)
 	}
 	other := dial(t, health)
-	defer other.Close() //nolint:errcheck // the test has its answer
+	defer other.Close() //nolint:errcheck // the result does not matter
 	_, err := wrapperv1grpc.NewFunctionServiceClient(other).Evaluate(t.Context(), &wrapperv1.EvaluateRequest{})
 	if status.Code(err) != codes.Unimplemented {
-		t.Errorf("the health port answers an evaluation with %v", err)
+		t.Errorf("Evaluate() on the health port = %v, want Unimplemented", err)
 	}
 }
 
-// isRefusal tells whether an error is the server's refusal. A connection that breaks while the client writes may be all that it sees.
+// isRefusal reports whether err means that the server rejected the client. If the connection breaks while the client writes, the client
+// may see only that.
 func isRefusal(err error, alert string) bool {
 	for _, words := range []string{alert, "broken pipe", "connection reset", "EOF"} {
 		if strings.Contains(err.Error(), words) {
@@ -130,7 +130,7 @@ func isRefusal(err error, alert string) bool {
 	return false
 }
 
-// A server that cannot know its callers does not serve.
+// With --tls and without authorities, the server does not start.
 func TestNoAuthorities(t *testing.T) {
 	t.Parallel()
 	key := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}))
@@ -139,12 +139,12 @@ func TestNoAuthorities(t *testing.T) {
 	} {
 		err := Run(t.Context(), []string{"--port=0", "--health-port=0", "--tls", "--", "fn"}, environ, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), wrapperapi.AuthoritiesVariable) {
-			t.Errorf("%s: got error %v", name, err)
+			t.Errorf("%s: Run() = %v", name, err)
 		}
 	}
 }
 
-// FuzzHandshake sends a server what a client may send in place of a handshake: it goes on serving function runners, and no one else.
+// FuzzHandshake sends arbitrary bytes instead of a handshake. The server must continue to serve function runners, and no other clients.
 func FuzzHandshake(f *testing.F) {
 	authority := certificatestest.New(f, "authority")
 	address, health := guarded(f, string(authority.PEM))
@@ -159,16 +159,16 @@ func FuzzHandshake(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = conn.Write(sent) // the server may have hung up
+		_, _ = conn.Write(sent) // the server may have closed the connection
 		_ = conn.(*net.TCPConn).CloseWrite()
 		if answer, err := io.ReadAll(conn); err == nil && strings.Contains(string(answer), "grpc") {
-			t.Errorf("%q is answered with %q", sent, answer)
+			t.Errorf("response to %q = %q", sent, answer)
 		}
 		if err := errors.Join(conn.Close(), evaluate(t, address, config)); err != nil {
 			t.Fatal(err)
 		}
 		if got := probe.Run(t.Context(), []string{"-addr", health, "-rpc-timeout=1m"}, io.Discard, io.Discard); got != 0 {
-			t.Fatalf("the probe exits with %d", got)
+			t.Fatalf("probe = %d, want 0", got)
 		}
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server is the gRPC server in a function pod: it runs the pod's one function for each call.
+// Package server implements the gRPC server in a function pod. It runs the pod's function for each call.
 package server
 
 import (
@@ -33,15 +33,15 @@ import (
 	"github.com/krmfn/krmfn/wrapper-server/internal/telemetry"
 )
 
-// waitingPerRunning is how many calls may wait for each that may run.
+// waitingPerRunning is the maximum number of waiting calls per running call.
 const waitingPerRunning = 10
 
-// goodbye is the part of the drain time that is for closing connections, when no evaluation is left or the time for them is
+// goodbye is the part of the drain time that is reserved for closing connections, after the evaluations have ended or their time is
 // over.
 const goodbye = time.Second
 
-// Run serves with the flags and the function's command in args until ctx ends, and then finishes running calls. The
-// function gets environ, without what is there for this server. The log goes to stderr.
+// Run serves until ctx ends, and then finishes running calls. args are the flags and the function's command. The function gets environ
+// without the server's own variables. The log goes to stderr.
 func Run(ctx context.Context, args, environ []string, stderr io.Writer) error {
 	o, err := parse(args, stderr)
 	if errors.Is(err, pflag.ErrHelp) {
@@ -68,7 +68,7 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 	defer runner.Close()
 	workers := worker.NewPool(runner, worker.Options{PerCommand: process.Processors(), Total: process.Processors(), Log: log})
 	defer workers.Close()
-	// What accompanies the server ends after it: calls that a shutdown finishes are reaped, counted and traced too.
+	// Background tasks end after the server, so that calls that finish during the shutdown are reaped, counted and traced.
 	beside, end := context.WithCancel(context.WithoutCancel(ctx))
 	var besides sync.WaitGroup
 	defer besides.Wait()
@@ -102,7 +102,7 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 	return serveUntilDrained(ctx, s, listener, draining, o.drain, log)
 }
 
-// newFunction returns what runs the function.
+// newFunction returns an evaluator that runs the function.
 func newFunction(o options, environ []string, runner process.Processes) *process.Function {
 	return &process.Function{
 		Runner:         runner,
@@ -112,9 +112,9 @@ func newFunction(o options, environ []string, runner process.Processes) *process
 	}
 }
 
-// register puts both services on the server, with what is told of evaluations: metrics, a line in the log, a span. The frozen
-// contract lets a function runner of Porch's use this server too. Function runners have a line for each evaluation; a second one here
-// would take as much CPU time again, most of it that of the node's log collection.
+// register registers both services, with metrics, log lines and spans for evaluations. The frozen contract allows Porch's function
+// runner to use this server. Successful evaluations are logged at debug level, because the function runner logs each one; a second line
+// would double the CPU time for logs, most of which is log collection on the node.
 func register(s *grpcserver.Server, exports *telemetry.Telemetry, e evaluation.Evaluator, log *slog.Logger) {
 	e = exports.Trace(evaluation.WithLog(exports.Count(e), telemetry.Logger(log), slog.LevelDebug))
 	evaluatorgrpc.RegisterFunctionEvaluatorServer(s, &porch.Server{
@@ -123,9 +123,9 @@ func register(s *grpcserver.Server, exports *telemetry.Telemetry, e evaluation.E
 	wrapperv1grpc.RegisterFunctionServiceServer(s, &functionService{evaluator: e})
 }
 
-// serveUntilDrained serves until ctx ends and evaluations that had begun by then have ended, within limit. In between the
-// server still answers: that it is not healthy, and new evaluations with a refusal that says that they have not run. With
-// its connections closed instead, callers could not know that.
+// serveUntilDrained serves until ctx ends, and then until running evaluations have ended, at most for limit. Meanwhile, the server
+// still answers: health is NOT_SERVING, and new evaluations are rejected as not run. If it closed connections instead, callers would
+// not know that their calls have not run.
 func serveUntilDrained(ctx context.Context, s *grpcserver.Server, listener net.Listener, draining *drain.Drain, limit time.Duration, log *slog.Logger) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -138,9 +138,9 @@ func serveUntilDrained(ctx context.Context, s *grpcserver.Server, listener net.L
 		case <-ctx.Done():
 		}
 		s.Leave()
-		log.Info("shutting down, new evaluations are refused", "within", limit)
+		log.Info("shutting down, rejecting new evaluations", "within", limit)
 		if !draining.Wait(limit - min(goodbye, limit)) {
-			log.Warn("the time for running evaluations is over", "drain", limit)
+			log.Warn("drain timeout reached, canceling running evaluations", "drain", limit)
 		}
 		stop()
 	})
@@ -149,12 +149,11 @@ func serveUntilDrained(ctx context.Context, s *grpcserver.Server, listener net.L
 	return err
 }
 
-// sharedMemory is in every container, and everybody may write to it. It counts as memory of the pod.
+// sharedMemory exists in every container and is writable for all users. Its files count as memory of the pod.
 const sharedMemory = "/dev/shm"
 
-// scratchRoot returns where functions get their temporary directories: the first of some directories in which one can be made.
-// The image of a function may have nothing but the function in it, and pod templates that were written for Porch add no
-// directory for temporary files.
+// scratchRoot returns the first directory in which functions can create temporary directories. An image may contain nothing but the
+// function, and pod templates written for Porch add no directory for temporary files.
 func scratchRoot(candidates ...string) string {
 	for _, root := range candidates {
 		dir, err := os.MkdirTemp(root, "krm-function-*")
@@ -163,6 +162,6 @@ func scratchRoot(candidates ...string) string {
 			return root
 		}
 	}
-	// What is wrong is told by the first call.
+	// The first call returns the error.
 	return candidates[0]
 }

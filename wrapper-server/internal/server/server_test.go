@@ -38,15 +38,15 @@ func TestPorchContract(t *testing.T) {
 		message string
 		log     string
 	}{
-		"success":          {script: "cat; echo hi >&2", log: "hi\n"},
-		"error results":    {script: "cat; printf 'results:\\n- message: m\\n  severity: error\\n'"},
-		"the environment":  {script: `test "$OF_THE_IMAGE" = x && test -z "$OTEL_SERVICE_NAME" && cat`},
-		"an exit code":     {script: "cat; echo boom >&2; exit 2", code: codes.Internal, message: "failed to evaluate function \"img\" with stderr: boom (exit status 2)"},
-		"with results":     {script: "cat; printf 'results:\\n- message: m\\n'; exit 1", code: codes.Internal, message: "failed to evaluate function \"img\" with structured results: [info]: m (exit status 1)"},
-		"all of it":        {script: "cat; printf 'results:\\n- message: m\\n'; echo boom >&2; exit 3", code: codes.Internal, message: "failed to evaluate function \"img\" with structured results: [info]: m and stderr: boom (exit status 3)"},
-		"nothing said":     {script: "exit 4", code: codes.Internal, message: "failed to evaluate function \"img\" (exit status 4)"},
-		"no ResourceList":  {script: "echo x", code: codes.Internal, message: "failed to parse the output of function \"img\" with stderr '': "},
-		"output too large": {script: "cat /dev/zero | head -c 5000", code: codes.ResourceExhausted, message: "Failed to execute function \"img\": output of 5000 bytes is larger than the limit of 1000 bytes"},
+		"success":            {script: "cat; echo hi >&2", log: "hi\n"},
+		"error results":      {script: "cat; printf 'results:\\n- message: m\\n  severity: error\\n'"},
+		"environment":        {script: `test "$OF_THE_IMAGE" = x && test -z "$OTEL_SERVICE_NAME" && cat`},
+		"exit code":          {script: "cat; echo boom >&2; exit 2", code: codes.Internal, message: "failed to evaluate function \"img\" with stderr: boom (exit status 2)"},
+		"with results":       {script: "cat; printf 'results:\\n- message: m\\n'; exit 1", code: codes.Internal, message: "failed to evaluate function \"img\" with structured results: [info]: m (exit status 1)"},
+		"results and stderr": {script: "cat; printf 'results:\\n- message: m\\n'; echo boom >&2; exit 3", code: codes.Internal, message: "failed to evaluate function \"img\" with structured results: [info]: m and stderr: boom (exit status 3)"},
+		"no output":          {script: "exit 4", code: codes.Internal, message: "failed to evaluate function \"img\" (exit status 4)"},
+		"no ResourceList":    {script: "echo x", code: codes.Internal, message: "failed to parse the output of function \"img\" with stderr '': "},
+		"output too large":   {script: "cat /dev/zero | head -c 5000", code: codes.ResourceExhausted, message: "Failed to execute function \"img\": output of 5000 bytes is larger than the limit of 1000 bytes"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -55,10 +55,10 @@ func TestPorchContract(t *testing.T) {
 			resp, err := evaluatorgrpc.NewFunctionEvaluatorClient(conn).EvaluateFunction(t.Context(),
 				&evaluator.EvaluateFunctionRequest{Image: "img", ResourceList: []byte(list)})
 			if status.Code(err) != tc.code || !strings.HasPrefix(status.Convert(err).Message(), tc.message) {
-				t.Fatalf("got error %v, want %v %q", err, tc.code, tc.message)
+				t.Fatalf("EvaluateFunction() = %v, want %v %q", err, tc.code, tc.message)
 			}
 			if err == nil && (!bytes.HasPrefix(resp.GetResourceList(), []byte(list)) || string(resp.GetLog()) != tc.log) {
-				t.Errorf("got %q and log %q", resp.GetResourceList(), resp.GetLog())
+				t.Errorf("list = %q, log = %q", resp.GetResourceList(), resp.GetLog())
 			}
 		})
 	}
@@ -70,12 +70,12 @@ func TestFullReport(t *testing.T) {
 	resp, err := wrapperv1grpc.NewFunctionServiceClient(conn).Evaluate(t.Context(), &wrapperv1.EvaluateRequest{ResourceList: []byte(list)})
 	if e := resp.GetEvaluation(); err != nil || e.GetExitCode() != 3 || len(e.GetResults()) != 1 ||
 		e.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE || e.GetEvaluator() != evaluationv1.Evaluator_EVALUATOR_POD {
-		t.Errorf("got %v (%v)", resp, err)
+		t.Errorf("Evaluate() = %v, error %v", resp, err)
 	}
 }
 
-// A call beyond those that run and wait may be sent to another pod.
-func TestNoPlaceLeft(t *testing.T) {
+// If the queue is full, a call is rejected so that it can be sent to another pod.
+func TestCallIsRejectedWhenQueueIsFull(t *testing.T) {
 	t.Parallel()
 	conn, _ := start(t, "sleep 1000", "--max-concurrent-evaluations=1")
 	client := wrapperv1grpc.NewFunctionServiceClient(conn)
@@ -95,13 +95,13 @@ func TestNoPlaceLeft(t *testing.T) {
 	}
 	e := <-ended
 	if status.Code(e.err) != codes.Unavailable || !wrapperapi.Refused(e.trailer) {
-		t.Errorf("got error %v and trailer %v, want a refusal", e.err, e.trailer)
+		t.Errorf("Evaluate() = %v, trailer %v, want a rejection", e.err, e.trailer)
 	}
 	wantLoad(t, e.trailer, wrapperapi.Load{Running: 1, Waiting: waitingPerRunning})
 	cancel()
 	for range calls - 1 {
 		if e := <-ended; status.Code(e.err) != codes.Canceled || wrapperapi.Refused(e.trailer) {
-			t.Errorf("a canceled call ends in %v and trailer %v, want %v", e.err, e.trailer, codes.Canceled)
+			t.Errorf("canceled call: error %v, trailer %v, want %v", e.err, e.trailer, codes.Canceled)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestProbe(t *testing.T) {
 		{[]string{"-no-such-flag"}, 1},
 	} {
 		if got := probe.Run(t.Context(), tc.args, io.Discard, io.Discard); got != tc.want {
-			t.Errorf("probe %v exits with %d, want %d", tc.args, got, tc.want)
+			t.Errorf("probe.Run(%v) = %d, want %d", tc.args, got, tc.want)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestFlags(t *testing.T) {
 	t.Parallel()
 	o, err := parse([]string{"--port", "1", "--verbosity=4", "--", "fn", "--port", "2"}, io.Discard)
 	if err != nil || o.port != 1 || o.maxMessageSize != 6291456 || strings.Join(o.command, " ") != "fn --port 2" {
-		t.Errorf("got %+v (%v)", o, err)
+		t.Errorf("parse() = %+v, error %v", o, err)
 	}
 	for args, want := range map[string]string{
 		"":                                     "the function's command is missing",
@@ -145,12 +145,12 @@ func TestFlags(t *testing.T) {
 		"--no-such-flag -- fn":                 "no-such-flag",
 	} {
 		if _, err := parse(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got error %v, want %q", args, err, want)
+			t.Errorf("parse(%q) = %v, want %q", args, err, want)
 		}
 	}
 }
 
-// A function that says that it is a worker answers calls in one process, one that does not has a process for each.
+// A function that supports the worker protocol answers calls in one process. Otherwise, each call gets a process.
 func TestWorker(t *testing.T) {
 	t.Parallel()
 	frame := fmt.Sprintf(`printf '\000\000\000\000\000\000\000\%03o'`, len(list)+len("# 000000\n"))
@@ -162,12 +162,12 @@ func TestWorker(t *testing.T) {
 		return func() string {
 			resp, err := client.Evaluate(t.Context(), &wrapperv1.EvaluateRequest{ResourceList: []byte(list)})
 			if f := resp.GetEvaluation().GetFailure(); err != nil || f != nil {
-				t.Fatalf("%v, %v", err, f)
+				t.Fatalf("Evaluate(): error %v, failure %v", err, f)
 			}
 			return string(resp.GetResourceList())
 		}
 	}
-	t.Run("one", func(t *testing.T) {
+	t.Run("worker", func(t *testing.T) {
 		t.Parallel()
 		call := evaluate(t, `test "$0" = --worker || { `+answer+`; exit; }; `+asWorker, "--worker")
 		answers := map[string]bool{}
@@ -178,9 +178,9 @@ func TestWorker(t *testing.T) {
 			}
 			answers[by] = true
 		}
-		t.Error("each of many calls is answered by another process")
+		t.Error("no process answered two of many calls")
 	})
-	for name, flags := range map[string][]string{"none": {"--worker"}, "one that is not asked to": nil} {
+	for name, flags := range map[string][]string{"not a worker": {"--worker"}, "without --worker": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			call := evaluate(t, `test "$0" != --worker && `+answer, flags...)
@@ -190,7 +190,7 @@ func TestWorker(t *testing.T) {
 				answers[call()] = true
 			}
 			if len(answers) != calls {
-				t.Errorf("%d calls are answered by %d processes", calls, len(answers))
+				t.Errorf("%d calls were answered by %d processes, want one each", calls, len(answers))
 			}
 		})
 	}

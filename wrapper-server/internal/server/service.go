@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
 )
 
-// functionService serves the function runner of this project.
+// functionService implements the service for this project's function runner.
 type functionService struct {
 	wrapperv1grpc.UnimplementedFunctionServiceServer
 	evaluator evaluation.Evaluator
@@ -33,8 +33,8 @@ func (s *functionService) Evaluate(ctx context.Context, req *wrapperv1.EvaluateR
 	return &wrapperv1.EvaluateResponse{ResourceList: resp.ResourceList, Evaluation: resp.Report}, nil
 }
 
-// errorStatus gives a call that was refused before anything ran the code and the trailer by which callers know that they may
-// send it to another pod.
+// errorStatus returns the status for an error of the evaluator. If the call was rejected before anything ran, it sets the trailer by
+// which callers know that they may send the call to another pod.
 func errorStatus(ctx context.Context, _ string, err error) error {
 	var refusal metadata.MD
 	switch {
@@ -45,7 +45,7 @@ func errorStatus(ctx context.Context, _ string, err error) error {
 	default:
 		return status.FromContextError(err).Err()
 	}
-	// It fails only outside of a call.
+	// SetTrailer fails only outside of a call.
 	_ = grpc.SetTrailer(ctx, refusal)
 	return status.Error(codes.Unavailable, err.Error())
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// From the first moment of a shutdown new evaluations are refused, on either service and on new connections too, health
-// tells so, and those that run are finished.
+// From the start of a shutdown, both services reject new evaluations, on existing and new connections. Health is NOT_SERVING, and
+// running evaluations finish.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	began, release := fifo(t), fifo(t)
@@ -34,14 +34,14 @@ func TestShutdown(t *testing.T) {
 	go func() {
 		resp, err := wrapperv1grpc.NewFunctionServiceClient(h.conn).Evaluate(t.Context(), &wrapperv1.EvaluateRequest{ResourceList: []byte(list)})
 		if err == nil && string(resp.GetResourceList()) != list {
-			t.Errorf("the running evaluation answers %v", resp)
+			t.Errorf("response of the running evaluation = %v", resp)
 		}
 		ended <- err
 	}()
 	drained(t, began)
 	h.stop()
 	fresh := dial(t, h.addr)
-	for name, conn := range map[string]*grpc.ClientConn{"the old connection": h.conn, "a new connection": fresh} {
+	for name, conn := range map[string]*grpc.ClientConn{"existing connection": h.conn, "new connection": fresh} {
 		refused(t, name, func(trailer *metadata.MD) error {
 			_, err := wrapperv1grpc.NewFunctionServiceClient(conn).Evaluate(t.Context(), &wrapperv1.EvaluateRequest{}, grpc.Trailer(trailer))
 			return err
@@ -56,7 +56,7 @@ func TestShutdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {
-		t.Errorf("the running evaluation ends in %v", err)
+		t.Errorf("running evaluation = %v, want nil", err)
 	}
 	_ = fresh.Close()
 	h.end(t)
@@ -67,11 +67,11 @@ func refused(t *testing.T, name string, call func(*metadata.MD) error) {
 	var trailer metadata.MD
 	if err := call(&trailer); status.Code(err) != codes.Unavailable || !wrapperapi.Refused(trailer) ||
 		!strings.Contains(err.Error(), "shutting down") {
-		t.Errorf("on %s got error %v and trailer %v, want a refusal", name, err, trailer)
+		t.Errorf("%s: error %v, trailer %v, want a rejection", name, err, trailer)
 	}
 }
 
-// notServing asks for health until it is that the server does not serve, which is long before the drain time is over.
+// notServing polls health until it is NOT_SERVING, which must be long before the drain timeout.
 func notServing(t *testing.T, conn *grpc.ClientConn) {
 	t.Helper()
 	for _, service := range []string{"", wrapperv1grpc.FunctionService_ServiceDesc.ServiceName} {
@@ -85,12 +85,12 @@ func notServing(t *testing.T, conn *grpc.ClientConn) {
 			}
 		}
 		if err != nil || got.GetStatus() != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
-			t.Errorf("health of %q is %v (%v), want NOT_SERVING", service, got.GetStatus(), err)
+			t.Errorf("health of %q = %v (error %v), want NOT_SERVING", service, got.GetStatus(), err)
 		}
 	}
 }
 
-// A call that is cut off may have run, and is not a refusal.
+// A call that is canceled at the drain timeout may have run, so it is not marked as rejected.
 func TestShutdownIsBounded(t *testing.T) {
 	t.Parallel()
 	began := fifo(t)
@@ -108,15 +108,15 @@ func TestShutdownIsBounded(t *testing.T) {
 	drained(t, began)
 	h.end(t)
 	if e := <-ended; status.Code(e.err) != codes.Unavailable || wrapperapi.Refused(e.trailer) {
-		t.Errorf("got error %v and trailer %v, want %v and no refusal", e.err, e.trailer, codes.Unavailable)
+		t.Errorf("Evaluate() = %v, trailer %v, want %v and no rejection", e.err, e.trailer, codes.Unavailable)
 	}
 }
 
-// The caller's deadline ends all that the function has started.
+// At the caller's deadline, all processes of the function are killed.
 func TestDeadlineKillsTheProcessGroup(t *testing.T) {
 	t.Parallel()
 	open := fifo(t)
-	// The pipe is at its end when the child, which has it open, is gone.
+	// The pipe closes when the child process exits, because it is the only writer.
 	conn, _ := start(t, "cat; sleep 1000 3> "+open+" & wait")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
@@ -127,6 +127,6 @@ func TestDeadlineKillsTheProcessGroup(t *testing.T) {
 	}()
 	drained(t, open)
 	if err := <-ended; status.Code(err) != codes.DeadlineExceeded {
-		t.Errorf("got error %v, want %v", err, codes.DeadlineExceeded)
+		t.Errorf("Evaluate() = %v, want %v", err, codes.DeadlineExceeded)
 	}
 }

@@ -28,7 +28,7 @@ const (
 	traceparent = "00-" + traceID + "-00f067aa0ba902b7-01"
 )
 
-// collector is an OTLP collector; spans has what it got.
+// collector is an OTLP collector. spans contains the received spans, and about the resource attributes.
 type collector struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -46,7 +46,7 @@ func newCollector(t *testing.T) *collector {
 			err = proto.Unmarshal(body, data)
 		}
 		if err != nil || r.Method+r.URL.Path != "POST/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" || r.Header.Get("X-Token") != "a b" {
-			t.Errorf("got %s %s %v: %v", r.Method, r.URL, r.Header, err)
+			t.Errorf("request %s %s %v: %v", r.Method, r.URL, r.Header, err)
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func call(t *testing.T, h *harness, headers ...string) {
 	_, _ = evaluatorgrpc.NewFunctionEvaluatorClient(h.conn).EvaluateFunction(ctx, &evaluator.EvaluateFunctionRequest{Image: "img", ResourceList: []byte(list)})
 }
 
-// logged returns the attribute of the lines about evaluations.
+// logged returns an attribute of the log lines about evaluations.
 func logged(t *testing.T, log *bytes.Buffer, attribute string) []string {
 	t.Helper()
 	var values []string
@@ -94,7 +94,7 @@ func logged(t *testing.T, log *bytes.Buffer, attribute string) []string {
 	return values
 }
 
-// An evaluation is a child of its caller's span, and its trace is in the log.
+// The span of an evaluation is a child of the caller's span, and the log contains the trace ID.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
@@ -105,7 +105,7 @@ func TestSpans(t *testing.T) {
 	call(t, h)
 	h.end(t)
 	if len(c.spans) != 2 {
-		t.Fatalf("got %d spans, want that of the sampled call and that of the call without a trace: %v", len(c.spans), c.spans)
+		t.Fatalf("%d spans, want 2, for the sampled call and the call without a trace: %v", len(c.spans), c.spans)
 	}
 	child, root := c.spans[0], c.spans[1]
 	got := map[string]string{
@@ -127,10 +127,10 @@ func TestSpans(t *testing.T) {
 		t.Errorf("span (-want +got):\n%s", diff)
 	}
 	if begin, end := child.GetStartTimeUnixNano(), child.GetEndTimeUnixNano(); begin == 0 || end <= begin || len(child.GetSpanId()) != 8 {
-		t.Errorf("the span %x is from %d to %d", child.GetSpanId(), begin, end)
+		t.Errorf("span %x: start %d, end %d", child.GetSpanId(), begin, end)
 	}
 	if len(root.GetParentSpanId()) != 0 || len(root.GetTraceId()) != 16 || bytes.Equal(root.GetTraceId(), child.GetTraceId()) {
-		t.Errorf("without a trace got the span %v", root)
+		t.Errorf("span of the call without a trace = %v", root)
 	}
 	if diff := cmp.Diff([]string{traceID, traceID, hex.EncodeToString(root.GetTraceId())}, logged(t, log, "trace_id")); diff != "" {
 		t.Errorf("trace_id in the log (-want +got):\n%s", diff)
@@ -141,7 +141,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// The caller's trace is in the log where nothing is exported, too, and nothing is where there is none.
+// The log contains the caller's trace ID even if no spans are exported. Without a caller's trace, it contains none.
 func TestTraceInLog(t *testing.T) {
 	t.Parallel()
 	log := new(bytes.Buffer)
@@ -155,25 +155,25 @@ func TestTraceInLog(t *testing.T) {
 	}
 }
 
-// A collector that is not there costs no evaluation and is told of once.
+// If the collector does not answer, evaluations succeed, and the problem is logged once.
 func TestNoCollector(t *testing.T) {
 	t.Parallel()
 	log := new(bytes.Buffer)
 	h := run(t, []string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"}, log, "cat")
 	_, err := evaluatorgrpc.NewFunctionEvaluatorClient(h.conn).EvaluateFunction(t.Context(), &evaluator.EvaluateFunctionRequest{ResourceList: []byte(list)})
 	if err != nil {
-		t.Errorf("the evaluation ends in %v", err)
+		t.Errorf("EvaluateFunction() = %v", err)
 	}
 	h.end(t)
 	if got := strings.Count(log.String(), "spans cannot be exported"); got != 1 {
-		t.Errorf("logged %d times, want once:\n%s", got, log)
+		t.Errorf("log has %d lines about it, want 1:\n%s", got, log)
 	}
 }
 
-// Porch's manifests make metrics appear where its end-to-end tests look for them.
+// With the environment in Porch's manifests, metrics are at the address that Porch's end-to-end tests expect.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	// A loopback address of this test's own, because the port is the default one.
+	// Use a unique loopback address, because the port is the default one.
 	const host = "127.0.0.94"
 	log := new(bytes.Buffer)
 	h := run(t, []string{
@@ -190,19 +190,19 @@ func TestMetrics(t *testing.T) {
 		`rpc_server_call_duration_seconds_bucket{error_type="INTERNAL",rpc_method="evaluator.FunctionEvaluator/EvaluateFunction",rpc_response_status_code="INTERNAL",rpc_system_name="grpc",le="10"} 1`,
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("%s is missing in\n%s", want, text)
+			t.Errorf("metrics do not contain %s:\n%s", want, text)
 		}
 	}
 	if unknown == nil || strings.Contains(text, "made/Up") {
-		t.Errorf("a call of an unknown method ends in %v and makes a series", unknown)
+		t.Errorf("call of an unknown method = %v, want an error and no time series", unknown)
 	}
 	h.end(t)
 	if strings.Contains(log.String(), "WARN") {
-		t.Errorf("logged:\n%s", log)
+		t.Errorf("log contains a warning:\n%s", log)
 	}
 }
 
-// scrape asks until there is a metric: neither the start of the server nor the end of a call waits for metrics.
+// scrape polls until a metric exists, because the server starts and finishes calls without waiting for metrics.
 func scrape(t *testing.T, url, metric string) string {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -220,7 +220,7 @@ func scrape(t *testing.T, url, metric string) string {
 		body, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatalf("got status %d and error %v", resp.StatusCode, err)
+			t.Fatalf("status = %d, error %v", resp.StatusCode, err)
 		}
 		if text = string(body); strings.Contains(text, metric) {
 			break
