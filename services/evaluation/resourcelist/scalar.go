@@ -68,7 +68,7 @@ var simple = func() (set [256]bool) {
 	return set
 }()
 
-// maxKey is a limit on the length of keys below that of YAML (1024).
+// maxKey is the maximum length of a recognized key in bytes. YAML allows 1024.
 const maxKey = 1000
 
 // cutKey splits "key: value" or "key:". It returns an empty key if the content has none, and false if it does not recognize the

@@ -47,7 +47,7 @@ const (
 
 // Attached returns the signatures and attestations of the manifest or index with the given digest in the repository of ref. It reads
 // cosign's tags (sha256-….sig, sha256-….att), and Sigstore bundles that refer to the image (OCI 1.1 referrers, or the fallback tag if
-// the registry does not support these). It returns at most 128, or none if there are none.
+// the registry does not support these). It returns at most 128.
 //
 // Errors are *UnauthorizedError, *ThrottledError, the context's cause, and others, which may be temporary.
 func (c *Client) Attached(ctx context.Context, ref, digest string) ([]Attached, error) {

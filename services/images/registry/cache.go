@@ -113,7 +113,7 @@ func (c *Cache) seed(digest string) *tag { return &tag{digest: digest, asked: c.
 // now returns the time since the cache's start. It uses the monotonic clock and is always positive.
 func (c *Cache) now() time.Duration { return time.Since(c.start) }
 
-// Resolve returns the digest of a reference: the one in the reference, or that of its tag, cached or looked up. If the registry is
+// Resolve returns the digest of a reference: the one in the reference or, for a tag, the cached or looked-up one. If the registry is
 // unavailable, it returns the cached digest, however old. For a cached tag, Resolve does not block, except for the first time after
 // twice the TTL: then it blocks for at most CacheOptions.Patience.
 //

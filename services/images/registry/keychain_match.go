@@ -32,7 +32,7 @@ type place struct {
 	key string
 }
 
-// hub contains the names of Docker Hub: that in image references, that of its index, and that of its registry.
+// hub contains the host names of Docker Hub: in image references, of its index, and of its registry.
 var hub = []string{"docker.io", name.DefaultRegistry, "registry-1.docker.io"}
 
 func parsePlace(key string) (place, error) {

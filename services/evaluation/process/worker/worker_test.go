@@ -98,7 +98,7 @@ func TestOneProcessAnswersManyCalls(t *testing.T) {
 	}
 }
 
-// A worker's outcome is the same as that of a process, and the next call is not affected by it.
+// A worker and a process give the same outcome, and a call does not affect the next one.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

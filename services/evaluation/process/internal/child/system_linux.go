@@ -29,7 +29,7 @@ func (p *Child) pipes() (theirs [3]*os.File, err error) {
 	return theirs, nil
 }
 
-// readEnd opens another read end of the pipe of which w is the write end. It returns nil if that fails, for example without /proc.
+// readEnd opens another read end of the pipe whose write end is w. It returns nil if that fails, for example without /proc.
 func readEnd(w *os.File) (r *os.File) {
 	withFD(w, func(fd uintptr) {
 		if opened, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {

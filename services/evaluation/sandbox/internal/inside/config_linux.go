@@ -10,7 +10,7 @@ package inside
 // Name is the argument that makes a program the first process of a sandbox. The next argument is a Config in JSON.
 const Name = "krm-function-sandbox"
 
-// Exit codes if the function could not be executed. They are the same as those of container engines.
+// Exit codes if the function could not be executed. Container engines use the same codes.
 const (
 	// ExitRefused means that the kernel refused a part of the sandbox. Standard error contains one line: Refused, the part, and the
 	// cause.
