@@ -85,8 +85,8 @@ type Pods interface {
 // NewProcesses returns a runner of executables with the limits in the options. executables is the memory for all executables, in bytes.
 // The log gets a line when a function no longer gets standby processes.
 func NewProcesses(o options.Options, executables int64, log *slog.Logger) *process.Runner {
-	spares, _ := process.Spares(executables)
-	standby := process.Standby{Processes: min(o.StandbyProcesses, spares), Total: spares, Log: log}
+	most, _ := process.StandbyShare(executables)
+	standby := process.Standby{Processes: min(o.StandbyProcesses, most), Total: most, Log: log}
 	return process.NewRunner(process.Options{Limits: process.Limits{Stdout: int64(o.Limits.MaxMessageSize)}, Standby: standby})
 }
 
@@ -190,7 +190,7 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 	var chain []evaluation.Evaluator
 	executables := r.config.Memory.Executables
 	if o.StandbyProcesses > 0 {
-		_, executables = process.Spares(executables)
+		_, executables = process.StandbyShare(executables)
 	}
 	limits := exec.Limits{
 		Gate:   evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued),

@@ -36,11 +36,11 @@ func (h *Handler) newProgram(ctx context.Context, builtin runtime.Builtin, memor
 			"path", path, "function_runner", o.FunctionRunner)
 		return nil, nil //nolint:nilnil // there is no such runtime
 	}
-	spares, left := process.Spares(memory)
+	standby, left := process.StandbyShare(memory)
 	atOnce := processesPerProcessor * process.Processors()
 	h.processes = process.NewRunner(process.Options{
 		Limits:  process.Limits{Stdout: o.Limits.MaxListSize},
-		Standby: process.Standby{Processes: min(1, spares), Total: spares, Log: h.config.Log},
+		Standby: process.Standby{Processes: min(1, standby), Total: standby, Log: h.config.Log},
 	})
 	ctx, cancel := context.WithTimeout(ctx, maxDescribeTime)
 	defer cancel()

@@ -21,17 +21,17 @@ const (
 	// memoryClass is the granularity of limits that depend on the list size, in bytes. Because limits are rounded up to it, a standby
 	// process that was started with the limits of one call fits the next call, too.
 	memoryClass = 16 << 20
-	// memoryOfSpare is the memory reserved per standby process, in bytes. A Go program uses a third of it while it waits for its list;
+	// memoryPerStandby is the memory reserved per standby process, in bytes. A Go program uses a third of it while it waits for its list;
 	// a Python or Node.js program uses all of it.
-	memoryOfSpare = 24 << 20
-	// mostSpares is the maximum number of standby processes. They also get at most a quarter of the memory.
-	mostSpares = 32
+	memoryPerStandby = 24 << 20
+	// maxStandby is the maximum number of standby processes. They also get at most a quarter of the memory.
+	maxStandby = 32
 )
 
-// Spares divides total bytes of memory. It returns the number of standby processes and the bytes left for executables that run.
-func Spares(total int64) (spares int, left int64) {
-	spares = int(min(total/4/memoryOfSpare, mostSpares))
-	return spares, total - int64(spares)*memoryOfSpare
+// StandbyShare divides total bytes of memory. It returns the number of standby processes and the bytes left for executables that run.
+func StandbyShare(total int64) (processes int, left int64) {
+	processes = int(min(total/4/memoryPerStandby, maxStandby))
+	return processes, total - int64(processes)*memoryPerStandby
 }
 
 // Memory divides memory among executables that run concurrently. Each has a limit, and the sum of the limits of all running executables

@@ -24,7 +24,7 @@ func TestMemoryLimit(t *testing.T) {
 	if own.Cur != unix.RLIM_INFINITY {
 		unlimited = strconv.FormatUint(own.Cur>>10, 10)
 	}
-	bothWays(t, func(t *testing.T, standby Standby) {
+	withAndWithoutStandby(t, func(t *testing.T, standby Standby) {
 		for name, tc := range map[string]struct {
 			limit int64
 			env   string
@@ -58,7 +58,7 @@ func TestMemoryLimit(t *testing.T) {
 // Processes that the command started before its limit could be set have the limit, too, before the input arrives.
 func TestMemoryLimitOfChildren(t *testing.T) {
 	t.Parallel()
-	bothWays(t, func(t *testing.T, standby Standby) {
+	withAndWithoutStandby(t, func(t *testing.T, standby Standby) {
 		runner := NewRunner(Options{ScratchRoot: t.TempDir(), Standby: standby})
 		defer runner.Close()
 		command := shell("sh -c 'read x; ulimit -d'; true")

@@ -125,13 +125,13 @@ func TestStandbyByMemory(t *testing.T) {
 	}
 }
 
-func TestSpares(t *testing.T) {
+func TestStandbyShare(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
-	for total, want := range map[int64]int{0: 0, 90 * mib: 0, 100 * mib: 1, 563 * mib: 5, 1 << 40: mostSpares} {
-		spares, left := Spares(total)
-		if spares != want || left != total-int64(spares)*memoryOfSpare {
-			t.Errorf("Spares(%d) = %d processes, %d bytes left; want %d processes", total, spares, left, want)
+	for total, want := range map[int64]int{0: 0, 90 * mib: 0, 100 * mib: 1, 563 * mib: 5, 1 << 40: maxStandby} {
+		processes, left := StandbyShare(total)
+		if processes != want || left != total-int64(processes)*memoryPerStandby {
+			t.Errorf("StandbyShare(%d) = %d processes, %d bytes left; want %d processes", total, processes, left, want)
 		}
 	}
 }

@@ -37,7 +37,7 @@ type Runner struct {
 // NewRunner returns a runner. The caller must call Close.
 func NewRunner(o Options) *Runner {
 	r := &Runner{limits: o.Limits.withDefaults(), starter: child.NewStarter(o.ScratchRoot), atOnce: 100 * time.Millisecond}
-	r.standby = newStore(o.Standby, func(c Command) (waiting, error) {
+	r.standby = newStore(o.Standby, func(c Command) (childProcess, error) {
 		return r.starter.Start(c.Child())
 	})
 	return r
@@ -105,17 +105,17 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 	return outcome, err
 }
 
-// answer passes the input to a process and waits until it exits. spare says that the process is a standby process, which may have been
+// answer passes the input to a process and waits until it exits. standby says that the process is a standby process, which may have been
 // exiting already. missed reports that such a process exited without reading its input, so that the caller can run the call again in a
 // new process. This is so if it failed and had closed its standard input, or if it exited within r.atOnce, wrote nothing, and read
 // nothing. A process that has read input may have had side effects, and must not run twice.
 func (r *Runner) answer(
-	ctx context.Context, p *child.Child, stdin []byte, limits Limits, begin time.Time, spare bool,
+	ctx context.Context, p *child.Child, stdin []byte, limits Limits, begin time.Time, standby bool,
 ) (out Outcome, missed bool, err error) {
 	defer p.Close()
 	started := time.Now()
 	p.Enlarge(len(stdin))
-	input := child.Feed(p.Stdin, stdin, spare)
+	input := child.Feed(p.Stdin, stdin, standby)
 	out, err = supervise(ctx, p, input.Rest, len(stdin), limits)
 	untouched := input.Untouched()
 	out.Start, out.Execute = started.Sub(begin), time.Since(started)

@@ -31,25 +31,25 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// ways are the two ways to get a process: a new one, and a standby process.
-var ways = map[string]Standby{"fresh": {}, "standby": {Processes: 1}}
+// modes are the two ways to get a process: a new one, and a standby process.
+var modes = map[string]Standby{"fresh": {}, "standby": {Processes: 1}}
 
 // prepared starts the standby process of a command and waits until it runs.
 func prepared(r *Runner, c Command) *Runner {
 	r.Prepare(c)
 	r.standby.mu.Lock()
-	waits := slices.Clone(r.standby.spares)
+	idle := slices.Clone(r.standby.idle)
 	r.standby.mu.Unlock()
-	for _, sp := range waits {
+	for _, sp := range idle {
 		<-sp.started
 	}
 	return r
 }
 
-// bothWays runs a test with new processes and with standby processes.
-func bothWays(t *testing.T, test func(t *testing.T, standby Standby)) {
+// withAndWithoutStandby runs a test with new processes and with standby processes.
+func withAndWithoutStandby(t *testing.T, test func(t *testing.T, standby Standby)) {
 	t.Helper()
-	for name, standby := range ways {
+	for name, standby := range modes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, standby)
@@ -102,7 +102,7 @@ func TestRun(t *testing.T) {
 			command: Command{Argv: []string{"/bin/pwd"}, Dir: "/"}, want: Outcome{Stdout: []byte("/\n")},
 		},
 	}
-	bothWays(t, func(t *testing.T, standby Standby) {
+	withAndWithoutStandby(t, func(t *testing.T, standby Standby) {
 		for name, tc := range tests {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -162,7 +162,7 @@ func TestStartErrors(t *testing.T) {
 		"not in PATH":    {argv: []string{"no-such-program"}, want: nil},
 		"empty command":  {argv: nil, want: nil},
 	}
-	bothWays(t, func(t *testing.T, standby Standby) {
+	withAndWithoutStandby(t, func(t *testing.T, standby Standby) {
 		for name, tc := range tests {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -180,7 +180,7 @@ func TestStartErrors(t *testing.T) {
 
 func TestFloodIsCutOff(t *testing.T) {
 	t.Parallel()
-	bothWays(t, func(t *testing.T, standby Standby) {
+	withAndWithoutStandby(t, func(t *testing.T, standby Standby) {
 		runner, command := NewRunner(Options{Limits: Limits{Stdout: 1 << 20}, ScratchRoot: t.TempDir(), Standby: standby}), shell("read x; exec cat /dev/zero")
 		defer runner.Close()
 		_, err := prepared(runner, command).Run(t.Context(), command, []byte("go\n"))
@@ -193,7 +193,7 @@ func TestFloodIsCutOff(t *testing.T) {
 // A deadline kills the process and its children. The error wraps the context's cause.
 func TestDeadlineKillsTheGroup(t *testing.T) {
 	t.Parallel()
-	bothWays(t, func(t *testing.T, standby Standby) {
+	withAndWithoutStandby(t, func(t *testing.T, standby Standby) {
 		scratch, pids := t.TempDir(), filepath.Join(t.TempDir(), "pids")
 		cause := errors.New("the evaluation's maximum")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -219,7 +219,7 @@ func TestDeadlineKillsTheGroup(t *testing.T) {
 // A background process that keeps the pipes open does not delay the call and leaks no goroutine.
 func TestGrandchildHoldsPipes(t *testing.T) {
 	t.Parallel()
-	bothWays(t, func(t *testing.T, standby Standby) {
+	withAndWithoutStandby(t, func(t *testing.T, standby Standby) {
 		pids := filepath.Join(t.TempDir(), "pids")
 		runner, command := NewRunner(Options{ScratchRoot: t.TempDir(), Standby: standby}), shell(`read x; sleep 1000 & echo $! >>"$1"; echo output`, pids)
 		defer runner.Close()
@@ -234,7 +234,7 @@ func TestGrandchildHoldsPipes(t *testing.T) {
 // A process that leaves its group is not killed with the group. It does not delay the call either.
 func TestEscapedGrandchildHoldsPipes(t *testing.T) {
 	t.Parallel()
-	bothWays(t, func(t *testing.T, standby Standby) {
+	withAndWithoutStandby(t, func(t *testing.T, standby Standby) {
 		pids := filepath.Join(t.TempDir(), "pids")
 		script := `read x; setsid sh -c 'echo $$ >>"$1"; exec sleep 1000' sh "$1" & while [ ! -s "$1" ]; do :; done; echo output`
 		runner, command := NewRunner(Options{ScratchRoot: t.TempDir(), Standby: standby}), shell(script, pids)
@@ -252,7 +252,7 @@ func TestEscapedGrandchildHoldsPipes(t *testing.T) {
 // Each run starts with an empty directory, whatever an earlier run did to it, and leaves no files.
 func TestScratchDirectory(t *testing.T) {
 	t.Parallel()
-	bothWays(t, func(t *testing.T, standby Standby) {
+	withAndWithoutStandby(t, func(t *testing.T, standby Standby) {
 		root := t.TempDir()
 		runner := NewRunner(Options{ScratchRoot: root, Standby: standby})
 		for name, mess := range map[string]string{
@@ -281,7 +281,7 @@ func TestScratchDirectory(t *testing.T) {
 
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
-	bothWays(t, func(t *testing.T, standby Standby) {
+	withAndWithoutStandby(t, func(t *testing.T, standby Standby) {
 		runner := NewRunner(Options{ScratchRoot: t.TempDir(), Standby: standby})
 		defer runner.Close()
 		var calls sync.WaitGroup
@@ -322,7 +322,7 @@ func TestStandbyThatClosesItsInputRunsOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			processtest.WaitFor(t, func() bool { return strings.Contains(p.Waits(), "closed standard input") })
+			processtest.WaitFor(t, func() bool { return strings.Contains(p.WhyNotIdle(), "closed standard input") })
 			if err := os.WriteFile(file, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -70,9 +70,9 @@ func (s Standby) withDefaults() Standby {
 	return s
 }
 
-// waiting is a running standby process. child.Child implements it and documents the methods.
-type waiting interface {
-	Waits() (why string)
+// childProcess is a running standby process. child.Child implements it and documents the methods.
+type childProcess interface {
+	WhyNotIdle() (why string)
 	Outdated(c child.Command) bool
 	Expendable(end func())
 	End()
@@ -89,12 +89,12 @@ func keyOf(c Command) key {
 	return key{program: c.Key(), memoryLimit: c.MemoryLimit, maxData: c.MaxData}
 }
 
-// spare is a standby process that is starting or waiting for its call.
-type spare struct {
+// standbyProcess is a process that is starting or waiting for its call.
+type standbyProcess struct {
 	key key
 	// started is closed when process is set, or when the start has failed and process stays nil.
 	started chan struct{}
-	process waiting
+	process childProcess
 	since   time.Time
 	// expiry ends the process after the idle time. It is nil until the process has started.
 	expiry *time.Timer
@@ -103,13 +103,13 @@ type spare struct {
 // store holds the standby processes. It is safe for concurrent use.
 type store struct {
 	Standby
-	start func(Command) (waiting, error)
+	start func(Command) (childProcess, error)
 
 	mu     sync.Mutex
 	closed bool
 	pace   pace
-	// spares is sorted by start time, oldest first.
-	spares []*spare
+	// idle contains the standby processes that no call has taken, sorted by start time, oldest first.
+	idle []*standbyProcess
 	// refused holds the executables that do not support standby processes, by Command.Key.
 	refused map[string]child.File
 	fates   map[Fate]int64
@@ -117,7 +117,7 @@ type store struct {
 	work sync.WaitGroup
 }
 
-func newStore(s Standby, start func(Command) (waiting, error)) *store {
+func newStore(s Standby, start func(Command) (childProcess, error)) *store {
 	return &store{Standby: s.withDefaults(), start: start, refused: map[string]child.File{}, fates: map[Fate]int64{}}
 }
 
@@ -149,7 +149,7 @@ func (s *store) prepare(c Command) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	there := 0
-	for _, sp := range s.spares {
+	for _, sp := range s.idle {
 		if sp.key == k {
 			there++
 		}
@@ -157,30 +157,30 @@ func (s *store) prepare(c Command) {
 	if s.closed || there >= s.Processes || s.refuses(k, c) {
 		return
 	}
-	if len(s.spares) >= s.Total {
-		if time.Since(s.spares[0].since) < s.IdleTime/settledPart {
+	if len(s.idle) >= s.Total {
+		if time.Since(s.idle[0].since) < s.IdleTime/settledPart {
 			return
 		}
-		s.end(s.spares[0], FateEvicted)
+		s.end(s.idle[0], FateEvicted)
 	}
-	sp := &spare{key: k, started: make(chan struct{}), since: time.Now()}
-	s.spares = append(s.spares, sp)
+	sp := &standbyProcess{key: k, started: make(chan struct{}), since: time.Now()}
+	s.idle = append(s.idle, sp)
 	s.work.Go(func() { s.fill(sp, c) })
 }
 
 // fill starts the process. If a caller has removed sp from the list in the meantime, that caller waits for sp.started and owns the
 // process.
-func (s *store) fill(sp *spare, c Command) {
+func (s *store) fill(sp *standbyProcess, c Command) {
 	if p, err := s.start(c); err == nil {
 		sp.process = p
 	}
 	close(sp.started)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch at := slices.Index(s.spares, sp); {
+	switch at := slices.Index(s.idle, sp); {
 	case at < 0:
 	case sp.process == nil:
-		s.spares = slices.Delete(s.spares, at, at+1)
+		s.idle = slices.Delete(s.idle, at, at+1)
 	default:
 		s.work.Add(1)
 		sp.expiry = time.AfterFunc(s.IdleTime, func() {
@@ -192,7 +192,7 @@ func (s *store) fill(sp *spare, c Command) {
 }
 
 // take returns a standby process for the command, or nil if there is none.
-func (s *store) take(c Command) waiting {
+func (s *store) take(c Command) childProcess {
 	if s.Processes <= 0 || c.NoStandby {
 		return nil
 	}
@@ -212,7 +212,7 @@ func (s *store) take(c Command) waiting {
 			s.discard(sp, FateReplaced)
 			continue
 		}
-		if why := sp.process.Waits(); why != "" {
+		if why := sp.process.WhyNotIdle(); why != "" {
 			s.discard(sp, FateRefused)
 			s.refuse(c, why)
 			return nil
@@ -223,43 +223,43 @@ func (s *store) take(c Command) waiting {
 }
 
 // next removes the oldest standby process with key k from the list and returns it, or nil.
-func (s *store) next(k key) *spare {
+func (s *store) next(k key) *standbyProcess {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := slices.IndexFunc(s.spares, func(sp *spare) bool { return sp.key == k })
+	at := slices.IndexFunc(s.idle, func(sp *standbyProcess) bool { return sp.key == k })
 	if at < 0 {
 		return nil
 	}
-	sp := s.spares[at]
+	sp := s.idle[at]
 	s.remove(at)
 	return sp
 }
 
 // remove removes the standby process at an index of the list. The caller holds mu.
 func (s *store) remove(at int) {
-	if expiry := s.spares[at].expiry; expiry != nil && expiry.Stop() {
+	if expiry := s.idle[at].expiry; expiry != nil && expiry.Stop() {
 		s.work.Done()
 	}
-	s.spares = slices.Delete(s.spares, at, at+1)
+	s.idle = slices.Delete(s.idle, at, at+1)
 }
 
 // drop ends a standby process unless a call has taken it.
-func (s *store) drop(sp *spare, fate Fate) {
+func (s *store) drop(sp *standbyProcess, fate Fate) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slices.Contains(s.spares, sp) {
+	if slices.Contains(s.idle, sp) {
 		s.end(sp, fate)
 	}
 }
 
 // end removes a standby process from the list and ends it. The caller holds mu. The store must not be closed.
-func (s *store) end(sp *spare, fate Fate) {
-	s.remove(slices.Index(s.spares, sp))
+func (s *store) end(sp *standbyProcess, fate Fate) {
+	s.remove(slices.Index(s.idle, sp))
 	s.discard(sp, fate)
 }
 
 // discard ends the process of a standby process that has been removed from the list. It does not wait for the process to exit.
-func (s *store) discard(sp *spare, fate Fate) {
+func (s *store) discard(sp *standbyProcess, fate Fate) {
 	s.work.Go(func() {
 		<-sp.started
 		if sp.process != nil {
@@ -289,7 +289,7 @@ func (s *store) size() (processes, most int) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.spares), s.Total
+	return len(s.idle), s.Total
 }
 
 // refuses reports whether the command's executable is known not to support standby processes. The caller holds mu.
@@ -310,7 +310,7 @@ func (s *store) refuse(c Command, why string) {
 		clear(s.refused)
 	}
 	s.refused[k.program] = file
-	for _, sp := range slices.Clone(s.spares) {
+	for _, sp := range slices.Clone(s.idle) {
 		if sp.key.program == k.program {
 			s.end(sp, FateRefused)
 		}
@@ -322,7 +322,7 @@ func (s *store) refuse(c Command, why string) {
 func (s *store) close() {
 	s.mu.Lock()
 	s.closed = true
-	for _, sp := range slices.Clone(s.spares) {
+	for _, sp := range slices.Clone(s.idle) {
 		s.end(sp, FateIdle)
 	}
 	s.mu.Unlock()

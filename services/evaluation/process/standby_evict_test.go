@@ -22,7 +22,7 @@ func TestStandbyMakesRoomWhenItIsSettled(t *testing.T) {
 			t.Helper()
 			time.Sleep(time.Millisecond) // the duration of a start
 			synctest.Wait()
-			if got := f.waiting(""); len(got) != 1 || got[0].program != program {
+			if got := f.idle(""); len(got) != 1 || got[0].program != program {
 				t.Fatalf("%d standby processes, want 1 of program %s", len(got), program)
 			}
 		}
@@ -57,7 +57,7 @@ func TestStandbyIsExpendable(t *testing.T) {
 		if _, leave := taken.state(); leave != nil {
 			t.Error("take() returned a process that is still expendable")
 		}
-		for _, p := range f.waiting("") {
+		for _, p := range f.idle("") {
 			_, leave := p.state()
 			if leave == nil {
 				t.Fatal("a process that waits for a call is not expendable")
@@ -65,7 +65,7 @@ func TestStandbyIsExpendable(t *testing.T) {
 			leave()
 		}
 		synctest.Wait()
-		if got := f.waiting(""); len(got) != 0 {
+		if got := f.idle(""); len(got) != 0 {
 			t.Errorf("%d standby processes after the sweep, want 0", len(got))
 		}
 		if diff := cmp.Diff(map[Fate]int64{FateUsed: 1, FateEvicted: 1}, s.counted()); diff != "" {

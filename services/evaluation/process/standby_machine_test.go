@@ -26,7 +26,7 @@ type fake struct {
 	leave        func()
 }
 
-func (f *fake) Waits() string               { return f.why }
+func (f *fake) WhyNotIdle() string          { return f.why }
 func (f *fake) Outdated(child.Command) bool { return f.outdated }
 
 func (f *fake) Expendable(end func()) {
@@ -54,7 +54,7 @@ type fakes struct {
 	fail bool
 }
 
-func (f *fakes) start(c Command) (waiting, error) {
+func (f *fakes) start(c Command) (childProcess, error) {
 	time.Sleep(time.Millisecond) // synctest's clock
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,8 +66,8 @@ func (f *fakes) start(c Command) (waiting, error) {
 	return p, nil
 }
 
-// waiting returns the processes that are neither taken nor ended, of one program or, if program is empty, of all.
-func (f *fakes) waiting(program string) (found []*fake) {
+// idle returns the processes that are neither taken nor ended, of one program or, if program is empty, of all.
+func (f *fakes) idle(program string) (found []*fake) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.all {
@@ -119,11 +119,11 @@ func TestStandbyMachine(t *testing.T) {
 						used++
 					}
 				case 5, 6, 7:
-					waiting := f.waiting(program)
-					if len(waiting) == 0 {
+					idle := f.idle(program)
+					if len(idle) == 0 {
 						continue
 					}
-					switch p := waiting[0]; step.Do {
+					switch p := idle[0]; step.Do {
 					case 5:
 						p.why = "it wrote"
 					case 6:
@@ -144,11 +144,11 @@ func TestStandbyMachine(t *testing.T) {
 					s.mu.Lock()
 					_, refused[p] = s.refused[keyOf(Command{Argv: []string{p}}).program]
 					s.mu.Unlock()
-					if n := len(f.waiting(p)); n > settings.Processes || refused[p] && n > 0 {
+					if n := len(f.idle(p)); n > settings.Processes || refused[p] && n > 0 {
 						t.Fatalf("%d standby processes of program %s, unsupported: %v", n, p, refused[p])
 					}
 				}
-				if n := len(f.waiting("")); n > settings.Total || n > 0 && step.Pause > 30_000 {
+				if n := len(f.idle("")); n > settings.Total || n > 0 && step.Pause > 30_000 {
 					t.Fatalf("%d standby processes after %d ms", n, step.Pause)
 				}
 			}

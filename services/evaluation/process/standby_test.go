@@ -22,8 +22,8 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process/internal/processtest"
 )
 
-// standing returns a runner with one standby process per command, and its log.
-func standing(t *testing.T) (*Runner, *bytes.Buffer) {
+// newStandbyRunner returns a runner with one standby process per command, and its log.
+func newStandbyRunner(t *testing.T) (*Runner, *bytes.Buffer) {
 	t.Helper()
 	log := new(bytes.Buffer)
 	r := NewRunner(Options{ScratchRoot: t.TempDir(), Standby: Standby{Processes: 1, Log: slog.New(slog.NewTextHandler(log, nil))}})
@@ -31,12 +31,12 @@ func standing(t *testing.T) (*Runner, *bytes.Buffer) {
 	return r, log
 }
 
-// waits returns the standby processes once they have started.
-func waits(r *Runner) (children []*child.Child) {
+// idleChildren returns the standby processes once they have started.
+func idleChildren(r *Runner) (children []*child.Child) {
 	r.standby.mu.Lock()
-	spares := append([]*spare(nil), r.standby.spares...)
+	idle := append([]*standbyProcess(nil), r.standby.idle...)
 	r.standby.mu.Unlock()
-	for _, sp := range spares {
+	for _, sp := range idle {
 		if <-sp.started; sp.process != nil {
 			children = append(children, sp.process.(*child.Child))
 		}
@@ -47,11 +47,11 @@ func waits(r *Runner) (children []*child.Child) {
 // Each call has a process that was started before the call, with an empty directory that no other call uses.
 func TestStandbyAnswersOneCall(t *testing.T) {
 	t.Parallel()
-	r, _ := standing(t)
+	r, _ := newStandbyRunner(t)
 	command := shell(`read x; echo $$ "$(ls -A "$TMPDIR")" $x; touch "$TMPDIR/left"`)
 	r.Prepare(command)
 	for i := range 5 {
-		pid := waits(r)[0].PID()
+		pid := idleChildren(r)[0].PID()
 		in := strconv.Itoa(i)
 		got, err := r.Run(t.Context(), command, []byte(in+"\n"))
 		if want := strconv.Itoa(pid) + "  " + in + "\n"; err != nil || string(got.Stdout) != want {
@@ -85,7 +85,7 @@ func TestStandbyIsForEqualCommands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, _ := standing(t)
+			r, _ := newStandbyRunner(t)
 			other := one
 			tc.change(&other)
 			want, err := NewRunner(Options{ScratchRoot: t.TempDir()}).Run(t.Context(), other, []byte("go\n"))
@@ -124,15 +124,15 @@ func TestStandbyThatDoesNotWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, log := standing(t)
+			r, log := newStandbyRunner(t)
 			seen := filepath.Join(t.TempDir(), "seen")
 			command := shell(tc.script, filepath.Join(t.TempDir(), "file"), seen)
 			r.Prepare(command)
-			p := waits(r)[0]
+			p := idleChildren(r)[0]
 			if tc.meddle != nil {
 				tc.meddle(p)
 			}
-			processtest.WaitFor(t, func() bool { return strings.Contains(p.Waits(), tc.reason) })
+			processtest.WaitFor(t, func() bool { return strings.Contains(p.WhyNotIdle(), tc.reason) })
 			if err := os.WriteFile(seen, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +144,7 @@ func TestStandbyThatDoesNotWait(t *testing.T) {
 				}
 			}
 			r.Prepare(command)
-			if n := len(waits(r)); n != 0 {
+			if n := len(idleChildren(r)); n != 0 {
 				t.Errorf("%d standby processes, want 0", n)
 			}
 			r.Close()
@@ -165,14 +165,14 @@ func TestStandbyThatMissesItsInput(t *testing.T) {
 		for _, size := range []int{3, 3 << 20} {
 			t.Run(fmt.Sprintf("%s, %d bytes", name, size), func(t *testing.T) {
 				t.Parallel()
-				r, log := standing(t)
+				r, log := newStandbyRunner(t)
 				r.atOnce = time.Hour
 				taken := filepath.Join(t.TempDir(), "taken")
 				command := shell(`while [ ! -e "$2" ]; do sleep 0.01; done; test -e "$1" && echo answer && exit; touch "$1"; `+end,
 					filepath.Join(t.TempDir(), "file"), taken)
 				prepared(r, command)
 				go func() {
-					processtest.WaitFor(t, func() bool { return len(waits(r)) == 0 })
+					processtest.WaitFor(t, func() bool { return len(idleChildren(r)) == 0 })
 					if err := os.WriteFile(taken, nil, 0o600); err != nil {
 						t.Error(err)
 					}
@@ -181,7 +181,7 @@ func TestStandbyThatMissesItsInput(t *testing.T) {
 				if err != nil || string(got.Stdout) != "answer\n" || got.ExitCode != 0 {
 					t.Errorf("got %q, exit code %d, error %v", got.Stdout, got.ExitCode, err)
 				}
-				if len(waits(r)) != 0 || strings.Count(log.String(), "\n") != 1 {
+				if len(idleChildren(r)) != 0 || strings.Count(log.String(), "\n") != 1 {
 					t.Errorf("the command has a standby process, or the log is not one line: %q", log)
 				}
 			})
@@ -200,7 +200,7 @@ func TestStandbyThatReadsRunsOnce(t *testing.T) {
 		for _, lines := range []int{2, 1 << 20} {
 			t.Run(fmt.Sprintf("%s of %d lines", name, lines), func(t *testing.T) {
 				t.Parallel()
-				r, _ := standing(t)
+				r, _ := newStandbyRunner(t)
 				r.atOnce = time.Hour
 				file := filepath.Join(t.TempDir(), "file")
 				command := shell(script, file)
@@ -219,12 +219,12 @@ func TestStandbyThatReadsRunsOnce(t *testing.T) {
 // A process that fails later without output has failed. Its call does not run again.
 func TestStandbyThatFailsSilently(t *testing.T) {
 	t.Parallel()
-	r, _ := standing(t)
+	r, _ := newStandbyRunner(t)
 	r.atOnce = 0
 	command := shell("read x; exit 3")
 	got, err := prepared(r, command).Run(t.Context(), command, []byte("go\n"))
-	if err != nil || got.ExitCode != 3 || len(waits(r)) != 1 {
-		t.Errorf("exit code %d, error %v, %d standby processes; want 3, nil, 1", got.ExitCode, err, len(waits(r)))
+	if err != nil || got.ExitCode != 3 || len(idleChildren(r)) != 1 {
+		t.Errorf("exit code %d, error %v, %d standby processes; want 3, nil, 1", got.ExitCode, err, len(idleChildren(r)))
 	}
 }
 
@@ -241,7 +241,7 @@ func TestStandbyOfReplacedProgram(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, _ := standing(t)
+			r, _ := newStandbyRunner(t)
 			dir := t.TempDir()
 			do := func(script string, args ...string) {
 				command := shell(strings.ReplaceAll(script, "DIR", dir), args...)
@@ -264,7 +264,7 @@ func TestStandbyOfReplacedProgram(t *testing.T) {
 			}
 			prepared(r, command)
 			call("old\n")
-			waits(r)
+			idleChildren(r)
 			do(tc.change, "", next)
 			call("new\n")
 			processtest.WaitFor(t, func() bool { return r.Fates()[FateReplaced] == 1 })
@@ -275,7 +275,7 @@ func TestStandbyOfReplacedProgram(t *testing.T) {
 // A command gets standby processes again after its executable is replaced by one that supports them.
 func TestStandbyOfRepairedProgram(t *testing.T) {
 	t.Parallel()
-	r, log := standing(t)
+	r, log := newStandbyRunner(t)
 	file := filepath.Join(t.TempDir(), "fn")
 	command := Command{Argv: []string{file}, Env: []string{"PATH=/usr/bin:/bin"}}
 	for _, tc := range []struct {
@@ -292,7 +292,7 @@ func TestStandbyOfRepairedProgram(t *testing.T) {
 			if _, err := prepared(r, command).Run(t.Context(), command, []byte("x")); err != nil {
 				t.Fatal(err)
 			}
-			return len(waits(r)) == tc.waits
+			return len(idleChildren(r)) == tc.waits
 		})
 	}
 	if n := strings.Count(log.String(), "\n"); n != 1 {
@@ -310,7 +310,7 @@ func TestStandbyUnused(t *testing.T) {
 		r.Prepare(command)
 	}
 	var pids []int
-	for _, p := range waits(r) {
+	for _, p := range idleChildren(r) {
 		pids = append(pids, p.PID())
 	}
 	if len(pids) != 3 {
@@ -324,7 +324,7 @@ func TestStandbyUnused(t *testing.T) {
 	}
 	assertEmpty(t, root)
 	r.Prepare(command)
-	if n := len(waits(r)); n != 0 {
+	if n := len(idleChildren(r)); n != 0 {
 		t.Errorf("%d standby processes after Close, want 0", n)
 	}
 	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {

@@ -41,7 +41,7 @@ var processMutations = table{"services/evaluation/process", []string{"."}, []mut
 		"a call whose process closed its input, and ran, runs twice",
 	},
 	{
-		"runner.go", "silent && untouched", "silent && (untouched || spare)",
+		"runner.go", "silent && untouched", "silent && (untouched || standby)",
 		"a call whose process read its input and ended at once runs twice",
 	},
 	{

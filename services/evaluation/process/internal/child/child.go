@@ -115,9 +115,9 @@ func (p *Child) Kill() { p.group.kill() }
 // Exited reports whether the process has exited. It does not block. It must not be called after Wait has begun.
 func (p *Child) Exited() bool { return exited(p.group.leader) }
 
-// Waits returns "" if the process is idle: it has neither exited, nor written output, nor closed a stream. Otherwise it returns the
+// WhyNotIdle returns "" if the process is idle: it has neither exited, nor written output, nor closed a stream. Otherwise it returns the
 // reason why the process is not idle. It does not block. It must not be called after Wait has begun.
-func (p *Child) Waits() (why string) {
+func (p *Child) WhyNotIdle() (why string) {
 	if p.Exited() {
 		return "it ended before it got input"
 	}
