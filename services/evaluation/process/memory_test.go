@@ -118,7 +118,7 @@ func TestStandbyByMemory(t *testing.T) {
 					t.Fatalf("Evaluate() of %d bytes: report %v, error %v", size, resp.Report, err)
 				}
 			}
-			if used := runner.Fates()[FateUsed]; used != test.want {
+			if used := runner.StandbyOutcomes()[StandbyUsed]; used != test.want {
 				t.Errorf("%d calls used a standby process, want %d", used, test.want)
 			}
 		})

@@ -63,8 +63,8 @@ func (r *Runner) Reap(ctx context.Context) error { return r.starter.Reap(ctx) }
 // start fails, the next call reports the error.
 func (r *Runner) Prepare(c Command) { r.standby.prepare(c) }
 
-// Fates returns the number of standby processes that ended, by outcome.
-func (r *Runner) Fates() map[Fate]int64 { return r.standby.counted() }
+// StandbyOutcomes returns the number of standby processes that ended, by outcome.
+func (r *Runner) StandbyOutcomes() map[StandbyOutcome]int64 { return r.standby.counts() }
 
 // Standby returns the current and the maximum number of standby processes.
 func (r *Runner) Standby() (processes, most int) { return r.standby.size() }

@@ -28,25 +28,25 @@ type Standby struct {
 	Log *slog.Logger
 }
 
-// Fate is what happened to a standby process.
-type Fate string
+// StandbyOutcome is what happened to a standby process.
+type StandbyOutcome string
 
 const (
-	// FateUsed means that the process got a call.
-	FateUsed Fate = "used"
-	// FateIdle means that no call came within the idle time.
-	FateIdle Fate = "idle"
-	// FateEvicted means that the process was ended in favor of another command's, or so that orphans could be collected.
-	FateEvicted Fate = "evicted"
-	// FateReplaced means that the executable changed after the process started.
-	FateReplaced Fate = "replaced"
-	// FateRefused means that the process exited, wrote, or closed a stream before it got input. The command gets no standby processes
+	// StandbyUsed means that the process got a call.
+	StandbyUsed StandbyOutcome = "used"
+	// StandbyIdle means that no call came within the idle time.
+	StandbyIdle StandbyOutcome = "idle"
+	// StandbyEvicted means that the process was ended in favor of another command's, or so that orphans could be collected.
+	StandbyEvicted StandbyOutcome = "evicted"
+	// StandbyReplaced means that the executable changed after the process started.
+	StandbyReplaced StandbyOutcome = "replaced"
+	// StandbyRefused means that the process exited, wrote, or closed a stream before it got input. The command gets no standby processes
 	// until its executable changes.
-	FateRefused Fate = "refused"
+	StandbyRefused StandbyOutcome = "refused"
 )
 
-// AllFates lists all outcomes.
-var AllFates = []Fate{FateUsed, FateIdle, FateEvicted, FateReplaced, FateRefused}
+// AllStandbyOutcomes lists all outcomes.
+var AllStandbyOutcomes = []StandbyOutcome{StandbyUsed, StandbyIdle, StandbyEvicted, StandbyReplaced, StandbyRefused}
 
 const (
 	defaultTotal    = 16
@@ -111,14 +111,14 @@ type store struct {
 	// idle contains the standby processes that no call has taken, sorted by start time, oldest first.
 	idle []*standbyProcess
 	// refused holds the executables that do not support standby processes, by Command.Key.
-	refused map[string]child.File
-	fates   map[Fate]int64
+	refused  map[string]child.File
+	outcomes map[StandbyOutcome]int64
 	// work counts goroutines and timers. To satisfy sync.WaitGroup, it must not grow from 0 once the store is closed.
 	work sync.WaitGroup
 }
 
 func newStore(s Standby, start func(Command) (childProcess, error)) *store {
-	return &store{Standby: s.withDefaults(), start: start, refused: map[string]child.File{}, fates: map[Fate]int64{}}
+	return &store{Standby: s.withDefaults(), start: start, refused: map[string]child.File{}, outcomes: map[StandbyOutcome]int64{}}
 }
 
 // begin records the start of a call. If the next call is likely to come before a process started at the end of this call would be
@@ -161,7 +161,7 @@ func (s *store) prepare(c Command) {
 		if time.Since(s.idle[0].since) < s.IdleTime/settledPart {
 			return
 		}
-		s.end(s.idle[0], FateEvicted)
+		s.end(s.idle[0], StandbyEvicted)
 	}
 	sp := &standbyProcess{key: k, started: make(chan struct{}), since: time.Now()}
 	s.idle = append(s.idle, sp)
@@ -185,9 +185,9 @@ func (s *store) fill(sp *standbyProcess, c Command) {
 		s.work.Add(1)
 		sp.expiry = time.AfterFunc(s.IdleTime, func() {
 			defer s.work.Done()
-			s.drop(sp, FateIdle)
+			s.drop(sp, StandbyIdle)
 		})
-		sp.process.Expendable(func() { s.drop(sp, FateEvicted) })
+		sp.process.Expendable(func() { s.drop(sp, StandbyEvicted) })
 	}
 }
 
@@ -209,15 +209,15 @@ func (s *store) take(c Command) childProcess {
 		}
 		sp.process.Expendable(nil)
 		if sp.process.Outdated(c.Child()) {
-			s.discard(sp, FateReplaced)
+			s.discard(sp, StandbyReplaced)
 			continue
 		}
 		if why := sp.process.WhyNotIdle(); why != "" {
-			s.discard(sp, FateRefused)
+			s.discard(sp, StandbyRefused)
 			s.refuse(c, why)
 			return nil
 		}
-		s.count(FateUsed)
+		s.count(StandbyUsed)
 		return sp.process
 	}
 }
@@ -244,42 +244,42 @@ func (s *store) remove(at int) {
 }
 
 // drop ends a standby process unless a call has taken it.
-func (s *store) drop(sp *standbyProcess, fate Fate) {
+func (s *store) drop(sp *standbyProcess, outcome StandbyOutcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if slices.Contains(s.idle, sp) {
-		s.end(sp, fate)
+		s.end(sp, outcome)
 	}
 }
 
 // end removes a standby process from the list and ends it. The caller holds mu. The store must not be closed.
-func (s *store) end(sp *standbyProcess, fate Fate) {
+func (s *store) end(sp *standbyProcess, outcome StandbyOutcome) {
 	s.remove(slices.Index(s.idle, sp))
-	s.discard(sp, fate)
+	s.discard(sp, outcome)
 }
 
 // discard ends the process of a standby process that has been removed from the list. It does not wait for the process to exit.
-func (s *store) discard(sp *standbyProcess, fate Fate) {
+func (s *store) discard(sp *standbyProcess, outcome StandbyOutcome) {
 	s.work.Go(func() {
 		<-sp.started
 		if sp.process != nil {
 			sp.process.End()
-			s.count(fate)
+			s.count(outcome)
 		}
 	})
 }
 
-func (s *store) count(fate Fate) {
+func (s *store) count(outcome StandbyOutcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fates[fate]++
+	s.outcomes[outcome]++
 }
 
-// counted returns the number of standby processes that ended, by outcome.
-func (s *store) counted() map[Fate]int64 {
+// counts returns the number of standby processes that ended, by outcome.
+func (s *store) counts() map[StandbyOutcome]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.fates)
+	return maps.Clone(s.outcomes)
 }
 
 // size returns the current and the maximum number of standby processes.
@@ -312,7 +312,7 @@ func (s *store) refuse(c Command, why string) {
 	s.refused[k.program] = file
 	for _, sp := range slices.Clone(s.idle) {
 		if sp.key.program == k.program {
-			s.end(sp, FateRefused)
+			s.end(sp, StandbyRefused)
 		}
 	}
 	s.Log.Warn("the function does not support standby processes, its calls take longer", "command", c.Argv[0], "reason", why)
@@ -323,7 +323,7 @@ func (s *store) close() {
 	s.mu.Lock()
 	s.closed = true
 	for _, sp := range slices.Clone(s.idle) {
-		s.end(sp, FateIdle)
+		s.end(sp, StandbyIdle)
 	}
 	s.mu.Unlock()
 	s.work.Wait()

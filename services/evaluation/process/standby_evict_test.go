@@ -34,7 +34,7 @@ func TestStandbyMakesRoomWhenItIsSettled(t *testing.T) {
 		want("first")
 		s.prepare(Command{Argv: []string{"second"}})
 		want("second")
-		if diff := cmp.Diff(map[Fate]int64{FateEvicted: 1}, s.counted()); diff != "" {
+		if diff := cmp.Diff(map[StandbyOutcome]int64{StandbyEvicted: 1}, s.counts()); diff != "" {
 			t.Errorf("outcomes (-want +got):\n%s", diff)
 		}
 	})
@@ -68,7 +68,7 @@ func TestStandbyIsExpendable(t *testing.T) {
 		if got := f.idle(""); len(got) != 0 {
 			t.Errorf("%d standby processes after the sweep, want 0", len(got))
 		}
-		if diff := cmp.Diff(map[Fate]int64{FateUsed: 1, FateEvicted: 1}, s.counted()); diff != "" {
+		if diff := cmp.Diff(map[StandbyOutcome]int64{StandbyUsed: 1, StandbyEvicted: 1}, s.counts()); diff != "" {
 			t.Errorf("outcomes (-want +got):\n%s", diff)
 		}
 	})

@@ -154,11 +154,11 @@ func TestStandbyMachine(t *testing.T) {
 			}
 			s.close()
 			sum := int64(0)
-			for _, n := range s.counted() {
+			for _, n := range s.counts() {
 				sum += n
 			}
-			if sum != int64(len(f.all)) || s.counted()[FateUsed] != used {
-				t.Errorf("%d processes were started and %d used; outcomes are %v", len(f.all), used, s.counted())
+			if sum != int64(len(f.all)) || s.counts()[StandbyUsed] != used {
+				t.Errorf("%d processes were started and %d used; outcomes are %v", len(f.all), used, s.counts())
 			}
 			for _, p := range f.all {
 				if p.taken == (p.ended > 0) || p.ended > 1 {

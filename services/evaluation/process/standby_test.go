@@ -58,7 +58,7 @@ func TestStandbyAnswersOneCall(t *testing.T) {
 			t.Errorf("got %q, error %v; want %q", got.Stdout, err, want)
 		}
 	}
-	if diff := cmp.Diff(map[Fate]int64{FateUsed: 5}, r.Fates()); diff != "" {
+	if diff := cmp.Diff(map[StandbyOutcome]int64{StandbyUsed: 5}, r.StandbyOutcomes()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -96,7 +96,7 @@ func TestStandbyIsForEqualCommands(t *testing.T) {
 			if err != nil || !bytes.Equal(got.Stdout, want.Stdout) {
 				t.Errorf("got %q, error %v; want %q", got.Stdout, err, want.Stdout)
 			}
-			if used := r.Fates()[FateUsed] == 1; used != tc.used {
+			if used := r.StandbyOutcomes()[StandbyUsed] == 1; used != tc.used {
 				t.Errorf("standby process used: %v, want %v", used, tc.used)
 			}
 		})
@@ -148,7 +148,7 @@ func TestStandbyThatDoesNotWait(t *testing.T) {
 				t.Errorf("%d standby processes, want 0", n)
 			}
 			r.Close()
-			if diff := cmp.Diff(map[Fate]int64{FateRefused: 1}, r.Fates()); diff != "" {
+			if diff := cmp.Diff(map[StandbyOutcome]int64{StandbyRefused: 1}, r.StandbyOutcomes()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, tc.reason) {
@@ -267,7 +267,7 @@ func TestStandbyOfReplacedProgram(t *testing.T) {
 			idleChildren(r)
 			do(tc.change, "", next)
 			call("new\n")
-			processtest.WaitFor(t, func() bool { return r.Fates()[FateReplaced] == 1 })
+			processtest.WaitFor(t, func() bool { return r.StandbyOutcomes()[StandbyReplaced] == 1 })
 		})
 	}
 }

@@ -359,7 +359,7 @@ func TestStandby(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if used := m.runner.Fates()[process.FateUsed]; used != want {
+		if used := m.runner.StandbyOutcomes()[process.StandbyUsed]; used != want {
 			t.Errorf("%d standby processes used before call %d, want %d", used, call, want)
 		}
 	}

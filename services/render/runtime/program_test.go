@@ -168,7 +168,7 @@ func TestProgramPrepare(t *testing.T) {
 	if _, err := program.Evaluate(t.Context(), evaluation.Request{Image: "set-labels", ResourceList: []byte(list)}); err != nil {
 		t.Fatal(err)
 	}
-	if used := program.Runner.Fates()[process.FateUsed]; used != 1 {
+	if used := program.Runner.StandbyOutcomes()[process.StandbyUsed]; used != 1 {
 		t.Errorf("%d calls were answered by a process that waited, want 1", used)
 	}
 }

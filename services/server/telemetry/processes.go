@@ -45,7 +45,7 @@ func ObserveWorkers(provider metric.MeterProvider, stats func() worker.Stats, mo
 
 // Standby has processes that are started ahead of their calls; see process.Runner.
 type Standby interface {
-	Fates() map[process.Fate]int64
+	StandbyOutcomes() map[process.StandbyOutcome]int64
 	Standby() (processes, most int)
 }
 
@@ -63,9 +63,9 @@ func ObserveStandby(provider metric.MeterProvider, standby Standby) error {
 		return err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		counted := standby.Fates()
-		for _, fate := range process.AllFates {
-			o.ObserveInt64(ended, counted[fate], metric.WithAttributes(attribute.String("fate", string(fate))))
+		counts := standby.StandbyOutcomes()
+		for _, outcome := range process.AllStandbyOutcomes {
+			o.ObserveInt64(ended, counts[outcome], metric.WithAttributes(attribute.String("fate", string(outcome))))
 		}
 		processes, most := standby.Standby()
 		o.ObserveInt64(waiting, int64(processes))

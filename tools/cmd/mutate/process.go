@@ -5,7 +5,7 @@ package main
 
 var processMutations = table{"services/evaluation/process", []string{"."}, []mutation{
 	{
-		"standby.go", "sp.process.Expendable(func() { s.drop(sp, FateEvicted) })", "",
+		"standby.go", "sp.process.Expendable(func() { s.drop(sp, StandbyEvicted) })", "",
 		"orphans of a call live as long as processes wait for calls",
 	},
 	{
@@ -33,7 +33,7 @@ var processMutations = table{"services/evaluation/process", []string{"."}, []mut
 		"a program that does not wait for its input gets standby processes again",
 	},
 	{
-		"standby.go", "s.drop(sp, FateIdle)", "",
+		"standby.go", "s.drop(sp, StandbyIdle)", "",
 		"standby processes never expire",
 	},
 	{

@@ -80,7 +80,7 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 	})
 	exports := telemetry.New(environ, log)
 	exports.Workers(workers.Stats)
-	exports.Standby(runner.Fates)
+	exports.Standby(runner.StandbyOutcomes)
 	guard, err := secured(ctx, o, environ, exports.Refused, log)
 	if err != nil {
 		return err

@@ -97,15 +97,15 @@ func (t *Telemetry) Workers(stats func() worker.Stats) {
 
 // Standby has the processes that were started ahead of their calls counted by what became of them, where metrics are asked for, as
 // services/server/telemetry does: krm_standby_processes_total (fate).
-func (t *Telemetry) Standby(fates func() map[process.Fate]int64) {
+func (t *Telemetry) Standby(outcomes func() map[process.StandbyOutcome]int64) {
 	if t.metrics == nil {
 		return
 	}
-	for _, fate := range process.AllFates {
+	for _, outcome := range process.AllStandbyOutcomes {
 		t.metrics.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "krm_standby_processes_total", Help: "Processes that were started ahead of their calls, by what became of them.",
-			ConstLabels: prometheus.Labels{"fate": string(fate)},
-		}, func() float64 { return float64(fates()[fate]) }))
+			ConstLabels: prometheus.Labels{"fate": string(outcome)},
+		}, func() float64 { return float64(outcomes()[outcome]) }))
 	}
 }
 

@@ -111,7 +111,9 @@ func TestPrometheus(t *testing.T) {
 // standby are processes that are started ahead of their calls.
 type standby struct{}
 
-func (standby) Fates() map[process.Fate]int64 { return map[process.Fate]int64{process.FateUsed: 5} }
+func (standby) StandbyOutcomes() map[process.StandbyOutcome]int64 {
+	return map[process.StandbyOutcome]int64{process.StandbyUsed: 5}
+}
 
 func (standby) Standby() (processes, most int) { return 1, 8 }
 
