@@ -93,7 +93,7 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 		if !missed {
 			return outcome, err
 		}
-		r.standby.refuse(c, "it ended when it got its input")
+		r.standby.markUnsupported(c, "it ended when it got its input")
 	}
 	p, err := r.starter.Start(c.Child())
 	if err != nil {

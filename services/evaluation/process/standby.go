@@ -53,8 +53,8 @@ const (
 	defaultIdleTime = 30 * time.Second
 	// settledPart is the fraction of the idle time, 1/settledPart, during which a standby process is not evicted.
 	settledPart = 6
-	// mostRefused is the maximum number of executables recorded in store.refused.
-	mostRefused = 1000
+	// maxUnsupported is the maximum number of executables recorded in store.unsupported.
+	maxUnsupported = 1000
 )
 
 func (s Standby) withDefaults() Standby {
@@ -110,15 +110,15 @@ type store struct {
 	pace   pace
 	// idle contains the standby processes that no call has taken, sorted by start time, oldest first.
 	idle []*standbyProcess
-	// refused holds the executables that do not support standby processes, by Command.Key.
-	refused  map[string]child.File
-	outcomes map[StandbyOutcome]int64
+	// unsupported holds the executables that do not support standby processes, by Command.Key.
+	unsupported map[string]child.File
+	outcomes    map[StandbyOutcome]int64
 	// work counts goroutines and timers. To satisfy sync.WaitGroup, it must not grow from 0 once the store is closed.
 	work sync.WaitGroup
 }
 
 func newStore(s Standby, start func(Command) (childProcess, error)) *store {
-	return &store{Standby: s.withDefaults(), start: start, refused: map[string]child.File{}, outcomes: map[StandbyOutcome]int64{}}
+	return &store{Standby: s.withDefaults(), start: start, unsupported: map[string]child.File{}, outcomes: map[StandbyOutcome]int64{}}
 }
 
 // begin records the start of a call. If the next call is likely to come before a process started at the end of this call would be
@@ -148,13 +148,13 @@ func (s *store) prepare(c Command) {
 	k := keyOf(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	there := 0
+	count := 0
 	for _, sp := range s.idle {
 		if sp.key == k {
-			there++
+			count++
 		}
 	}
-	if s.closed || there >= s.Processes || s.refuses(k, c) {
+	if s.closed || count >= s.Processes || s.isUnsupported(k, c) {
 		return
 	}
 	if len(s.idle) >= s.Total {
@@ -214,7 +214,7 @@ func (s *store) take(c Command) childProcess {
 		}
 		if why := sp.process.WhyNotIdle(); why != "" {
 			s.discard(sp, StandbyRefused)
-			s.refuse(c, why)
+			s.markUnsupported(c, why)
 			return nil
 		}
 		s.count(StandbyUsed)
@@ -292,24 +292,24 @@ func (s *store) size() (processes, most int) {
 	return len(s.idle), s.Total
 }
 
-// refuses reports whether the command's executable is known not to support standby processes. The caller holds mu.
-func (s *store) refuses(k key, c Command) bool {
-	file, refused := s.refused[k.program]
-	return refused && file == c.Program()
+// isUnsupported reports whether the command's executable is known not to support standby processes. The caller holds mu.
+func (s *store) isUnsupported(k key, c Command) bool {
+	file, unsupported := s.unsupported[k.program]
+	return unsupported && file == c.Program()
 }
 
-// refuse disables standby processes for the command until its executable changes.
-func (s *store) refuse(c Command, why string) {
+// markUnsupported disables standby processes for the command until its executable changes.
+func (s *store) markUnsupported(c Command, why string) {
 	k, file := keyOf(c), c.Program()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known, refused := s.refused[k.program]; refused && known == file {
+	if known, unsupported := s.unsupported[k.program]; unsupported && known == file {
 		return
 	}
-	if len(s.refused) >= mostRefused {
-		clear(s.refused)
+	if len(s.unsupported) >= maxUnsupported {
+		clear(s.unsupported)
 	}
-	s.refused[k.program] = file
+	s.unsupported[k.program] = file
 	for _, sp := range slices.Clone(s.idle) {
 		if sp.key.program == k.program {
 			s.end(sp, StandbyRefused)

@@ -98,7 +98,7 @@ func TestStandbyMachine(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var f fakes
 			s := newStore(settings, f.start)
-			refused := map[string]bool{}
+			unsupported := map[string]bool{}
 			used := int64(0)
 			for _, step := range steps {
 				program := strconv.Itoa(step.Program)
@@ -142,10 +142,10 @@ func TestStandbyMachine(t *testing.T) {
 				synctest.Wait()
 				for _, p := range []string{"0", "1", "2", "3"} {
 					s.mu.Lock()
-					_, refused[p] = s.refused[keyOf(Command{Argv: []string{p}}).program]
+					_, unsupported[p] = s.unsupported[keyOf(Command{Argv: []string{p}}).program]
 					s.mu.Unlock()
-					if n := len(f.idle(p)); n > settings.Processes || refused[p] && n > 0 {
-						t.Fatalf("%d standby processes of program %s, unsupported: %v", n, p, refused[p])
+					if n := len(f.idle(p)); n > settings.Processes || unsupported[p] && n > 0 {
+						t.Fatalf("%d standby processes of program %s, unsupported: %v", n, p, unsupported[p])
 					}
 				}
 				if n := len(f.idle("")); n > settings.Total || n > 0 && step.Pause > 30_000 {

@@ -25,11 +25,11 @@ var processMutations = table{"services/evaluation/process", []string{"."}, []mut
 		"a call gets a process with the memory limit of another",
 	},
 	{
-		"standby.go", "there >= s.Processes", "there > s.Processes",
+		"standby.go", "count >= s.Processes", "count > s.Processes",
 		"more processes wait for a command than may",
 	},
 	{
-		"standby.go", " || s.refuses(k, c) {", " {",
+		"standby.go", " || s.isUnsupported(k, c) {", " {",
 		"a program that does not wait for its input gets standby processes again",
 	},
 	{
