@@ -17,11 +17,11 @@ var workerMutations = table{"services/evaluation/process/worker", []string{"."},
 		"an answer that comes between two calls is given to the next one",
 	},
 	{
-		"worker.go", "if !stop() && f == kept {", "if stop(); false {",
+		"worker.go", "if !stop() && d == reusable {", "if stop(); false {",
 		"a worker that was killed as it answered takes the next call",
 	},
 	{
-		"worker.go", "return spent, nil", "return untouched, nil",
+		"worker.go", "return mustEnd, nil", "return notRun, nil",
 		"a call whose worker ended runs twice",
 	},
 	{
@@ -37,11 +37,11 @@ var workerMutations = table{"services/evaluation/process/worker", []string{"."},
 		"each call gets the standard error of those before it, too",
 	},
 	{
-		"pool.go", "f != kept || m.worn()", "f != kept",
+		"pool.go", "d != reusable || m.worn()", "d != reusable",
 		"a worker that a call has worn out is kept",
 	},
 	{
-		"pool.go", "if f == untouched {", "if f == foreign {",
+		"pool.go", "if d == notRun {", "if d == protocolViolation {",
 		"a call whose worker ended before it read the request gets no answer",
 	},
 	{

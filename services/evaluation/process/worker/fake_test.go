@@ -74,25 +74,25 @@ func (h *fake) greet() error {
 	}
 }
 
-func (h *fake) call(ctx context.Context, list []byte, maxStdout int64) (out process.Outcome, f fate, err error) {
+func (h *fake) call(ctx context.Context, list []byte, maxStdout int64) (out process.Outcome, d disposition, err error) {
 	if !h.calling.CompareAndSwap(false, true) {
 		h.fakePool.t.Error("concurrent calls on one worker")
 	}
 	defer h.calling.Store(false)
 	h.calls++
 	if h.ended.Err() != nil {
-		return out, untouched, nil
+		return out, notRun, nil
 	}
 	out.Stdout = fmt.Appendf(nil, "worker, limit %d", maxStdout)
 	switch string(list) {
 	case "spend":
-		f = spent
+		d = mustEnd
 	case "wear":
 		h.wear = true
 	case "foreign":
-		f = foreign
+		d = protocolViolation
 	case "untouched":
-		f = untouched
+		d = notRun
 	case "die":
 		h.stop() // the answer is still returned
 	case "hang":
@@ -100,10 +100,10 @@ func (h *fake) call(ctx context.Context, list []byte, maxStdout int64) (out proc
 		case <-ctx.Done():
 		case <-h.ended.Done():
 		}
-		return out, spent, &process.KilledError{Cause: context.Cause(ctx)}
+		return out, mustEnd, &process.KilledError{Cause: context.Cause(ctx)}
 	}
 	time.Sleep(time.Millisecond)
-	return out, f, nil
+	return out, d, nil
 }
 
 func (h *fake) worn() bool              { return h.wear }

@@ -65,7 +65,7 @@ func TestNextCallDoesNotGetEarlierAnswer(t *testing.T) {
 	}
 }
 
-// A worker is not kept if the call's context ends when its answer arrives, because the context's end kills it.
+// A worker must end if the call's context ends when its answer arrives, because the context's end kills it.
 func TestContextThatEndsWithTheAnswerSpendsTheWorker(t *testing.T) {
 	t.Parallel()
 	h := serve(t, "good")
@@ -88,8 +88,8 @@ func TestContextThatEndsWithTheAnswerSpendsTheWorker(t *testing.T) {
 		return n, err
 	}))
 	out, got, err := w.call(ctx, []byte("list"), 1000)
-	if err != nil || string(out.Stdout) != "call 1: list" || got != spent {
-		t.Errorf("call() = %q, %v, %v; want an answer and spent", out.Stdout, got, err)
+	if err != nil || string(out.Stdout) != "call 1: list" || got != mustEnd {
+		t.Errorf("call() = %q, %v, %v; want an answer and mustEnd", out.Stdout, got, err)
 	}
 }
 

@@ -83,7 +83,7 @@ type Stats struct {
 type handle interface {
 	// greet waits until the worker is ready. It returns an error if the process is not a worker.
 	greet() error
-	call(ctx context.Context, list []byte, maxStdout int64) (process.Outcome, fate, error)
+	call(ctx context.Context, list []byte, maxStdout int64) (process.Outcome, disposition, error)
 	// worn reports whether the worker must be replaced after the call that has just ended.
 	worn() bool
 	// end kills the worker and does not wait for it. It is safe for concurrent use.
@@ -125,9 +125,9 @@ func (p *Pool) Run(ctx context.Context, c process.Command, stdin []byte) (proces
 		limit = p.limit
 	}
 	waited := time.Since(begin)
-	out, f, err := m.call(ctx, stdin, limit)
-	p.give(m, f, f != kept || m.worn())
-	if f == untouched {
+	out, d, err := m.call(ctx, stdin, limit)
+	p.give(m, d, d != reusable || m.worn())
+	if d == notRun {
 		return p.process(ctx, c, stdin)
 	}
 	out.Start = waited
@@ -230,16 +230,16 @@ func (p *Pool) groupOf(c *process.Command, program child.File) *group {
 }
 
 // give returns a worker after a call. end says that the worker must be ended.
-func (p *Pool) give(m *member, f fate, end bool) {
+func (p *Pool) give(m *member, d disposition, end bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m.busy = false
-	switch f {
-	case untouched:
+	switch d {
+	case notRun:
 		p.failed(m.group, "it exited before it read its request")
-	case foreign:
+	case protocolViolation:
 		p.refuse(m.group, "it wrote an answer that violates the worker protocol")
-	case kept, spent:
+	case reusable, mustEnd:
 		m.calls++
 		p.stats.Calls++
 		m.group.failures = 0

@@ -34,18 +34,18 @@ const (
 	smallList = 32 << 10
 )
 
-// fate says what to do with a worker, and whether it has run the call.
-type fate int
+// disposition says what to do with a worker, and whether it has run the call.
+type disposition int
 
 const (
-	// kept means that the worker can take the next call.
-	kept fate = iota
-	// spent means that the worker has run the call, and must be ended.
-	spent
-	// untouched means that the worker exited before it read the request. The call has not run.
-	untouched
-	// foreign means that the worker has violated the protocol.
-	foreign
+	// reusable means that the worker can take the next call.
+	reusable disposition = iota
+	// mustEnd means that the worker has run the call, and must be ended.
+	mustEnd
+	// notRun means that the worker exited before it read the request. The call has not run.
+	notRun
+	// protocolViolation means that the worker has violated the protocol.
+	protocolViolation
 )
 
 // worker is a process that answers many calls, one at a time.
@@ -155,30 +155,30 @@ func (w *worker) greet() error {
 }
 
 // call sends a list to the worker and returns its answer. maxStdout limits the output in bytes. The errors are the same as for process.Runner.Run.
-// Unless f is kept, the caller must end the worker.
-func (w *worker) call(ctx context.Context, list []byte, maxStdout int64) (out process.Outcome, f fate, err error) {
+// Unless d is reusable, the caller must end the worker.
+func (w *worker) call(ctx context.Context, list []byte, maxStdout int64) (out process.Outcome, d disposition, err error) {
 	w.calling.Lock()
 	defer w.calling.Unlock()
 	if w.stdout.Buffered() > 0 || child.Unread(w.child.Stdout) > 0 {
-		return out, untouched, nil // the worker wrote output that no call asked for
+		return out, notRun, nil // the worker wrote output that no call asked for
 	}
 	_, _ = w.stderr.take() // output between two calls belongs to neither
 	stop := context.AfterFunc(ctx, w.end)
 	begin := time.Now()
 	answer, err := w.exchange(list, maxStdout)
-	f = kept
+	d = reusable
 	if err != nil {
-		f, err = w.broken(ctx, &out, err)
+		d, err = w.broken(ctx, &out, err)
 	} else {
 		out.Stdout, out.ExitCode = answer.Stdout, answer.ExitCode
 	}
-	if !stop() && f == kept {
-		f = spent
+	if !stop() && d == reusable {
+		d = mustEnd
 	}
 	out.Execute = time.Since(begin)
 	stderr, dropped := w.stderr.take()
 	out.Stderr, out.StderrDropped = append(stderr, out.Stderr...), dropped
-	return out, f, err
+	return out, d, err
 }
 
 // exchange writes a request and reads the answer. If it returns an error, the worker has exited.
@@ -225,24 +225,24 @@ func (w *worker) quit(err error) {
 	<-w.ended
 }
 
-// broken returns the fate of a worker after a failed exchange, and fills the call's outcome.
-func (w *worker) broken(ctx context.Context, out *process.Outcome, err error) (fate, error) {
+// broken returns the disposition of a worker after a failed exchange, and fills the call's outcome.
+func (w *worker) broken(ctx context.Context, out *process.Outcome, err error) (disposition, error) {
 	if tooLarge, ok := errors.AsType[*workerprotocol.TooLargeError](err); ok {
-		return spent, &process.OutputTooLargeError{Size: tooLarge.Size, Limit: tooLarge.Limit}
+		return mustEnd, &process.OutputTooLargeError{Size: tooLarge.Size, Limit: tooLarge.Limit}
 	}
 	if errors.Is(err, workerprotocol.ErrMalformed) {
 		out.Stderr = fmt.Appendf(nil, "invalid answer from the worker: %v", err)
-		return foreign, nil
+		return protocolViolation, nil
 	}
 	out.ExitCode = w.state.ExitCode()
 	if ws, ok := w.state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		out.Signal = ws.Signal()
 	}
 	if ctx.Err() != nil && out.Signal == syscall.SIGKILL {
-		return spent, &process.KilledError{Cause: context.Cause(ctx)}
+		return mustEnd, &process.KilledError{Cause: context.Cause(ctx)}
 	}
 	if errors.As(err, new(*unwrittenError)) || child.Unread(w.child.Stdin) > 0 {
-		return untouched, nil
+		return notRun, nil
 	}
-	return spent, nil
+	return mustEnd, nil
 }

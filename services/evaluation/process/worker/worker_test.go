@@ -105,27 +105,26 @@ func TestOutcomes(t *testing.T) {
 		list    string
 		want    process.Outcome
 		wantErr string
-		// spent means that the next call gets a new worker.
-		spent bool
+		// newWorker means that the next call gets a new worker.
+		newWorker bool
 	}{
 		{list: "fine", want: process.Outcome{Stdout: []byte("call 2: fine")}},
 		{list: "code 3", want: process.Outcome{Stdout: []byte("call 2: code 3"), ExitCode: 3}},
 		{list: "print words", want: process.Outcome{Stdout: []byte("call 2: print words"), Stderr: []byte("words")}},
 		{
-			list:  "print " + strings.Repeat("x", 150),
-			want:  process.Outcome{Stdout: []byte("call 2: print " + strings.Repeat("x", 150)), Stderr: bytes.Repeat([]byte("x"), 100), StderrDropped: 50},
-			spent: false,
+			list: "print " + strings.Repeat("x", 150),
+			want: process.Outcome{Stdout: []byte("call 2: print " + strings.Repeat("x", 150)), Stderr: bytes.Repeat([]byte("x"), 100), StderrDropped: 50},
 		},
-		{list: "exit 3", want: process.Outcome{ExitCode: 3, Stderr: []byte("last words")}, spent: true},
-		{list: "exit 0", want: process.Outcome{Stderr: []byte("last words")}, spent: true},
-		{list: "signal", want: process.Outcome{ExitCode: -1, Signal: syscall.SIGTERM}, spent: true},
-		{list: "close", want: process.Outcome{ExitCode: -1, Signal: syscall.SIGKILL}, spent: true},
+		{list: "exit 3", want: process.Outcome{ExitCode: 3, Stderr: []byte("last words")}, newWorker: true},
+		{list: "exit 0", want: process.Outcome{Stderr: []byte("last words")}, newWorker: true},
+		{list: "signal", want: process.Outcome{ExitCode: -1, Signal: syscall.SIGTERM}, newWorker: true},
+		{list: "close", want: process.Outcome{ExitCode: -1, Signal: syscall.SIGKILL}, newWorker: true},
 		{list: "large 1048576", want: process.Outcome{Stdout: bytes.Repeat([]byte("x"), 1<<20)}},
-		{list: "large 1048577", wantErr: "output of 1048577 bytes is larger than the limit of 1048576 bytes", spent: true},
-		{list: "leak", want: process.Outcome{Stdout: []byte("call 2: leak")}, spent: true},
-		{list: "file", want: process.Outcome{Stdout: []byte("call 2: file")}, spent: true},
-		{list: "last", want: process.Outcome{Stdout: []byte("call 2: last")}, spent: true},
-		{list: "deaf", want: process.Outcome{Stdout: []byte("call 2: deaf")}, spent: true},
+		{list: "large 1048577", wantErr: "output of 1048577 bytes is larger than the limit of 1048576 bytes", newWorker: true},
+		{list: "leak", want: process.Outcome{Stdout: []byte("call 2: leak")}, newWorker: true},
+		{list: "file", want: process.Outcome{Stdout: []byte("call 2: file")}, newWorker: true},
+		{list: "last", want: process.Outcome{Stdout: []byte("call 2: last")}, newWorker: true},
+		{list: "deaf", want: process.Outcome{Stdout: []byte("call 2: deaf")}, newWorker: true},
 	} {
 		t.Run(fmt.Sprintf("%.20s", test.list), func(t *testing.T) {
 			t.Parallel()
@@ -143,8 +142,8 @@ func TestOutcomes(t *testing.T) {
 				t.Errorf("outcome (-want +got):\n%s", diff)
 			}
 			h.settle(t)
-			if started := h.Stats().Started; (started > 1) != test.spent {
-				t.Errorf("%d workers started, want more than 1: %v", started, test.spent)
+			if started := h.Stats().Started; (started > 1) != test.newWorker {
+				t.Errorf("%d workers started, want more than 1: %v", started, test.newWorker)
 			}
 		})
 	}
