@@ -53,7 +53,7 @@ var workerMutations = table{"services/evaluation/process/worker", []string{"."},
 		"idle workers keep memory that a call needs",
 	},
 	{
-		"pool.go", `p.refuse(m.group, "it wrote an answer that violates the worker protocol")`, "",
+		"pool.go", `p.markUnsupported(m.group, "it wrote an answer that violates the worker protocol")`, "",
 		"a command that violates the protocol gets workers again",
 	},
 	{
@@ -73,7 +73,7 @@ var workerMutations = table{"services/evaluation/process/worker", []string{"."},
 		"an executable that was replaced still answers",
 	},
 	{
-		"group.go", "c.trust, c.failures = unknown, 0", "",
+		"group.go", "c.support, c.failures = supportUnknown, 0", "",
 		"an executable that replaces one that was no worker gets no workers",
 	},
 }}

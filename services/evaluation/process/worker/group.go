@@ -11,16 +11,16 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process/internal/child"
 )
 
-// trust says whether a command supports the worker protocol.
-type trust int
+// support says whether a command supports the worker protocol.
+type support int
 
 const (
-	// unknown means that no worker of the command has greeted yet.
-	unknown trust = iota
-	// agreed means that a worker of the command has greeted.
-	agreed
-	// refused means that the command does not support the protocol.
-	refused
+	// supportUnknown means that no worker of the command has greeted yet.
+	supportUnknown support = iota
+	// supported means that a worker of the command has greeted.
+	supported
+	// unsupported means that the command does not support the protocol.
+	unsupported
 )
 
 // group holds the workers of one command. Pool.mu guards it.
@@ -28,7 +28,7 @@ type group struct {
 	// command is what workers are started with. program is the version of its executable.
 	command process.Command
 	program child.File
-	trust   trust
+	support support
 	// failures counts consecutive workers that ended without answering a call.
 	failures int
 	// members are all workers. idle are those that wait for a call, the most recently used last.
@@ -103,7 +103,7 @@ func (c *group) fits(command *process.Command, program child.File) (fits, change
 		return false, false
 	}
 	if replaced {
-		c.trust, c.failures = unknown, 0
+		c.support, c.failures = supportUnknown, 0
 	}
 	c.command, c.program = *command, program
 	return true, true

@@ -15,10 +15,10 @@ import (
 // add starts a worker of the group, unless a limit is reached.
 func (p *Pool) add(c *group) {
 	most := p.o.PerCommand
-	if c.trust == unknown {
+	if c.support == supportUnknown {
 		most = 1
 	}
-	if p.closed || c.trust == refused || len(c.members) >= most || (p.size >= p.o.Total && !p.makeRoom()) {
+	if p.closed || c.support == unsupported || len(c.members) >= most || (p.size >= p.o.Total && !p.makeRoom()) {
 		return
 	}
 	p.size++
@@ -115,13 +115,13 @@ func (p *Pool) ready(m *member, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m.busy = false
-	if err == nil && !m.leaving && m.group.trust != refused {
-		m.group.trust = agreed
+	if err == nil && !m.leaving && m.group.support != unsupported {
+		m.group.support = supported
 		m.group.offer(m)
 		return
 	}
 	if err != nil && !m.leaving {
-		p.refuse(m.group, err.Error())
+		p.markUnsupported(m.group, err.Error())
 	}
 	m.leaving = true
 	m.end()
@@ -179,16 +179,16 @@ func (p *Pool) expend(m *member) {
 // failed counts consecutive workers that ended without answering a call. After mostFailures of them, the command gets no more workers.
 func (p *Pool) failed(c *group, why string) {
 	if c.failures++; c.failures >= mostFailures {
-		p.refuse(c, why)
+		p.markUnsupported(c, why)
 	}
 }
 
-// refuse disables workers for the command.
-func (p *Pool) refuse(c *group, why string) {
-	if c.trust == refused {
+// markUnsupported disables workers for the command.
+func (p *Pool) markUnsupported(c *group, why string) {
+	if c.support == unsupported {
 		return
 	}
-	c.trust = refused
+	c.support = unsupported
 	p.stats.Refused++
 	p.stopAll(c.idle)
 	c.releaseCallers()

@@ -168,7 +168,7 @@ func (p *Pool) take(ctx context.Context, c process.Command) (m *member, none boo
 	program := c.Program()
 	p.mu.Lock()
 	group := p.groupOf(&c, program)
-	if group == nil || group.trust == refused {
+	if group == nil || group.support == unsupported {
 		p.mu.Unlock()
 		return nil, true
 	}
@@ -178,7 +178,7 @@ func (p *Pool) take(ctx context.Context, c process.Command) (m *member, none boo
 	}
 	p.add(group)
 	// Until a worker has greeted, calls do not wait, because the command may not support the protocol.
-	if group.trust != agreed || len(group.members) == 0 {
+	if group.support != supported || len(group.members) == 0 {
 		p.mu.Unlock()
 		return nil, false
 	}
@@ -238,7 +238,7 @@ func (p *Pool) give(m *member, d disposition, end bool) {
 	case notRun:
 		p.failed(m.group, "it exited before it read its request")
 	case protocolViolation:
-		p.refuse(m.group, "it wrote an answer that violates the worker protocol")
+		p.markUnsupported(m.group, "it wrote an answer that violates the worker protocol")
 	case reusable, mustEnd:
 		m.calls++
 		p.stats.Calls++
