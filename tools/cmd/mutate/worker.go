@@ -57,7 +57,7 @@ var workerMutations = table{"services/evaluation/process/worker", []string{"."},
 		"a command that violates the protocol gets workers again",
 	},
 	{
-		"lifetime.go", "time.Since(m.since) >= settledTime && ", "",
+		"lifetime.go", "time.Since(m.since) >= minIdleTime && ", "",
 		"commands that are used in turn end each other's workers",
 	},
 	{
@@ -65,7 +65,7 @@ var workerMutations = table{"services/evaluation/process/worker", []string{"."},
 		"workers end while they are in use",
 	},
 	{
-		"lifetime.go", "h.expendable(func() { p.expend(m) })", "",
+		"lifetime.go", "h.expendable(func() { p.endWhenIdle(m) })", "",
 		"orphans of a call live as long as workers wait for calls",
 	},
 	{

@@ -41,13 +41,13 @@ func BenchmarkRun(b *testing.B) {
 		return err
 	}
 	for pool.Stats().Calls == 0 {
-		times(b, 1, 1, byWorker)
+		measure(b, 1, 1, byWorker)
 	}
 	b.Run("one caller", func(b *testing.B) {
 		var bares, runs []time.Duration
 		for b.Loop() {
-			bares = append(bares, times(b, 1, 20, bare)...)
-			runs = append(runs, times(b, 1, 20, byWorker)...)
+			bares = append(bares, measure(b, 1, 20, bare)...)
+			runs = append(runs, measure(b, 1, 20, byWorker)...)
 		}
 		slices.Sort(bares)
 		slices.Sort(runs)
@@ -58,9 +58,9 @@ func BenchmarkRun(b *testing.B) {
 		var bares, runs time.Duration
 		for b.Loop() {
 			begin := time.Now()
-			times(b, 8, 5, bare)
+			measure(b, 8, 5, bare)
 			middle := time.Now()
-			times(b, 8, 5, byWorker)
+			measure(b, 8, 5, byWorker)
 			bares, runs = bares+middle.Sub(begin), runs+time.Since(middle)
 		}
 		b.ReportMetric(float64(bares)/float64(runs), "rate/bare")
@@ -68,7 +68,7 @@ func BenchmarkRun(b *testing.B) {
 }
 
 // measure makes a number of calls from each of several concurrent callers, and returns the latencies.
-func times(b *testing.B, callers, each int, call func(ctx context.Context) error) (took []time.Duration) {
+func measure(b *testing.B, callers, each int, call func(ctx context.Context) error) (latencies []time.Duration) {
 	b.Helper()
 	var mu sync.Mutex
 	var calling sync.WaitGroup
@@ -80,11 +80,11 @@ func times(b *testing.B, callers, each int, call func(ctx context.Context) error
 					b.Error(err)
 				}
 				mu.Lock()
-				took = append(took, time.Since(begin))
+				latencies = append(latencies, time.Since(begin))
 				mu.Unlock()
 			}
 		})
 	}
 	calling.Wait()
-	return took
+	return latencies
 }

@@ -49,12 +49,12 @@ type member struct {
 
 	// busy means that the worker answers a call, or has not greeted yet.
 	busy bool
-	// leaving means that the worker gets no more calls. unneeded means that the pool ended it while it was idle, so that it is not
+	// leaving means that the worker gets no more calls. evicted means that the pool ended it while it was idle, so that it is not
 	// replaced.
-	leaving, unneeded bool
-	// left means that the worker has exited and has been cleaned up.
-	left  bool
-	calls int
+	leaving, evicted bool
+	// exited means that the worker has exited and has been cleaned up.
+	exited bool
+	calls  int
 	// since is the time when it became idle.
 	since time.Time
 }
@@ -85,8 +85,8 @@ func (c *group) offer(m *member) {
 
 // releaseCallers makes all waiting calls stop waiting.
 func (c *group) releaseCallers() {
-	for _, place := range c.waiting {
-		place <- nil
+	for _, waiter := range c.waiting {
+		waiter <- nil
 	}
 	c.waiting = nil
 }

@@ -9,30 +9,30 @@ import (
 	"time"
 )
 
-// This file contains the life cycle of workers. The caller holds Pool.mu in all functions except own, arrived, ready, leaves, expire
-// and expend, which lock it.
+// This file contains the life cycle of workers. The caller holds Pool.mu in all functions except supervise, onStarted, onReady, onExited, expire
+// and endWhenIdle, which lock it.
 
 // add starts a worker of the group, unless a limit is reached.
 func (p *Pool) add(c *group) {
-	most := p.o.PerCommand
+	most := p.options.PerCommand
 	if c.support == supportUnknown {
 		most = 1
 	}
-	if p.closed || c.support == unsupported || len(c.members) >= most || (p.size >= p.o.Total && !p.makeRoom()) {
+	if p.closed || c.support == unsupported || len(c.members) >= most || (p.size >= p.options.Total && !p.evictOldest()) {
 		return
 	}
 	p.size++
 	m := &member{group: c, command: c.command, busy: true}
 	c.members = append(c.members, m)
-	p.owners.Go(func() { p.own(m) })
+	p.owners.Go(func() { p.supervise(m) })
 }
 
-// makeRoom ends the worker that has been idle longest. It reports false if no worker has been idle for settledTime.
-func (p *Pool) makeRoom() bool {
+// evictOldest ends the worker that has been idle longest. It reports false if no worker has been idle for minIdleTime.
+func (p *Pool) evictOldest() bool {
 	var oldest *member
 	for _, c := range p.groups {
 		for _, m := range c.idle {
-			if time.Since(m.since) >= settledTime && (oldest == nil || m.since.Before(oldest.since)) {
+			if time.Since(m.since) >= minIdleTime && (oldest == nil || m.since.Before(oldest.since)) {
 				oldest = m
 			}
 		}
@@ -41,7 +41,7 @@ func (p *Pool) makeRoom() bool {
 		return false
 	}
 	p.stop(oldest)
-	// Free its place in the pool now, although the process has yet to exit.
+	// Free its slot in the pool now, although the process has yet to exit.
 	p.remove(oldest)
 	return true
 }
@@ -51,7 +51,7 @@ func (p *Pool) stop(m *member) {
 	m.leaving = true
 	if i := slices.Index(m.group.idle, m); i >= 0 {
 		m.group.idle = slices.Delete(m.group.idle, i, i+1)
-		m.unneeded = true
+		m.evicted = true
 		m.end()
 	}
 }
@@ -70,19 +70,19 @@ func (p *Pool) remove(m *member) {
 	}
 }
 
-// own starts a worker and returns after its process and all resources are gone.
-func (p *Pool) own(m *member) {
+// supervise starts a worker and returns after its process and all resources are gone.
+func (p *Pool) supervise(m *member) {
 	h, err := p.start(m.command)
-	if !p.arrived(m, h, err) {
+	if !p.onStarted(m, h, err) {
 		return
 	}
-	p.ready(m, h.greet())
+	p.onReady(m, h.greet())
 	idle := time.NewTimer(idleTime)
 	defer idle.Stop()
 	for {
 		select {
 		case <-h.gone():
-			p.leaves(m)
+			p.onExited(m)
 			return
 		case <-idle.C:
 			idle.Reset(p.expire(m))
@@ -90,9 +90,9 @@ func (p *Pool) own(m *member) {
 	}
 }
 
-// arrived records the result of a start and reports whether it succeeded. After a failed start, the process for the call reports the
+// onStarted records the result of a start and reports whether it succeeded. After a failed start, the process for the call reports the
 // error.
-func (p *Pool) arrived(m *member, h handle, err error) bool {
+func (p *Pool) onStarted(m *member, h handle, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
@@ -102,7 +102,7 @@ func (p *Pool) arrived(m *member, h handle, err error) bool {
 	}
 	m.handle = h
 	p.stats.Started++
-	h.expendable(func() { p.expend(m) })
+	h.expendable(func() { p.endWhenIdle(m) })
 	if p.closed {
 		m.leaving = true
 		h.end()
@@ -110,8 +110,8 @@ func (p *Pool) arrived(m *member, h handle, err error) bool {
 	return true
 }
 
-// ready makes a worker available that has greeted, or ends one that has not.
-func (p *Pool) ready(m *member, err error) {
+// onReady makes a worker available that has greeted, or ends one that has not.
+func (p *Pool) onReady(m *member, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m.busy = false
@@ -127,15 +127,15 @@ func (p *Pool) ready(m *member, err error) {
 	m.end()
 }
 
-// leaves records that a worker has exited and has been cleaned up.
-func (p *Pool) leaves(m *member) {
+// onExited records that a worker has exited and has been cleaned up.
+func (p *Pool) onExited(m *member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(m.group.idle, m); i >= 0 {
 		m.group.idle = slices.Delete(m.group.idle, i, i+1)
 	}
 	p.remove(m)
-	m.left = true
+	m.exited = true
 	// A busy worker is replaced when its call returns it.
 	if !m.busy {
 		p.replace(m)
@@ -145,9 +145,9 @@ func (p *Pool) leaves(m *member) {
 // replace starts a worker in place of one that has exited, if the group is in use.
 func (p *Pool) replace(m *member) {
 	if m.calls == 0 && !m.leaving {
-		p.failed(m.group, "it exited before its first call")
+		p.countFailure(m.group, "it exited before its first call")
 	}
-	if (m.calls > 0 && !m.unneeded) || len(m.group.waiting) > 0 {
+	if (m.calls > 0 && !m.evicted) || len(m.group.waiting) > 0 {
 		p.add(m.group)
 	}
 	if len(m.group.members) == 0 {
@@ -169,15 +169,15 @@ func (p *Pool) expire(m *member) time.Duration {
 	return idleTime
 }
 
-// expend ends a worker as soon as it is idle.
-func (p *Pool) expend(m *member) {
+// endWhenIdle ends a worker as soon as it is idle.
+func (p *Pool) endWhenIdle(m *member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stop(m)
 }
 
-// failed counts consecutive workers that ended without answering a call. After mostFailures of them, the command gets no more workers.
-func (p *Pool) failed(c *group, why string) {
+// countFailure counts consecutive workers that ended without answering a call. After mostFailures of them, the command gets no more workers.
+func (p *Pool) countFailure(c *group, why string) {
 	if c.failures++; c.failures >= mostFailures {
 		p.markUnsupported(c, why)
 	}
@@ -192,5 +192,5 @@ func (p *Pool) markUnsupported(c *group, why string) {
 	p.stats.Refused++
 	p.stopAll(c.idle)
 	c.releaseCallers()
-	p.o.Log.Warn("the function does not support the worker protocol, it gets a process for each call", "command", strings.Join(c.command.Argv, " "), "why", why)
+	p.options.Log.Warn("the function does not support the worker protocol, it gets a process for each call", "command", strings.Join(c.command.Argv, " "), "why", why)
 }

@@ -36,12 +36,12 @@ const (
 	mostMemory = 64 << 20
 	// idleTime is the maximum time that a worker waits for a call.
 	idleTime = 30 * time.Second
-	// patience is the maximum time that a call waits for a worker, before it gets a process. All workers may be busy with calls that
+	// maxWait is the maximum time that a call waits for a worker, before it gets a process. All workers may be busy with calls that
 	// hang until their deadlines.
-	patience = 100 * time.Millisecond
-	// settledTime is the minimum idle time before a worker is evicted in favor of another command's. Without it, commands that are
+	maxWait = 100 * time.Millisecond
+	// minIdleTime is the minimum idle time before a worker is evicted in favor of another command's. Without it, commands that are
 	// called in turn would evict each other's workers.
-	settledTime = time.Second
+	minIdleTime = time.Second
 	// mostCommands is the number of commands at which the pool forgets those without workers.
 	mostCommands = 1000
 	// mostFailures is the number of consecutive workers that may end without an answer before the command gets no more workers.
@@ -53,11 +53,11 @@ const (
 //
 // A worker answers one call at a time. It is ended if its call is canceled or fails other than by exit code.
 type Pool struct {
-	next  process.Processes
-	ahead func(process.Command)
-	limit int64
-	start func(process.Command) (handle, error)
-	o     Options
+	fallback       process.Processes
+	prepareProcess func(process.Command)
+	limit          int64
+	start          func(process.Command) (handle, error)
+	options        Options
 
 	// owners are goroutines. Each has started a worker, and runs until that worker has been cleaned up.
 	owners sync.WaitGroup
@@ -99,13 +99,13 @@ type handle interface {
 func NewPool(runner *process.Runner, o Options) *Pool {
 	limits := runner.Limits()
 	p := newPool(runner, limits.Stdout, o, func(c process.Command) (handle, error) { return start(runner.Starter(), c, limits) })
-	p.ahead = runner.Prepare
+	p.prepareProcess = runner.Prepare
 	return p
 }
 
-func newPool(next process.Processes, maxStdout int64, o Options, start func(process.Command) (handle, error)) *Pool {
+func newPool(fallback process.Processes, maxStdout int64, o Options, start func(process.Command) (handle, error)) *Pool {
 	o.PerCommand, o.Total = max(o.PerCommand, 1), max(o.Total, 1)
-	return &Pool{next: next, limit: maxStdout, start: start, o: o, groups: map[string]*group{}}
+	return &Pool{fallback: fallback, limit: maxStdout, start: start, options: o, groups: map[string]*group{}}
 }
 
 // Run lets a worker of the command answer a call, or else a process. The outcome and the errors are the same as from process.Runner.Run.
@@ -114,10 +114,10 @@ func (p *Pool) Run(ctx context.Context, c process.Command, stdin []byte) (proces
 		return p.process(ctx, c, stdin)
 	}
 	begin := time.Now()
-	m, none := p.take(ctx, c)
+	m, useProcesses := p.acquire(ctx, c)
 	if m == nil {
 		// The next call will get a worker, so it needs no standby process.
-		c.NoStandby = c.NoStandby || !none
+		c.NoStandby = c.NoStandby || !useProcesses
 		return p.process(ctx, c, stdin)
 	}
 	limit := c.MaxStdout
@@ -126,7 +126,7 @@ func (p *Pool) Run(ctx context.Context, c process.Command, stdin []byte) (proces
 	}
 	waited := time.Since(begin)
 	out, d, err := m.call(ctx, stdin, limit)
-	p.give(m, d, d != reusable || m.worn())
+	p.release(m, d, d != reusable || m.worn())
 	if d == notRun {
 		return p.process(ctx, c, stdin)
 	}
@@ -144,14 +144,14 @@ func (p *Pool) process(ctx context.Context, c process.Command, stdin []byte) (pr
 		}
 	}
 	p.mu.Unlock()
-	return p.next.Run(ctx, c, stdin)
+	return p.fallback.Run(ctx, c, stdin)
 }
 
 // Prepare starts a worker for the next call if the command is a worker, and otherwise a standby process. It does not wait for the
 // start.
 func (p *Pool) Prepare(c process.Command) {
 	if !c.Worker || len(c.Argv) == 0 {
-		p.ahead(c)
+		p.prepareProcess(c)
 		return
 	}
 	program := c.Program()
@@ -162,9 +162,9 @@ func (p *Pool) Prepare(c process.Command) {
 	}
 }
 
-// take returns a worker for one call. It returns nil if no worker is available in time; none then reports whether the command does not
+// acquire returns a worker for one call. It returns nil if no worker is available in time; useProcesses then reports whether the command does not
 // support the protocol.
-func (p *Pool) take(ctx context.Context, c process.Command) (m *member, none bool) {
+func (p *Pool) acquire(ctx context.Context, c process.Command) (m *member, useProcesses bool) {
 	program := c.Program()
 	p.mu.Lock()
 	group := p.groupOf(&c, program)
@@ -182,25 +182,25 @@ func (p *Pool) take(ctx context.Context, c process.Command) (m *member, none boo
 		p.mu.Unlock()
 		return nil, false
 	}
-	place := make(chan *member, 1)
-	group.waiting = append(group.waiting, place)
+	waiter := make(chan *member, 1)
+	group.waiting = append(group.waiting, waiter)
 	p.mu.Unlock()
 
-	wait := time.NewTimer(patience)
+	wait := time.NewTimer(maxWait)
 	defer wait.Stop()
 	select {
-	case m := <-place:
+	case m := <-waiter:
 		return m, false
 	case <-wait.C:
 	case <-ctx.Done():
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := slices.Index(group.waiting, place); i >= 0 {
+	if i := slices.Index(group.waiting, waiter); i >= 0 {
 		group.waiting = slices.Delete(group.waiting, i, i+1)
 		return nil, false
 	}
-	return <-place, false
+	return <-waiter, false
 }
 
 // groupOf returns the command's group. It returns nil if the group's workers must not answer the call.
@@ -229,14 +229,14 @@ func (p *Pool) groupOf(c *process.Command, program child.File) *group {
 	return found
 }
 
-// give returns a worker after a call. end says that the worker must be ended.
-func (p *Pool) give(m *member, d disposition, end bool) {
+// release returns a worker after a call. end says that the worker must be ended.
+func (p *Pool) release(m *member, d disposition, end bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m.busy = false
 	switch d {
 	case notRun:
-		p.failed(m.group, "it exited before it read its request")
+		p.countFailure(m.group, "it exited before it read its request")
 	case protocolViolation:
 		p.markUnsupported(m.group, "it wrote an answer that violates the worker protocol")
 	case reusable, mustEnd:
@@ -245,7 +245,7 @@ func (p *Pool) give(m *member, d disposition, end bool) {
 		m.group.failures = 0
 	}
 	switch {
-	case m.left:
+	case m.exited:
 		p.replace(m)
 	case end || m.leaving || m.calls >= mostCalls || p.closed:
 		m.leaving = true

@@ -72,11 +72,11 @@ func TestBusyWorkers(t *testing.T) {
 		synctest.Wait()
 		begin := time.Now()
 		th.want("a", "x", "process")
-		if waited := time.Since(begin); waited != patience {
-			t.Errorf("the call waited %v, want %v", waited, patience)
+		if waited := time.Since(begin); waited != maxWait {
+			t.Errorf("the call waited %v, want %v", waited, maxWait)
 		}
 		// A worker that becomes idle within the waiting time answers the call.
-		go func() { time.Sleep(patience / 2); cancel() }()
+		go func() { time.Sleep(maxWait / 2); cancel() }()
 		th.want("a", "x", byWorker)
 		hanging.Wait()
 		synctest.Wait()
@@ -157,7 +157,7 @@ func TestTotal(t *testing.T) {
 		th.want("c", "x", "process")
 		th.want("b", "x", byWorker)
 		th.want("a", "x", byWorker)
-		time.Sleep(2 * settledTime)
+		time.Sleep(2 * minIdleTime)
 		th.want("a", "x", byWorker)
 		th.want("c", "x", "process")
 		th.want("c", "x", byWorker) // evicts b's worker, which has been idle longest
@@ -221,7 +221,7 @@ func TestSlowStart(t *testing.T) {
 	})
 	bubble(t, 1, 2, func(_ *testing.T, th *fakePool) {
 		th.want("a", "x", "process")
-		th.unready = patience * 3 / 2
+		th.unready = maxWait * 3 / 2
 		th.want("a", "spend", byWorker)
 		th.want("a", "x", "process")
 		th.want("a", "x", byWorker)

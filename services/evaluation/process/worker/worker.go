@@ -28,10 +28,10 @@ const (
 	greetingTime = 30 * time.Second
 	// exitGrace is the time in which a worker that has closed its standard output may exit by itself, so that its exit code is known.
 	exitGrace = 100 * time.Millisecond
-	// buffered is the size of the read buffer for answers, in bytes.
-	buffered = 16 << 10
-	// smallList is a size, in bytes, that fits into an empty pipe.
-	smallList = 32 << 10
+	// readBufferSize is the size of the read buffer for answers, in bytes.
+	readBufferSize = 16 << 10
+	// maxPipedList is a size, in bytes, that fits into an empty pipe.
+	maxPipedList = 32 << 10
 )
 
 // disposition says what to do with a worker, and whether it has run the call.
@@ -75,7 +75,7 @@ func start(starter *child.Starter, c process.Command, limits process.Limits) (*w
 		return nil, err
 	}
 	w := &worker{
-		child: p, limits: limits, stdout: bufio.NewReaderSize(p.Stdout, buffered),
+		child: p, limits: limits, stdout: bufio.NewReaderSize(p.Stdout, readBufferSize),
 		stderr: stderr{file: p.Stderr, limit: int(limits.Stderr)},
 		ended:  make(chan struct{}), closed: make(chan struct{}),
 	}
@@ -168,7 +168,7 @@ func (w *worker) call(ctx context.Context, list []byte, maxStdout int64) (out pr
 	answer, err := w.exchange(list, maxStdout)
 	d = reusable
 	if err != nil {
-		d, err = w.broken(ctx, &out, err)
+		d, err = w.classifyFailure(ctx, &out, err)
 	} else {
 		out.Stdout, out.ExitCode = answer.Stdout, answer.ExitCode
 	}
@@ -192,18 +192,18 @@ func (w *worker) exchange(list []byte, maxStdout int64) (workerprotocol.Answer, 
 		}
 		unwritten <- err
 	}
-	if len(list) > smallList {
+	if len(list) > maxPipedList {
 		go send() // it returns when the worker has read the list, or has exited
 	} else {
 		send()
 	}
 	answer, err := workerprotocol.ReadAnswer(w.stdout, maxStdout)
 	if err != nil {
-		w.quit(err)
+		w.endAfter(err)
 	}
 	if unwritten := <-unwritten; unwritten != nil {
 		err = &unwrittenError{unwritten}
-		w.quit(err)
+		w.endAfter(err)
 	}
 	return answer, err
 }
@@ -211,8 +211,8 @@ func (w *worker) exchange(list []byte, maxStdout int64) (workerprotocol.Answer, 
 // unwrittenError means that the worker has not read the complete request.
 type unwrittenError struct{ error }
 
-// quit ends a worker after a read error. A worker that has closed its standard output may exit by itself within exitGrace.
-func (w *worker) quit(err error) {
+// endAfter ends a worker after a read error. A worker that has closed its standard output may exit by itself within exitGrace.
+func (w *worker) endAfter(err error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		grace := time.NewTimer(exitGrace)
 		defer grace.Stop()
@@ -225,8 +225,8 @@ func (w *worker) quit(err error) {
 	<-w.ended
 }
 
-// broken returns the disposition of a worker after a failed exchange, and fills the call's outcome.
-func (w *worker) broken(ctx context.Context, out *process.Outcome, err error) (disposition, error) {
+// classifyFailure returns the disposition of a worker after a failed exchange, and fills the call's outcome.
+func (w *worker) classifyFailure(ctx context.Context, out *process.Outcome, err error) (disposition, error) {
 	if tooLarge, ok := errors.AsType[*workerprotocol.TooLargeError](err); ok {
 		return mustEnd, &process.OutputTooLargeError{Size: tooLarge.Size, Limit: tooLarge.Limit}
 	}

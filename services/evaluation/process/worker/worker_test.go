@@ -302,7 +302,7 @@ func TestRepairedExecutable(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	h := serve(t, "good")
-	h.o.PerCommand = 3
+	h.options.PerCommand = 3
 	var calls sync.WaitGroup
 	for i := range 20 {
 		calls.Go(func() {
