@@ -56,8 +56,8 @@ func BenchmarkRun(b *testing.B) {
 			const round = 20
 			var bares, runs []time.Duration
 			for b.Loop() {
-				bares = append(bares, times(b, round, bb.pause, bare)...)
-				runs = append(runs, times(b, round, bb.pause, func(ctx context.Context) error {
+				bares = append(bares, measure(b, round, bb.pause, bare)...)
+				runs = append(runs, measure(b, round, bb.pause, func(ctx context.Context) error {
 					_, err := r.Run(ctx, command, in)
 					return err
 				})...)
@@ -72,16 +72,16 @@ func BenchmarkRun(b *testing.B) {
 }
 
 // measure calls call n times with a pause between calls and returns the latencies.
-func times(b *testing.B, n int, pause time.Duration, call func(ctx context.Context) error) []time.Duration {
+func measure(b *testing.B, n int, pause time.Duration, call func(ctx context.Context) error) []time.Duration {
 	b.Helper()
-	took := make([]time.Duration, n)
-	for i := range took {
+	latencies := make([]time.Duration, n)
+	for i := range latencies {
 		begin := time.Now()
 		if err := call(b.Context()); err != nil {
 			b.Fatal(err)
 		}
-		took[i] = time.Since(begin)
-		time.Sleep(pause - took[i])
+		latencies[i] = time.Since(begin)
+		time.Sleep(pause - latencies[i])
 	}
-	return took
+	return latencies
 }

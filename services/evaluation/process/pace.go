@@ -29,15 +29,15 @@ type pace struct {
 	// running is the number of calls in flight. since is the time when it last became zero or nonzero.
 	running int
 	since   time.Time
-	// took is the duration of the last period in which calls were in flight.
-	took time.Duration
+	// lastBusy is the duration of the last period in which calls were in flight.
+	lastBusy time.Duration
 }
 
 // begin records the start of a call. hurry reports whether the next call is likely to come before its standby process is ready: this
 // call came sooner after the previous one than a call takes, and a CPU is idle.
 func (p *pace) begin(processors int) (hurry bool) {
 	now := time.Now()
-	hurry = p.running == 0 && now.Sub(p.since) < p.took
+	hurry = p.running == 0 && now.Sub(p.since) < p.lastBusy
 	if p.running++; p.running == 1 {
 		p.since = now
 	}
@@ -48,6 +48,6 @@ func (p *pace) begin(processors int) (hurry bool) {
 func (p *pace) end() {
 	if p.running--; p.running == 0 {
 		now := time.Now()
-		p.since, p.took = now, now.Sub(p.since)
+		p.since, p.lastBusy = now, now.Sub(p.since)
 	}
 }

@@ -30,13 +30,13 @@ type Runner struct {
 	limits  Limits
 	starter *child.Starter
 	standby *store
-	// atOnce limits how long after its input a process may exit and still count as one that exited before reading it.
-	atOnce time.Duration
+	// earlyExit limits how long after its input a process may exit and still count as one that exited before reading it.
+	earlyExit time.Duration
 }
 
 // NewRunner returns a runner. The caller must call Close.
 func NewRunner(o Options) *Runner {
-	r := &Runner{limits: o.Limits.withDefaults(), starter: child.NewStarter(o.ScratchRoot), atOnce: 100 * time.Millisecond}
+	r := &Runner{limits: o.Limits.withDefaults(), starter: child.NewStarter(o.ScratchRoot), earlyExit: 100 * time.Millisecond}
 	r.standby = newStore(o.Standby, func(c Command) (childProcess, error) {
 		return r.starter.Start(c.Child())
 	})
@@ -107,7 +107,7 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 
 // answer passes the input to a process and waits until it exits. standby says that the process is a standby process, which may have been
 // exiting already. missed reports that such a process exited without reading its input, so that the caller can run the call again in a
-// new process. This is so if it failed and had closed its standard input, or if it exited within r.atOnce, wrote nothing, and read
+// new process. This is so if it failed and had closed its standard input, or if it exited within r.earlyExit, wrote nothing, and read
 // nothing. A process that has read input may have had side effects, and must not run twice.
 func (r *Runner) answer(
 	ctx context.Context, p *child.Child, stdin []byte, limits Limits, begin time.Time, standby bool,
@@ -119,7 +119,7 @@ func (r *Runner) answer(
 	out, err = supervise(ctx, p, input.Rest, len(stdin), limits)
 	untouched := input.Untouched()
 	out.Start, out.Execute = started.Sub(begin), time.Since(started)
-	silent := len(out.Stdout) == 0 && len(out.Stderr) == 0 && out.Execute < r.atOnce
+	silent := len(out.Stdout) == 0 && len(out.Stderr) == 0 && out.Execute < r.earlyExit
 	return out, err == nil && (input.Refused && out.ExitCode != 0 || silent && untouched), err
 }
 

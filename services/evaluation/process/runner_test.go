@@ -315,7 +315,7 @@ func TestStandbyThatClosesItsInputRunsOnce(t *testing.T) {
 			t.Parallel()
 			r := NewRunner(Options{ScratchRoot: t.TempDir()})
 			defer r.Close()
-			r.atOnce = 0
+			r.earlyExit = 0
 			file := filepath.Join(t.TempDir(), "file")
 			command := shell(`exec <&-; while [ ! -e "$1" ]; do sleep 0.01; done; `+tc.script, file)
 			p, err := r.starter.Start(command.Child())

@@ -166,7 +166,7 @@ func TestStandbyThatMissesItsInput(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d bytes", name, size), func(t *testing.T) {
 				t.Parallel()
 				r, log := newStandbyRunner(t)
-				r.atOnce = time.Hour
+				r.earlyExit = time.Hour
 				taken := filepath.Join(t.TempDir(), "taken")
 				command := shell(`while [ ! -e "$2" ]; do sleep 0.01; done; test -e "$1" && echo answer && exit; touch "$1"; `+end,
 					filepath.Join(t.TempDir(), "file"), taken)
@@ -201,7 +201,7 @@ func TestStandbyThatReadsRunsOnce(t *testing.T) {
 			t.Run(fmt.Sprintf("%s of %d lines", name, lines), func(t *testing.T) {
 				t.Parallel()
 				r, _ := newStandbyRunner(t)
-				r.atOnce = time.Hour
+				r.earlyExit = time.Hour
 				file := filepath.Join(t.TempDir(), "file")
 				command := shell(script, file)
 				got, err := prepared(r, command).Run(t.Context(), command, bytes.Repeat([]byte("go\n"), lines))
@@ -220,7 +220,7 @@ func TestStandbyThatReadsRunsOnce(t *testing.T) {
 func TestStandbyThatFailsSilently(t *testing.T) {
 	t.Parallel()
 	r, _ := newStandbyRunner(t)
-	r.atOnce = 0
+	r.earlyExit = 0
 	command := shell("read x; exit 3")
 	got, err := prepared(r, command).Run(t.Context(), command, []byte("go\n"))
 	if err != nil || got.ExitCode != 3 || len(idleChildren(r)) != 1 {
