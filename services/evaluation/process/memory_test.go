@@ -67,11 +67,11 @@ func TestExecutableOutOfMemory(t *testing.T) {
 		script string
 		want   error
 	}{
-		"allocation refused by the kernel": {"read line; dd if=/dev/zero of=/dev/null bs=1500M count=1 && cat", &evaluation.ExhaustedError{Total: leastMemory}},
-		"Go program":                       {"echo 'fatal error: runtime: out of memory' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
-		"crash of the Go runtime":          {"printf 'SIGSEGV: segmentation violation\nPC=0x43751d m=4 sigcode=1 addr=0x0\n\ngoroutine 0 gp=0x1 m=4 mp=0x2 [idle]:\nruntime.(*spanQueue).tryDrain(0x27)\n' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
-		"Go program with cgo":              {"echo 'runtime/cgo: pthread_create failed: Resource temporarily unavailable' >&2; exit 2", &evaluation.ExhaustedError{Total: leastMemory}},
-		"C++ program":                      {"echo 'what():  std::bad_alloc' >&2; kill -ABRT $$", &evaluation.ExhaustedError{Total: leastMemory}},
+		"allocation refused by the kernel": {"read line; dd if=/dev/zero of=/dev/null bs=1500M count=1 && cat", &evaluation.ExhaustedError{Total: minMemory}},
+		"Go program":                       {"echo 'fatal error: runtime: out of memory' >&2; exit 2", &evaluation.ExhaustedError{Total: minMemory}},
+		"crash of the Go runtime":          {"printf 'SIGSEGV: segmentation violation\nPC=0x43751d m=4 sigcode=1 addr=0x0\n\ngoroutine 0 gp=0x1 m=4 mp=0x2 [idle]:\nruntime.(*spanQueue).tryDrain(0x27)\n' >&2; exit 2", &evaluation.ExhaustedError{Total: minMemory}},
+		"Go program with cgo":              {"echo 'runtime/cgo: pthread_create failed: Resource temporarily unavailable' >&2; exit 2", &evaluation.ExhaustedError{Total: minMemory}},
+		"C++ program":                      {"echo 'what():  std::bad_alloc' >&2; kill -ABRT $$", &evaluation.ExhaustedError{Total: minMemory}},
 		"fails for another reason":         {"echo 'not good' >&2; exit 2", nil},
 		"panic of a Go program":            {"printf 'panic: runtime error: invalid memory address\n[signal SIGSEGV: segmentation violation]\n\ngoroutine 1 [running]:\n' >&2; exit 2", nil},
 		"fails with results":               {"cat; printf 'results:\n- message: x\n'; echo out of memory >&2; exit 1", nil},

@@ -65,7 +65,7 @@ var processMutations = table{"services/evaluation/process", []string{"."}, []mut
 		"calls do not give back their memory",
 	},
 	{
-		"memory.go", "max(m.fair, part)", "m.fair",
+		"memory.go", "max(m.share, need)", "m.share",
 		"a call with a large list does not get more memory",
 	},
 	{

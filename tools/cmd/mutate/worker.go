@@ -25,7 +25,7 @@ var workerMutations = table{"services/evaluation/process/worker", []string{"."},
 		"a call whose worker ended runs twice",
 	},
 	{
-		"worker.go", "w.memory() > mostMemory || ", "",
+		"worker.go", "w.memory() > maxIdleMemory || ", "",
 		"a worker keeps the memory that a call leaves behind",
 	},
 	{
@@ -45,7 +45,7 @@ var workerMutations = table{"services/evaluation/process/worker", []string{"."},
 		"a call whose worker ended before it read the request gets no answer",
 	},
 	{
-		"pool.go", " || m.calls >= mostCalls", "",
+		"pool.go", " || m.calls >= maxCalls", "",
 		"a worker is never replaced",
 	},
 	{

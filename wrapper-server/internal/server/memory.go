@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// perEvaluation is the amount of container memory, in bytes, per concurrent evaluation. A catalog function uses 30 MiB for a list
+	// memoryPerEvaluation is the amount of container memory, in bytes, per concurrent evaluation. A catalog function uses 30 MiB for a list
 	// of 50 KiB, 92 MiB for 1 MiB and 430 MiB for 6 MiB.
-	perEvaluation = 128 << 20
-	// mostConcurrent is the default maximum number of concurrent evaluations.
-	mostConcurrent = 8
+	memoryPerEvaluation = 128 << 20
+	// maxDefaultConcurrency is the default maximum number of concurrent evaluations.
+	maxDefaultConcurrency = 8
 )
 
 // concurrency returns the default number of concurrent evaluations for a memory limit in bytes. err means that there is no limit.
 func concurrency(limit uint64, err error) int {
 	if err != nil {
-		return mostConcurrent
+		return maxDefaultConcurrency
 	}
-	return int(min(max(limit/perEvaluation, 1), mostConcurrent))
+	return int(min(max(limit/memoryPerEvaluation, 1), maxDefaultConcurrency))
 }
 
 // idleTime is the time without evaluations after which memory is returned to the system.

@@ -99,7 +99,7 @@ func function(kind string, isWorker bool) int {
 			a.Stdout = bytes.Repeat([]byte("x"), size)
 			return a, false
 		case "leak":
-			leaked = bytes.Repeat([]byte("x"), 2*mostMemory)
+			leaked = bytes.Repeat([]byte("x"), 2*maxIdleMemory)
 		case "file":
 			_ = os.WriteFile(filepath.Join(os.TempDir(), "left"), nil, 0o600)
 		case "fork":

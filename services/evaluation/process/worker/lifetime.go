@@ -176,9 +176,9 @@ func (p *Pool) endWhenIdle(m *member) {
 	p.stop(m)
 }
 
-// countFailure counts consecutive workers that ended without answering a call. After mostFailures of them, the command gets no more workers.
+// countFailure counts consecutive workers that ended without answering a call. After maxFailures of them, the command gets no more workers.
 func (p *Pool) countFailure(c *group, why string) {
-	if c.failures++; c.failures >= mostFailures {
+	if c.failures++; c.failures >= maxFailures {
 		p.markUnsupported(c, why)
 	}
 }

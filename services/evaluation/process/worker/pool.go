@@ -30,10 +30,10 @@ type Options struct {
 }
 
 const (
-	// mostCalls is the number of calls after which a worker is replaced.
-	mostCalls = 1000
-	// mostMemory is the maximum resident memory, in bytes, of a worker between two calls.
-	mostMemory = 64 << 20
+	// maxCalls is the number of calls after which a worker is replaced.
+	maxCalls = 1000
+	// maxIdleMemory is the maximum resident memory, in bytes, of a worker between two calls.
+	maxIdleMemory = 64 << 20
 	// idleTime is the maximum time that a worker waits for a call.
 	idleTime = 30 * time.Second
 	// maxWait is the maximum time that a call waits for a worker, before it gets a process. All workers may be busy with calls that
@@ -42,10 +42,10 @@ const (
 	// minIdleTime is the minimum idle time before a worker is evicted in favor of another command's. Without it, commands that are
 	// called in turn would evict each other's workers.
 	minIdleTime = time.Second
-	// mostCommands is the number of commands at which the pool forgets those without workers.
-	mostCommands = 1000
-	// mostFailures is the number of consecutive workers that may end without an answer before the command gets no more workers.
-	mostFailures = 3
+	// maxCommands is the number of commands at which the pool forgets those without workers.
+	maxCommands = 1000
+	// maxFailures is the number of consecutive workers that may end without an answer before the command gets no more workers.
+	maxFailures = 3
 )
 
 // Pool keeps workers for commands with the field Worker set. Other calls, and calls that find no worker in time, get a process. Pool is
@@ -211,7 +211,7 @@ func (p *Pool) groupOf(c *process.Command, program child.File) *group {
 	key := c.Key()
 	found := p.groups[key]
 	if found == nil {
-		if len(p.groups) >= mostCommands {
+		if len(p.groups) >= maxCommands {
 			maps.DeleteFunc(p.groups, func(_ string, c *group) bool { return len(c.members) == 0 })
 		}
 		found = &group{command: *c, program: program}
@@ -247,7 +247,7 @@ func (p *Pool) release(m *member, d disposition, end bool) {
 	switch {
 	case m.exited:
 		p.replace(m)
-	case end || m.leaving || m.calls >= mostCalls || p.closed:
+	case end || m.leaving || m.calls >= maxCalls || p.closed:
 		m.leaving = true
 		m.end()
 	default:

@@ -100,12 +100,12 @@ func TestWorkersAreReplaced(t *testing.T) {
 	}
 	bubble(t, 1, 1, func(t *testing.T, th *fakePool) {
 		th.want("a", "x", "process")
-		for range mostCalls + 1 {
+		for range maxCalls + 1 {
 			th.want("a", "x", byWorker)
 		}
 		th.wantStarted(2)
-		if th.fakes[0].calls != mostCalls {
-			t.Errorf("the worker answered %d calls, want %d", th.fakes[0].calls, mostCalls)
+		if th.fakes[0].calls != maxCalls {
+			t.Errorf("the worker answered %d calls, want %d", th.fakes[0].calls, maxCalls)
 		}
 	})
 }
@@ -116,10 +116,10 @@ func TestUntouchedCalls(t *testing.T) {
 	t.Parallel()
 	bubble(t, 1, 1, func(t *testing.T, th *fakePool) {
 		th.want("a", "x", "process")
-		for range mostFailures + 2 {
+		for range maxFailures + 2 {
 			th.want("a", "untouched", "process")
 		}
-		th.wantStarted(mostFailures)
+		th.wantStarted(maxFailures)
 		if got := th.Stats().Refused; got != 1 {
 			t.Errorf("Stats().Refused = %d, want 1", got)
 		}
@@ -127,8 +127,8 @@ func TestUntouchedCalls(t *testing.T) {
 	// An answered call resets the count of failures.
 	bubble(t, 1, 1, func(t *testing.T, th *fakePool) {
 		th.want("a", "x", "process")
-		for range mostFailures {
-			for range mostFailures - 1 {
+		for range maxFailures {
+			for range maxFailures - 1 {
 				th.want("a", "untouched", "process")
 			}
 			th.want("a", "x", byWorker)

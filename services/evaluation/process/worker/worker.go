@@ -109,7 +109,7 @@ func (w *worker) end() { w.child.Kill() }
 // expendable implements handle.
 func (w *worker) expendable(leave func()) { w.child.Expendable(leave) }
 
-// worn implements handle. A worker is replaced if a call left a file in its directory, or if it has more than mostMemory bytes.
+// worn implements handle. A worker is replaced if a call left a file in its directory, or if it has more than maxIdleMemory bytes.
 func (w *worker) worn() bool {
 	w.calling.Lock()
 	defer w.calling.Unlock()
@@ -117,7 +117,7 @@ func (w *worker) worn() bool {
 	case <-w.closed:
 		return true // another process may use its directory
 	default:
-		return w.memory() > mostMemory || !w.child.Pristine()
+		return w.memory() > maxIdleMemory || !w.child.Pristine()
 	}
 }
 

@@ -95,8 +95,8 @@ func Drain(r *os.File, to Sink) {
 	}
 }
 
-// mostInPipe exceeds the number of bytes in a pipe. A descendant that writes continuously must not keep drainNow busy.
-const mostInPipe = 1 << 20
+// maxInPipe exceeds the number of bytes in a pipe. A descendant that writes continuously must not keep drainNow busy.
+const maxInPipe = 1 << 20
 
 // drainNow reads the current contents of a pipe without waiting for more.
 func drainNow(r *os.File, to Sink) {
@@ -108,7 +108,7 @@ func drainNow(r *os.File, to Sink) {
 		return
 	}
 	_ = conn.Read(func(fd uintptr) bool {
-		for read := 0; read < mostInPipe; {
+		for read := 0; read < maxInPipe; {
 			n, err := unix.Read(int(fd), to.Space())
 			if n <= 0 && !errors.Is(err, unix.EINTR) {
 				break

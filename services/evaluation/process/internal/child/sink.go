@@ -6,8 +6,8 @@ package child
 import "slices"
 
 const (
-	// leastSpace is the minimum size of the buffer for a read, in bytes.
-	leastSpace = 4 << 10
+	// minReadSize is the minimum size of the buffer for a read, in bytes.
+	minReadSize = 4 << 10
 	// floodFactor times the limit is the output size at which the process is killed. Below that, output beyond the limit is only
 	// counted, so that the error contains its size.
 	floodFactor = 16
@@ -22,7 +22,7 @@ type Head struct {
 }
 
 // Guess preallocates the buffer for an expected size of n bytes, up to the limit.
-func (h *Head) Guess(n int) { h.buf = slices.Grow(h.buf, int(min(int64(n), h.Limit))+2*leastSpace) }
+func (h *Head) Guess(n int) { h.buf = slices.Grow(h.buf, int(min(int64(n), h.Limit))+2*minReadSize) }
 
 // Full reports whether more than Limit bytes have been read.
 func (h *Head) Full() bool { return h.size > h.Limit }
@@ -35,7 +35,7 @@ func (h *Head) Space() []byte {
 	if h.Full() {
 		return h.buf[:cap(h.buf)]
 	}
-	h.buf = slices.Grow(h.buf, leastSpace)
+	h.buf = slices.Grow(h.buf, minReadSize)
 	return h.buf[len(h.buf):cap(h.buf)]
 }
 
@@ -71,7 +71,7 @@ func (t *Tail) Space() []byte {
 	if len(t.buf) > 2*t.Limit {
 		t.trim()
 	}
-	t.buf = slices.Grow(t.buf, leastSpace)
+	t.buf = slices.Grow(t.buf, minReadSize)
 	return t.buf[len(t.buf):cap(t.buf)]
 }
 
