@@ -128,7 +128,7 @@ func (r *Runner) answer(
 func supervise(ctx context.Context, p *child.Child, feed func(), input int, limits Limits) (Outcome, error) {
 	stdout := &child.Head{Limit: limits.Stdout, OnFlood: p.Kill}
 	// Most functions write as much as they read.
-	stdout.Guess(input)
+	stdout.Preallocate(input)
 	stderr := &child.Tail{Limit: int(limits.Stderr)}
 	var pipes sync.WaitGroup
 	if feed != nil {

@@ -5,7 +5,7 @@ package main
 
 var childMutations = table{"services/evaluation/process/internal/child", []string{".", "../.."}, []mutation{
 	{
-		"feed.go", "in.more == 0 && Unread(in.watch) == in.held", "in.more == 0",
+		"feed.go", "in.restWritten == 0 && Unread(in.watchEnd) == in.written", "in.restWritten == 0",
 		"a process that read a small input counts as one that read nothing",
 	},
 	{
@@ -33,7 +33,7 @@ var childMutations = table{"services/evaluation/process/internal/child", []strin
 		"a sweep kills processes of a call that runs",
 	},
 	{
-		"reap_linux.go", "if !foreign(pid) {", "if false {",
+		"reap_linux.go", "if !inOtherSession(pid) {", "if false {",
 		"a sweep collects and kills the children of others",
 	},
 	{

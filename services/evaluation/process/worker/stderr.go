@@ -52,7 +52,7 @@ func (s *stderr) read(fd uintptr) (ended bool) {
 		n, err := unix.Read(int(fd), s.buffer[:])
 		if n > 0 {
 			copy(s.tail.Space(), s.buffer[:n])
-			s.tail.Took(n)
+			s.tail.Advance(n)
 			continue
 		}
 		if !errors.Is(err, unix.EINTR) {

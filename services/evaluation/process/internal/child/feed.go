@@ -13,10 +13,10 @@ type Input struct {
 	// Refused reports that no input was written because no process can read the pipe.
 	Refused bool
 
-	// held is the number of bytes that Feed wrote, and more the number that Rest wrote.
-	held, more int
-	// watch is a read end of the pipe. It is used to query the fill level, never to read. It may be nil.
-	watch *os.File
+	// written is the number of bytes that Feed wrote, and restWritten the number that Rest wrote.
+	written, restWritten int
+	// watchEnd is a read end of the pipe. It is used to query the fill level, never to read. It may be nil.
+	watchEnd *os.File
 }
 
 // firstWrite is the number of bytes to write before opening the watch end. An empty pipe always has room for them.
@@ -33,21 +33,21 @@ func Feed(w *os.File, input []byte, watched bool) *Input {
 		// standard input.
 		first := min(len(input), firstWrite)
 		if left, err = writeNow(w, input[:first]); err == nil {
-			in.watch = readEnd(w)
+			in.watchEnd = readEnd(w)
 		}
 		left = input[first-len(left):]
 	}
 	if err == nil {
 		left, err = writeNow(w, left)
 	}
-	in.held = len(input) - len(left)
+	in.written = len(input) - len(left)
 	if err != nil || len(left) == 0 {
 		_ = w.Close()
-		in.Refused = err != nil && in.held == 0
+		in.Refused = err != nil && in.written == 0
 		return in
 	}
 	in.Rest = func() {
-		in.more, _ = w.Write(left)
+		in.restWritten, _ = w.Write(left)
 		_ = w.Close()
 	}
 	return in
@@ -56,9 +56,9 @@ func Feed(w *os.File, input []byte, watched bool) *Input {
 // Untouched reports whether the process, which must have exited, has read nothing. It is also true if the system cannot tell. Call it
 // once, after Rest.
 func (in *Input) Untouched() bool {
-	if in.watch == nil {
+	if in.watchEnd == nil {
 		return true
 	}
-	defer in.watch.Close()
-	return in.more == 0 && Unread(in.watch) == in.held
+	defer in.watchEnd.Close()
+	return in.restWritten == 0 && Unread(in.watchEnd) == in.written
 }

@@ -75,8 +75,8 @@ func writeNow(w *os.File, input []byte) (left []byte, err error) {
 type Sink interface {
 	// Space returns the buffer for the next bytes. It is never empty.
 	Space() []byte
-	// Took reports that n bytes were written to the buffer.
-	Took(n int)
+	// Advance reports that n bytes were written to the buffer.
+	Advance(n int)
 }
 
 // Drain reads a pipe to its end. After its read deadline, it still reads what the pipe contains at that moment: output must not be lost
@@ -84,7 +84,7 @@ type Sink interface {
 func Drain(r *os.File, to Sink) {
 	for {
 		n, err := r.Read(to.Space())
-		to.Took(n)
+		to.Advance(n)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			drainNow(r, to)
 			return
@@ -113,7 +113,7 @@ func drainNow(r *os.File, to Sink) {
 			if n <= 0 && !errors.Is(err, unix.EINTR) {
 				break
 			}
-			to.Took(max(n, 0))
+			to.Advance(max(n, 0))
 			read += max(n, 0)
 		}
 		return true

@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// reapEvery is the minimum interval between sweeps. Each call causes a SIGCHLD, and a sweep reads /proc.
-	reapEvery = time.Second
-	// chase is the maximum number of passes of a sweep. A process that continuously forks and exits in new sessions is often gone when
+	// sweepInterval is the minimum interval between sweeps. Each call causes a SIGCHLD, and a sweep reads /proc.
+	sweepInterval = time.Second
+	// maxPasses is the maximum number of passes of a sweep. A process that continuously forks and exits in new sessions is often gone when
 	// the sweep tries to kill it. In tests with such programs in C, 100 passes were enough.
-	chase = 200
+	maxPasses = 200
 )
 
 // Reap makes this process the parent of orphaned descendants of functions, and collects them until ctx ends: it waits for zombies and
@@ -64,7 +64,7 @@ func (s *Starter) Reap(ctx context.Context) error {
 		// The next sweep sees what exits during the pause. Ignore SIGCHLD until then, because each signal wakes threads while a call
 		// runs.
 		signal.Stop(exits)
-		pause.Reset(reapEvery)
+		pause.Reset(sweepInterval)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -85,9 +85,9 @@ type sweeper struct {
 
 func newSweeper(l *ledger) *sweeper { return &sweeper{ledger: l, orphans: map[int]uint64{}} }
 
-// sweepAll sweeps until there is no process to kill, or chase passes have been made.
+// sweepAll sweeps until there is no process to kill, or maxPasses passes have been made.
 func (s *sweeper) sweepAll() {
-	for range chase {
+	for range maxPasses {
 		if !s.sweep() {
 			return
 		}
@@ -100,7 +100,7 @@ func (s *sweeper) sweep() (killed bool) {
 	before := s.orphans
 	s.orphans = map[int]uint64{}
 	for _, pid := range pids {
-		if !foreign(pid) {
+		if !inOtherSession(pid) {
 			continue
 		}
 		if ended, err := unix.Wait4(pid, nil, unix.WNOHANG, nil); ended == pid || errors.Is(err, unix.ECHILD) {
@@ -122,8 +122,8 @@ func (s *sweeper) sweep() (killed bool) {
 	return killed
 }
 
-// foreign reports whether a process is in another session than this process.
-func foreign(pid int) bool {
+// inOtherSession reports whether a process is in another session than this process.
+func inOtherSession(pid int) bool {
 	own, err1 := unix.Getsid(0)
 	its, err2 := unix.Getsid(pid)
 	return err1 == nil && err2 == nil && its != own
@@ -147,13 +147,13 @@ func children(parent string) []int {
 	}
 	var pids []int
 	for _, list := range lists {
-		pids = append(pids, numbers(list)...)
+		pids = append(pids, readPIDs(list)...)
 	}
 	return pids
 }
 
-// numbers parses a list of process IDs. It returns nil if the thread has exited.
-func numbers(list string) (pids []int) {
+// readPIDs parses a list of process IDs. It returns nil if the thread has exited.
+func readPIDs(list string) (pids []int) {
 	text, err := os.ReadFile(list)
 	if err != nil {
 		return nil

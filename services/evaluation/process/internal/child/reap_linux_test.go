@@ -77,18 +77,18 @@ func TestReapCollectsOrphans(t *testing.T) {
 	})
 }
 
-// held is a run that leaves an orphan behind at once, and ends when it is released.
-type held struct {
+// blockedRun is a run that leaves an orphan behind at once, and ends when it is released.
+type blockedRun struct {
 	pid     int
 	release string
 	done    chan struct{}
 }
 
-func hold(t *testing.T, s *Starter) *held {
+func startBlockedRun(t *testing.T, s *Starter) *blockedRun {
 	t.Helper()
 	dir := t.TempDir()
 	pids := filepath.Join(dir, "pids")
-	h := &held{release: filepath.Join(dir, "release"), done: make(chan struct{})}
+	h := &blockedRun{release: filepath.Join(dir, "release"), done: make(chan struct{})}
 	if err := unix.Mkfifo(h.release, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func hold(t *testing.T, s *Starter) *held {
 	return h
 }
 
-func (h *held) end(t *testing.T) {
+func (h *blockedRun) end(t *testing.T) {
 	t.Helper()
 	if err := os.WriteFile(h.release, nil, 0o600); err != nil {
 		t.Error(err)
@@ -123,7 +123,7 @@ func TestSweepsSpareWhatRuns(t *testing.T) {
 		}
 		starter := NewStarter(t.TempDir())
 		s := newSweeper(starter.ledger)
-		want := func(what string, h *held, alive bool) {
+		want := func(what string, h *blockedRun, alive bool) {
 			t.Helper()
 			for range 3 {
 				s.sweep()
@@ -134,8 +134,8 @@ func TestSweepsSpareWhatRuns(t *testing.T) {
 				t.Errorf("%s: process %d is dead, want it alive", what, h.pid)
 			}
 		}
-		first := hold(t, starter)
-		second := hold(t, starter)
+		first := startBlockedRun(t, starter)
+		second := startBlockedRun(t, starter)
 		want("first run is current", first, true)
 		want("second run is current", second, true)
 		for range 3 {
@@ -144,7 +144,7 @@ func TestSweepsSpareWhatRuns(t *testing.T) {
 			}
 			want("another run has ended", first, true)
 		}
-		third := hold(t, starter)
+		third := startBlockedRun(t, starter)
 		second.end(t)
 		want("third run is current", third, true)
 		first.end(t)

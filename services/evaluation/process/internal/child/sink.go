@@ -21,8 +21,10 @@ type Head struct {
 	size    int64
 }
 
-// Guess preallocates the buffer for an expected size of n bytes, up to the limit.
-func (h *Head) Guess(n int) { h.buf = slices.Grow(h.buf, int(min(int64(n), h.Limit))+2*minReadSize) }
+// Preallocate preallocates the buffer for an expected size of n bytes, up to the limit.
+func (h *Head) Preallocate(n int) {
+	h.buf = slices.Grow(h.buf, int(min(int64(n), h.Limit))+2*minReadSize)
+}
 
 // Full reports whether more than Limit bytes have been read.
 func (h *Head) Full() bool { return h.size > h.Limit }
@@ -39,8 +41,8 @@ func (h *Head) Space() []byte {
 	return h.buf[len(h.buf):cap(h.buf)]
 }
 
-// Took implements Sink.
-func (h *Head) Took(n int) {
+// Advance implements Sink.
+func (h *Head) Advance(n int) {
 	h.size += int64(n)
 	switch {
 	case h.size > floodFactor*h.Limit:
@@ -75,8 +77,8 @@ func (t *Tail) Space() []byte {
 	return t.buf[len(t.buf):cap(t.buf)]
 }
 
-// Took implements Sink.
-func (t *Tail) Took(n int) { t.buf = t.buf[:len(t.buf)+n] }
+// Advance implements Sink.
+func (t *Tail) Advance(n int) { t.buf = t.buf[:len(t.buf)+n] }
 
 // Output returns the kept bytes and the number of bytes before them.
 func (t *Tail) Output() (end []byte, dropped int64) {

@@ -29,7 +29,7 @@ func TestHead(t *testing.T) {
 			floods := 0
 			h := &Head{Limit: 4, OnFlood: func() { floods++ }}
 			for _, part := range tc.written {
-				h.Took(copy(h.Space(), part))
+				h.Advance(copy(h.Space(), part))
 			}
 			if got := string(h.Output()); got != tc.want || h.Full() != tc.full || floods != tc.floods {
 				t.Errorf("Output() = %q, Full() = %v, %d floods; want %q, %v, %d", got, h.Full(), floods, tc.want, tc.full, tc.floods)

@@ -60,7 +60,7 @@ func grow(pipe *os.File, size int) {
 func limitData(pid int, limit int64) {
 	bytes := uint64(limit) //nolint:gosec // more than 0
 	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: bytes, Max: bytes}, nil)
-	for _, child := range numbers(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)) {
+	for _, child := range readPIDs(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)) {
 		limitData(child, limit)
 	}
 }
