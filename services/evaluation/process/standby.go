@@ -51,8 +51,8 @@ var AllStandbyOutcomes = []StandbyOutcome{StandbyUsed, StandbyIdle, StandbyEvict
 const (
 	defaultTotal    = 16
 	defaultIdleTime = 30 * time.Second
-	// settledPart is the fraction of the idle time, 1/settledPart, during which a standby process is not evicted.
-	settledPart = 6
+	// evictableFraction is the fraction of the idle time, 1/evictableFraction, during which a standby process is not evicted.
+	evictableFraction = 6
 	// maxUnsupported is the maximum number of executables recorded in store.unsupported.
 	maxUnsupported = 1000
 )
@@ -158,19 +158,19 @@ func (s *store) prepare(c Command) {
 		return
 	}
 	if len(s.idle) >= s.Total {
-		if time.Since(s.idle[0].since) < s.IdleTime/settledPart {
+		if time.Since(s.idle[0].since) < s.IdleTime/evictableFraction {
 			return
 		}
-		s.end(s.idle[0], StandbyEvicted)
+		s.removeAndEnd(s.idle[0], StandbyEvicted)
 	}
 	sp := &standbyProcess{key: k, started: make(chan struct{}), since: time.Now()}
 	s.idle = append(s.idle, sp)
-	s.work.Go(func() { s.fill(sp, c) })
+	s.work.Go(func() { s.launch(sp, c) })
 }
 
-// fill starts the process. If a caller has removed sp from the list in the meantime, that caller waits for sp.started and owns the
+// launch starts the process. If a caller has removed sp from the list in the meantime, that caller waits for sp.started and owns the
 // process.
-func (s *store) fill(sp *standbyProcess, c Command) {
+func (s *store) launch(sp *standbyProcess, c Command) {
 	if p, err := s.start(c); err == nil {
 		sp.process = p
 	}
@@ -185,9 +185,9 @@ func (s *store) fill(sp *standbyProcess, c Command) {
 		s.work.Add(1)
 		sp.expiry = time.AfterFunc(s.IdleTime, func() {
 			defer s.work.Done()
-			s.drop(sp, StandbyIdle)
+			s.endIfIdle(sp, StandbyIdle)
 		})
-		sp.process.Expendable(func() { s.drop(sp, StandbyEvicted) })
+		sp.process.Expendable(func() { s.endIfIdle(sp, StandbyEvicted) })
 	}
 }
 
@@ -198,7 +198,7 @@ func (s *store) take(c Command) childProcess {
 	}
 	k := keyOf(c)
 	for {
-		sp := s.next(k)
+		sp := s.pop(k)
 		if sp == nil {
 			return nil
 		}
@@ -209,11 +209,11 @@ func (s *store) take(c Command) childProcess {
 		}
 		sp.process.Expendable(nil)
 		if sp.process.Outdated(c.Child()) {
-			s.discard(sp, StandbyReplaced)
+			s.endAsync(sp, StandbyReplaced)
 			continue
 		}
 		if why := sp.process.WhyNotIdle(); why != "" {
-			s.discard(sp, StandbyRefused)
+			s.endAsync(sp, StandbyRefused)
 			s.markUnsupported(c, why)
 			return nil
 		}
@@ -222,8 +222,8 @@ func (s *store) take(c Command) childProcess {
 	}
 }
 
-// next removes the oldest standby process with key k from the list and returns it, or nil.
-func (s *store) next(k key) *standbyProcess {
+// pop removes the oldest standby process with key k from the list and returns it, or nil.
+func (s *store) pop(k key) *standbyProcess {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := slices.IndexFunc(s.idle, func(sp *standbyProcess) bool { return sp.key == k })
@@ -243,23 +243,23 @@ func (s *store) remove(at int) {
 	s.idle = slices.Delete(s.idle, at, at+1)
 }
 
-// drop ends a standby process unless a call has taken it.
-func (s *store) drop(sp *standbyProcess, outcome StandbyOutcome) {
+// endIfIdle ends a standby process unless a call has taken it.
+func (s *store) endIfIdle(sp *standbyProcess, outcome StandbyOutcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if slices.Contains(s.idle, sp) {
-		s.end(sp, outcome)
+		s.removeAndEnd(sp, outcome)
 	}
 }
 
-// end removes a standby process from the list and ends it. The caller holds mu. The store must not be closed.
-func (s *store) end(sp *standbyProcess, outcome StandbyOutcome) {
+// removeAndEnd removes a standby process from the list and ends it. The caller holds mu. The store must not be closed.
+func (s *store) removeAndEnd(sp *standbyProcess, outcome StandbyOutcome) {
 	s.remove(slices.Index(s.idle, sp))
-	s.discard(sp, outcome)
+	s.endAsync(sp, outcome)
 }
 
-// discard ends the process of a standby process that has been removed from the list. It does not wait for the process to exit.
-func (s *store) discard(sp *standbyProcess, outcome StandbyOutcome) {
+// endAsync ends the process of a standby process that has been removed from the list. It does not wait for the process to exit.
+func (s *store) endAsync(sp *standbyProcess, outcome StandbyOutcome) {
 	s.work.Go(func() {
 		<-sp.started
 		if sp.process != nil {
@@ -312,7 +312,7 @@ func (s *store) markUnsupported(c Command, why string) {
 	s.unsupported[k.program] = file
 	for _, sp := range slices.Clone(s.idle) {
 		if sp.key.program == k.program {
-			s.end(sp, StandbyRefused)
+			s.removeAndEnd(sp, StandbyRefused)
 		}
 	}
 	s.Log.Warn("the function does not support standby processes, its calls take longer", "command", c.Argv[0], "reason", why)
@@ -323,7 +323,7 @@ func (s *store) close() {
 	s.mu.Lock()
 	s.closed = true
 	for _, sp := range slices.Clone(s.idle) {
-		s.end(sp, StandbyIdle)
+		s.removeAndEnd(sp, StandbyIdle)
 	}
 	s.mu.Unlock()
 	s.work.Wait()

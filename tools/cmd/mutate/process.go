@@ -5,11 +5,11 @@ package main
 
 var processMutations = table{"services/evaluation/process", []string{"."}, []mutation{
 	{
-		"standby.go", "sp.process.Expendable(func() { s.drop(sp, StandbyEvicted) })", "",
+		"standby.go", "sp.process.Expendable(func() { s.endIfIdle(sp, StandbyEvicted) })", "",
 		"orphans of a call live as long as processes wait for calls",
 	},
 	{
-		"standby.go", "s.IdleTime/settledPart", "0",
+		"standby.go", "s.IdleTime/evictableFraction", "0",
 		"commands that are used in turn end each other's standby processes",
 	},
 	{
@@ -33,7 +33,7 @@ var processMutations = table{"services/evaluation/process", []string{"."}, []mut
 		"a program that does not wait for its input gets standby processes again",
 	},
 	{
-		"standby.go", "s.drop(sp, StandbyIdle)", "",
+		"standby.go", "s.endIfIdle(sp, StandbyIdle)", "",
 		"standby processes never expire",
 	},
 	{
