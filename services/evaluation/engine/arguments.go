@@ -48,8 +48,8 @@ func (o *Options) runArguments(name string, limits []string) []string {
 	return args
 }
 
-// keptArguments returns the engine's arguments for a reusable container of an image.
-func (o *Options) keptArguments(name string, limits []string, i *image) []string {
+// reusableArguments returns the engine's arguments for a reusable container of an image.
+func (o *Options) reusableArguments(name string, limits []string, i *image) []string {
 	program := Mount{Type: "bind", Source: o.Entrypoint, Target: entrypointPath}
 	args := append(o.runArguments(name, limits), "--mount", program.String(), "--entrypoint", entrypointPath, i.ref, entrypoint.Name)
 	return append(args, i.command...)

@@ -111,14 +111,14 @@ func explain(ctx context.Context, err error, stderr []byte) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if words := lastWords(stderr); words != "" {
+	if words := lastMessage(stderr); words != "" {
 		return errors.New(words)
 	}
 	return err
 }
 
-// lastWords returns the last line of the engine's standard error that is a message, shortened to maxReason.
-func lastWords(stderr []byte) string {
+// lastMessage returns the last line of the engine's standard error that is a message, shortened to maxReason.
+func lastMessage(stderr []byte) string {
 	last := ""
 	for line := range strings.Lines(string(stderr)) {
 		line = strings.TrimSpace(line)

@@ -20,8 +20,8 @@ import (
 const (
 	// startTime is the maximum time that a container may take to start.
 	startTime = 2 * time.Minute
-	// patience is the time that a call waits for a busy container before another one is started. Starting one takes about as long.
-	patience = time.Second
+	// busyWait is the time that a call waits for a busy container before another one is started. Starting one takes about as long.
+	busyWait = time.Second
 	// maxContainers is the maximum number of containers per function.
 	maxContainers = 8
 )
@@ -41,29 +41,29 @@ type container struct {
 	kill context.CancelFunc
 }
 
-// take returns an idle container, or nil if the function cannot have reusable containers. If all containers are busy or starting, it
-// waits. After patience, it starts another container, so that a function has several only if its calls are long and concurrent.
-func (e *Evaluator) take(ctx context.Context, fn *function) (*container, error) {
-	for wait := patience; ; {
+// acquire returns an idle container, or nil if the function cannot have reusable containers. If all containers are busy or starting, it
+// waits. After busyWait, it starts another container, so that a function has several only if its calls are long and concurrent.
+func (e *Evaluator) acquire(ctx context.Context, fn *function) (*container, error) {
+	for wait := busyWait; ; {
 		select {
 		case c := <-fn.idle:
 			return c, nil
 		default:
 		}
 		e.mu.Lock()
-		alone, start := fn.alone, fn.live == 0 || wait == 0 && fn.starting == 0 && fn.live < maxContainers
-		if start && !alone {
+		newPerCall, start := fn.newPerCall, fn.live == 0 || wait == 0 && fn.starting == 0 && fn.live < maxContainers
+		if start && !newPerCall {
 			fn.live++
 			fn.starting++
 		}
 		e.mu.Unlock()
 		switch {
-		case alone:
+		case newPerCall:
 			return nil, nil
 		case start:
 			return e.startFor(ctx, fn)
 		}
-		timer := time.NewTimer(patience)
+		timer := time.NewTimer(busyWait)
 		select {
 		case c := <-fn.idle:
 			timer.Stop()
@@ -92,12 +92,12 @@ func (e *Evaluator) startFor(ctx context.Context, fn *function) (*container, err
 		return nil, context.Cause(ctx)
 	}
 	// If the failure has nothing to do with the entrypoint, the next container fails, too, and its error is returned.
-	fn.alone = true
+	fn.newPerCall = true
 	return nil, nil
 }
 
-// drop removes a container that cannot answer further calls.
-func (e *Evaluator) drop(fn *function, c *container) {
+// discard removes a container that cannot answer further calls.
+func (e *Evaluator) discard(fn *function, c *container) {
 	c.remove()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -109,7 +109,7 @@ func (e *Evaluator) start(ctx context.Context, i *image) (*container, error) {
 	// The container outlives the call that starts it.
 	running, kill := context.WithCancel(context.WithoutCancel(ctx))
 	c := &container{evaluator: e, name: containerName(), program: i.command[0], stderr: &messages{}, kill: kill}
-	c.cmd = e.client.command(running, e.options.keptArguments(c.name, e.limits(ctx), i)...)
+	c.cmd = e.client.command(running, e.options.reusableArguments(c.name, e.limits(ctx), i)...)
 	c.cmd.Stderr = c.stderr
 	c.wait = sync.OnceFunc(func() { _ = c.cmd.Wait() })
 	c.remove = sync.OnceFunc(func() { c.end(running) })
@@ -140,18 +140,18 @@ func (e *Evaluator) start(ctx context.Context, i *image) (*container, error) {
 	return c, nil
 }
 
-// runKept runs a call in a reusable container, and makes the container idle if it can answer further calls.
-func (e *Evaluator) runKept(ctx context.Context, fn *function, c *container, stdin []byte, limit int64) (process.Outcome, error) {
+// runInReusableContainer runs a call in a reusable container, and makes the container idle if it can answer further calls.
+func (e *Evaluator) runInReusableContainer(ctx context.Context, fn *function, c *container, stdin []byte, limit int64) (process.Outcome, error) {
 	begin := time.Now()
 	stop := context.AfterFunc(ctx, c.remove)
 	outcome, ran, err := c.call(stdin, limit)
 	over := !stop()
 	switch {
 	case over && ctx.Err() != nil:
-		e.drop(fn, c)
+		e.discard(fn, c)
 		return process.Outcome{ExitCode: -1, Execute: time.Since(begin)}, &process.KilledError{Cause: context.Cause(ctx)}
 	case err != nil:
-		e.drop(fn, c)
+		e.discard(fn, c)
 		return process.Outcome{ExitCode: -1}, &ContainerError{Engine: e.client.Name, Image: fn.image.ref, Err: fmt.Errorf("the container ended during a call: %w", err)}
 	default:
 		fn.idle <- c

@@ -84,7 +84,7 @@ type Evaluator struct {
 	functions map[string]*function
 	warned    map[string]bool
 
-	limiting   sync.Once
+	limitsOnce sync.Once
 	limitFlags []string
 }
 
@@ -93,8 +93,8 @@ type function struct {
 	// mu guards image, and is held while the image is looked up or pulled.
 	mu    sync.Mutex
 	image *image
-	// alone means that the function has no reusable containers: each call gets a new one.
-	alone bool
+	// newPerCall means that the function has no reusable containers: each call gets a new one.
+	newPerCall bool
 	// live is the number of reusable containers, and starting the number of those that are starting. idle holds containers that wait
 	// for a call.
 	live, starting int
@@ -122,8 +122,8 @@ func (e *Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evalu
 		Evaluator: evaluationv1.Evaluator_EVALUATOR_ENGINE, Implementation: fn.image.id + " (" + e.client.Name + ")",
 	}
 	resp, err := f.Evaluate(ctx, req)
-	if call.broken != nil {
-		return evaluation.Response{}, call.broken
+	if call.engineError != nil {
+		return evaluation.Response{}, call.engineError
 	}
 	return resp, err
 }
@@ -134,7 +134,7 @@ func (e *Evaluator) function(ctx context.Context, ref string) (*function, error)
 	fn := e.functions[ref]
 	if fn == nil {
 		// Containers with mounts are not reused, because one call could leave changes for the next.
-		fn = &function{alone: e.options.Entrypoint == "" || len(e.options.Mounts) > 0, idle: make(chan *container, maxContainers)}
+		fn = &function{newPerCall: e.options.Entrypoint == "" || len(e.options.Mounts) > 0, idle: make(chan *container, maxContainers)}
 		e.functions[ref] = fn
 	}
 	e.mu.Unlock()
@@ -150,7 +150,7 @@ func (e *Evaluator) function(ctx context.Context, ref string) (*function, error)
 
 // limits returns the flags that limit containers. It queries the engine once.
 func (e *Evaluator) limits(ctx context.Context) []string {
-	e.limiting.Do(func() {
+	e.limitsOnce.Do(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTime)
 		defer cancel()
 		var warning string
@@ -211,28 +211,28 @@ func containerName() string { return "krmfn-" + strings.ToLower(rand.Text()[:16]
 type call struct {
 	evaluator *Evaluator
 	function  *function
-	// broken is an error that is not the function's. Evaluate returns it instead of a report.
-	broken error
+	// engineError is an error that is not the function's. Evaluate returns it instead of a report.
+	engineError error
 }
 
 // Run runs the function in a reusable container, or in a new one if it has none.
 func (c *call) Run(ctx context.Context, command process.Command, stdin []byte) (process.Outcome, error) {
 	e, limit := c.evaluator, cmp.Or(command.MaxStdout, c.evaluator.options.MaxOutput)
-	box, err := e.take(ctx, c.function)
+	reusable, err := e.acquire(ctx, c.function)
 	if err != nil {
-		c.broken = err
+		c.engineError = err
 		return process.Outcome{ExitCode: -1}, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, e.options.MaxTime, &evaluation.TimeoutError{Limit: e.options.MaxTime})
 	defer cancel()
 	var outcome process.Outcome
-	if box == nil {
-		outcome, err = e.runAlone(ctx, c.function.image, stdin, limit)
+	if reusable == nil {
+		outcome, err = e.runInNewContainer(ctx, c.function.image, stdin, limit)
 	} else {
-		outcome, err = e.runKept(ctx, c.function, box, stdin, limit)
+		outcome, err = e.runInReusableContainer(ctx, c.function, reusable, stdin, limit)
 	}
 	if errors.As(err, new(*ContainerError)) {
-		c.broken = err
+		c.engineError = err
 	}
 	return outcome, err
 }

@@ -38,17 +38,17 @@ func (f fakeEngine) client(t *testing.T) engine.Client {
 	return c
 }
 
-// said records an evaluator's progress messages and warnings.
-type said struct {
+// recorder records an evaluator's progress messages and warnings.
+type recorder struct {
 	mu      sync.Mutex
 	pulling []string
 	warned  []string
 }
 
 // evaluator returns an evaluator that uses a fake engine.
-func (f fakeEngine) evaluator(t *testing.T, o engine.Options) (*engine.Evaluator, *said) {
+func (f fakeEngine) evaluator(t *testing.T, o engine.Options) (*engine.Evaluator, *recorder) {
 	t.Helper()
-	s := &said{}
+	s := &recorder{}
 	o.Pulling = func(image, line string, goesOn bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -86,7 +86,7 @@ const warning = "docker: WARNING: The requested image's platform (linux/arm64) d
 func TestContainerIsReused(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, engine.Docker, ref)
-	e, said := f.evaluator(t, engine.Options{Entrypoint: "/krmfn", Env: []string{"FOO=bar"}})
+	e, recorded := f.evaluator(t, engine.Options{Entrypoint: "/krmfn", Env: []string{"FOO=bar"}})
 	var calls sync.WaitGroup
 	for range 5 {
 		calls.Go(func() {
@@ -105,12 +105,12 @@ func TestContainerIsReused(t *testing.T) {
 		t.Errorf("implementation = %q, want %q", got, want)
 	}
 	e.Close()
-	// On a busy machine, calls may wait longer than patience, and start a second container.
+	// On a busy machine, calls may wait longer than busyWait, and start a second container.
 	if n := len(f.runs(t)); n < 1 || n > 2 {
 		t.Errorf("%d containers for 6 calls, want 1 or 2", n)
 	}
 	f.none(t)
-	if diff := cmp.Diff([]string{warning}, said.warned); diff != "" {
+	if diff := cmp.Diff([]string{warning}, recorded.warned); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }
@@ -141,7 +141,7 @@ func TestNewContainerForEachCall(t *testing.T) {
 			if test.refuse {
 				f.touch("refuse")
 			}
-			e, said := f.evaluator(t, test.options)
+			e, recorded := f.evaluator(t, test.options)
 			for range 2 {
 				if got := succeeds(t, e, ref); got != "hello from alone \n" {
 					t.Errorf("standard error = %q, want a new container's", got)
@@ -150,7 +150,7 @@ func TestNewContainerForEachCall(t *testing.T) {
 			if n := len(f.runs(t)); n != test.runs {
 				t.Errorf("%d containers, want %d", n, test.runs)
 			}
-			if diff := cmp.Diff([]string{warning}, said.warned); diff != "" {
+			if diff := cmp.Diff([]string{warning}, recorded.warned); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 		})
@@ -216,7 +216,7 @@ func TestUnsupportedLimits(t *testing.T) {
 			if err := os.WriteFile(f.path("controllers"), []byte(test.controllers+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			e, said := f.evaluator(t, engine.Options{})
+			e, recorded := f.evaluator(t, engine.Options{})
 			succeeds(t, e, ref)
 			succeeds(t, e, ref)
 			for _, args := range f.runs(t) {
@@ -230,7 +230,7 @@ func TestUnsupportedLimits(t *testing.T) {
 					t.Errorf("limits (-want +got):\n%s", diff)
 				}
 			}
-			warnings := slices.DeleteFunc(said.warned, func(text string) bool { return strings.Contains(text, "platform") })
+			warnings := slices.DeleteFunc(recorded.warned, func(text string) bool { return strings.Contains(text, "platform") })
 			if want := strings.Fields(test.warning); strings.Join(warnings, "|") != strings.Join(want, " ") {
 				t.Errorf("warnings = %q, want %q once", warnings, test.warning)
 			}
@@ -249,12 +249,12 @@ func TestDiscardedLimits(t *testing.T) {
 		if err := os.WriteFile(f.path("warning"), []byte(line), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		e, said := f.evaluator(t, engine.Options{})
+		e, recorded := f.evaluator(t, engine.Options{})
 		if got := succeeds(t, e, ref); got != "hello from alone \n" {
 			t.Errorf("standard error = %q, want only the function's", got)
 		}
-		if !slices.Contains(said.warned, "docker: "+line) {
-			t.Errorf("warnings = %q, want %q", said.warned, line)
+		if !slices.Contains(recorded.warned, "docker: "+line) {
+			t.Errorf("warnings = %q, want %q", recorded.warned, line)
 		}
 	}
 }
@@ -286,7 +286,7 @@ func TestPullPolicies(t *testing.T) {
 			if test.obtainable {
 				f.touch("registry", file(ref))
 			}
-			e, said := f.evaluator(t, engine.Options{Policy: test.policy})
+			e, recorded := f.evaluator(t, engine.Options{Policy: test.policy})
 			_, err := evaluate(t.Context(), e, ref, "")
 			if got := fmt.Sprint(err); err != nil && got != test.want || err == nil && test.want != "" {
 				t.Errorf("Evaluate() = %v, want %q", err, test.want)
@@ -294,7 +294,7 @@ func TestPullPolicies(t *testing.T) {
 			if err != nil && !errors.As(err, new(*evaluation.NotFoundError)) {
 				t.Error("the error is not a NotFoundError")
 			}
-			if diff := cmp.Diff(test.pulling, said.pulling); diff != "" {
+			if diff := cmp.Diff(test.pulling, recorded.pulling); diff != "" {
 				t.Errorf("progress (-want +got):\n%s", diff)
 			}
 		})
@@ -305,11 +305,11 @@ func TestPullPolicies(t *testing.T) {
 func TestShortName(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, engine.Docker, "myfn:latest")
-	e, said := f.evaluator(t, engine.Options{Prefix: "ghcr.io/catalog/"})
+	e, recorded := f.evaluator(t, engine.Options{Prefix: "ghcr.io/catalog/"})
 	succeeds(t, e, "ghcr.io/catalog/myfn:latest")
 	want := "docker has no image ghcr.io/catalog/myfn:latest: running the local image myfn:latest"
-	if len(said.warned) == 0 || said.warned[0] != want {
-		t.Errorf("warnings = %q, want %q", said.warned, want)
+	if len(recorded.warned) == 0 || recorded.warned[0] != want {
+		t.Errorf("warnings = %q, want %q", recorded.warned, want)
 	}
 	if _, err := evaluate(t.Context(), e, "ghcr.io/catalog/myfn@sha256:12", ""); err == nil {
 		t.Error("Evaluate() of a digest used an image without a digest")

@@ -20,8 +20,8 @@ const (
 	exitNotFound = 127
 )
 
-// runAlone runs a call in a new container.
-func (e *Evaluator) runAlone(ctx context.Context, i *image, stdin []byte, limit int64) (process.Outcome, error) {
+// runInNewContainer runs a call in a new container.
+func (e *Evaluator) runInNewContainer(ctx context.Context, i *image, stdin []byte, limit int64) (process.Outcome, error) {
 	name := containerName()
 	argv := append([]string{e.client.Program}, e.options.runArguments(name, e.limits(ctx))...)
 	outcome, err := e.processes.Run(ctx, process.Command{Argv: append(argv, i.ref), Env: e.client.Environ, MaxStdout: limit}, stdin)
@@ -37,7 +37,7 @@ func (e *Evaluator) runAlone(ctx context.Context, i *image, stdin []byte, limit 
 	warnings, outcome.Stderr = cutWarnings(outcome.Stderr)
 	e.warnings(warnings)
 	if code := outcome.ExitCode; code >= exitEngine && code <= exitNotFound && len(outcome.Stdout) == 0 && byEngine(outcome.Stderr) {
-		words := cmp.Or(lastWords(outcome.Stderr), fmt.Sprintf("exit code %d", code))
+		words := cmp.Or(lastMessage(outcome.Stderr), fmt.Sprintf("exit code %d", code))
 		return outcome, &ContainerError{Engine: e.client.Name, Image: i.ref, Err: errors.New(words)}
 	}
 	return outcome, nil
