@@ -30,7 +30,7 @@ type Cache struct {
 
 	// mu guards the following fields. It is held only briefly, never while a function is evaluated.
 	mu      sync.Mutex
-	answers *simplelru.LRU[key, *answer]
+	results *simplelru.LRU[key, *cachedResult]
 	bytes   int64
 	flights map[key]*flight
 }
@@ -38,8 +38,8 @@ type Cache struct {
 const (
 	// overhead is an estimate, in bytes, of the memory that a result takes besides its list and its report: key, map and list entries.
 	overhead = 512
-	// largest limits the size of one result to 1/largest of the cache.
-	largest = 4
+	// sizeDivisor limits the size of one result to 1/sizeDivisor of the cache.
+	sizeDivisor = 4
 )
 
 // New returns an empty cache of limit bytes; limit must be positive. It exports these metrics:
@@ -53,7 +53,7 @@ func New(limit int64, meter metric.Meter) (*Cache, error) {
 	c := &Cache{limit: limit, flights: map[key]*flight{}}
 	var err error
 	// The number of results is not limited, only their size.
-	if c.answers, err = simplelru.NewLRU(math.MaxInt, func(_ key, a *answer) { c.bytes -= a.size() }); err != nil {
+	if c.results, err = simplelru.NewLRU(math.MaxInt, func(_ key, a *cachedResult) { c.bytes -= a.size() }); err != nil {
 		return nil, err
 	}
 	return c, c.observe(meter)
@@ -69,7 +69,7 @@ func (c *Cache) observe(meter metric.Meter) error {
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		c.mu.Lock()
-		bytes, number := c.bytes, c.answers.Len()
+		bytes, number := c.bytes, c.results.Len()
 		c.mu.Unlock()
 		o.ObserveInt64(lookups, c.counts.hits.Load(), metric.WithAttributes(attribute.String("result", "hit")))
 		o.ObserveInt64(lookups, c.counts.misses.Load(), metric.WithAttributes(attribute.String("result", "miss")))
@@ -81,39 +81,39 @@ func (c *Cache) observe(meter metric.Meter) error {
 	return err
 }
 
-// keep adds a result, unless it is too large, and evicts others until the cache is within its limit.
-func (c *Cache) keep(k key, a *answer) {
-	if a.size() > c.limit/largest {
+// add adds a result, unless it is too large, and evicts others until the cache is within its limit.
+func (c *Cache) add(k key, a *cachedResult) {
+	if a.size() > c.limit/sizeDivisor {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// The LRU's eviction callback subtracts bytes for removed results, but not for replaced ones.
-	c.answers.Remove(k)
-	c.answers.Add(k, a)
+	c.results.Remove(k)
+	c.results.Add(k, a)
 	c.bytes += a.size()
 	for c.bytes > c.limit {
-		c.answers.RemoveOldest()
+		c.results.RemoveOldest()
 		c.counts.evictions.Add(1)
 	}
 }
 
-// answer is a cached result. It is immutable.
-type answer struct {
+// cachedResult is a cached result. It is immutable.
+type cachedResult struct {
 	list []byte
 	// report is encoded, so that its size is known and callers cannot modify it.
 	report []byte
 }
 
-// newAnswer returns the cached result for a response, or nil if its report cannot be encoded. The response is then not cached.
-func newAnswer(resp evaluation.Response) *answer {
+// newCachedResult returns the cached result for a response, or nil if its report cannot be encoded. The response is then not cached.
+func newCachedResult(resp evaluation.Response) *cachedResult {
 	report, _ := proto.Clone(resp.Report).(*evaluationv1.Evaluation)
 	report.Timings, report.Cached = nil, true
 	encoded, err := proto.Marshal(report)
 	if err != nil {
 		return nil
 	}
-	a := &answer{list: resp.ResourceList, report: encoded}
+	a := &cachedResult{list: resp.ResourceList, report: encoded}
 	// A list that was read from a pipe may have much unused capacity.
 	if unused := cap(a.list) - len(a.list); unused > len(a.list)/8 {
 		a.list = bytes.Clone(a.list)
@@ -121,10 +121,10 @@ func newAnswer(resp evaluation.Response) *answer {
 	return a
 }
 
-func (a *answer) size() int64 { return int64(cap(a.list) + cap(a.report) + overhead) }
+func (a *cachedResult) size() int64 { return int64(cap(a.list) + cap(a.report) + overhead) }
 
 // response returns the result for a call that has waited for it for the given time.
-func (a *answer) response(waited time.Duration) (evaluation.Response, error) {
+func (a *cachedResult) response(waited time.Duration) (evaluation.Response, error) {
 	report := &evaluationv1.Evaluation{}
 	if err := proto.Unmarshal(a.report, report); err != nil {
 		return evaluation.Response{}, fmt.Errorf("decode a cached result: %w", err)

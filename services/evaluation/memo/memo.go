@@ -43,8 +43,8 @@ func (c *Cache) Add(name string, req evaluation.Request, resp evaluation.Respons
 	if c == nil || resp.Report.GetFailure() != nil {
 		return
 	}
-	if a := newAnswer(resp); a != nil {
-		c.keep(keyOf(name, req), a)
+	if a := newCachedResult(resp); a != nil {
+		c.add(keyOf(name, req), a)
 	}
 }
 
@@ -67,19 +67,19 @@ func keyOf(name string, req evaluation.Request) (k key) {
 // flight is an evaluation that other calls wait for. After done is closed, it is immutable.
 type flight struct {
 	done chan struct{}
-	// answer is nil if the evaluation failed. abandoned means that it failed because its caller left.
-	answer    *answer
+	// result is nil if the evaluation failed. abandoned means that it failed because its caller left.
+	result    *cachedResult
 	abandoned bool
 }
 
 func (c *Cache) evaluate(ctx context.Context, k key, req evaluation.Request, e evaluation.Evaluator) (evaluation.Response, error) {
 	begin := time.Now()
 	for {
-		kept, f, leads := c.begin(k)
+		cached, f, lead := c.begin(k)
 		switch {
-		case kept != nil:
-			return kept.response(time.Since(begin))
-		case leads:
+		case cached != nil:
+			return cached.response(time.Since(begin))
+		case lead:
 			waited := time.Since(begin)
 			resp, err := c.lead(ctx, k, f, req, e)
 			return queued(resp, waited), err
@@ -90,9 +90,9 @@ func (c *Cache) evaluate(ctx context.Context, k key, req evaluation.Request, e e
 			return evaluation.Response{}, context.Cause(ctx)
 		}
 		switch {
-		case f.answer != nil:
+		case f.result != nil:
 			c.counts.hits.Add(1)
-			return f.answer.response(time.Since(begin))
+			return f.result.response(time.Since(begin))
 		case !f.abandoned:
 			c.counts.misses.Add(1)
 			waited := time.Since(begin)
@@ -102,13 +102,13 @@ func (c *Cache) evaluate(ctx context.Context, k key, req evaluation.Request, e e
 	}
 }
 
-// begin returns the cached result, or the flight to wait for. If leads is true, the caller must evaluate the request for that flight.
-func (c *Cache) begin(k key) (kept *answer, f *flight, leads bool) {
+// begin returns the cached result, or the flight to wait for. If lead is true, the caller must evaluate the request for that flight.
+func (c *Cache) begin(k key) (cached *cachedResult, f *flight, lead bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if kept, ok := c.answers.Get(k); ok {
+	if cached, ok := c.results.Get(k); ok {
 		c.counts.hits.Add(1)
-		return kept, nil, false
+		return cached, nil, false
 	}
 	if f, ok := c.flights[k]; ok {
 		return nil, f, false
@@ -132,8 +132,8 @@ func (c *Cache) lead(ctx context.Context, k key, f *flight, req evaluation.Reque
 	if f.abandoned = ctx.Err() != nil; err != nil || resp.Report.GetFailure() != nil {
 		return resp, err
 	}
-	if f.answer = newAnswer(resp); f.answer != nil {
-		c.keep(k, f.answer)
+	if f.result = newCachedResult(resp); f.result != nil {
+		c.add(k, f.result)
 	}
 	return resp, nil
 }

@@ -41,7 +41,7 @@ func TestModel(t *testing.T) {
 		}
 		put := func(list string, output []byte) {
 			takes := int64(cap(output) + cap(encoded) + overhead)
-			if takes > limit/largest {
+			if takes > limit/sizeDivisor {
 				return
 			}
 			kept = slices.DeleteFunc(kept, func(m modelled) bool { return m.list == list })
@@ -96,8 +96,8 @@ func TestModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"call": call,
 			"": func(t *rapid.T) {
-				if c.bytes != sum(kept) || c.bytes > limit || c.answers.Len() != len(kept) || len(c.flights) > 0 {
-					t.Fatalf("%d results of %d bytes are cached, want %d of %d bytes; %d flights, want 0", c.answers.Len(), c.bytes, len(kept), sum(kept), len(c.flights))
+				if c.bytes != sum(kept) || c.bytes > limit || c.results.Len() != len(kept) || len(c.flights) > 0 {
+					t.Fatalf("%d results of %d bytes are cached, want %d of %d bytes; %d flights, want 0", c.results.Len(), c.bytes, len(kept), sum(kept), len(c.flights))
 				}
 				if n := &c.counts; n.hits.Load() != hits || n.misses.Load() != misses || n.evictions.Load() != evictions {
 					t.Fatalf("counts = %+v, want %d, %d, %d", n, hits, misses, evictions)

@@ -37,11 +37,11 @@ var memoMutations = table{"services/evaluation/memo", []string{"."}, []mutation{
 		"the report does not say how long a call has waited for another",
 	},
 	{
-		"cache.go", "a.size() > c.limit/largest", "a.size() > c.limit",
+		"cache.go", "a.size() > c.limit/sizeDivisor", "a.size() > c.limit",
 		"one large result evicts all others",
 	},
 	{
-		"cache.go", "\tc.answers.Remove(k)\n", "",
+		"cache.go", "\tc.results.Remove(k)\n", "",
 		"a result that is replaced counts twice",
 	},
 	{
