@@ -51,8 +51,8 @@ var AllStandbyOutcomes = []StandbyOutcome{StandbyUsed, StandbyIdle, StandbyEvict
 const (
 	defaultTotal    = 16
 	defaultIdleTime = 30 * time.Second
-	// evictableFraction is the fraction of the idle time, 1/evictableFraction, during which a standby process is not evicted.
-	evictableFraction = 6
+	// evictableDivisor defines when a standby process can be evicted: after IdleTime divided by evictableDivisor.
+	evictableDivisor = 6
 	// maxUnsupported is the maximum number of executables recorded in store.unsupported.
 	maxUnsupported = 1000
 )
@@ -158,7 +158,7 @@ func (s *store) prepare(c Command) {
 		return
 	}
 	if len(s.idle) >= s.Total {
-		if time.Since(s.idle[0].since) < s.IdleTime/evictableFraction {
+		if time.Since(s.idle[0].since) < s.IdleTime/evictableDivisor {
 			return
 		}
 		s.removeAndEnd(s.idle[0], StandbyEvicted)

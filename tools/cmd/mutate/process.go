@@ -9,7 +9,7 @@ var processMutations = table{"services/evaluation/process", []string{"."}, []mut
 		"orphans of a call live as long as processes wait for calls",
 	},
 	{
-		"standby.go", "s.IdleTime/evictableFraction", "0",
+		"standby.go", "s.IdleTime/evictableDivisor", "0",
 		"commands that are used in turn end each other's standby processes",
 	},
 	{
