@@ -16,73 +16,73 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// front intercepts the calls of all services, including health. It rejects requests for another pod or function, and adds this server's
+// interceptor intercepts the calls of all services, including health. It rejects requests for another pod or function, and adds this server's
 // load to all other responses.
-type front struct {
+type interceptor struct {
 	self wrapperapi.Target
 	gate *evaluation.Gate
 }
 
-// newFront reads the identity of the pod and its function from the environment. Without it, requests for any target are accepted.
-func newFront(environ []string, gate *evaluation.Gate) *front {
-	f := &front{gate: gate}
+// newInterceptor reads the identity of the pod and its function from the environment. Without it, requests for any target are accepted.
+func newInterceptor(environ []string, gate *evaluation.Gate) *interceptor {
+	i := &interceptor{gate: gate}
 	for _, kv := range environ {
 		switch key, value, _ := strings.Cut(kv, "="); key {
 		case wrapperapi.PodUIDVariable:
-			f.self.PodUID = value
+			i.self.PodUID = value
 		case wrapperapi.FunctionVariable:
-			f.self.Function = value
+			i.self.Function = value
 		}
 	}
-	return f
+	return i
 }
 
-func (f *front) options() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(f.unary), grpc.ChainStreamInterceptor(f.stream)}
+func (i *interceptor) options() []grpc.ServerOption {
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(i.unary), grpc.ChainStreamInterceptor(i.stream)}
 }
 
-func (f *front) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func (i *interceptor) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	// SetTrailer fails only outside of a call.
-	if err := f.misdirected(ctx); err != nil {
+	if err := i.misdirected(ctx); err != nil {
 		_ = grpc.SetTrailer(ctx, wrapperapi.Misdirection())
 		return nil, err
 	}
 	resp, err := handler(ctx, req)
-	_ = grpc.SetTrailer(ctx, f.load())
+	_ = grpc.SetTrailer(ctx, i.load())
 	return resp, err
 }
 
-func (f *front) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if err := f.misdirected(ss.Context()); err != nil {
+func (i *interceptor) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if err := i.misdirected(ss.Context()); err != nil {
 		ss.SetTrailer(wrapperapi.Misdirection())
 		return err
 	}
 	err := handler(srv, ss)
-	ss.SetTrailer(f.load())
+	ss.SetTrailer(i.load())
 	return err
 }
 
 // misdirected returns an error if the request is for another pod or function.
-func (f *front) misdirected(ctx context.Context) error {
+func (i *interceptor) misdirected(ctx context.Context) error {
 	md, _ := metadata.FromIncomingContext(ctx)
 	meant := wrapperapi.TargetOf(md)
-	if f.self.Matches(meant) {
+	if i.self.Matches(meant) {
 		return nil
 	}
 	return status.Errorf(codes.Unavailable, "this is pod %s of function %s, but the request is for pod %s of function %s, which had this address before",
-		f.self.PodUID, f.self.Function, meant.PodUID, meant.Function)
+		i.self.PodUID, i.self.Function, meant.PodUID, meant.Function)
 }
 
-func (f *front) load() metadata.MD {
-	running, waiting := f.gate.Load()
+func (i *interceptor) load() metadata.MD {
+	running, waiting := i.gate.Load()
 	return wrapperapi.Load{Running: running, Waiting: waiting}.Metadata()
 }
 
-// announced sends the caller a header when its call starts. If the connection breaks before, the caller sends the call to another pod.
-func (f *front) announced(e evaluation.Evaluator) evaluation.Evaluator {
+// announceStart returns an evaluator that sends the caller a header when its call starts. If the connection breaks before, the caller sends the call to another pod.
+func (i *interceptor) announceStart(e evaluation.Evaluator) evaluation.Evaluator {
 	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 		// SendHeader fails only outside of a call.
-		_ = grpc.SendHeader(ctx, metadata.Join(wrapperapi.Begun(), f.load()))
+		_ = grpc.SendHeader(ctx, metadata.Join(wrapperapi.Begun(), i.load()))
 		return e.Evaluate(ctx, req)
 	})
 }

@@ -50,8 +50,8 @@ func free() {
 	debug.FreeOSMemory()
 }
 
-// noted returns an evaluator that counts the evaluations of e.
-func (m *memory) noted(e evaluation.Evaluator) evaluation.Evaluator {
+// counted returns an evaluator that counts the evaluations of e.
+func (m *memory) counted(e evaluation.Evaluator) evaluation.Evaluator {
 	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 		m.begun.Add(1)
 		return e.Evaluate(ctx, req)

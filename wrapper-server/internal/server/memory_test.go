@@ -49,7 +49,7 @@ func TestMemoryIsReturned(t *testing.T) {
 			}
 		}
 		evaluate := func(took time.Duration) {
-			e := gate.Limit(m.noted(evaluation.Func(func(context.Context, evaluation.Request) (evaluation.Response, error) {
+			e := gate.Limit(m.counted(evaluation.Func(func(context.Context, evaluation.Request) (evaluation.Response, error) {
 				time.Sleep(took) // synctest's clock
 				return evaluation.Response{}, nil
 			})))

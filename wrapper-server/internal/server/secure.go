@@ -30,8 +30,8 @@ import (
 const (
 	// handshakeTime is the maximum duration of a handshake. Until it is complete, any client can hold a connection.
 	handshakeTime = 5 * time.Second
-	// refusalPause is the minimum interval between log lines about rejected clients.
-	refusalPause = time.Second
+	// rejectionLogInterval is the minimum interval between log lines about rejected clients.
+	rejectionLogInterval = time.Second
 )
 
 // secured returns credentials that allow only function runners to connect, and a listener for health in plain text on a separate port.
@@ -111,7 +111,7 @@ func (c *runnersOnly) ServerHandshake(conn net.Conn) (net.Conn, credentials.Auth
 	if err != nil && !errors.Is(err, io.EOF) {
 		c.refused()
 		now, last := time.Now().UnixNano(), c.logged.Load()
-		if now-last >= int64(refusalPause) && c.logged.CompareAndSwap(last, now) {
+		if now-last >= int64(rejectionLogInterval) && c.logged.CompareAndSwap(last, now) {
 			c.log.Warn("client rejected, only function runners may connect", "client", conn.RemoteAddr().String(), "err", err)
 		}
 	}

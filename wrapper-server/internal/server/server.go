@@ -36,9 +36,9 @@ import (
 // waitingPerRunning is the maximum number of waiting calls per running call.
 const waitingPerRunning = 10
 
-// goodbye is the part of the drain time that is reserved for closing connections, after the evaluations have ended or their time is
+// closeTime is the part of the drain time that is reserved for closing connections, after the evaluations have ended or their time is
 // over.
-const goodbye = time.Second
+const closeTime = time.Second
 
 // Run serves until ctx ends, and then finishes running calls. args are the flags and the function's command. The function gets environ
 // without the server's own variables. The log goes to stderr.
@@ -69,12 +69,12 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 	workers := worker.NewPool(runner, worker.Options{PerCommand: process.Processors(), Total: process.Processors(), Log: log})
 	defer workers.Close()
 	// Background tasks end after the server, so that calls that finish during the shutdown are reaped, counted and traced.
-	beside, end := context.WithCancel(context.WithoutCancel(ctx))
-	var besides sync.WaitGroup
-	defer besides.Wait()
-	defer end()
-	besides.Go(func() {
-		if err := runner.Reap(beside); err != nil {
+	backgroundCtx, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer stopBackground()
+	background.Go(func() {
+		if err := runner.Reap(backgroundCtx); err != nil {
 			log.Warn("orphaned processes are not collected", "err", err)
 		}
 	})
@@ -87,16 +87,16 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 	}
 	draining := drain.New(ctx)
 	gate := evaluation.NewGate(o.maxConcurrent, waitingPerRunning*o.maxConcurrent)
-	front, memory := newFront(environ, gate), newMemory(gate)
+	interceptor, memory := newInterceptor(environ, gate), newMemory(gate)
 	s := grpcserver.New(ctx, grpcserver.Options{
-		MaxMessageSize: o.maxMessageSize, Drain: min(goodbye, o.drain), KeepConnections: true, Guard: guard, Logger: log,
-		Server: slices.Concat(exports.ServerOptions(), front.options(), []grpc.ServerOption{grpc.ConnectionTimeout(handshakeTime)}),
+		MaxMessageSize: o.maxMessageSize, Drain: min(closeTime, o.drain), KeepConnections: true, Guard: guard, Logger: log,
+		Server: slices.Concat(exports.ServerOptions(), interceptor.options(), []grpc.ServerOption{grpc.ConnectionTimeout(handshakeTime)}),
 	})
 	function := newFunction(o, environ, workers)
 	workers.Prepare(function.Command)
-	register(s, exports, draining.Guard(gate.Limit(memory.noted(front.announced(function)))), log)
-	besides.Go(func() { exports.Run(beside) })
-	besides.Go(func() { memory.run(beside) })
+	register(s, exports, draining.Guard(gate.Limit(memory.counted(interceptor.announceStart(function)))), log)
+	background.Go(func() { exports.Run(backgroundCtx) })
+	background.Go(func() { memory.run(backgroundCtx) })
 	s.SetServing(true)
 	log.Info("serving", "address", listener.Addr().String(), "command", o.command[0], "tls", o.tls)
 	return serveUntilDrained(ctx, s, listener, draining, o.drain, log)
@@ -139,7 +139,7 @@ func serveUntilDrained(ctx context.Context, s *grpcserver.Server, listener net.L
 		}
 		s.Leave()
 		log.Info("shutting down, rejecting new evaluations", "within", limit)
-		if !draining.Wait(limit - min(goodbye, limit)) {
+		if !draining.Wait(limit - min(closeTime, limit)) {
 			log.Warn("drain timeout reached, canceling running evaluations", "drain", limit)
 		}
 		stop()
