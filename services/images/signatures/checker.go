@@ -29,15 +29,15 @@ type Source interface {
 type Checker struct {
 	source   Source
 	good     *lru.Cache[verified, struct{}]
-	flights  *flight.Group[question, struct{}]
+	flights  *flight.Group[verification, struct{}]
 	duration metric.Float64Histogram
 }
 
 // verified is a digest that satisfies the rule with an ID.
 type verified struct{ digest, rule string }
 
-// question identifies a running verification. It includes the policy at the time of the call.
-type question struct {
+// verification identifies a running verification. It includes the policy at the time of the call.
+type verification struct {
 	policy             *policy.Policy
 	repository, digest string
 }
@@ -71,26 +71,26 @@ func (c *Checker) Close() { c.flights.Close() }
 // no request. Errors are *policy.RefusedError, *UnreadableError, and the context's cause.
 func (c *Checker) Verify(ctx context.Context, p *policy.Policy, ref, digest string) error {
 	rules, err := p.Signatures(ref)
-	if err != nil || len(c.open(rules, digest)) == 0 {
+	if err != nil || len(c.unverified(rules, digest)) == 0 {
 		return err
 	}
 	repository, _, _ := reference.Split(ref)
-	_, err = c.flights.Do(ctx, question{p, repository, digest})
+	_, err = c.flights.Do(ctx, verification{p, repository, digest})
 	return err
 }
 
-// open returns the rules without a cached result for the digest.
-func (c *Checker) open(rules []*policy.SignatureRule, digest string) []*policy.SignatureRule {
-	var open []*policy.SignatureRule
+// unverified returns the rules without a cached result for the digest.
+func (c *Checker) unverified(rules []*policy.SignatureRule, digest string) []*policy.SignatureRule {
+	var missing []*policy.SignatureRule
 	for _, rule := range rules {
 		if _, ok := c.good.Get(verified{digest, rule.ID}); !ok {
-			open = append(open, rule)
+			missing = append(missing, rule)
 		}
 	}
-	return open
+	return missing
 }
 
-func (c *Checker) ask(ctx context.Context, q question) (struct{}, error) {
+func (c *Checker) ask(ctx context.Context, q verification) (struct{}, error) {
 	begin := time.Now()
 	err := c.verify(ctx, q)
 	result := "verified"
@@ -104,20 +104,20 @@ func (c *Checker) ask(ctx context.Context, q question) (struct{}, error) {
 	return struct{}{}, err
 }
 
-func (c *Checker) verify(ctx context.Context, q question) error {
+func (c *Checker) verify(ctx context.Context, q verification) error {
 	rules, err := q.policy.Signatures(q.repository)
 	if err != nil {
 		return err
 	}
-	open := c.open(rules, q.digest)
-	if len(open) == 0 {
+	missing := c.unverified(rules, q.digest)
+	if len(missing) == 0 {
 		return nil
 	}
 	attached, err := c.source.Attached(ctx, q.repository, q.digest)
 	if err != nil {
 		return &UnreadableError{Image: q.repository + "@" + q.digest, Err: err}
 	}
-	for _, rule := range open {
+	for _, rule := range missing {
 		if err := verifyRule(rule, q.digest, attached); err != nil {
 			return &policy.RefusedError{Image: q.repository + "@" + q.digest, Rule: policy.RuleSignatures, Reason: err.Error()}
 		}

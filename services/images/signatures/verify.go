@@ -22,7 +22,7 @@ import (
 // verifyRule returns nil if the content attached to the image with the given digest satisfies the rule. Otherwise, it returns an error
 // of one line.
 func verifyRule(rule *policy.SignatureRule, digest string, attached []registry.Attached) error {
-	t, err := newTrust(rule)
+	t, err := newRuleVerifier(rule)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func verifyRule(rule *policy.SignatureRule, digest string, attached []registry.A
 }
 
 // verifyKind looks for a candidate of the kind that one of the signers has signed.
-func (t *trust) verifyKind(kind, digest string, candidates []*candidate, unreadable []error) error {
+func (t *ruleVerifier) verifyKind(kind, digest string, candidates []*candidate, unreadable []error) error {
 	what, made := "a signature", "signed"
 	if kind != imageSignature {
 		what, made = "an attestation of type "+kind, "attested"
@@ -89,7 +89,7 @@ const (
 )
 
 // signers returns the names of those who may sign.
-func (t *trust) signers() string {
+func (t *ruleVerifier) signers() string {
 	var names []string
 	for _, key := range t.rule.Keys {
 		if name := "key " + key.Name; !slices.Contains(names, name) {
@@ -106,7 +106,7 @@ func (t *trust) signers() string {
 }
 
 // verify returns nil if one of the signers has signed the candidate, and it is about the image.
-func (t *trust) verify(c *candidate, digest string) error {
+func (t *ruleVerifier) verify(c *candidate, digest string) error {
 	if c.certified {
 		if t.certificates == nil {
 			return errors.New("it was signed with a certificate, and the rule wants a key")
@@ -129,7 +129,7 @@ func (t *trust) verify(c *candidate, digest string) error {
 }
 
 // identify checks that the certificate of a verified signature belongs to one of the signers.
-func (t *trust) identify(result *verify.VerificationResult) error {
+func (t *ruleVerifier) identify(result *verify.VerificationResult) error {
 	certificate := result.Signature.Certificate
 	if certificate == nil {
 		return errors.New("it has no certificate")

@@ -19,8 +19,8 @@ import (
 	"github.com/krmfn/krmfn/services/images/policy"
 )
 
-// trust contains the verifiers for a rule.
-type trust struct {
+// ruleVerifier contains the verifiers for a rule.
+type ruleVerifier struct {
 	rule *policy.SignatureRule
 	// keys verify signatures with a key. certificates verifies signatures with a certificate, and may be nil.
 	keys         []*verify.Verifier
@@ -30,15 +30,15 @@ type trust struct {
 // Check returns an error if a rule of the policy cannot be used, for example because its trusted root is invalid.
 func Check(p *policy.Policy) error {
 	for _, rule := range p.SignatureRules() {
-		if _, err := newTrust(rule); err != nil {
+		if _, err := newRuleVerifier(rule); err != nil {
 			return fmt.Errorf("%s: %w", rule.Name, err)
 		}
 	}
 	return nil
 }
 
-func newTrust(rule *policy.SignatureRule) (*trust, error) {
-	t := &trust{rule: rule}
+func newRuleVerifier(rule *policy.SignatureRule) (*ruleVerifier, error) {
+	t := &ruleVerifier{rule: rule}
 	for _, key := range rule.Keys {
 		verifiers, err := keyVerifiers(key.Key)
 		if err != nil {
