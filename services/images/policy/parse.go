@@ -154,14 +154,14 @@ func (e *entry) rule() (r rule, err error) {
 	if e.Prefix == nil && e.Repository == nil && e.Digest == nil {
 		return r, errors.New("it is empty: set prefix, repository or digest")
 	}
-	if r, err = e.where(); err == nil && e.Digest != nil {
+	if r, err = e.repositoryRule(); err == nil && e.Digest != nil {
 		r.digest, err = *e.Digest, checkDigest(*e.Digest)
 	}
 	return r, err
 }
 
-// where returns the part of a rule that matches repositories.
-func (e *entry) where() (r rule, err error) {
+// repositoryRule returns the part of a rule that matches repositories.
+func (e *entry) repositoryRule() (r rule, err error) {
 	if e.Prefix != nil {
 		if r.prefix, err = normalPrefix(*e.Prefix); err != nil {
 			return r, err

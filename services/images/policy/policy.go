@@ -73,7 +73,7 @@ func (e *RefusedError) Error() string {
 // Refused returns a *RefusedError if the image is not permitted with any digest. Call it before the digest is known, to avoid a
 // registry request. Call RefusedDigest when the digest is known.
 func (p *Policy) Refused(reference string) error {
-	if p.idle() {
+	if p.permitsAll() {
 		return nil
 	}
 	image, err := parse(reference)
@@ -91,7 +91,7 @@ func (p *Policy) Refused(reference string) error {
 // the one in the reference is used; if there is none, rules with digests do not match. A digest that differs from the one in the
 // reference is refused.
 func (p *Policy) RefusedDigest(reference, digest string) error {
-	if err := p.Refused(reference); err != nil || p.idle() {
+	if err := p.Refused(reference); err != nil || p.permitsAll() {
 		return err
 	}
 	image, err := parse(reference)
@@ -104,7 +104,7 @@ func (p *Policy) RefusedDigest(reference, digest string) error {
 		return &RefusedError{reference, RuleDigest, fmt.Sprintf("it would run with another digest, %q", digest)}
 	}
 	if digest == "" {
-		digest = unknown
+		digest = noDigest
 	}
 	return p.decide(image, digest)
 }
@@ -127,10 +127,10 @@ func (p *Policy) Warning(reference string) string {
 	return fmt.Sprintf("image %q has the tag %q, which can move: use a full version, such as v1.2.3, or a digest", reference, image.tag)
 }
 
-// unknown is a digest that matches no rule.
-const unknown = "none"
+// noDigest is a digest that matches no rule.
+const noDigest = "none"
 
-func (p *Policy) idle() bool { return p == nil || !p.restricted && p.floating != floatingRefuse }
+func (p *Policy) permitsAll() bool { return p == nil || !p.restricted && p.floating != floatingRefuse }
 
 // decide looks for a matching rule. If digest is empty, rules with any digest match, because the image may have it.
 func (p *Policy) decide(image parsed, digest string) error {
@@ -140,7 +140,7 @@ func (p *Policy) decide(image parsed, digest string) error {
 		return nil
 	}
 	what := fmt.Sprintf("repository %q", image.repository)
-	if digest != "" && digest != unknown {
+	if digest != "" && digest != noDigest {
 		what += fmt.Sprintf(" or digest %q", digest)
 	}
 	return &RefusedError{image.reference, RuleAllow, fmt.Sprintf(

@@ -49,7 +49,7 @@ const minRSABits = 2048
 func (e *signatureEntry) rule(name string, trustedRoot []byte, read readFunc) (*SignatureRule, error) {
 	r := &SignatureRule{Name: name + " of the image policy", TrustedRoot: trustedRoot}
 	var err error
-	if r.about, err = (&entry{Prefix: e.Prefix, Repository: e.Repository}).where(); err != nil {
+	if r.about, err = (&entry{Prefix: e.Prefix, Repository: e.Repository}).repositoryRule(); err != nil {
 		return nil, err
 	}
 	for i, k := range value(e.Keys) {
