@@ -70,8 +70,8 @@ type tag struct {
 // pinned identifies an image by digest. What a registry says about it never changes.
 type pinned struct{ repository, digest string }
 
-// refreshPause is the minimum interval between refreshes of a tag during an outage. With a short TTL, it is half the TTL.
-const refreshPause = 10 * time.Second
+// refreshInterval is the minimum interval between refreshes of a tag during an outage. With a short TTL, it is half the TTL.
+const refreshInterval = 10 * time.Second
 
 // NewCache returns an empty cache. Its background lookups end with the context or with Close.
 func NewCache(ctx context.Context, source Source, options CacheOptions) *Cache {
@@ -145,7 +145,7 @@ func (c *Cache) resolve(ctx context.Context, ref string) (string, result, error)
 	if age >= 2*c.options.TTL && !outage {
 		return c.refresh(ctx, ref, known)
 	}
-	if !outage || now-failed >= min(refreshPause, c.options.TTL/2) {
+	if !outage || now-failed >= min(refreshInterval, c.options.TTL/2) {
 		c.digests.Begin(ref)
 	}
 	return known.digest, stale, nil
@@ -232,7 +232,7 @@ func (c *Cache) askDigest(ctx context.Context, ref string) (string, error) {
 	digest, err := c.source.Digest(ctx, ref)
 	if err != nil {
 		if known, ok := c.tags.Peek(ref); ok {
-			c.lost(ctx, ref, known, err)
+			c.onRefreshFailed(ctx, ref, known, err)
 		}
 		return "", err
 	}
@@ -246,8 +246,8 @@ func (c *Cache) askDigest(ctx context.Context, ref string) (string, error) {
 	return digest, nil
 }
 
-// lost records a failed refresh of a cached tag. If the registry reports that the tag was deleted, the tag is removed.
-func (c *Cache) lost(ctx context.Context, ref string, known *tag, err error) {
+// onRefreshFailed records a failed refresh of a cached tag. If the registry reports that the tag was deleted, the tag is removed.
+func (c *Cache) onRefreshFailed(ctx context.Context, ref string, known *tag, err error) {
 	if ctx.Err() != nil {
 		return
 	}

@@ -67,8 +67,8 @@ func NewClient(options Options) *Client {
 	c.options.Timeout = cmp.Or(options.Timeout, defaultTimeout)
 	c.pullers = newLRU[name.Repository, puller](maxPullers)
 	c.remote = []remote.Option{
-		remote.WithTransport(noting{relinked{bounded{newThrottle(c.options.Transport)}}}),
-		remote.WithJobs(maxAtOnce),
+		remote.WithTransport(recordingTransport{linkRewriter{limitedTransport{newThrottle(c.options.Transport)}}}),
+		remote.WithJobs(maxConcurrentReads),
 		remote.WithUserAgent("krmfn/" + version.Version()),
 		// Retry only short failures. go-containerregistry's default pauses would block a call for longer. Do not retry 429, because
 		// further requests count against the limit.
@@ -103,7 +103,7 @@ func (c *Client) Digest(ctx context.Context, ref string) (string, error) {
 			digest = head.Digest
 			return nil
 		}
-		if !worthGet(err) {
+		if !shouldRetryWithGet(err) {
 			return err
 		}
 		manifest, err := p.Get(ctx, parsed)
@@ -118,9 +118,9 @@ func (c *Client) Digest(ctx context.Context, ref string) (string, error) {
 	return digest.String(), nil
 }
 
-// worthGet reports whether a GET may succeed after a HEAD has failed: the registry rejected the HEAD, or its response was incomplete.
+// shouldRetryWithGet reports whether a GET may succeed after a HEAD has failed: the registry rejected the HEAD, or its response was incomplete.
 // The response to a HEAD also has no text for an error message.
-func worthGet(err error) bool {
+func shouldRetryWithGet(err error) bool {
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		code := answer.StatusCode
 		// Do not repeat a rejected request to the token server, because it counts failed attempts.

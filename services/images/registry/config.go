@@ -71,14 +71,14 @@ func readConfig(manifest *remote.Descriptor) (*v1.ConfigFile, error) {
 // platformOf returns the platform in a config, or nil if it has none or an invalid one.
 func platformOf(config *v1.ConfigFile) *v1.Platform {
 	platform := config.Platform()
-	if platform == nil || platform.OS == "" || !speakable(platform) {
+	if platform == nil || platform.OS == "" || !isPrintable(platform) {
 		return nil
 	}
 	return platform
 }
 
-// speakable reports whether the platform's name is short and printable.
-func speakable(platform *v1.Platform) bool {
+// isPrintable reports whether the platform's name is short and printable.
+func isPrintable(platform *v1.Platform) bool {
 	name := platform.String()
 	return len(name) <= maxPlatform && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }

@@ -23,8 +23,8 @@ const (
 	maxDepth = 2
 	// maxIndexes is the maximum number of nested indexes that are read. More are ignored.
 	maxIndexes = 16
-	// maxChild is the maximum size, in bytes, of a manifest or config in an index. Several are in memory at once.
-	maxChild = 2 << 20
+	// maxChildBytes is the maximum size, in bytes, of a manifest or config in an index. Several are in memory at once.
+	maxChildBytes = 2 << 20
 )
 
 // contents is what an index and its nested indexes contain.
@@ -42,16 +42,16 @@ type contents struct {
 // readIndex returns the image for the architecture, or else the first one, with the platforms whose images have the same command and
 // user.
 func (r *reader) readIndex(ctx context.Context, manifest *remote.Descriptor) (Image, error) {
-	ctx = withLimit(ctx, maxChild)
+	ctx = withLimit(ctx, maxChildBytes)
 	found := &contents{named: map[string]bool{}}
 	if err := r.collect(ctx, manifest, 0, found); err != nil {
 		return Image{}, err
 	}
-	found.bound(r.architecture)
+	found.limit(r.architecture)
 	if err := r.readChildren(ctx, found.children); err != nil {
 		return Image{}, err
 	}
-	found.sort()
+	found.dropMissing()
 	if len(found.children) == 0 {
 		return Image{}, cmp.Or(found.missing, notLinux(r.digest, found.others))
 	}
@@ -77,7 +77,7 @@ func (r *reader) collect(ctx context.Context, manifest *remote.Descriptor, depth
 	for _, d := range list.Manifests {
 		switch p := d.Platform; {
 		case d.Digest.Hex == "":
-		case p != nil && (p.OS == "" || p.OS == "unknown" || !speakable(p)):
+		case p != nil && (p.OS == "" || p.OS == "unknown" || !isPrintable(p)):
 		case p != nil && p.OS != linux:
 			found.others = append(found.others, p.String())
 		case d.MediaType.IsImage() && (d.ArtifactType == "" || configTypes[types.MediaType(d.ArtifactType)]):
@@ -110,8 +110,8 @@ func (f *contents) add(d v1.Descriptor) {
 	}
 }
 
-// bound drops images beyond maxPlatforms, but keeps the one for the architecture.
-func (f *contents) bound(architecture string) {
+// limit drops images beyond maxPlatforms, but keeps the one for the architecture.
+func (f *contents) limit(architecture string) {
 	if len(f.children) <= maxPlatforms {
 		return
 	}
@@ -121,8 +121,8 @@ func (f *contents) bound(architecture string) {
 	f.children = f.children[:maxPlatforms]
 }
 
-// sort drops images that the registry does not have, and images that are not for linux.
-func (f *contents) sort() {
+// dropMissing drops images that the registry does not have, and images that are not for linux.
+func (f *contents) dropMissing() {
 	f.children = slices.DeleteFunc(f.children, func(c *child) bool {
 		f.missing = cmp.Or(f.missing, c.missing)
 		if c.other && c.platform != nil {
@@ -150,8 +150,8 @@ func (f *contents) platforms(image Image) []string {
 	return all
 }
 
-// maxAtOnce is the maximum number of images of an index that are read concurrently.
-const maxAtOnce = 8
+// maxConcurrentReads is the maximum number of images of an index that are read concurrently.
+const maxConcurrentReads = 8
 
 type child struct {
 	v1.Descriptor
@@ -169,7 +169,7 @@ type child struct {
 // readChildren reads manifests and configs concurrently.
 func (r *reader) readChildren(ctx context.Context, children []*child) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxAtOnce)
+	group.SetLimit(maxConcurrentReads)
 	for _, c := range children {
 		group.Go(func() (err error) {
 			defer func() {

@@ -57,8 +57,8 @@ type Keychain struct {
 }
 
 const (
-	// reread is the minimum interval between two reads of a file.
-	reread = time.Second
+	// rereadInterval is the minimum interval between two reads of a file.
+	rereadInterval = time.Second
 	// maxFile is the maximum size of a file in bytes. A Secret cannot be larger.
 	maxFile = 1 << 20
 	// maxHelpers is the maximum number of concurrent credential helpers.
@@ -120,20 +120,20 @@ func (k *Keychain) resolve(ctx context.Context, target authn.Resource, number in
 	if all := config.all(wanted); len(all) > 0 {
 		return authn.FromConfig(all[number%len(all)]), len(all), nil
 	}
-	found, err := k.resolveElsewhere(ctx, config, wanted, target)
+	found, err := k.resolveFromStore(ctx, config, wanted, target)
 	return found, 1, err
 }
 
-// resolveElsewhere returns the credentials from credsStore, or else, for catalog images, the default ones.
-func (k *Keychain) resolveElsewhere(ctx context.Context, config *dockerConfig, wanted wanted, target authn.Resource) (authn.Authenticator, error) {
+// resolveFromStore returns the credentials from credsStore, or else, for catalog images, the default ones.
+func (k *Keychain) resolveFromStore(ctx context.Context, config *dockerConfig, wanted wanted, target authn.Resource) (authn.Authenticator, error) {
 	if config.store != "" {
 		if found, err := k.ask(ctx, config.store, wanted); found != nil || ctx.Err() != nil {
 			return found, err
 		} else if err != nil {
-			k.storeFails(ctx, config.store, err)
+			k.logStoreFailure(ctx, config.store, err)
 		}
 	}
-	if !ofCatalog(target.String()) {
+	if !inCatalog(target.String()) {
 		return authn.Anonymous, nil
 	}
 	found, err := authn.Resolve(ctx, k.options.Default, target)
@@ -144,14 +144,14 @@ func (k *Keychain) resolveElsewhere(ctx context.Context, config *dockerConfig, w
 	return found, nil
 }
 
-// ofCatalog reports whether a repository belongs to the function catalog.
-func ofCatalog(repository string) bool {
+// inCatalog reports whether a repository belongs to the function catalog.
+func inCatalog(repository string) bool {
 	return strings.HasPrefix(repository, reference.CatalogPrefix+"/") || strings.HasPrefix(repository, reference.FormerCatalogPrefix+"/")
 }
 
-// storeFails logs a failure of credsStore once. credsStore is used for all registries, most of which need no credentials, so its
+// logStoreFailure logs a failure of credsStore once. credsStore is used for all registries, most of which need no credentials, so its
 // failure must not fail their lookups.
-func (k *Keychain) storeFails(ctx context.Context, store string, err error) {
+func (k *Keychain) logStoreFailure(ctx context.Context, store string, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.failing[store] {
@@ -164,7 +164,7 @@ func (k *Keychain) storeFails(ctx context.Context, store string, err error) {
 func (k *Keychain) current(ctx context.Context) *dockerConfig {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.looked.IsZero() && time.Since(k.looked) < reread {
+	if !k.looked.IsZero() && time.Since(k.looked) < rereadInterval {
 		return k.config
 	}
 	k.looked = time.Now()

@@ -13,14 +13,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// LookAgain makes the next use read the file, as if reread had passed.
+// LookAgain makes the next use read the file, as if rereadInterval had passed.
 func (k *Keychain) LookAgain() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.looked = time.Time{}
 }
 
-// LookAgain makes the next request read the files, as if reread had passed.
+// LookAgain makes the next request read the files, as if rereadInterval had passed.
 func (t *Trust) LookAgain() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -62,7 +62,7 @@ func (c *Client) askOnce(
 			return err
 		}
 	}
-	return c.withEach(ctx, kept.number, func(keys *attempt) error { return c.askAnew(ctx, repository, keys, question) })
+	return c.withEach(ctx, kept.number, func(keys *attempt) error { return c.askWithNewPuller(ctx, repository, keys, question) })
 }
 
 // withEach calls do with each of the credentials in turn, beginning with number, until the registry accepts them.
@@ -80,8 +80,8 @@ func (c *Client) withEach(ctx context.Context, number int, do func(*attempt) err
 	}
 }
 
-// askAnew runs a lookup with a new puller. The puller is cached if it worked.
-func (c *Client) askAnew(
+// askWithNewPuller runs a lookup with a new puller. The puller is cached if it worked.
+func (c *Client) askWithNewPuller(
 	ctx context.Context, repository name.Repository, keys *attempt, question func(context.Context, *remote.Puller) error,
 ) error {
 	made, err := remote.NewPuller(slices.Concat(c.remote, []remote.Option{remote.WithAuthFromKeychain(keys)})...)

@@ -32,7 +32,7 @@ const (
 	minSecret = 4
 )
 
-func (s *secrets) note(request *http.Request) {
+func (s *secrets) record(request *http.Request) {
 	// The value follows the scheme.
 	if _, value, ok := strings.Cut(request.Header.Get("Authorization"), " "); ok {
 		s.add(value)
@@ -70,12 +70,12 @@ func (s *secrets) hide(text string) string {
 	return text
 }
 
-// noting is a transport that records the credentials of requests.
-type noting struct{ http.RoundTripper }
+// recordingTransport is a transport that records the credentials of requests.
+type recordingTransport struct{ http.RoundTripper }
 
-func (n noting) RoundTrip(request *http.Request) (*http.Response, error) {
+func (n recordingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if s, ok := request.Context().Value(secretsKey{}).(*secrets); ok {
-		s.note(request)
+		s.record(request)
 	}
 	return n.RoundTripper.RoundTrip(request)
 }

@@ -72,15 +72,15 @@ func list(ctx context.Context, p *remote.Puller, repository name.Repository) ([]
 	return nil, fmt.Errorf("%s has more than %d pages of tags: name one of them, or delete those that nobody uses", repository, maxTagPages)
 }
 
-// relinked changes the scheme of links to further pages to the one that go-containerregistry expects for the registry's name. For local
+// linkRewriter changes the scheme of links to further pages to the one that go-containerregistry expects for the registry's name. For local
 // networks that is http, even after the registry turned out to use TLS. Otherwise the library would reject the link as one to another
 // server. The next request uses TLS if the first one did.
-type relinked struct{ http.RoundTripper }
+type linkRewriter struct{ http.RoundTripper }
 
 // link matches a Link header: the target, and the rest.
 var link = regexp.MustCompile(`^<([^>]*)>(.*)$`)
 
-func (r relinked) RoundTrip(request *http.Request) (*http.Response, error) {
+func (r linkRewriter) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := r.RoundTripper.RoundTrip(request)
 	if err != nil || !strings.HasSuffix(request.URL.Path, "/tags/list") {
 		return response, err

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// maxBody is the maximum size of a response in bytes. The OCI distribution specification requires 4 MiB for manifests.
-	maxBody = 8 << 20
-	// maxErrorBody limits the body of an error response. go-containerregistry loses the status of one above 64 KiB.
-	maxErrorBody = 32 << 10
+	// maxBodyBytes is the maximum size of a response in bytes. The OCI distribution specification requires 4 MiB for manifests.
+	maxBodyBytes = 8 << 20
+	// maxErrorBodyBytes limits the body of an error response. go-containerregistry loses the status of one above 64 KiB.
+	maxErrorBodyBytes = 32 << 10
 	// headerTimeout is the maximum time until a registry sends the headers of its response.
 	headerTimeout = 10 * time.Second
 )
@@ -38,16 +38,16 @@ func NewTransport() *http.Transport {
 
 type limitKey struct{}
 
-// withLimit returns a context that limits its responses to the given number of bytes instead of maxBody.
+// withLimit returns a context that limits its responses to the given number of bytes instead of maxBodyBytes.
 func withLimit(ctx context.Context, bytes int64) context.Context {
 	return context.WithValue(ctx, limitKey{}, bytes)
 }
 
-// bounded is a transport whose response bodies return an error after maxBody bytes, or the context's limit. go-containerregistry itself
+// limitedTransport is a transport whose response bodies return an error after maxBodyBytes bytes, or the context's limit. go-containerregistry itself
 // reads manifests of 100 MB, and configs of any size.
-type bounded struct{ http.RoundTripper }
+type limitedTransport struct{ http.RoundTripper }
 
-func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+func (b limitedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := b.RoundTripper.RoundTrip(request)
 	if err != nil {
 		return nil, err
@@ -56,12 +56,12 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.LimitReader(response.Body, maxErrorBody), response.Body}
+		}{io.LimitReader(response.Body, maxErrorBodyBytes), response.Body}
 		return response, nil
 	}
 	limit, ok := request.Context().Value(limitKey{}).(int64)
 	if !ok {
-		limit = maxBody
+		limit = maxBodyBytes
 	}
 	response.Body = http.MaxBytesReader(nil, response.Body, limit)
 	return response, nil

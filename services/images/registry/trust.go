@@ -133,7 +133,7 @@ func directoriesOf(server *url.URL) []string {
 
 // reload reads the files at most once a second. The caller holds mu.
 func (t *Trust) reload(ctx context.Context) {
-	if t.options.Dir == "" || !t.looked.IsZero() && time.Since(t.looked) < reread {
+	if t.options.Dir == "" || !t.looked.IsZero() && time.Since(t.looked) < rereadInterval {
 		return
 	}
 	t.looked = time.Now()
