@@ -59,8 +59,8 @@ type Cache struct {
 
 type tag struct {
 	digest string
-	// asked is the time of the lookup, since the cache's start.
-	asked time.Duration
+	// lookupTime is the time of the lookup, since the cache's start.
+	lookupTime time.Duration
 	// failed is the time, since the cache's start, when a refresh last failed or took longer than Patience. 0 means never.
 	failed atomic.Int64
 	// warned means that the outage has been logged.
@@ -108,7 +108,9 @@ func (c *Cache) Seed(ref, digest string) {
 }
 
 // seed returns a tag that must be refreshed at its next use.
-func (c *Cache) seed(digest string) *tag { return &tag{digest: digest, asked: c.now() - c.options.TTL} }
+func (c *Cache) seed(digest string) *tag {
+	return &tag{digest: digest, lookupTime: c.now() - c.options.TTL}
+}
 
 // now returns the time since the cache's start. It uses the monotonic clock and is always positive.
 func (c *Cache) now() time.Duration { return time.Since(c.start) }
@@ -135,7 +137,7 @@ func (c *Cache) resolve(ctx context.Context, ref string) (string, result, error)
 		return digest, miss, err
 	}
 	now := c.now()
-	age := now - known.asked
+	age := now - known.lookupTime
 	if age < c.options.TTL {
 		return known.digest, hit, nil
 	}
@@ -167,15 +169,15 @@ func (c *Cache) known(ref string) (*tag, bool) {
 // refresh waits for a lookup, but not longer than Patience.
 func (c *Cache) refresh(ctx context.Context, ref string, known *tag) (string, result, error) {
 	asking := c.digests.Begin(ref)
-	patience := time.NewTimer(c.options.Patience)
-	defer patience.Stop()
+	refreshTimer := time.NewTimer(c.options.Patience)
+	defer refreshTimer.Stop()
 	select {
 	case <-asking.Done:
 		var gone *NotFoundError
 		if asking.Err == nil || errors.As(asking.Err, &gone) {
 			return asking.Value, miss, asking.Err
 		}
-	case <-patience.C:
+	case <-refreshTimer.C:
 		known.failed.Store(int64(c.now()))
 	case <-ctx.Done():
 		return "", miss, context.Cause(ctx)
@@ -223,10 +225,10 @@ func (c *Cache) Known(ref, digest string) (Image, bool) {
 }
 
 func (c *Cache) askDigest(ctx context.Context, ref string) (string, error) {
-	asked := c.now()
+	begin := c.now()
 	known, ok := c.tags.Peek(ref)
 	// The previous lookup may have ended between the caller's check and the start of this lookup.
-	if ok && asked-known.asked < c.options.TTL {
+	if ok && begin-known.lookupTime < c.options.TTL {
 		return known.digest, nil
 	}
 	digest, err := c.source.Digest(ctx, ref)
@@ -236,7 +238,7 @@ func (c *Cache) askDigest(ctx context.Context, ref string) (string, error) {
 		}
 		return "", err
 	}
-	c.tags.Add(ref, &tag{digest: digest, asked: asked})
+	c.tags.Add(ref, &tag{digest: digest, lookupTime: begin})
 	switch {
 	case ok && known.digest != digest:
 		c.options.Log.InfoContext(ctx, "image tag has moved", "image", ref, "from", known.digest, "to", digest)
@@ -259,7 +261,7 @@ func (c *Cache) onRefreshFailed(ctx context.Context, ref string, known *tag, err
 	known.failed.Store(int64(c.now()))
 	if known.warned.CompareAndSwap(false, true) {
 		c.options.Log.WarnContext(ctx, "registry cannot be asked, using the cached digest", "image", ref,
-			"digest", known.digest, "age", c.now()-known.asked, "error", err)
+			"digest", known.digest, "age", c.now()-known.lookupTime, "error", err)
 	}
 }
 

@@ -10,7 +10,7 @@ func TestQuestionAfterItsAnswer(t *testing.T) {
 	t.Parallel()
 	c := NewCache(t.Context(), nil, CacheOptions{})
 	defer c.Close()
-	c.tags.Add("fn:v1", &tag{digest: "sha256:one", asked: c.now()})
+	c.tags.Add("fn:v1", &tag{digest: "sha256:one", lookupTime: c.now()})
 	if got, err := c.digests.Do(t.Context(), "fn:v1"); got != "sha256:one" || err != nil {
 		t.Errorf("digests.Do() = %q, %v", got, err)
 	}

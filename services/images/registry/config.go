@@ -34,7 +34,7 @@ func (r *reader) read(ctx context.Context, manifest *remote.Descriptor) (Image, 
 	case mediaType.IsIndex():
 		return r.readIndex(ctx, manifest)
 	}
-	kind, err := artefact(manifest)
+	kind, err := artifactType(manifest)
 	if err != nil {
 		return Image{}, err
 	}
@@ -90,9 +90,9 @@ var configTypes = map[types.MediaType]bool{
 	"": true, "application/octet-stream": true, "application/json": true, "text/html": true,
 }
 
-// artefact returns the type of an OCI artifact that is not an image, such as a chart, a WebAssembly module or a signature. It returns
+// artifactType returns the type of an OCI artifact that is not an image, such as a chart, a WebAssembly module or a signature. It returns
 // "" for an image.
-func artefact(manifest *remote.Descriptor) (string, error) {
+func artifactType(manifest *remote.Descriptor) (string, error) {
 	parsed, err := v1.ParseManifest(bytes.NewReader(manifest.Manifest))
 	if err != nil {
 		return "", err

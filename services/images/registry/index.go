@@ -193,7 +193,7 @@ func (r *reader) readChild(ctx context.Context, c *child) error {
 	if err != nil {
 		return err
 	}
-	kind, err := artefact(manifest)
+	kind, err := artifactType(manifest)
 	if kind != "" || err != nil {
 		c.other = true
 		return err

@@ -37,7 +37,7 @@ func (c *Cache) Load(images []Image) {
 		if was, ok := before.tags[ref]; !ok || was == digest {
 			continue
 		}
-		if said, ok := c.tags.Peek(ref); ok && c.now()-said.asked >= c.options.TTL {
+		if said, ok := c.tags.Peek(ref); ok && c.now()-said.lookupTime >= c.options.TTL {
 			c.tags.Add(ref, c.seed(digest))
 		}
 	}

@@ -51,8 +51,8 @@ func TestMediaTypes(t *testing.T) {
 	}
 }
 
-// artefacts are OCI artifacts that are not images.
-var artefacts = map[string]struct {
+// artifacts are OCI artifacts that are not images.
+var artifacts = map[string]struct {
 	artifactType string
 	config       types.MediaType
 	want         string
@@ -70,9 +70,9 @@ func manifestOf(artifactType string, config types.MediaType) rawManifest {
 		types.OCIManifestSchema1, artifactType, config, sum([]byte("{}"))), types.OCIManifestSchema1}
 }
 
-func TestArtefacts(t *testing.T) {
+func TestArtifacts(t *testing.T) {
 	t.Parallel()
-	for name, tc := range artefacts {
+	for name, tc := range artifacts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
@@ -90,14 +90,14 @@ func TestArtefacts(t *testing.T) {
 }
 
 // Artifacts in an index are ignored, whether or not the index names their types.
-func TestArtefactsInAnIndex(t *testing.T) {
+func TestArtifactsInAnIndex(t *testing.T) {
 	t.Parallel()
-	for name, tc := range artefacts {
+	for name, tc := range artifacts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
 			raw := manifestOf(tc.artifactType, tc.config)
-			s.push(t, "artefact", raw)
+			s.push(t, "artifact", raw)
 			image := newImage(t, "linux/amd64", runs("/fn"))
 			s.push(t, "image", image)
 			digest, err := image.Digest()
