@@ -26,10 +26,10 @@ type Source interface {
 const (
 	// ttl is the time for which a list is used without a lookup.
 	ttl = 5 * time.Minute
-	// patience is the maximum time that a caller with a cached list waits for a new one.
-	patience = 2 * time.Second
-	// retryPause is the minimum interval between lookups after a failure. Meanwhile, the cached list or the error is returned.
-	retryPause = 10 * time.Second
+	// maxWait is the maximum time that a caller with a cached list waits for a new one.
+	maxWait = 2 * time.Second
+	// retryInterval is the minimum interval between lookups after a failure. Meanwhile, the cached list or the error is returned.
+	retryInterval = 10 * time.Second
 	// maxRepositories is the maximum number of cached lists. The least recently used ones are evicted.
 	maxRepositories = 256
 	// maxTags is the maximum number of cached tags of all repositories. A longer list is cached as the only one.
@@ -51,13 +51,13 @@ type Cache struct {
 }
 
 type list struct {
-	tags  []string
-	asked time.Time
+	tags       []string
+	lookupTime time.Time
 	// warned means that the outage has been logged.
 	warned bool
 }
 
-func (l *list) fresh() bool { return time.Since(l.asked) < ttl }
+func (l *list) fresh() bool { return time.Since(l.lookupTime) < ttl }
 
 // NewCache returns an empty cache. Its lookups end with the context or with Close. It logs one line for each outage during which it
 // returns a cached list.
@@ -67,7 +67,7 @@ func NewCache(ctx context.Context, source Source, log *slog.Logger) *Cache {
 
 func newCache(ctx context.Context, source Source, log *slog.Logger, maxRepositories, maxTags int) *Cache {
 	c := &Cache{source: source, log: log, maxTags: maxTags}
-	c.asking = flight.NewGroup(ctx, maxRepositories, retryPause, c.ask)
+	c.asking = flight.NewGroup(ctx, maxRepositories, retryInterval, c.ask)
 	var err error
 	c.known, err = lru.NewWithEvict(maxRepositories, func(_ string, l *list) { c.tags -= len(l.tags) })
 	if err != nil {
@@ -102,12 +102,12 @@ func (c *Cache) ask(ctx context.Context, repository string) ([]string, error) {
 			return known.tags, nil
 		}
 		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(ctx, patience)
+		bounded, cancel = context.WithTimeout(ctx, maxWait)
 		defer cancel()
 	}
 	tags, err := c.source.Tags(bounded, repository)
 	if err == nil {
-		c.keep(repository, tags)
+		c.store(repository, tags)
 		return tags, nil
 	}
 	if ok && !known.warned && ctx.Err() == nil {
@@ -117,11 +117,11 @@ func (c *Cache) ask(ctx context.Context, repository string) ([]string, error) {
 	return tags, err
 }
 
-func (c *Cache) keep(repository string, tags []string) {
+func (c *Cache) store(repository string, tags []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known.Remove(repository)
-	c.known.Add(repository, &list{tags: tags, asked: time.Now()})
+	c.known.Add(repository, &list{tags: tags, lookupTime: time.Now()})
 	for c.tags += len(tags); c.tags > c.maxTags && c.known.Len() > 1; {
 		c.known.RemoveOldest()
 	}

@@ -64,8 +64,8 @@ type Cache struct {
 	mu sync.Mutex
 	// refs are the images in use, by reference.
 	refs map[string]*entry
-	// held are the locks of all images that this process uses, by ID.
-	held map[string]lock
+	// locks are the locks of all images that this process uses, by ID.
+	locks map[string]lock
 }
 
 // entry is an image in use.
@@ -97,17 +97,17 @@ func Open(dir string, o Options) (*Cache, error) {
 			return nil, fmt.Errorf("make the cache of images: %w", err)
 		}
 	}
-	return &Cache{Options: o, dir: dir, refs: map[string]*entry{}, held: map[string]lock{}}, nil
+	return &Cache{Options: o, dir: dir, refs: map[string]*entry{}, locks: map[string]lock{}}, nil
 }
 
 // Close releases the images in use. No program may run in them.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, l := range c.held {
+	for _, l := range c.locks {
 		l.close()
 	}
-	clear(c.held)
+	clear(c.locks)
 	clear(c.refs)
 }
 
@@ -193,14 +193,14 @@ func fromRegistry(d *Descriptor) (v1.Image, error) {
 	return choose(index, "", runtime.GOARCH, 1)
 }
 
-// meaning returns the name of the file that contains the image ID of a reference or digest.
-func (c *Cache) meaning(ref string) string {
+// refFile returns the name of the file that contains the image ID of a reference or digest.
+func (c *Cache) refFile(ref string) string {
 	sum := sha256.Sum256([]byte(ref))
 	return filepath.Join(c.dir, refsDir, hex.EncodeToString(sum[:]))
 }
 
 func (c *Cache) remember(ref, id string) error {
-	return c.write(c.meaning(ref), []byte(id))
+	return c.write(c.refFile(ref), []byte(id))
 }
 
 // write creates a file atomically, so that no process reads a part of it.
@@ -219,7 +219,7 @@ func (c *Cache) write(path string, content []byte) error {
 
 // known returns the image to which a reference or digest last resolved.
 func (c *Cache) known(ctx context.Context, ref string) (Image, error) {
-	id, err := os.ReadFile(c.meaning(ref))
+	id, err := os.ReadFile(c.refFile(ref))
 	if err != nil {
 		return Image{}, err
 	}

@@ -41,7 +41,7 @@ func (c *Cache) use(ctx context.Context, id string, fill func(dir string) error)
 	}
 	now := time.Now()
 	_ = os.Chtimes(dir+lockSuffix, now, now)
-	c.hold(id, l)
+	c.keepLock(id, l)
 	return r.Image, nil
 }
 
@@ -88,15 +88,15 @@ func (c *Cache) fill(dir string, fill func(dir string) error) error {
 	return os.Rename(fresh, dir)
 }
 
-// hold keeps the lock of an image until the cache is closed.
-func (c *Cache) hold(id string, l lock) {
+// keepLock keeps the lock of an image until the cache is closed.
+func (c *Cache) keepLock(id string, l lock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, held := c.held[id]; held {
+	if _, held := c.locks[id]; held {
 		l.close()
 		return
 	}
-	c.held[id] = l
+	c.locks[id] = l
 }
 
 func readRecord(dir string) (r record, err error) {

@@ -20,8 +20,8 @@ type lock struct{ file *os.File }
 // errLocked reports that another process has the lock.
 var errLocked = errors.New("another process uses it")
 
-// retry is the interval between two attempts to get a lock.
-const retry = 50 * time.Millisecond
+// retryInterval is the interval between two attempts to get a lock.
+const retryInterval = 50 * time.Millisecond
 
 func openLock(path string) (lock, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -51,7 +51,7 @@ func (l lock) take(ctx context.Context, how int) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(retry):
+		case <-time.After(retryInterval):
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (l lock) yield(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After(retry + rand.N(retry)): //nolint:gosec // G404: not a secret
+	case <-time.After(retryInterval + rand.N(retryInterval)): //nolint:gosec // G404: not a secret
 		return nil
 	}
 }

@@ -70,7 +70,7 @@ func TestImageUnpackedByAnotherProcessIsUsed(t *testing.T) {
 		_, err := cache.shared(ctx, ours, dir, func(string) error { return errors.New("unpacked twice") })
 		found <- err
 	}()
-	time.Sleep(2 * retry)
+	time.Sleep(2 * retryInterval)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
