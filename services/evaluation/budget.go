@@ -15,10 +15,10 @@ import (
 //
 // A caller that holds a reservation must not wait for another one of the same budget, because two such callers could deadlock.
 type Budget struct {
-	total                    int64
-	maxWaiting               int
-	free                     *semaphore.Weighted
-	reserved, asked, waiting atomic.Int64
+	total                        int64
+	maxWaiting                   int
+	free                         *semaphore.Weighted
+	reserved, requested, waiting atomic.Int64
 }
 
 // NewBudget returns a budget of total bytes. At most maxWaiting calls can wait for memory.
@@ -33,7 +33,7 @@ func (b *Budget) Total() int64 { return b.total }
 func (b *Budget) MaxWaiting() int { return b.maxWaiting }
 
 // Load returns the number of reserved bytes, and of bytes that calls wait for. It is safe for concurrent use.
-func (b *Budget) Load() (reserved, waiting int64) { return b.reserved.Load(), b.asked.Load() }
+func (b *Budget) Load() (reserved, waiting int64) { return b.reserved.Load(), b.requested.Load() }
 
 // Reserve waits until the given number of bytes is free. A request for more than the budget gets the whole budget. If too many calls
 // wait, it returns an *ExhaustedError at once. If ctx ends first, the caller leaves the queue and gets the context's cause.
@@ -53,8 +53,8 @@ func (b *Budget) wait(ctx context.Context, bytes int64) error {
 	if b.waiting.Add(1) > int64(b.maxWaiting) {
 		return &ExhaustedError{Total: b.total, Waiting: b.maxWaiting}
 	}
-	b.asked.Add(bytes)
-	defer b.asked.Add(-bytes)
+	b.requested.Add(bytes)
+	defer b.requested.Add(-bytes)
 	if b.free.Acquire(ctx, bytes) != nil {
 		return context.Cause(ctx)
 	}

@@ -18,39 +18,39 @@ import (
 // Gate limits the number of concurrent evaluations, or other operations, and the number of waiting ones. It admits them in FIFO order.
 type Gate struct {
 	running, waiting int
-	places           *semaphore.Weighted
-	present          atomic.Int64
+	slots            *semaphore.Weighted
+	entered          atomic.Int64
 }
 
 // NewGate returns a gate that admits running operations at once and lets waiting more wait.
 func NewGate(running, waiting int) *Gate {
-	return &Gate{running: running, waiting: waiting, places: semaphore.NewWeighted(int64(running))}
+	return &Gate{running: running, waiting: waiting, slots: semaphore.NewWeighted(int64(running))}
 }
 
 // Enter waits until the gate admits the caller. It returns a function to leave the gate, and the time waited. If the queue is full, it
 // returns a *BusyError at once. If ctx ends first, the caller leaves the queue and gets the context's cause.
 func (g *Gate) Enter(ctx context.Context) (leave func(), waited time.Duration, err error) {
-	if g.present.Add(1) > int64(g.running+g.waiting) {
-		g.present.Add(-1)
+	if g.entered.Add(1) > int64(g.running+g.waiting) {
+		g.entered.Add(-1)
 		return nil, 0, &BusyError{Running: g.running, Waiting: g.waiting}
 	}
 	queued := time.Now()
-	if g.places.Acquire(ctx, 1) != nil {
-		g.present.Add(-1)
+	if g.slots.Acquire(ctx, 1) != nil {
+		g.entered.Add(-1)
 		return nil, 0, context.Cause(ctx)
 	}
 	return func() {
-		g.places.Release(1)
-		g.present.Add(-1)
+		g.slots.Release(1)
+		g.entered.Add(-1)
 	}, time.Since(queued), nil
 }
 
 // Load returns the number of admitted and of waiting operations. It is safe for concurrent use.
 func (g *Gate) Load() (running, waiting int) {
-	// present briefly includes callers that get a BusyError.
-	present := min(int(g.present.Load()), g.running+g.waiting)
-	running = min(present, g.running)
-	return running, present - running
+	// entered briefly includes callers that get a BusyError.
+	entered := min(int(g.entered.Load()), g.running+g.waiting)
+	running = min(entered, g.running)
+	return running, entered - running
 }
 
 // Max returns the maximum numbers of admitted and of waiting operations.
