@@ -64,8 +64,8 @@ func Run(ctx context.Context, f Function, in []byte) (out []byte, err error) {
 	return out, failure
 }
 
-// Apply evaluates f once on a list in memory, in place. It returns the same errors as Run. The list's results are valid unless the error is a
-// *[PanicError].
+// Apply evaluates f once on a list in memory, in place. It returns the same errors as Run. The list's results are valid unless the
+// error is a *[PanicError].
 func (f Function) Apply(ctx context.Context, rl *fn.ResourceList) (err error) {
 	defer catch(&err)
 	if rl.FunctionConfig == nil {

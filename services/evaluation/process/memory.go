@@ -92,9 +92,9 @@ func limit(c Command, bytes int64) Command {
 	return c
 }
 
-// allocationFailed returns a regular expression for the messages that programs print when an allocation fails: programs in Go, C, Rust, C++,
-// Python, Node.js and Java, and GNU tools. The Go runtime does not check all of its own allocations. It may then crash outside of any
-// goroutine, which the stack trace shows as goroutine 0.
+// allocationFailed returns a regular expression for the messages that programs print when an allocation fails: programs in Go, C, Rust,
+// C++, Python, Node.js and Java, and GNU tools. The Go runtime does not check all of its own allocations. It may then crash outside of
+// any goroutine, which the stack trace shows as goroutine 0.
 var allocationFailed = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?is)^SIGSEGV: .{1,100}goroutine 0 |out of memory|pthread_create failed|cannot allocate|memory exhausted|memory allocation of|bad_alloc|MemoryError|OutOfMemoryError`)
 })

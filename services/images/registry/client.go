@@ -118,8 +118,8 @@ func (c *Client) Digest(ctx context.Context, ref string) (string, error) {
 	return digest.String(), nil
 }
 
-// shouldRetryWithGet reports whether a GET may succeed after a HEAD has failed: the registry rejected the HEAD, or its response was incomplete.
-// The response to a HEAD also has no text for an error message.
+// shouldRetryWithGet reports whether a GET may succeed after a HEAD has failed: the registry rejected the HEAD, or its response was
+// incomplete. The response to a HEAD also has no text for an error message.
 func shouldRetryWithGet(err error) bool {
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		code := answer.StatusCode

@@ -43,8 +43,8 @@ func withLimit(ctx context.Context, bytes int64) context.Context {
 	return context.WithValue(ctx, limitKey{}, bytes)
 }
 
-// limitedTransport is a transport whose response bodies return an error after maxBodyBytes bytes, or the context's limit. go-containerregistry itself
-// reads manifests of 100 MB, and configs of any size.
+// limitedTransport is a transport whose response bodies return an error after maxBodyBytes bytes, or the context's limit.
+// go-containerregistry itself reads manifests of 100 MB, and configs of any size.
 type limitedTransport struct{ http.RoundTripper }
 
 func (b limitedTransport) RoundTrip(request *http.Request) (*http.Response, error) {

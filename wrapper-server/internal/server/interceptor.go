@@ -16,8 +16,8 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
-// interceptor intercepts the calls of all services, including health. It rejects requests for another pod or function, and adds this server's
-// load to all other responses.
+// interceptor intercepts the calls of all services, including health. It rejects requests for another pod or function, and adds this
+// server's load to all other responses.
 type interceptor struct {
 	self wrapperapi.Target
 	gate *evaluation.Gate
@@ -78,7 +78,8 @@ func (i *interceptor) load() metadata.MD {
 	return wrapperapi.Load{Running: running, Waiting: waiting}.Metadata()
 }
 
-// announceStart returns an evaluator that sends the caller a header when its call starts. If the connection breaks before, the caller sends the call to another pod.
+// announceStart returns an evaluator that sends the caller a header when its call starts. If the connection breaks before, the caller
+// sends the call to another pod.
 func (i *interceptor) announceStart(e evaluation.Evaluator) evaluation.Evaluator {
 	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 		// SendHeader fails only outside of a call.

@@ -28,7 +28,7 @@ const (
 // ErrMalformed reports that the bytes are not a message of an entrypoint.
 var ErrMalformed = errors.New("not a message of the entrypoint protocol")
 
-// Values of header.Kind.
+// Values of head.Kind.
 const (
 	ended = iota
 	notStarted

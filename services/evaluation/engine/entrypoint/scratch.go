@@ -72,7 +72,7 @@ func (f files) restore() {
 			continue
 		}
 		for _, e := range entries {
-			if path := filepath.Join(dir, e.Name()); !before[e.Name()] && !kept(e) {
+			if path := filepath.Join(dir, e.Name()); !before[e.Name()] && !mustKeep(e) {
 				_ = os.RemoveAll(path)
 			}
 		}
@@ -82,8 +82,8 @@ func (f files) restore() {
 // scratchPrefix is the prefix of the runner's scratch directories.
 const scratchPrefix = "krm-function-"
 
-// kept reports whether restore must keep a file: it belongs to the runner, which cleans it itself, or to another user.
-func kept(e os.DirEntry) bool {
+// mustKeep reports whether restore must keep a file: it belongs to the runner, which cleans it itself, or to another user.
+func mustKeep(e os.DirEntry) bool {
 	info, err := e.Info()
 	if err != nil || strings.HasPrefix(e.Name(), scratchPrefix) {
 		return true

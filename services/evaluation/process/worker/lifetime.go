@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// This file contains the life cycle of workers. The caller holds Pool.mu in all functions except supervise, onStarted, onReady, onExited, expire
-// and endWhenIdle, which lock it.
+// This file contains the life cycle of workers. The caller holds Pool.mu in all functions except supervise, onStarted, onReady,
+// onExited, expire and endWhenIdle, which lock it.
 
 // add starts a worker of the group, unless a limit is reached.
 func (p *Pool) add(c *group) {

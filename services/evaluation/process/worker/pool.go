@@ -162,8 +162,8 @@ func (p *Pool) Prepare(c process.Command) {
 	}
 }
 
-// acquire returns a worker for one call. It returns nil if no worker is available in time; useProcesses then reports whether the command does not
-// support the protocol.
+// acquire returns a worker for one call. It returns nil if no worker is available in time; useProcesses then reports whether the
+// command does not support the protocol.
 func (p *Pool) acquire(ctx context.Context, c process.Command) (m *member, useProcesses bool) {
 	program := c.Program()
 	p.mu.Lock()

@@ -154,8 +154,8 @@ func (w *worker) greet() error {
 	return err
 }
 
-// call sends a list to the worker and returns its answer. maxStdout limits the output in bytes. The errors are the same as for process.Runner.Run.
-// Unless d is reusable, the caller must end the worker.
+// call sends a list to the worker and returns its answer. maxStdout limits the output in bytes. The errors are the same as for
+// process.Runner.Run. Unless d is reusable, the caller must end the worker.
 func (w *worker) call(ctx context.Context, list []byte, maxStdout int64) (out process.Outcome, d disposition, err error) {
 	w.calling.Lock()
 	defer w.calling.Unlock()

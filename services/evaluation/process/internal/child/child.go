@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drainGrace is the time for which a pipe is read after the process has exited, if a descendant holds the pipe open. By then the pipe contains
-// all output of the process itself. Only a descendant that left the process group can still hold it.
+// drainGrace is the time for which a pipe is read after the process has exited, if a descendant holds the pipe open. By then the pipe
+// contains all output of the process itself. Only a descendant that left the process group can still hold it.
 const drainGrace = 100 * time.Millisecond
 
 // Starter starts processes. It is safe for concurrent use.
