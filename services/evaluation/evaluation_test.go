@@ -194,7 +194,7 @@ func TestResultsText(t *testing.T) {
 }
 
 // The log line contains the report's warning.
-func TestLogOfWarning(t *testing.T) {
+func TestLogContainsWarning(t *testing.T) {
 	t.Parallel()
 	for _, warning := range []string{"", "fn:v2 is evaluated by v1"} {
 		var log bytes.Buffer
@@ -228,7 +228,7 @@ func TestLogOfCachedResult(t *testing.T) {
 }
 
 // The level parameter applies to successful evaluations only.
-func TestLevelOfLog(t *testing.T) {
+func TestLogLevel(t *testing.T) {
 	t.Parallel()
 	failed := &evaluationv1.Evaluation{Failure: &evaluationv1.Failure{Reason: evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE}}
 	for name, tc := range map[string]struct {

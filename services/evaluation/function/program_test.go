@@ -17,7 +17,7 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 )
 
-func TestMainServes(t *testing.T) {
+func TestMainRunsFunction(t *testing.T) {
 	t.Parallel()
 	fails := func(_ context.Context, rl *fn.ResourceList) (bool, error) {
 		rl.Results.Errorf("bad")
@@ -91,7 +91,7 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-func TestMainCannotWrite(t *testing.T) {
+func TestMainFailsWhenOutputIsClosed(t *testing.T) {
 	t.Parallel()
 	var stderr bytes.Buffer
 	code := Main(pass, nil, strings.NewReader(listHead), brokenWriter{}, &stderr)

@@ -111,7 +111,7 @@ func TestWorkers(t *testing.T) {
 }
 
 // A function that does not declare Worker rejects --worker. One that does answers one call without --worker.
-func TestNoWorker(t *testing.T) {
+func TestWorkerArgumentRequiresDeclaration(t *testing.T) {
 	t.Parallel()
 	var stderr bytes.Buffer
 	out, code := runFunction(t, "shy", strings.NewReader(""), &stderr, workerprotocol.Argument)

@@ -32,7 +32,7 @@ func TestWatchesEndWithTheirCause(t *testing.T) { //nolint:paralleltest // tests
 }
 
 // Memory that the garbage collector can free is not growth.
-func TestGarbageDoesNotCount(t *testing.T) { //nolint:paralleltest // tests share the process's heap
+func TestWatchGrowthIgnoresGarbage(t *testing.T) { //nolint:paralleltest // tests share the process's heap
 	ctx, stop := WatchGrowth(t.Context(), 16<<20, errLarge)
 	var last []byte
 	for range 200 {

@@ -66,7 +66,7 @@ func request(list string) evaluation.Request {
 }
 
 // The second response is a copy of the first one and is marked as cached. Callers may modify their reports.
-func TestHit(t *testing.T) {
+func TestResultIsCached(t *testing.T) {
 	t.Parallel()
 	f := &counted{}
 	e := newCache(t, 1<<20).Keep("fn", f)
@@ -126,7 +126,7 @@ func TestKeys(t *testing.T) {
 var errTrouble = errors.New("trouble")
 
 // Failures, errors and large results are not cached.
-func TestNotKept(t *testing.T) {
+func TestUncachedResults(t *testing.T) {
 	t.Parallel()
 	for name, then := range map[string]func(context.Context, int64, evaluation.Request) (evaluation.Response, error){
 		"failure": func(_ context.Context, _ int64, req evaluation.Request) (evaluation.Response, error) {
@@ -187,7 +187,7 @@ func TestAdd(t *testing.T) {
 }
 
 // A nil Cache caches nothing.
-func TestNoCache(t *testing.T) {
+func TestNilCache(t *testing.T) {
 	t.Parallel()
 	var none *memo.Cache
 	none.Add("fn", request("in"), succeeded(request("in")))
@@ -216,7 +216,7 @@ func slow(ctx context.Context) error {
 type caller struct{ comes, goes, answered time.Duration }
 
 // Of concurrent equal requests, one is evaluated at a time. If its caller leaves, the others are not affected.
-func TestFlights(t *testing.T) {
+func TestConcurrentEqualRequests(t *testing.T) {
 	t.Parallel()
 	const never = time.Hour
 	for name, tc := range map[string]struct {

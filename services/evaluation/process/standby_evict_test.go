@@ -12,7 +12,7 @@ import (
 )
 
 // Commands that are called in turn do not evict each other's processes: a process can be evicted only after a sixth of its idle time.
-func TestStandbyMakesRoomWhenItIsSettled(t *testing.T) {
+func TestStandbyEvictionAge(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var f fakes

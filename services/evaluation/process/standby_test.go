@@ -64,7 +64,7 @@ func TestStandbyAnswersOneCall(t *testing.T) {
 }
 
 // A standby process is used for calls of equal commands only.
-func TestStandbyIsForEqualCommands(t *testing.T) {
+func TestStandbyRequiresEqualCommands(t *testing.T) {
 	t.Parallel()
 	one := shell(`read x; echo "$A$1$GOMEMLIMIT"; pwd`, "1")
 	one.Env, one.Dir, one.MemoryLimit, one.MaxData = append(one.Env, "A=a"), "/", 1<<30, 1<<31
@@ -105,7 +105,7 @@ func TestStandbyIsForEqualCommands(t *testing.T) {
 
 // A standby process that exits, writes, or closes a stream before its call is discarded. The call succeeds in a new process, and the
 // command gets no more standby processes.
-func TestStandbyThatDoesNotWait(t *testing.T) {
+func TestStandbyThatIsNotIdle(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		script string

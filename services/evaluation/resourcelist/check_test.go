@@ -116,7 +116,7 @@ items: []
 }
 
 // Kind and results of a large output that the scanner does not recognize are read without the parser.
-func TestResultsOfLongOutput(t *testing.T) {
+func TestResultsOfLargeOutput(t *testing.T) {
 	t.Parallel()
 	const folded = "items:\n- a: b\n  c: d\n    e\n"
 	for name, test := range map[string]struct {

@@ -278,7 +278,7 @@ func survivors(t *testing.T, argument string) int {
 	return count
 }
 
-func TestLeavesNoProcess(t *testing.T) {
+func TestNoProcessRemains(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, Limits{})
 	mark := fmt.Sprintf("mark-%d", os.Getpid())
@@ -366,7 +366,7 @@ func TestStandby(t *testing.T) {
 }
 
 // A function cannot pretend that the kernel refused the sandbox.
-func TestClaimedRefusal(t *testing.T) {
+func TestFunctionCannotFakeRefusal(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, Limits{})
 	ref := imagetest.Layout(t, imagetest.Image(t, v1.ConfigFile{Config: v1.Config{Entrypoint: []string{"/fn", "claim"}}}, []imagetest.Entry{{Name: "fn", Content: program(t)}}))

@@ -32,7 +32,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-func TestMessagesComeBack(t *testing.T) {
+func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 1, buffered, buffered + 1, trusted, trusted + 1, 3 * trusted} {
 		body := bytes.Repeat([]byte("x"), size)

@@ -18,7 +18,7 @@ import (
 )
 
 // Blobs have the same read permissions as the index.
-func TestBlobsAreReadAsTheIndexIs(t *testing.T) {
+func TestBlobsHavePermissionsOfIndex(t *testing.T) {
 	t.Parallel()
 	image, err := random.Image(64, 2)
 	if err != nil {

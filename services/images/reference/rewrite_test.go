@@ -86,7 +86,7 @@ func TestRewrites(t *testing.T) {
 	}
 }
 
-func TestRewritesAreAFlag(t *testing.T) {
+func TestRewritesAsFlag(t *testing.T) {
 	t.Parallel()
 	r := &reference.Rewrites{}
 	flags := flag.NewFlagSet("", flag.ContinueOnError)

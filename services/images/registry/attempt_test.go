@@ -65,7 +65,7 @@ func TestSeveralCredentials(t *testing.T) {
 }
 
 // New credentials are found even if there were more credentials before.
-func TestFewerCredentials(t *testing.T) {
+func TestReplacedCredentials(t *testing.T) {
 	t.Parallel()
 	g := newGuard(t, "basic", "one")
 	k, file, _ := keychainOf(t, registry.KeychainOptions{}, fmt.Sprintf(`{"auths":{"%[1]s/team":%[2]s,"%[1]s":%[3]s}}`, g.host, encoded("zero"), encoded("one")))

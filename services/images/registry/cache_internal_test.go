@@ -6,7 +6,7 @@ package registry
 import "testing"
 
 // A lookup that begins just after another one has ended returns its result, without a request.
-func TestQuestionAfterItsAnswer(t *testing.T) {
+func TestLookupAfterAnotherUsesItsResult(t *testing.T) {
 	t.Parallel()
 	c := NewCache(t.Context(), nil, CacheOptions{})
 	defer c.Close()

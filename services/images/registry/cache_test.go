@@ -56,7 +56,7 @@ func (b bench) logged(want ...string) {
 	}
 }
 
-func TestTagIsKnownForItsTTL(t *testing.T) {
+func TestTagIsCachedForTTL(t *testing.T) {
 	t.Parallel()
 	timed(t, func(b bench) {
 		b.resolves("sha256:one", 0, 1)
@@ -175,7 +175,7 @@ func TestLeastRecentlyUsedTagsAreEvicted(t *testing.T) {
 	}
 }
 
-func TestInvalidDigestIsNotAsked(t *testing.T) {
+func TestInvalidDigestNeedsNoRequest(t *testing.T) {
 	t.Parallel()
 	timed(t, func(b bench) {
 		if got, err := b.Resolve(b.Context(), "r.io/x@sha256:12"); err == nil {

@@ -225,7 +225,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestArchitectureIsOwnByDefault(t *testing.T) {
+func TestDefaultArchitecture(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	pushed := s.push(t, "v1", newIndex(t, "linux/s390x /other", "linux/"+runtime.GOARCH))

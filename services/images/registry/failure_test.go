@@ -140,7 +140,7 @@ func TestRegistryIsDown(t *testing.T) {
 }
 
 // Concurrent callers share the first ping. If the caller that sends it leaves, the others do not get its error.
-func TestCallerLeavesFirstContact(t *testing.T) {
+func TestCallerLeavesDuringPing(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	want := s.push(t, "v1", newImage(t, "", runs("/fn")))
@@ -217,7 +217,7 @@ func TestCredentialsAreReplaced(t *testing.T) {
 }
 
 // The client uses one token for all lookups of an image.
-func TestTokenIsKept(t *testing.T) {
+func TestTokenIsReused(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	pushed := s.push(t, "v1", newImage(t, "", runs("/fn")))
@@ -265,7 +265,7 @@ func TestWrongCredentialsAreTriedOnce(t *testing.T) {
 }
 
 // A token server's response may contain a token, and the query of a redirect may be a signature. Neither is in errors.
-func TestErrorsHaveNoSecrets(t *testing.T) {
+func TestErrorsContainNoSecrets(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	answers := map[string]func(w http.ResponseWriter, r *http.Request) bool{

@@ -212,7 +212,7 @@ func resolve(t *testing.T, k authn.Keychain, repository string) (string, error) 
 	return config.Username + "|" + config.Password + "|" + config.IdentityToken, nil
 }
 
-func TestFileIsLookedAtOnceASecond(t *testing.T) {
+func TestFileIsReadOnceASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k, file, log := keychainOf(t, registry.KeychainOptions{}, auths("r.io", encoded("one")))
@@ -257,7 +257,7 @@ func (s store) Resolve(authn.Resource) (authn.Authenticator, error) {
 	return authn.FromConfig(authn.AuthConfig{Username: "default"}), s.err
 }
 
-func TestCatalogHasTheDefaultKeychain(t *testing.T) {
+func TestCatalogUsesDefaultKeychain(t *testing.T) {
 	t.Parallel()
 	k, file, _ := keychainOf(t, registry.KeychainOptions{Default: store{}}, auths("ghcr.io", encoded("p")))
 	for repository, want := range map[string]string{

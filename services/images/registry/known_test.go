@@ -50,7 +50,7 @@ func TestLoadedImagesNeedNoRegistry(t *testing.T) {
 }
 
 // A second Load updates tags that could not be looked up within the TTL, but not those that were.
-func TestLoadAgain(t *testing.T) {
+func TestSecondLoad(t *testing.T) {
 	t.Parallel()
 	timed(t, func(b bench) {
 		b.Load(loaded("sha256:old"))

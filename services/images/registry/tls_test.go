@@ -227,7 +227,7 @@ func TestCertificateErrors(t *testing.T) {
 }
 
 // A connection in use is not closed when the authorities change.
-func TestConnectionsInUseGoOn(t *testing.T) {
+func TestConnectionsInUseStayOpen(t *testing.T) {
 	t.Parallel()
 	one := newAuthority(t, "one")
 	p := newPrivate(t, one.issue(t, nil))

@@ -96,7 +96,7 @@ func TestNoRule(t *testing.T) {
 }
 
 // Errors are cached for a short time. A failure of the registry is not a RefusedError.
-func TestFailuresAreForgotten(t *testing.T) {
+func TestFailuresExpire(t *testing.T) {
 	t.Parallel()
 	signer := newSigner(t)
 	p := parse(t, keyRule(t, signer, ""))

@@ -101,7 +101,7 @@ func TestCache(t *testing.T) {
 }
 
 // Concurrent callers share a lookup. If one leaves, the lookup continues for the others.
-func TestCacheAsksOnce(t *testing.T) {
+func TestConcurrentCallersShareALookup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &source{}

@@ -114,7 +114,7 @@ func TestNoTarget(t *testing.T) {
 }
 
 // A caller knows whether its call has started. It sends a call that has not started to another pod if this one goes away.
-func TestCallsThatRunAreAnnounced(t *testing.T) {
+func TestHeaderAnnouncesRunningCalls(t *testing.T) {
 	t.Parallel()
 	pipe := fifo(t)
 	conn, _ := start(t, "cat; echo >"+pipe+"; exec sleep 1000", "--max-concurrent-evaluations=1")

@@ -111,7 +111,7 @@ func TestServe(t *testing.T) {
 }
 
 // Run does nothing unless the process has PID 1.
-func TestRunElsewhere(t *testing.T) {
+func TestRunRequiresPID1(t *testing.T) {
 	t.Parallel()
 	if code, ok := Run(t.Context(), []string{"krmfn", Name, "sh"}, nil, nil, nil); ok {
 		t.Errorf("Run() = %d, true, want false", code)

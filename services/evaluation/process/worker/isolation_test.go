@@ -66,7 +66,7 @@ func TestNextCallDoesNotGetEarlierAnswer(t *testing.T) {
 }
 
 // A worker must end if the call's context ends when its answer arrives, because the context's end kills it.
-func TestContextThatEndsWithTheAnswerSpendsTheWorker(t *testing.T) {
+func TestWorkerEndsIfContextEndsWithTheAnswer(t *testing.T) {
 	t.Parallel()
 	h := serve(t, "good")
 	started, err := h.start(h.command)

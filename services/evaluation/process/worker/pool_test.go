@@ -37,7 +37,7 @@ func TestIdleWorkersEnd(t *testing.T) {
 	})
 }
 
-func TestOnlyWorkersAreAsked(t *testing.T) {
+func TestOtherCommandsGetProcesses(t *testing.T) {
 	t.Parallel()
 	bubble(t, 2, 4, func(t *testing.T, th *fakePool) {
 		for _, c := range []process.Command{{Argv: []string{os.Args[0], "a"}}, {Worker: true}, {Argv: []string{"/is/not/there"}, Worker: true}} {
@@ -112,7 +112,7 @@ func TestWorkersAreReplaced(t *testing.T) {
 
 // If a worker exits without reading its request, a process answers the call. If this happens to consecutive workers, the command gets
 // no more workers.
-func TestUntouchedCalls(t *testing.T) {
+func TestCallRunsAgainIfWorkerDidNotReadIt(t *testing.T) {
 	t.Parallel()
 	bubble(t, 1, 1, func(t *testing.T, th *fakePool) {
 		th.want("a", "x", "process")
@@ -146,7 +146,7 @@ func TestUntouchedCalls(t *testing.T) {
 }
 
 // The total number of workers is limited, and commands that are called in turn do not evict each other's workers.
-func TestTotal(t *testing.T) {
+func TestTotalLimitsWorkers(t *testing.T) {
 	t.Parallel()
 	bubble(t, 1, 2, func(_ *testing.T, th *fakePool) {
 		for _, name := range []string{"a", "b"} {

@@ -184,7 +184,7 @@ func TestDeadline(t *testing.T) {
 }
 
 // A command that does not support the protocol gets a process for each call, and one line in the log.
-func TestCommandsThatAreNoWorkers(t *testing.T) {
+func TestCommandsWithoutProtocolSupport(t *testing.T) {
 	t.Parallel()
 	for kind, why := range map[string]string{
 		"refuses arguments": "unexpected argument",
@@ -216,7 +216,7 @@ func TestCommandsThatAreNoWorkers(t *testing.T) {
 }
 
 // If a worker writes anything except its answers, its call fails and the worker ends. No other call gets the output.
-func TestGarbage(t *testing.T) {
+func TestOutputOutsideAnswers(t *testing.T) {
 	t.Parallel()
 	h := serve(t, "good")
 	h.settle(t)

@@ -35,7 +35,7 @@ func run(s *Starter, script string, args ...string) (code int, err error) {
 }
 
 // A process can answer several lines of input. After End, its process and directory are gone.
-func TestConversation(t *testing.T) {
+func TestProcessAnswersSeveralInputs(t *testing.T) {
 	t.Parallel()
 	s := NewStarter(t.TempDir())
 	s.ledger = newLedger()

@@ -115,7 +115,7 @@ func (h *blockedRun) end(t *testing.T) {
 
 // A sweep kills no orphan while a run that may be its origin is current. It kills the orphan as soon as all those runs have ended, even
 // if newer runs are current.
-func TestSweepsSpareWhatRuns(t *testing.T) {
+func TestSweepKeepsOrphansOfCurrentRuns(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T) {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -161,7 +161,7 @@ func TestSweepsSpareWhatRuns(t *testing.T) {
 }
 
 // Sweeps neither kill nor reap processes that other code in this process starts with os/exec.
-func TestSweepsLeaveChildrenOfOthers(t *testing.T) {
+func TestSweepIgnoresChildrenOfOtherCode(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T) {
 		starter, other := NewStarter(t.TempDir()), NewStarter(t.TempDir())
@@ -202,7 +202,7 @@ func TestSweepsLeaveChildrenOfOthers(t *testing.T) {
 }
 
 // A sweep ends idle processes if they delay the collection of orphans. It does not end busy processes.
-func TestSweepsEndWhatWaits(t *testing.T) {
+func TestSweepEndsIdleProcesses(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T) {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {

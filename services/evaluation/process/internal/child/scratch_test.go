@@ -38,7 +38,7 @@ func TestMakeAccessible(t *testing.T) {
 }
 
 // A directory in a volume with a setgid bit, such as a pod's volume with fsGroup, inherits group and bit. It is reused nevertheless.
-func TestScratchOfAGroupIsUsedAgain(t *testing.T) {
+func TestScratchWithSetgidIsReused(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	if err := os.Chmod(root, 0o770|os.ModeSetgid); err != nil {
