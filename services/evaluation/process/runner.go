@@ -107,7 +107,7 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 
 // answer passes the input to a process and waits until it exits. standby says that the process is a standby process, which may have been
 // exiting already. missed reports that such a process exited without reading its input, so that the caller can run the call again in a
-// new process. This is so if it failed and had closed its standard input, or if it exited within r.earlyExit, wrote nothing, and read
+// new process. This is the case if it failed and had closed its standard input, or if it exited within r.earlyExit, wrote nothing, and read
 // nothing. A process that has read input may have had side effects, and must not run twice.
 func (r *Runner) answer(
 	ctx context.Context, p *child.Child, stdin []byte, limits Limits, begin time.Time, standby bool,

@@ -318,7 +318,7 @@ func (s *store) markUnsupported(c Command, why string) {
 	s.Log.Warn("the function does not support standby processes, its calls take longer", "command", c.Argv[0], "reason", why)
 }
 
-// close ends all standby processes and waits for them. The store must not be used afterwards.
+// close ends all standby processes and waits for them. Later calls of prepare have no effect.
 func (s *store) close() {
 	s.mu.Lock()
 	s.closed = true
