@@ -18,15 +18,15 @@ import (
 	"github.com/krmfn/krmfn/services/render/parallel"
 )
 
-// Apply makes changes on disk, all of them or none. A file keeps its mode, and its owner and group where the user may give
-// files away; a new one gets the mode that the umask leaves of 0666, and the directories that it needs. While Apply is at
-// work, and after a kill, each file has all of its content from before or all of the new; only where the user may not make
-// files beside it is it written in place.
+// Apply makes all changes on disk, or none of them. A replaced file keeps its mode, and its owner and group if the process may
+// change them. A new file gets mode 0666 less the umask, and Apply creates the directories that it needs. Even if the process
+// is killed, each file has either its complete old content or its complete new content. The exception is a file in a directory
+// where the user may not create files: Apply overwrites that file in place.
 //
-// Errors before anything is changed: a *ChangedError for a file, changed or only read, that is no longer what ReadFile has
-// returned or what a Change says; a *LockedError while another process changes the directory; two changes that end at one
-// file through links; a file that cannot be written, and no space. A *PartialError says that some changes were made and
-// could not be taken back. What Apply has ended well is forgotten: files are to be read again before they are changed again.
+// Apply returns an error before it changes anything if a file, changed or only read, differs from what ReadFile returned or
+// from Change.Before (*ChangedError), if another process has locked the directory (*LockedError), if two changes reach the same
+// file through links, if a file cannot be written, or if the disk is full. A *PartialError means that Apply made some changes
+// and could not undo them. After success, Apply forgets what ReadFile returned: read files again before changing them again.
 func (d *Dir) Apply(changes []Change) error {
 	if d.lock == nil {
 		if err := d.Lock(); err != nil {
@@ -48,20 +48,20 @@ func (d *Dir) Apply(changes []Change) error {
 	if err != nil {
 		return undo(batches, err)
 	}
-	// What is left to remove is nobody's any more. Where that fails, the next Apply does it.
+	// The changes are complete. If deleting a temporary file fails, the next Apply deletes it.
 	_ = each(batches, (*batch).discard)
 	d.forget()
 	return nil
 }
 
-// ChangedError says that a file is not what it was when it was read.
+// ChangedError reports that a file differs from its content at the time it was read.
 type ChangedError struct {
 	// Path is the absolute path of the file.
 	Path string
 	how  string
 }
 
-// How a file has changed, where that is not its content.
+// Suffixes of ChangedError's message for changes other than an edit.
 const (
 	deleted  = ": it has been deleted"
 	appeared = ": it is new"
@@ -69,35 +69,35 @@ const (
 
 func (e *ChangedError) Error() string { return e.Path + " changed since it was read" + e.how }
 
-// PartialError says that some changes were made, and could not be taken back after another had failed.
+// PartialError reports that a change failed and that some earlier changes could not be undone.
 type PartialError struct {
-	// Written are the paths of their files in the directory, sorted.
+	// Written lists the changed files as sorted paths relative to the directory.
 	Written []string
-	// Err is why the others were not made.
+	// Err is the error of the change that failed.
 	Err error
 }
 
 func (e *PartialError) Error() string {
-	return fmt.Sprintf("%v (already changed, and not taken back: %s)", e.Err, strings.Join(e.Written, ", "))
+	return fmt.Sprintf("%v (these files are changed and could not be restored: %s)", e.Err, strings.Join(e.Written, ", "))
 }
 
-// Unwrap returns why the other changes were not made.
+// Unwrap returns the error of the change that failed.
 func (e *PartialError) Unwrap() error { return e.Err }
 
-// batch is the changes in one directory. They are made one after the other, as the system locks the directory while a file is
-// made or renamed in it.
+// batch holds the changes in one directory. They are made sequentially, because the kernel locks a directory while a file is
+// created or renamed in it.
 type batch struct {
 	*Dir
 	path  string
 	files []*replacement
-	// directory is open while a step goes through its changes; fd is its descriptor.
+	// directory is open during a step; fd is its file descriptor.
 	directory *os.File
 	fd        int
-	// made are the directories that were made for the batch, the deepest first.
+	// made lists the directories created for the batch, deepest first.
 	made []string
 }
 
-// plan finds the files at which changes end.
+// plan resolves symbolic links and groups the changes by directory.
 func (d *Dir) plan(changes []Change) ([]*batch, error) {
 	var batches []*batch
 	byPath, ends := map[string]*batch{}, map[any]string{}
@@ -121,7 +121,7 @@ func (d *Dir) plan(changes []Change) ([]*batch, error) {
 		}
 		for _, end := range endsOf(p, was, c) {
 			if other, twice := ends[end]; twice {
-				return nil, fmt.Errorf("%s and %s are the same file, through links, and both are to be changed: remove one of them", other, c.Path)
+				return nil, fmt.Errorf("%s and %s are the same file, through links, and both would change: remove one of them", other, c.Path)
 			}
 			ends[end] = c.Path
 		}
@@ -136,7 +136,7 @@ func (d *Dir) plan(changes []Change) ([]*batch, error) {
 	return batches, nil
 }
 
-// each takes a step with all files of all batches, up to the first error.
+// each runs a step for every file of every batch. Batches run in parallel. Each batch stops at its first error.
 func each(batches []*batch, step func(*batch, *replacement) error) error {
 	return parallel.Each(len(batches), func(i int) error {
 		b := batches[i]
@@ -158,12 +158,12 @@ func (b *batch) explainWrite(r *replacement, err error) error {
 		return err
 	}
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		err = failed.Err // Its path may be that of the file beside this one.
+		err = failed.Err // The path in err may be the temporary file's.
 	}
 	return fmt.Errorf("write %s: %w", b.absolute(path.Join(b.path, r.name)), err)
 }
 
-// undo makes everything as it was before, after an error, which it returns.
+// undo restores the original files after an error. It returns err, or a *PartialError if a file could not be restored.
 func undo(batches []*batch, err error) error {
 	var written []string
 	for _, b := range slices.Backward(batches) {
@@ -185,7 +185,7 @@ func undo(batches []*batch, err error) error {
 	}
 	for _, b := range batches {
 		for _, dir := range b.made {
-			_ = b.root.Remove(dir) // One that others use by now is not empty, and stays.
+			_ = b.root.Remove(dir) // Fails if another process has put files there; the directory then stays.
 		}
 	}
 	if len(written) > 0 {
@@ -214,7 +214,7 @@ func (b *batch) open() (err error) {
 	return err
 }
 
-// at is called before each step that may fail, with the path of the file. Tests make it fail, or do something meanwhile.
+// at is called with the path of the file before each step that may fail. Tests inject errors and concurrent changes here.
 func (b *batch) at(step, name string) error {
 	if b.intercept == nil {
 		return nil
@@ -222,9 +222,9 @@ func (b *batch) at(step, name string) error {
 	return b.intercept(step, path.Join(b.path, name))
 }
 
-func (b *batch) close() { _ = b.directory.Close() } // Nothing was written to it.
+func (b *batch) close() { _ = b.directory.Close() } // Only read from, so close errors do not matter.
 
-// target follows a symbolic link to the file that is to be replaced.
+// target returns the path of the file that a symbolic link leads to.
 func (d *Dir) target(p string) (string, error) {
 	resolved, err := filepath.EvalSymlinks(d.absolute(p))
 	if err != nil {
@@ -232,7 +232,7 @@ func (d *Dir) target(p string) (string, error) {
 	}
 	rel, err := filepath.Rel(d.location, resolved)
 	if err != nil || !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("the symbolic link leads out of the package: %s", resolved)
+		return "", fmt.Errorf("the symbolic link points outside the package: %s", resolved)
 	}
 	return filepath.ToSlash(rel), nil
 }

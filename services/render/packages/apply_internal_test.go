@@ -19,13 +19,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The files of a directory before and after it is changed. What is "" is not there.
+// filesBefore and filesAfter hold the content of the directory's files before and after Apply. "" means that the file does not
+// exist.
 var (
 	filesBefore = map[string]string{"a.yaml": "a old", "b.yaml": "b old", "gone.yaml": "gone old", "sub/c.yaml": "c old", "read.yaml": "only read"}
 	filesAfter  = map[string]string{"a.yaml": "a new, longer", "b.yaml": "b", "gone.yaml": "", "sub/c.yaml": "c new", "new/d.yaml": "d new"}
 )
 
-// moments are all steps at which something can happen to Apply, with the file that it is at.
+// moments returns every step of Apply that an event can precede, each with the path of the file that the step works on.
 func moments() []string {
 	var list []string
 	for _, p := range slices.Sorted(maps.Keys(filesAfter)) {
@@ -43,15 +44,15 @@ func moments() []string {
 	return list
 }
 
-// failures are what the system may answer.
+// failures are errors that system calls may return.
 var failures = map[string]error{
 	"no space": syscall.ENOSPC, "not allowed": syscall.EACCES, "busy": syscall.EBUSY, "unsupported": syscall.EINVAL,
 }
 
-// incidents are changes of a file by somebody else.
+// incidents are changes to a file by another process.
 var incidents = map[string]func(*world, string) error{
 	"edit": func(w *world, p string) error { w.write(p, strings.Repeat("E", len(filesBefore[p])+1)); return nil },
-	"edit in place, as long as it was": func(w *world, p string) error {
+	"edit in place, same size": func(w *world, p string) error {
 		w.write(p, strings.Repeat("I", max(1, len(filesBefore[p]))))
 		return nil
 	},
@@ -93,19 +94,20 @@ var incidents = map[string]func(*world, string) error{
 	},
 }
 
-// takesTwoSteps are what finds a file first, and changes it then. Apply goes through directories in parallel, so that in another
-// one it may be anywhere between the two.
-var takesTwoSteps = map[string]bool{"edit": true, "edit in place, as long as it was": true, "chmod": true}
+// takesTwoSteps lists incidents that first find a file and then change it. Because Apply works on directories in parallel,
+// another directory may reach any state between the two steps.
+var takesTwoSteps = map[string]bool{"edit": true, "edit in place, same size": true, "chmod": true}
 
-// event is an incident that happens once, at a moment, to a file.
+// event is an incident that happens to a file once, at a moment of Apply.
 type event struct{ moment, incident, file string }
 
-// world is a directory that Apply changes while others do.
+// world is a directory that Apply and another process change at the same time.
 type world struct {
 	t   fataler
 	dir string
 	mu  sync.Mutex
-	// theirs are the files as somebody else has left them, modes the modes that somebody else has given files.
+	// theirs holds the content of files that the other process has written or, if "", deleted. modes holds the modes that it
+	// has set.
 	theirs map[string]string
 	modes  map[string]fs.FileMode
 }
@@ -130,7 +132,7 @@ func (w *world) write(p, content string) {
 	w.theirs[p] = content
 }
 
-// files returns all files, and the directories that have none as "dir/".
+// files returns the content of all files by path. Empty directories are included as "dir/".
 func (w *world) files() map[string]string {
 	files := map[string]string{}
 	w.check(filepath.WalkDir(w.dir, func(file string, entry fs.DirEntry, err error) error {
@@ -151,8 +153,8 @@ func (w *world) files() map[string]string {
 	return files
 }
 
-// applyDuring applies the changes while the events happen, and checks what is left: nothing that somebody else did is lost,
-// all is done or nothing, and the error says which.
+// applyDuring runs Apply while the events happen, and verifies that the other process's changes survive, that all or none of
+// Apply's changes are made, and that the error names the cause.
 func applyDuring(t fataler, dir string, events []event) {
 	t.Helper()
 	w := &world{t: t, dir: dir, theirs: map[string]string{}, modes: map[string]fs.FileMode{}}
@@ -221,19 +223,19 @@ func (w *world) verify(err error, noRemoval bool) {
 		}
 		switch {
 		case changed && content == theirs:
-		case changed && theirs == "" && filesBefore[p] == "" && content == after: // It came and went before.
+		case changed && theirs == "" && filesBefore[p] == "" && content == after: // The other process created and deleted it before Apply did its part.
 		case changed:
-			w.t.Errorf("%s: somebody wrote %q, and it is %q; %v", p, theirs, content, err)
+			w.t.Errorf("%s: another process wrote %q, content after Apply = %q; Apply() = %v", p, theirs, content, err)
 		case err == nil && content != after:
-			w.t.Errorf("%s is %q without an error", p, content)
+			w.t.Errorf("Apply() = nil, but the content of %s = %q", p, content)
 		case err != nil && content != filesBefore[p] && !slices.Contains(written, p):
-			w.t.Errorf("%s is %q after the error: %v", p, content, err)
+			w.t.Errorf("content of %s = %q after Apply() = %v", p, content, err)
 		}
 		if mode, ok := w.modes[p]; ok && content != "" {
 			info, statErr := os.Stat(filepath.Join(w.dir, p))
 			w.check(statErr)
 			if info.Mode().Perm() != mode && !changed {
-				w.t.Errorf("%s: somebody gave it mode %v, and it has %v; %v", p, mode, info.Mode(), err)
+				w.t.Errorf("%s: another process set mode %v, mode after Apply = %v; Apply() = %v", p, mode, info.Mode(), err)
 			}
 		}
 		delete(left, p)
@@ -246,12 +248,12 @@ func (w *world) verify(err error, noRemoval bool) {
 		switch {
 		case noRemoval && isTemp(filepath.Base(p)), slices.ContainsFunc(slices.Collect(maps.Keys(w.theirs)), emptied):
 		default:
-			w.t.Errorf("%s is left; %v", p, err)
+			w.t.Errorf("temporary file %s still exists; Apply() = %v", p, err)
 		}
 	}
 }
 
-// At each moment each thing happens, to the file that Apply is at or to another one.
+// Each incident happens at each moment, to the file that Apply works on and to others.
 func TestApplyDuringOneEvent(t *testing.T) {
 	t.Parallel()
 	for i, moment := range moments() {
@@ -267,7 +269,7 @@ func TestApplyDuringOneEvent(t *testing.T) {
 	}
 }
 
-// What somebody makes of a file after it was changed is not taken back with it.
+// Undoing Apply's changes keeps what another process has written to a file since.
 func TestApplyIsTakenBackAround(t *testing.T) {
 	t.Parallel()
 	for incident := range incidents {
@@ -277,7 +279,7 @@ func TestApplyIsTakenBackAround(t *testing.T) {
 	}
 }
 
-// Several things happen, such as a change by somebody else while a failure is taken back.
+// Several incidents happen, such as an edit by another process while Apply undoes its changes after a failure.
 func TestApplyDuringEvents(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

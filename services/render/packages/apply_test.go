@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-// readAll reads files of a directory, for a change that gives each other content.
+// readAll reads files with ReadFile and returns changes that set the content of each one.
 func readAll(t *testing.T, d *packages.Dir, content string, paths ...string) []packages.Change {
 	t.Helper()
 	var changes []packages.Change
@@ -36,7 +36,8 @@ func readAll(t *testing.T, d *packages.Dir, content string, paths ...string) []p
 	return changes
 }
 
-// What changes between reading and writing is an error before anything is written, though nobody may have changed the content.
+// A file that changed between ReadFile and Apply is an error before anything is written. A file replaced by one with the same
+// content is not.
 func TestApplyRefusesWhatChanged(t *testing.T) {
 	t.Parallel()
 	write := func(t *testing.T, file, content string) {
@@ -57,7 +58,7 @@ func TestApplyRefusesWhatChanged(t *testing.T) {
 			}
 		}, ""},
 		"edited": {func(t *testing.T, dir string) { t.Helper(); write(t, filepath.Join(dir, "sub/a.yaml"), "edited") }, "sub/a.yaml changed since it was read"},
-		"edited, with the size and the time that it had": {func(t *testing.T, dir string) {
+		"edited, same size and modification time": {func(t *testing.T, dir string) {
 			t.Helper()
 			file := filepath.Join(dir, "sub/a.yaml")
 			info, err := os.Stat(file)
@@ -69,7 +70,7 @@ func TestApplyRefusesWhatChanged(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "sub/a.yaml changed since it was read"},
-		"replaced by the same": {func(t *testing.T, dir string) {
+		"replaced by a file with the same content": {func(t *testing.T, dir string) {
 			t.Helper()
 			write(t, filepath.Join(dir, "new"), "old")
 			if err := os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "sub/a.yaml")); err != nil {
@@ -82,9 +83,9 @@ func TestApplyRefusesWhatChanged(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "sub/a.yaml changed since it was read: it has been deleted"},
-		"a file that is only read":     {func(t *testing.T, dir string) { t.Helper(); write(t, filepath.Join(dir, "Kptfile"), "edited") }, "Kptfile changed since it was read"},
-		"a file that is to be deleted": {func(t *testing.T, dir string) { t.Helper(); write(t, filepath.Join(dir, "gone.yaml"), "edited") }, "gone.yaml changed since it was read"},
-		"a file where one is made":     {func(t *testing.T, dir string) { t.Helper(); write(t, filepath.Join(dir, "new.yaml"), "theirs") }, "new.yaml changed since it was read: it is new"},
+		"file that is only read": {func(t *testing.T, dir string) { t.Helper(); write(t, filepath.Join(dir, "Kptfile"), "edited") }, "Kptfile changed since it was read"},
+		"file to delete":         {func(t *testing.T, dir string) { t.Helper(); write(t, filepath.Join(dir, "gone.yaml"), "edited") }, "gone.yaml changed since it was read"},
+		"file to create":         {func(t *testing.T, dir string) { t.Helper(); write(t, filepath.Join(dir, "new.yaml"), "theirs") }, "new.yaml changed since it was read: it is new"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,21 +102,21 @@ func TestApplyRefusesWhatChanged(t *testing.T) {
 			if tc.want == "" {
 				want := map[string]string{"Kptfile": kpt, "sub/a.yaml": "rendered", "b.yaml": "rendered", "new.yaml": "rendered"}
 				if diff := cmp.Diff(want, readFiles(t, dir)); err != nil || diff != "" {
-					t.Errorf("%v (-want +got):\n%s", err, diff)
+					t.Errorf("Apply() = %v, files (-want +got):\n%s", err, diff)
 				}
 				return
 			}
 			if !errors.As(err, new(*packages.ChangedError)) || err.Error() != filepath.Join(dir, tc.want) {
-				t.Errorf("got error %v", err)
+				t.Errorf("Apply() = %v, want a ChangedError %q", err, tc.want)
 			}
 			if diff := cmp.Diff(before, readFiles(t, dir)); diff != "" {
-				t.Errorf("files after the error (-want +got):\n%s", diff)
+				t.Errorf("files after the failed Apply (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Nobody gives Apply a path in git's own directory, and a link does not lead there either.
+// Apply rejects paths in .git directories, whether direct or through a link.
 func TestApplyLeavesGitAlone(t *testing.T) {
 	t.Parallel()
 	for _, p := range []string{".git/config", "sub/.GIT/hooks/x.yaml", "git~1/config", ".git./config", "link.yaml"} {
@@ -127,15 +128,15 @@ func TestApplyLeavesGitAlone(t *testing.T) {
 		before := readFiles(t, dir)
 		err := openDir(t, dir).Apply([]packages.Change{{Path: "a.yaml", After: []byte("new")}, {Path: p, After: []byte("new")}})
 		if err == nil || !strings.Contains(err.Error(), "git's own directory") {
-			t.Errorf("Apply() of %s = %v, want an error that names git's own directory", p, err)
+			t.Errorf("Apply(%s) = %v, want an error about git's own directory", p, err)
 		}
 		if diff := cmp.Diff(before, readFiles(t, dir)); diff != "" {
-			t.Errorf("files after Apply() of %s (-want +got):\n%s", p, diff)
+			t.Errorf("files after Apply(%s) (-want +got):\n%s", p, diff)
 		}
 	}
 }
 
-// What was applied is read again before it is changed again.
+// After Apply, a file must be read again before it is changed again.
 func TestApplyTwice(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -147,7 +148,7 @@ func TestApplyTwice(t *testing.T) {
 		}
 	}
 	if err := d.Apply([]packages.Change{{Path: "a.yaml", Before: []byte("new"), After: []byte("x")}}); err == nil {
-		t.Error("what was not read is overwritten")
+		t.Error("Apply() = nil for a file that was not read again, want an error")
 	}
 	if diff := cmp.Diff(map[string]string{"a.yaml": "newer"}, readFiles(t, dir)); diff != "" {
 		t.Error(diff)
@@ -165,10 +166,10 @@ func TestApplyRefusesOneFileTwice(t *testing.T) {
 		"two links": {func(dir string) error {
 			return errors.Join(os.Symlink("sub/b.yaml", filepath.Join(dir, "link.yaml")), os.Symlink("../link.yaml", filepath.Join(dir, "sub/link.yaml")))
 		}, []string{"link.yaml", "sub/link.yaml"}, true},
-		"hard links":                {func(dir string) error { return os.Link(filepath.Join(dir, "a.yaml"), filepath.Join(dir, "link.yaml")) }, []string{"a.yaml", "link.yaml"}, true},
-		"one of two hard links":     {func(dir string) error { return os.Link(filepath.Join(dir, "a.yaml"), filepath.Join(dir, "link.yaml")) }, []string{"link.yaml"}, false},
-		"a linked directory":        {func(dir string) error { return os.Symlink("sub", filepath.Join(dir, "linked")) }, []string{"linked/b.yaml", "sub/b.yaml"}, true},
-		"a link beside other files": {func(dir string) error { return os.Symlink("a.yaml", filepath.Join(dir, "link.yaml")) }, []string{"link.yaml", "sub/b.yaml"}, false},
+		"hard links":                   {func(dir string) error { return os.Link(filepath.Join(dir, "a.yaml"), filepath.Join(dir, "link.yaml")) }, []string{"a.yaml", "link.yaml"}, true},
+		"one of two hard links":        {func(dir string) error { return os.Link(filepath.Join(dir, "a.yaml"), filepath.Join(dir, "link.yaml")) }, []string{"link.yaml"}, false},
+		"a linked directory":           {func(dir string) error { return os.Symlink("sub", filepath.Join(dir, "linked")) }, []string{"linked/b.yaml", "sub/b.yaml"}, true},
+		"a link and an unrelated file": {func(dir string) error { return os.Symlink("a.yaml", filepath.Join(dir, "link.yaml")) }, []string{"link.yaml", "sub/b.yaml"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -183,12 +184,12 @@ func TestApplyRefusesOneFileTwice(t *testing.T) {
 			if !tc.fails {
 				content, readErr := os.ReadFile(filepath.Join(dir, tc.changes[0]))
 				if err := errors.Join(err, readErr); err != nil || string(content) != "new" {
-					t.Errorf("%q, %v", content, err)
+					t.Errorf("content = %q, error = %v, want \"new\"", content, err)
 				}
 				return
 			}
 			if want := fmt.Sprintf("%s and %s are the same file, through links", tc.changes[0], tc.changes[1]); err == nil || !strings.HasPrefix(err.Error(), want) {
-				t.Errorf("got error %v", err)
+				t.Errorf("Apply() = %v, want %q", err, want)
 			}
 			if diff := cmp.Diff(before, readFiles(t, dir)); diff != "" {
 				t.Error(diff)
@@ -197,11 +198,12 @@ func TestApplyRefusesOneFileTwice(t *testing.T) {
 	}
 }
 
-// applyProgram is what the test's program is called where it is to change a directory by itself: as a user without rights, and
-// with a limit for the size of files in bytes, unless that is 0.
+// applyProgram is the name by which the test binary runs as a child process that changes a directory without root's rights and,
+// if the limit is not 0, with a limit in bytes on file sizes.
 const applyProgram = "apply"
 
-// applyAlone gives each file of a directory so many bytes more, and returns the exit code.
+// applyAlone appends args[1] bytes to each file of the directory args[0], under the file size limit args[2]. It returns the
+// exit code.
 func applyAlone(args []string) int {
 	more, _ := strconv.Atoi(args[1])
 	limit, _ := strconv.Atoi(args[2])
@@ -229,7 +231,7 @@ func applyLimited(dir string, more int, limit uint64) error {
 	if err != nil {
 		return err
 	}
-	defer d.Close() //nolint:errcheck // The program ends.
+	defer d.Close() //nolint:errcheck // The process exits.
 	if err := errors.Join(d.Lock(), d.CheckWritable()); err != nil {
 		return err
 	}
@@ -248,7 +250,7 @@ func applyLimited(dir string, more int, limit uint64) error {
 	return d.Apply(changes)
 }
 
-// A full disk, and rights that are missing, as the system tells of them.
+// Apply handles a full disk and missing permissions, as the kernel reports them.
 func TestApplyWithLimits(t *testing.T) {
 	t.Parallel()
 	small, big := strings.Repeat("s", 100), strings.Repeat("b", 1000)
@@ -257,12 +259,12 @@ func TestApplyWithLimits(t *testing.T) {
 		more, limit       int
 		want              string
 	}{
-		"all is well":                      {0o777, 0o666, 100, 0, ""},
-		"no space":                         {0o777, 0o666, 100, 1050, "big.yaml: file too large"},
-		"files beside those are forbidden": {0o555, 0o666, 100, 0, ""},
-		"files beside those are forbidden, and no space": {0o555, 0o666, 100, 1050, "big.yaml: file too large"},
-		"files that are only read":                       {0o777, 0o444, 100, 0, "permission denied"},
-		"nothing can be written":                         {0o555, 0o444, 100, 0, "cannot be written to: permission denied"},
+		"no limits":                         {0o777, 0o666, 100, 0, ""},
+		"no space":                          {0o777, 0o666, 100, 1050, "big.yaml: file too large"},
+		"read-only directory":               {0o555, 0o666, 100, 0, ""},
+		"read-only directory, and no space": {0o555, 0o666, 100, 1050, "big.yaml: file too large"},
+		"read-only files":                   {0o777, 0o444, 100, 0, "permission denied"},
+		"read-only directory and files":     {0o555, 0o444, 100, 0, "cannot be written to: permission denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -286,7 +288,7 @@ func TestApplyWithLimits(t *testing.T) {
 			cmd.Args = []string{applyProgram, dir, strconv.Itoa(tc.more), strconv.Itoa(tc.limit)}
 			output, err := cmd.CombinedOutput()
 			if (err == nil) != (tc.want == "") || !strings.Contains(string(output), tc.want) {
-				t.Errorf("%v: %s", err, output)
+				t.Errorf("child process: error %v, want %q; output:\n%s", err, tc.want, output)
 			}
 			want := before
 			if tc.want == "" {
@@ -296,7 +298,7 @@ func TestApplyWithLimits(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(want, readFiles(t, dir)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("files (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -305,7 +307,7 @@ func TestApplyWithLimits(t *testing.T) {
 func TestApplyKeepsTheOwner(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
-		t.Skip("only root can give files to others")
+		t.Skip("needs root to change the owner of files")
 	}
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"a.yaml": "old"})
@@ -323,11 +325,11 @@ func TestApplyKeepsTheOwner(t *testing.T) {
 	}
 	stat, _ := info.Sys().(*syscall.Stat_t)
 	if stat.Uid != 1234 || stat.Gid != 2345 || info.Mode() != 0o640 {
-		t.Errorf("owner %d, group %d, mode %v", stat.Uid, stat.Gid, info.Mode())
+		t.Errorf("owner %d, group %d, mode %v, want 1234, 2345, 0640", stat.Uid, stat.Gid, info.Mode())
 	}
 }
 
-// A change that leaves size and time of a file as they were is found, too.
+// Apply detects a change that leaves a file's size and modification time as they were.
 func TestApplyFindsChangesWithOldTimes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -348,13 +350,13 @@ func TestApplyFindsChangesWithOldTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(50 * time.Millisecond) // The clock of files moves in steps.
+	time.Sleep(50 * time.Millisecond) // File times have a coarse resolution.
 	put("ours")
 	err = d.Apply([]packages.Change{{Path: "a.yaml", Before: before, After: []byte("new")}})
 	if _, ok := errors.AsType[*packages.ChangedError](err); !ok {
-		t.Errorf("got %v", err)
+		t.Errorf("Apply() = %v, want a ChangedError", err)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "a.yaml")); string(got) != "ours" {
-		t.Errorf("the file is %q, %v", got, err)
+		t.Errorf("content = %q, %v, want \"ours\"", got, err)
 	}
 }

@@ -5,5 +5,5 @@ package packages
 
 import "errors"
 
-// openBelow is for Linux.
+// openBelow is implemented only on Linux.
 func openBelow(int, string) (fd int, err error) { return 0, errors.ErrUnsupported }

@@ -5,8 +5,8 @@ package packages
 
 import "golang.org/x/sys/unix"
 
-// openBelow opens a file below a directory for reading, as os.Root does: no link leads out of it. Where the system has no call for
-// that, or the call fails, os.Root is to be asked.
+// openBelow opens a file below a directory for reading. Like os.Root, it follows no link out of the directory. If the kernel
+// lacks openat2, or openat2 fails, callers fall back to os.Root.
 func openBelow(dir int, p string) (fd int, err error) {
 	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
 	err = again(func() (err error) {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// commit puts the new file into the place of the old one, if that is still the one that was compared.
+// commit moves the new file to the place of the old one, provided the old one is still the file that compare checked.
 func (b *batch) commit(r *replacement) (err error) {
 	switch {
 	case r.inPlace:
@@ -40,15 +40,15 @@ func (b *batch) commit(r *replacement) (err error) {
 	if r.was == nil {
 		r.temp = ""
 	} else if r.temp != "" && !b.is(r.temp, r.was) {
-		// At once, before others see the new file.
+		// Restore the other process's change immediately.
 		r.done = !b.revert(r)
 		return b.changed(r, "")
 	}
 	return nil
 }
 
-// exchange lets the new file and the old one change places, so that what the old one has become meanwhile is not lost. Where
-// the file system cannot do that, there is only a check just before.
+// exchange swaps the new and the old file atomically, so that a concurrent change to the old file is not lost. On file systems
+// that cannot swap, it checks the old file just before renaming over it.
 func (b *batch) exchange(r *replacement) error {
 	err := b.renameIn("exchange", r, r.temp, r.name, exchanging)
 	if !unsupported(err) {
@@ -63,7 +63,7 @@ func (b *batch) exchange(r *replacement) error {
 	return err
 }
 
-// rename gives a file a name that no other has.
+// rename renames a file and fails if the target exists.
 func (b *batch) rename(r *replacement, from, to string) error {
 	err := b.renameIn("rename", r, from, to, overwritingNone)
 	if !unsupported(err) {
@@ -82,23 +82,24 @@ func (b *batch) renameIn(step string, r *replacement, from, to string, how uint)
 	return again(func() error { return renameIn(b.fd, from, to, how) })
 }
 
-// refused tells whether the user may not make, rename or delete files in a directory; or not this one, which is a mount.
+// refused reports whether an error means that files cannot be created, renamed or deleted in a directory, or that the file is a
+// mount point.
 func refused(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EBUSY)
 }
 
-// unsupported tells whether a file system has only the rename that overwrites.
+// unsupported reports whether an error means that the file system supports only plain rename, which overwrites.
 func unsupported(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL)
 }
 
-// is tells whether a file is one that was seen before, and has not been changed.
+// is reports whether a file is unchanged since seen was taken.
 func (b *batch) is(name string, seen *unix.Stat_t) bool {
 	now, err := statEntry(b.fd, name)
 	return err == nil && same(now, seen) && now.Mode == seen.Mode
 }
 
-// overwrite writes a content into the file itself, if that is still the one that was seen.
+// overwrite writes content into the existing file, provided it is unchanged since seen was taken.
 func (b *batch) overwrite(r *replacement, content []byte, seen *unix.Stat_t) (err error) {
 	if err := b.at("overwrite", r.name); err != nil {
 		return err
@@ -119,7 +120,7 @@ func (b *batch) overwrite(r *replacement, content []byte, seen *unix.Stat_t) (er
 	return err
 }
 
-// revert takes a change back, and tells whether it could: what somebody has made of the new file since is left alone.
+// revert undoes a change and reports whether it succeeded. It leaves a file alone if another process has changed it since.
 func (b *batch) revert(r *replacement) bool {
 	if r.after == nil {
 		return b.rename(r, r.temp, r.name) == nil
@@ -145,13 +146,13 @@ func (b *batch) revert(r *replacement) bool {
 	return true
 }
 
-// ours tells whether what was set aside is what Apply has made.
+// ours reports whether the temporary file is the one that Apply wrote.
 func (b *batch) ours(r *replacement) bool {
 	now, err := statEntry(b.fd, r.temp)
 	return err == nil && same(now, r.made)
 }
 
-// discard removes what is beside a file. What cannot be removed is left for the next Apply.
+// discard deletes the temporary file. If that fails, the next Apply deletes it.
 func (b *batch) discard(r *replacement) error {
 	if r.temp != "" && b.at("remove", r.name) == nil {
 		_ = unix.Unlinkat(b.fd, r.temp, 0)

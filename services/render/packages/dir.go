@@ -19,37 +19,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is a directory on disk. Nothing outside of it is read or written, whatever symbolic links it holds: linked files are
-// read and written through where they lie inside, linked directories are left out.
+// Dir is a directory on disk. Reads and writes never leave it, whatever symbolic links it contains. A link to a file inside is
+// followed, for reads and for writes; a link to a directory is skipped.
 //
-// Where another process may be at work in it, Lock comes first, and then what is read stays what Apply changes.
+// If other processes may write to the directory, call Lock before reading.
 type Dir struct {
 	root     *os.Root
 	location string
-	// top is the directory, for calls that os.Root does not have.
+	// top is the open directory, for system calls that os.Root does not offer.
 	top *os.File
-	// lock is the directory while it is locked; see Lock.
+	// lock is the locked directory, or nil; see Lock.
 	lock *os.File
-	// intercept, unless nil, is called before each step of Apply.
+	// intercept, unless nil, is called before each step of Apply. For tests.
 	intercept func(step, path string) error
 
-	// mu guards the rest.
+	// mu guards the fields below.
 	mu sync.Mutex
-	// read has what ReadFile has returned, by path. Of a file that was read twice it is the first.
+	// read holds the first result of ReadFile for each path.
 	read map[string]reading
-	// leftovers are the files that Paths has found of an Apply that was killed, or that is at work.
+	// leftovers are temporary files found by Paths. They belong to an Apply that was killed or is still running.
 	leftovers []string
 }
 
-// reading is what a file was when it was read.
+// reading is the state of a file when it was read.
 type reading struct {
 	stat    *unix.Stat_t
 	content []byte
-	// settled is whether a later change of the file shows in its time, which moves in steps.
+	// settled reports whether a later change must alter the file's modification time. File times have a coarse resolution, so a
+	// change right after the previous one may leave the time as it was.
 	settled bool
 }
 
-// OpenDir opens a directory; a symbolic link to one is followed. Close must be called in the end.
+// OpenDir opens a directory, or the directory that a symbolic link leads to. Call Close when done.
 func OpenDir(dir string) (*Dir, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
@@ -69,7 +70,7 @@ func OpenDir(dir string) (*Dir, error) {
 	return &Dir{root: root, location: abs, top: top, read: map[string]reading{}}, nil
 }
 
-// Close releases the directory.
+// Close closes the directory and releases its lock.
 func (d *Dir) Close() error {
 	d.release()
 	return errors.Join(d.top.Close(), d.root.Close())
@@ -78,16 +79,16 @@ func (d *Dir) Close() error {
 // Location returns the absolute path of the directory, without symbolic links.
 func (d *Dir) Location() string { return filepath.ToSlash(d.location) }
 
-// absolute returns a path of the system.
+// absolute converts a path of the tree to an absolute path in the system's notation.
 func (d *Dir) absolute(p string) string { return filepath.Join(d.location, filepath.FromSlash(p)) }
 
-// Paths returns all regular files outside of .git directories but those that Apply makes for a time, and all symbolic links but
-// those to directories.
+// Paths returns all regular files outside .git directories, except temporary files of Apply, and all symbolic links that do not
+// lead to a directory.
 func (d *Dir) Paths() ([]string, error) {
 	var paths, leftovers []string
 	err := fs.WalkDir(listed{d.root.FS(), d}, ".", func(p string, entry fs.DirEntry, err error) error {
 		switch {
-		// What is deleted meanwhile is not there.
+		// Files and directories deleted during the walk are skipped.
 		case p != "." && errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
@@ -107,7 +108,8 @@ func (d *Dir) Paths() ([]string, error) {
 	return paths, err
 }
 
-// listed lists directories without asking for each file what it is, as that of os.Root does, where the system says it with the name.
+// listed reads directories with one getdents call and takes the types of files from it. The fs.FS of os.Root calls lstat for
+// every file.
 type listed struct {
 	fs.FS
 	dir *Dir
@@ -119,7 +121,7 @@ func (l listed) ReadDir(name string) ([]fs.DirEntry, error) {
 		return fs.ReadDir(l.FS, name)
 	}
 	f := os.NewFile(uintptr(fd), l.dir.absolute(name))
-	defer f.Close() //nolint:errcheck // Nothing was written.
+	defer f.Close() //nolint:errcheck // Only read from.
 	entries, err := f.ReadDir(-1)
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, err
@@ -130,8 +132,8 @@ func (d *Dir) isDir(p string) bool {
 	return err == nil && info.IsDir()
 }
 
-// ReadFile returns a file's content, which Apply then finds changed or not. A symbolic link that leads out of the directory is
-// an error.
+// ReadFile returns a file's content. Apply later fails if the file has changed since. ReadFile fails for a symbolic link that
+// points outside the directory.
 func (d *Dir) ReadFile(p string) ([]byte, error) {
 	content, stat, err := d.readFile(p)
 	if err != nil {
@@ -147,15 +149,15 @@ func (d *Dir) ReadFile(p string) ([]byte, error) {
 
 func (d *Dir) readFile(p string) ([]byte, *unix.Stat_t, error) {
 	if fd, err := openBelow(int(d.top.Fd()), p); err == nil {
-		defer unix.Close(fd) //nolint:errcheck // Nothing was written.
+		defer unix.Close(fd) //nolint:errcheck // Only read from.
 		return d.readOpen(p, fd)
 	}
-	// Opening a pipe would wait for ever otherwise.
+	// Without O_NONBLOCK, opening a pipe blocks until a writer opens it.
 	f, err := d.root.OpenFile(p, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, d.explain(p, err)
 	}
-	defer f.Close() //nolint:errcheck // Nothing was written.
+	defer f.Close() //nolint:errcheck // Only read from.
 	return d.readOpen(p, int(f.Fd()))
 }
 
@@ -174,10 +176,10 @@ func (d *Dir) readOpen(p string, fd int) ([]byte, *unix.Stat_t, error) {
 	return content, now, nil
 }
 
-// slowestClock is the longest step of the times of files: that of FAT.
+// slowestClock is the coarsest resolution of modification times: FAT's.
 const slowestClock = 2 * time.Second
 
-// checkRead checks that the files that were read and are not changed are as they were.
+// checkRead fails if a file that was read and is not among the changes has changed on disk.
 func (d *Dir) checkRead(changes []Change) error {
 	d.mu.Lock()
 	read := maps.Clone(d.read)
@@ -208,17 +210,17 @@ func (d *Dir) checkRead(changes []Change) error {
 	return nil
 }
 
-// forget forgets what was read.
+// forget drops all results of ReadFile.
 func (d *Dir) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	clear(d.read)
 }
 
-// explain adds what is special about links to an error.
+// explain makes an error of reading a file say if the file is a symbolic link.
 func (d *Dir) explain(p string, err error) error {
 	if info, lerr := d.root.Lstat(p); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return fmt.Errorf("%s is a symbolic link that leads out of the package or to nothing: put the file in its place",
+		return fmt.Errorf("%s is a symbolic link that points outside the package or to nothing: replace it with the file",
 			d.absolute(p))
 	}
 	return fmt.Errorf("%s: %w", d.location, err)

@@ -46,7 +46,7 @@ func TestDirLinks(t *testing.T) {
 	symlink(t, dir, link)
 	d := openDir(t, link)
 	if want, err := filepath.EvalSymlinks(dir); err != nil || d.Location() != want {
-		t.Errorf("location is %s, want %s (%v)", d.Location(), want, err)
+		t.Errorf("Location() = %s, want %s (%v)", d.Location(), want, err)
 	}
 	_, p := open(t, d)
 	if diff := cmp.Diff([]string{"Kptfile#0 Kptfile/app", "link.yaml#0 ConfigMap/linked"}, places(p.Resources)); diff != "" {
@@ -56,10 +56,10 @@ func TestDirLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := readFiles(t, dir)["real/a.txt"]; got != "new" {
-		t.Errorf("the file behind the link is %q", got)
+		t.Errorf("content of the link's target = %q, want \"new\"", got)
 	}
 	if info, err := os.Lstat(filepath.Join(dir, "link.yaml")); err != nil || info.Mode()&os.ModeSymlink == 0 {
-		t.Errorf("the link was replaced: %v, %v", info, err)
+		t.Errorf("link.yaml = %v, %v, want a symbolic link", info, err)
 	}
 
 	symlink(t, filepath.Join(outside, "o.yaml"), filepath.Join(dir, "escapes.yaml"))
@@ -67,17 +67,17 @@ func TestDirLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := read(tree, "."); err == nil || !strings.Contains(err.Error(), "escapes.yaml is a symbolic link that leads out") {
-		t.Errorf("reading through a link that leads out: %v", err)
+	if _, err := read(tree, "."); err == nil || !strings.Contains(err.Error(), "escapes.yaml is a symbolic link that points outside") {
+		t.Errorf("reading through a link that points outside: error = %v", err)
 	}
 	before := readFiles(t, outside)
 	for _, p := range []string{"escapes.yaml", "linked-dir/x.yaml", "linked-dir/new.yaml", "../escaped.yaml"} {
 		if err := d.Apply([]packages.Change{{Path: p, After: []byte("new")}}); err == nil {
-			t.Errorf("%s was written", p)
+			t.Errorf("Apply() wrote %s, want an error", p)
 		}
 	}
 	if diff := cmp.Diff(before, readFiles(t, outside)); diff != "" {
-		t.Errorf("files outside of the package changed:\n%s", diff)
+		t.Errorf("files outside the package changed (-want +got):\n%s", diff)
 	}
 }
 
@@ -103,17 +103,17 @@ func TestDirApply(t *testing.T) {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "run.yaml")); err != nil || info.Mode().Perm() != 0o750 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
+		t.Errorf("mode of run.yaml = %v, %v, want 0750", info.Mode(), err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "gone")); err != nil {
-		t.Errorf("an emptied directory is gone: %v", err)
+		t.Errorf("the emptied directory is missing: %v", err)
 	}
 }
 
-// One file that cannot be written leaves all others as they were, and nothing beside them.
+// If one file cannot be written, all others stay as they were, and no temporary file is left.
 func TestDirApplyFails(t *testing.T) {
 	t.Parallel()
-	for name, bad := range map[string]string{"below a file": "run.yaml/x.yaml", "a directory": "sub/dir", "a link that leads out": "sub/out.yaml"} {
+	for name, bad := range map[string]string{"below a file": "run.yaml/x.yaml", "a directory": "sub/dir", "link that points outside": "sub/out.yaml"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -128,10 +128,10 @@ func TestDirApplyFails(t *testing.T) {
 				{Path: "sub/z.yaml", Before: []byte("old"), After: []byte("new")},
 			})
 			if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, filepath.Dir(bad))) {
-				t.Errorf("got error %v", err)
+				t.Errorf("Apply() = %v, want an error that names %s", err, bad)
 			}
 			if diff := cmp.Diff(before, readFiles(t, dir)); diff != "" {
-				t.Errorf("files after the error (-want +got):\n%s", diff)
+				t.Errorf("files after the failed Apply (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -146,19 +146,19 @@ func TestDirSpecialFiles(t *testing.T) {
 	}
 	d := openDir(t, dir)
 	if _, p := open(t, d); len(p.Resources) != 1 {
-		t.Errorf("resources: %v", places(p.Resources))
+		t.Errorf("resources = %v, want only those of regular files", places(p.Resources))
 	}
 	symlink(t, "pipe.yaml", filepath.Join(dir, "link.yaml"))
 	if _, err := d.ReadFile("link.yaml"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
-		t.Errorf("reading a pipe: %v", err)
+		t.Errorf("ReadFile() of a pipe = %v, want an error about the file type", err)
 	}
 	if err := d.Apply([]packages.Change{{Path: "pipe.yaml", After: []byte("new")}}); err == nil {
-		t.Error("a pipe was replaced")
+		t.Error("Apply() replaced a pipe, want an error")
 	}
 	if _, err := packages.OpenDir(filepath.Join(dir, "missing")); err == nil || !strings.Contains(err.Error(), "no such file or directory") {
-		t.Errorf("opening a missing directory: %v", err)
+		t.Errorf("OpenDir() of a missing directory = %v", err)
 	}
 	if _, err := packages.OpenDir(filepath.Join(dir, "Kptfile")); err == nil {
-		t.Error("a file was opened as a directory")
+		t.Error("OpenDir() of a file = nil, want an error")
 	}
 }

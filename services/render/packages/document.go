@@ -10,18 +10,18 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// document is a part of a file.
+// document is one YAML document of a file.
 type document struct {
-	// separator is the line between this document and the one before, with its end; "" for the first.
+	// separator is the line before the document, with its line end; "" for the first document.
 	separator string
-	// text is what follows, up to the next separator. It may begin with a separator of its own.
+	// text is everything up to the next separator. It may begin with another separator line.
 	text string
-	// resource is what the text says; nil where that is nothing, or comments only.
+	// resource is the parsed document; nil if the document is empty or has only comments.
 	resource *yaml.RNode
 }
 
-// split splits a file where lines begin with three dashes. Together, the documents are the file. The last line of a file
-// is no separator unless it ends. The error is kyaml's.
+// split cuts a file at lines that begin with three dashes. The concatenation of all documents is the file. A last line without
+// a line end is never a separator. The error text is kyaml's.
 func split(content string) ([]document, error) {
 	documents := make([]document, 0, strings.Count(content, "\n---")+1)
 	separator := ""
@@ -42,15 +42,16 @@ func split(content string) ([]document, error) {
 	}
 }
 
-// isSeparator tells whether nothing but a comment follows the dashes that a line begins with.
+// isSeparator reports whether a line consists of three dashes and optionally a comment.
 func isSeparator(line string) bool {
 	behind, dashes := strings.CutPrefix(line, "---")
 	behind = strings.TrimSpace(behind)
 	return dashes && (behind == "" || behind[0] == '#')
 }
 
-// headed returns what a resource is printed as, behind the separator that the document begins with. The comment behind its dashes,
-// which readers take for the first line above the resource, stays where it was, unless the resource has lost it.
+// headed returns the printed resource, preceded by the separator line that the document's text begins with, if any. Readers
+// take a comment on that line for the resource's first head comment. The comment therefore stays on the separator line, unless
+// the resource no longer begins with it.
 func (d *document) headed(printed string) string {
 	line, rest, ended := strings.Cut(d.text, "\n")
 	comment, dashes := strings.CutPrefix(line, "---")

@@ -15,11 +15,10 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// EditKptfile returns an output with another content of the Kptfile of a package from Load, which is decoded strictly first. An output
-// that is empty gets the Kptfile as it was read, changed; one of which the Kptfile is no part stays as it is.
+// EditKptfile returns out with the Kptfile of package p edited. The Kptfile is first decoded strictly; p must come from Load.
+// If out is empty, the Kptfile as read is edited. If out has other files but no Kptfile, out is returned unchanged.
 //
-// What is not changed keeps its bytes. Sequences in the fields at the top that are changed are indented, whatever they were before, as
-// kpt writes the Kptfile.
+// Unchanged parts keep their bytes. In changed top-level fields, sequences are printed indented, as kpt prints the Kptfile.
 func (t *Tree) EditKptfile(out Output, p *Package, edit func(kf *yaml.RNode) error) (Output, error) {
 	file := path.Join(p.Dir, kptfile.FileName)
 	content := p.kptfile

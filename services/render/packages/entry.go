@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is here works on the entries of one directory, by single system calls: there are several for each file of a render, and each
-// os.File costs more than one of them. Names have no slashes, and links are not followed.
+// The functions below act on the entries of one directory with single system calls, because an os.File costs several and a
+// render touches many files. Names contain no slash, and links are not followed.
 
-// again repeats a system call that a signal has interrupted.
+// again repeats a system call that a signal interrupted (EINTR).
 func again(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {
@@ -25,7 +25,7 @@ func again(call func() error) error {
 
 func openEntry(dir int, name string, flags int, mode uint32) (fd int, err error) {
 	err = again(func() (err error) {
-		// Opening a pipe would wait for ever without O_NONBLOCK.
+		// Without O_NONBLOCK, opening a pipe blocks until a writer opens it.
 		fd, err = unix.Openat(dir, name, flags|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 		return err
 	})
@@ -58,7 +58,7 @@ func writeAll(fd int, content []byte) error {
 	return nil
 }
 
-// readAll returns what a file has that had a size a moment ago.
+// readAll returns the content of a file. size is the expected size; the file may have grown or shrunk since.
 func readAll(fd int, size int64) ([]byte, error) {
 	content := make([]byte, size+1)
 	have := 0
@@ -75,13 +75,13 @@ func readAll(fd int, size int64) ([]byte, error) {
 		switch {
 		case n == 0 || int64(have) == size && have < len(content):
 			return content[:have:have], nil
-		case have == len(content): // The file is another one than a moment ago.
+		case have == len(content): // The file has grown.
 			content = append(content, make([]byte, len(content))...)
 		}
 	}
 }
 
-// kind returns the type of a file, as unix.S_IFREG, permissions what chmod sets of it.
+// kind returns the file type bits, such as unix.S_IFREG.
 func kind(s *unix.Stat_t) uint32 { return uint32(s.Mode) & unix.S_IFMT } //nolint:unconvert // The type differs between systems.
 
 const permissions = uint32(fs.ModePerm)
@@ -90,10 +90,10 @@ func permissionsOf(s *unix.Stat_t) uint32 { return uint32(s.Mode) & permissions 
 
 func modified(s *unix.Stat_t) time.Time { return time.Unix(s.Mtim.Unix()) }
 
-// same tells whether a file is the one that it was, by what remains when it is renamed.
+// same reports whether two results of stat are of the same file with the same content, judging by fields that a rename keeps.
 func same(a, b *unix.Stat_t) bool {
 	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.Mtim == b.Mtim
 }
 
-// untouched tells whether nothing about a file has changed, its name included.
+// untouched reports whether a file has been neither changed nor renamed.
 func untouched(a, b *unix.Stat_t) bool { return same(a, b) && a.Ctim == b.Ctim && a.Mode == b.Mode }

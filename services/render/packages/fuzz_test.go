@@ -19,7 +19,8 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// FuzzRead reads any content as a file of a package: an error, or resources that can be printed; never a panic.
+// FuzzRead parses arbitrary content as a file of a package. It must yield an error or resources that can be printed, and never
+// panic.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		cm("a") + "---\n" + cm("b"), "# c\n---\n...\n", "a: &a [*a]\n", "- a\n- b\n", "{a: b}", "text", "? [a]\n: b\n",
@@ -47,14 +48,15 @@ func FuzzRead(f *testing.F) {
 		}
 		for _, c := range out.Changes {
 			if c.Path != path.Clean(strings.TrimLeft(name, "/")) && c.Path != "Kptfile" {
-				t.Errorf("file %q is changed", c.Path)
+				t.Errorf("Output() changes unmodified file %q", c.Path)
 			}
 		}
 		_ = tree.WriteResourceList(&bytes.Buffer{}, p.Resources)
 	})
 }
 
-// FuzzPath gives a resource any place: it is written inside the tree, over no file but its own, or not at all.
+// FuzzPath gives a resource an arbitrary path. Output must reject it or write it inside the tree, and must not overwrite
+// another file.
 func FuzzPath(f *testing.F) {
 	for _, seed := range []string{"x.yaml", "../x.yaml", "/etc/x", "sub/s.yaml", ".git/config", ".GIT/x", ".g\u200cit/x", "git~1 /x", "a/../../b", "a//b", ".", "", "a.yaml/b", "\x00", "Kptfile"} {
 		f.Add(seed, "/", "0")
@@ -76,20 +78,20 @@ func FuzzPath(f *testing.F) {
 		}
 		for _, c := range out.Changes {
 			if !fs.ValidPath(c.Path) || strings.HasPrefix(strings.ToLower(c.Path), ".git/") {
-				t.Errorf("%q is written", c.Path)
+				t.Errorf("Output() writes %q, which is not a valid path", c.Path)
 			}
 			if old, exists := before[c.Path]; exists && (c.Before == nil || string(c.Before) != old) {
-				t.Errorf("%q is overwritten", c.Path)
+				t.Errorf("Output() overwrites %q", c.Path)
 			}
 		}
 		source.Apply(out.Changes)
 		if _, err := packages.NewMemory(source.Files()); err != nil {
-			t.Errorf("the tree is broken: %v", err)
+			t.Errorf("NewMemory() of the written files = %v", err)
 		}
 	})
 }
 
-// What was printed once is read and printed again without a difference, and means the same as before.
+// Reading and printing a printed file again changes neither its bytes nor its meaning.
 func TestPrintingIsStable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -115,7 +117,7 @@ func printed(t *rapid.T, content string) string {
 	}
 	p, err := read(tree, ".")
 	if err != nil {
-		t.Fatalf("%v in:\n%s", err, content)
+		t.Fatalf("printing: %v; content:\n%s", err, content)
 	}
 	out, err := tree.Output(p.Resources, p)
 	if err != nil {
@@ -130,15 +132,15 @@ func values(t *rapid.T, content string) []any {
 	for doc := range strings.SplitSeq("\n"+content, "\n---\n") {
 		var v any
 		if err := yaml.Unmarshal([]byte(doc), &v); err != nil {
-			t.Fatalf("%v in:\n%s", err, doc)
+			t.Fatalf("decoding: %v; document:\n%s", err, doc)
 		}
 		all = append(all, v)
 	}
 	return all
 }
 
-// document draws a resource in one of the styles that people write. Block scalars that keep their last line ends ("|+")
-// are not among them: go.yaml.in/yaml adds one to those that a comment follows.
+// document draws a resource in one of the usual styles. It draws no block scalars with "|+", because go.yaml.in/yaml adds a
+// line end to such a scalar if a comment follows.
 func document(t *rapid.T) string {
 	var b strings.Builder
 	if rapid.Bool().Draw(t, "head") {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// inGit reports whether a path lies in git's own directory, on this system or on another one that the package may get to.
+// inGit reports whether a path lies in a .git directory, on this system or on one that the package may be copied to.
 func inGit(p string) bool {
 	for name := range strings.FieldsFuncSeq(p, func(r rune) bool { return r == '/' || r == '\\' }) {
 		if isGit(name) {
@@ -17,9 +17,9 @@ func inGit(p string) bool {
 	return false
 }
 
-// isGit reports whether a file system may open git's own directory by this name. APFS, HFS+ and NTFS ignore case. HFS+ also ignores
-// some characters. NTFS ignores dots and spaces at the end, takes what follows a colon for a stream of the file, and also knows the
-// directory by the short name git~1. Git refuses the same names.
+// isGit reports whether a file system may resolve this name to .git. APFS, HFS+ and NTFS ignore case. HFS+ also ignores some
+// characters. NTFS ignores trailing dots and spaces, treats the part after a colon as the name of a stream, and has the short
+// name git~1. Git rejects the same names.
 func isGit(name string) bool {
 	name = strings.Map(func(r rune) rune {
 		if ignoredByHFS(r) {
@@ -32,7 +32,7 @@ func isGit(name string) bool {
 	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
 }
 
-// ignoredByHFS reports whether HFS+ ignores a character in names: zero-width joiners and marks of writing direction.
+// ignoredByHFS reports whether HFS+ ignores a character in names: zero-width joiners and direction marks.
 func ignoredByHFS(r rune) bool {
 	switch {
 	case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:

@@ -13,17 +13,17 @@ import (
 	"github.com/monochromegane/go-gitignore"
 )
 
-// ignoreFile lists, in a subset of gitignore's language, what of a package is not to be read. It holds for its own package
-// only, not for the packages below.
+// ignoreFile is the name of the file that lists, in a subset of gitignore's syntax, the files of its package that are not read.
+// It does not apply to subpackages.
 const ignoreFile = ".krmignore"
 
-// ignore is what a package's own file says is not to be read. The zero value ignores nothing.
+// ignore holds the patterns of one ignoreFile. The zero value ignores nothing.
 type ignore struct {
 	dir     string
 	matcher gitignore.IgnoreMatcher
 }
 
-// readIgnore reads what the package in a directory of a tree ignores. Without a file of its own it ignores nothing.
+// readIgnore reads the ignoreFile of the package in a directory of the tree, if it has one.
 func readIgnore(source Source, dir string) (ignore, error) {
 	content, err := source.ReadFile(path.Join(dir, ignoreFile))
 	switch {
@@ -35,7 +35,7 @@ func readIgnore(source Source, dir string) (ignore, error) {
 	return ignore{dir: dir, matcher: gitignore.NewGitIgnoreFromReader(".", patterns(content))}, nil
 }
 
-// patterns leaves out lines that have nothing but marks, which name no file and which the matcher would panic on.
+// patterns drops lines that consist of special characters only. They match no file, and the matcher panics on them.
 func patterns(content []byte) *strings.Reader {
 	var lines []string
 	for line := range strings.Lines(string(content)) {
@@ -47,7 +47,7 @@ func patterns(content []byte) *strings.Reader {
 	return strings.NewReader(strings.Join(lines, "\n"))
 }
 
-// matchFile tells whether a file of the package is ignored, itself or with a directory above it.
+// matchFile reports whether the package ignores a file or a directory above it.
 func (i ignore) matchFile(p string) bool {
 	if i.matcher == nil {
 		return false
@@ -55,8 +55,7 @@ func (i ignore) matchFile(p string) bool {
 	return i.matcher.Match(relative(i.dir, p), false) || path.Dir(p) != i.dir && i.matchDir(path.Dir(p))
 }
 
-// matchDir tells whether a directory below the package's own is ignored, itself or with one above it. It is a path of the
-// tree.
+// matchDir reports whether the package ignores a directory below its own, or a directory in between. dir is a path of the tree.
 func (i ignore) matchDir(dir string) bool {
 	if i.matcher == nil {
 		return false

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockedError says that another process changes a directory.
+// LockedError reports that another process is changing the directory.
 type LockedError struct {
 	// Dir is the absolute path of the directory.
 	Dir string
@@ -24,13 +24,13 @@ func (e *LockedError) Error() string {
 	return e.Dir + " is being changed by another krmfn: wait until it has ended"
 }
 
-// CheckWritable says why nothing in the directory can be written to; nil where something can.
+// CheckWritable returns nil if the directory or any file in it can be written to, or else the reason.
 func (d *Dir) CheckWritable() error {
 	err := unix.Access(d.location, unix.W_OK)
 	if err == nil {
 		return nil
 	}
-	paths, _ := d.Paths() // What cannot be read is not written to either.
+	paths, _ := d.Paths() // A file that cannot be listed cannot be written either.
 	for _, p := range paths {
 		if unix.Access(d.absolute(p), unix.W_OK) == nil {
 			return nil
@@ -39,15 +39,15 @@ func (d *Dir) CheckWritable() error {
 	return fmt.Errorf("%s cannot be written to: %w", d.location, err)
 }
 
-// Lock makes sure, before work is done for nothing, that no other process that locks the directory changes it until Close.
-// The system ends the lock with the process. A lock is not known on other machines that share the file system, nor in the
-// directories above and below: there Apply finds what has changed. The error is a *LockedError.
+// Lock takes an exclusive lock on the directory until Close, so that a render does not start if another process is changing the
+// files. The kernel releases the lock when the process ends. The lock does not cover other machines that share the file system,
+// nor directories above or below; there, Apply detects changes. If another process holds the lock, the error is a *LockedError.
 func (d *Dir) Lock() error {
 	f, err := d.root.Open(".")
 	if err != nil {
 		return err
 	}
-	// Where the file system knows no locks, Apply still finds what has changed.
+	// On file systems without locks, Lock succeeds; Apply detects changes.
 	if errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK) {
 		_ = f.Close()
 		return &LockedError{Dir: d.location}
@@ -63,8 +63,8 @@ func (d *Dir) release() {
 	}
 }
 
-// unlock ends a lock. Closing the file alone leaves it to a process that is being started, which has the file open, too, until it
-// executes its program.
+// unlock releases the lock explicitly. Closing the file is not enough: a child process between fork and exec still has a copy
+// of the descriptor, which would keep the lock.
 func unlock(f *os.File) {
 	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
 	_ = f.Close()
@@ -76,8 +76,8 @@ func isTemp(name string) bool {
 	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
 }
 
-// removeLeftovers removes the files that a killed Apply has left. Those of one that is at work are in or below a directory
-// that it has locked. One that cannot be removed harms nobody.
+// removeLeftovers deletes temporary files of an Apply that was killed. It skips files that may belong to a running Apply, which
+// holds a lock on the directory or on one above it. Deletion errors are ignored, because leftover files do no harm.
 func (d *Dir) removeLeftovers() {
 	d.mu.Lock()
 	leftovers := d.leftovers
@@ -91,7 +91,7 @@ func (d *Dir) removeLeftovers() {
 	}
 }
 
-// isIdle tells whether neither a directory nor one above it is locked by others. known has what was found out before.
+// isIdle reports whether no other process has locked dir or a directory above it. known caches results by directory.
 func isIdle(dir string, known map[string]bool) bool {
 	free, ok := known[dir]
 	if !ok {
@@ -105,7 +105,7 @@ func isIdle(dir string, known map[string]bool) bool {
 func tryLock(dir string) bool {
 	f, err := os.Open(dir)
 	if err != nil {
-		return errors.Is(err, fs.ErrPermission) // Who may not look into it does not find what others do there either.
+		return errors.Is(err, fs.ErrPermission) // A directory that this user may not open does not block the cleanup.
 	}
 	defer unlock(f)
 	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil

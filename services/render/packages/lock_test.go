@@ -14,7 +14,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-// One of two that change a directory is told, and a lock ends with who has it.
+// While one process holds the lock, Lock and Apply of another fail. Close releases the lock.
 func TestLock(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -26,14 +26,14 @@ func TestLock(t *testing.T) {
 	changes := readAll(t, second, "second", "a.yaml")
 	for what, err := range map[string]error{"lock": second.Lock(), "apply": second.Apply(changes)} {
 		if !errors.As(err, new(*packages.LockedError)) || err.Error() != dir+" is being changed by another krmfn: wait until it has ended" {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s = %v, want a LockedError", what, err)
 		}
 	}
 	if err := errors.Join(first.Apply(readAll(t, first, "first", "a.yaml")), first.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if err := second.Apply(changes); !errors.As(err, new(*packages.ChangedError)) {
-		t.Errorf("what the first has written: %v", err)
+		t.Errorf("Apply() over another process's change = %v, want a ChangedError", err)
 	}
 	if err := second.Lock(); err != nil {
 		t.Error(err)
@@ -43,7 +43,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// What a kill has left is removed, unless another is at work in a directory above it, whose files they may be.
+// Apply deletes the temporary files of a killed Apply, unless a running one may own them because it has locked a directory
+// above them.
 func TestApplyRemovesLeftovers(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
@@ -53,9 +54,9 @@ func TestApplyRemovesLeftovers(t *testing.T) {
 		locked string
 		left   []string
 	}{
-		"another above":  {top, []string{".krmfn-1.tmp", "sub/.krmfn-2.tmp", "sub/deep/.krmfn-3.tmp"}},
-		"another below":  {filepath.Join(dir, "sub"), []string{"sub/.krmfn-2.tmp", "sub/deep/.krmfn-3.tmp"}},
-		"another beside": {filepath.Join(top, "other"), nil},
+		"lock above":      {top, []string{".krmfn-1.tmp", "sub/.krmfn-2.tmp", "sub/deep/.krmfn-3.tmp"}},
+		"lock below":      {filepath.Join(dir, "sub"), []string{"sub/.krmfn-2.tmp", "sub/deep/.krmfn-3.tmp"}},
+		"lock in sibling": {filepath.Join(top, "other"), nil},
 	} {
 		writeFiles(t, dir, before)
 		writeFiles(t, filepath.Join(top, "other"), map[string]string{"x": ""})
@@ -67,7 +68,7 @@ func TestApplyRemovesLeftovers(t *testing.T) {
 		paths, err := d.Paths()
 		slices.Sort(paths)
 		if diff := cmp.Diff([]string{"a.yaml", "sub/.krmfn-3.yaml"}, paths); err != nil || diff != "" {
-			t.Errorf("%s: %v\n%s", name, err, diff)
+			t.Errorf("%s: Paths() error = %v, (-want +got):\n%s", name, err, diff)
 		}
 		if err := errors.Join(d.Apply(nil), other.Close(), d.Close()); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -77,7 +78,7 @@ func TestApplyRemovesLeftovers(t *testing.T) {
 			want[p] = ""
 		}
 		if diff := cmp.Diff(want, readFiles(t, dir)); diff != "" {
-			t.Errorf("%s: (-want +got):\n%s", name, diff)
+			t.Errorf("%s: remaining files (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Memory is a tree of files in memory. Its location is "/". It may be read by several goroutines at once, but
-// not while changes are made.
+// Memory is a tree of files in memory. Its location is "/". Several goroutines may read it at once, but none may read during
+// Apply.
 type Memory struct {
 	files map[string]string
 }
 
-// NewMemory returns a tree with the files of a map from path to content. A slash at a path's beginning does not count.
-// Paths that leave the tree, that name one file twice, or a directory, are errors.
+// NewMemory returns a tree with the given files, keyed by path. Leading slashes are ignored. It fails for a path that leaves
+// the tree, for two paths that name the same file, and for a file that is also a directory.
 func NewMemory(files map[string]string) (*Memory, error) {
 	m := &Memory{files: make(map[string]string, len(files))}
 	for _, p := range slices.Sorted(maps.Keys(files)) {
@@ -45,7 +45,7 @@ func NewMemory(files map[string]string) (*Memory, error) {
 // Location returns "/".
 func (m *Memory) Location() string { return "/" }
 
-// Paths returns all files outside of .git directories.
+// Paths returns all files outside .git directories.
 func (m *Memory) Paths() ([]string, error) {
 	paths := make([]string, 0, len(m.files))
 	for p := range m.files {
@@ -68,7 +68,7 @@ func (m *Memory) ReadFile(p string) ([]byte, error) {
 // Files returns a copy of the tree's files.
 func (m *Memory) Files() map[string]string { return maps.Clone(m.files) }
 
-// Apply makes changes.
+// Apply makes the changes. It does not check Change.Before.
 func (m *Memory) Apply(changes []Change) {
 	for _, c := range changes {
 		if c.After == nil {

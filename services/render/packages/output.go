@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// File is a file with resources, as it is written.
+// File is an output file.
 type File struct {
 	// Path is the file's path in its tree.
 	Path string
@@ -28,20 +28,20 @@ type File struct {
 	Content []byte
 }
 
-// Output is what resources are in files.
+// Output holds the files that result from a render.
 type Output struct {
-	// Files are all files with resources, sorted by path.
+	// Files are all files that contain resources, sorted by path.
 	Files []File
-	// Changes are those of them that differ from what was read, and deletions of the files that have no resource any more;
+	// Changes lists the files whose content differs from what was read, and deletions of files that have no resources left,
 	// sorted by path.
 	Changes []Change
 }
 
-// Output puts resources into files. read are the packages that the resources were read from, whose files are deleted where
-// no resource is left for them.
+// Output assigns resources to files. read are the packages that the resources were read from: their files without remaining
+// resources are deleted.
 //
-// Errors: a path that leaves the tree, that git keeps for itself, or that is a directory; and one that would overwrite a
-// file which none of the packages was read from.
+// Output fails for a path that leaves the tree, lies in a .git directory, is a directory, or would overwrite a file that none
+// of the packages was read from.
 func (t *Tree) Output(resources []*yaml.RNode, read ...*Package) (Output, error) {
 	before := map[string][]byte{}
 	for _, p := range read {
@@ -104,7 +104,7 @@ func (t *Tree) byFile(resources []*yaml.RNode) (map[string][]*yaml.RNode, error)
 	return groups, nil
 }
 
-// file returns the path in the tree of the file that a resource belongs to.
+// file returns the tree path of the file that a resource is assigned to.
 func (t *Tree) file(r *yaml.RNode) (string, error) {
 	p, root := resource.Path(r), t.source.Location()
 	dir, err := filepath.Rel(root, cmp.Or(resource.Annotation(r, resource.PackageAnnotation), root))
@@ -123,7 +123,7 @@ func (t *Tree) file(r *yaml.RNode) (string, error) {
 	return file, nil
 }
 
-// checkTarget refuses paths where writing would destroy something or fail half way.
+// checkTarget rejects a path if writing it would overwrite an unrelated file or could fail.
 func (t *Tree) checkTarget(file string, groups map[string][]*yaml.RNode, before map[string][]byte) error {
 	isDir, exists := t.paths[file]
 	if isDir {

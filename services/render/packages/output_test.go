@@ -45,7 +45,7 @@ func TestOutput(t *testing.T) {
 	source.Apply(out.Changes)
 	got := source.Files()
 	if len(got) != 4 || got["new/dir/b.yaml"] != cm("b") || got["README.md"] != "text" || got["Kptfile"] != kpt {
-		t.Errorf("files after: %v", got)
+		t.Errorf("files after Apply = %v", got)
 	}
 }
 
@@ -59,12 +59,12 @@ func TestOutputErrors(t *testing.T) {
 		"another package outside": {path: "x.yaml", location: "relative", want: "annotated with another package"},
 		"directory":               {path: "d", want: "config.kubernetes.io/path cannot be a directory: d"},
 		"below a file":            {path: "a.yaml/x.yaml", want: "resource cannot be written to a.yaml/x.yaml: a.yaml is a file"},
-		"git":                     {path: ".git/hooks/x.yaml", want: "git's own directory"},
-		"below git":               {path: "d/.git/x.yaml", want: "git's own directory"},
-		"git in capitals":         {path: ".GIT/config", want: "git's own directory"},
+		"in .git":                 {path: ".git/hooks/x.yaml", want: "git's own directory"},
+		"in nested .git":          {path: "d/.git/x.yaml", want: "git's own directory"},
+		".git in capitals":        {path: ".GIT/config", want: "git's own directory"},
 		"not a resource file":     {path: "README.md", want: "must not be written to README.md"},
-		"of a sub-package":        {path: "sub/s.yaml", want: "must not be written to sub/s.yaml"},
-		"also by annotation":      {path: "s.yaml", location: "/sub", want: "must not be written to sub/s.yaml"},
+		"in a subpackage":         {path: "sub/s.yaml", want: "must not be written to sub/s.yaml"},
+		"in annotated subpackage": {path: "s.yaml", location: "/sub", want: "must not be written to sub/s.yaml"},
 		"no path":                 {path: "", want: `ConfigMap "a" has no path`},
 		"root":                    {path: ".", want: `ConfigMap "a" has no path`},
 		"index":                   {path: "x.yaml", index: "one", want: `index "one" of ConfigMap "a" is not a number`},
@@ -84,12 +84,12 @@ func TestOutputErrors(t *testing.T) {
 			out, err := tree.Output(p.Resources, p)
 			if tc.want == "" {
 				if err != nil || len(out.Changes) != 2 || strings.HasPrefix(out.Changes[1].Path, "/") {
-					t.Errorf("got %v, %v", out.Changes, err)
+					t.Errorf("Output() = %v, %v, want a change and no error", out.Changes, err)
 				}
 				return
 			}
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q", err, tc.want)
+				t.Errorf("Output() error = %v, want %q", err, tc.want)
 			}
 		})
 	}

@@ -1,11 +1,11 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packages turns kpt packages into resources and back. A tree of files, a directory or a map, is read package by
-// package; what a render made of the resources comes out as the files that change.
+// Package packages converts kpt packages to resources and back. It reads the packages of a file tree, which is a directory or a
+// map, and prints rendered resources as changes to files.
 //
-// Resources are kyaml nodes. While they are in memory their annotations say which package and file they belong to, at
-// which place, and how their sequences are indented; all of that is gone in what is written.
+// Resources are kyaml nodes. In memory, annotations record the package, file and index of each resource and the indentation of
+// its sequences. Printed files do not contain these annotations.
 package packages
 
 import (
@@ -21,44 +21,44 @@ import (
 	"github.com/krmfn/krmfn/services/render/kptfile"
 )
 
-// Package is one package without its sub-packages.
+// Package is one package without its subpackages.
 type Package struct {
-	// Dir is the package's directory in its tree: relative, clean, with slashes; "." for the root.
+	// Dir is the package's directory in its tree: relative, clean, with forward slashes; "." for the root.
 	Dir string
-	// Location is the absolute path of the directory, with slashes. Its resources are annotated with it.
+	// Location is the absolute path of the directory, with forward slashes. It is the value of the resources' package
+	// annotation.
 	Location string
-	// Kptfile is what the package's Kptfile said when it was read; nil where it was not, see ReadAll.
+	// Kptfile is the decoded Kptfile; nil after ReadAll, which does not decode it.
 	Kptfile *kptfilev1.KptFile
-	// Resources are all resources of the package, the Kptfile among them, in the order of its files.
+	// Resources are all resources of the package, including the Kptfile, in file order.
 	Resources []*yaml.RNode
-	// Subpackages are the directories, as Dir, of the packages directly below this one, in byte order.
+	// Subpackages are the Dir values of the packages directly below this one, in byte order.
 	Subpackages []string
 
-	// files has the content of the files that the resources came from, by path in the tree.
+	// files holds the content of the files that contain resources, by tree path.
 	files map[string][]byte
-	// kptfile is the content of the Kptfile, where it was read; it is read once.
+	// kptfile is the content of the Kptfile after Load, so that the file is read only once.
 	kptfile []byte
 }
 
-// Tree is a tree of files and the packages in it. It may be used by several goroutines at once, each with packages of its
-// own.
+// Tree is a file tree and its packages. Several goroutines may use it at once if each uses different packages.
 type Tree struct {
 	source Source
-	// flat is whether the root counts as a package, with a Kptfile or without.
+	// flat reports whether the root is a package even without a Kptfile.
 	flat bool
-	// dirs are the directories of all packages, in walk order.
+	// dirs lists the directories of all packages in walk order.
 	dirs []string
-	// subpackages are the packages directly below each one, in byte order.
+	// subpackages lists the packages directly below each package, in byte order.
 	subpackages map[string][]string
-	// ignored has what each package's own file says is not to be read.
+	// ignored holds each package's ignore patterns.
 	ignored map[string]ignore
-	// files has the paths of each package's resource files, in walk order.
+	// files lists each package's resource files in walk order.
 	files map[string][]string
-	// paths are all files of the tree, and true for its directories.
+	// paths has an entry for every file and directory of the tree; true means directory.
 	paths map[string]bool
 }
 
-// Open finds the packages of a tree: the directories with a Kptfile. Every file belongs to the nearest package above it.
+// Open finds the packages of a tree: every directory with a Kptfile. A file belongs to the nearest package above it.
 func Open(source Source) (*Tree, error) { return open(source, false) }
 
 func open(source Source, flat bool) (*Tree, error) {
@@ -100,7 +100,7 @@ func open(source Source, flat bool) (*Tree, error) {
 	return t, nil
 }
 
-// Location returns the absolute path of the directory of a package.
+// Location returns the absolute path of a package's directory.
 func (t *Tree) Location(dir string) string { return path.Join(t.source.Location(), dir) }
 
 // owner returns the directory of the nearest package above a path.
@@ -120,7 +120,7 @@ func (t *Tree) nest() {
 		if dir == "." {
 			continue
 		}
-		// The owner of the directory, as of a file: the nearest package above it.
+		// The parent package of a package is found like the package of a file.
 		if owner, ok := t.owner(dir); ok {
 			t.subpackages[owner] = append(t.subpackages[owner], dir)
 		}
@@ -130,8 +130,8 @@ func (t *Tree) nest() {
 	}
 }
 
-// Topmost returns the directory of the package at the top of the tree: the root, or else the package with the fewest
-// directories above it, of several the first in byte order. ok is false where the tree has no package.
+// Topmost returns the directory of the topmost package: the root if it is a package, or else the package with the shortest
+// path, the first in byte order if there are several. ok is false if the tree has no package.
 func (t *Tree) Topmost() (dir string, ok bool) {
 	if len(t.dirs) == 0 {
 		return "", false
@@ -147,7 +147,7 @@ func (t *Tree) Topmost() (dir string, ok bool) {
 	}), true
 }
 
-// compareWalk orders paths as a walk meets them: by name in each directory, and a directory's files in its place.
+// compareWalk orders paths like filepath.WalkDir: names within a directory in byte order, and a directory's files at its place.
 func compareWalk(a, b string) int {
 	for {
 		aName, aRest, aDeep := strings.Cut(a, "/")
@@ -162,7 +162,7 @@ func compareWalk(a, b string) int {
 	}
 }
 
-// IsResourceFile tells whether a file holds resources, by its name: Kptfile, *.yaml, *.yml and *.json, where case matters.
+// IsResourceFile reports whether a file can contain resources by its name: Kptfile, *.yaml, *.yml or *.json, case-sensitive.
 func IsResourceFile(p string) bool {
 	switch path.Ext(p) {
 	case ".yaml", ".yml", ".json":
@@ -171,23 +171,22 @@ func IsResourceFile(p string) bool {
 	return path.Base(p) == kptfile.FileName
 }
 
-// Source is a tree of files. Paths in it are relative, clean and have slashes.
+// Source is a file tree. Its paths are relative, clean and use forward slashes.
 type Source interface {
-	// Location returns the absolute path of the tree's root, with slashes.
+	// Location returns the absolute path of the root, with forward slashes.
 	Location() string
-	// Paths returns all regular files outside of .git directories, in any order.
+	// Paths returns all regular files outside .git directories, in any order.
 	Paths() ([]string, error)
-	// ReadFile returns a file's content. The error wraps fs.ErrNotExist where there is none. It may be called by several
-	// goroutines at once.
+	// ReadFile returns a file's content. For a missing file the error wraps fs.ErrNotExist. Must be safe for concurrent use.
 	ReadFile(path string) ([]byte, error)
 }
 
-// Change is what happens to one file.
+// Change is the creation, change or deletion of one file.
 type Change struct {
-	// Path is the file's path in its tree.
+	// Path is the file's tree path.
 	Path string
-	// Before is its content before; nil for a new file.
+	// Before is the old content; nil for a new file.
 	Before []byte
-	// After is its content after; nil for a file that is deleted.
+	// After is the new content; nil for a deleted file.
 	After []byte
 }

@@ -22,7 +22,7 @@ import (
 
 const kpt = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n"
 
-// read reads a package as a render does.
+// read loads, validates and reads a package like a render.
 func read(tree *packages.Tree, dir string) (*packages.Package, error) {
 	p, err := tree.Load(dir)
 	if err == nil {
@@ -138,7 +138,7 @@ func TestRead(t *testing.T) {
 				t.Errorf("resources (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff([]string{"mid/sub", "sub"}, p.Subpackages); diff != "" {
-				t.Errorf("sub-packages (-want +got):\n%s", diff)
+				t.Errorf("subpackages (-want +got):\n%s", diff)
 			}
 			sub, err := read(got, "sub")
 			if err != nil {
@@ -149,7 +149,7 @@ func TestRead(t *testing.T) {
 				t.Errorf("resources of sub (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff([]string{"sub/subsub"}, sub.Subpackages); diff != "" {
-				t.Errorf("sub-packages of sub (-want +got):\n%s", diff)
+				t.Errorf("subpackages of sub (-want +got):\n%s", diff)
 			}
 			if want := strings.TrimSuffix(source.Location(), "/") + "/sub"; sub.Location != want ||
 				resource.Annotation(sub.Resources[0], resource.PackageAnnotation) != want {
@@ -186,14 +186,14 @@ func TestReadErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err = read(tree, "."); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q", err, tc.want)
+				t.Errorf("error = %v, want %q", err, tc.want)
 			}
 		})
 	}
 	if tree, err := packages.Open(memory(t, nil)); err != nil {
 		t.Error(err)
 	} else if _, err := read(tree, "."); !errors.Is(err, kptfile.ErrMissing) {
-		t.Errorf("got %v", err)
+		t.Errorf("read() of an empty tree = %v, want ErrMissing", err)
 	}
 }
 
@@ -203,14 +203,14 @@ func TestNewMemoryErrors(t *testing.T) {
 		"outside": {"a/../../b": ""}, "root": {"/": ""}, "empty": {"": ""}, "twice": {"/a": "", "a": ""}, "file as directory": {"a": "", "a/b": ""},
 	} {
 		if _, err := packages.NewMemory(files); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("%s: NewMemory() = nil, want an error", name)
 		}
 	}
 }
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
-// The golden files are kpt's encoding: see testdata/roundtrip/README.md.
+// The golden files contain kpt's output: see testdata/roundtrip/README.md.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	if *update {
@@ -228,12 +228,12 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(out.Changes) > 0 {
-			t.Errorf("%d files of %s change without a change, the first is %s", len(out.Changes), from, out.Changes[0].Path)
+			t.Errorf("Output() of unmodified resources changes %d files of %s, the first is %s", len(out.Changes), from, out.Changes[0].Path)
 		}
 	}
 }
 
-// printedFiles prints all resources of a package anew.
+// printedFiles prints all resources of a package from scratch, without splicing.
 func printedFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	_, p := open(t, openDir(t, dir))

@@ -22,8 +22,8 @@ import (
 
 var errHiddenText = errors.New("there is text after a document end marker (...): add the separator ---")
 
-// parse reads the resources of a file. Each is annotated with where it came from. Documents that are empty, or have only
-// comments, are no resources.
+// parse returns the resources of a file, annotated with their origin. Documents that are empty or contain only comments are
+// skipped.
 func parse(content []byte, file, location string) ([]*yaml.RNode, error) {
 	documents, err := parseDocuments(content, file, location)
 	if err != nil {
@@ -38,7 +38,7 @@ func parse(content []byte, file, location string) ([]*yaml.RNode, error) {
 	return resources, nil
 }
 
-// parseDocuments reads the documents of a file as kio.ByteReader does. FuzzPlain holds the two equal.
+// parseDocuments reads the documents of a file with the same result as kio.ByteReader. FuzzPlain compares the two.
 func parseDocuments(content []byte, file, location string) ([]document, error) {
 	if hidesText(content) {
 		return nil, errHiddenText
@@ -54,7 +54,7 @@ func parseDocuments(content []byte, file, location string) ([]document, error) {
 		var ok bool
 		if d.resource, ok = readPlain(text, index, file, location); !ok {
 			if d.resource, err = readAny(text, index, file, location); err != nil {
-				// The reader of the whole file knows the number of the document.
+				// kio's reader of the whole file reports the number of the broken document.
 				_, whole := read(content, file, location)
 				return nil, cmp.Or(whole, err)
 			}
@@ -73,7 +73,7 @@ func parseDocuments(content []byte, file, location string) ([]document, error) {
 	return documents, nil
 }
 
-// readAny reads one document; nil where it is none.
+// readAny reads one document with kio.ByteReader. It returns nil for an empty document.
 func readAny(text string, index int, file, location string) (*yaml.RNode, error) {
 	resources, err := read([]byte(text), file, location)
 	if err != nil || len(resources) == 0 {
@@ -99,8 +99,8 @@ func read(content []byte, file, location string) ([]*yaml.RNode, error) {
 	return reader.Read()
 }
 
-// hidesText tells whether text follows a document's end mark. The parser stops there, so that the text would be lost
-// without a word.
+// hidesText reports whether text follows a document end marker. The YAML parser stops at the marker, so that text would be
+// silently lost.
 func hidesText(content []byte) bool {
 	if !bytes.Contains(content, []byte("...")) {
 		return false
@@ -120,8 +120,8 @@ func hidesText(content []byte) bool {
 	return false
 }
 
-// readPlain reads one document as readAny does, in half of the time, where it is plainly a resource, as most are; nil where it
-// is none. Otherwise ok is false.
+// readPlain reads one document like readAny in half the time. ok is false if the document needs readAny. r is nil if the
+// document is empty.
 func readPlain(text string, index int, file, location string) (r *yaml.RNode, ok bool) {
 	n, quick := readPlainDocument(text)
 	if !quick {
@@ -134,7 +134,7 @@ func readPlain(text string, index int, file, location string) (r *yaml.RNode, ok
 	}
 	r = yaml.NewRNode(n)
 	number := strconv.Itoa(index)
-	err := resource.SetAnnotations(r, // in the order of their names
+	err := resource.SetAnnotations(r, // sorted by name
 		resource.KeyValue{Key: resource.FormerIndexAnnotation, Value: number},
 		resource.KeyValue{Key: resource.FormerPathAnnotation, Value: file},
 		resource.KeyValue{Key: resource.IndexAnnotation, Value: number},
@@ -145,7 +145,8 @@ func readPlain(text string, index int, file, location string) (r *yaml.RNode, ok
 	return r, err == nil
 }
 
-// decodeDocument decodes a document with a mapping; nil where it has nothing, or only comments. Otherwise ok is false.
+// decodeDocument decodes a document whose root is a mapping. n is nil if the document is empty or has only comments. ok is
+// false for any other document.
 func decodeDocument(text string) (n *yaml.Node, ok bool) {
 	n = &yaml.Node{}
 	err := yaml.NewDecoder(strings.NewReader(text)).Decode(n)
@@ -162,7 +163,8 @@ func seqIndent(document string) string {
 	return yaml.DeriveSeqIndentStyle(document)
 }
 
-// plain tells whether a document is a mapping with metadata in which annotations can be set without looking twice.
+// plain reports whether a document is a mapping whose metadata and annotations can be extended without kyaml: no anchors,
+// duplicate keys, or existing origin annotations.
 func plain(document *yaml.Node) bool {
 	if document.Content[0].Kind != yaml.MappingNode {
 		return false
@@ -181,7 +183,7 @@ func plain(document *yaml.Node) bool {
 		})
 }
 
-// sole returns what a mapping has in a field, nil where it does not have it exactly once.
+// sole returns the value of a mapping's key; nil if the key is missing or duplicated.
 func sole(mapping *yaml.Node, key string) *yaml.Node {
 	var found *yaml.Node
 	for i := 0; i+1 < len(mapping.Content); i += 2 {

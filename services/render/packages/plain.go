@@ -10,24 +10,25 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// plainReader reads documents as the decoder does, in a fifth of the time, where every line is plain, as in most resources:
-// collections in block style, scalars of one line of ASCII, literal texts, comments behind scalars and directly above keys and items.
-// FuzzPlainDocument holds the two equal.
+// plainReader decodes simple YAML documents five times as fast as the yaml decoder, with the same result. It supports block
+// collections, single-line ASCII scalars, literal block scalars, comments after scalars, and comments directly above keys and
+// items. FuzzPlainDocument compares it with the decoder.
 type plainReader struct {
 	plainLines
-	// spare are nodes that nobody has yet. Asking for each by itself would be most of the work.
+	// spare is the unused part of the block of nodes that node hands out. Allocating each node separately would dominate the
+	// run time.
 	spare []yaml.Node
-	// links are for what is in collections, where again says that all nodes are read over again.
+	// links is the block that room hands out if again is set. With again set, read overwrites the nodes of its previous call.
 	links []*yaml.Node
 	again bool
 }
 
-// readPlainDocument returns ok false for a document that is not plain.
+// readPlainDocument decodes a simple document. ok is false if the document needs the yaml decoder.
 func readPlainDocument(text string) (document *yaml.Node, ok bool) {
 	return new(plainReader).read(text)
 }
 
-// read is readPlainDocument. Where the reader is used again, what it has read before is lost.
+// read decodes a document. If again is set, the document of the previous call becomes invalid.
 func (r *plainReader) read(text string) (document *yaml.Node, ok bool) {
 	if !r.again {
 		r.lines = make([]plainLine, 0, strings.Count(text, "\n")+1)
@@ -40,8 +41,8 @@ func (r *plainReader) read(text string) (document *yaml.Node, ok bool) {
 	if !ok || r.next == len(r.lines) || r.lines[r.next].indent > 0 {
 		return nil, false
 	}
-	// A line has a key and its value, or else an item, which may be a mapping that begins with them. Beside these are the document
-	// and its root. What is asked for in vain stays in memory as long as the document.
+	// Each line yields at most a key and a value, or an item. Two more nodes are the document and its root. Unused nodes stay
+	// allocated as long as the document.
 	r.spare = slices.Grow(r.spare[:0], 2*r.fields+r.items+2)
 	document = r.node(yaml.DocumentNode, "", r.lines[r.next].number, 1)
 	if r.marked {
@@ -53,7 +54,7 @@ func (r *plainReader) read(text string) (document *yaml.Node, ok bool) {
 	return document, ok && r.next == len(r.lines)
 }
 
-// room returns an empty slice for so many nodes.
+// room returns an empty slice with capacity n for the children of a node.
 func (r *plainReader) room(n int) []*yaml.Node {
 	if !r.again {
 		return make([]*yaml.Node, 0, n)
@@ -73,7 +74,7 @@ func (r *plainReader) node(kind yaml.Kind, tag string, line, column int) *yaml.N
 	return &r.spare[len(r.spare)-1]
 }
 
-// collection reads the mapping or the sequence that begins with the next line, which has this indentation.
+// collection reads the mapping or sequence that starts at the next line, whose indentation is indent.
 func (r *plainReader) collection(indent int) (*yaml.Node, bool) {
 	if isItem(r.lines[r.next].text) {
 		return r.sequence(indent)
@@ -83,7 +84,8 @@ func (r *plainReader) collection(indent int) (*yaml.Node, bool) {
 
 func isItem(text string) bool { return strings.HasPrefix(text, "- ") }
 
-// more tells whether the next line goes on with a collection; deeper lines go on with a scalar, which is not plain.
+// more reports whether the next line continues a collection. ok is false if the line is indented deeper, as in a multi-line
+// scalar, which is not supported.
 func (r *plainReader) more(indent int) (more, ok bool) {
 	if r.next == len(r.lines) || r.lines[r.next].indent < indent {
 		return false, true
@@ -100,7 +102,7 @@ func (r *plainReader) sequence(indent int) (*yaml.Node, bool) {
 		}
 		line := &r.lines[r.next]
 		if !isItem(line.text) {
-			// The sequence is a field's, and not indented.
+			// The sequence is the value of a key and has the key's indentation.
 			return n, true
 		}
 		comment, ok := r.above(indent)
@@ -165,7 +167,7 @@ func (r *plainReader) mapping(indent int) (*yaml.Node, bool) {
 	}
 }
 
-// cutKey returns the key that a line begins with, and what follows the colon: nothing, or a space and more.
+// cutKey splits a line after its key. rest is empty or starts with a space.
 func cutKey(text string) (key, rest string, ok bool) {
 	const longest = 128
 	for i := range min(len(text), longest) {
@@ -179,7 +181,7 @@ func cutKey(text string) (key, rest string, ok bool) {
 	return "", "", false
 }
 
-// isWord tells of a character whether a plain scalar may begin with it.
+// isWord reports whether a plain scalar may start with a character. The decoder accepts more characters.
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '/' || c == '.'
 }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// FuzzPlain reads files document by document, and as a whole: what is read is what kyaml's reader reads.
+// FuzzPlain compares parse, and the plain reader for each document, with kyaml's reader.
 func FuzzPlain(f *testing.F) {
 	const cm = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
 	for _, seed := range []string{
@@ -35,25 +35,25 @@ func FuzzPlain(f *testing.F) {
 		}
 		want, err := read([]byte(content), "dir/a.yaml", "/package")
 		if err != nil {
-			t.Fatalf("kyaml's reader refuses it: %v", err)
+			t.Fatalf("kyaml's reader fails: %v", err)
 		}
 		if diff := cmp.Diff(nodes(want), nodes(got)); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
+			t.Errorf("resources (-kyaml +got)\n%s", diff)
 		}
 	})
 }
 
-// TestPlain makes sure that ordinary files are read in the quick way.
+// TestPlain checks that ordinary files take the fast path.
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	const deployment = "# licence\n\napiVersion: apps/v1\nkind: Deployment\nmetadata: # m\n  name: a\n  annotations:\n    a: b\nspec:\n  containers:\n  - name: c\n"
 	r, ok := readPlain("---\n"+deployment, 0, "a.yaml", "/package")
 	if !ok || r == nil {
-		t.Errorf("%v, %t", r, ok)
+		t.Errorf("readPlain() = %v, %t, want a resource", r, ok)
 	}
 }
 
-// documents are plain, and have what most resources have.
+// plainDocuments are documents that the plain reader must support, because most resources look like them.
 var plainDocuments = []string{
 	"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a # line\n  annotations:\n    config.kubernetes.io/index: '0'\n    x: \"a b\" # c\n  labels: {}\ndata:\n  key: http://x:80/#y\n",
 	"---\napiVersion: apps/v1\nkind: Deployment\nspec:\n  replicas: 3\n  on: true\n  none: null\n  half: 0.5\n  template:\n    containers:\n    - name: a\n      args: []\n      command:\n      - sh   # line\n      -   more:  x\n          y: 2024-01-01\n    - name: b\n  list:\n    - 1\n    - _a\n",
@@ -70,7 +70,7 @@ func TestPlainDocuments(t *testing.T) {
 	t.Parallel()
 	for _, text := range plainDocuments {
 		if !samePlain(t, text) {
-			t.Errorf("this is not plain:\n%s", text)
+			t.Errorf("readPlainDocument() does not support:\n%s", text)
 		}
 	}
 }
@@ -85,7 +85,8 @@ func FuzzPlainDocument(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { samePlain(t, text) })
 }
 
-// TestPlainLines gives lines that are plain, or nearly so, in any order.
+// TestPlainLines draws documents from lines that the plain reader supports, or that it only just does not support, in any
+// order.
 func TestPlainLines(t *testing.T) {
 	t.Parallel()
 	line := rapid.Custom(func(t *rapid.T) string {
@@ -103,7 +104,7 @@ func TestPlainLines(t *testing.T) {
 	})
 }
 
-// samePlain tells whether a document is plain, and compares what is read of it then with what the decoder reads.
+// samePlain reports whether the plain reader supports a document. If so, it compares the result with the decoder's.
 func samePlain(t rapid.TB, text string) bool {
 	t.Helper()
 	got, ok := readPlainDocument(text)
@@ -112,10 +113,10 @@ func samePlain(t rapid.TB, text string) bool {
 	}
 	var want yaml.Node
 	if err := yaml.NewDecoder(strings.NewReader(text)).Decode(&want); err != nil {
-		t.Fatalf("the decoder does not read\n%s\n%v", text, err)
+		t.Fatalf("the decoder fails for:\n%s\n%v", text, err)
 	}
 	if diff := cmp.Diff(&want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("of\n%s\n(-decoder +plain)\n%s", text, diff)
+		t.Errorf("document:\n%s\nnodes (-decoder +plain)\n%s", text, diff)
 	}
 	return true
 }
@@ -129,7 +130,7 @@ func nodes(all []*yaml.RNode) []*yaml.Node {
 	return list
 }
 
-// tag says what goes without saying: kyaml leaves it out now and then.
+// tag sets the tags that kyaml sometimes leaves empty.
 func tag(n *yaml.Node) {
 	if n.Kind != yaml.DocumentNode && n.Tag == "" {
 		n.Tag = n.ShortTag()

@@ -7,29 +7,30 @@ import (
 	"strings"
 )
 
-// plainLines are the lines of a document and where its reader is: at a line that says something, or at the end.
+// plainLines holds the lines of a document and the position of its reader.
 type plainLines struct {
 	lines []plainLine
 	next  int
-	// fields is about how many lines say something, items how many of them begin items of sequences.
+	// fields is an upper estimate of the lines with content, items of those that start a sequence item. They size the block of
+	// nodes.
 	fields, items int
-	// marked says that the document begins with "---", ended that the last line does end.
+	// marked is set if the document begins with "---", ended if its last line has a line end.
 	marked, ended bool
-	// comment is what stands directly above the next line, with this indentation.
+	// comment is the comment directly above the next line, commentIndent its indentation.
 	comment       string
 	commentIndent int
 }
 
-// plainLine is a line without its indentation and its end.
+// plainLine is a line without its indentation and line end.
 type plainLine struct {
 	text string
-	// indent is where the text begins, number the line's, from 1.
+	// indent is the number of leading spaces. number is the line number, starting at 1.
 	indent, number int
-	// odd says that the text has more than printable ASCII.
+	// odd is set if text contains characters other than printable ASCII.
 	odd bool
 }
 
-// split finds the lines. The first may begin the document.
+// split fills lines. It skips "---" in the first line. It returns false if the document is not supported.
 func (l *plainLines) split(text string) bool {
 	*l = plainLines{lines: l.lines[:0], ended: strings.HasSuffix(text, "\n")}
 	number, literal := 0, -1
@@ -61,8 +62,8 @@ func (l *plainLines) split(text string) bool {
 	return true
 }
 
-// readable tells whether a line has only characters that the decoder takes and that end no line, and whether it has more than
-// printable ASCII.
+// readable reports in odd whether a line contains characters other than printable ASCII. ok is false if a character is a line
+// break in YAML or invalid.
 func readable(line string) (odd, ok bool) {
 	for i := range len(line) {
 		odd = odd || line[i] < ' ' || line[i] > '~'
@@ -80,8 +81,8 @@ func readable(line string) (odd, ok bool) {
 	return true, true
 }
 
-// head goes to the first line that says something. It returns the comments that a blank line keeps from it: those are the
-// document's, unless that has begun already.
+// head moves to the first line with content. It returns the comments that a blank line separates from it: they are the
+// document's head comment. After "---", such comments belong to the first key instead.
 func (l *plainLines) head() (comments string, ok bool) {
 	for !l.marked && l.next < len(l.lines) {
 		begin := l.next
@@ -110,8 +111,8 @@ func (l *plainLines) head() (comments string, ok bool) {
 
 func (l *plainLine) isComment() bool { return l.text != "" && l.text[0] == '#' }
 
-// skip goes to the next line that says something, over blank ones and a comment directly above it. Other comments belong to what
-// was before, or to several.
+// skip moves to the next line with content, past blank lines and a comment directly above it. It returns false for other
+// comments, because the decoder attaches those to earlier nodes or to several.
 func (l *plainLines) skip() bool {
 	for ; l.next < len(l.lines); l.next++ {
 		line := &l.lines[l.next]
@@ -139,7 +140,7 @@ func (l *plainLines) skip() bool {
 	return l.comment == ""
 }
 
-// above returns the comment above the line, which has to begin where that does.
+// above returns the comment above the current line and resets it. ok is false if the comment's indentation differs from indent.
 func (l *plainLines) above(indent int) (comment string, ok bool) {
 	comment, l.comment = l.comment, ""
 	return comment, comment == "" || l.commentIndent == indent

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// value reads a scalar, or a collection without anything in it, and the comment behind a scalar, up to the line of what comes next.
-// The value is that of a field, or an item, at the indentation outer.
+// value reads a scalar or an empty or flow collection, with its line comment, and moves to the next line with content. outer is
+// the indentation of the key or item that has the value.
 func (r *plainReader) value(text string, line, indent, outer int) (n *yaml.Node, ok bool) {
 	switch {
 	case text == "{}":
@@ -35,7 +35,7 @@ func (r *plainReader) value(text string, line, indent, outer int) (n *yaml.Node,
 	return n, ok && r.skip()
 }
 
-// unquoted reads a scalar without quotes.
+// unquoted reads a plain (unquoted) scalar and its line comment.
 func unquoted(n *yaml.Node, text string) bool {
 	if !isWord(text[0]) && (strings.IndexByte("-$(+<=^;~\\", text[0]) < 0 || strings.HasPrefix(text, "- ") || text == "-") ||
 		strings.HasPrefix(text, "...") || strings.HasPrefix(text, "---") {
@@ -49,7 +49,7 @@ func unquoted(n *yaml.Node, text string) bool {
 	return !strings.Contains(n.Value, ": ") && n.Value[len(n.Value)-1] != ':'
 }
 
-// literal reads a text of several lines, which are deeper than outer. header is what follows the "|".
+// literal reads a literal block scalar ("|"), whose lines are indented deeper than outer. header is the text after the "|".
 func (r *plainReader) literal(n *yaml.Node, header string, outer int) bool {
 	if header != "" && header != "-" && header != "+" || r.next == len(r.lines) || !r.ended {
 		return false
@@ -86,7 +86,7 @@ func (r *plainReader) literal(n *yaml.Node, header string, outer int) bool {
 	return true
 }
 
-// flow reads a mapping in flow style that has words only.
+// flow reads a flow mapping whose keys and values are plain words.
 func (r *plainReader) flow(text string, line, indent int) (*yaml.Node, bool) {
 	n := r.node(yaml.MappingNode, yaml.NodeTagMap, line, indent+1)
 	n.Style, n.Content = yaml.FlowStyle, r.room(4)
@@ -114,7 +114,7 @@ func (r *plainReader) flow(text string, line, indent int) (*yaml.Node, bool) {
 	return n, true
 }
 
-// words are the characters of values in flow style that mean nothing there.
+// words are the characters without special meaning in flow style.
 const words = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-"
 
 func quoted(n *yaml.Node, text string) bool {
@@ -130,7 +130,7 @@ func quoted(n *yaml.Node, text string) bool {
 }
 
 func tagOf(text string) string {
-	// What begins with another character is a string.
+	// Only scalars with these first characters can be anything but strings.
 	if strings.IndexByte("+-0123456789yYnNtTfFoO~<.", text[0]) < 0 {
 		return yaml.NodeTagString
 	}

@@ -20,11 +20,11 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
-// WriteDocuments prints resources as YAML documents, without the annotations of their place; one that belongs to a JSON
-// file, alone, as JSON.
+// WriteDocuments prints resources as YAML documents without the origin annotations. A single resource of a JSON file is printed
+// as JSON.
 //
-// kio.ByteWriter writes the same in twice the time, because it copies all that it is given: it is left what is not plain.
-// TestDocumentsAreKyamls holds the two equal.
+// The output equals that of kio.ByteWriter, which takes twice as long because it copies its input; WriteDocuments uses it only
+// for resources that it cannot print itself. TestDocumentsAreKyamls compares the two.
 func WriteDocuments(w io.Writer, resources []*yaml.RNode) error {
 	if len(resources) == 1 && isJSON(resource.Path(resources[0]), 1) {
 		return kio.ByteWriter{Writer: w, ClearAnnotations: resource.PlaceAnnotations}.Write(resources)
@@ -46,16 +46,15 @@ func WriteDocuments(w io.Writer, resources []*yaml.RNode) error {
 	return nil
 }
 
-// printDocument prints a resource as a YAML document.
 func printDocument(r *yaml.RNode) ([]byte, error) {
 	return printContent(r, resource.WithoutPlace(r.Document()))
 }
 
-// printContent prints a resource, of which the content is without annotations of its place.
+// printContent prints content, which is the document of r without the origin annotations.
 func printContent(r *yaml.RNode, content *yaml.Node) ([]byte, error) {
 	if content == r.Document() || yamlnode.Position(r.YNode(), yaml.BareSeqNodeWrappingKey) >= 0 {
 		var b bytes.Buffer
-		// Without a path it is not taken for JSON.
+		// Without a path annotation, ByteWriter does not print the resource as JSON.
 		own := r.Copy()
 		yamlnode.QuoteUnreadable(own.Document())
 		resource.ClearAnnotations(own, resource.PathAnnotation, resource.FormerPathAnnotation)
@@ -65,8 +64,8 @@ func printContent(r *yaml.RNode, content *yaml.Node) ([]byte, error) {
 	return yamlprint.Print(content, yaml.SequenceIndentStyle(resource.Annotation(r, resource.SeqIndentAnnotation)))
 }
 
-// PrintFile prints the resources of one file, in the order of their index annotations, those without one last. Annotations
-// that say where a resource is are left out.
+// PrintFile prints the resources of one file without the origin annotations, sorted by index annotation. Resources without the
+// annotation come last.
 func PrintFile(resources []*yaml.RNode) ([]byte, error) {
 	sorted, err := byIndex(resources)
 	if err != nil {
@@ -83,13 +82,13 @@ func PrintFile(resources []*yaml.RNode) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// indexed is a resource and its index annotation.
+// indexed is a resource with the value of its index annotation.
 type indexed struct {
 	*yaml.RNode
 	index int
 }
 
-// unindexed is the index of a resource without the annotation.
+// unindexed is the index of a resource without an index annotation.
 const unindexed = math.MaxInt
 
 func byIndex(resources []*yaml.RNode) ([]indexed, error) {
@@ -111,8 +110,8 @@ func byIndex(resources []*yaml.RNode) ([]indexed, error) {
 	return sorted, nil
 }
 
-// WriteResourceList prints resources as one ResourceList, in which the annotations of path, index and indentation stay.
-// The paths are relative to the tree's root.
+// WriteResourceList prints resources as one ResourceList. It keeps the annotations for path, index and sequence indentation.
+// Paths are relative to the tree's root.
 func (t *Tree) WriteResourceList(w io.Writer, resources []*yaml.RNode) error {
 	placed := make([]*yaml.RNode, 0, len(resources))
 	for _, r := range resources {
@@ -139,8 +138,8 @@ func (t *Tree) WriteResourceList(w io.Writer, resources []*yaml.RNode) error {
 	}.Write(placed)
 }
 
-// ParseFile reads the resources of one file on its own, whatever its name. They are annotated with the path, and what else
-// PrintFile needs to print them as they were.
+// ParseFile returns the resources of a single file with any name. It annotates them with the path and with what PrintFile needs
+// to reproduce the file.
 func ParseFile(path string, content []byte) ([]*yaml.RNode, error) {
 	resources, err := parse(content, path, "/")
 	if err != nil {

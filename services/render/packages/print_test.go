@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// Documents are printed as kyaml prints them, and the resources stay as they are.
+// WriteDocuments prints the same as kio.ByteWriter and does not modify the resources.
 func TestDocumentsAreKyamls(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -50,10 +50,10 @@ func TestDocumentsAreKyamls(t *testing.T) {
 			resource.FormerIDAnnotation, resource.MigrationIDAnnotation, resource.SelectionIDAnnotation,
 		}})
 		if diff := cmp.Diff(want, got.String()); diff != "" {
-			t.Errorf("(-kyaml +got):\n%s", diff)
+			t.Errorf("output (-kyaml +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(before, printedByKyaml(t, resources, kio.ByteWriter{KeepReaderAnnotations: true})); diff != "" {
-			t.Errorf("the resources are changed (-before +after):\n%s", diff)
+			t.Errorf("WriteDocuments() modified the resources (-before +after):\n%s", diff)
 		}
 	})
 }
@@ -67,7 +67,7 @@ func printedByKyaml(t *rapid.T, resources []*yaml.RNode, writer kio.ByteWriter) 
 	return b.String()
 }
 
-// anyDocument draws a document that may be no resource.
+// anyDocument draws a document that is not necessarily a valid resource.
 func anyDocument(t *rapid.T) string {
 	odd := []string{
 		"- a\n- b # c\n", "- metadata: {annotations: {a: b}}\n", "metadata: {}\n", "a: b\n", "metadata:\n  # c\n  annotations: # d\n    a: b\n",

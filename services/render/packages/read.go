@@ -17,9 +17,9 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// ReadAll reads all resources of a tree, for a function that is evaluated over all of it: the root counts as a package, with
-// a Kptfile or without, and no Kptfile is more than a resource. The packages that the package above them ignores are left
-// out, with all below those. The root comes first.
+// ReadAll reads all resources of a tree for a function that is evaluated on the whole tree. The root is a package even without
+// a Kptfile, and Kptfiles are resources like any other. ReadAll leaves out packages that a parent package ignores, with
+// everything below them. The root comes first in the result.
 func ReadAll(source Source) (*Tree, []*Package, error) {
 	t, err := open(source, true)
 	if err != nil {
@@ -34,7 +34,7 @@ func ReadAll(source Source) (*Tree, []*Package, error) {
 	return t, all, nil
 }
 
-// visible returns a package, and those below it that none above them ignores.
+// visible returns a package and the packages below it that no parent package ignores.
 func (t *Tree) visible(dir string) []*Package {
 	all := []*Package{t.unread(dir)}
 	for _, sub := range t.subpackages[dir] {
@@ -49,10 +49,9 @@ func (t *Tree) unread(dir string) *Package {
 	return &Package{Dir: dir, Location: t.Location(dir), Subpackages: t.subpackages[dir], files: map[string][]byte{}}
 }
 
-// Load reads the Kptfile of the package in a directory of the tree, strictly, and nothing else: the package has no
-// resources yet.
+// Load reads and strictly decodes the Kptfile of the package in a directory of the tree. It reads no resources.
 //
-// Errors are those of package kptfile, where a missing Kptfile is kptfile.ErrMissing.
+// Errors are those of package kptfile; a missing Kptfile is kptfile.ErrMissing.
 func (t *Tree) Load(dir string) (*Package, error) {
 	p := t.unread(path.Clean(dir))
 	content, err := t.source.ReadFile(path.Join(p.Dir, kptfile.FileName))
@@ -70,12 +69,12 @@ func (t *Tree) Load(dir string) (*Package, error) {
 	return p, nil
 }
 
-// Validate checks the pipeline of a package's Kptfile, and the functionConfig files that it names; see kptfile.Validate.
+// Validate checks the pipeline of a package's Kptfile and the functionConfig files that it names; see kptfile.Validate.
 func (t *Tree) Validate(p *Package) error {
 	return kptfile.Validate(p.Kptfile, func(file string) error { return t.checkConfig(p, file) })
 }
 
-// ReadResources reads the resources of a package. The error names the file.
+// ReadResources reads the resources of a package. Its error names the file.
 func (t *Tree) ReadResources(p *Package) error {
 	files := t.files[p.Dir]
 	contents, resources := make([][]byte, len(files)), make([][]*yaml.RNode, len(files))
@@ -95,15 +94,15 @@ func (t *Tree) ReadResources(p *Package) error {
 	return nil
 }
 
-// TakeResources returns the resources of a package, and leaves it without any, so that it does not keep those that a render
-// has replaced.
+// TakeResources returns and removes the package's resources, so that the package does not keep resources in memory that a
+// render has replaced.
 func (p *Package) TakeResources() []*yaml.RNode {
 	taken := p.Resources
 	p.Resources = nil
 	return taken
 }
 
-// checkConfig checks a functionConfig file as the Kptfile's validation wants it.
+// checkConfig checks a functionConfig file for kptfile.Validate.
 func (t *Tree) checkConfig(p *Package, file string) error {
 	content, err := t.source.ReadFile(path.Join(p.Dir, file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,7 +142,7 @@ func (t *Tree) readFile(p *Package, file string) ([]byte, []*yaml.RNode, error) 
 	return content, resources, nil
 }
 
-// relative returns a path below dir, relative to it.
+// relative returns p, which is below dir, relative to dir.
 func relative(dir, p string) string {
 	if dir == "." {
 		return p

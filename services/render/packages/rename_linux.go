@@ -6,9 +6,9 @@ package packages
 import "golang.org/x/sys/unix"
 
 const (
-	// exchanging lets two files change places.
+	// exchanging swaps two files atomically.
 	exchanging = unix.RENAME_EXCHANGE
-	// overwritingNone makes it an error that there is a file of the new name.
+	// overwritingNone makes rename fail if the target exists.
 	overwritingNone = unix.RENAME_NOREPLACE
 )
 

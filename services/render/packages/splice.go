@@ -15,8 +15,8 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// splice returns a file with resources in the place of those that it has, each known by its index. What is the same keeps its
-// bytes: resources, documents with comments only, separators, the ends of lines. FuzzSplice holds it to that.
+// splice returns the content of a file after its resources are replaced, matching resources by index. Unchanged resources,
+// documents with only comments, separators and line endings keep their bytes. FuzzSplice checks this.
 func splice(file string, before []byte, resources []*yaml.RNode) ([]byte, error) {
 	sorted, err := byIndex(resources)
 	if err != nil {
@@ -42,7 +42,7 @@ func splice(file string, before []byte, resources []*yaml.RNode) ([]byte, error)
 	return s.out.Bytes(), nil
 }
 
-// spliceJSON is splice for the only resource of a file of JSON.
+// spliceJSON is splice for a JSON file with one resource.
 func spliceJSON(file string, before []byte, r *yaml.RNode) ([]byte, error) {
 	read, err := parse(before, file, "/")
 	if err == nil && len(read) == 1 && yamlnode.Same(resource.WithoutPlace(read[0].Document()), resource.WithoutPlace(r.Document())) {
@@ -51,21 +51,21 @@ func spliceJSON(file string, before []byte, r *yaml.RNode) ([]byte, error) {
 	return PrintFile([]*yaml.RNode{r})
 }
 
-// readers are for documents that nobody needs any more after the next one.
+// readers pools readers whose documents are used only until the next read.
 var readers = sync.Pool{New: func() any { return &plainReader{again: true} }}
 
 type splicing struct {
 	reader *plainReader
-	// documents are those that are left of the file, number the index of the next resource among them.
+	// documents are the remaining documents of the file. number is the index of the first resource among them.
 	documents []document
 	number    int
 	newline   string
 	out       bytes.Buffer
-	// separated says that the text ends with a separator.
+	// separated is set if the output ends with a separator.
 	separated bool
 }
 
-// all writes the file with resources.
+// all writes the file with the given resources, which are sorted by index.
 func (s *splicing) all(sorted []indexed) error {
 	for i, r := range sorted {
 		if err := s.skipTo(r.index); err != nil {
@@ -78,7 +78,8 @@ func (s *splicing) all(sorted []indexed) error {
 	return s.skipTo(unindexed)
 }
 
-// skipTo goes on to the document of the resource with an index. What it passes is without resources now.
+// skipTo moves to the document of the resource with this index. It drops resources in between and keeps documents with only
+// comments.
 func (s *splicing) skipTo(index int) error {
 	for len(s.documents) > 0 && (s.number < index || index == unindexed) {
 		d := s.documents[0]
@@ -96,16 +97,17 @@ func (s *splicing) skipTo(index int) error {
 	return nil
 }
 
-// read reads a document as parse does, without annotations; nil where it has nothing, or only comments.
+// read decodes a document like parse, without origin annotations. It returns nil for a document that is empty or has only
+// comments.
 func (s *splicing) read(text string) (*yaml.Node, error) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	n, ok := s.reader.read(text)
 	if !ok {
 		if n, ok = decodeDocument(text); ok && n == nil {
-			return nil, nil //nolint:nilnil // There is nothing in it.
+			return nil, nil //nolint:nilnil // The document is empty.
 		}
 	}
-	// Annotating any other one leaves traces.
+	// For other documents, adding and removing annotations changes the document. Read them as parse does.
 	if ok && plain(n) {
 		return n, nil
 	}
@@ -116,7 +118,7 @@ func (s *splicing) read(text string) (*yaml.Node, error) {
 	return resource.WithoutPlace(r.Document()), nil
 }
 
-// place adds a resource, in the place of the one that had its index where there is one.
+// place writes a resource in place of the document with the same index, if there is one.
 func (s *splicing) place(r indexed, last bool) error {
 	content := resource.WithoutPlace(r.Document())
 	var d document
@@ -132,7 +134,7 @@ func (s *splicing) place(r indexed, last bool) error {
 			continue
 		}
 		s.number++
-		// The end of a file may be the end of a text: it is not when something follows.
+		// A document without a final line end can be copied only to the end of the file.
 		if (last || strings.HasSuffix(d.text, "\n")) && yamlnode.Same(n, content) {
 			s.add(d.separator, d.text)
 			return nil
@@ -150,7 +152,7 @@ func (s *splicing) place(r indexed, last bool) error {
 	return nil
 }
 
-// add adds a document. The first one has no separator, unless there is a comment in it.
+// add writes a separator and text. At the start of the file it drops a separator without a comment.
 func (s *splicing) add(separator, text string) {
 	switch {
 	case s.out.Len() == 0:
@@ -170,5 +172,5 @@ func (s *splicing) add(separator, text string) {
 	s.separated = s.out.Len() > 0 && text == ""
 }
 
-// isJSON tells whether so many resources of a file are printed as JSON.
+// isJSON reports whether a file with this number of resources is printed as JSON.
 func isJSON(file string, resources int) bool { return resources == 1 && path.Ext(file) == ".json" }

@@ -24,26 +24,26 @@ func TestSplice(t *testing.T) {
 	const touched = "apiVersion: v1\nkind: A\nmetadata:\n  name: other\n  labels: {touched: \"yes\"}\n"
 	for name, tc := range map[string]struct {
 		before string
-		// changes has a letter per resource: k keeps it, c changes it, d deletes it. n adds one.
+		// changes has one letter per resource: k keeps it, c changes it, d deletes it. n adds a resource.
 		changes string
 		want    string
 	}{
 		"nothing":                       {before: "---\n" + odd, changes: "k", want: "---\n" + odd},
-		"no end of line":                {before: strings.TrimSuffix(odd, "\n"), changes: "k", want: strings.TrimSuffix(odd, "\n")},
+		"no final line end":             {before: strings.TrimSuffix(odd, "\n"), changes: "k", want: strings.TrimSuffix(odd, "\n")},
 		"sequence":                      {before: "-   a\n---\n" + other, changes: "kc", want: "-   a\n---\n" + touched},
 		"one of two":                    {before: odd + "---\n" + other, changes: "kc", want: odd + "---\n" + touched},
 		"licence in its own document":   {before: "# licence\n\n---\n" + other, changes: "c", want: "# licence\n\n---\n" + touched},
 		"separators":                    {before: "--- # a\n" + other + "---   # b\n\n---\n" + odd, changes: "ck", want: "--- # a\n" + touched + "---   # b\n\n---\n" + odd},
-		"comment behind the dashes":     {before: "---  # a \n# b\n" + other, changes: "c", want: "---  # a \n# b\n" + touched},
-		"comment behind a separator":    {before: odd + "--- # a\n# b\n" + other, changes: "kc", want: odd + "--- # a\n# b\n" + touched},
+		"comment after the dashes":      {before: "---  # a \n# b\n" + other, changes: "c", want: "---  # a \n# b\n" + touched},
+		"comment after a separator":     {before: odd + "--- # a\n# b\n" + other, changes: "kc", want: odd + "--- # a\n# b\n" + touched},
 		"separator at the end":          {before: other + "---\n", changes: "c", want: touched + "---\n"},
 		"first is deleted":              {before: other + "---\n" + odd, changes: "dk", want: odd},
 		"first is deleted, not comment": {before: "# c\n---\n" + other + "---\n" + odd, changes: "dk", want: "# c\n---\n" + odd},
 		"last is deleted":               {before: odd + "---\n" + other + "# foot\n", changes: "kd", want: odd},
 		"added":                         {before: odd, changes: "kn", want: odd + "---\n" + other},
-		"added behind no end of line":   {before: odd + "---\n# c", changes: "kn", want: odd + "---\n# c\n---\n" + other},
-		"added behind a separator":      {before: odd + "---\n", changes: "kn", want: odd + "---\n" + other},
-		"added behind open text":        {before: "kind: A\nmetadata: {name: a}\ntext: |\n    a", changes: "kn", want: "kind: A\nmetadata: {name: a}\ntext: |-\n  a\n---\n" + other},
+		"added, no final line end":      {before: odd + "---\n# c", changes: "kn", want: odd + "---\n# c\n---\n" + other},
+		"added after a separator":       {before: odd + "---\n", changes: "kn", want: odd + "---\n" + other},
+		"added after unended text":      {before: "kind: A\nmetadata: {name: a}\ntext: |\n    a", changes: "kn", want: "kind: A\nmetadata: {name: a}\ntext: |-\n  a\n---\n" + other},
 		"line ends":                     {before: strings.ReplaceAll(odd+"---\n"+other, "\n", "\r\n"), changes: "kcn", want: strings.ReplaceAll(odd+"---\n"+touched+"---\n"+other, "\n", "\r\n")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,13 +53,13 @@ func TestSplice(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("splice() (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// change makes the changes of TestSplice to the resources of a file, in which those beyond the letters are kept.
+// change applies the letters of TestSplice to the resources of a file. Resources without a letter are kept.
 func change(t testing.TB, before, changes string) []*yaml.RNode {
 	t.Helper()
 	read, err := parse([]byte(before), "a.yaml", "/")
@@ -92,8 +92,8 @@ func change(t testing.TB, before, changes string) []*yaml.RNode {
 	return resources
 }
 
-// FuzzSplice changes, deletes and adds resources of any file: what is not touched keeps its bytes, and all of it is read again
-// as it was given.
+// FuzzSplice changes, deletes and adds resources of an arbitrary file. Unchanged documents must keep their bytes, and the
+// result must parse to the intended resources.
 func FuzzSplice(f *testing.F) {
 	for _, text := range []string{odd, other, "# c\n---\n" + odd + "---\n" + other + "---\n# c", strings.ReplaceAll(odd+"---\n"+other, "\n", "\r\n"), "---\n---\n" + other + "...\n---\n" + odd, "kind: A\nmetadata: {name: a}\ntext: |+\n  a\n\n---\n" + other} {
 		for _, changes := range []string{"", "c", "kc", "dk", "ddn", "kkn"} {
@@ -123,7 +123,7 @@ func FuzzSplice(f *testing.F) {
 			}
 			_, behind, found := strings.Cut(rest, d.text)
 			if !found {
-				t.Fatalf("lost:\n%q\nof:\n%q\nafter %q:\n%q", d.text, before, changes, after)
+				t.Fatalf("document lost:\n%q\nfrom:\n%q\nafter changes %q:\n%q", d.text, before, changes, after)
 			}
 			rest = behind
 		}
@@ -131,7 +131,7 @@ func FuzzSplice(f *testing.F) {
 	})
 }
 
-// sameAsPrinted compares what is read of a file with what is read of its resources, printed one by one.
+// sameAsPrinted compares the resources of the spliced file with the resources parsed after printing each on its own.
 func sameAsPrinted(t *testing.T, before string, after []byte, resources []*yaml.RNode) {
 	t.Helper()
 	got, err := parse(after, "a.yaml", "/")
@@ -143,17 +143,17 @@ func sameAsPrinted(t *testing.T, before string, after []byte, resources []*yaml.
 		}
 		again, readErr := parse(text, "a.yaml", "/")
 		if readErr != nil || len(again) != 1 || !yamlnode.SameValues(resource.WithoutPlace(r.YNode()), resource.WithoutPlace(again[0].YNode())) {
-			// The encoder prints some nodes wrongly.
+			// The encoder prints some nodes incorrectly.
 			return
 		}
 		want = append(want, again[0])
 	}
 	if err != nil || len(got) != len(want) {
-		t.Fatalf("%d resources, want %d, %v:\n%q\nof:\n%q", len(got), len(want), err, after, before)
+		t.Fatalf("got %d resources, want %d, error %v; result:\n%q\nbefore:\n%q", len(got), len(want), err, after, before)
 	}
 	for i := range want {
 		if a, b := resource.WithoutPlace(want[i].YNode()), resource.WithoutPlace(got[i].YNode()); !yamlnode.SameValues(a, b) {
-			t.Errorf("resource %d is another one in:\n%q\nof:\n%q", i, after, before)
+			t.Errorf("resource %d differs; result:\n%q\nbefore:\n%q", i, after, before)
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
-// spliceFields returns the text of a resource with the fields at its top that are others in edited in the place of its own. All else
-// keeps its bytes: other fields, the comments between fields, blank lines. ok is false for a text of which that cannot be said, and
-// where fields are removed or come in another order. FuzzSpliceFields holds it to that.
+// spliceFields returns the text of a resource with those top-level fields replaced that differ in edited. Other fields,
+// comments between fields, and blank lines keep their bytes. ok is false if fields were removed or reordered, or if the text is
+// too complex to edit in place. FuzzSpliceFields checks this.
 func spliceFields(before string, edited *yaml.Node) (after []byte, ok bool) {
 	if strings.Contains(before, "\r") || strings.Contains(before, "\n---") || hidesText([]byte(before)) || !strings.HasSuffix(before, "\n") {
 		return nil, false
@@ -61,21 +61,21 @@ func spliceFields(before string, edited *yaml.Node) (after []byte, ok bool) {
 	}
 	text.WriteString(before[begin:])
 	stub.WriteString(before[begin:])
-	// With next to nothing in the place of what was replaced, all else is read as before.
+	// Verify the edit: with the replaced values set to {}, the text must decode to the original document without them.
 	again, ok := decodeDocument(stub.String())
 	return []byte(text.String()), ok && again != nil && yamlnode.Same(n, again)
 }
 
-// region is where in a text something is.
+// region is a range of byte offsets in a text.
 type region struct{ begin, end int }
 
-// fieldLines returns where the fields of a mapping are that is in block style: whole lines, without comments above and below, and
-// without blank lines below.
+// fieldLines returns the region of each field of a block mapping: whole lines, without the comments above and below and without
+// blank lines below.
 func fieldLines(text string, root *yaml.Node) ([]region, bool) {
 	if root.Kind != yaml.MappingNode || root.Style&yaml.FlowStyle != 0 || root.Anchor != "" || root.Style&yaml.TaggedStyle != 0 {
 		return nil, false
 	}
-	var lines []int // where they begin
+	var lines []int // byte offsets of line starts
 	at := 0
 	for line := range strings.Lines(text) {
 		lines = append(lines, at)

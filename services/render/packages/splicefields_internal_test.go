@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// setField sets a field at the top of a document to [x].
+// setField sets a top-level field of a document to [x].
 func setField(document *yaml.Node, name string) *yaml.Node {
 	document = yamlnode.Copy(document)
 	root := document.Content[0]
@@ -33,21 +33,21 @@ func TestSpliceFields(t *testing.T) {
 		"---\na:   1\n\n":                    "---\na:   1\n\nb:\n  - x\n",
 		"a:   1\nb:\n- 1\n# in\n- 2\nc: d\n": "a:   1\nb:\n  - x\nc: d\n",
 		"b: 1\n":                             "b:\n  - x\n",
-		// These are printed as a whole.
+		// spliceFields does not support these.
 		"{a: 1}\n": "", "a: 1": "", "a: &x 1\nb: &y 2\nc: *y\n": "", "a: 1\r\n": "", "a: 1\n---\nb: 1\n": "", "? a\n: b\n": "", "a: 1\n...\n": "",
 	} {
 		n, ok := decodeDocument(before)
 		if !ok {
-			t.Fatalf("%q is no mapping", before)
+			t.Fatalf("%q is not a mapping", before)
 		}
 		got, ok := spliceFields(before, setField(n, "b"))
 		if diff := cmp.Diff(want, string(got)); ok != (want != "") || ok && diff != "" {
-			t.Errorf("of %q: %t (-want +got):\n%s", before, ok, diff)
+			t.Errorf("spliceFields(%q): ok = %t (-want +got):\n%s", before, ok, diff)
 		}
 	}
 }
 
-// FuzzSpliceFields sets one field of any document: the text is read again as what was wanted, and the comments are those of before.
+// FuzzSpliceFields sets one field of an arbitrary document. The result must decode to the edited document, with all comments.
 func FuzzSpliceFields(f *testing.F) {
 	for _, text := range []string{odd, other, "a: 1\n\n# b\nb:\n  - c # d\n  # e\n\n# f\ng: |+\n  h\n\n", "a: >\n  b\n\n# c\n", "a: &x 1\nb: *x\n", "---\n# a\n\nb: c\n"} {
 		for _, field := range []string{"a", "b", "list", "metadata", "z"} {
@@ -66,13 +66,13 @@ func FuzzSpliceFields(f *testing.F) {
 		}
 		again, ok := decodeDocument(string(after))
 		if !ok || again == nil || !yamlnode.SameValues(edited, again) {
-			t.Fatalf("of %q, %s is set:\n%s", before, field, after)
+			t.Fatalf("spliceFields(%q) with %s set does not decode to the edited document:\n%s", before, field, after)
 		}
 		for _, n := range []*yaml.Node{edited, again} {
 			n.Content[0].Content[yamlnode.Position(n.Content[0], field)].LineComment = ""
 		}
 		if !yamlnode.Same(edited, setField(again, field)) {
-			t.Errorf("of %q, with %s set, the comments are others:\n%s", before, field, after)
+			t.Errorf("spliceFields(%q) with %s set changes comments:\n%s", before, field, after)
 		}
 	})
 }

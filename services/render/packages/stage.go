@@ -14,22 +14,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// replacement is the change of one file: of its content, of a new file, or a deletion.
+// replacement is the creation, change or deletion of one file.
 type replacement struct {
 	name string
-	// before is nil for a new file, after for one that is deleted.
+	// before is nil for a new file, after is nil for a deletion.
 	before, after []byte
-	// was is the file before; nil where there is none. made is the one that takes its place.
+	// was is the status of the old file; nil for a new file. made is the status of the new file.
 	was, made *unix.Stat_t
-	// temp is a file beside it: the new one until both change places, the old one from then on; "" where there is none.
+	// temp is the name of a temporary file in the same directory, or "". It holds the new content before the exchange and the
+	// old content after it.
 	temp string
-	// inPlace is whether the file itself is written to, as none can be made beside it.
+	// inPlace is set if no temporary file can be created, so that the file itself is overwritten.
 	inPlace bool
-	// done is whether the file is changed, in place perhaps half.
+	// done is set once the file has changed. An overwrite in place may be incomplete.
 	done bool
 }
 
-// endsOf returns what tells the file at which a change ends from those of other changes. A deletion ends at the name.
+// endsOf returns map keys that identify the file a change ends at: its path and, unless it is created or deleted, its device
+// and inode.
 func endsOf(p string, was *unix.Stat_t, c Change) []any {
 	if was == nil || c.After == nil {
 		return []any{p}
@@ -37,7 +39,7 @@ func endsOf(p string, was *unix.Stat_t, c Change) []any {
 	return []any{p, [2]uint64{uint64(was.Dev), was.Ino}} //nolint:unconvert // The type of Dev differs between systems.
 }
 
-// stage checks that a file is as it was read, and writes the new content to a file beside it.
+// stage checks that a file is unchanged since it was read, and writes the new content to a temporary file beside it.
 func (b *batch) stage(r *replacement) (err error) {
 	if err := b.compare(r); err != nil {
 		return err
@@ -69,7 +71,8 @@ func (b *batch) stage(r *replacement) (err error) {
 	return err
 }
 
-// tempName returns a name that is no resource file's, so that what a kill leaves is not taken for one; see isTemp.
+// tempName returns the name of a temporary file. Paths skips such names, so that files left after a kill are not read as
+// resources.
 func tempName() string { return tempPrefix + rand.Text() + tempSuffix }
 
 func (b *batch) create(r *replacement, temp string, mode uint32) (fd int, err error) {
@@ -79,8 +82,8 @@ func (b *batch) create(r *replacement, temp string, mode uint32) (fd int, err er
 	return openEntry(b.fd, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, mode)
 }
 
-// inherit gives a new file the owner, the group and the mode of the one before, if there was one. A user who may not give
-// files away keeps them.
+// inherit gives a new file the owner, group and mode of the old file. If the process may not change the owner, the new file
+// keeps its own.
 func inherit(fd int, was *unix.Stat_t) (*unix.Stat_t, error) {
 	made, err := stat(fd)
 	if err != nil || was == nil {
@@ -89,7 +92,7 @@ func inherit(fd int, was *unix.Stat_t) (*unix.Stat_t, error) {
 	switch {
 	case made.Uid != was.Uid || made.Gid != was.Gid:
 		if unix.Fchown(fd, int(was.Uid), int(was.Gid)) != nil {
-			_ = unix.Fchown(fd, -1, int(was.Gid)) // The group alone may be one of the user's.
+			_ = unix.Fchown(fd, -1, int(was.Gid)) // A user may give a file to a group that the user is in.
 		}
 	case made.Mode == was.Mode:
 		return made, nil
@@ -100,8 +103,8 @@ func inherit(fd int, was *unix.Stat_t) (*unix.Stat_t, error) {
 	return stat(fd)
 }
 
-// compare checks that a file, or that none, is where it was, with the content that it had, and that it can be written to.
-// Replacing it takes no right to write to it, but who has taken that away means it.
+// compare checks that the file has the expected content, or is missing as expected, and that it is writable. A rename needs no
+// write permission on the file, but a read-only file is meant to stay as it is.
 func (b *batch) compare(r *replacement) error {
 	switch {
 	case r.was == nil && r.before != nil:
@@ -119,7 +122,7 @@ func (b *batch) compare(r *replacement) error {
 	if b.untouched(r) {
 		return nil
 	}
-	if kind(r.was) == unix.S_IFLNK { // It is deleted, and not what it leads to.
+	if kind(r.was) == unix.S_IFLNK { // Deletes the link, not its target.
 		if content, _, err := b.readFile(path.Join(b.path, r.name)); err != nil || !bytes.Equal(content, r.before) {
 			return b.changed(r, "")
 		}
@@ -152,7 +155,7 @@ func (b *batch) compare(r *replacement) error {
 	return nil
 }
 
-// untouched tells of a file that may be written to whether it still is what was read, without reading it again.
+// untouched reports whether a writable file is unchanged since it was read, judging by its status alone.
 func (b *batch) untouched(r *replacement) bool {
 	b.mu.Lock()
 	read, known := b.read[path.Join(b.path, r.name)]

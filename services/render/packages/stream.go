@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// CheckEnds refuses what goes on after the end mark of a document (...), where readers of YAML stop without a word.
+// CheckEnds returns an error if text follows a document end marker (...), because YAML readers silently stop there.
 func CheckEnds(content []byte) error {
 	if hidesText(content) {
 		return errHiddenText
@@ -21,8 +21,8 @@ func CheckEnds(content []byte) error {
 	return nil
 }
 
-// ParseStream reads the resources of a stream: a ResourceList, or documents. The annotations by which those of a list carry
-// their place stay; documents are annotated with their place in the stream.
+// ParseStream returns the resources of a stream, which is a ResourceList or YAML documents. Items of a ResourceList keep their
+// annotations for path and index; documents are annotated with their index in the stream.
 func ParseStream(content []byte) ([]*yaml.RNode, error) {
 	if err := CheckEnds(content); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-// Directories that are deleted while the files are listed are not an error, and lose no other file.
+// Paths skips directories that are deleted during the walk, and returns all other files.
 func TestPathsWhileDirectoriesVanish(t *testing.T) {
 	t.Parallel()
 	location := t.TempDir()
@@ -24,7 +24,7 @@ func TestPathsWhileDirectoriesVanish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer dir.Close() //nolint:errcheck // nothing is written
+	defer dir.Close() //nolint:errcheck // Only read from.
 	stop := make(chan struct{})
 	var vanishing sync.WaitGroup
 	vanishing.Go(func() {
@@ -46,7 +46,7 @@ func TestPathsWhileDirectoriesVanish(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(paths, []string{"z.yaml"}) {
-			t.Fatalf("got %q", paths)
+			t.Fatalf("Paths() = %q, want z.yaml in it", paths)
 		}
 	}
 }
