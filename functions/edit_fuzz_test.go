@@ -69,7 +69,7 @@ func FuzzEdits(f *testing.F) {
 		tested, _ := Lookup(name)
 		out, runErr := function.Run(t.Context(), tested, input)
 		if out == nil {
-			if expandErr := "the YAML aliases of the resource stand for too much: at most 100000 nodes are taken"; functiontest.ErrorText(runErr) != expandErr {
+			if expandErr := "the resource is too large with its YAML aliases expanded: the limit is 100000 nodes"; functiontest.ErrorText(runErr) != expandErr {
 				t.Fatalf("there is no output: %v", runErr)
 			}
 			return

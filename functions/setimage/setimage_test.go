@@ -655,7 +655,7 @@ items:
 results:
 - file:
     index: -1
-  message: 'the YAML aliases of the resource stand for too much: at most 100000 nodes are taken'
+  message: 'the resource is too large with its YAML aliases expanded: the limit is 100000 nodes'
   resourceRef:
     name: p
     apiVersion: v1

@@ -186,7 +186,7 @@ functionConfig:
 		{
 			name: "recursive alias",
 			in:   listHead + "items:\n- metadata: &m\n    annotations: *m\n",
-			err:  "the YAML aliases of the resource stand for too much: at most 100000 nodes are taken",
+			err:  "the resource is too large with its YAML aliases expanded: the limit is 100000 nodes",
 		},
 		{
 			name: "another kind", in: "apiVersion: v1\nkind: List\n",

@@ -9,11 +9,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// IsAlias reports whether a node is an alias; with Contains, whether there is one below a node.
+// IsAlias reports whether n is an alias. Use it with Contains to search below a node.
 func IsAlias(n *yaml.Node) bool { return n.Kind == yaml.AliasNode }
 
-// Finite reports whether no anchor below a node contains an alias of itself. A walk that follows aliases does not end
-// otherwise.
+// Finite reports whether no anchor at or below n contains an alias of itself. A walk that follows aliases ends only for a
+// finite node.
 func Finite(n *yaml.Node) bool { return finite(n, map[*yaml.Node]bool{}) }
 
 func finite(n *yaml.Node, inside map[*yaml.Node]bool) bool {
@@ -32,15 +32,14 @@ func finite(n *yaml.Node, inside map[*yaml.Node]bool) bool {
 	return true
 }
 
-// maxDetached bounds the nodes of a detached node.
+// maxDetached is the maximum number of nodes in a result of Detach.
 const maxDetached = 1 << 20
 
-// Detach returns a node that may leave its document, because none of its aliases stands for something outside of it. That
-// is the node itself if possible, otherwise a copy without aliases and anchors. The node must be finite. The error is that
-// of ExpandAliases.
+// Detach returns a node that can be moved to another document, because no alias in it refers to an anchor outside n. The result
+// is n itself if possible, or else a copy without aliases and anchors. n must be finite. Detach fails like ExpandAliases.
 func Detach(n *yaml.Node) (*yaml.Node, error) {
 	anchors := map[*yaml.Node]bool{}
-	// An anchor comes before its aliases.
+	// Contains visits an anchor before its aliases.
 	foreign := Contains(n, func(n *yaml.Node) bool {
 		if n.Anchor != "" {
 			anchors[n] = true
@@ -58,17 +57,17 @@ func Detach(n *yaml.Node) (*yaml.Node, error) {
 	return holder.Content[0], nil
 }
 
-// ExpandAliases replaces every alias below a node with a copy of what it stands for, which has the alias's comments and no
-// anchors. A change of one field is a change of that field alone then. Anchors stay where they are.
+// ExpandAliases replaces every alias below root with a copy of its target, which has the alias's comments and no anchors.
+// Afterwards, changing one field changes no other. Anchors stay in place.
 //
-// The error says that the result has more nodes than limit, because a few lines of YAML can stand for billions; the node
-// is expanded in part then.
+// ExpandAliases fails if the result has more than limit nodes, because a few lines of YAML can expand to billions. root is then
+// partly expanded.
 func ExpandAliases(root *yaml.Node, limit int) error {
 	left := limit
 	var expand func(n *yaml.Node) error
 	expand = func(n *yaml.Node) error {
 		if left--; left < 0 {
-			return fmt.Errorf("the YAML aliases of the resource stand for too much: at most %d nodes are taken", limit)
+			return fmt.Errorf("the resource is too large with its YAML aliases expanded: the limit is %d nodes", limit)
 		}
 		for i, value := range n.Content {
 			if value.Kind == yaml.AliasNode {
@@ -91,7 +90,7 @@ func targetOf(alias *yaml.Node) *yaml.Node {
 	return target
 }
 
-// DropAnchors removes the anchors of a node and of those below it. There must not be aliases of them.
+// DropAnchors removes all anchors at and below n. No alias of them may remain.
 func DropAnchors(n *yaml.Node) {
 	n.Anchor = ""
 	for _, c := range n.Content {

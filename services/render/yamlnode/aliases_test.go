@@ -24,7 +24,7 @@ func TestFinite(t *testing.T) {
 		"a: &x {b: &y {c: *x}}\n":        false,
 	} {
 		if got := yamlnode.Finite(yaml.MustParse(in).YNode()); got != want {
-			t.Errorf("Finite(%q) = %v", in, got)
+			t.Errorf("Finite(%q) = %v, want %v", in, got, want)
 		}
 	}
 }
@@ -34,14 +34,14 @@ func TestDetach(t *testing.T) {
 	list := yaml.MustParse("- a: &x {b: c}\n  d: *x\n- e: *x\n  f: &y [1]\n  <<: *x\n  g: *y\n").YNode()
 	first, err := yamlnode.Detach(list.Content[0])
 	if err != nil || first != list.Content[0] {
-		t.Errorf("an item that needs nothing else was copied (%v)", err)
+		t.Errorf("Detach() copied an item without foreign aliases (error %v)", err)
 	}
 	second, err := yamlnode.Detach(list.Content[1])
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff("e: {b: c}\nf: [1]\n<<: {b: c}\ng: [1]\n", yaml.NewRNode(second).MustString()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("Detach() (-want +got):\n%s", diff)
 	}
 
 	var bomb strings.Builder
@@ -51,7 +51,7 @@ func TestDetach(t *testing.T) {
 	}
 	items := yaml.MustParse(bomb.String()).YNode().Content
 	if _, err := yamlnode.Detach(items[len(items)-1]); err == nil {
-		t.Error("an alias that stands for 2^41 nodes was written out")
+		t.Error("Detach() of an alias that expands to 2^41 nodes = nil, want an error")
 	}
 }
 
@@ -73,9 +73,9 @@ func TestCopy(t *testing.T) {
 	before := original.MustString()
 	made := yaml.NewRNode(yamlnode.Copy(original.YNode()))
 	if got := made.MustString(); got != before {
-		t.Errorf("the copy is\n%s\nwant\n%s", got, before)
+		t.Errorf("Copy() =\n%s\nwant\n%s", got, before)
 	}
-	// What is added at one place of the copy must show there only.
+	// A change to one place of the copy must not show at another place or in the original.
 	for _, field := range []string{"metadata", "data"} {
 		if err := made.PipeE(yaml.Lookup(field), yaml.SetField("new", yaml.NewStringRNode(field))); err != nil {
 			t.Fatal(err)
@@ -91,12 +91,12 @@ func TestCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := made.MustString(); got != want.MustString() {
-		t.Errorf("the changed copy is\n%s\nwant\n%s", got, want.MustString())
+		t.Errorf("changed copy =\n%s\nwant\n%s", got, want.MustString())
 	}
 	if got := original.MustString(); got != before {
-		t.Errorf("the original has changed:\n%s", got)
+		t.Errorf("changing the copy changed the original:\n%s", got)
 	}
 	if yamlnode.Copy(nil) != nil {
-		t.Error("a copy of nothing is something")
+		t.Error("Copy(nil) is not nil")
 	}
 }

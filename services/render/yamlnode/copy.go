@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Copy returns a deep copy of a node; its aliases stand for the original's anchors. All nodes of the copy lie side by side
-// in memory, because most of what copying costs is asking for memory. Whoever keeps one of them keeps them all.
+// Copy returns a deep copy of n. Aliases in the copy refer to the anchors of the original. All nodes of the copy share one
+// allocation, which is most of the cost of copying; a reference to any of them keeps all in memory.
 func Copy(n *yaml.Node) *yaml.Node {
 	if n == nil {
 		return nil
@@ -21,10 +21,10 @@ func Copy(n *yaml.Node) *yaml.Node {
 	return c.copy(n)
 }
 
-// Copier makes nodes that lie side by side, so that they should live equally long. The zero value is ready; it is for one
-// goroutine.
+// Copier allocates nodes in blocks. A reference to one node keeps its whole block in memory, so the nodes of one Copier should
+// have a similar lifetime. The zero value is ready to use. Not safe for concurrent use.
 type Copier struct {
-	// Slab is for how many nodes memory is asked for at a time, 0 for 200.
+	// Slab is the number of nodes per block. 0 means 200.
 	Slab  int
 	nodes []yaml.Node
 	links []*yaml.Node
@@ -54,7 +54,7 @@ func (c *Copier) Node() *yaml.Node {
 	return &c.nodes[len(c.nodes)-1]
 }
 
-// Links returns a new slice of so many nodes. What is appended to it does not run into the next one.
+// Links returns a new slice of length and capacity n.
 func (c *Copier) Links(n int) []*yaml.Node {
 	if len(c.links)+n > cap(c.links) {
 		c.links = make([]*yaml.Node, 0, max(cmp.Or(c.Slab, defaultSlab), n))

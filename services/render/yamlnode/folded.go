@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// QuoteFolded gives folded texts (>) double quotes where the encoder of YAML would print another text than was read: where a
-// line begins with a space, it adds an empty one before. n must be finite.
+// QuoteFolded changes folded scalars (>) to double quotes if the YAML encoder would print a different text: it adds an empty
+// line before a line that begins with a space. n must be finite.
 func QuoteFolded(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && n.Style&yaml.FoldedStyle != 0 && !staysFolded(n.Value) {
 		n.Style = n.Style&^yaml.FoldedStyle | yaml.DoubleQuotedStyle
@@ -20,7 +20,7 @@ func QuoteFolded(n *yaml.Node) {
 	}
 }
 
-// staysFolded tells whether a text is read as what it was printed from.
+// staysFolded reports whether a folded scalar has the same text after printing and parsing.
 func staysFolded(text string) bool {
 	sequence := &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{String(text, yaml.FoldedStyle), String("", 0)}}
 	var printed bytes.Buffer

@@ -34,7 +34,7 @@ func TestQuoteFolded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := yamlnode.Lookup(r.YNode(), "text"); (n.Style&yaml.DoubleQuotedStyle != 0) != quoted {
-			t.Errorf("%q is printed as\n%s", text, printed)
+			t.Errorf("folded text %q is printed as\n%s", text, printed)
 		}
 		again, err := yaml.Parse(printed)
 		if err != nil {

@@ -11,25 +11,25 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Packed is a copy of a node in a fifth of the memory, for nodes that are seldom looked at again. It does not change.
+// Packed is an immutable copy of a node in a fifth of the memory.
 type Packed struct {
 	nodes []packedNode
-	// extras are what few nodes have.
+	// extras holds the properties that few nodes have.
 	extras []extra
-	// styles are those of all nodes together, and feet says that one has a foot comment.
+	// styles is the bitwise OR of all nodes' styles. feet reports whether any node has a foot comment.
 	styles uint8
 	feet   bool
 }
 
-// packedNode is a node; those below it follow it.
+// packedNode is a node, followed in Packed.nodes by the nodes below it, depth first.
 type packedNode struct {
 	value string
-	// below is how many nodes are directly below; extra is one more than the place of what else it has, 0 for nothing.
+	// below is the number of direct children. extra is an index into extras plus one; 0 means none.
 	below, extra uint32
 	line         uint32
 	column       uint16
 	style        uint8
-	// kindAndTag is the kind, in its five lowest bits, and above it the place of the tag.
+	// kindAndTag holds the kind in its five low bits and the index into packedTags in the upper bits.
 	kindAndTag uint8
 }
 
@@ -38,7 +38,7 @@ type extra struct {
 	Comments
 }
 
-// Comments are those of a node.
+// Comments are the comments of a node.
 type Comments struct{ Head, Line, Foot string }
 
 // CommentsOf returns the comments of a node.
@@ -46,10 +46,10 @@ func CommentsOf(n *yaml.Node) Comments { return Comments{n.HeadComment, n.LineCo
 
 const kindBits = 5
 
-// packedTags are the tags that most nodes have. Other ones are extras.
+// packedTags are the common tags. A node with another tag has an extra.
 var packedTags = [...]string{"", "!!str", "!!map", "!!seq", "!!int", "!!bool", "!!null", "!!float"}
 
-// Pack packs a node; nil where it has aliases or anchors, or what does not fit.
+// Pack packs a node. It returns nil for nil, and for a node with aliases, anchors, or a property that exceeds the packed size.
 func Pack(n *yaml.Node) *Packed {
 	if n == nil {
 		return nil
@@ -63,20 +63,20 @@ func Pack(n *yaml.Node) *Packed {
 	return &Packed{nodes: slices.Clone(to.nodes), extras: slices.Clone(to.extras), styles: to.styles, feet: to.feet}
 }
 
-// packers keep the memory in which nodes are packed whose number is not known yet.
+// packers pools the buffers for packing nodes, because the number of nodes is not known in advance.
 var packers = sync.Pool{New: func() any { return new(Packed) }}
 
-// Styles returns the styles of all nodes together.
+// Styles returns the bitwise OR of all nodes' styles.
 func (p *Packed) Styles() yaml.Style { return yaml.Style(p.styles) }
 
-// HasFootComments tells whether a node has a foot comment.
+// HasFootComments reports whether any node has a foot comment.
 func (p *Packed) HasFootComments() bool { return p.feet }
 
 func hasExtra(n *yaml.Node) bool {
 	return n.HeadComment != "" || n.LineComment != "" || n.FootComment != "" || !slices.Contains(packedTags[:], n.Tag)
 }
 
-// pack appends a node and those below it, and tells whether all can be packed.
+// pack appends n and the nodes below it. It returns false if one cannot be packed.
 func (p *Packed) pack(n *yaml.Node) bool {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" || n.Line < 0 || n.Line > math.MaxUint32 || n.Column < 0 || n.Column > math.MaxUint16 ||
 		n.Kind >= 1<<kindBits || n.Style > math.MaxUint8 {
@@ -101,22 +101,22 @@ func (p *Packed) pack(n *yaml.Node) bool {
 	return true
 }
 
-// Node returns a copy of the node that was packed, as Copy does.
+// Node returns an unpacked copy.
 func (p *Packed) Node() *yaml.Node {
 	u := unpacking{Packed: p, to: Copier{nodes: make([]yaml.Node, 0, len(p.nodes)), links: make([]*yaml.Node, 0, len(p.nodes))}}
 	return u.node()
 }
 
-// Reader goes through the nodes of a Packed, each before those below it.
+// Reader iterates over the nodes of a Packed, depth first, parents before children.
 type Reader struct {
 	packed *Packed
 	next   int
 }
 
-// Reader returns one that is before the first node.
+// Reader returns a Reader at the first node.
 func (p *Packed) Reader() Reader { return Reader{packed: p} }
 
-// Seen is what a Reader tells of a node: below is how many nodes are directly below, which come next.
+// Seen describes a node. Below is the number of its direct children, which follow it.
 type Seen struct {
 	Kind  yaml.Kind
 	Below int
@@ -124,7 +124,7 @@ type Seen struct {
 	Comments
 }
 
-// Peek returns the next node and does not go on. There must be one.
+// Peek returns the next node without advancing. It panics after the last node.
 func (r *Reader) Peek() Seen {
 	n := &r.packed.nodes[r.next]
 	seen := Seen{Kind: n.kind(), Below: int(n.below), Value: n.value}
@@ -134,7 +134,7 @@ func (r *Reader) Peek() Seen {
 	return seen
 }
 
-// Next returns the next node and goes on. There must be one.
+// Next returns the next node and advances. It panics after the last node.
 func (r *Reader) Next() Seen {
 	seen := r.Peek()
 	r.next++

@@ -28,7 +28,7 @@ func FuzzPack(f *testing.F) {
 		packed := yamlnode.Pack(&n)
 		if packed == nil {
 			if !yamlnode.Contains(&n, func(n *yaml.Node) bool { return n.Anchor != "" || n.Kind == yaml.AliasNode || n.Column > 1<<16-1 }) {
-				t.Errorf("%q was not packed", text)
+				t.Errorf("Pack() = nil for %q", text)
 			}
 			return
 		}
@@ -37,7 +37,7 @@ func FuzzPack(f *testing.F) {
 			if diff := cmp.Diff(&n, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("%q (-packed +unpacked):\n%s", text, diff)
 			}
-			// What is done to one that was unpacked is not done to the next.
+			// A change to an unpacked node must not affect the packed one.
 			spoil(got)
 		}
 		from := packed.Reader()
@@ -48,17 +48,17 @@ func FuzzPack(f *testing.F) {
 			return false
 		})
 		if packed.Styles() != styles || packed.HasFootComments() != feet {
-			t.Errorf("%q has styles %b, foot comments %v: got %b, %v", text, styles, feet, packed.Styles(), packed.HasFootComments())
+			t.Errorf("%q: want styles %b, foot comments %v; got %b, %v", text, styles, feet, packed.Styles(), packed.HasFootComments())
 		}
 	})
 }
 
-// read fails the test where a reader tells of something else than a node.
+// read fails the test if a Reader's nodes differ from n.
 func read(t *testing.T, from *yamlnode.Reader, n *yaml.Node) {
 	t.Helper()
 	want := yamlnode.Seen{Kind: n.Kind, Below: len(n.Content), Value: n.Value, Comments: yamlnode.CommentsOf(n)}
 	if diff := cmp.Diff([]yamlnode.Seen{want, want}, []yamlnode.Seen{from.Peek(), from.Next()}); diff != "" {
-		t.Fatalf("(-want +got):\n%s", diff)
+		t.Fatalf("Reader (-want +got):\n%s", diff)
 	}
 	for _, below := range n.Content {
 		read(t, from, below)
@@ -76,6 +76,6 @@ func spoil(n *yaml.Node) {
 func TestPackNothing(t *testing.T) {
 	t.Parallel()
 	if yamlnode.Pack(nil) != nil {
-		t.Error("nothing was packed")
+		t.Error("Pack(nil) is not nil")
 	}
 }

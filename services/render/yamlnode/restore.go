@@ -9,9 +9,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// RestoreAliases puts aliases back into what has been made of a node, where each place of an alias and of its anchor still has
-// the value that it had. Where an alias would come before its anchor, or behind another one of the same name, nothing is put
-// back. Both nodes must be finite.
+// RestoreAliases restores the aliases of from in to, which is an edited copy with the aliases expanded. An alias is restored if
+// its value and its anchor's value are unchanged. If an alias would come before its anchor, or after another anchor of the same
+// name, to stays as it is. Both nodes must be finite.
 func RestoreAliases(from, to *yaml.Node) {
 	if !Contains(from, IsAlias) {
 		return
@@ -26,15 +26,15 @@ func RestoreAliases(from, to *yaml.Node) {
 }
 
 type restoring struct {
-	// anchors are the nodes in the place of those with anchors.
+	// anchors maps each anchor node of from to its counterpart in to.
 	anchors map[*yaml.Node]*anchor
-	// before is what was changed, in order.
+	// before holds the previous values of changed nodes, in the order of changes.
 	before []change
 }
 
 type anchor struct {
 	node *yaml.Node
-	// same says that the node has the value that the anchor had.
+	// same reports whether node still has the value of the anchor.
 	same bool
 }
 
@@ -65,7 +65,7 @@ func (r *restoring) walk(from, to *yaml.Node) {
 	}
 }
 
-// restore puts an alias in the place of a node.
+// restore replaces a node with an alias.
 func (r *restoring) restore(alias, to *yaml.Node) {
 	target := r.anchors[alias.Alias]
 	if to.Kind == yaml.AliasNode || target == nil || !target.same || Contains(to, hasAnchor) || !SameValues(alias, to) {
@@ -84,7 +84,7 @@ func (r *restoring) change(n *yaml.Node) *yaml.Node {
 
 func hasAnchor(n *yaml.Node) bool { return n.Anchor != "" }
 
-// ordered reports whether each alias stands for the last anchor of its name before it.
+// ordered reports whether each alias refers to the nearest preceding anchor of its name.
 func ordered(n *yaml.Node, anchors map[string]*yaml.Node) bool {
 	if n.Kind == yaml.AliasNode {
 		return anchors[n.Value] == n.Alias

@@ -11,18 +11,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Same reports whether two nodes say the same to every reader of YAML: the same values, fields in the same order, and the
-// same lines of comments in the same order. Styles, anchors and blank lines do not count, an alias counts as what it stands
-// for, a document as what it holds. The nodes must be finite.
+// Same reports whether two nodes are equivalent to every YAML reader: same values, same order of fields, and the same comment
+// lines in the same order. It ignores styles, anchors and blank lines, follows aliases, and enters documents. The nodes must be
+// finite.
 func Same(a, b *yaml.Node) bool {
 	return SameValues(a, b) && slices.Equal(commentLines(a, nil), commentLines(b, nil))
 }
 
-// SameValues is Same without the comments.
+// SameValues is Same without comparing comments.
 func SameValues(a, b *yaml.Node) bool { return pairs{}.equal(a, b) }
 
-// pairs are those of nodes that aliases led to and that are equal. A few lines of YAML can stand for billions of nodes, but
-// not for many pairs.
+// pairs caches results for pairs of nodes reached through aliases. A few lines of YAML can expand to billions of nodes, but
+// have few such pairs.
 type pairs map[[2]*yaml.Node]bool
 
 func (p pairs) equal(a, b *yaml.Node) bool {
@@ -39,7 +39,7 @@ func (p pairs) equal(a, b *yaml.Node) bool {
 	if a.Kind == yaml.ScalarNode {
 		return a.Value == b.Value && (quoted(a) == quoted(b) || !Ambiguous(a.Value)) && a.ShortTag() == b.ShortTag()
 	}
-	// Most differences are in the number of fields.
+	// Compare the number of children first, because most differences are there.
 	for i, below := range a.Content {
 		if len(below.Content) != len(b.Content[i].Content) && below.Kind != yaml.AliasNode && b.Content[i].Kind != yaml.AliasNode {
 			return false
@@ -57,8 +57,8 @@ func quoted(n *yaml.Node) bool {
 	return n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
 }
 
-// Ambiguous reports whether readers of YAML 1.1 take a text without quotes for a boolean or a number, where those of
-// YAML 1.2 see a string.
+// Ambiguous reports whether YAML 1.1 readers parse an unquoted text as a boolean or number that YAML 1.2 readers parse as a
+// string.
 func Ambiguous(text string) bool {
 	switch text {
 	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF":
@@ -69,12 +69,12 @@ func Ambiguous(text string) bool {
 
 var base60 = regexp.MustCompile(`^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$`)
 
-// commentLines appends the lines of the comments of a node, and of those below it, in the order of the text.
+// commentLines appends the comment lines at and below n in text order.
 func commentLines(n *yaml.Node, lines []string) []string {
 	return appendLines(upperLines(n, lines), n.FootComment)
 }
 
-// upperLines is commentLines without the comment at the foot, which of a key is below the value.
+// upperLines is commentLines without n's foot comment. A key's foot comment comes after the value.
 func upperLines(n *yaml.Node, lines []string) []string {
 	lines = appendLines(appendLines(lines, n.HeadComment), n.LineComment)
 	for i, below := range n.Content {

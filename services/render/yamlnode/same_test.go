@@ -54,10 +54,10 @@ func TestSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if got := yamlnode.Same(parsed(t, tc.a), parsed(t, tc.b)); got != tc.want {
-				t.Errorf("%t", got)
+				t.Errorf("Same() = %t, want %t", got, tc.want)
 			}
 			if got := yamlnode.Same(parsed(t, tc.b), parsed(t, tc.a)); got != tc.want {
-				t.Errorf("the other way: %t", got)
+				t.Errorf("Same() with swapped arguments = %t, want %t", got, tc.want)
 			}
 		})
 	}
@@ -67,14 +67,14 @@ func TestRestoreAliases(t *testing.T) {
 	t.Parallel()
 	const from = "a: &x {b: 1}\nc: *x\nd: &y [*x, e]\nf: *y\n<<: *x\n"
 	for name, tc := range map[string]struct{ to, want string }{
-		"all expanded":              {"a: {b: 1}\nc: {b: 1}\nd: [{b: 1}, e]\nf: [{b: 1}, e]\n<<: {b: 1}\nnew: g\n", from + "new: g\n"},
+		"all unchanged":             {"a: {b: 1}\nc: {b: 1}\nd: [{b: 1}, e]\nf: [{b: 1}, e]\n<<: {b: 1}\nnew: g\n", from + "new: g\n"},
 		"value changed":             {"a: {b: 1}\nc: {b: 2}\nd: [{b: 1}, e]\nf: [{b: 1}, e]\n", "a: &x {b: 1}\nc: {b: 2}\nd: &y [*x, e]\nf: *y\n"},
 		"anchor changed":            {"a: &x {b: 2}\nc: {b: 1}\nd: [{b: 1}, e]\nf: [{b: 1}, e]\n", "a: &x {b: 2}\nc: {b: 1}\nd: &y [{b: 1}, e]\nf: *y\n"},
-		"anchor gone":               {"c: {b: 1}\n", "c: {b: 1}\n"},
+		"anchor removed":            {"c: {b: 1}\n", "c: {b: 1}\n"},
 		"alias before its anchor":   {"c: {b: 1}\na: {b: 1}\n", "c: {b: 1}\na: {b: 1}\n"},
 		"another anchor's name":     {"a: &z {b: 1}\nc: {b: 1}\n", "a: &z {b: 1}\nc: {b: 1}\n"},
 		"another anchor in between": {"a: {b: 1}\nnew: &x 5\nc: {b: 1}\n", "a: {b: 1}\nnew: &x 5\nc: {b: 1}\n"},
-		"aliases are there":         {from, from},
+		"no alias expanded":         {from, from},
 		"another kind":              {"- a\n", "- a\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,10 +87,10 @@ func TestRestoreAliases(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, string(text)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("RestoreAliases() (-want +got):\n%s", diff)
 			}
 			if !yamlnode.SameValues(before, to) {
-				t.Error("the values are others")
+				t.Error("RestoreAliases() changed values")
 			}
 		})
 	}

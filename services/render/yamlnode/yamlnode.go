@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package yamlnode looks at YAML nodes and edits them: fields of mappings, nulls, aliases, copies. It links the YAML
-// library alone, and its functions take nil for a node that does not exist.
+// Package yamlnode reads and edits YAML nodes: mapping fields, nulls, aliases, copies. It depends only on the YAML library. Its
+// functions accept nil for a missing node.
 package yamlnode
 
 import (
@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Field returns the value of a mapping's field as it is written, possibly an alias. It returns nil if the node is not a
-// mapping, or has no such field.
+// Field returns the value of a mapping's key. It does not resolve aliases. It returns nil if the node is not a mapping or the
+// key is missing.
 func Field(mapping *yaml.Node, key string) *yaml.Node {
 	if at := Position(mapping, key); at >= 0 {
 		return mapping.Content[at+1]
@@ -20,7 +20,8 @@ func Field(mapping *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// Lookup returns the value at a path of fields, or nil. It enters documents and follows aliases, also that of the result.
+// Lookup returns the value at a path of keys, or nil. It enters documents and resolves aliases, including an alias at the end
+// of the path.
 func Lookup(n *yaml.Node, path ...string) *yaml.Node {
 	n = Resolve(n)
 	for _, key := range path {
@@ -29,8 +30,8 @@ func Lookup(n *yaml.Node, path ...string) *yaml.Node {
 	return n
 }
 
-// Position returns the index of a key in a mapping's Content, where the value follows it; -1 if the node is not a mapping,
-// or has no such field.
+// Position returns the index of a key in a mapping's Content; the value is at the next index. It returns -1 if the node is not
+// a mapping or the key is missing.
 func Position(mapping *yaml.Node, key string) int {
 	if mapping != nil && mapping.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(mapping.Content); i += 2 {
@@ -42,7 +43,7 @@ func Position(mapping *yaml.Node, key string) int {
 	return -1
 }
 
-// Resolve returns what an alias stands for, or a document holds; any other node as it is.
+// Resolve returns the target of an alias or the root of a document, and any other node unchanged.
 func Resolve(n *yaml.Node) *yaml.Node {
 	for n != nil {
 		switch {
@@ -57,17 +58,17 @@ func Resolve(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// IsNull reports whether a value is absent: nil, empty or null. An alias of null is not.
+// IsNull reports whether a value is absent: nil, zero or null. It does not resolve aliases.
 func IsNull(n *yaml.Node) bool {
 	return n == nil || n.Kind == 0 || (n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null")
 }
 
-// String returns a scalar that is a string, in a style.
+// String returns a string scalar in the given style.
 func String(value string, style yaml.Style) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value, Style: style}
 }
 
-// Text returns the text of a scalar; "" for null and for any other node.
+// Text returns the text of a scalar, or "" for null and for any other node.
 func Text(n *yaml.Node) string {
 	if IsNull(n) || n.Kind != yaml.ScalarNode {
 		return ""
@@ -75,12 +76,12 @@ func Text(n *yaml.Node) string {
 	return n.Value
 }
 
-// Contains reports whether a node, or one below it, has a property. It does not follow aliases.
+// Contains reports whether property holds for n or any node below it. It does not follow aliases.
 func Contains(n *yaml.Node, property func(*yaml.Node) bool) bool {
 	if n == nil || property(n) {
 		return n != nil
 	}
-	// As a loop, because renders spend a tenth of their time here.
+	// A loop is faster than slices.ContainsFunc, and renders spend a tenth of their time here.
 	for _, c := range n.Content {
 		if Contains(c, property) {
 			return true
@@ -89,9 +90,9 @@ func Contains(n *yaml.Node, property func(*yaml.Node) bool) bool {
 	return false
 }
 
-// MakeMapping puts an empty mapping into a mapping's field that is missing or null, and returns it. It has the parent's
-// style. The comment of a null moves behind the key in block style: behind the new mapping, it would be printed with
-// whatever follows.
+// MakeMapping sets a missing or null key of a mapping to an empty mapping, and returns the new mapping. It has flow style if
+// the parent has. In block style, a comment after the null moves to the key, because the encoder would print a comment of the
+// new mapping after its content.
 func MakeMapping(parent, key *yaml.Node) *yaml.Node {
 	made := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Style: parent.Style & yaml.FlowStyle}
 	at := Position(parent, key.Value)
@@ -109,7 +110,7 @@ func MakeMapping(parent, key *yaml.Node) *yaml.Node {
 	return made
 }
 
-// Remove removes fields from a mapping, where they exist.
+// Remove removes keys from a mapping. Missing keys are ignored.
 func Remove(mapping *yaml.Node, keys ...string) {
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
 		return

@@ -32,18 +32,18 @@ func TestLookup(t *testing.T) {
 	} {
 		n := yamlnode.Lookup(root, tc.path...)
 		if text, null := yamlnode.Text(n), yamlnode.IsNull(n); text != tc.text || null != tc.null {
-			t.Errorf("%v is %q, null %v", tc.path, text, null)
+			t.Errorf("Lookup(%v): text %q, null %v, want %q, %v", tc.path, text, null, tc.text, tc.null)
 		}
 	}
 	mapping := yamlnode.Resolve(root)
 	if alias := yamlnode.Field(mapping, "d"); alias == nil || !yamlnode.IsAlias(alias) || yamlnode.Resolve(alias) != yamlnode.Field(mapping, "a") {
-		t.Error("Field does not return an alias as it is written")
+		t.Error("Field() resolves an alias")
 	}
 	if yamlnode.Position(mapping, "e") != 4 || yamlnode.Position(mapping, "x") != -1 || yamlnode.Position(nil, "x") != -1 {
-		t.Error("Position is wrong")
+		t.Error("Position() is wrong")
 	}
 	if !yamlnode.Contains(root, yamlnode.IsAlias) || yamlnode.Contains(nil, yamlnode.IsAlias) {
-		t.Error("Contains does not find the alias, or finds one in nothing")
+		t.Error("Contains() misses the alias, or finds one below nil")
 	}
 }
 
@@ -60,11 +60,11 @@ func TestMakeMappingAndRemove(t *testing.T) {
 		made := yamlnode.MakeMapping(root.YNode(), yaml.NewStringRNode("new").YNode())
 		made.Content = append(made.Content, yaml.NewStringRNode("a").YNode(), yaml.NewStringRNode("b").YNode())
 		if diff := cmp.Diff(want, root.MustString()); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", in, diff)
+			t.Errorf("MakeMapping() in %q (-want +got):\n%s", in, diff)
 		}
 		yamlnode.Remove(root.YNode(), "new", "k", "missing")
 		if got := root.MustString(); got != "{}\n" {
-			t.Errorf("%q without its fields is %q", in, got)
+			t.Errorf("Remove() of all fields of %q leaves %q", in, got)
 		}
 	}
 	yamlnode.Remove(nil, "a")

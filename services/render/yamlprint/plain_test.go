@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// resources are plain, and have what most resources have.
+// resources are documents that plain must support, because most resources look like them.
 var resources = []string{
 	"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a # line\n  annotations:\n    config.kubernetes.io/index: '0'\n    x: \"a \\\"b\\\" \\\\ c\"\n  labels: {}\ndata:\n  # above\n  # the key\n  key: value\n  empty: \"\"\n",
 	"# head\napiVersion: apps/v1\nkind: Deployment\nspec:\n  replicas: 3\n  on: true\n  off: 'false'\n  none: null\n  half: 0.5\n  template:\n    containers:\n    - name: a\n      image: nginx:1.2\n      args: []\n      command:\n      - -c # line\n      - '- it''s'\n      env:\n      - name: b\n        # above\n        value: -1\n    - name: b\n",
@@ -31,7 +31,7 @@ func TestPlainResources(t *testing.T) {
 			}
 			got, ok := printPlain(n, style)
 			if diff := cmp.Diff(string(want), string(got)); diff != "" || !ok {
-				t.Errorf("plain is %v (-encoder +plain):\n%s", ok, diff)
+				t.Errorf("printPlain() ok = %v (-encoder +plain):\n%s", ok, diff)
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func TestPlainNodes(t *testing.T) {
 	})
 }
 
-// samePlain compares what is printed of a node, where it is plain, with what the encoder prints.
+// samePlain compares the output of printPlain with the encoder's, if printPlain supports the node.
 func samePlain(t rapid.TB, n *yaml.Node, wide bool) {
 	t.Helper()
 	style := yaml.CompactSequenceStyle
@@ -75,14 +75,14 @@ func samePlain(t rapid.TB, n *yaml.Node, wide bool) {
 	}
 	want, err := printer{style: style}.encode(n)
 	if err != nil {
-		t.Fatalf("the encoder does not print what is plain: %v", err)
+		t.Fatalf("the encoder fails for a node that printPlain supports: %v", err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("(-encoder +plain):\n%s", diff)
 	}
 }
 
-// drawPlain returns a node that is plain but for single properties.
+// drawPlain draws a supported node, in which single properties may be unsupported.
 func drawPlain(t *rapid.T, depth int) *yaml.Node {
 	n := &yaml.Node{}
 	kind := rapid.IntRange(0, 2).Draw(t, "kind")

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// Value returns the node of a value of Go, with the fields that [json.Marshal] gives it, in their order. [Print] prints it as the
-// encoder of go.yaml.in/yaml/v3 would print a value with these fields. That encoder's own nodes do not work for every text: it makes them by reading
-// what it has printed, which fails where a text of several lines begins with a tab.
+// Value converts a Go value to a node, with the fields of its [json.Marshal] encoding in the same order. [Print] prints the
+// node as the encoder of go.yaml.in/yaml/v3 prints the equivalent Go value. Value exists because yaml.Node.Encode parses the
+// encoder's output, which fails for some texts, such as a multi-line text that begins with a tab.
 func Value(value any) (*yaml.Node, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -24,7 +24,7 @@ func Value(value any) (*yaml.Node, error) {
 	return decode(d)
 }
 
-// decode returns the node of the next value.
+// decode reads the next JSON value.
 func decode(d *json.Decoder) (*yaml.Node, error) {
 	token, err := d.Token()
 	if err != nil {
@@ -43,7 +43,7 @@ func decode(d *json.Decoder) (*yaml.Node, error) {
 			}
 			n.Content = append(n.Content, below)
 		}
-		_, err := d.Token() // the end of the mapping or sequence
+		_, err := d.Token() // consume the closing delimiter
 		return n, err
 	case string:
 		return Text(t), nil

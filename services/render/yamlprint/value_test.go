@@ -24,7 +24,7 @@ type value struct {
 	Below []value           `json:"below,omitempty" yaml:"below,omitempty"`
 }
 
-// special are characters that mean something in YAML, or are rare.
+// special lists characters with a meaning in YAML, and rare ones.
 const special = "\t\n\r ab:#-'\"|>%@&*!?{}[],\u0085\u2028\ufeff\x00\x1b\x7f\\~=<é😀0.y"
 
 func drawValue(t *rapid.T, depth int) value {
@@ -42,7 +42,7 @@ func drawValue(t *rapid.T, depth int) value {
 	return v
 }
 
-func TestValueIsReadAsItWas(t *testing.T) {
+func TestValueRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawValue(t, 2)
@@ -56,7 +56,7 @@ func TestValueIsReadAsItWas(t *testing.T) {
 		}
 		var got value
 		if err := yaml.Unmarshal(text, &got); err != nil {
-			t.Fatalf("%v:\n%s", err, text)
+			t.Fatalf("decoding: %v; text:\n%s", err, text)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -64,7 +64,7 @@ func TestValueIsReadAsItWas(t *testing.T) {
 	})
 }
 
-func TestValueIsPrintedAsTheEncoderDoes(t *testing.T) {
+func TestValueMatchesEncoder(t *testing.T) {
 	t.Parallel()
 	v := value{
 		Text: "yes", Count: -3, Texts: []string{"a\nb\n", "", "1e3", "0x1", "~", "a: b", "# c"}, Map: map[string]string{"b": "2", "a": "on"},

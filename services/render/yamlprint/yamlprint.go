@@ -1,13 +1,12 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package yamlprint prints YAML nodes as the encoder of go.yaml.in/yaml/v3 does, byte for byte, in bounded memory. Only what that
-// prints so that it cannot be read again, as a text that begins with a tab, it quotes.
+// Package yamlprint prints YAML nodes byte for byte like the encoder of go.yaml.in/yaml/v3, in bounded memory. The exception is
+// text that the encoder prints in a form that cannot be parsed, such as text that begins with a tab: Print quotes it.
 //
-// That encoder keeps every event that it has printed until it is thrown away, which for thousands of resources is half a
-// gigabyte and most of the time. Print therefore gives long sequences to several encoders, and puts their texts together; what is
-// plain it prints without any.
-// No other package works around it: whatever may be long is printed here.
+// An encoder keeps all its events until it is garbage-collected, which takes half a gigabyte and most of the time for thousands
+// of resources. Print therefore splits long sequences over several encoders and joins the output, and prints simple nodes
+// without an encoder. Print every node that may be large with this package.
 package yamlprint
 
 import (
@@ -21,21 +20,21 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// perEncoder is about how many nodes one encoder prints.
+// perEncoder is the approximate maximum number of nodes that one encoder prints.
 const perEncoder = 1000
 
-// Print returns a node as a YAML document, indented by two. The style says whether sequences in mappings are indented, too:
-// only yaml.WideSequenceStyle does. The node is not changed.
+// Print prints a node as a YAML document with an indentation of two spaces. With yaml.WideSequenceStyle, sequences in mappings
+// are indented, otherwise not. Print does not modify the node.
 func Print(n *yaml.Node, style yaml.SequenceIndentStyle) ([]byte, error) {
 	return printer{style, perEncoder}.print(n)
 }
 
-// printed is the kind of a node whose value is the text of a sequence's items. Other encoders refuse it.
+// printed is the kind of a node whose value is the printed text of a sequence's items. Only Print supports it.
 const printed yaml.Kind = 1 << 7
 
-// Items returns a sequence of values that are printed already, with wide sequences, and so need not be read as nodes and
-// printed again. Only Print can print it, below mappings in block style and sequences of those. node returns the node that a
-// value is encoded as, with [Text] for its texts.
+// Items returns a sequence whose items are printed at once, with wide sequences, so that they need not exist as nodes all at
+// the same time. Only Print can print the sequence, and only inside block mappings and sequences of block mappings. node
+// converts a value to its node; it must use [Text] for strings.
 func Items[T any](values []T, node func(*T) *yaml.Node) (*yaml.Node, error) {
 	const perEncoder = 50
 	parts := slices.Collect(slices.Chunk(values, perEncoder))
@@ -74,7 +73,7 @@ func (p printer) print(n *yaml.Node) ([]byte, error) {
 	return join(text, texts), err
 }
 
-// whole prints a node in one go.
+// whole prints a node without splitting it.
 func (p printer) whole(n *yaml.Node) ([]byte, error) {
 	if text, ok := printPlain(n, p.style); ok {
 		return text, nil
@@ -97,8 +96,8 @@ func (p printer) encode(value any) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// split returns a node in which a placeholder stands for the items of each long sequence that are in parts, in the order of
-// the text. Only sequences that are a mapping's value, in block style, are split: each of their items begins a line.
+// split replaces the items of long sequences with placeholders, and appends the items to parts in text order. It splits only
+// block sequences that are values of mappings, where every item starts on a new line.
 func (p printer) split(n *yaml.Node, parts *[]*yaml.Node) *yaml.Node {
 	if n.Style&yaml.FlowStyle != 0 || n.Kind == yaml.AliasNode || p.take(n, p.perEncoder) >= 0 {
 		return n
@@ -115,7 +114,7 @@ func (p printer) split(n *yaml.Node, parts *[]*yaml.Node) *yaml.Node {
 	return &own
 }
 
-// splitItems moves the items of a sequence to parts, as many at once as one encoder prints, but for the last ones.
+// splitItems moves the items of a sequence to parts, in groups of about perEncoder nodes. The last items remain.
 func (p printer) splitItems(sequence *yaml.Node, parts *[]*yaml.Node) *yaml.Node {
 	own := *sequence
 	own.Content = nil
@@ -131,7 +130,7 @@ func (p printer) splitItems(sequence *yaml.Node, parts *[]*yaml.Node) *yaml.Node
 	return &own
 }
 
-// take returns what is left of a number of nodes without those of n; a negative number when they are not enough.
+// take returns left minus the number of nodes at and below n, or a negative number if n has more than left nodes.
 func (p printer) take(n *yaml.Node, left int) int {
 	if left--; n.Kind == printed {
 		left = -1
@@ -145,9 +144,9 @@ func (p printer) take(n *yaml.Node, left int) int {
 	return left
 }
 
-// dependent reports whether a node is printed with what follows it, as comments at the foot and behind a collection are;
-// in the place of a comment below it; or not indented as a whole, as lines in single quotes, comments in flow style and rare
-// line separators are. Sequences with such nodes are printed by one encoder.
+// dependent reports whether n's output depends on its surroundings: foot comments and comments after a collection are printed
+// with the next node, and multi-line single-quoted scalars, comments in flow style, and rare line separators are not uniformly
+// indented. A sequence with such nodes is not split.
 func dependent(n *yaml.Node) bool {
 	switch {
 	case n.FootComment != "":
@@ -161,14 +160,15 @@ func dependent(n *yaml.Node) bool {
 	return n.LineComment != "" || n.Kind == yaml.SequenceNode && n.HeadComment != ""
 }
 
-// The line of a placeholder. The encoder prints comments as they are, and the character of this one nowhere else.
+// line is the printed line of a placeholder. The mark appears nowhere else, because the encoder escapes this control character
+// outside comments.
 const (
 	placeholder = "x"
 	mark        = "\x01"
 	line        = "- " + placeholder + " #" + mark + "\n"
 )
 
-// join puts texts in the place of placeholders, with their indentation.
+// join replaces each placeholder with the next text, indented like the placeholder.
 func join(text []byte, texts [][]byte) []byte {
 	var out bytes.Buffer
 	for _, part := range texts {

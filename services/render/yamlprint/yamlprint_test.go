@@ -14,7 +14,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-func TestPartsMakeTheWhole(t *testing.T) {
+func TestPrintSplitsDrawnNodes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := drawNode(t, 4)
@@ -25,7 +25,7 @@ func TestPartsMakeTheWhole(t *testing.T) {
 	})
 }
 
-func TestWhatIsReadIsPrinted(t *testing.T) {
+func TestPrintSplitsParsedDocuments(t *testing.T) {
 	t.Parallel()
 	item := func(t *rapid.T) string {
 		return rapid.SampledFrom([]string{
@@ -46,8 +46,8 @@ func TestWhatIsReadIsPrinted(t *testing.T) {
 	})
 }
 
-// A text that begins with a tab, or has rare ends of lines, is read again as what it is.
-func TestTabs(t *testing.T) {
+// Text that begins with a tab or contains rare line separators is the same after printing and parsing.
+func TestPrintQuotesUnreadableText(t *testing.T) {
 	t.Parallel()
 	n := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
 		{Kind: yaml.ScalarNode, Value: "literal"},
@@ -70,11 +70,11 @@ func TestTabs(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, n); diff != "" {
-		t.Errorf("the node has changed:\n%s", diff)
+		t.Errorf("Print() modified the node (-before +after):\n%s", diff)
 	}
 }
 
-// compare prints a node with one encoder and with many.
+// compare checks that a node is printed the same with one encoder and with many.
 func compare(t *rapid.T, n *yaml.Node) {
 	style := rapid.SampledFrom([]yaml.SequenceIndentStyle{yaml.WideSequenceStyle, yaml.CompactSequenceStyle}).Draw(t, "style")
 	before := yaml.CopyYNode(n)
@@ -92,7 +92,7 @@ func compare(t *rapid.T, n *yaml.Node) {
 		t.Errorf("(-one encoder +many):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, n); diff != "" {
-		t.Errorf("the node has changed:\n%s", diff)
+		t.Errorf("Print() modified the node (-before +after):\n%s", diff)
 	}
 }
 
