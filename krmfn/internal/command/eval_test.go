@@ -201,7 +201,7 @@ func TestEvalBadInput(t *testing.T) {
 		"resource must have `apiVersion`":                                                         "kind: A\nmetadata:\n  name: a\n",
 		"resource 0 has an anchor that contains itself":                                           configMap + "data: &x [b, {c: *x}]\n",
 		"the functionConfig has an anchor that contains itself":                                   listInput + "functionConfig: &x {a: *x}\n",
-		"the standard input: resource 0: cannot annotate a resource whose metadata is no mapping": "apiVersion: v1\nkind: A\nmetadata: [a]\n",
+		"the standard input: resource 0: cannot annotate the resource: metadata is not a mapping": "apiVersion: v1\nkind: A\nmetadata: [a]\n",
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

@@ -46,15 +46,15 @@ func TestSinkRefuses(t *testing.T) {
 		return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n  annotations:\n    config.kubernetes.io/path: " + file + "\n"
 	}
 	for want, stdin := range map[string]string{
-		"git's own directory: .GIT/config":                at("a", ".GIT/config"),
-		"git's own directory: sub/git~1/hooks/a.yaml":     at("a", "sub/git~1/hooks/a.yaml"),
-		"there is text after a document end marker (...)": configMap + "...\ndata: {}\n",
-		"has an anchor that contains itself":              configMap + "data: &x {a: *x}\n",
-		"a is a file":                                     at("a", "a") + "---\n" + at("b", "a/b.yaml"),
-		"git's own directory":                             at("a", ".git/a.yaml"),
-		`index "first" of ConfigMap "a"`:                  listInput + "    annotations:\n      config.kubernetes.io/index: first\n",
-		"resource 0: missing Resource metadata":           "kind: List\nitems:\n- metadata:\n",
-		"whose metadata is no mapping":                    "kind: List\nitems:\n- metadata: [a]\n",
+		"git's own directory: .GIT/config":                 at("a", ".GIT/config"),
+		"git's own directory: sub/git~1/hooks/a.yaml":      at("a", "sub/git~1/hooks/a.yaml"),
+		"there is text after a document end marker (...)":  configMap + "...\ndata: {}\n",
+		"has an anchor that contains itself":               configMap + "data: &x {a: *x}\n",
+		"a is a file":                                      at("a", "a") + "---\n" + at("b", "a/b.yaml"),
+		"git's own directory":                              at("a", ".git/a.yaml"),
+		`index "first" of ConfigMap "a"`:                   listInput + "    annotations:\n      config.kubernetes.io/index: first\n",
+		"resource 0: missing Resource metadata":            "kind: List\nitems:\n- metadata:\n",
+		"annotate the resource: metadata is not a mapping": "kind: List\nitems:\n- metadata: [a]\n",
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

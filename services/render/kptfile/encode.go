@@ -18,8 +18,8 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
-// What is written to a Kptfile is made as nodes here. The encoder of YAML makes nodes by reading what it has printed, which fails for
-// texts of several lines that begin with a space or a tab, as those of functions may.
+// The functions below build the nodes of a status. yaml.Node.Encode is not used, because it parses the encoder's output, which
+// fails for multi-line texts that begin with a space or tab, such as the stderr of a function.
 
 func conditionNode(c kptfilev1.Condition) *yaml.Node {
 	n := fields{yamlnode.String("type", 0), yamlprint.Text(c.Type), yamlnode.String("status", 0), yamlprint.Text(string(c.Status))}
@@ -28,7 +28,7 @@ func conditionNode(c kptfilev1.Condition) *yaml.Node {
 	return n.node()
 }
 
-// statusNode returns a status, with results as list makes them.
+// statusNode returns the node of a render status. list converts the results of a step.
 func statusNode(s *kptfilev1.RenderStatus, list func([]fnresultv1.ResultItem) (*yaml.Node, error)) (*yaml.Node, error) {
 	var n fields
 	err := errors.Join(n.steps("mutationSteps", s.MutationSteps, list), n.steps("validationSteps", s.ValidationSteps, list))
@@ -70,9 +70,9 @@ func (f *fields) results(key string, results []fnresultv1.ResultItem, list func(
 	return nil
 }
 
-// printedResults returns results that are printed already. Functions may have a result for each field of each resource, and to make
-// nodes of all of them at once takes a quarter of a render. In flow style, where a list has no lines of its own, and beside aliases
-// it cannot be used.
+// printedResults returns results as printed text. A function may report a result for every field of every resource; building
+// nodes for all of them takes a quarter of a render's time. The printed form cannot be used in flow style or in a document with
+// aliases.
 func printedResults(results []fnresultv1.ResultItem) (*yaml.Node, error) {
 	return yamlprint.Items(results, resultNode)
 }
@@ -85,7 +85,6 @@ func resultNodes(results []fnresultv1.ResultItem) (*yaml.Node, error) {
 	return list, nil
 }
 
-// resultNode returns what a result is encoded as.
 func resultNode(r *fnresultv1.ResultItem) *yaml.Node {
 	var n fields
 	n.text("message", r.Message)
@@ -123,7 +122,7 @@ func resultNode(r *fnresultv1.ResultItem) *yaml.Node {
 	return n.node()
 }
 
-// fields are those of a mapping. Empty texts are left out.
+// fields is the content of a mapping node: keys and values.
 type fields []*yaml.Node
 
 func (f *fields) add(key string, value *yaml.Node) {

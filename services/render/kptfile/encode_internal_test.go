@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
-// A status is encoded in parts as it would be as a whole.
+// A status with printed results prints the same as one encoded at once by the encoder.
 func TestEncodedStatus(t *testing.T) {
 	t.Parallel()
 	texts := []string{"  begins with spaces\n\n\nand goes on\n", "ends in lines\n\n\n", "a: b # c", "- a", "yes", "tab\t", strings.Repeat("long ", 60), "\n", "é\u2028x"}
@@ -59,30 +59,30 @@ func TestEncodedStatus(t *testing.T) {
 				} `yaml:"status"`
 			}
 			if err := yaml.Unmarshal([]byte(text), &read); err != nil {
-				t.Fatalf("%v\n%s", err, text)
+				t.Fatalf("decoding: %v; text:\n%s", err, text)
 			}
 			if diff := cmp.Diff(status, read.Status.RenderStatus); diff != "" {
-				t.Errorf("read again (-want +got)\n%s\n%s", diff, text)
+				t.Errorf("decoded status (-want +got)\n%s\n%s", diff, text)
 			}
 			whole, err := statusNode(status, resultNodes)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(inKptfile(t, whole), text); diff != "" {
-				t.Errorf("results as nodes (-want +got)\n%s", diff)
+				t.Errorf("with results as nodes (-want +got)\n%s", diff)
 			}
 			encoded, err := yaml.MarshalWithOptions(map[string]any{"kind": "Kptfile", "status": map[string]any{"renderStatus": status}}, &yaml.EncoderOptions{SeqIndent: yaml.WideSequenceStyle})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(encoded), text); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
+				t.Errorf("with printed results (-want +got)\n%s", diff)
 			}
 		})
 	}
 }
 
-// Results are printed as the encoder prints them, whatever they are.
+// Results are printed byte for byte as the encoder prints them.
 func TestResultsAreEncoded(t *testing.T) {
 	t.Parallel()
 	text := rapid.OneOf(rapid.StringOfN(rapid.RuneFrom([]rune("ab1:-#' \"\\né\n\t.,[]{}")), 0, 8, -1),
@@ -120,7 +120,7 @@ func TestResultsAreEncoded(t *testing.T) {
 		}
 		var read []fnresultv1.ResultItem
 		if yaml.Unmarshal(want.Bytes(), &read) != nil {
-			t.Skip("the encoder cannot read what it has printed")
+			t.Skip("the encoder's output cannot be parsed")
 		}
 		if diff := cmp.Diff(want.String(), node.Content[0].Value); diff != "" {
 			t.Errorf("(-encoder +ours)\n%s", diff)
@@ -128,7 +128,7 @@ func TestResultsAreEncoded(t *testing.T) {
 	})
 }
 
-// inKptfile prints a status as a Kptfile is printed.
+// inKptfile prints a status as part of a Kptfile.
 func inKptfile(t *testing.T, status *yaml.Node) string {
 	t.Helper()
 	kf := yaml.MustParse("kind: Kptfile\nstatus: {}\n")

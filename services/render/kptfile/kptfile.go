@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kptfile reads the Kptfile of a package, strictly, and checks its pipeline. The types are those of kpt's API,
-// version kpt.dev/v1.
+// Package kptfile decodes Kptfiles strictly and validates their pipelines. It uses kpt's API types, version kpt.dev/v1.
 package kptfile
 
 import (
@@ -16,14 +15,14 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// FileName is the name of a Kptfile; a directory that has one is a package.
+// FileName is the name of a Kptfile. A directory with a Kptfile is a package.
 const FileName = kptfilev1.KptFileName
 
-// Parse decodes the first document of a Kptfile. Everything in it must be known: an unknown or doubled field is an error
-// that names it. dir is the directory of the package, for messages.
+// Parse decodes the first document of a Kptfile. An unknown or duplicate field is an error that names the field. dir is the
+// package's directory, for error messages.
 //
-// Every error is a *ReadError; its cause is a *VersionError for versions that need a migration, and a *TypeError for
-// anything that is no Kptfile.
+// Every error is a *ReadError. Its cause is a *VersionError for a version that needs a migration and a *TypeError for a
+// resource that is not a Kptfile.
 func Parse(dir string, content []byte) (*kptfilev1.KptFile, error) {
 	kf, err := parse(content)
 	if err != nil {
@@ -34,7 +33,7 @@ func Parse(dir string, content []byte) (*kptfilev1.KptFile, error) {
 
 func parse(content []byte) (*kptfilev1.KptFile, error) {
 	content = bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
-	// The version comes first: what an older version calls its fields is not the matter then.
+	// Check the version first: a file of another version may have fields that are unknown here.
 	var head yaml.TypeMeta
 	if err := yaml.NewDecoder(bytes.NewReader(content)).Decode(&head); err != nil {
 		return nil, decodeError(err)
@@ -70,7 +69,7 @@ func checkType(head yaml.TypeMeta) error {
 	return &TypeError{Type: fmt.Sprintf("%s, Kind=%s", head.APIVersion, head.Kind)}
 }
 
-// ReadError says that a Kptfile could not be read.
+// ReadError reports that a Kptfile could not be read.
 type ReadError struct {
 	// Dir is the directory of the package.
 	Dir string
@@ -85,10 +84,10 @@ func (e *ReadError) Error() string {
 // Unwrap returns the cause.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// ErrMissing is the cause of a *ReadError where a directory has no Kptfile.
+// ErrMissing is the cause of a *ReadError if the directory has no Kptfile.
 var ErrMissing = errors.New("no Kptfile in this directory")
 
-// VersionError says that a Kptfile is of a version that kpt has given up.
+// VersionError reports a Kptfile version that kpt no longer supports.
 type VersionError struct {
 	// Version is "v1alpha1" or "v1alpha2".
 	Version string
@@ -98,9 +97,9 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("old resource version %q found in Kptfile", e.Version)
 }
 
-// TypeError says that a file of the name Kptfile holds something else.
+// TypeError reports that a file named Kptfile contains a different type of resource.
 type TypeError struct {
-	// Type is what it holds: "apiVersion, Kind=kind".
+	// Type is the type found, in the form "apiVersion, Kind=kind".
 	Type string
 }
 
@@ -108,8 +107,8 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("unknown resource type %q found in Kptfile", e.Type)
 }
 
-// Explain words an error of this package for people, in kpt's words and with what to do about it. It may have several
-// lines. ok is false for other errors, which speak for themselves.
+// Explain returns the message that kpt prints for an error of this package, with advice. The message may have several lines. ok
+// is false for other errors, whose own text is sufficient.
 func Explain(err error) (text string, ok bool) {
 	if invalid, ok := errors.AsType[*kptfilev1.ValidateError](err); ok {
 		return invalid.Error(), true

@@ -98,28 +98,28 @@ func TestParseErrors(t *testing.T) {
 			t.Parallel()
 			_, err := kptfile.Parse("/app", []byte(tc.content))
 			if err == nil {
-				t.Fatal("no error")
+				t.Fatal("Parse() = nil, want an error")
 			}
 			if diff := cmp.Diff(`error reading Kptfile at "/app": `+tc.err, err.Error()); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
 			explained, ok := kptfile.Explain(fmt.Errorf("pkg.read: %w", err))
 			if diff := cmp.Diff(tc.explained, explained); diff != "" || !ok {
-				t.Errorf("explained %v (-want +got):\n%s", ok, diff)
+				t.Errorf("Explain() ok = %v (-want +got):\n%s", ok, diff)
 			}
 		})
 	}
 	for _, content := range []string{"a: [", head + "metadata: {}\n", "- a\n", "just text", head + "pipeline: []\n"} {
 		if _, err := kptfile.Parse("/app", []byte(content)); err == nil {
-			t.Errorf("Parse(%q) has no error", content)
+			t.Errorf("Parse(%q) = nil, want an error", content)
 		}
 	}
 	missing := &kptfile.ReadError{Dir: "/app", Err: kptfile.ErrMissing}
 	if got, ok := kptfile.Explain(missing); !ok || got != `Error: No Kptfile found at "/app".` {
-		t.Errorf("explained %v: %s", ok, got)
+		t.Errorf("Explain() = %v, %s", ok, got)
 	}
 	if _, ok := kptfile.Explain(errors.New("other")); ok {
-		t.Error("an error of another package is explained")
+		t.Error("Explain() of an error of another package = true, want false")
 	}
 }
 
@@ -169,12 +169,12 @@ func TestValidate(t *testing.T) {
 				want = "Kptfile is invalid:\n" + want
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("Validate() (-want +got):\n%s", diff)
 			}
 		})
 	}
 	if err := kptfile.Validate(&kptfilev1.KptFile{}, nil); err != nil {
-		t.Errorf("no pipeline: %v", err)
+		t.Errorf("Validate() without a pipeline = %v", err)
 	}
 }
 
@@ -188,12 +188,12 @@ func FuzzParse(f *testing.F) {
 		kf, err := kptfile.Parse("/app", []byte(content))
 		if err != nil {
 			if _, ok := kptfile.Explain(err); !ok {
-				t.Errorf("not explained: %v", err)
+				t.Errorf("Explain(%v) = false, want true", err)
 			}
 			return
 		}
 		if kf.Kind != "Kptfile" {
-			t.Errorf("kind %q is taken for a Kptfile", kf.Kind)
+			t.Errorf("Parse() accepts kind %q", kf.Kind)
 		}
 		_ = kptfile.Validate(kf, func(string) error { return nil })
 	})

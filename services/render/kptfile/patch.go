@@ -16,25 +16,25 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
-// Patch is what a package's owner wants its Kptfile to say. What is nil is left alone.
+// Patch is a change to a Kptfile. Nil fields leave the corresponding part unchanged.
 type Patch struct {
-	// Labels and Annotations are those of metadata.
+	// Labels and Annotations are fields of metadata.
 	Labels, Annotations map[string]string
-	// ReadinessGates are those of info.
+	// ReadinessGates is a field of info.
 	ReadinessGates []kptfilev1.ReadinessGate
-	// Conditions are those of status.
+	// Conditions is a field of status.
 	Conditions []kptfilev1.Condition
 }
 
-// IsZero tells whether the patch leaves everything alone.
+// IsZero reports whether the patch changes nothing.
 func (p Patch) IsZero() bool {
 	return p.Labels == nil && p.Annotations == nil && p.ReadinessGates == nil && p.Conditions == nil
 }
 
-// Merge adds what the patch has to a Kptfile, of labels and annotations with the patch's values. Nothing is removed.
+// Merge adds the patch's values to a Kptfile. It overwrites existing values with the same key or type and removes nothing.
 func (p Patch) Merge(kf *yaml.RNode) error { return p.apply(kf, false) }
 
-// Replace makes a Kptfile say what the patch has, and nothing else where the patch has something.
+// Replace sets the patch's fields in a Kptfile and removes all other values from these fields.
 func (p Patch) Replace(kf *yaml.RNode) error { return p.apply(kf, true) }
 
 func (p Patch) apply(kf *yaml.RNode, replace bool) error {
@@ -52,7 +52,7 @@ func (p Patch) apply(kf *yaml.RNode, replace bool) error {
 	return p.lists(kf, replace)
 }
 
-// setStrings changes a map of metadata. Entries that stay keep their place and comments.
+// setStrings changes a string map of metadata. Remaining entries keep their position and comments.
 func setStrings(kf *yaml.RNode, field string, values map[string]string, replace bool) error {
 	if replace && len(values) == 0 {
 		return kf.PipeE(yaml.Lookup(yaml.MetadataField), yaml.Clear(field))
@@ -86,7 +86,7 @@ func setStrings(kf *yaml.RNode, field string, values map[string]string, replace 
 	return nil
 }
 
-// lists changes the readiness gates and conditions, which are known by their types.
+// lists changes the readiness gates and conditions, which are identified by type.
 func (p Patch) lists(kf *yaml.RNode, replace bool) error {
 	gates := make([]typed, 0, len(p.ReadinessGates))
 	for _, g := range p.ReadinessGates {
@@ -107,14 +107,14 @@ func (p Patch) lists(kf *yaml.RNode, replace bool) error {
 	return setTyped(kf, []string{"status", "conditions"}, "type", conditions, replace)
 }
 
-// typed is an element of a list and what it is known by.
+// typed is a list element and the type that identifies it.
 type typed struct {
 	name  string
 	value *yaml.Node
 }
 
-// setTyped changes a list whose elements are known by the field key. Elements that are there already keep their place,
-// and as long as nothing about them changes, their comments; new ones come last.
+// setTyped changes a list whose elements are identified by the field key. Existing elements keep their position, and their
+// comments if their value does not change. New elements are appended.
 func setTyped(kf *yaml.RNode, path []string, key string, elements []typed, replace bool) error {
 	if replace && len(elements) == 0 {
 		return clearTyped(kf, path)
@@ -128,9 +128,9 @@ func setTyped(kf *yaml.RNode, path []string, key string, elements []typed, repla
 	}
 	n := list.YNode()
 	if n.Kind != yaml.SequenceNode {
-		return fmt.Errorf("%s of the Kptfile is no list", strings.Join(path, "."))
+		return fmt.Errorf("%s of the Kptfile is not a list", strings.Join(path, "."))
 	}
-	// A list of nothing is in flow style, in which what is added would be hard to read.
+	// An empty list is in flow style, where added elements would be hard to read.
 	if len(n.Content) == 0 {
 		n.Style &^= yaml.FlowStyle
 	}
@@ -151,7 +151,7 @@ func setTyped(kf *yaml.RNode, path []string, key string, elements []typed, repla
 	return nil
 }
 
-// clearTyped removes the list, and what it was in when nothing else is there.
+// clearTyped removes the list, and its parent if the parent is then empty.
 func clearTyped(kf *yaml.RNode, path []string) error {
 	parent, last := path[:len(path)-1], path[len(path)-1]
 	if err := kf.PipeE(yaml.Lookup(parent...), yaml.Clear(last)); err != nil {
@@ -170,7 +170,7 @@ func nameOf(n *yaml.Node, key string) string {
 	return ""
 }
 
-// sameValue tells whether two nodes say the same, whatever their comments and style.
+// sameValue reports whether two nodes have the same value. It ignores comments and style.
 func sameValue(a, b *yaml.Node) bool {
 	aText, aErr := yaml.NewRNode(a).MarshalJSON()
 	bText, bErr := yaml.NewRNode(b).MarshalJSON()

@@ -102,8 +102,8 @@ status:
 `},
 		{"merge nothing", kptfile.Patch{}.Merge, patched},
 		{"replace nothing", kptfile.Patch{}.Replace, patched},
-		{"merge what is empty", empty.Merge, patched},
-		{"replace by what is empty", empty.Replace, "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: a # mine\n"},
+		{"merge empty fields", empty.Merge, patched},
+		{"replace with empty fields", empty.Replace, "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: a # mine\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +113,7 @@ status:
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(tc.want, wide(t, kf)); diff != "" {
-					t.Fatalf("(-want +got):\n%s", diff)
+					t.Fatalf("Kptfile (-want +got):\n%s", diff)
 				}
 			}
 		})
@@ -129,7 +129,7 @@ func wide(t *testing.T, kf *yaml.RNode) string {
 	return string(text)
 }
 
-// What stands where something else should be is said, and nothing panics.
+// A field of the wrong type is an error, not a panic.
 func TestPatchErrors(t *testing.T) {
 	t.Parallel()
 	p := kptfile.Patch{
@@ -138,10 +138,10 @@ func TestPatchErrors(t *testing.T) {
 	}
 	for _, content := range []string{"metadata: {labels: [a]}", "metadata: text", "info: [a]", "status: {conditions: text}"} {
 		if err := p.Replace(yaml.MustParse(content)); err == nil {
-			t.Errorf("Replace(%s) has no error", content)
+			t.Errorf("Replace(%s) = nil, want an error", content)
 		}
 		if err := p.Merge(yaml.MustParse(content)); err == nil {
-			t.Errorf("Merge(%s) has no error", content)
+			t.Errorf("Merge(%s) = nil, want an error", content)
 		}
 	}
 }

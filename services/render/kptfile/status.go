@@ -13,16 +13,15 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// SetRendered writes the status of a render to a Kptfile: the condition takes the place of those of its type, behind the
-// others; renderStatus takes the place of the one before, and nil removes it. All else stays as it is, with its comments
-// and the order of its fields.
+// SetRendered writes the result of a render to the status of a Kptfile. It removes the condition with the same type and appends
+// condition. It replaces renderStatus, or removes it if nil. Everything else keeps its comments and order of fields.
 func SetRendered(kf *yaml.RNode, condition kptfilev1.Condition, renderStatus *kptfilev1.RenderStatus) error {
 	status, err := kf.Pipe(yaml.LookupCreate(yaml.MappingNode, "status"))
 	if err != nil {
 		return fmt.Errorf("status of the Kptfile: %w", err)
 	}
 	if n := status.YNode(); len(n.Content) == 0 {
-		// What is added to {} would be hard to read.
+		// An empty mapping is in flow style, where added fields would be hard to read.
 		n.Style &^= yaml.FlowStyle
 	}
 	if err := setCondition(status, condition); err != nil {
@@ -46,12 +45,12 @@ func setCondition(status *yaml.RNode, condition kptfilev1.Condition) error {
 	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: yaml.NodeTagSeq}
 	if before := status.Field("conditions"); before != nil && before.Value.YNode().Kind == yaml.SequenceNode {
 		list = before.Value.YNode()
-		// A list of nothing is in flow style, in which what is added would be hard to read.
+		// An empty list is in flow style, where added elements would be hard to read.
 		list.Style &^= yaml.FlowStyle
 		list.Content = slices.DeleteFunc(list.Content, func(c *yaml.Node) bool { return nameOf(c, "type") == condition.Type })
 	}
 	list.Content = append(list.Content, conditionNode(condition))
-	// The conditions come first, as kpt has it.
+	// Put the conditions first, as kpt does.
 	rest := status.YNode()
 	if status.Field("conditions") == nil {
 		rest.Content = append([]*yaml.Node{yamlnode.String("conditions", 0), list}, rest.Content...)

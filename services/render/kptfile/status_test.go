@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
-// Whatever a function writes to its standard error, or as a message, is in the Kptfile as it was.
+// SetRendered keeps any text that a function writes to its standard error or reports as a message.
 func TestSetRenderedKeepsTexts(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -40,7 +40,7 @@ func keepsText(t rapid.TB, text string) {
 	for _, before := range []string{"kind: Kptfile\n", "{kind: Kptfile}\n"} {
 		kf := yaml.MustParse(before)
 		if err := kptfile.SetRendered(kf, condition, want); err != nil {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("SetRendered(%q) = %v", text, err)
 			continue
 		}
 		printed, err := yamlprint.Print(kf.Document(), yaml.WideSequenceStyle)
@@ -49,7 +49,7 @@ func keepsText(t rapid.TB, text string) {
 		}
 		var got kptfilev1.KptFile
 		if err := yaml.Unmarshal(printed, &got); err != nil || got.Status == nil {
-			t.Errorf("%q: %v\n%s", text, err, printed)
+			t.Errorf("decoding the Kptfile with %q: %v\n%s", text, err, printed)
 			continue
 		}
 		wanted := &kptfilev1.Status{Conditions: []kptfilev1.Condition{condition}, RenderStatus: want}

@@ -14,12 +14,12 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// ConfigReader reads a functionConfig file and returns an error unless it holds exactly one KRM resource. The path is
-// clean, relative to the package and inside it.
+// ConfigReader checks a functionConfig file and returns an error unless it contains exactly one KRM resource. path is clean,
+// relative to the package and inside it.
 type ConfigReader func(path string) error
 
-// Validate checks the pipeline of a Kptfile: mutators first, then validators, each in order. The first fault ends it, as a
-// *kptfilev1.ValidateError that says in which field, with which value, and why.
+// Validate checks the pipeline of a Kptfile, mutators before validators, and returns the first error. Its cause is a
+// *kptfilev1.ValidateError with field, value and reason.
 func Validate(kf *kptfilev1.KptFile, config ConfigReader) error {
 	if kf.Pipeline == nil {
 		return nil
@@ -82,7 +82,7 @@ func validateConfigPath(p string) error {
 	return nil
 }
 
-// invalid wraps nothing: the reason's text is what people and kpt's callers look at.
+// invalid does not wrap the cause, because kptfilev1.ValidateError has only a reason text.
 func invalid(field, value, reason string) error {
 	return &kptfilev1.ValidateError{Field: field, Value: value, Reason: reason}
 }

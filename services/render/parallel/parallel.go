@@ -1,10 +1,10 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package parallel does many small things at once.
+// Package parallel runs a function for many inputs on all processors.
 //
-// It is not golang.org/x/sync/errgroup because that returns the error that comes first, which changes from run to run, and a
-// panic in one of its goroutines ends the program, where a function that panics is a failure of its call only.
+// It differs from golang.org/x/sync/errgroup in two ways: the returned error does not depend on timing, and a panic can be
+// recovered by the caller, so that a panicking KRM function fails only its own call and not the program.
 package parallel
 
 import (
@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 )
 
-// Each calls do with all numbers from 0 to n-1, as many at once as there are processors, and returns when all calls have.
-// After an error it begins no more calls. The error is the one that calls one after the other would end with: that of the
-// lowest number that has one. A call that panics does so in the caller's goroutine, where it can be recovered.
+// Each calls do with every number from 0 to n-1, in at most GOMAXPROCS goroutines, and returns when all calls have returned.
+// After an error or a panic, it starts no more calls. It returns the error of the lowest number that failed, which is the error
+// that sequential calls would return. If a call panics, Each panics with the same value.
 func Each(n int, do func(i int) error) error {
 	var (
 		workers sync.WaitGroup
@@ -33,7 +33,8 @@ func Each(n int, do func(i int) error) error {
 					panics.CompareAndSwap(nil, &p)
 				}
 			}()
-			// Numbers are taken in order, and each that is taken is done, so that none before the lowest error is left out.
+			// Numbers are taken in order, and every taken number is processed. Therefore all numbers below the lowest one that
+			// failed have been processed.
 			for !failed.Load() {
 				i := int(next.Add(1)) - 1
 				if i >= n {

@@ -27,12 +27,12 @@ func TestEachNumberOnce(t *testing.T) {
 			t.Error(err)
 		}
 		if slices.ContainsFunc(calls, func(c int) bool { return c != 1 }) {
-			t.Errorf("%d: calls of each number: %v", n, calls)
+			t.Errorf("n = %d: calls per number = %v, want 1 each", n, calls)
 		}
 	}
 }
 
-// However calls overlap, the error is the one of the lowest number, and what comes long after it is not begun.
+// Whatever the timing, Each returns the error of the lowest number, and does not start calls long after it.
 func TestEachReturnsTheFirstError(t *testing.T) {
 	t.Parallel()
 	errFirst, errLater := errors.New("first"), errors.New("later")
@@ -50,16 +50,16 @@ func TestEachReturnsTheFirstError(t *testing.T) {
 			return nil
 		})
 		if !errors.Is(err, errFirst) || calls.Load() > int64(3+runtime.GOMAXPROCS(0)) {
-			t.Fatalf("got %v after %d calls", err, calls.Load())
+			t.Fatalf("Each() = %v after %d calls, want %v", err, calls.Load(), errFirst)
 		}
 	}
 }
 
-func TestPanicsReachTheCaller(t *testing.T) {
+func TestEachPanicsInTheCaller(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if p := recover(); p != "no" {
-			t.Errorf("recovered %v", p)
+			t.Errorf("recovered %v, want \"no\"", p)
 		}
 	}()
 	_ = parallel.Each(100, func(i int) error {

@@ -17,57 +17,56 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Function is one function of a pipeline and how it was run.
+// Function is a function of a pipeline and the outcome of its run.
 type Function struct {
-	// Package is the directory of the function's package in the tree that is rendered; "." for its root.
+	// Package is the directory of the function's package in the rendered tree; "." for the root.
 	Package string `json:"package" yaml:"package"`
-	// Validator tells validators from mutators.
+	// Validator is true for validators, false for mutators.
 	Validator bool `json:"validator,omitempty" yaml:"validator,omitempty"`
-	// Index is the function's place among the mutators, or validators, of its Kptfile, from 0.
+	// Index is the position, from 0, among the mutators or validators of its Kptfile.
 	Index int `json:"index" yaml:"index"`
-	// Name is the name that the Kptfile gives the function; may be empty.
+	// Name is the function's name in the Kptfile; may be empty.
 	Name string `json:"name,omitempty" yaml:"name,omitempty"`
-	// Ran tells whether the function ran. One that did not has an Error.
+	// Ran reports whether the function ran. If not, Error has the reason.
 	Ran bool `json:"ran" yaml:"ran"`
 	// Result is the function's item in the result list.
 	Result `json:",inline" yaml:",inline"`
-	// Error is why the function failed, or did not run; "" when it succeeded.
+	// Error says why the function failed or did not run; "" on success.
 	Error string `json:"error,omitempty" yaml:"error,omitempty"`
-	// Reason is the kind of its failure, where it failed by itself.
+	// Reason is the kind of failure, if the evaluator reported one.
 	Reason evaluationv1.FailureReason `json:"-" yaml:"-"`
-	// Rejected tells that the function itself succeeded and that its output could not be used.
+	// Rejected reports that the function succeeded but its output could not be used.
 	Rejected bool `json:"rejected,omitempty" yaml:"rejected,omitempty"`
 
-	// Evaluator is what ran it: "builtin", "exec", "pod", "sandbox", "engine"; "" when that is not known.
+	// Evaluator is the kind of evaluator that ran the function: "builtin", "exec", "pod", "sandbox", "engine"; "" if unknown.
 	Evaluator string `json:"evaluator,omitempty" yaml:"evaluator,omitempty"`
-	// Implementation is what the evaluator ran, for people: name and version of the program, or the name of the pod.
+	// Implementation names what the evaluator ran, for display: the program's name and version, or the pod's name.
 	Implementation string `json:"implementation,omitempty" yaml:"implementation,omitempty"`
-	// Warning is what users must know though the function ran: that it has another version than its image's tag names. It is ""
-	// when there is nothing of the kind.
+	// Warning tells users that the version that ran differs from the version in the image's tag; "" if it does not.
 	Warning string `json:"warning,omitempty" yaml:"warning,omitempty"`
-	// Unmatched are warnings of selectors and exclusions that matched no resource, one each: "selector 1 (kind=Deploy) matches no
-	// resource".
+	// Unmatched has a warning for each selector or exclusion that matched no resource, such as "selector 1 (kind=Deploy)
+	// matches no resource".
 	Unmatched []string `json:"unmatched,omitempty" yaml:"unmatched,omitempty"`
-	// Digest is the digest of the image that ran; "" when none was involved.
+	// Digest is the digest of the image that ran; "" if the evaluator used no image.
 	Digest string `json:"digest,omitempty" yaml:"digest,omitempty"`
-	// Duration is how long the evaluation took, from the caller's side.
+	// Duration is the duration of the evaluation as measured by the caller.
 	Duration Duration `json:"duration,omitempty" yaml:"duration,omitempty"`
 }
 
-// Duration is a time.Duration that is written as Go writes one, such as "1.5s".
+// Duration is a time.Duration that is encoded as text, such as "1.5s".
 type Duration time.Duration
 
-// MarshalText returns the duration in Go's form.
+// MarshalText returns the duration in the format of time.Duration.String.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// UnmarshalText reads Go's form.
+// UnmarshalText parses the format of time.ParseDuration.
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	*d = Duration(parsed)
 	return err
 }
 
-// Title is what the function is called in messages: its image, or its command line.
+// Title returns the function's name for messages: its image or its command line.
 func (f *Function) Title() string {
 	if f.Image != "" {
 		return f.Image
@@ -75,9 +74,9 @@ func (f *Function) Title() string {
 	return f.Exec
 }
 
-// Entry returns the function's entry in the lists of results that kpt's formats have. These have no field for the implementation:
-// where the image's tag is a version, a warning of another one that ran stands behind the function's own results. Tags such as
-// "latest" name none, and leave the entry as kpt has it.
+// Entry returns the function's entry for result lists in kpt's formats, which have no field for the implementation. If the
+// image's tag is a version and another version ran, the entry's results end with a warning. Tags such as "latest" name no
+// version, so there is no warning for them.
 func (f *Function) Entry() Result {
 	entry := f.Result
 	if f.Warning != "" && reference.NamesVersion(f.Image) {
@@ -87,8 +86,8 @@ func (f *Function) Entry() Result {
 	return entry
 }
 
-// Exited tells of a kind of failure whether the exit code says it: the function ended by itself, or by a signal. Other failures
-// have exit code 1 in a status, as kpt has it, and people are told of them in words.
+// Exited reports whether the exit code describes a failure of this kind, that is, whether the function's process exited or was
+// ended by a signal. For other failures, a status has exit code 1, as in kpt, and the message describes the failure.
 func Exited(reason evaluationv1.FailureReason) bool {
 	switch reason {
 	case evaluationv1.FailureReason_FAILURE_REASON_UNSPECIFIED, evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE,
@@ -99,12 +98,12 @@ func Exited(reason evaluationv1.FailureReason) bool {
 	}
 }
 
-// SetReport fills in what an evaluation reports. The function counts as run. A failure that no exit code says gets exit code 1;
-// see Exited.
+// SetReport sets the fields that an evaluation reports, and marks the function as run. Failures that are not described by an
+// exit code get exit code 1; see Exited.
 func (f *Function) SetReport(report *evaluationv1.Evaluation) {
 	f.Ran = true
 	f.Stderr = stderr(report)
-	// kpt runs images in a container engine, of whose output it joins the lines.
+	// For images, kpt joins the lines of the container engine's output, which drops the last line end.
 	if f.Exec == "" {
 		f.Stderr = strings.TrimSuffix(f.Stderr, "\n")
 	}
@@ -125,7 +124,7 @@ func (f *Function) SetReport(report *evaluationv1.Evaluation) {
 	f.SetFailure(failure.GetMessage())
 }
 
-// SetFailure notes why the function failed.
+// SetFailure records why the function failed. It sets the exit code to 1 if it was 0.
 func (f *Function) SetFailure(message string) {
 	f.Error = message
 	if f.ExitCode == 0 {
@@ -141,7 +140,7 @@ func stderr(report *evaluationv1.Evaluation) string {
 	return text
 }
 
-// EvaluatorName returns the word for an evaluator; "" if it is not known.
+// EvaluatorName returns the name of an evaluator; "" if unknown.
 func EvaluatorName(e evaluationv1.Evaluator) string {
 	switch e {
 	case evaluationv1.Evaluator_EVALUATOR_BUILTIN:
@@ -159,8 +158,8 @@ func EvaluatorName(e evaluationv1.Evaluator) string {
 	}
 }
 
-// Items converts results as evaluators report them into those of kpt's API. Severities are passed on as they are, and
-// values have been strings all the way: a number among them must not make a status unreadable for its readers.
+// Items converts results from the evaluator's API to kpt's. It copies severities unchanged. Values stay strings, because a
+// number in a status would break readers that expect strings.
 func Items(results []*evaluationv1.Result) []fnresultv1.ResultItem {
 	if len(results) == 0 {
 		return nil

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package renderstatus is what a render has to say about its functions: the RenderStatus of Porch's API
-// (porch.kpt.dev/v1alpha1, in JSON) and kpt's FunctionResultList within it, and beside them how each function was run.
+// Package renderstatus has the types that describe the outcome of a render: Porch's RenderStatus (porch.kpt.dev/v1alpha1, in
+// JSON), the kpt FunctionResultList in it, and details of each function's run.
 package renderstatus
 
 import (
@@ -14,25 +14,25 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// RenderStatus is the status of PackageRevisionResources in Porch's API.
+// RenderStatus is the render status of PackageRevisionResources in Porch's API.
 type RenderStatus struct {
-	// Result lists the functions; nil when the render ended before any function was reached.
+	// Result lists the functions; nil if the render ended before any function was due.
 	Result *ResultList `json:"result,omitempty" yaml:"result,omitempty"`
-	// Error is the text of the error that ended the render; "" when it succeeded.
+	// Error is the message of the error that ended the render; "" on success.
 	Error string `json:"error" yaml:"error"`
 }
 
 // ResultList is a kpt.dev/v1 FunctionResultList.
 type ResultList struct {
 	yaml.ResourceMeta `json:",inline" yaml:",inline"`
-	// ExitCode is 1 when the render failed, for whatever reason, otherwise 0.
+	// ExitCode is 1 if the render failed, otherwise 0.
 	ExitCode int `json:"exitCode" yaml:"exitCode"`
-	// Items has a result for each function that the render came to, in order: a function that could not run, and one whose
-	// output was rejected, too.
+	// Items has a result for each function that was due, in order. This includes functions that could not run and functions
+	// whose output was rejected.
 	Items []Result `json:"items,omitempty" yaml:"items,omitempty"`
 }
 
-// Result is the result of one function. It has either Image or Exec.
+// Result is the result of one function. Either Image or Exec is set.
 type Result struct {
 	// Image is the resolved image.
 	Image string `json:"image,omitempty" yaml:"image,omitempty"`
@@ -40,21 +40,21 @@ type Result struct {
 	Exec string `json:"exec,omitempty" yaml:"exec,omitempty"`
 	// Stderr is the function's standard error.
 	Stderr string `json:"stderr,omitempty" yaml:"stderr,omitempty"`
-	// ExitCode is the function's exit code: not 0 exactly when it failed, -1 when a signal ended it, and 1 when something else
-	// than its end was the failure: it was not found, say, or its output was rejected.
+	// ExitCode is 0 if and only if the function succeeded. It is -1 if a signal ended the function, and 1 if the failure has no
+	// exit code of its own, for example if the function was not found or its output was rejected.
 	ExitCode int `json:"exitCode" yaml:"exitCode"`
-	// Results are what the function had to say, on success and on failure.
+	// Results are the results that the function reported, on success or failure.
 	Results []fnresultv1.ResultItem `json:"results,omitempty" yaml:"results,omitempty"`
 }
 
-// Report is a RenderStatus and, beside it, what its API has no place for.
+// Report is a RenderStatus with details that Porch's API has no field for.
 type Report struct {
 	RenderStatus `json:",inline" yaml:",inline"`
-	// Functions are all functions that the render came to, in order, as the items of the result list are.
+	// Functions are all functions that were due, in the order of the result list's items.
 	Functions []Function `json:"functions,omitempty" yaml:"functions,omitempty"`
 }
 
-// NewReport returns the report of a render that came to the functions given and ended with err, or nil.
+// NewReport returns the report of a render. functions are those that were due; err is the render's error or nil.
 func NewReport(functions []Function, err error) Report {
 	list := &ResultList{ResourceMeta: fnresultv1.NewResultList().ResourceMeta}
 	for i := range functions {
@@ -65,8 +65,8 @@ func NewReport(functions []Function, err error) Report {
 	return report
 }
 
-// item returns the function's item of a result list: its entry and, behind the results of that, the warnings of selectors that
-// matched nothing. The status of a Kptfile does without these, as it is kept as kpt writes it.
+// item returns the function's item of a result list: its entry, with warnings about selectors that matched nothing appended to
+// the results. The render status in a Kptfile uses Entry instead, because it must be as kpt writes it.
 func (f *Function) item() Result {
 	entry := f.Entry()
 	for _, text := range f.Unmatched {
@@ -75,7 +75,7 @@ func (f *Function) item() Result {
 	return entry
 }
 
-// Fail notes an error that ends what is reported on; nil for none. The first one stays.
+// Fail records the error that ended the render. It does nothing if err is nil or an error is already recorded.
 func (r *Report) Fail(err error) {
 	if err == nil || r.Error != "" {
 		return
@@ -86,12 +86,12 @@ func (r *Report) Fail(err error) {
 	}
 }
 
-// NewUnreached returns the report of a render that ended with err before it came to its functions.
+// NewUnreached returns the report of a render that failed before any function was due.
 func NewUnreached(err error) Report {
 	return Report{RenderStatus: RenderStatus{Error: err.Error()}}
 }
 
-// Warnings returns what users must know of the functions that ran, each text once.
+// Warnings returns the version warnings of all functions, without duplicates.
 func (r *Report) Warnings() []string {
 	var warnings []string
 	for i := range r.Functions {
@@ -102,7 +102,7 @@ func (r *Report) Warnings() []string {
 	return warnings
 }
 
-// Unmatched returns what users should know of selectors that matched no resource, with their functions, each text once.
+// Unmatched returns the warnings about selectors that matched nothing, each with its function, without duplicates.
 func (r *Report) Unmatched() []string {
 	var warnings []string
 	for i := range r.Functions {

@@ -23,12 +23,12 @@ func TestEvaluatorName(t *testing.T) {
 	for number, name := range evaluationv1.Evaluator_name {
 		word := renderstatus.EvaluatorName(evaluationv1.Evaluator(number))
 		if want := strings.ToLower(strings.TrimPrefix(name, "EVALUATOR_")); number != 0 && word != want {
-			t.Errorf("%s is called %q, want %q", name, word, want)
+			t.Errorf("EvaluatorName(%s) = %q, want %q", name, word, want)
 		}
 		seen[word] = true
 	}
 	if len(seen) != len(evaluationv1.Evaluator_name) {
-		t.Errorf("words are not unique: %v", seen)
+		t.Errorf("names are not unique: %v", seen)
 	}
 }
 
@@ -168,18 +168,18 @@ func TestRenderStatusJSON(t *testing.T) {
   ]
 }`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("JSON (-want +got):\n%s", diff)
 	}
 	var back renderstatus.Report
 	if err := json.Unmarshal(got, &back); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(report, back); diff != "" {
-		t.Errorf("read again (-want +got):\n%s", diff)
+		t.Errorf("decoded report (-want +got):\n%s", diff)
 	}
 }
 
-// What a tag that names another version runs is told in every list; one that names no version leaves the lists as they are.
+// If another version ran than a tag names, every result list has a warning. For a tag that names no version, none has.
 func TestWarningOfVersion(t *testing.T) {
 	t.Parallel()
 	const warning = "set:v9.9.9 is evaluated by v0.2.0"
@@ -199,7 +199,7 @@ func TestWarningOfVersion(t *testing.T) {
 			t.Errorf("%s: warnings (-want +got):\n%s", image, diff)
 		}
 		if f := report.Functions[0]; f.Warning != warning || len(f.Results) != 1 {
-			t.Errorf("%s: the function has %+v", image, f)
+			t.Errorf("%s: Function = %+v, want the warning only in Warning", image, f)
 		}
 	}
 }
@@ -208,12 +208,12 @@ func TestUnreached(t *testing.T) {
 	t.Parallel()
 	got, err := json.Marshal(renderstatus.NewUnreached(errors.New("no Kptfile")))
 	if err != nil || string(got) != `{"error":"no Kptfile"}` {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("JSON = %s, %v", got, err)
 	}
 	got, err = json.Marshal(renderstatus.NewReport(nil, nil))
 	want := `{"result":{"apiVersion":"kpt.dev/v1","kind":"FunctionResultList","metadata":{"name":"fnresults"},"exitCode":0},"error":""}`
 	if err != nil || string(got) != want {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("JSON = %s, %v", got, err)
 	}
 }
 
@@ -226,14 +226,14 @@ func TestExitCodes(t *testing.T) {
 		"own code":          {&evaluationv1.Evaluation{ExitCode: 3, Failure: &evaluationv1.Failure{Message: "m"}}, 3},
 		"killed":            {&evaluationv1.Evaluation{ExitCode: -1, Failure: &evaluationv1.Failure{Message: "m"}}, -1},
 		"failed after exit": {&evaluationv1.Evaluation{Failure: &evaluationv1.Failure{Message: "m"}}, 1},
-		"killed in time": {&evaluationv1.Evaluation{ExitCode: -1, Failure: &evaluationv1.Failure{
+		"deadline exceeded": {&evaluationv1.Evaluation{ExitCode: -1, Failure: &evaluationv1.Failure{
 			Reason: evaluationv1.FailureReason_FAILURE_REASON_DEADLINE, Message: "m",
 		}}, 1},
 		"killed by a signal": {&evaluationv1.Evaluation{ExitCode: -1, Failure: &evaluationv1.Failure{
 			Reason: evaluationv1.FailureReason_FAILURE_REASON_SIGNAL, Message: "m",
 		}}, -1},
-		"success":            {&evaluationv1.Evaluation{Results: []*evaluationv1.Result{{Severity: "error"}}}, 0},
-		"no report was made": {nil, 0},
+		"success":   {&evaluationv1.Evaluation{Results: []*evaluationv1.Result{{Severity: "error"}}}, 0},
+		"no report": {nil, 0},
 	} {
 		var f renderstatus.Function
 		if f.SetReport(tc.report); f.ExitCode != tc.want || !f.Ran {

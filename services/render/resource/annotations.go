@@ -13,48 +13,49 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// Annotations by which resources carry their place through functions. Path, index and id have an older form each, which
-// functions may read and write just as well.
+// Annotations that preserve the origin of resources when they pass through functions. Path, index and id each have an older
+// key, which functions may use instead.
 const (
 	PathAnnotation        = kioutil.PathAnnotation
 	FormerPathAnnotation  = "config.kubernetes.io/path"
 	IndexAnnotation       = kioutil.IndexAnnotation
 	FormerIndexAnnotation = "config.kubernetes.io/index"
-	// PackageAnnotation is the absolute path of the directory of the package that a resource belongs to.
+	// PackageAnnotation holds the absolute path of the directory of the resource's package.
 	PackageAnnotation = "internal.config.kubernetes.io/package-path"
-	// SeqIndentAnnotation is "wide" or "compact": how the sequences of the resource's document are indented.
+	// SeqIndentAnnotation holds the indentation of sequences in the resource's document: "wide" or "compact".
 	SeqIndentAnnotation = kioutil.SeqIndentAnnotation
 )
 
-// Annotations that exist only while a function runs, to know its output's resources again.
+// Annotations that are set only while a function runs, to match its output with its input.
 const (
 	IDAnnotation       = kioutil.IdAnnotation
 	FormerIDAnnotation = "config.k8s.io/id"
-	// MigrationIDAnnotation numbers the resources whose path and index a function may change.
+	// MigrationIDAnnotation numbers the resources of a function's input, because the function may change path and index.
 	MigrationIDAnnotation = kioutil.InternalAnnotationsMigrationResourceIDAnnotation
-	// SelectionIDAnnotation numbers the resources of a package of which a function gets a selection.
+	// SelectionIDAnnotation numbers the resources of a package before a function gets a selection of them.
 	SelectionIDAnnotation = "internal.config.kubernetes.io/kpt-resource-id"
 )
 
-// Annotation returns an annotation's value; "" when the resource does not have it.
+// Annotation returns the value of an annotation, or "" if the resource does not have it.
 func Annotation(r *yaml.RNode, key string) string {
 	value, _ := LookupAnnotation(r, key)
 	return value
 }
 
-// LookupAnnotation returns an annotation's value and whether the resource has it.
+// LookupAnnotation returns the value of an annotation. ok reports whether the resource has it.
 func LookupAnnotation(r *yaml.RNode, key string) (value string, ok bool) {
 	n := yamlnode.Lookup(r.YNode(), yaml.MetadataField, yaml.AnnotationsField, key)
 	return yamlnode.Text(n), n != nil
 }
 
-// ReadAnnotations puts the values of several annotations into values, "" for those that the resource does not have, in one look.
+// ReadAnnotations stores the values of the annotations keys in values. It leaves elements of missing annotations unchanged. It
+// is faster than calling Annotation for each key.
 func ReadAnnotations(r *yaml.RNode, keys, values []string) {
 	annotations := yamlnode.Lookup(r.YNode(), yaml.MetadataField, yaml.AnnotationsField)
 	if annotations == nil || annotations.Kind != yaml.MappingNode {
 		return
 	}
-	// As everywhere, the first of several of the same name counts.
+	// If a key is duplicated, the first one wins, as in Lookup.
 	for i := len(annotations.Content)/2*2 - 2; i >= 0; i -= 2 {
 		if k := annotations.Content[i]; k.Kind == yaml.ScalarNode {
 			if at := slices.Index(keys, k.Value); at >= 0 {
@@ -64,16 +65,16 @@ func ReadAnnotations(r *yaml.RNode, keys, values []string) {
 	}
 }
 
-// SetAnnotation sets an annotation: a new one in single quotes, one that is there in the style that it has. The error says
-// what stands where metadata or annotations should be.
+// SetAnnotation sets an annotation. A new one has single quotes, an existing one keeps its style. It fails if metadata or
+// annotations is not a mapping.
 func SetAnnotation(r *yaml.RNode, key, value string) error {
 	return SetAnnotations(r, KeyValue{key, value})
 }
 
-// KeyValue is an annotation.
+// KeyValue is an annotation's key and value.
 type KeyValue struct{ Key, Value string }
 
-// SetAnnotations sets several annotations as SetAnnotation does, one after the other, in less time.
+// SetAnnotations sets several annotations. It is faster than repeated calls of SetAnnotation.
 func SetAnnotations(r *yaml.RNode, values ...KeyValue) error {
 	annotations, err := child(yamlnode.Resolve(r.YNode()), yaml.MetadataField)
 	if err == nil {
@@ -98,7 +99,7 @@ func SetAnnotations(r *yaml.RNode, values ...KeyValue) error {
 	return nil
 }
 
-// ClearAnnotations removes annotations, and the whole map when none is left.
+// ClearAnnotations removes annotations, and the annotations field if none is left.
 func ClearAnnotations(r *yaml.RNode, keys ...string) {
 	meta := yamlnode.Lookup(r.YNode(), yaml.MetadataField)
 	annotations := yamlnode.Lookup(meta, yaml.AnnotationsField)
@@ -108,19 +109,19 @@ func ClearAnnotations(r *yaml.RNode, keys ...string) {
 	}
 }
 
-// child returns the mapping below a key, and makes it where there is nothing.
+// child returns the mapping at a key. It creates the mapping if the key is missing or null.
 func child(mapping *yaml.Node, key string) (*yaml.Node, error) {
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("cannot annotate a resource whose %s has no mapping to be in", key)
+		return nil, fmt.Errorf("cannot annotate the resource: the parent of %s is not a mapping", key)
 	}
 	n := yamlnode.Lookup(mapping, key)
 	switch {
 	case yamlnode.IsNull(n):
 		made := yamlnode.MakeMapping(mapping, yamlnode.String(key, 0))
-		made.Style = 0 // as kyaml's reader makes it
+		made.Style = 0 // Like kyaml's reader.
 		return made, nil
 	case n.Kind != yaml.MappingNode:
-		return nil, fmt.Errorf("cannot annotate a resource whose %s is no mapping", key)
+		return nil, fmt.Errorf("cannot annotate the resource: %s is not a mapping", key)
 	}
 	return n, nil
 }

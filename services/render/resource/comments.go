@@ -13,8 +13,9 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// copyComments does what comments.CopyComments does. CopyComments looks up the merge keys of lists in the OpenAPI schema of Kubernetes, and
-// loading that takes longer than a small render and 30 MB of memory. So it is called only where merge keys matter.
+// copyComments has the same result as comments.CopyComments. That function looks up the merge keys of lists in the OpenAPI
+// schema of Kubernetes; loading the schema takes longer than a small render and 30 MB of memory. copyComments calls it only if
+// merge keys can affect the result.
 func copyComments(from, to *yaml.RNode) error {
 	if yamlnode.Contains(from.Document(), hasSchema) || yamlnode.Contains(to.Document(), hasSchema) || !aligned(from.YNode(), to.YNode()) {
 		return comments.CopyComments(from, to)
@@ -24,13 +25,13 @@ func copyComments(from, to *yaml.RNode) error {
 	return nil
 }
 
-// mergeKeys are all merge keys in the OpenAPI schema of Kubernetes.
+// mergeKeys lists every merge key in the OpenAPI schema of Kubernetes.
 var mergeKeys = []string{
 	"containerPort", "devicePath", "ip", "key", "mountPath", "name", "port", "protocol", "topologyKey", "type", "uid", "whenUnsatisfiable",
 }
 
-// aligned reports whether comments are copied from one node to the other in the same way with merge keys and without: elements of lists with
-// the same merge keys have the same index, or the list has no comments.
+// aligned reports whether merge keys make no difference for copying comments between two nodes: list elements with the same
+// merge keys have the same index, or the list has no comments.
 func aligned(from, to *yaml.Node) bool {
 	if from.Kind != to.Kind || from.Kind == yaml.AliasNode || yamlnode.IsNull(from) != yamlnode.IsNull(to) {
 		return false
@@ -50,7 +51,7 @@ func aligned(from, to *yaml.Node) bool {
 	}
 }
 
-// sameMergeKeys reports whether two elements have the same merge keys, whichever fields those are. A scalar is its own merge key.
+// sameMergeKeys reports whether two list elements agree on all possible merge keys. The merge key of a scalar is its value.
 func sameMergeKeys(from, to *yaml.Node) bool {
 	switch {
 	case from.Kind == yaml.ScalarNode && to.Kind == yaml.ScalarNode:
@@ -67,7 +68,7 @@ func sameMergeKeys(from, to *yaml.Node) bool {
 	})
 }
 
-// copyAligned copies comments between nodes that are aligned. It also quotes folded scalars, as CopyComments does.
+// copyAligned copies comments between aligned nodes. Like CopyComments, it quotes folded scalars.
 func copyAligned(from, to *yaml.Node) {
 	copyNodeComments(from, to)
 	switch to.Kind {
@@ -91,7 +92,7 @@ func copyAligned(from, to *yaml.Node) {
 	}
 }
 
-// everyField calls f for each field that both mappings have, until it returns false, and returns whether it never did.
+// everyField calls f for each field that both mappings have until f returns false. It reports whether f always returned true.
 func everyField(from, to *yaml.Node, f func(keyBefore, keyAfter, before, after *yaml.Node) bool) bool {
 	for i := 0; i+1 < len(from.Content); i += 2 {
 		at := yamlnode.Position(to, from.Content[i].Value)
@@ -111,7 +112,7 @@ func uniqueKeys(mapping *yaml.Node) bool {
 	return true
 }
 
-// copyNodeComments copies the comments of one node, where the other has none.
+// copyNodeComments copies the comments of a single node. It does not overwrite comments.
 func copyNodeComments(from, to *yaml.Node) {
 	for _, c := range []struct {
 		from string
@@ -129,7 +130,7 @@ func quoteFolded(n *yaml.Node) {
 	}
 }
 
-// hasSchema reports whether a comment may be the schema of its field, which is JSON.
+// hasSchema reports whether a comment of n may be a field schema, which is a JSON object.
 func hasSchema(n *yaml.Node) bool {
 	isObject := func(comment string) bool {
 		return strings.HasPrefix(strings.TrimSpace(strings.TrimLeft(comment, "#")), "{")

@@ -53,7 +53,7 @@ func TestMergeKeysAreThoseOfTheSchema(t *testing.T) {
 	}
 }
 
-// commenter draws parts of a Deployment, with comments and folded scalars.
+// commenter draws parts of a Deployment with comments and folded scalars.
 type commenter struct{ *rapid.T }
 
 func (c commenter) comment(n *yaml.Node) *yaml.Node {
@@ -73,7 +73,7 @@ func (c commenter) scalar(values ...string) *yaml.Node {
 	return n
 }
 
-// mapping draws a mapping with some of the fields.
+// mapping draws a mapping with a subset of the fields.
 func (c commenter) mapping(fields map[string]func() *yaml.Node) *yaml.Node {
 	n := c.comment(&yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap})
 	for _, key := range rapid.Permutation(slices.Sorted(maps.Keys(fields))).Draw(c.T, "fields") {
@@ -114,7 +114,7 @@ func (c commenter) deployment() *yaml.Node {
 	return root
 }
 
-// change changes some scalars of a node and comments, and leaves out and swaps some of its fields and elements.
+// change modifies some scalars and comments at and below n, and removes or swaps some fields and elements.
 func (c commenter) change(n *yaml.Node) {
 	switch rapid.IntRange(0, 9).Draw(c.T, "change") {
 	case 0:
@@ -141,7 +141,7 @@ func (c commenter) change(n *yaml.Node) {
 	}
 }
 
-func TestCopyCommentsDoesAsKyaml(t *testing.T) {
+func TestCopyCommentsMatchesKyaml(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := commenter{t}

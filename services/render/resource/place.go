@@ -11,14 +11,14 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// PlaceAnnotations are those that resources have in memory only: where they belong, and by what they are known again.
+// PlaceAnnotations are the annotations that resources have only in memory. They record a resource's origin and identity.
 var PlaceAnnotations = []string{
 	PathAnnotation, FormerPathAnnotation, IndexAnnotation, FormerIndexAnnotation, PackageAnnotation, SeqIndentAnnotation,
 	IDAnnotation, FormerIDAnnotation, MigrationIDAnnotation, SelectionIDAnnotation,
 }
 
-// WithoutPlace returns a resource without the annotations of its place, which shares with it all that is the same. It is the
-// resource itself where annotations and metadata are not plainly mappings.
+// WithoutPlace returns the resource without PlaceAnnotations. The result shares unchanged nodes with r. It is r itself if
+// metadata or annotations is missing or not a mapping.
 func WithoutPlace(r *yaml.Node) *yaml.Node {
 	if r.Kind == yaml.DocumentNode && len(r.Content) == 1 {
 		inner := WithoutPlace(r.Content[0])
@@ -43,9 +43,9 @@ func WithoutPlace(r *yaml.Node) *yaml.Node {
 	})
 }
 
-// adopt puts the nodes of a resource in the place of those that a function has made of it, where nothing but the place may
-// differ, and tells whether it did. Comments that functions do not get, or that belong to other fields when they are read
-// again, stay as they were.
+// adopt replaces the content of to, a function's output, with the original nodes of from if the two differ at most in
+// PlaceAnnotations. It reports whether it did. This keeps comments that functions do not see, or that parsing attaches to other
+// fields.
 func adopt(from, to *yaml.RNode) bool {
 	before, after := WithoutPlace(from.YNode()), WithoutPlace(to.YNode())
 	annotations := yamlnode.Lookup(to.YNode(), yaml.MetadataField, yaml.AnnotationsField)
@@ -64,8 +64,8 @@ func adopt(from, to *yaml.RNode) bool {
 	return true
 }
 
-// replace returns a mapping with another mapping in a field, and without the field where that is empty; the mapping itself
-// where there is no mapping in the field, or the same.
+// replace returns a copy of mapping in which value(m) replaces the mapping m at key. An empty replacement removes the key. If
+// there is no mapping at key, or value returns m, it returns mapping itself.
 func replace(mapping *yaml.Node, key string, value func(*yaml.Node) *yaml.Node) *yaml.Node {
 	at := yamlnode.Position(mapping, key)
 	if at < 0 || mapping.Content[at+1].Kind != yaml.MappingNode {

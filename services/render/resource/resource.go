@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resource looks at one KRM resource of a package as a YAML node: what identifies it, its annotations, where it
-// belongs. It walks nodes directly, because a render asks these questions many times for each resource.
+// Package resource reads and edits single KRM resources: identity, annotations, origin. It works on YAML nodes directly,
+// because a render calls it many times per resource.
 package resource
 
 import (
@@ -18,19 +18,19 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// APIVersion returns the resource's apiVersion; "" when it has none.
+// APIVersion returns the resource's apiVersion, or "" if it has none.
 func APIVersion(r *yaml.RNode) string { return text(r, yaml.APIVersionField) }
 
-// Kind returns the resource's kind; "" when it has none.
+// Kind returns the resource's kind, or "" if it has none.
 func Kind(r *yaml.RNode) string { return text(r, yaml.KindField) }
 
-// Name returns the resource's metadata.name; "" when it has none.
+// Name returns the resource's metadata.name, or "" if it has none.
 func Name(r *yaml.RNode) string { return text(r, yaml.MetadataField, yaml.NameField) }
 
-// Namespace returns the resource's metadata.namespace; "" when it has none.
+// Namespace returns the resource's metadata.namespace, or "" if it has none.
 func Namespace(r *yaml.RNode) string { return text(r, yaml.MetadataField, yaml.NamespaceField) }
 
-// Label returns a label; ok tells whether the resource has it.
+// Label returns the value of a label. ok reports whether the resource has it.
 func Label(r *yaml.RNode, key string) (value string, ok bool) {
 	n := yamlnode.Lookup(r.YNode(), yaml.MetadataField, yaml.LabelsField, key)
 	return yamlnode.Text(n), n != nil
@@ -40,8 +40,8 @@ func text(r *yaml.RNode, path ...string) string {
 	return yamlnode.Text(yamlnode.Lookup(r.YNode(), path...))
 }
 
-// CheckKRM tells why a resource is no KRM resource: it must have apiVersion, kind and metadata.name. Files of kustomize,
-// known by file name or type, need none of it. The texts are kpt's.
+// CheckKRM returns an error unless the resource is a KRM resource, which has apiVersion, kind and metadata.name. Kustomization
+// files, recognized by name or type, always pass. The error texts are kpt's.
 func CheckKRM(r *yaml.RNode) error {
 	apiVersion, kind, name := APIVersion(r), Kind(r), Name(r)
 	if apiVersion != "" && kind != "" && name != "" || isKustomization(r) {
@@ -69,10 +69,10 @@ func isKustomization(r *yaml.RNode) bool {
 	return strings.HasPrefix(apiVersion, "kustomize.config.k8s.io") || (apiVersion == "" && Kind(r) == "Kustomization")
 }
 
-// Path returns the file that a resource belongs to, relative to its package; "" when it has no annotation that says so.
+// Path returns the path of the resource's file relative to its package, or "" if no annotation has it.
 func Path(r *yaml.RNode) string { return either(r, PathAnnotation, FormerPathAnnotation) }
 
-// Index returns the place of a resource in its file as its annotation has it; "" when it has none.
+// Index returns the index annotation, which is the position of the resource in its file, or "" if there is none.
 func Index(r *yaml.RNode) string { return either(r, IndexAnnotation, FormerIndexAnnotation) }
 
 func either(r *yaml.RNode, key, former string) string {
@@ -82,7 +82,7 @@ func either(r *yaml.RNode, key, former string) string {
 	return Annotation(r, former)
 }
 
-// SetDefaultPath gives a resource that has no path the one that kpt gives it: [namespace/]kind_name.yaml.
+// SetDefaultPath sets kpt's default path for a resource without a path: [namespace/]kind_name.yaml.
 func SetDefaultPath(r *yaml.RNode) error {
 	if Path(r) != "" {
 		return nil

@@ -17,19 +17,19 @@ func TestFields(t *testing.T) {
 	r := yaml.MustParse("apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n  namespace: shop\n  labels: {app: web, none: }\n")
 	got := []string{resource.APIVersion(r), resource.Kind(r), resource.Name(r), resource.Namespace(r)}
 	if diff := cmp.Diff([]string{"apps/v1", "Deployment", "web", "shop"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("fields (-want +got):\n%s", diff)
 	}
 	for key, want := range map[string]struct {
 		value string
 		ok    bool
 	}{"app": {"web", true}, "none": {"", true}, "other": {"", false}} {
 		if value, ok := resource.Label(r, key); value != want.value || ok != want.ok {
-			t.Errorf("label %s = %q, %v", key, value, ok)
+			t.Errorf("Label(%s) = %q, %v", key, value, ok)
 		}
 	}
 	odd := yaml.MustParse("apiVersion: [a]\nkind: {a: b}\nmetadata: text\n")
 	if got := resource.APIVersion(odd) + resource.Kind(odd) + resource.Name(odd); got != "" {
-		t.Errorf("got %q of a resource that has only odd fields", got)
+		t.Errorf("fields of a resource with fields of wrong types = %q, want none", got)
 	}
 }
 
@@ -43,7 +43,7 @@ func TestAnnotations(t *testing.T) {
 			"overwrites in its style", "metadata:\n  annotations:\n    k: \"1\" # c\n    a: b\n",
 			"metadata:\n  annotations:\n    k: \"v\" # c\n    a: b\n", "metadata:\n  annotations:\n    a: b\n",
 		},
-		{"overwrites what is no text", "metadata:\n  annotations:\n    k: [1]\n", "metadata:\n  annotations:\n    k: v\n", "metadata: {}\n"},
+		{"overwrites a sequence", "metadata:\n  annotations:\n    k: [1]\n", "metadata:\n  annotations:\n    k: v\n", "metadata: {}\n"},
 		{
 			"through an alias", "spec: &m\n  annotations: {a: b}\nmetadata: *m\n",
 			"spec: &m\n  annotations: {a: b, k: 'v'}\nmetadata: *m\n", "spec: &m\n  annotations: {a: b}\nmetadata: *m\n",
@@ -56,21 +56,21 @@ func TestAnnotations(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := resource.Annotation(r, "k"); got != "v" {
-				t.Errorf("annotation is %q", got)
+				t.Errorf("Annotation() = %q, want \"v\"", got)
 			}
 			if diff := cmp.Diff(tc.set, r.MustString()); diff != "" {
-				t.Errorf("set (-want +got):\n%s", diff)
+				t.Errorf("after SetAnnotation() (-want +got):\n%s", diff)
 			}
 			resource.ClearAnnotations(r, "k", "unknown")
 			if diff := cmp.Diff(tc.cleared, r.MustString()); diff != "" {
-				t.Errorf("cleared (-want +got):\n%s", diff)
+				t.Errorf("after ClearAnnotations() (-want +got):\n%s", diff)
 			}
 		})
 	}
 	for _, in := range []string{"- a\n", "metadata: text\n", "metadata:\n  annotations: [a]\n"} {
 		r := yaml.MustParse(in)
 		if err := resource.SetAnnotation(r, "k", "v"); err == nil {
-			t.Errorf("an annotation was set in %q", in)
+			t.Errorf("SetAnnotation() in %q = nil, want an error", in)
 		}
 		resource.ClearAnnotations(r, "k")
 	}
@@ -112,7 +112,7 @@ func TestSetDefaultPath(t *testing.T) {
 	} {
 		r := yaml.MustParse(in)
 		if err := resource.SetDefaultPath(r); err != nil || resource.Path(r) != want {
-			t.Errorf("path of %q is %q, %v; want %q", in, resource.Path(r), err, want)
+			t.Errorf("SetDefaultPath(%q): path = %q, error = %v, want %q", in, resource.Path(r), err, want)
 		}
 	}
 }

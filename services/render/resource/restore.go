@@ -12,8 +12,8 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// Restore brings comments and the order of fields back to a resource that a function has returned. What the function has
-// rebuilt beyond recognition goes without: that is no reason to fail. Aliases come back where nothing has changed.
+// Restore restores comments, the order of fields, and aliases in to, which a function has made of from. Parts that the function
+// has changed too much to be matched stay as they are; this is not an error.
 func Restore(from, to *yaml.RNode) {
 	if packed := yamlnode.Pack(from.Document()); packed != nil && Intact(packed, to) {
 		return
@@ -25,14 +25,15 @@ func Restore(from, to *yaml.RNode) {
 	if err := restoreComments(from, to); err != nil {
 		return
 	}
-	// Most resources come back in order, and looking is cheaper than sorting.
+	// Most resources come back in order, and checking is cheaper than sorting.
 	if !ordered(from.YNode(), to.YNode()) {
 		_ = order.SyncOrder(from, to)
 	}
 }
 
-// Intact tells whether a resource plainly has all comments and the order of fields that it had when it was packed, new fields last,
-// so that Restore has nothing to do: that is most resources, and one look takes less than those of kept and ordered.
+// Intact reports whether to has the comments and the order of fields of the packed resource, possibly with new fields at the
+// end, so that Restore has nothing to do. This is the case for most resources. One call of Intact is faster than kept and
+// ordered. It may return false if it cannot tell.
 func Intact(packed *yamlnode.Packed, to *yaml.RNode) bool {
 	from := packed.Reader()
 	root := from.Peek()
@@ -45,7 +46,7 @@ func Intact(packed *yamlnode.Packed, to *yaml.RNode) bool {
 	return intact(&from, to.YNode())
 }
 
-// intact is Intact for a part of a resource.
+// intact is Intact for one node.
 func intact(from *yamlnode.Reader, to *yaml.Node) bool {
 	before := from.Next()
 	if before.Kind != to.Kind || before.Below > len(to.Content) || folded(to) || before.Comments != yamlnode.CommentsOf(to) {
@@ -63,12 +64,12 @@ func intact(from *yamlnode.Reader, to *yaml.Node) bool {
 	})
 }
 
-// ordered tells whether the fields of a node are plainly in the order that they had before, new ones last.
+// ordered reports whether the fields of from come first in to, in the same order. It may return false if it cannot tell.
 func ordered(from, to *yaml.Node) bool {
 	if from.Kind != to.Kind || len(from.Content) > len(to.Content) || from.Kind == yaml.AliasNode {
 		return false
 	}
-	// In sequences, sorting also moves comments.
+	// SyncOrder moves comments in sequences, so it must run.
 	if to.Kind == yaml.SequenceNode && yamlnode.Contains(to, commented) {
 		return false
 	}
@@ -81,8 +82,8 @@ func ordered(from, to *yaml.Node) bool {
 	return true
 }
 
-// RestoreComments brings the comments of a resource back to what has been made of it, where they belong to fields that are
-// still there and have no comment of their own. It tells whether there were any. Without a resource before there are none.
+// RestoreComments copies the comments of from to the same fields of to, unless these have comments. It reports whether it
+// changed to. from may be nil.
 func RestoreComments(from, to *yaml.RNode) bool {
 	if from == nil {
 		return false
@@ -93,8 +94,9 @@ func RestoreComments(from, to *yaml.RNode) bool {
 }
 
 func restoreComments(from, to *yaml.RNode) error {
-	// Most resources have nothing to restore, and looking is faster than copying. Copying also unfolds scalars, comments or not.
-	// TestWhatIsKeptNeedsNoRestoring checks that skipping it here, and in Restore, changes nothing.
+	// For most resources there is nothing to restore, and checking is faster than copying. Copying also converts folded
+	// scalars, even without comments. TestWhatIsKeptNeedsNoRestoring checks that skipping it here and in Restore makes no
+	// difference.
 	if !yamlnode.Contains(to.Document(), folded) && (!yamlnode.Contains(from.Document(), commented) ||
 		sameComments(from.Document(), to.Document()) && kept(from.YNode(), to.YNode())) {
 		return nil
@@ -109,8 +111,7 @@ func restoreComments(from, to *yaml.RNode) error {
 	return nil
 }
 
-// kept tells whether all comments of a node are still there, so that there is nothing to copy. Where it is not plain what
-// would be copied to what, it says no.
+// kept reports whether to has all comments of from, so that there is nothing to copy. It may return false if it cannot tell.
 func kept(from, to *yaml.Node) bool {
 	if !sameComments(from, to) {
 		return false
@@ -135,7 +136,7 @@ func kept(from, to *yaml.Node) bool {
 	return true
 }
 
-// same tells whether two nodes have the same values and comments at the same places.
+// same reports whether two nodes have equal values and comments.
 func same(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && a.Value == b.Value && sameComments(a, b) && slices.EqualFunc(a.Content, b.Content, same)
 }
@@ -146,7 +147,7 @@ func sameComments(a, b *yaml.Node) bool {
 
 func folded(n *yaml.Node) bool { return n.Style&yaml.FoldedStyle != 0 }
 
-// flowComments counts the comments inside of collections in flow style.
+// flowComments counts the comments inside flow collections.
 func flowComments(n *yaml.Node, inFlow bool) int {
 	count := 0
 	if inFlow && commented(n) {
@@ -159,8 +160,8 @@ func flowComments(n *yaml.Node, inFlow bool) int {
 	return count
 }
 
-// spread takes flow style from the collections with comments inside. A function that prints JSON leaves everything in flow
-// style, and the printer cannot put all comments that a block had there: the file could not be read again.
+// spread changes flow collections with comments inside to block style. A function that prints JSON leaves everything in flow
+// style, where the encoder prints some comments such that the file cannot be parsed.
 func spread(n *yaml.Node) (comments bool) {
 	for _, c := range n.Content {
 		comments = spread(c) || commented(c) || comments

@@ -43,7 +43,7 @@ func drawNode(t *rapid.T, depth int) *yaml.Node {
 	return n
 }
 
-// Where all is said to be as it was, restoring it changes nothing.
+// If kept, ordered or Intact return true, restoring changes nothing.
 func TestWhatIsKeptNeedsNoRestoring(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -68,19 +68,19 @@ func TestWhatIsKeptNeedsNoRestoring(t *testing.T) {
 			n.Value = "w"
 		}
 		if Intact(yamlnode.Pack(from), yaml.NewRNode(to)) && (!kept(from, to) || !ordered(from, to)) {
-			t.Fatalf("intact from\n%s\nto\n%s", yaml.NewRNode(from).MustString(), yaml.NewRNode(to).MustString())
+			t.Fatalf("Intact() = true, but kept() or ordered() = false; from\n%s\nto\n%s", yaml.NewRNode(from).MustString(), yaml.NewRNode(to).MustString())
 		}
 		before := yaml.CopyYNode(to)
 		if ordered(from, to) {
 			if err := order.SyncOrder(yaml.NewRNode(from), yaml.NewRNode(to)); err == nil && !same(before, to) {
-				t.Fatalf("sorted\n%s\ngot\n%s", yaml.NewRNode(before).MustString(), yaml.NewRNode(to).MustString())
+				t.Fatalf("ordered() = true, but SyncOrder() changed\n%s\nto\n%s", yaml.NewRNode(before).MustString(), yaml.NewRNode(to).MustString())
 			}
 		}
 		if !kept(from, to) {
 			return
 		}
 		if err := comments.CopyComments(yaml.NewRNode(from), yaml.NewRNode(to)); err == nil && !same(before, to) {
-			t.Fatalf("from\n%s\nto\n%s\ngot\n%s", yaml.NewRNode(from).MustString(), yaml.NewRNode(before).MustString(), yaml.NewRNode(to).MustString())
+			t.Fatalf("kept() = true, but CopyComments() changed the result; from\n%s\nto\n%s\ngot\n%s", yaml.NewRNode(from).MustString(), yaml.NewRNode(before).MustString(), yaml.NewRNode(to).MustString())
 		}
 	})
 }
@@ -94,7 +94,7 @@ func TestIntact(t *testing.T) {
 		strings.Replace(from, "f", ">-\n    f", 1): false, strings.Replace(from, "e:", "x: y\n  e:", 1): false, "a: b # c\n": false,
 	} {
 		if got := Intact(yamlnode.Pack(yaml.MustParse(from).Document()), yaml.MustParse(to)); got != want {
-			t.Errorf("%v for\n%s", got, to)
+			t.Errorf("Intact() = %v for\n%s", got, to)
 		}
 	}
 }
