@@ -1,11 +1,11 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package runtime has the function runtimes of a render: what evaluates the functions of a pipeline from the caller's side.
-// Each is an evaluation.Evaluator.
+// Package runtime has the function runtimes that a render uses to evaluate the functions of a pipeline. Each runtime is an
+// evaluation.Evaluator.
 //
-// [Builtin] evaluates functions that are linked into the program, [GRPC] sends them to a function runner, [Exec] runs command
-// lines, and [Multi] asks several of them in order.
+// [Builtin] evaluates functions that are linked into the program, [Program] runs functions of a multi-call executable, [GRPC]
+// sends functions to a function runner, [Exec] runs command lines, and [Multi] tries several runtimes in order.
 package runtime
 
 import (
@@ -26,29 +26,30 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Builtin evaluates functions in the process itself. A function answers to its name under either prefix of the catalog, under
-// Prefix, and alone, whatever the tag; a report warns of a tag that is not its own. All other images are not found, among them
-// those with a digest, which names the bytes of an image.
+// Builtin evaluates functions in its own process. It finds a function by its name alone or with one of the catalog's prefixes
+// or Prefix, with any tag; the report has a warning if the tag is of another version. It does not find images with a digest,
+// because a digest identifies the bytes of an image.
 //
-// The zero value finds no function. It may be used by any number of goroutines at once.
+// The zero value finds no function. Safe for concurrent use.
 type Builtin struct {
-	// Functions are those that it evaluates.
+	// Functions are the functions that it evaluates.
 	Functions function.Set
-	// Prefix is one more prefix under which the catalog's functions are known; may be empty.
+	// Prefix is an additional image prefix of the functions; may be empty.
 	Prefix string
-	// StrictVersions makes images not found whose tag is not one of the implementation's own.
+	// StrictVersions makes Builtin find a function only without a tag or with a tag of its own version.
 	StrictVersions bool
-	// Origin is put behind name and version of the implementation in reports; may be empty.
+	// Origin is appended to the implementation's name and version in reports; may be empty.
 	Origin string
-	// AsProcess has reports tell what they would of a function in a process of its own: in standard error what it printed,
-	// and why it failed, and beside it the exit code. Otherwise functions print nowhere, and the failure says why.
+	// AsProcess makes reports look like those of a process: standard error has the function's output and the reason of a failure,
+	// and the failure's message is the exit status. Otherwise, functions have no standard error and the failure's message is the
+	// reason.
 	AsProcess bool
-	// Environ is the environment that scripts find with AsProcess, "KEY=value" each.
+	// Environ is the environment of scripts if AsProcess is set, as "KEY=value".
 	Environ []string
 }
 
-// Evaluate runs a function. The error is an *evaluation.NotFoundError or the context's end; a function that
-// panics is a failure of this call only. A function that does not look at its context ends before Evaluate returns.
+// Evaluate runs a function. It returns a *evaluation.NotFoundError or the context's cause as error. A panic of the function
+// fails only this call. A function that ignores its context delays the return of Evaluate until it ends.
 func (b Builtin) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	c, err := b.newCall(req.Image)
 	if err != nil {
@@ -88,7 +89,7 @@ func (b Builtin) newCall(image string) (*call, error) {
 	return &call{Builtin: b, image: image, function: f, begin: time.Now()}, err
 }
 
-// context returns the context that the function gets.
+// context returns the function's context.
 func (c *call) context(ctx context.Context) context.Context {
 	if !c.AsProcess {
 		return ctx
@@ -96,7 +97,7 @@ func (c *call) context(ctx context.Context) context.Context {
 	return function.WithProgram(ctx, function.Program{Stderr: &c.stderr, Environ: c.Environ})
 }
 
-// report tells how the function ran, which ended with an error; nil for none.
+// report returns the report of a run that ended with err, which may be nil.
 func (c *call) report(err error) *evaluationv1.Evaluation {
 	report := &evaluationv1.Evaluation{
 		Image:          c.image,
@@ -118,7 +119,7 @@ func (b Builtin) implementation(f function.Function) string {
 	return strings.TrimSpace(f.Implementation() + " " + b.Origin)
 }
 
-// failed reports a failure of the function, or else that its results cannot be read. Without either it returns nothing.
+// failed returns a failure response if the function failed or its results are invalid, or else the zero response.
 func (c *call) failed(report *evaluationv1.Evaluation, err, resultsErr error) evaluation.Response {
 	if err == nil && resultsErr == nil {
 		return evaluation.Response{}
@@ -135,7 +136,7 @@ func (c *call) failed(report *evaluationv1.Evaluation, err, resultsErr error) ev
 	return evaluation.Failed(report, evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, err.Error())
 }
 
-// Lookup returns the function that answers to an image. The error is an *evaluation.NotFoundError.
+// Lookup returns the function for an image. The error is a *evaluation.NotFoundError.
 func (b Builtin) Lookup(ref string) (function.Function, error) {
 	f, ok := b.Functions.Lookup(reference.CatalogName(ref, b.Prefix))
 	if !ok {
@@ -144,16 +145,16 @@ func (b Builtin) Lookup(ref string) (function.Function, error) {
 	_, tag, digest := reference.Split(ref)
 	switch {
 	case digest != "":
-		return f, fmt.Errorf("%w: a digest is not answered by %s %s, which is in this program and is not an image",
+		return f, fmt.Errorf("%w: the built-in function %s %s cannot be used for an image with a digest",
 			&evaluation.NotFoundError{Image: ref}, f.Name, f.Version)
 	case b.StrictVersions && tag != "" && !f.OwnsTag(tag):
-		return f, fmt.Errorf("%w: the implementation of %s here is %s and answers to the tags %s",
+		return f, fmt.Errorf("%w: the built-in function %s %s can be used only for the tags %s",
 			&evaluation.NotFoundError{Image: ref}, f.Name, f.Version, strings.Join(f.Tags(), ", "))
 	}
 	return f, nil
 }
 
-// ListFunctions lists the functions, sorted by name.
+// ListFunctions returns the functions, sorted by name.
 func (b Builtin) ListFunctions(context.Context) ([]*evaluatorv1.Function, error) {
 	list := make([]*evaluatorv1.Function, 0, len(b.Functions))
 	for _, f := range b.Functions {
@@ -168,7 +169,7 @@ func (b Builtin) ListFunctions(context.Context) ([]*evaluatorv1.Function, error)
 	return list, nil
 }
 
-// images are the repositories that a function answers to, or the references where only its own tags count; sorted.
+// images returns the repositories from which f is found or, with StrictVersions, the references. The list is sorted.
 func (b Builtin) images(f function.Function) []string {
 	images := f.Images(b.StrictVersions, "", reference.CatalogPrefix, reference.FormerCatalogPrefix, strings.TrimRight(b.Prefix, "/"))
 	slices.Sort(images)

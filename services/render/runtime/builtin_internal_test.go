@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-func TestFailuresOfBuiltins(t *testing.T) {
+func TestBuiltinReportsFailures(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		process func(context.Context, *fn.ResourceList) (bool, error)
@@ -49,7 +49,7 @@ func TestFailuresOfBuiltins(t *testing.T) {
 				Image: "test", ResourceList: []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"),
 			})
 			if err != nil || resp.ResourceList != nil {
-				t.Fatalf("got %v, %v", resp, err)
+				t.Fatalf("Evaluate() = %v, %v", resp, err)
 			}
 			want := &evaluationv1.Evaluation{
 				Image: "test", Evaluator: evaluationv1.Evaluator_EVALUATOR_BUILTIN, Implementation: "test v1.0.0", ExitCode: 1, Results: tc.results,

@@ -12,13 +12,13 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// contractTime is how long an address is known by the contract that it last spoke. What answers there may be another runner
-// afterwards: one that has been upgraded, or the other end of a proxy.
+// contractTime is how long contracts caches which contract an address supports. After that, a different runner may be listening
+// there, for example after an upgrade or a change in a proxy.
 const contractTime = time.Minute
 
-// contracts remembers which of a runner's addresses lately turned out to speak Porch's contract only. Which address a call
-// goes to is known only when it has been answered: krmfn.evaluator.v1 is left out only while no address is known that may
-// speak it.
+// contracts caches which of the function runner's addresses support only Porch's contract. A caller cannot know before the
+// response to which address a call goes. It may therefore skip krmfn.evaluator.v1 only if all cached addresses are known not to
+// support it.
 type contracts struct {
 	mu        sync.Mutex
 	addresses map[string]spoken
@@ -29,14 +29,15 @@ type spoken struct {
 	until     time.Time
 }
 
-// known returns how many addresses have answered lately.
+// known returns the number of cached addresses, expired ones included.
 func (c *contracts) known() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.addresses)
 }
 
-// porchOnly tells whether all addresses that answered lately speak Porch's contract only.
+// porchOnly reports whether there are cached addresses and all of them support only Porch's contract. It drops expired
+// addresses.
 func (c *contracts) porchOnly() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,18 +55,19 @@ func (c *contracts) porchOnly() bool {
 	return found
 }
 
-// answeredV1 takes down what came of a call of krmfn.evaluator.v1, and tells whether the address does not know that.
+// answeredV1 records the result of a call of krmfn.evaluator.v1. unknown reports whether the address does not support it.
 func (c *contracts) answeredV1(from *peer.Peer, err error) (unknown bool) {
 	unknown = status.Code(err) == codes.Unimplemented
 	c.set(from, unknown, true)
 	return unknown
 }
 
-// answeredPorch takes down which address answered a call of Porch's contract: one that was not known may speak the other.
+// answeredPorch records the address that answered a call of Porch's contract. An address that is not cached may also support
+// krmfn.evaluator.v1.
 func (c *contracts) answeredPorch(from *peer.Peer) { c.set(from, false, false) }
 
 func (c *contracts) set(from *peer.Peer, porchOnly, sure bool) {
-	// No address: the call did not get anywhere.
+	// Without an address, the call did not reach a server.
 	if from.Addr == nil {
 		return
 	}

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// keepaliveTime is how long nothing may come from a runner in a call before it is asked for a sign of life. A server
-	// with gRPC's default policy, as Porch's runner, hangs up after the fourth time in one call: that is five minutes, and
-	// more than Porch lets a request take.
+	// keepaliveTime is the time without data from the runner during a call after which the client sends a keepalive ping. A
+	// server with gRPC's default policy, such as Porch's runner, closes the connection at the fourth ping within a call. That
+	// is after five minutes, longer than any request of Porch.
 	keepaliveTime = 75 * time.Second
-	// keepaliveTimeout is how long a runner may take to give that sign, and to acknowledge what is sent to it.
+	// keepaliveTimeout is the time after which an unanswered ping or unacknowledged data closes the connection.
 	keepaliveTimeout = 20 * time.Second
 )
 
-// serviceConfig spreads the calls over all addresses of the target, and repeats evaluations that did not reach a runner, for
-// about three seconds: long enough for the next replica to take over. KRM functions have no effect but their output, so that one whose
-// runner went away in the middle may run again.
+// serviceConfig balances calls over all addresses of the target and retries evaluations that fail with Unavailable for about
+// three seconds, which is long enough to reach another replica. Retrying is safe even if the runner failed in the middle of a
+// call, because KRM functions have no side effects.
 const serviceConfig = `{
   "loadBalancingConfig": [{"round_robin": {}}],
   "methodConfig": [{
@@ -39,15 +39,15 @@ const serviceConfig = `{
   }]
 }`
 
-// reconnect tries again sooner than gRPC's second, so that a repeated call finds a runner that has restarted.
+// reconnect has a shorter base delay than gRPC's default of one second, so that a retry reaches a runner that has restarted.
 var reconnect = grpc.ConnectParams{
 	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 5 * time.Second},
 	MinConnectTimeout: 5 * time.Second,
 }
 
-// Dial returns a connection to a function runner, without encryption, for NewGRPC. It is made on the first call, kept alive,
-// and shared by all calls. The target is host:port, or a gRPC name: of a name with several addresses, such as a headless
-// Service, every address gets its share of the calls. The connection is the caller's to close.
+// Dial returns an unencrypted connection to a function runner, for use with NewGRPC. It connects on the first call, and all
+// calls share the connection. The target is host:port or a gRPC target. If its name has several addresses, such as a headless
+// Service, calls are balanced over all of them. The caller must close the connection.
 func Dial(target string, limits Limits, options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	limits = limits.complete()
 	conn, err := grpc.NewClient(target, append([]grpc.DialOption{
@@ -57,11 +57,11 @@ func Dial(target string, limits Limits, options ...grpc.DialOption) (*grpc.Clien
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallSendMsgSize(limits.MaxMessageSize), grpc.MaxCallRecvMsgSize(limits.MaxMessageSize),
-			// What is sent must be kept to be sent again. A list that takes several messages is sent once.
+			// Requests are kept for retries up to this size. A list that takes several messages exceeds it and is not retried.
 			grpc.MaxRetryRPCBufferSize(limits.MaxMessageSize)),
 	}, options...)...)
 	if err != nil {
-		return nil, fmt.Errorf("the address of the function runner is %q, want host:port: %w", target, err)
+		return nil, fmt.Errorf("invalid function runner address %q, want host:port: %w", target, err)
 	}
 	return conn, nil
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
-// addresses are loopback addresses that nothing else listens on or connects from: each replica takes the next.
+// addresses counts the loopback addresses in use. Each replica takes the next one, so that nothing else listens on its address.
 var addresses atomic.Uint32
 
 func ownAddress() string {
@@ -31,10 +31,11 @@ func ownAddress() string {
 	return fmt.Sprintf("127.31.%d.%d:0", n>>8&0xff, n&0xff)
 }
 
-// replica is a function runner at an address of its own.
+// replica is a function runner with its own address.
 type replica struct {
 	v1Server
-	// porch is Porch's contract, which an old one speaks only; unknown counts the calls that it does not know.
+	// porch is Porch's contract, the only one that an old replica supports. unknown counts the calls of methods that it does
+	// not support.
 	porch   porchServer
 	old     bool
 	unknown atomic.Int32
@@ -75,8 +76,8 @@ func newReplicas(n int) []*replica {
 	return replicas
 }
 
-// connectReplicas starts replicas and returns a runtime on one connection to all of them. Each has a loopback address to itself, so that its port is
-// still free when it restarts.
+// connectReplicas starts replicas and returns a runtime with one connection to all of them. Each replica has its own loopback
+// address, so that its port is still free when it restarts.
 func connectReplicas(t *testing.T, replicas []*replica) *runtime.GRPC {
 	t.Helper()
 	names := manual.NewBuilderWithScheme("replicas")
@@ -95,7 +96,7 @@ func connectReplicas(t *testing.T, replicas []*replica) *runtime.GRPC {
 	return runtime.NewGRPC(conn, runtime.Limits{})
 }
 
-// One replica that is as old as Porch's runner does not take the answers of the others from their callers.
+// If one replica supports only Porch's contract, calls still use the newer contract with the others.
 func TestDialMixedReplicas(t *testing.T) {
 	t.Parallel()
 	replicas := newReplicas(3)
@@ -106,7 +107,7 @@ func TestDialMixedReplicas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Until all are connected, the calls go to those that are.
+	// Until all replicas are connected, calls go to those that are.
 	for replicas[0].unknown.Load() == 0 || replicas[1].unknown.Load() == 0 || upgraded.unary.Load() == 0 {
 		evaluate()
 	}
@@ -115,7 +116,7 @@ func TestDialMixedReplicas(t *testing.T) {
 		evaluate()
 	}
 	if got := upgraded.unary.Load() - before; got < 20 {
-		t.Errorf("after the old replicas answered, %d of 20 calls spoke to the new one as such", got)
+		t.Errorf("after the old replicas answered, %d of 20 calls used krmfn.evaluator.v1 with the new one", got)
 	}
 }
 
@@ -123,7 +124,7 @@ func TestDialBalances(t *testing.T) {
 	t.Parallel()
 	replicas := newReplicas(3)
 	g := connectReplicas(t, replicas)
-	// Until all are connected, the calls go to those that are.
+	// Until all replicas are connected, calls go to those that are.
 	for replicas[0].unary.Load() < 5 || replicas[1].unary.Load() < 5 || replicas[2].unary.Load() < 5 {
 		if _, err := g.Evaluate(t.Context(), request("echo")); err != nil {
 			t.Fatal(err)
@@ -132,12 +133,12 @@ func TestDialBalances(t *testing.T) {
 	replicas[1].stop()
 	for range 20 {
 		if _, err := g.Evaluate(t.Context(), request("echo")); err != nil {
-			t.Fatalf("with one replica gone: %v", err)
+			t.Fatalf("Evaluate() with one replica stopped = %v", err)
 		}
 	}
 }
 
-func TestDialOutlivesARestart(t *testing.T) {
+func TestDialRetriesDuringARestart(t *testing.T) {
 	t.Parallel()
 	replicas := newReplicas(1)
 	g := connectReplicas(t, replicas)
@@ -152,24 +153,24 @@ func TestDialOutlivesARestart(t *testing.T) {
 	}()
 	replicas[0].start(t)
 	if err := <-done; err != nil {
-		t.Errorf("a call while the runner restarts: %v", err)
+		t.Errorf("Evaluate() while the runner restarts = %v", err)
 	}
 }
 
-// A runner that is gone for good is said to be.
+// If no runner listens, the call fails with the connection error.
 func TestDialGivesUp(t *testing.T) {
 	t.Parallel()
 	replicas := newReplicas(1)
 	g := connectReplicas(t, replicas)
 	replicas[0].stop()
 	if _, err := g.Evaluate(t.Context(), request("echo")); err == nil || !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("got %v", err)
+		t.Errorf("Evaluate() = %v, want connection refused", err)
 	}
 }
 
 func TestDialTarget(t *testing.T) {
 	t.Parallel()
 	if _, err := runtime.Dial("a\x00b", runtime.Limits{}); err == nil || !strings.Contains(err.Error(), "want host:port") {
-		t.Errorf("got %v", err)
+		t.Errorf("Dial() = %v, want an error about host:port", err)
 	}
 }

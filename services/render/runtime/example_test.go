@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
-// Functions in this process come first; a function runner evaluates all others.
+// Built-in functions come first. A function runner evaluates all others.
 func ExampleMulti() {
 	address, stop := startRunner()
 	defer stop()
@@ -28,7 +28,7 @@ func ExampleMulti() {
 	if err != nil {
 		log.Panic(err)
 	}
-	defer conn.Close() //nolint:errcheck // All calls have ended.
+	defer conn.Close() //nolint:errcheck // All calls have returned.
 
 	noop := function.Function{
 		Name: "noop", Version: "v1.0.0", Summary: "changes nothing",
@@ -52,7 +52,7 @@ func ExampleMulti() {
 	// registry.example.com/other:v1 -> a function runner
 }
 
-// startRunner serves what stands for a function runner.
+// startRunner starts a fake function runner.
 func startRunner() (address string, stop func()) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "localhost:0")
 	if err != nil {
@@ -60,7 +60,7 @@ func startRunner() (address string, stop func()) {
 	}
 	server := grpc.NewServer()
 	evaluatorv1grpc.RegisterFunctionEvaluatorServiceServer(server, exampleRunner{})
-	go server.Serve(listener) //nolint:errcheck // It ends with Stop.
+	go server.Serve(listener) //nolint:errcheck // Serve returns after Stop.
 	return listener.Addr().String(), server.Stop
 }
 

@@ -15,27 +15,26 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/process"
 )
 
-// Exec evaluates functions that are command lines. A request has the command line in the place of the image; it is split
-// by the rules of a shell, and no shell runs. The program is looked up in the PATH of Env. One that writes nothing has
-// written a ResourceList without items, as for kpt.
+// Exec runs command lines as functions. Request.Image is the command line. Exec splits it by a shell's rules but does not start
+// a shell, and looks up the program in the PATH of Env. As in kpt, empty output counts as a ResourceList without items.
 type Exec struct {
 	// Runner runs the programs.
 	Runner *process.Runner
-	// Env is the environment of the programs, "KEY=value" each.
+	// Env is the environment of the programs, as "KEY=value".
 	Env []string
-	// Dir is the working directory; empty means the caller's own.
+	// Dir is the working directory; empty means the current one.
 	Dir string
-	// MaxTime is the most time that one command line may take; 0 means no limit but the caller's.
+	// MaxTime is the maximum duration of a program; 0 means that only the caller's deadline applies.
 	MaxTime time.Duration
 }
 
-// Check tells what is wrong with a command line, without running it.
+// Check returns an error if a command line is invalid. It does not run the command.
 func (e Exec) Check(command string) error {
 	_, err := split(command)
 	return err
 }
 
-// Evaluate runs a command line. The only error is that of Check.
+// Evaluate runs a command line. It returns an error only if Check does.
 func (e Exec) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	argv, err := split(req.Image)
 	if err != nil {
@@ -60,7 +59,7 @@ func split(command string) ([]string, error) {
 		return nil, fmt.Errorf("exec command %q must be valid: %w", command, err)
 	}
 	if len(argv) == 0 {
-		return nil, fmt.Errorf("exec command %q must be valid: it names no program", command)
+		return nil, fmt.Errorf("exec command %q must be valid: it is empty", command)
 	}
 	return argv, nil
 }

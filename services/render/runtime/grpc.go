@@ -23,11 +23,11 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/resourcelist"
 )
 
-// Limits bound the messages of a GRPC runtime. Zero values mean the defaults. They should equal those of the runner.
+// Limits are the limits for messages of a GRPC runtime. Zero fields mean the defaults. They should equal the runner's limits.
 type Limits struct {
-	// MaxMessageSize is the most bytes of one message, in both directions. Default 6 MiB, which is Porch's.
+	// MaxMessageSize is the maximum size of one message in bytes, in both directions. The default is 6 MiB, as in Porch.
 	MaxMessageSize int
-	// MaxListSize is the most bytes of a ResourceList that comes back in parts. Default 64 MiB.
+	// MaxListSize is the maximum size in bytes of a ResourceList that the runner streams back. The default is 64 MiB.
 	MaxListSize int64
 }
 
@@ -41,10 +41,10 @@ func (l Limits) complete() Limits {
 	return l
 }
 
-// GRPC evaluates functions through a function runner. It speaks krmfn.evaluator.v1, and with addresses of the runner that
-// turn out not to know it, for a minute each, the evaluator contract of Porch.
+// GRPC evaluates functions on a function runner. It uses krmfn.evaluator.v1. For addresses that do not support it, it falls
+// back to Porch's evaluator contract, for one minute per address.
 //
-// It may be used by any number of goroutines at once.
+// Safe for concurrent use.
 type GRPC struct {
 	target    string
 	limits    Limits
@@ -53,7 +53,7 @@ type GRPC struct {
 	contracts contracts
 }
 
-// NewGRPC returns a runtime on a connection, such as one of Dial, which stays the caller's to close.
+// NewGRPC returns a runtime that uses conn, such as a connection from Dial. The caller must close conn.
 func NewGRPC(conn *grpc.ClientConn, limits Limits) *GRPC {
 	limits = limits.complete()
 	return &GRPC{
@@ -64,10 +64,10 @@ func NewGRPC(conn *grpc.ClientConn, limits Limits) *GRPC {
 	}
 }
 
-// Evaluate sends the request to the runner. Errors: *evaluation.NotFoundError, *SizeError, the context's end, and a gRPC
-// status for all that happened on the way or in the runner.
+// Evaluate sends the request to the runner. The error is a *evaluation.NotFoundError, a *SizeError, the context's cause, or a
+// gRPC status for a failure of the connection or the runner.
 func (g *GRPC) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
-	// Calls go to the addresses in turn: those that do not know the contract are passed by until one that may is reached.
+	// gRPC balances calls over the addresses. Try again until the call reaches an address that may support the contract.
 	for range g.contracts.known() + 1 {
 		if g.contracts.porchOnly() {
 			break
@@ -84,7 +84,8 @@ func (g *GRPC) Evaluate(ctx context.Context, req evaluation.Request) (evaluation
 	return resp, g.explain(ctx, req, err)
 }
 
-// evaluateV1 streams lists that, with what a function may add to them, could be too long for one message. It sets who answered.
+// evaluateV1 streams a list if the list, with what a function may add to it, could exceed the limit of one message. It sets
+// from to the peer that answered.
 func (g *GRPC) evaluateV1(ctx context.Context, req evaluation.Request, from *peer.Peer) (evaluation.Response, error) {
 	if len(req.ResourceList) > g.limits.MaxMessageSize/2 {
 		return g.stream(ctx, req, from)
@@ -96,8 +97,8 @@ func (g *GRPC) evaluateV1(ctx context.Context, req evaluation.Request, from *pee
 	return answer(resp.GetResourceList(), resp.GetEvaluation())
 }
 
-// evaluatePorch speaks the contract that Porch's own runner serves, too. That runner says of a failed function only the
-// code Internal and a text, and does not check outputs.
+// evaluatePorch uses Porch's contract. For a failed function, Porch's runner returns only code Internal and a text, and it does
+// not check outputs.
 func (g *GRPC) evaluatePorch(ctx context.Context, req evaluation.Request, options ...grpc.CallOption) (evaluation.Response, error) {
 	resp, err := g.porch.EvaluateFunction(ctx,
 		&evaluator.EvaluateFunctionRequest{Image: req.Image, ResourceList: req.ResourceList}, g.callOptions(options...)...)
@@ -118,15 +119,16 @@ func (g *GRPC) evaluatePorch(ctx context.Context, req evaluation.Request, option
 	return evaluation.Response{ResourceList: resp.GetResourceList(), Report: report}, nil
 }
 
-// answer makes a response of what krmfn.evaluator.v1 returns, and an error of what it never should.
+// answer builds the response from the fields of a krmfn.evaluator.v1 response. It returns an error if required fields are
+// missing.
 func answer(list []byte, report *evaluationv1.Evaluation) (evaluation.Response, error) {
 	switch {
 	case report == nil:
-		return evaluation.Response{}, errors.New("the runner answered without an evaluation")
+		return evaluation.Response{}, errors.New("invalid response of the function runner: no evaluation")
 	case report.GetFailure() != nil:
 		return evaluation.Response{Report: report}, nil
 	case len(list) == 0:
-		return evaluation.Response{}, errors.New("the runner answered without a ResourceList")
+		return evaluation.Response{}, errors.New("invalid response of the function runner: no ResourceList")
 	}
 	return evaluation.Response{ResourceList: list, Report: report}, nil
 }
@@ -135,8 +137,8 @@ func (g *GRPC) callOptions(more ...grpc.CallOption) []grpc.CallOption {
 	return append(more, grpc.MaxCallSendMsgSize(g.limits.MaxMessageSize), grpc.MaxCallRecvMsgSize(g.limits.MaxMessageSize))
 }
 
-// Prepare makes the runner get images ready, and tells for each what will evaluate it. The error wraps
-// errors.ErrUnsupported where the runner speaks Porch's contract only.
+// Prepare asks the runner to prepare images, and returns for each image what will evaluate it. If the runner supports only
+// Porch's contract, the error wraps errors.ErrUnsupported.
 func (g *GRPC) Prepare(ctx context.Context, images []string) ([]*evaluatorv1.PreparedFunction, error) {
 	var functions []*evaluatorv1.PreparedFunction
 	for part := range slices.Chunk(images, maxPrepared) {
@@ -149,10 +151,11 @@ func (g *GRPC) Prepare(ctx context.Context, images []string) ([]*evaluatorv1.Pre
 	return functions, nil
 }
 
-// maxPrepared is how many images the contract allows in one request.
+// maxPrepared is the maximum number of images in a PrepareRequest.
 const maxPrepared = 256
 
-// ListFunctions lists what the runner offers, sorted by name. The error is as that of Prepare.
+// ListFunctions returns the runner's functions, sorted by name. If the runner supports only Porch's contract, the error wraps
+// errors.ErrUnsupported.
 func (g *GRPC) ListFunctions(ctx context.Context) ([]*evaluatorv1.Function, error) {
 	resp, err := g.v1.ListFunctions(ctx, &evaluatorv1.ListFunctionsRequest{}, g.callOptions()...)
 	return resp.GetFunctions(), g.unsupported(ctx, "list functions", err)

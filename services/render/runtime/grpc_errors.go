@@ -18,13 +18,13 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// SizeError says that a message was over a limit, here or in the runner.
+// SizeError reports that a message exceeds a limit of the client or the runner.
 type SizeError struct {
-	// Image is the function that was to be evaluated.
+	// Image is the function of the call.
 	Image string
-	// Size is how many bytes the message has, Limit how many it may have.
+	// Size is the message's size in bytes. Limit is the maximum.
 	Size, Limit int64
-	// Flag is the flag, here and of the runner, that sets the limit.
+	// Flag is the flag of both the client and the runner that sets the limit.
 	Flag string
 }
 
@@ -33,7 +33,7 @@ func (e *SizeError) Error() string {
 		"function runner and its caller, to the same value", e.Image, e.Size, e.Limit, e.Flag)
 }
 
-// explain turns a status into the error that the evaluation vocabulary has for it.
+// explain converts a status error to the corresponding error of package evaluation.
 func (g *GRPC) explain(ctx context.Context, req evaluation.Request, err error) error {
 	switch {
 	case err == nil:
@@ -47,7 +47,7 @@ func (g *GRPC) explain(ctx context.Context, req evaluation.Request, err error) e
 	}
 	message := status.Convert(err).Message()
 	switch status.Code(err) {
-	// The runner has the caller's deadline, too, and may see it pass first.
+	// The runner has the caller's deadline and may report it before the local context expires.
 	case codes.DeadlineExceeded:
 		return fmt.Errorf("function runner at %s: %s: %w", g.target, message, context.DeadlineExceeded)
 	case codes.Canceled:
@@ -61,10 +61,10 @@ func (g *GRPC) explain(ctx context.Context, req evaluation.Request, err error) e
 	return fmt.Errorf("function runner at %s: %w", g.target, err)
 }
 
-// overMax is how both gRPC and the runner word that a message is too large.
+// overMax matches the error text of gRPC and of the runner for a message that is too large.
 var overMax = regexp.MustCompile(`larger than max \((\d+) vs\. (\d+)\)`)
 
-// sizeError returns nil where a message does not speak of sizes: a runner that is busy has the same status code.
+// sizeError returns nil if the message is not about sizes: a busy runner uses the same status code.
 func sizeError(image, message string) error {
 	sizes := overMax.FindStringSubmatch(message)
 	if sizes == nil {
@@ -83,7 +83,7 @@ func sizeError(image, message string) error {
 	return e
 }
 
-// reportOf returns the report that a status carries, or nil.
+// reportOf returns the failure report in a status's details, or nil.
 func reportOf(err error) *evaluationv1.Evaluation {
 	for _, detail := range status.Convert(err).Details() {
 		if report, ok := detail.(*evaluationv1.Evaluation); ok && report.GetFailure() != nil {

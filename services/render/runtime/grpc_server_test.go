@@ -28,10 +28,10 @@ import (
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
-// maxMessage is the limit of the test servers and their clients.
+// maxMessage is the message limit of the test servers and their clients, in bytes.
 const maxMessage = 4000
 
-// v1Server serves krmfn.evaluator.v1 over an evaluator.
+// v1Server serves krmfn.evaluator.v1 with an evaluator.
 type v1Server struct {
 	evaluatorv1grpc.UnimplementedFunctionEvaluatorServiceServer
 	evaluator       evaluation.Evaluator
@@ -94,7 +94,7 @@ func (s *v1Server) ListFunctions(context.Context, *evaluatorv1.ListFunctionsRequ
 	return &evaluatorv1.ListFunctionsResponse{Functions: []*evaluatorv1.Function{{Name: "echo"}}}, nil
 }
 
-// porchServer serves the evaluator contract; with details, as krmfn's runner does, or without.
+// porchServer serves Porch's contract. With details set, it adds status details like krmfn's runner.
 type porchServer struct {
 	evaluatorgrpc.UnimplementedFunctionEvaluatorServer
 	evaluator evaluation.Evaluator
@@ -128,7 +128,7 @@ func statusOf(err error) error {
 	return status.FromContextError(err).Err()
 }
 
-// functionsForTests is what the test servers evaluate.
+// functionsForTests evaluates the functions of the test servers.
 var functionsForTests = evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	report := &evaluationv1.Evaluation{
 		Image: "r.io/" + req.Image, Implementation: req.Image + " v1", Stderr: []byte("log\n"),

@@ -73,53 +73,53 @@ func TestGRPCReports(t *testing.T) {
 			g := tc.connect(t)
 			resp, err := g.Evaluate(t.Context(), request("echo"))
 			if err != nil || string(resp.ResourceList) != echoed {
-				t.Fatalf("got %q, %v", resp.ResourceList, err)
+				t.Fatalf("Evaluate(echo) = %q, %v", resp.ResourceList, err)
 			}
 			if diff := cmp.Diff(tc.echo, resp.Report, protocmp.Transform()); diff != "" {
-				t.Errorf("report of a success (-want +got):\n%s", diff)
+				t.Errorf("report of the success (-want +got):\n%s", diff)
 			}
 			resp, err = g.Evaluate(t.Context(), request("fail"))
 			if err != nil || resp.ResourceList != nil {
-				t.Fatalf("got %q, %v", resp.ResourceList, err)
+				t.Fatalf("Evaluate(fail) = %q, %v", resp.ResourceList, err)
 			}
 			if diff := cmp.Diff(tc.failed, resp.Report, protocmp.Transform()); diff != "" {
-				t.Errorf("report of a failure (-want +got):\n%s", diff)
+				t.Errorf("report of the failure (-want +got):\n%s", diff)
 			}
 			var notFound *evaluation.NotFoundError
 			if _, err := g.Evaluate(t.Context(), request("unknown")); !errors.As(err, &notFound) || notFound.Image != "unknown" {
-				t.Errorf("unknown function: %v", err)
+				t.Errorf("Evaluate(unknown) = %v, want a NotFoundError", err)
 			}
 			if _, err := g.Evaluate(t.Context(), request("busy")); err == nil || errors.As(err, new(*runtime.SizeError)) ||
 				!strings.Contains(err.Error(), "runner.example: ") || !strings.Contains(err.Error(), "1 evaluations run and 2 wait already") {
-				t.Errorf("busy runner: %v", err)
+				t.Errorf("Evaluate(busy) = %v, want ResourceExhausted without a SizeError", err)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
 			if _, err := g.Evaluate(ctx, request("hang")); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("past the deadline: %v", err)
+				t.Errorf("Evaluate(hang) = %v, want DeadlineExceeded", err)
 			}
 		})
 	}
 }
 
-func TestGRPCBadAnswers(t *testing.T) {
+func TestGRPCInvalidResponses(t *testing.T) {
 	t.Parallel()
 	g, _ := connectV1(t)
 	for _, image := range []string{"empty", "unreported"} {
-		if resp, err := g.Evaluate(t.Context(), request(image)); err == nil || !strings.Contains(err.Error(), "the runner answered without") {
-			t.Errorf("%s: %v, %v", image, resp, err)
+		if resp, err := g.Evaluate(t.Context(), request(image)); err == nil || !strings.Contains(err.Error(), "invalid response of the function runner") {
+			t.Errorf("Evaluate(%s) = %v, %v, want an error about the response", image, resp, err)
 		}
 	}
 	g = connectPorch(t, false)
 	for _, image := range []string{"empty", "garbage"} {
 		resp, err := g.Evaluate(t.Context(), request(image))
 		if err != nil || resp.ResourceList != nil || resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID {
-			t.Errorf("%s: %v, %v", image, resp, err)
+			t.Errorf("Evaluate(%s) = %v, %v", image, resp, err)
 		}
 	}
 }
 
-// A runner that does not know krmfn.evaluator.v1 is asked once, whichever way.
+// A runner that does not support krmfn.evaluator.v1 gets one such call, unary or streamed.
 func TestGRPCFallsBackOnce(t *testing.T) {
 	t.Parallel()
 	for _, first := range []evaluation.Request{request("echo"), long("echo", maxMessage*2/3)} {
@@ -140,18 +140,18 @@ func TestGRPCFallsBackOnce(t *testing.T) {
 			}
 		}
 		if s.calls.Load() != 3 || unknown.Load() != 1 {
-			t.Errorf("%d calls, %d of them to unknown methods", s.calls.Load(), unknown.Load())
+			t.Errorf("%d calls, %d calls of unsupported methods", s.calls.Load(), unknown.Load())
 		}
 		if _, err := g.ListFunctions(t.Context()); !errors.Is(err, errors.ErrUnsupported) {
-			t.Errorf("ListFunctions: %v", err)
+			t.Errorf("ListFunctions() = %v, want ErrUnsupported", err)
 		}
 		if _, err := g.Prepare(t.Context(), []string{"echo"}); !errors.Is(err, errors.ErrUnsupported) {
-			t.Errorf("Prepare: %v", err)
+			t.Errorf("Prepare() = %v, want ErrUnsupported", err)
 		}
 	}
 }
 
-// A runner that has been upgraded is spoken to as such after a while.
+// After contractTime, the client uses krmfn.evaluator.v1 with a runner that was upgraded.
 func TestGRPCFallbackExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -176,13 +176,13 @@ func TestGRPCFallbackExpires(t *testing.T) {
 		time.Sleep(59 * time.Second)
 		evaluate()
 		if old.calls.Load() != 2 || upgraded.unary.Load() != 0 {
-			t.Errorf("within a minute: %d calls of Porch's contract, %d of the other", old.calls.Load(), upgraded.unary.Load())
+			t.Errorf("within a minute: %d calls of Porch's contract, %d of krmfn.evaluator.v1", old.calls.Load(), upgraded.unary.Load())
 		}
 		time.Sleep(2 * time.Second)
 		evaluate()
 		evaluate()
 		if old.calls.Load() != 2 || upgraded.unary.Load() != 2 {
-			t.Errorf("after a minute: %d calls of Porch's contract, %d of the other", old.calls.Load(), upgraded.unary.Load())
+			t.Errorf("after a minute: %d calls of Porch's contract, %d of krmfn.evaluator.v1", old.calls.Load(), upgraded.unary.Load())
 		}
 	})
 }
@@ -195,22 +195,22 @@ func TestGRPCStreamsLongLists(t *testing.T) {
 		req := long("echo", size)
 		resp, err := g.Evaluate(t.Context(), req)
 		if err != nil || string(resp.ResourceList) != string(req.ResourceList) || resp.Report.GetImage() != "r.io/echo" {
-			t.Errorf("%d bytes: %v", size, err)
+			t.Errorf("Evaluate() with %d bytes = %v", size, err)
 		}
 		if streamed := s.streamed.Load() > before; streamed != wantStreamed {
-			t.Errorf("%d bytes were streamed: %v", size, streamed)
+			t.Errorf("%d bytes: streamed = %v", size, streamed)
 		}
 	}
 	if resp, err := g.Evaluate(t.Context(), long("fail", maxMessage)); err != nil || resp.Report.GetExitCode() != 3 {
-		t.Errorf("failure: %v, %v", resp, err)
+		t.Errorf("Evaluate(fail) = %v, %v, want exit code 3", resp, err)
 	}
 	if _, err := g.Evaluate(t.Context(), long("unknown", maxMessage)); !errors.As(err, new(*evaluation.NotFoundError)) {
-		t.Errorf("unknown function: %v", err)
+		t.Errorf("Evaluate(unknown) = %v, want a NotFoundError", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := g.Evaluate(ctx, long("hang", maxMessage)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("past the deadline: %v", err)
+		t.Errorf("Evaluate(hang) = %v, want DeadlineExceeded", err)
 	}
 }
 
@@ -229,22 +229,22 @@ func TestGRPCSizes(t *testing.T) {
 		atLeast    int64
 		wantInText string
 	}{
-		"request to Porch's runner":     {porch, long("echo", 2*maxMessage), maxMessage, "--max-request-body-size", 2 * maxMessage, "the same value"},
-		"response of a unary call":      {v1, request("grow"), maxMessage, "--max-request-body-size", 2 * maxMessage, "the same value"},
-		"list over the runner's limit":  {v1, long("echo", 9*maxMessage), 4 * maxMessage, "--max-resource-list-size", 9 * maxMessage, "both the function runner and its caller"},
-		"output over the client's own":  {v1, long("grow", 3*maxMessage+500), 5 * maxMessage, "--max-resource-list-size", 5 * maxMessage, "grow"},
-		"output over the request's own": {v1, evaluation.Request{Image: "echo", ResourceList: long("echo", maxMessage).ResourceList, MaxOutput: 100}, 100, "--max-resource-list-size", 100, "echo"},
+		"request to Porch's runner":       {porch, long("echo", 2*maxMessage), maxMessage, "--max-request-body-size", 2 * maxMessage, "the same value"},
+		"response of a unary call":        {v1, request("grow"), maxMessage, "--max-request-body-size", 2 * maxMessage, "the same value"},
+		"list over the runner's limit":    {v1, long("echo", 9*maxMessage), 4 * maxMessage, "--max-resource-list-size", 9 * maxMessage, "both the function runner and its caller"},
+		"output over the client's limit":  {v1, long("grow", 3*maxMessage+500), 5 * maxMessage, "--max-resource-list-size", 5 * maxMessage, "grow"},
+		"output over the request's limit": {v1, evaluation.Request{Image: "echo", ResourceList: long("echo", maxMessage).ResourceList, MaxOutput: 100}, 100, "--max-resource-list-size", 100, "echo"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := tc.g.Evaluate(t.Context(), tc.req)
 			var size *runtime.SizeError
 			if !errors.As(err, &size) || size.Limit != tc.limit || size.Size < tc.atLeast || size.Flag != tc.flag {
-				t.Fatalf("got %v", err)
+				t.Fatalf("Evaluate() = %v, want a SizeError with limit %d and flag %s", err, tc.limit, tc.flag)
 			}
 			for _, part := range []string{strconv.FormatInt(size.Size, 10), strconv.FormatInt(size.Limit, 10), tc.flag, tc.wantInText} {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("%q has no %q", err, part)
+					t.Errorf("error %q does not contain %q", err, part)
 				}
 			}
 		})
@@ -256,20 +256,20 @@ func TestGRPCPrepareAndList(t *testing.T) {
 	g, _ := connectV1(t)
 	prepared, err := g.Prepare(t.Context(), []string{"a", "b"})
 	if err != nil || len(prepared) != 2 || prepared[1].GetImage() != "b" {
-		t.Errorf("got %v, %v", prepared, err)
+		t.Errorf("Prepare() = %v, %v", prepared, err)
 	}
 	listed, err := g.ListFunctions(t.Context())
 	if err != nil || len(listed) != 1 || listed[0].GetName() != "echo" {
-		t.Errorf("got %v, %v", listed, err)
+		t.Errorf("ListFunctions() = %v, %v", listed, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := g.ListFunctions(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("ListFunctions() after cancellation = %v, want Canceled", err)
 	}
 }
 
-// A package rendered through a runner comes out as one rendered in process.
+// Rendering through a function runner gives the same package as rendering in process.
 func TestRenderThroughARunner(t *testing.T) {
 	t.Parallel()
 	s := &v1Server{evaluator: runtime.Builtin{Functions: functiontest.Functions()}, maxList: 4 * maxMessage}
@@ -298,7 +298,7 @@ func TestRenderThroughARunner(t *testing.T) {
 		t.Errorf("%d changes (-in process +through the runner):\n%s", len(outputs[0]), diff)
 	}
 	if s.unary.Load()+s.streamed.Load() != 2 || s.streamed.Load() == 0 {
-		t.Errorf("%d unary calls and %d streams", s.unary.Load(), s.streamed.Load())
+		t.Errorf("%d unary calls and %d streams, want both", s.unary.Load(), s.streamed.Load())
 	}
 }
 
@@ -316,7 +316,7 @@ func TestGRPCUnreachable(t *testing.T) {
 		func() error { _, err := g.ListFunctions(t.Context()); return err },
 	} {
 		if err := call(); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "function runner at passthrough:///runner.example: ") {
-			t.Errorf("got %v", err)
+			t.Errorf("error = %v, want Unavailable with the runner's address", err)
 		}
 	}
 }

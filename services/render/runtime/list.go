@@ -21,9 +21,9 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// EvaluateList runs a function on a list in memory, in place. Report and error are as those of Evaluate, and the
-// items end in the order in which the function prints them; nil where it prints neither items nor a functionConfig. No node
-// is at two places of the list then.
+// EvaluateList runs a function on a list in memory and changes the list in place. Report and error are as for Evaluate. Items
+// end up in the order in which the function prints them. If the function would print neither items nor a functionConfig, Items
+// is nil. Afterwards, the items share no nodes.
 func (b Builtin) EvaluateList(ctx context.Context, image string, list *fn.ResourceList) (*evaluationv1.Evaluation, error) {
 	c, err := b.newCall(image)
 	if err != nil {
@@ -55,7 +55,7 @@ func (b Builtin) EvaluateList(ctx context.Context, image string, list *fn.Resour
 	return report, nil
 }
 
-// unshare puts copies in the place of items, in which each node is at one place.
+// unshare replaces items with copies that share no nodes.
 func unshare(items fn.KubeObjects) {
 	_ = parallel.Each(len(items), func(i int) error {
 		items[i] = fn.MoveToKubeObject(yaml.NewRNode(yamlnode.Copy(items[i].MoveToResourceNode().YNode())))
@@ -67,8 +67,8 @@ type listEvaluator interface {
 	EvaluateList(ctx context.Context, image string, list *fn.ResourceList) (*evaluationv1.Evaluation, error)
 }
 
-// EvaluateList asks the runtimes up to the first that cannot evaluate lists in memory: who comes after that one must not
-// be asked before it.
+// EvaluateList tries the runtimes in order, up to the first one that cannot evaluate lists in memory. Runtimes after that one
+// must not be tried before it.
 func (m Multi) EvaluateList(ctx context.Context, image string, list *fn.ResourceList) (*evaluationv1.Evaluation, error) {
 	for _, e := range m {
 		l, ok := e.(listEvaluator)
@@ -83,8 +83,8 @@ func (m Multi) EvaluateList(ctx context.Context, image string, list *fn.Resource
 	return nil, &evaluation.NotFoundError{Image: image}
 }
 
-// resultsOf returns the results of a list as they are read from the list's output. Most are text and nothing else, which
-// printing and parsing would only trim, at half the cost of a render. TestResultsAreThoseOfTheOutput holds the two equal.
+// resultsOf returns the results as if they were parsed from the printed list. Most results have only text fields, which
+// printing and parsing would merely trim, at half the cost of a render. TestResultsOfMatchesPrintedList compares the two.
 func resultsOf(list *fn.ResourceList) ([]*evaluationv1.Result, error) {
 	var results []*evaluationv1.Result
 	for _, r := range list.Results {
@@ -101,7 +101,7 @@ func resultsOf(list *fn.ResourceList) ([]*evaluationv1.Result, error) {
 	return results, nil
 }
 
-// textResult returns a result; ok is false where it is not plainly text.
+// textResult converts a result. ok is false if fields are not valid text, so that the result must be printed and parsed.
 func textResult(r *fn.Result) (result *evaluationv1.Result, ok bool) {
 	if r == nil {
 		return nil, false
@@ -130,7 +130,7 @@ func textResult(r *fn.Result) (result *evaluationv1.Result, ok bool) {
 	}
 	if f := r.File; f != nil {
 		ok = ok && f.Index >= 0 && f.Index <= math.MaxInt32
-		result.File = &evaluationv1.File{Path: text(f.Path), Index: int32(f.Index)} //nolint:gosec // in range where it counts
+		result.File = &evaluationv1.File{Path: text(f.Path), Index: int32(f.Index)} //nolint:gosec // range checked above
 	}
 	return result, ok && len(r.Tags) == 0
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// Multi asks runtimes in order, as evaluation.Chain does: only a function that is not found moves on. It passes on what
-// else runtimes can do.
+// Multi tries runtimes in order, like evaluation.Chain: only for a NotFoundError does it try the next one. It also forwards
+// Prepare and EvaluateList.
 type Multi []evaluation.Evaluator
 
-// Evaluate returns the answer of the first runtime that knows the function.
+// Evaluate returns the response of the first runtime that finds the function.
 func (m Multi) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	return evaluation.Chain(m...).Evaluate(ctx, req)
 }
@@ -25,8 +25,8 @@ type preparer interface {
 	Prepare(ctx context.Context, images []string) ([]*evaluatorv1.PreparedFunction, error)
 }
 
-// Prepare asks those runtimes that can prepare images, each for what the ones before it do not know. There is an answer
-// for each image that is known; the error joins those of the runtimes, and the others are asked all the same.
+// Prepare calls the runtimes that can prepare images, each with the images that the previous ones did not find. It returns an
+// entry for each image that was found. An error of one runtime does not stop the others; the returned error joins all errors.
 func (m Multi) Prepare(ctx context.Context, images []string) ([]*evaluatorv1.PreparedFunction, error) {
 	var known []*evaluatorv1.PreparedFunction
 	var errs []error
@@ -52,7 +52,7 @@ func (m Multi) Prepare(ctx context.Context, images []string) ([]*evaluatorv1.Pre
 	return known, errors.Join(errs...)
 }
 
-// Prepare tells which images are those of curated functions. They need no preparation.
+// Prepare reports which images are built-in functions. These are always ready.
 func (b Builtin) Prepare(_ context.Context, images []string) ([]*evaluatorv1.PreparedFunction, error) {
 	list := make([]*evaluatorv1.PreparedFunction, 0, len(images))
 	for _, ref := range images {

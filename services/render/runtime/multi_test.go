@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
-// preparing is an evaluator that notes what it is to prepare.
+// preparing is an evaluator that records the images it is asked to prepare.
 type preparing struct {
 	evaluation.Evaluator
 	asked *[]string
@@ -35,23 +35,23 @@ func TestMultiPreparesEachImageOnce(t *testing.T) {
 	multi := runtime.Multi{runtime.Builtin{Functions: functiontest.Functions()}, evaluation.Chain(), last}
 	got, err := multi.Prepare(t.Context(), []string{"set-labels:v0.2", "r.io/own:v1"})
 	if err == nil || len(got) != 1 || got[0].GetState() != evaluatorv1.PrepareState_PREPARE_STATE_READY {
-		t.Errorf("got %v, %v", got, err)
+		t.Errorf("Prepare() = %v, %v", got, err)
 	}
 	if diff := cmp.Diff([]string{"r.io/own:v1"}, asked); diff != "" {
-		t.Errorf("the last runtime was asked for (-want +got):\n%s", diff)
+		t.Errorf("images passed to the last runtime (-want +got):\n%s", diff)
 	}
 }
 
-func TestMultiAsksInOrder(t *testing.T) {
+func TestMultiTriesRuntimesInOrder(t *testing.T) {
 	t.Parallel()
 	multi := runtime.Multi{evaluation.Chain(), runtime.Builtin{Functions: functiontest.Functions()}}
 	resp, err := multi.Evaluate(t.Context(), evaluation.Request{
 		Image: "set-labels", ResourceList: []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\nfunctionConfig: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: b}}\n"),
 	})
 	if err != nil || resp.Report.GetFailure() != nil {
-		t.Errorf("got %v, %v", resp.Report, err)
+		t.Errorf("Evaluate() = %v, %v", resp.Report, err)
 	}
 	if _, err := multi.Evaluate(t.Context(), evaluation.Request{Image: "unknown"}); !errors.As(err, new(*evaluation.NotFoundError)) {
-		t.Errorf("got %v", err)
+		t.Errorf("Evaluate(unknown) = %v, want a NotFoundError", err)
 	}
 }

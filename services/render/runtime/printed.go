@@ -5,10 +5,10 @@ package runtime
 
 import "sync"
 
-// maxPrinted is how much of a function's standard error is kept, as of one in a process of its own.
+// maxPrinted is the maximum size in bytes of a function's standard error that is kept, the same as for a process.
 const maxPrinted = 64 << 10
 
-// printed keeps the end of what is written to it. A function may write from several goroutines.
+// printed keeps the last maxPrinted bytes written to it. Safe for concurrent use.
 type printed struct {
 	mu      sync.Mutex
 	text    []byte
@@ -20,14 +20,14 @@ func (p *printed) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.text = append(p.text, text...)
-	// Trimming only at twice the limit moves each byte once at most.
+	// Trimming only at twice the limit moves each byte at most once.
 	if len(p.text) > 2*maxPrinted {
 		p.trim()
 	}
 	return len(text), nil
 }
 
-// end returns a copy of what was kept, and how many bytes came before.
+// end returns a copy of the kept bytes and the number of bytes dropped before them.
 func (p *printed) end() (text []byte, dropped int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

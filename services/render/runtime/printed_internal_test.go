@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// What a function prints, finds as environment and fails with is reported as that of a process, whichever way it gets its list.
+// With AsProcess, Evaluate and EvaluateList report output, environment and failures like those of a process.
 func TestAsProcess(t *testing.T) {
 	t.Parallel()
 	filler := strings.Repeat("x", maxPrinted)

@@ -18,23 +18,23 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Program evaluates functions of an executable that contains several, such as krmfn's executable functions. It answers as [Builtin] does,
-// but each call runs in a process of its own: a process that needs too much memory, or that is killed, is a failure of its call only.
+// Program evaluates the functions of a multi-call executable, such as krmfn's "functions". It finds functions like [Builtin],
+// but runs each call in a process of its own, so that running out of memory or being killed fails only that call.
 //
-// It may be used by any number of goroutines at once.
+// Safe for concurrent use.
 type Program struct {
-	// Path is the executable. Its argument is the name of the function.
+	// Path is the executable. Its argument is the function's name.
 	Path string
-	// Builtin says which functions the executable has, as DescribeProgram returns them, and which images they answer to.
+	// Builtin has the executable's functions, as returned by DescribeProgram, and the rules for finding them.
 	Builtin Builtin
 	// Runner runs the processes.
 	Runner *process.Runner
-	// Gate bounds how many processes run at once. Memory is made for as many.
+	// Gate limits the number of concurrent processes. Memory must be sized for that number.
 	Gate   *evaluation.Gate
 	Memory process.Memory
 }
 
-// DescribeProgram asks an executable which functions it has. They have no Process.
+// DescribeProgram asks an executable for its functions. The returned functions have no Process.
 func DescribeProgram(ctx context.Context, runner *process.Runner, path string) (function.Set, error) {
 	outcome, err := runner.Run(ctx, process.Command{Argv: []string{path, "describe"}, NoStandby: true}, nil)
 	if err == nil && outcome.ExitCode != 0 {
@@ -51,8 +51,8 @@ func DescribeProgram(ctx context.Context, runner *process.Runner, path string) (
 	return set, nil
 }
 
-// Evaluate runs a function in a process. The error is an *evaluation.NotFoundError, an *evaluation.BusyError, an
-// *evaluation.ExhaustedError, or the context's end.
+// Evaluate runs a function in a process. The error is a *evaluation.NotFoundError, a *evaluation.BusyError, a
+// *evaluation.ExhaustedError, or the context's cause.
 func (p *Program) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	f, err := p.Builtin.Lookup(req.Image)
 	if err != nil {
@@ -80,8 +80,8 @@ func (p *Program) command(f function.Function) process.Command {
 	return process.Command{Argv: []string{p.Path, f.Name}}
 }
 
-// reportAsBuiltin makes a report of a process one that Builtin would give: the failure says why, and there is no standard error. What a
-// process prints that ends in another way, such as by a crash, stays in the report.
+// reportAsBuiltin changes a process's report to what Builtin would report: the failure's message is the reason, and standard
+// error is empty. It leaves the report unchanged if the process did not end by reporting a failure, for example if it crashed.
 func reportAsBuiltin(report *evaluationv1.Evaluation) {
 	failure := report.GetFailure()
 	if failure != nil {
@@ -97,7 +97,7 @@ func reportAsBuiltin(report *evaluationv1.Evaluation) {
 	report.Stderr, report.StderrDroppedBytes = nil, 0
 }
 
-// Prepare tells which images are those of functions, as Builtin does, and starts a process for the next call of each.
+// Prepare reports which images are functions, like Builtin, and starts a standby process for each.
 func (p *Program) Prepare(ctx context.Context, images []string) ([]*evaluatorv1.PreparedFunction, error) {
 	for _, image := range images {
 		if f, err := p.Builtin.Lookup(image); err == nil {

@@ -30,7 +30,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
-// inPrograms are the functions of the test's program.
+// inPrograms returns the functions of the test binary.
 func inPrograms() function.Set {
 	named := func(name string, f func(context.Context, *fn.ResourceList) (bool, error)) function.Function {
 		return function.Function{Name: name, Version: "v1.0.0", Summary: "is for tests", Process: f}
@@ -59,7 +59,7 @@ func inPrograms() function.Set {
 	)...)
 }
 
-// serveFunctions makes the test's program one of functions, if it is called so. Otherwise it returns.
+// serveFunctions runs a function if the test binary is called as a multi-call executable. Otherwise it returns.
 func serveFunctions(args []string) {
 	if len(args) != 2 || strings.HasPrefix(args[1], "-") {
 		return
@@ -70,10 +70,10 @@ func serveFunctions(args []string) {
 	} else if args[1] == "describe" && json.NewEncoder(os.Stdout).Encode(inPrograms()) == nil {
 		code = 0
 	}
-	syscall.Exit(code) // os.Exit would let the race detector look back for a second
+	syscall.Exit(code) // os.Exit would make the race detector wait for a second
 }
 
-// newProgram returns a runtime of the test's program, or that of another executable, with the least memory that a process gets.
+// newProgram returns a runtime for the test binary or another executable, with the least memory that a process gets.
 func newProgram(t *testing.T, path string) *runtime.Program {
 	t.Helper()
 	runner := process.NewRunner(process.Options{ScratchRoot: t.TempDir(), Standby: process.Standby{Processes: 1}})
@@ -96,8 +96,8 @@ func executable(t *testing.T) string {
 	return path
 }
 
-// A function in a process is answered as one in this process.
-func TestProgramAnswersAsBuiltin(t *testing.T) {
+// Program and Builtin return the same responses.
+func TestProgramMatchesBuiltin(t *testing.T) {
 	t.Parallel()
 	program := newProgram(t, executable(t))
 	builtin := runtime.Builtin{Functions: inPrograms()}
@@ -121,21 +121,21 @@ func TestProgramAnswersAsBuiltin(t *testing.T) {
 	req := evaluation.Request{Image: "set-labels", ResourceList: []byte(list), MaxOutput: 10}
 	resp, err := program.Evaluate(t.Context(), req)
 	if reason := resp.Report.GetFailure().GetReason(); err != nil || reason != evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_TOO_LARGE {
-		t.Errorf("an output above the limit: %v, %v", reason, err)
+		t.Errorf("Evaluate() with an output above the limit: reason %v, error %v", reason, err)
 	}
 }
 
-// raceDetectorFailed is the exit code of a process whose race detector gets no memory.
+// raceDetectorFailed is the exit code of a process whose race detector cannot allocate memory.
 const raceDetectorFailed = 66
 
-// A process that is killed, or that wants more memory than it may have, fails its call only.
+// A process that is killed or exceeds its memory limit fails only its own call.
 func TestProgramProcessesFailAlone(t *testing.T) {
 	t.Parallel()
 	program := newProgram(t, executable(t))
 	for range 2 {
 		resp, err := program.Evaluate(t.Context(), evaluation.Request{Image: "crash", ResourceList: []byte(list)})
 		if reason := resp.Report.GetFailure().GetReason(); err != nil || reason != evaluationv1.FailureReason_FAILURE_REASON_SIGNAL {
-			t.Errorf("crash: %v, %v", resp.Report, err)
+			t.Errorf("crash: Evaluate() = %v, %v, want a failure by a signal", resp.Report, err)
 		}
 		resp, err = program.Evaluate(t.Context(), evaluation.Request{Image: "grow", ResourceList: []byte(list)})
 		if !errors.As(err, new(*evaluation.ExhaustedError)) && resp.Report.GetExitCode() != raceDetectorFailed {
@@ -148,12 +148,12 @@ func TestProgramProcessesFailAlone(t *testing.T) {
 		cancel()
 		resp, err = program.Evaluate(t.Context(), evaluation.Request{Image: "set-labels", ResourceList: []byte(list)})
 		if err != nil || resp.Report.GetFailure() != nil {
-			t.Errorf("the call after that: %v, %v", resp.Report, err)
+			t.Errorf("next call: Evaluate() = %v, %v, want success", resp.Report, err)
 		}
 	}
 }
 
-// A process for the first call starts when the function is prepared.
+// Prepare starts a standby process for the first call.
 func TestProgramPrepare(t *testing.T) {
 	t.Parallel()
 	program := newProgram(t, executable(t))
@@ -169,7 +169,7 @@ func TestProgramPrepare(t *testing.T) {
 		t.Fatal(err)
 	}
 	if used := program.Runner.StandbyOutcomes()[process.StandbyUsed]; used != 1 {
-		t.Errorf("%d calls were answered by a process that waited, want 1", used)
+		t.Errorf("%d calls used a standby process, want 1", used)
 	}
 }
 
@@ -189,6 +189,6 @@ func TestDescribeProgramErrors(t *testing.T) {
 		}
 	}
 	if _, err := runtime.DescribeProgram(t.Context(), runner, filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("DescribeProgram of no file: %v", err)
+		t.Errorf("DescribeProgram() of a missing file = %v, want ErrNotExist", err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/resourcelist"
 )
 
-// Results in memory are those that are read from the printed list.
-func TestResultsAreThoseOfTheOutput(t *testing.T) {
+// resultsOf returns the same results as parsing the printed list.
+func TestResultsOfMatchesPrintedList(t *testing.T) {
 	t.Parallel()
 	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "null", "~", "1", " a ", "a\nb\n", " \n a\r\n\tb", "\x85", "\ufeff", "\xff", "!!x", "{a", "\u2028"}))
 	value := rapid.OneOf(rapid.Just[any](nil), rapid.Map(text, func(s string) any { return s }), rapid.Just[any](1.5), rapid.Just[any](map[string]any{"a": "b"}))
@@ -44,7 +44,7 @@ func TestResultsAreThoseOfTheOutput(t *testing.T) {
 		want, wantErr := resourcelist.Results(output)
 		got, gotErr := resultsOf(list)
 		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" || (wantErr == nil) != (gotErr == nil) {
-			t.Fatalf("%v, %v (-output +list):\n%s", wantErr, gotErr, diff)
+			t.Fatalf("parsing error %v, resultsOf error %v (-parsed +resultsOf):\n%s", wantErr, gotErr, diff)
 		}
 	})
 }

@@ -47,11 +47,11 @@ functionConfig:
     tier: web
 `
 
-func TestBuiltinAnswersTo(t *testing.T) {
+func TestBuiltinLookup(t *testing.T) {
 	t.Parallel()
 	f, ok := functiontest.Functions().Lookup("set-labels")
 	if !ok {
-		t.Fatal("there is no set-labels")
+		t.Fatal("the test functions lack set-labels")
 	}
 	own := ":" + f.Version
 	const digest = "@sha256:85913d4ec8db62053eb060ff1b7e26d13ff8853b75cae4d0461b8a1c7ddd4947"
@@ -79,13 +79,13 @@ func TestBuiltinAnswersTo(t *testing.T) {
 			}
 			var notFound *evaluation.NotFoundError
 			if missing := errors.As(err, &notFound); missing == wantFound || (missing && notFound.Image != ref) {
-				t.Errorf("%q, strict %v: %v", ref, strict, err)
+				t.Errorf("Lookup(%q) with StrictVersions=%v: error = %v", ref, strict, err)
 			}
-			if strict && want.found && !want.strictly && !strings.Contains(err.Error(), "answers to the tags "+f.Version) {
-				t.Errorf("%q: the error does not say which tags there are: %v", ref, err)
+			if strict && want.found && !want.strictly && !strings.Contains(err.Error(), "can be used only for the tags "+f.Version) {
+				t.Errorf("%q: error = %v, want the tags in it", ref, err)
 			}
-			if strings.Contains(ref, digest) && !strings.Contains(err.Error(), "set-labels "+f.Version+", which is in this program and is not an image") {
-				t.Errorf("%q: the error does not say why: %v", ref, err)
+			if strings.Contains(ref, digest) && !strings.Contains(err.Error(), "set-labels "+f.Version+" cannot be used for an image with a digest") {
+				t.Errorf("%q: error = %v, want the reason in it", ref, err)
 			}
 		}
 	}
@@ -98,29 +98,29 @@ func TestBuiltinEvaluates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(resp.ResourceList), "tier: web") || resp.Report.GetTimings().GetExecute() == nil {
-		t.Errorf("got %s, %v", resp.ResourceList, resp.Report)
+		t.Errorf("Evaluate() = %s, %v", resp.ResourceList, resp.Report)
 	}
 	f, _ := functiontest.Functions().Lookup("set-labels")
 	if got, want := resp.Report.GetImplementation(), "set-labels "+f.Version; got != want {
-		t.Errorf("implementation %q, want %q", got, want)
+		t.Errorf("Implementation = %q, want %q", got, want)
 	}
 	if got, want := resp.Report.GetWarning(), "set-labels:v9 is evaluated by "+f.Version; got != want {
-		t.Errorf("warning %q, want %q", got, want)
+		t.Errorf("Warning = %q, want %q", got, want)
 	}
 
 	resp, err = runtime.Builtin{Functions: functiontest.Functions()}.Evaluate(t.Context(), evaluation.Request{Image: "set-namespace", ResourceList: []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")})
 	if err != nil || resp.ResourceList != nil || resp.Report.GetFailure().GetMessage() == "" || resp.Report.GetExitCode() != 1 {
-		t.Errorf("without a functionConfig: %v, %v", resp.Report, err)
+		t.Errorf("Evaluate() without a functionConfig = %v, %v", resp.Report, err)
 	}
 	resp, err = runtime.Builtin{Functions: functiontest.Functions()}.Evaluate(t.Context(), evaluation.Request{Image: "set-labels", ResourceList: []byte(list), MaxOutput: 10})
 	if err != nil || resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_TOO_LARGE {
-		t.Errorf("over the limit: %v, %v", resp.Report, err)
+		t.Errorf("Evaluate() over the output limit = %v, %v", resp.Report, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
 	cancel(cause)
 	if _, err := (runtime.Builtin{Functions: functiontest.Functions()}).Evaluate(ctx, evaluation.Request{Image: "set-labels", ResourceList: []byte(list)}); !errors.Is(err, cause) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("Evaluate() after cancellation = %v, want the cause", err)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestBuiltinLists(t *testing.T) {
 	} {
 		listed, err := runtime.Builtin{Functions: functiontest.Functions(), Prefix: "r.io/", StrictVersions: strict}.ListFunctions(t.Context())
 		if err != nil || len(listed) != len(functiontest.Functions()) {
-			t.Fatalf("%d functions, %v", len(listed), err)
+			t.Fatalf("ListFunctions() = %d functions, %v", len(listed), err)
 		}
 		if strict {
 			for _, prefix := range []string{"gcr.io/kpt-fn/", "ghcr.io/kptdev/krm-functions-catalog/", "r.io/", ""} {
@@ -147,11 +147,11 @@ func TestBuiltinLists(t *testing.T) {
 				continue
 			}
 			if diff := cmp.Diff(len(want), len(l.GetImages())); diff != "" || l.GetAnyTag() == strict {
-				t.Errorf("strict %v: %v", strict, l)
+				t.Errorf("StrictVersions=%v: %v", strict, l)
 			}
 			for i, img := range l.GetImages() {
 				if !strict && img != want[i] {
-					t.Errorf("image %d is %s, want %s", i, img, want[i])
+					t.Errorf("image %d = %s, want %s", i, img, want[i])
 				}
 			}
 		}
@@ -167,44 +167,44 @@ func TestExec(t *testing.T) {
 	e := runtime.Exec{Runner: process.NewRunner(process.Options{ScratchRoot: dir}), Env: []string{"PATH=" + dir + ":/bin:/usr/bin"}}
 	resp, err := e.Evaluate(t.Context(), evaluation.Request{Image: fmt.Sprintf("%q 'one two'", program), ResourceList: []byte(list)})
 	if err != nil || string(resp.ResourceList) != list || string(resp.Report.GetStderr()) != "arg one two\n" || resp.Report.GetImplementation() != program {
-		t.Errorf("got %v, %v", resp.Report, err)
+		t.Errorf("Evaluate() = %v, %v", resp.Report, err)
 	}
 	resp, err = e.Evaluate(t.Context(), evaluation.Request{Image: `'a function' "no good"`, ResourceList: []byte(list)})
 	if err != nil || resp.Report.GetExitCode() != 3 || resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE {
-		t.Errorf("got %v, %v", resp.Report, err)
+		t.Errorf("Evaluate() = %v, %v", resp.Report, err)
 	}
 	resp, err = e.Evaluate(t.Context(), evaluation.Request{Image: "no-such-program", ResourceList: []byte(list)})
 	if err != nil || resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_START {
-		t.Errorf("got %v, %v", resp.Report, err)
+		t.Errorf("Evaluate() = %v, %v", resp.Report, err)
 	}
 	resp, err = e.Evaluate(t.Context(), evaluation.Request{Image: "true", ResourceList: []byte(list)})
 	if err != nil || string(resp.ResourceList) != "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n" || resp.Report.GetFailure() != nil {
-		t.Errorf("silence: got %q, %v, %v", resp.ResourceList, resp.Report, err)
+		t.Errorf("Evaluate() without output = %q, %v, %v", resp.ResourceList, resp.Report, err)
 	}
 	for command, reason := range map[string]evaluationv1.FailureReason{
 		"false":                   evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE,
 		"sh -c 'kill -9 $$'":      evaluationv1.FailureReason_FAILURE_REASON_SIGNAL,
-		"echo what is not a list": evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID,
+		"echo not a ResourceList": evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID,
 	} {
 		resp, err = e.Evaluate(t.Context(), evaluation.Request{Image: command, ResourceList: []byte(list)})
 		if err != nil || resp.Report.GetFailure().GetReason() != reason {
-			t.Errorf("%s: got %v, %v", command, resp.Report, err)
+			t.Errorf("Evaluate(%q) = %v, %v", command, resp.Report, err)
 		}
 	}
 	limited := e
 	limited.MaxTime = time.Second / 2
 	resp, err = limited.Evaluate(t.Context(), evaluation.Request{Image: "sleep 60", ResourceList: []byte(list)})
 	if err != nil || resp.Report.GetFailure().GetReason() != evaluationv1.FailureReason_FAILURE_REASON_DEADLINE {
-		t.Errorf("got %v, %v", resp.Report, err)
+		t.Errorf("Evaluate() = %v, %v", resp.Report, err)
 	}
 	for _, command := range []string{"", "  ", "'open", "# comment"} {
 		if _, err := e.Evaluate(t.Context(), evaluation.Request{Image: command}); err == nil || !strings.Contains(err.Error(), "must be valid") {
-			t.Errorf("%q: %v", command, err)
+			t.Errorf("Evaluate(%q) = %v, want an error", command, err)
 		}
 	}
 }
 
-func TestChainOfRuntimes(t *testing.T) {
+func TestChainSkipsStrictBuiltin(t *testing.T) {
 	t.Parallel()
 	known := evaluation.Func(func(_ context.Context, req evaluation.Request) (evaluation.Response, error) {
 		return evaluation.Response{ResourceList: req.ResourceList, Report: &evaluationv1.Evaluation{Implementation: "the other"}}, nil
@@ -215,6 +215,6 @@ func TestChainOfRuntimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(&evaluationv1.Evaluation{Implementation: "the other"}, resp.Report, protocmp.Transform()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("report (-want +got):\n%s", diff)
 	}
 }

@@ -16,26 +16,26 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// chunkSize is how much of a list one message of a stream has, where the limit of messages allows it.
+// chunkSize is the size in bytes of a chunk of a streamed list, if the message limit allows it.
 const chunkSize = 256 << 10
 
 type evaluateStream = grpc.BidiStreamingClient[evaluatorv1.EvaluateStreamRequest, evaluatorv1.EvaluateStreamResponse]
 
-// stream sends the list in parts and gathers the output from parts.
+// stream sends the list in chunks and joins the chunks of the output.
 func (g *GRPC) stream(ctx context.Context, req evaluation.Request, from *peer.Peer) (evaluation.Response, error) {
-	// Whatever way this ends, the stream ends with it.
+	// Cancelling releases the stream on every return.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := g.v1.EvaluateStream(ctx, g.callOptions()...)
 	if err != nil {
 		return evaluation.Response{}, err
 	}
-	// A send ends in io.EOF when the runner has answered already; the answer says why.
+	// Send returns io.EOF if the runner has already responded. Receive then returns the reason.
 	if err := g.send(stream, req); err != nil && !errors.Is(err, io.EOF) {
 		return evaluation.Response{}, err
 	}
 	list, report, err := g.receive(stream, req)
-	// grpc.Peer would be set at the stream's end, which comes after this one's.
+	// grpc.Peer sets the peer only at the end of the stream, which may be after this function returns.
 	if answered, ok := peer.FromContext(stream.Context()); ok { //nolint:contextcheck // it is derived from ctx
 		*from = *answered
 	}
@@ -77,7 +77,8 @@ func (g *GRPC) receive(stream evaluateStream, req evaluation.Request) (list []by
 			return nil, nil, &SizeError{Image: req.Image, Size: size, Limit: limit, Flag: "--max-resource-list-size"}
 		}
 	}
-	// Nothing follows the evaluation. Waiting for the end lets the runner end its call, too, before it is cancelled.
+	// No message follows the evaluation. Waiting for the end of the stream lets the runner's handler return before it is
+	// cancelled.
 	if _, err := stream.Recv(); err != nil && !errors.Is(err, io.EOF) {
 		return nil, nil, err
 	}
