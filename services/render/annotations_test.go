@@ -18,7 +18,7 @@ const (
 	savedFailure = "  annotations: {kpt.dev/save-on-render-failure: \"true\"}\n"
 )
 
-// only makes a function that keeps the resources of some packages, and marks them.
+// only returns a function that keeps the resources of some packages and marks them.
 func only(name string, keep func(location string) bool) func([]byte) ([]byte, error) {
 	marked := mark(name)
 	dropping := items(func(nodes []*yaml.RNode) []*yaml.RNode {
@@ -65,7 +65,7 @@ func TestBreadthFirst(t *testing.T) {
 	}
 	for p := range r.files {
 		if len(p) > 4 && p[:4] == "gone" {
-			t.Errorf("%s is still there", p)
+			t.Errorf("%s still exists", p)
 		}
 	}
 	var order []string
@@ -90,7 +90,7 @@ func TestBreadthFirstErrors(t *testing.T) {
 			t.Parallel()
 			r := renderFiles(t, map[string]string{"Kptfile": kpt(breadthFirst + mutators("ok")), "a/Kptfile": tc.sub}, functions{"ok": each()})
 			if r.err == nil || r.err.Error() != tc.want {
-				t.Errorf("got %v", r.err)
+				t.Errorf("error = %v, want %q", r.err, tc.want)
 			}
 			if len(r.fake.inputs) != tc.ran {
 				t.Errorf("%d functions ran", len(r.fake.inputs))
@@ -99,7 +99,7 @@ func TestBreadthFirstErrors(t *testing.T) {
 	}
 }
 
-// What functions made before the failure is there; what was not come to stays as it is.
+// On failure, saved files have the changes made before it. Packages that were not reached stay unchanged.
 func TestSaveOnFailure(t *testing.T) {
 	t.Parallel()
 	rename := items(func(nodes []*yaml.RNode) []*yaml.RNode {
@@ -121,7 +121,7 @@ func TestSaveOnFailure(t *testing.T) {
 	}
 	r := renderFiles(t, files, functions{"ok": each(annotate("by", "ok")), "rename": rename})
 	if r.err == nil {
-		t.Fatal("no error")
+		t.Fatal("the render succeeded, want an error")
 	}
 	want := maps.Clone(files)
 	delete(want, "b/b.yaml")

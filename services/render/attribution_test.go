@@ -41,7 +41,7 @@ func TestAttribution(t *testing.T) {
 				expected["sub/b.yaml"] = bucket(before)
 			}
 			if diff := cmp.Diff(expected, source.Files()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("resources (-want +got):\n%s", diff)
 			}
 		}
 	}

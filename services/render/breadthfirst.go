@@ -12,8 +12,8 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// breadthFirst renders a package before the packages below it, level by level: its functions see its own resources and,
-// raw, those of all packages below. All Kptfiles are checked and all resources are read before any function runs.
+// breadthFirst renders a package before the packages below it, level by level: its functions see its own resources and the not
+// yet rendered resources of all packages below. It validates all Kptfiles and reads all resources before it runs a function.
 func (h *hydration) breadthFirst(ctx context.Context, root *node, emit emitter) outcome {
 	levels := root.levels()
 	out := outcome{}
@@ -45,7 +45,7 @@ func (h *hydration) breadthFirst(ctx context.Context, root *node, emit emitter) 
 	return out
 }
 
-// discover reads what a package has, and checks the Kptfiles directly below it.
+// discover reads a package's resources and checks the Kptfiles directly below it.
 func (h *hydration) discover(ctx context.Context, n *node) error {
 	err := h.limited(ctx, func() error { return h.tree.ReadResources(n.pkg) })
 	if err != nil {
@@ -62,7 +62,7 @@ func (h *hydration) discover(ctx context.Context, n *node) error {
 	return nil
 }
 
-// level runs the pipelines of packages that are not below each other. What they see they have for themselves.
+// level runs the pipelines of packages on the same level. Each pipeline sees only its package and the packages below.
 func (h *hydration) level(
 	ctx context.Context, level []*node, states map[*node][]*yaml.RNode, functions []renderstatus.Function, emit emitter,
 ) ([]renderstatus.Function, error) {
@@ -71,12 +71,12 @@ func (h *hydration) level(
 		for _, n := range level[i].preorder() {
 			visible = append(visible, states[n]...)
 		}
-		// What a function above has deleted to the last resource is no package any more.
+		// A package whose resources were all deleted by functions of a parent package is not rendered.
 		if len(visible) == 0 {
 			return outcome{}
 		}
 		p := newPipeline(level[i], visible, h.images, h.options, emit)
-		// What packages beside a failed one have made does not count.
+		// If a sibling fails, resources of this package may have to be restored.
 		p.keepInput = len(level) > 1
 		err := h.limited(ctx, func() error { return p.run(ctx) })
 		return outcome{resources: p.resources, functions: p.functions, err: err}
@@ -91,8 +91,8 @@ func (h *hydration) level(
 	return functions, nil
 }
 
-// distribute gives resources to the packages that they belong to: this one and those below it. What belongs to none of
-// them stays here, as it is written where it says all the same.
+// distribute assigns resources to their packages, which are this one and those below it. A resource of an unknown package stays
+// with this package; it is nevertheless written where its annotations say.
 func (n *node) distribute(resources []*yaml.RNode, states map[*node][]*yaml.RNode) {
 	owners := map[string]*node{}
 	for _, m := range n.preorder() {
@@ -108,7 +108,7 @@ func (n *node) distribute(resources []*yaml.RNode, states map[*node][]*yaml.RNod
 	}
 }
 
-// levels returns this package, the packages directly below it, those below them, and so on.
+// levels returns this package, then the packages directly below it, and so on, one slice per level.
 func (n *node) levels() [][]*node {
 	var levels [][]*node
 	for level := []*node{n}; len(level) > 0; {
@@ -122,7 +122,7 @@ func (n *node) levels() [][]*node {
 	return levels
 }
 
-// preorder returns this package and all below it, each before those below.
+// preorder returns this package and all packages below it, parents before children.
 func (n *node) preorder() []*node {
 	order := []*node{n}
 	for _, sub := range n.subs {

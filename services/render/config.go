@@ -18,11 +18,10 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// configs are the resources that functions of a pipeline have for their functionConfig, by the clean path of their file;
-// nil until they are found.
+// configs maps the clean path of each functionConfig file of a pipeline to its resource; nil if the resource is not found.
 type configs map[string]*yaml.RNode
 
-// newConfigs returns the functionConfig files that functions name, as resources have them.
+// newConfigs returns the functionConfig files that functions name, with their resources.
 func newConfigs(functions []kptfilev1.Function, resources []*yaml.RNode, location string) configs {
 	c := configs{}
 	for i := range functions {
@@ -34,7 +33,7 @@ func newConfigs(functions []kptfilev1.Function, resources []*yaml.RNode, locatio
 	return c
 }
 
-// refresh takes over what a function may have made of them. One that is gone from its file stays what it was.
+// refresh updates the functionConfigs after a function has run. If a resource is no longer in its file, the previous one stays.
 func (c configs) refresh(resources []*yaml.RNode, location string) {
 	if len(c) == 0 {
 		return
@@ -49,7 +48,7 @@ func (c configs) refresh(resources []*yaml.RNode, location string) {
 	maps.Copy(c, fresh)
 }
 
-// has tells whether a resource is one of them.
+// has reports whether a resource is a functionConfig.
 func (c configs) has(r *yaml.RNode) bool {
 	for _, config := range c {
 		if config == r {
@@ -59,7 +58,7 @@ func (c configs) has(r *yaml.RNode) bool {
 	return false
 }
 
-// of returns the functionConfig of a function; nil for none.
+// of returns the functionConfig of a function; nil if it has none.
 func (c configs) of(f *kptfilev1.Function) (*yaml.RNode, error) {
 	if f.ConfigPath != "" {
 		return c[path.Clean(f.ConfigPath)], nil
@@ -67,8 +66,7 @@ func (c configs) of(f *kptfilev1.Function) (*yaml.RNode, error) {
 	return configMap(f.ConfigMap)
 }
 
-// check makes sure that every functionConfig file is among the resources of the package itself. list is "mutator" or
-// "validator".
+// check returns an error if a functionConfig file is not among the package's own resources. list is "mutator" or "validator".
 func (c configs) check(list string, functions []kptfilev1.Function) error {
 	var errs []error
 	for i := range functions {
@@ -90,11 +88,11 @@ func (c configs) check(list string, functions []kptfilev1.Function) error {
 	return errors.Join(errs...)
 }
 
-// configMap returns the ConfigMap that a Kptfile's configMap stands for; nil for an empty one. All values are strings, in
-// quotes, so that no reader takes one for a number or a boolean.
+// configMap returns the ConfigMap for a Kptfile's configMap; nil if that is empty. All values are quoted strings, so that no
+// function parses them as numbers or booleans.
 func configMap(data map[string]string) (*yaml.RNode, error) {
 	if len(data) == 0 {
-		return nil, nil //nolint:nilnil // No configuration is no error.
+		return nil, nil //nolint:nilnil // no configuration is not an error
 	}
 	values := &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap}
 	for _, key := range slices.Sorted(maps.Keys(data)) {

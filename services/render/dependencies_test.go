@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// heavy are the libraries of functions and of clouds. A program links them only if it imports functions, or the
-// credentials of clouds.
+// heavy matches libraries of functions and of cloud providers. Programs may link them only if they import functions or cloud
+// credentials.
 var heavy = regexp.MustCompile(`^(github\.com/krmfn/krmfn/functions|cel\.dev|github\.com/(google/cel-go|open-policy-agent|yannh/kubeconform|` +
 	`santhosh-tekuri/jsonschema|qri-io|aws|awslabs|Azure|chrismellard)|go\.starlark\.net|helm\.sh|cloud\.google\.com/go)\b`)
 
@@ -31,7 +31,7 @@ func TestLinksNoFunctions(t *testing.T) {
 	}
 }
 
-// A module that is required directly is fetched by everybody who imports this one.
+// Direct requirements of a module are downloaded by everybody who imports it.
 func TestRequiresNoFunctions(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../go.mod")

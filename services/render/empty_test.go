@@ -17,34 +17,34 @@ import (
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-// Programs print an empty list of items in several forms.
+// Programs print an empty list of items in different forms.
 const (
-	// noItems is what a program prints that has forgotten its items, and one built on the SDK that got no functionConfig.
+	// noItems is the output of a program that omits items by mistake, or of one built on the SDK that has no functionConfig.
 	noItems = listHead + "results:\n- message: done\n"
-	// noItemsButConfig is what one built on the SDK prints.
+	// noItemsButConfig is the output of a program built on the SDK that has a functionConfig.
 	noItemsButConfig = listHead + "functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n"
 )
 
 func TestEmptyOutput(t *testing.T) {
 	t.Parallel()
-	const accident = "the output has no items, which would delete all resources that the function got: return those that are to stay, or an empty list of items"
+	const accident = "the output has no items, which would delete all resources that the function got: return the resources to keep, or an empty list of items"
 	for name, tc := range map[string]struct {
 		kptfile, output string
 		allow           bool
-		want            string // the error, or else the files that stay
+		want            string // the error, or else the remaining files
 	}{
 		"an empty list":                        {kptfile: mutators("fn"), output: listHead + "items: []\n", want: "notes.txt"},
 		"null":                                 {kptfile: mutators("fn"), output: listHead + "items: null\n", want: "notes.txt"},
 		"none, with the functionConfig":        {kptfile: mutators("fn"), output: noItemsButConfig, want: "notes.txt"},
 		"none":                                 {kptfile: mutators("fn"), output: noItems, want: accident},
-		"none, permitted":                      {kptfile: mutators("fn"), output: noItems, allow: true, want: "notes.txt"},
+		"none, allowed":                        {kptfile: mutators("fn"), output: noItems, allow: true, want: "notes.txt"},
 		"none of a selection":                  {kptfile: mutators("{image: fn, selectors: [{kind: ConfigMap}]}"), output: noItems, want: accident},
-		"none of a selection, permitted":       {kptfile: mutators("{image: fn, selectors: [{kind: ConfigMap}]}"), output: noItems, allow: true, want: "Kptfile notes.txt"},
+		"none of a selection, allowed":         {kptfile: mutators("{image: fn, selectors: [{kind: ConfigMap}]}"), output: noItems, allow: true, want: "Kptfile notes.txt"},
 		"an empty list of a selection":         {kptfile: mutators("{image: fn, selectors: [{kind: ConfigMap}]}"), output: listHead + "items: []\n", want: "Kptfile notes.txt"},
 		"none where nothing is selected":       {kptfile: mutators("{image: fn, selectors: [{kind: None}]}"), output: noItems, want: "Kptfile a.yaml notes.txt"},
 		"none of a validator":                  {kptfile: validators("fn"), output: noItems, want: "Kptfile a.yaml notes.txt"},
-		"an empty list where the Kptfile goes": {kptfile: mutators("{image: fn, selectors: [{kind: Kptfile}]}"), output: listHead + "items: []\n", want: "the output would delete the package's Kptfile: return all items, or exclude kind Kptfile from the function"},
-		"the Kptfile alone, permitted":         {kptfile: mutators("{image: fn, selectors: [{kind: Kptfile}]}"), output: noItems, allow: true, want: "a.yaml notes.txt"},
+		"an empty list instead of the Kptfile": {kptfile: mutators("{image: fn, selectors: [{kind: Kptfile}]}"), output: listHead + "items: []\n", want: "the output would delete the package's Kptfile: return all items, or exclude kind Kptfile from the function"},
+		"only the Kptfile, allowed":            {kptfile: mutators("{image: fn, selectors: [{kind: Kptfile}]}"), output: noItems, allow: true, want: "a.yaml notes.txt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +56,7 @@ func TestEmptyOutput(t *testing.T) {
 			result, err := render.Package(t.Context(), source, render.Options{Evaluator: f, AllowDeletion: tc.allow})
 			if err != nil {
 				if !strings.HasSuffix(err.Error(), "pipeline.run: "+tc.want) || !errors.As(err, new(*render.DeletionError)) {
-					t.Errorf("got %v", err)
+					t.Errorf("error = %v, want a DeletionError %q", err, tc.want)
 				}
 				return
 			}
@@ -68,7 +68,8 @@ func TestEmptyOutput(t *testing.T) {
 	}
 }
 
-// Functions after one that has deleted everything run on nothing, and the status has no Kptfile to be in.
+// After a function has deleted everything, the next functions run on no resources, and there is no Kptfile to write the status
+// to.
 func TestEverythingIsDeletedBetweenFunctions(t *testing.T) {
 	t.Parallel()
 	source, err := packages.NewMemory(map[string]string{"Kptfile": kpt(mutators("gone", "same")), "a.yaml": cm("a")})
@@ -81,7 +82,7 @@ func TestEverythingIsDeletedBetweenFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if source.Apply(result.Output.Changes); len(source.Files()) != 0 || len(result.Report.Result.Items) != 2 {
-		t.Errorf("left: %v, report: %+v", source.Files(), result.Report.Result)
+		t.Errorf("remaining files = %v, report = %+v", source.Files(), result.Report.Result)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// The levels of a render in its errors.
+// Operations of a render, as kpt names them in errors.
 const (
 	opRender        = "fn.render"
 	opRead          = "pkg.read"
@@ -22,13 +22,13 @@ const (
 	opPipeline      = "pipeline.run"
 )
 
-// Error says where in a render something went wrong. Its text has one line for each level, as kpt writes it.
+// Error adds the operation and the package to an error. Its text has one line per level, as in kpt.
 type Error struct {
-	// Op is the level.
+	// Op is the operation.
 	Op string
-	// Package is the location of the package.
+	// Package is the package's location.
 	Package string
-	// Err is the level below, or the cause.
+	// Err is the Error of the next level, or the cause.
 	Err error
 }
 
@@ -39,13 +39,13 @@ func (e *Error) Error() string {
 	})
 }
 
-// wording is how what is in an error is told.
+// wording formats the variable parts of an error text.
 type wording struct {
 	location func(string) string
 	cause    func(error) string
 }
 
-// text leaves out what is the same in the level above.
+// text formats an error. It omits the operation and location if they equal those of the level above.
 func (e *Error) text(op, location string, w wording) string {
 	var parts []string
 	if e.Op != op {
@@ -55,7 +55,7 @@ func (e *Error) text(op, location string, w wording) string {
 		parts = append(parts, "pkg "+w.location(e.Package))
 	}
 	separator, rest := ": ", ""
-	if below, deeper := e.Err.(*Error); deeper { //nolint:errorlint // It is the next level that matters, not any.
+	if below, deeper := e.Err.(*Error); deeper { //nolint:errorlint // only the direct child counts
 		separator, rest = ":\n\t", below.text(e.Op, e.Package, w)
 	} else {
 		rest = w.cause(e.Err)
@@ -66,10 +66,10 @@ func (e *Error) text(op, location string, w wording) string {
 	return strings.Join(parts, ": ") + separator + rest
 }
 
-// Unwrap returns the level below, or the cause.
+// Unwrap returns the Error of the next level, or the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Cause returns what went wrong, without where.
+// Cause returns the innermost error that is not an *Error.
 func Cause(err error) error {
 	var level *Error
 	for errors.As(err, &level) {
@@ -78,11 +78,11 @@ func Cause(err error) error {
 	return err
 }
 
-// FunctionError says that a function failed.
+// FunctionError reports that a function failed.
 type FunctionError struct {
-	// Function is the image, or the command line.
+	// Function is the image or the command line.
 	Function string
-	// Report is the evaluation's report, with its failure set.
+	// Report is the evaluation's report. Its failure is set.
 	Report *evaluationv1.Evaluation
 }
 
@@ -97,28 +97,28 @@ func (e *FunctionError) Error() string {
 	return text
 }
 
-// OutputError says that a function ran well and that its output cannot be used.
+// OutputError reports that a function succeeded but its output cannot be used.
 type OutputError struct {
-	// Function is the image, or the command line.
+	// Function is the image or the command line.
 	Function string
-	// Err is what is wrong with the output.
+	// Err says what is wrong with the output.
 	Err error
 }
 
 func (e *OutputError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what is wrong with the output.
+// Unwrap returns Err.
 func (e *OutputError) Unwrap() error { return e.Err }
 
-// DeletionError says that a function's output would delete all that the function got, or the Kptfile, without plainly meaning to; see
-// Options.AllowDeletion.
+// DeletionError reports that a function's output would delete all of the function's input, or the Kptfile, probably by
+// accident; see Options.AllowDeletion.
 type DeletionError struct{ text string }
 
 func (e *DeletionError) Error() string { return e.text }
 
-// SaveError says that what functions have made of the resources cannot be files.
+// SaveError reports that the rendered resources cannot be written to files.
 type SaveError struct {
-	// Err is why. Render is the error that ended the render; nil where it had succeeded.
+	// Err is the reason. Render is the error that ended the render, or nil.
 	Err, Render error
 }
 
@@ -129,7 +129,7 @@ func (e *SaveError) Error() string {
 	return fmt.Sprintf("failed to save resources: %v (original render error: %v)", e.Err, e.Render)
 }
 
-// Unwrap returns the errors that there are.
+// Unwrap returns Err and, if there is one, Render.
 func (e *SaveError) Unwrap() []error {
 	if e.Render == nil {
 		return []error{e.Err}

@@ -8,61 +8,61 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// Event is something that happens in a render: *Started, *PackageStarted, *PackageFinished, *FunctionStarted or
-// *FunctionFinished. The first is *Started; then the events of each package come together, in the order of sequential
-// rendering, however many packages are rendered at once.
+// Event is an event of a render: *Started, *PackageStarted, *PackageFinished, *FunctionStarted or *FunctionFinished. *Started
+// is the first. The events of each package are contiguous and in the order of sequential rendering, even if packages are
+// rendered in parallel.
 type Event interface{ event() }
 
-// Started says that all Kptfiles have been read.
+// Started reports that all Kptfiles have been read.
 type Started struct {
-	// Packages are the packages, in the order in which they are rendered.
+	// Packages lists the packages in render order.
 	Packages []PlannedPackage
 }
 
-// PlannedPackage is a package that is going to be rendered.
+// PlannedPackage is a package that will be rendered.
 type PlannedPackage struct {
-	// Package is the directory of the package in its tree; "." for the tree's root.
+	// Package is the package's directory in the tree; "." for the root.
 	Package string
-	// Name is the package's name for people: the names of the directories of the packages down to it, with slashes
-	// between them.
+	// Name is the package's name for display: the directory names of its parent packages and its own, separated by slashes.
 	Name string
-	// Depth is how many packages there are above this one.
+	// Depth is the number of packages above this one.
 	Depth int
-	// Functions is how many functions the pipeline has.
+	// Functions is the number of functions in the pipeline.
 	Functions int
 }
 
-// PackageStarted says that a package's pipeline begins. It comes for packages without a pipeline too.
+// PackageStarted reports that a package's pipeline starts, even if the pipeline is empty.
 type PackageStarted struct {
 	PlannedPackage
-	// Resources is how many resources it begins with.
+	// Resources is the number of resources at the start.
 	Resources int
 }
 
-// PackageFinished says that a package's pipeline has come to its end.
+// PackageFinished reports that a package's pipeline has ended.
 type PackageFinished struct {
-	// Package is the directory of the package in its tree.
+	// Package is the package's directory in the tree.
 	Package string
-	// Err is the error that ended it; nil when it succeeded.
+	// Err is the error that ended the pipeline; nil on success.
 	Err error
 }
 
-// FunctionStarted says that a function is about to run.
+// FunctionStarted reports that a function is about to run.
 type FunctionStarted struct {
-	// Function tells which one, without anything that is known only after it has run.
+	// Function identifies the function. Fields that describe the run are not set.
 	Function renderstatus.Function
-	// Resources is how many resources it gets. Selected tells whether that is a selection.
+	// Resources is the number of resources in the function's input. Selected reports whether the function has selectors or
+	// exclusions.
 	Resources int
 	Selected  bool
 }
 
-// FunctionFinished says that a function has run, or that it could not.
+// FunctionFinished reports that a function has run or could not run.
 type FunctionFinished struct {
-	// Function tells which one, and how it went.
+	// Function identifies the function and describes the run.
 	Function renderstatus.Function
-	// Report is the evaluation's report; nil when there was none.
+	// Report is the evaluation's report; nil if there is none.
 	Report *evaluationv1.Evaluation
-	// Err is why it failed; nil when it succeeded.
+	// Err is the error; nil on success.
 	Err error
 }
 

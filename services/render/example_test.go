@@ -49,7 +49,7 @@ func ExamplePackage() {
 		Evaluator: runtime.Builtin{Functions: function.NewSet(setTeam)},
 	})
 	if err != nil {
-		log.Fatal(err) // The report tells which function failed, and why.
+		log.Fatal(err) // The report says which function failed and why.
 	}
 	source.Apply(result.Output.Changes)
 	fmt.Print(source.Files()["service.yaml"])
@@ -62,13 +62,13 @@ func ExamplePackage() {
 	//     team: shop
 }
 
-// A package in a directory changes when the caller applies the changes.
+// A package in a directory changes only when the caller applies the changes.
 func ExamplePackage_directory() {
 	dir, err := os.MkdirTemp("", "package")
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a directory of the example alone
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
 	for name, content := range examplePackage {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			log.Panic(err)
@@ -78,7 +78,7 @@ func ExamplePackage_directory() {
 	if err != nil {
 		log.Panic(err)
 	}
-	defer source.Close() //nolint:errcheck // Nothing is written by it.
+	defer source.Close() //nolint:errcheck // Only read from.
 	result, err := render.Package(context.Background(), source, render.Options{
 		Evaluator: runtime.Builtin{Functions: function.NewSet(setTeam)},
 		Observe: func(e render.Event) {

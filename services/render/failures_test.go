@@ -55,11 +55,11 @@ func TestFailures(t *testing.T) {
 			kptfile: kpt(mutators("ok", "unknown")), functions: functions{"ok": each()},
 			want: level + `function "unknown:latest" not found`, items: 2, ran: 1,
 		},
-		"exec is refused before any mutator": {
+		"exec is rejected before any mutator": {
 			kptfile: kpt(mutators("ok", "{exec: ./fn --x}")), functions: functions{"ok": each()},
 			want: level + "must run with `--allow-exec` option to allow running function binaries", items: 1,
 		},
-		"exec of a validator is refused when its turn comes": {
+		"exec of a validator is rejected when it is due": {
 			kptfile: kpt(mutators("ok") + "  validators:\n  - exec: fn\n"), functions: functions{"ok": each()},
 			want: level + "must run with `--allow-exec` option to allow running function binaries", items: 2, ran: 1,
 		},
@@ -79,15 +79,15 @@ func TestFailures(t *testing.T) {
 			kptfile: kpt(mutators("bad")), functions: functions{"bad": replace("apiVersion: v1", "x: y")},
 			want: level + "output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`", items: 1, ran: 1,
 		},
-		"a validator's output is checked too": {
+		"output of a validator is not KRM": {
 			kptfile: kpt(validators("bad")), functions: functions{"bad": replace("apiVersion: v1", "x: y")},
 			want: level + "output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`", items: 1, ran: 1,
 		},
-		"outside of the package": {
+		"outside the package": {
 			kptfile: kpt(mutators("bad")), functions: functions{"bad": returns(item("      config.kubernetes.io/path: a/../../b.yaml\n"))},
 			want: level + "function must not modify resources outside of package: resource has path a/../../b.yaml", items: 1, ran: 1,
 		},
-		"one place twice": {
+		"duplicate path and index": {
 			kptfile: kpt(mutators("bad")), functions: functions{"bad": returns(item("      config.kubernetes.io/path: Kptfile\n"))},
 			want: level + `resource at path "Kptfile" and index "" already exists`, items: 1, ran: 1,
 		},
@@ -101,13 +101,13 @@ func TestFailures(t *testing.T) {
 		},
 		"moves the Kptfile": {
 			kptfile: kpt(mutators("bad")), functions: functions{"bad": replace("'Kptfile'", "'a/moved.yaml'")},
-			want: level + "the output would move the package's Kptfile to a/moved.yaml: keep the annotations of path that items have", items: 1, ran: 1,
+			want: level + "the output would move the package's Kptfile to a/moved.yaml: keep the path annotations of the items", items: 1, ran: 1,
 		},
 		"no items": {
 			kptfile: kpt(mutators("bad")), functions: functions{"bad": returns(listHead + "results: []\n")},
-			want: level + "the output has no items, which would delete all resources that the function got: return those that are to stay, or an empty list of items", items: 1, ran: 1,
+			want: level + "the output has no items, which would delete all resources that the function got: return the resources to keep, or an empty list of items", items: 1, ran: 1,
 		},
-		"an anchor without end": {
+		"recursive anchor": {
 			kptfile: kpt(mutators("bad")), functions: functions{"bad": returns(item("      a: b\n  data: &x [*x]\n"))},
 			want: level + "the output has an anchor that contains itself", items: 1, ran: 1,
 		},
@@ -132,25 +132,25 @@ func TestFailures(t *testing.T) {
 			files := map[string]string{"Kptfile": tc.kptfile, "a.yaml": cm("a"), "README.md": "text", "sub/Kptfile": kpt(""), "sub/c.yaml": cm("c")}
 			r := renderFiles(t, files, tc.functions)
 			if r.err == nil {
-				t.Fatal("no error")
+				t.Fatal("the render succeeded, want an error")
 			}
 			if diff := cmp.Diff(tc.want, r.err.Error()); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
 			if r.Report.Error != r.err.Error() {
-				t.Errorf("status has another error: %s", r.Report.Error)
+				t.Errorf("Report.Error = %q, want the returned error", r.Report.Error)
 			}
 			if diff := cmp.Diff(files, r.files); diff != "" || r.Output.Changes != nil || r.Output.Files != nil {
 				t.Errorf("files changed: %s", diff)
 			}
 			if tc.items < 0 {
 				if r.Report.Result != nil {
-					t.Errorf("there is a result list: %+v", r.Report.Result)
+					t.Errorf("Report.Result = %+v, want nil", r.Report.Result)
 				}
 				return
 			}
 			if got := r.Report.Result; len(got.Items) != tc.items || got.ExitCode != 1 || slices.ContainsFunc(got.Items, unnamed) || len(r.fake.inputs) != tc.ran {
-				t.Errorf("result list has %d items and exit code %d, %d functions ran", len(got.Items), got.ExitCode, len(r.fake.inputs))
+				t.Errorf("result list: %d items, exit code %d; %d functions ran", len(got.Items), got.ExitCode, len(r.fake.inputs))
 			}
 		})
 	}
@@ -158,7 +158,7 @@ func TestFailures(t *testing.T) {
 
 func unnamed(r renderstatus.Result) bool { return r.Image == "" && r.Exec == "" }
 
-func TestFailureKeepsTheStateBefore(t *testing.T) {
+func TestFailureKeepsPreviousResources(t *testing.T) {
 	t.Parallel()
 	r := renderFiles(t, map[string]string{"Kptfile": kpt(mutators("ok", "bad")), "a.yaml": cm("a")}, map[string]func([]byte) ([]byte, error){
 		"ok":  each(annotate("by", "ok")),
@@ -166,14 +166,14 @@ func TestFailureKeepsTheStateBefore(t *testing.T) {
 	})
 	var failed *render.FunctionError
 	if !errors.As(r.err, &failed) || failed.Function != "bad:latest" || failed.Report.GetExitCode() != 3 {
-		t.Fatalf("got %v", r.err)
+		t.Fatalf("error = %v, want a FunctionError of bad:latest with exit code 3", r.err)
 	}
 	var out bytes.Buffer
 	if err := packages.WriteDocuments(&out, r.Resources[1:]); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(cm("a")+"  annotations:\n    by: 'ok'\n", out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 	want := []string{
 		`started: .("/", 0, 2)`, `package . "/": 2 functions, 2 resources`,
@@ -186,8 +186,8 @@ func TestFailureKeepsTheStateBefore(t *testing.T) {
 	}
 }
 
-// What no exit code says, the status says.
-func TestStatusSaysWhatNoExitCodeSays(t *testing.T) {
+// If a failure has no exit code of its own, the status has the failure's message.
+func TestStatusExplainsFailuresWithoutExitCode(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[evaluationv1.FailureReason]string{
 		evaluationv1.FailureReason_FAILURE_REASON_OUTPUT_INVALID: "no list",
@@ -204,15 +204,15 @@ func TestStatusSaysWhatNoExitCodeSays(t *testing.T) {
 		}
 		result, err := render.Package(t.Context(), source, render.Options{Evaluator: evaluator, WriteStatus: true})
 		if err == nil || len(result.Output.Changes) != 1 {
-			t.Fatalf("%v: %v", err, result.Output.Changes)
+			t.Fatalf("%v: error = %v, changes = %v, want an error and one change", reason, err, result.Output.Changes)
 		}
 		if status := string(result.Output.Changes[0].After); !strings.Contains(status, want) {
-			t.Errorf("%v: status is\n%s", reason, status)
+			t.Errorf("%v: status =\n%s", reason, status)
 		}
 	}
 }
 
-// A command line that makes no sense is found before any function runs.
+// An invalid command line is an error before any function runs.
 func TestCommandLinesAreCheckedFirst(t *testing.T) {
 	t.Parallel()
 	processes := process.NewRunner(process.Options{ScratchRoot: t.TempDir()})
@@ -223,11 +223,11 @@ func TestCommandLinesAreCheckedFirst(t *testing.T) {
 	}
 	result, err := render.Package(t.Context(), source, render.Options{Exec: runtime.Exec{Runner: processes, Env: os.Environ()}})
 	if err == nil || !strings.HasSuffix(err.Error(), `pipeline.run: exec command "sh -c 'x" must be valid: EOF found when expecting closing quote`) {
-		t.Errorf("got %v", err)
+		t.Errorf("error = %v, want an invalid exec command", err)
 	}
 	for _, f := range result.Report.Functions {
 		if f.Ran {
-			t.Errorf("%s has run", f.Title())
+			t.Errorf("%s has run, want no function to run", f.Title())
 		}
 	}
 }

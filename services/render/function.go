@@ -18,17 +18,17 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// configFile stands for the functionConfig of a function that belongs to no pipeline.
+// configFile is the configPath of a function that is evaluated by Function.
 const configFile = "function-config"
 
-// Function evaluates one function over resources, as `kpt fn eval` does: with its selectors, and with the functionConfig
-// given, nil for none, in the place of its own. The resources belong to one directory, whatever packages it has: they are not
-// annotated with a package, and neither are those that come out. Annotations of path and index come out in the forms in which
-// the function's resources have them: none where none of them has any. Of the options, Evaluator, Exec, ImagePrefix, Tags,
-// AllowDeletion and Observe count. An image without tag and digest stays without.
+// Function evaluates one function on resources like `kpt fn eval`. It honors the function's selectors and uses config, which
+// may be nil, instead of the function's own functionConfig. Input and output resources have no package annotation, because they
+// belong to one directory regardless of packages in it. Path and index annotations of the output have the same keys as those of
+// the input, or are absent if the input has none. Function uses the options Evaluator, Exec, ImagePrefix, Tags, AllowDeletion
+// and Observe. It does not add a tag to an image without tag and digest.
 //
-// The function in the result tells how it went, on failure too. The error is worded as in Package, but has no levels; the
-// resources are nil then.
+// The returned renderstatus.Function describes the run, also on failure. Errors are worded as in Package but without levels. On
+// error, the returned resources are nil.
 func Function(ctx context.Context, f kptfilev1.Function, config *yaml.RNode, resources []*yaml.RNode, options Options) ([]*yaml.RNode, renderstatus.Function, error) {
 	options = options.complete()
 	record := renderstatus.Function{Package: ".", Name: f.Name}
@@ -36,7 +36,7 @@ func Function(ctx context.Context, f kptfilev1.Function, config *yaml.RNode, res
 	if f.Exec != "" {
 		record.Exec, evaluator = f.Exec, options.Exec
 		if evaluator == nil {
-			err := errors.New("no evaluator runs commands")
+			err := errors.New("there is no evaluator for commands")
 			record.SetFailure(err.Error())
 			return nil, record, err
 		}
@@ -65,7 +65,7 @@ func Function(ctx context.Context, f kptfilev1.Function, config *yaml.RNode, res
 	return output, s.record, nil
 }
 
-// bareReference returns the reference of a function, without the default tag.
+// bareReference returns the reference of a function's image without adding a default tag.
 func bareReference(ctx context.Context, f *kptfilev1.Function, options Options) (string, error) {
 	if f.Tag != "" {
 		return resolveImages(ctx, slices.Values([]*kptfilev1.Function{f}), options).of(f)

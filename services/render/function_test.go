@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// directory returns resources as a directory with two packages has them.
+// directory returns the resources of a directory with two packages.
 func directory(t *testing.T) []*yaml.RNode {
 	t.Helper()
 	var all []*yaml.RNode
@@ -37,7 +37,7 @@ func directory(t *testing.T) []*yaml.RNode {
 	return all
 }
 
-// rename gives every resource another name.
+// rename sets the name of every resource to "new".
 func rename(nodes []*yaml.RNode) []*yaml.RNode {
 	for _, n := range nodes {
 		if err := n.SetName("new"); err != nil {
@@ -51,7 +51,7 @@ func TestFunction(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		function kptfilev1.Function
-		want     string // names of what comes out
+		want     string // names of the output's resources
 		image    string
 	}{
 		"all":       {kptfilev1.Function{Image: "rename"}, "new new new", "r.io/fn/rename"},
@@ -75,14 +75,14 @@ func TestFunction(t *testing.T) {
 			for _, r := range got {
 				names = append(names, resource.Name(r))
 				if text := r.MustString(); strings.Contains(text, "package-path") || strings.Contains(text, "config.kubernetes.io/id") {
-					t.Errorf("what is of the evaluation stayed:\n%s", text)
+					t.Errorf("the output still has internal annotations:\n%s", text)
 				}
 			}
 			if strings.Join(names, " ") != tc.want || record.Image != tc.image || !record.Ran {
-				t.Errorf("got %q, and %+v", names, record)
+				t.Errorf("names = %q, want %q; record = %+v", names, tc.want, record)
 			}
 			if in := f.inputs[0]; strings.Contains(in, "package-path") || !strings.Contains(in, "functionConfig:\n  apiVersion: v1\n") {
-				t.Errorf("the input is\n%s", in)
+				t.Errorf("function input =\n%s", in)
 			}
 		})
 	}
@@ -95,7 +95,7 @@ func TestFunctionFails(t *testing.T) {
 		"r.io/outside": items(func(nodes []*yaml.RNode) []*yaml.RNode {
 			return append(nodes, yaml.MustParse("apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/path: ../a.yaml\n"))
 		}),
-		// The other one of that place is not selected.
+		// The other resource with this path is not selected.
 		"r.io/twice": items(func(nodes []*yaml.RNode) []*yaml.RNode {
 			return append(nodes, yaml.MustParse("apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/path: a.yaml\n    config.kubernetes.io/index: '0'\n"))
 		}),
@@ -109,19 +109,19 @@ func TestFunctionFails(t *testing.T) {
 	} {
 		got, record, err := render.Function(t.Context(), kptfilev1.Function{Image: image, Selectors: []kptfilev1.Selector{{Kind: "Kptfile"}}}, nil, directory(t), render.Options{Evaluator: f})
 		if got != nil || err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %d resources and error %v, want %q", image, len(got), err, want)
+			t.Errorf("%s: Function() = %d resources, error %v, want %q", image, len(got), err, want)
 		}
 		if record.Image == "" || record.ExitCode == 0 || record.Error == "" {
-			t.Errorf("%s: the record says no failure: %+v", image, record)
+			t.Errorf("%s: record = %+v, want a failure", image, record)
 		}
 	}
 	if _, _, err := render.Function(t.Context(), kptfilev1.Function{Exec: "x"}, nil, directory(t), render.Options{}); err == nil {
-		t.Error("a command line was evaluated without an evaluator for it")
+		t.Error("Function() of a command line without Options.Exec = nil, want an error")
 	}
 }
 
-// Annotations of place come out in the forms in which the function's resources had them before.
-func TestFormsOfPlaces(t *testing.T) {
+// Path and index annotations of the output have the keys that the input had.
+func TestPathAnnotationKeys(t *testing.T) {
 	t.Parallel()
 	annotated := func(text, value string, annotations []string) string {
 		if len(annotations) == 0 {
@@ -142,7 +142,7 @@ func TestFormsOfPlaces(t *testing.T) {
 		selector kptfilev1.Selector
 	}{
 		"none":                     {in: []string{named("a"), named("b")}, want: []string{named("a"), named("b"), generated()}},
-		"none, of which one":       {in: []string{named("a"), named("b"), named("c")}, selector: kptfilev1.Selector{Name: "b"}, want: []string{named("a"), named("b"), named("c"), generated()}},
+		"none, one selected":       {in: []string{named("a"), named("b"), named("c")}, selector: kptfilev1.Selector{Name: "b"}, want: []string{named("a"), named("b"), named("c"), generated()}},
 		"former":                   {in: []string{named("a", former), named("b")}, want: []string{named("a", former), defaulted(former), generated(former)}},
 		"internal":                 {in: []string{named("a", internal), named("b")}, want: []string{named("a", internal), defaulted(internal), generated(internal)}},
 		"former, but not selected": {in: []string{named("a", former), named("b")}, selector: kptfilev1.Selector{Name: "b"}, want: []string{named("a", former), named("b"), generated()}},

@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-// FuzzOutput gives a render any output of a function: an error, or files inside the package that can be read again.
+// FuzzOutput passes arbitrary bytes as a function's output. The render must fail or write valid files inside the package.
 func FuzzOutput(f *testing.F) {
 	const kptfile = "- apiVersion: kpt.dev/v1\n  kind: Kptfile\n  metadata:\n    name: app\n    annotations:\n      config.kubernetes.io/path: Kptfile\n"
 	for _, item := range []string{
@@ -45,12 +45,12 @@ func FuzzOutput(f *testing.F) {
 		for _, c := range result.Output.Changes {
 			old, exists := files[c.Path]
 			if !fs.ValidPath(c.Path) || (exists && old != string(c.Before)) {
-				t.Errorf("%q is written", c.Path)
+				t.Errorf("the render writes %q, which is outside the package", c.Path)
 			}
 		}
 		source.Apply(result.Output.Changes)
 		if _, ok := source.Files()["Kptfile"]; !ok {
-			t.Error("the Kptfile is gone")
+			t.Error("the Kptfile was deleted")
 		}
 		tree, err := packages.Open(source)
 		if err != nil {
@@ -61,7 +61,7 @@ func FuzzOutput(f *testing.F) {
 			err = errors.Join(tree.Validate(pkg), tree.ReadResources(pkg))
 		}
 		if err != nil && !strings.Contains(err.Error(), "Kptfile") {
-			t.Errorf("%v in %v", err, source.Files())
+			t.Errorf("Package() of the written files = %v; files %v", err, source.Files())
 		}
 	})
 }

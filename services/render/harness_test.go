@@ -24,7 +24,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
-// fake is an evaluator with functions that are made up for a test, by image; and a note of what they were given.
+// fake is an evaluator with test functions by image. It records their inputs.
 type fake struct {
 	functions map[string]func([]byte) ([]byte, error)
 	mu        sync.Mutex
@@ -49,7 +49,7 @@ func (f *fake) Evaluate(_ context.Context, req evaluation.Request) (evaluation.R
 	return evaluation.Response{ResourceList: output, Report: report}, nil
 }
 
-// items makes a function of one that changes items, the way programs built on kyaml read and write them.
+// items returns a function that changes the items and is written like programs that use kyaml.
 func items(change func([]*yaml.RNode) []*yaml.RNode) func([]byte) ([]byte, error) {
 	return func(in []byte) ([]byte, error) {
 		var out bytes.Buffer
@@ -63,7 +63,7 @@ func items(change func([]*yaml.RNode) []*yaml.RNode) func([]byte) ([]byte, error
 	}
 }
 
-// each makes a function of one that changes every item.
+// each returns a function that changes every item.
 func each(filters ...yaml.Filter) func([]byte) ([]byte, error) {
 	return items(func(nodes []*yaml.RNode) []*yaml.RNode {
 		for _, n := range nodes {
@@ -87,7 +87,7 @@ func returns(output string) func([]byte) ([]byte, error) {
 
 const listHead = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"
 
-// builtin evaluates small functions in process.
+// builtin returns options with small functions in process.
 func builtin() render.Options {
 	return render.Options{Evaluator: runtime.Builtin{Functions: functiontest.Functions()}, ImagePrefix: reference.CatalogPrefix}
 }
@@ -127,7 +127,7 @@ type run struct {
 	files  map[string]string
 }
 
-// renderFiles renders a package in memory and applies what changes.
+// renderFiles renders a package in memory and applies the changes.
 func renderFiles(t *testing.T, files map[string]string, functions map[string]func([]byte) ([]byte, error)) run {
 	t.Helper()
 	source, err := packages.NewMemory(files)

@@ -16,23 +16,23 @@ type hydration struct {
 	tree    *packages.Tree
 	options Options
 	images  *images
-	// slots bounds how many packages are read or rendered at once.
+	// slots is a semaphore that limits how many packages are read or rendered in parallel.
 	slots chan struct{}
 }
 
 type outcome struct {
-	// resources are the state: after the last mutator that succeeded, where there is an error.
+	// resources are the resources after the last successful mutator.
 	resources []*yaml.RNode
-	// functions are all functions that were come to, in order.
+	// functions are all functions that were due, in order.
 	functions []renderstatus.Function
-	// read are the packages whose resources are in the state.
+	// read are the packages whose resources were read.
 	read []*packages.Package
-	// err is the error that ended it, with the level of the package it belongs to; nil when it succeeded.
+	// err is the error that ended the render, with the level of its package; nil on success.
 	err error
 }
 
-// depthFirst renders a package after all packages below it: its functions see its own resources, and then what became of
-// theirs.
+// depthFirst renders a package after all packages below it. Its functions see its own resources, followed by the rendered
+// resources of the packages below.
 func (h *hydration) depthFirst(ctx context.Context, n *node, emit emitter) outcome {
 	out, err := h.below(ctx, n, emit)
 	if err != nil {
@@ -40,7 +40,7 @@ func (h *hydration) depthFirst(ctx context.Context, n *node, emit emitter) outco
 		return out
 	}
 	p := newPipeline(n, out.resources, h.images, h.options, emit)
-	// What the first function replaces is to be free while the next one runs.
+	// Release the reference, so that input resources can be garbage-collected after the first function replaces them.
 	out.resources = nil
 	if err := h.limited(ctx, func() error { return p.run(ctx) }); err != nil {
 		out.err = &Error{Op: opPackage, Package: n.location, Err: err}
@@ -50,7 +50,7 @@ func (h *hydration) depthFirst(ctx context.Context, n *node, emit emitter) outco
 	return out
 }
 
-// below returns a package's own resources and those that became of the packages below it.
+// below returns a package's own resources and the rendered resources of the packages below it.
 func (h *hydration) below(ctx context.Context, n *node, emit emitter) (outcome, error) {
 	var out outcome
 	if err := h.limited(ctx, func() error { return h.tree.ReadResources(n.pkg) }); err != nil {
@@ -78,7 +78,7 @@ func (h *hydration) below(ctx context.Context, n *node, emit emitter) (outcome, 
 	return out, nil
 }
 
-// limited does what takes time, when it is its turn.
+// limited runs work in a slot. It waits until a slot is free or ctx ends.
 func (h *hydration) limited(ctx context.Context, work func() error) error {
 	select {
 	case h.slots <- struct{}{}:

@@ -16,30 +16,30 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// TagLister lists the tags of a repository, which has its registry in front, in any order. It is called by several goroutines
-// at once, and must end with the context. Tags beside an error are those that are known without asking the registry; they
-// count where one of them satisfies, as local images do in kpt. A registry.Client is one.
+// TagLister lists the tags of a repository in any order. The repository includes its registry. Tags must be safe for concurrent
+// use and return when the context ends. If it returns tags with an error, these are tags known without the registry; one of
+// them is used if it satisfies the constraint, as kpt uses local images. registry.Client implements TagLister.
 type TagLister interface {
 	Tags(ctx context.Context, repository string) ([]string, error)
 }
 
-// maxListings is how many repositories of a render are asked for at once.
+// maxListings is the maximum number of concurrent calls of TagLister in a render.
 const maxListings = 8
 
-// images tells the references of functions.
+// images resolves images of functions to references.
 type images struct {
 	prefix   string
 	resolved map[reference.Constraint]resolution
 }
 
-// resolution is the reference that a version constraint means, or why it has none.
+// resolution is the reference for a version constraint, or the error of resolving it.
 type resolution struct {
 	ref string
 	err error
 }
 
-// resolveImages resolves all version constraints of functions, each repository being asked for once. What cannot be resolved
-// is an error only when its function's turn comes.
+// resolveImages resolves all version constraints of functions. It lists each repository once. An error of a constraint is
+// returned only when its function is due.
 func resolveImages(ctx context.Context, functions iter.Seq[*kptfilev1.Function], options Options) *images {
 	i := &images{prefix: options.ImagePrefix, resolved: map[reference.Constraint]resolution{}}
 	if options.Tags == nil {
@@ -95,7 +95,7 @@ func (l *listing) resolve(c reference.Constraint) resolution {
 	return resolution{ref, err}
 }
 
-// imageFunctions yields the functions of all pipelines that are images, in the order in which they will run.
+// imageFunctions yields the functions of all pipelines that have an image, in run order.
 func (n *node) imageFunctions() iter.Seq[*kptfilev1.Function] {
 	return func(yield func(*kptfilev1.Function) bool) {
 		for _, m := range n.order() {
@@ -111,17 +111,17 @@ func (n *node) imageFunctions() iter.Seq[*kptfilev1.Function] {
 	}
 }
 
-// Preparer gets the images of functions ready ahead of need, and tells for each what will evaluate it. It returns soon, with
-// images that are still starting.
+// Preparer prepares images of functions before they are needed, and returns for each image what will evaluate it. Prepare
+// returns quickly, possibly while images are still starting.
 type Preparer interface {
 	Prepare(ctx context.Context, images []string) ([]*evaluatorv1.PreparedFunction, error)
 }
 
-// maxPrepare bounds how long a render waits for the answer: functions can run without it.
+// maxPrepare is the maximum duration of Prepare. Functions can run even if it has not succeeded.
 const maxPrepare = 5 * time.Second
 
-// prepare hands over the images of all pipelines, each once, in the order in which they will run. What is wrong with one
-// is said when its function's turn comes.
+// prepare passes the images of all pipelines to the evaluator, without duplicates, in run order. It ignores errors, because a
+// broken image is reported when its function is due.
 func prepare(ctx context.Context, root *node, names *images, options Options) {
 	preparer, ok := options.Evaluator.(Preparer)
 	if !ok {

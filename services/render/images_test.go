@@ -20,11 +20,11 @@ import (
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-// lister has the tags of repositories. It takes a second for each, and notes what it is asked for.
+// lister has the tags of repositories. Each call takes a second. It records the calls.
 type lister struct {
 	tags map[string][]string
 	err  error
-	// before is called with each question.
+	// before is called at the start of each call.
 	before func()
 
 	mu           sync.Mutex
@@ -54,7 +54,7 @@ func (l *lister) Tags(ctx context.Context, repository string) ([]string, error) 
 	}
 }
 
-// All constraints are resolved before the first function runs, each repository being asked for once; exact tags ask nobody.
+// Before the first function runs, all constraints are resolved with one call per repository. Exact tags need no call.
 func TestConstraintsAreResolvedAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestConstraintsAreResolvedAtOnce(t *testing.T) {
 		}}}
 		l.before = func() {
 			if len(p.inputs) > 0 {
-				t.Error("a function has run before")
+				t.Error("a function ran before the tags were listed")
 			}
 		}
 		begin := time.Now()
@@ -82,11 +82,11 @@ func TestConstraintsAreResolvedAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took := time.Since(begin); took != time.Second {
-			t.Errorf("took %v: one after the other", took)
+			t.Errorf("listing took %v, want the calls to run in parallel", took)
 		}
 		slices.Sort(l.asked)
 		if diff := cmp.Diff([]string{"p.io/one", "r.io/three", "r.io/two"}, l.asked); diff != "" {
-			t.Errorf("asked for (-want +got):\n%s", diff)
+			t.Errorf("listed repositories (-want +got):\n%s", diff)
 		}
 		want := []string{"p.io/one:v1.0.7", "r.io/three:0.3.0", "p.io/one:v1.0.7", "p.io/one:v2.1", "p.io/exact:v1", "p.io/bare:latest", "r.io/two:v0.1.2"}
 		var ran []string
@@ -94,10 +94,10 @@ func TestConstraintsAreResolvedAtOnce(t *testing.T) {
 			ran = append(ran, f.Image)
 		}
 		if diff := cmp.Diff(want, ran); diff != "" {
-			t.Errorf("in the report (-want +got):\n%s", diff)
+			t.Errorf("images in the report (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([][]string{{want[0], want[1], want[3], want[4], want[5], want[6]}}, p.calls); diff != "" {
-			t.Errorf("prepared (-want +got):\n%s", diff)
+			t.Errorf("prepared images (-want +got):\n%s", diff)
 		}
 		source.Apply(result.Output.Changes)
 		text := source.Files()["Kptfile"]
@@ -125,10 +125,10 @@ func TestListingIsBounded(t *testing.T) {
 		defer cancel()
 		l := &lister{}
 		if _, err := render.Package(ctx, source, render.Options{Tags: l}); err == nil {
-			t.Error("no error")
+			t.Error("Package() = nil, want an error")
 		}
 		if l.max != 8 || l.running != 0 {
-			t.Errorf("%d at once, %d are left", l.max, l.running)
+			t.Errorf("%d concurrent calls, want 8; %d still running, want 0", l.max, l.running)
 		}
 	})
 }
@@ -141,19 +141,19 @@ func TestConstraintErrors(t *testing.T) {
 		lister *lister
 		want   string
 	}{
-		"none satisfies": {
+		"no tag matches": {
 			&lister{tags: map[string][]string{"r.io/x": {"v0.9"}}},
 			`no tag could be found matching the version constraint "~1.0": the highest version of r.io/x is v0.9`,
 		},
-		"cannot be listed": {
+		"listing fails": {
 			&lister{err: down},
 			"`function.tag` \"~1.0\" of image \"r.io/x\" is a version constraint, and the tags cannot be listed: registry down",
 		},
-		"cannot be listed, and what is known does not satisfy": {
+		"listing fails, no known tag matches": {
 			&lister{err: down, tags: map[string][]string{"r.io/x": {"v0.9"}}},
 			"`function.tag` \"~1.0\" of image \"r.io/x\" is a version constraint, and the tags cannot be listed: registry down",
 		},
-		"cannot be listed, and what is known satisfies": {&lister{err: down, tags: map[string][]string{"r.io/x": {"v1.0.1"}}}, ""},
+		"listing fails, a known tag matches": {&lister{err: down, tags: map[string][]string{"r.io/x": {"v1.0.1"}}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -169,7 +169,7 @@ func TestConstraintErrors(t *testing.T) {
 					text = strings.TrimPrefix(err.Error(), level)
 				}
 				if text != tc.want || tc.lister.err != nil && tc.want != "" && !errors.Is(err, down) {
-					t.Errorf("got %v\nwant %s", err, tc.want)
+					t.Errorf("error = %v\nwant %s", err, tc.want)
 				}
 			})
 		})
@@ -184,7 +184,7 @@ func TestFunctionWithConstraint(t *testing.T) {
 		_, record, err := render.Function(t.Context(), kptfilev1.Function{Image: "rename", Tag: "~1"}, nil, directory(t),
 			render.Options{Evaluator: f, ImagePrefix: "r.io/fn", Tags: l})
 		if err != nil || record.Image != "r.io/fn/rename:v1.3" {
-			t.Errorf("%+v, %v", record, err)
+			t.Errorf("Function() = %+v, %v", record, err)
 		}
 	})
 }

@@ -21,18 +21,18 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// ListEvaluator is an evaluator that can evaluate functions on a list in memory, in place, so that nothing is printed and
-// parsed between functions. The error is an *evaluation.NotFoundError where the function is not one of those: it is then
-// evaluated in the usual way. Otherwise report and error are as those of evaluation.Evaluator, and the items are in the
-// order in which the function would print them; nil where it would print neither items nor a functionConfig. No node is in two of them, or at two places of one: each is to be changed
-// for itself.
+// ListEvaluator is an evaluator that can evaluate some functions on a list in memory, in place, without printing and parsing
+// between functions. If it returns a *evaluation.NotFoundError, the function is evaluated by Evaluate. Otherwise, report and
+// error are as for evaluation.Evaluator. Items end up in the order in which the function would print them, or are nil if it
+// would print neither items nor a functionConfig. Every node of the result must occur in only one item and only once, because
+// items are changed independently.
 type ListEvaluator interface {
 	EvaluateList(ctx context.Context, image string, list *fn.ResourceList) (*evaluationv1.Evaluation, error)
 }
 
-// callInProcess evaluates a function on the nodes of the resources, which are parked then. It takes a fraction of the time that
-// callWithBytes needs to print and parse them. The error is errPrint where that is not possible: the evaluator is not in this process, or
-// printing would change the resources. TestInProcessIsAsOverBytes in functions/internal/rendering holds the two equal.
+// callInProcess evaluates a function on the resources' nodes, which it parks. This takes a fraction of the time of
+// callWithBytes, which prints and parses them. It returns errPrint if the evaluator cannot evaluate the function in memory, or
+// if printing would change the resources. TestInProcessIsAsOverBytes in functions/internal/rendering compares the two.
 func (p *pipeline) callInProcess(ctx context.Context, s *step, in *input) ([]*yaml.RNode, *evaluationv1.Evaluation, error) {
 	evaluator, ok := s.evaluator.(ListEvaluator)
 	if !ok {
@@ -59,7 +59,7 @@ func (p *pipeline) callInProcess(ctx context.Context, s *step, in *input) ([]*ya
 	return resources(list.Items), report, nil
 }
 
-// resources returns the nodes of items; nil for nil.
+// resources returns the nodes of items; nil if items is nil.
 func resources(items fn.KubeObjects) []*yaml.RNode {
 	if items == nil {
 		return nil
@@ -71,8 +71,8 @@ func resources(items fn.KubeObjects) []*yaml.RNode {
 	return nodes
 }
 
-// list returns the ResourceList, in which resources carry ids as in encode. The error is errPrint where printing and parsing would not
-// leave all of it as it is.
+// list returns the function's input in memory, with the same id annotations as encode. It returns errPrint if printing and
+// parsing would change the input.
 func (in *input) list() (*fn.ResourceList, error) {
 	list := &fn.ResourceList{Items: make(fn.KubeObjects, len(in.selected)), FunctionConfig: fn.NewEmptyKubeObject()}
 	if in.config != nil {
@@ -94,8 +94,8 @@ func (in *input) list() (*fn.ResourceList, error) {
 	})
 }
 
-// own returns a resource for the function, with ids: its nodes, or a copy where it is not parked. The error is errPrint where it is
-// complicated.
+// own returns resource i with id annotations for the function. It takes the resource's nodes, or a copy if the resource must be
+// kept. It returns errPrint for a complicated resource.
 func (in *input) own(i int) (*yaml.RNode, error) {
 	r := in.selected[i]
 	n := r.YNode()
@@ -113,16 +113,16 @@ func (in *input) own(i int) (*yaml.RNode, error) {
 	return own, resource.SetAnnotations(own, in.ids(i)...)
 }
 
-// errPrint is no error of the package: it tells that a list is to be printed and parsed.
+// errPrint is used as a signal within this package: the list must be printed and parsed.
 var errPrint = errors.New("to be printed and parsed")
 
-// simple tells whether a resource is not complicated. To have packed it says so of most.
+// simple is the opposite of complicated. For most resources, properties of the packed form suffice to tell.
 func simple(packed *yamlnode.Packed, n *yaml.Node) bool {
 	plain := !packed.HasFootComments() && packed.Styles()&(yaml.FoldedStyle|yaml.TaggedStyle|yaml.FlowStyle) == 0
 	return !complicatedTop(n) && (plain || !yamlnode.Contains(n, complicatedNode))
 }
 
-// complicated tells whether a resource has what printing and parsing it among others changes, or what a copy would share.
+// complicated reports whether printing and parsing would change a resource, or whether copies of it would share nodes.
 func complicated(r *yaml.RNode) bool {
 	n := r.YNode()
 	return complicatedTop(n) || yamlnode.Contains(n, complicatedNode)
@@ -137,7 +137,7 @@ func complicatedNode(n *yaml.Node) bool {
 		n.Style&yaml.FlowStyle != 0 && yamlnode.Contains(n, quotedInFlow)
 }
 
-// quotedInFlow tells whether a scalar in flow style may get quotes when it is printed, which functions can see.
+// quotedInFlow reports whether the encoder may quote a scalar in flow style, which functions could notice.
 func quotedInFlow(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Style == 0 && (n.Value == "" || strings.ContainsAny(n.Value, ",?[]{}:"))
 }

@@ -16,21 +16,21 @@ import (
 )
 
 type input struct {
-	// all are the resources of the package, selected those of them that the function gets.
+	// all are the resources of the package; selected are those that the function gets.
 	all, selected []*yaml.RNode
-	// config is the functionConfig; nil for none.
+	// config is the functionConfig, or nil.
 	config *yaml.RNode
 
 	withSelectionIDs, withMigrationIDs bool
-	// numbers are the places of those selected among all.
+	// indexes are the positions of the selected resources in all.
 	numbers []int
 	forms   forms
-	// parked are those selected, kept those that are not parked.
+	// parked holds the selected resources while the function runs. kept reports whether a resource must not be parked.
 	parked parked
 	kept   func(*yaml.RNode) bool
-	// unprinted says that the output was not printed and parsed.
+	// unprinted is set if the output has not been printed and parsed.
 	unprinted bool
-	// hadKptfile says that the package's Kptfile is among all.
+	// hadKptfile is set if all contains the package's Kptfile.
 	hadKptfile bool
 }
 
@@ -45,8 +45,8 @@ func newInput(all, selected []*yaml.RNode, config *yaml.RNode) (in *input, err e
 	return in, err
 }
 
-// encode writes the ResourceList. Resources carry ids in it, by which their output is known again; they have none any
-// more when encode returns.
+// encode prints the ResourceList. In the output, resources have id annotations that match the function's output with its input.
+// encode removes these annotations from the resources before it returns.
 func (in *input) encode() ([]byte, error) {
 	defer func() {
 		for _, r := range in.selected {
@@ -79,7 +79,7 @@ func itemsNode(items []*yaml.RNode) *yaml.Node {
 	return n
 }
 
-// ids returns the annotations by which the output's resource for one of those selected is known again.
+// ids returns the id annotations of a selected resource.
 func (in *input) ids(i int) []resource.KeyValue {
 	var ids []resource.KeyValue
 	if in.withSelectionIDs {
@@ -92,7 +92,8 @@ func (in *input) ids(i int) []resource.KeyValue {
 	return append(ids, resource.KeyValue{Key: resource.IDAnnotation, Value: id}, resource.KeyValue{Key: resource.FormerIDAnnotation, Value: id})
 }
 
-// ownConfig returns a copy of the functionConfig. Where it is a resource of the package, it has the ids of that.
+// ownConfig returns a copy of the functionConfig. If it is a resource of the package, the copy has that resource's id
+// annotations.
 func (in *input) ownConfig() (*yaml.RNode, error) {
 	own := yaml.NewRNode(yamlnode.Copy(in.config.YNode()))
 	if i := slices.Index(in.selected, in.config); i >= 0 {
@@ -109,13 +110,13 @@ func clearIDs(r *yaml.RNode) {
 		resource.SelectionIDAnnotation)
 }
 
-// origin returns which of the resources that the function got an output's resource was before, by the ids that it still has; -1
-// for a new one.
+// origin returns the index of the selected resource that an output resource came from, judging by its id annotations; -1 for a
+// new resource.
 func (in *input) origin(r *yaml.RNode) int {
 	return in.originOf(resource.Annotation(r, resource.IDAnnotation), resource.Annotation(r, resource.FormerIDAnnotation))
 }
 
-// originOf returns which resource has the first of several ids that is one; -1 for none.
+// originOf returns the index for the first valid id; -1 if none is valid.
 func (in *input) originOf(ids ...string) int {
 	for _, id := range ids {
 		if n, err := strconv.Atoi(id); err == nil && n > 0 && n <= len(in.selected) {

@@ -17,11 +17,10 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// A list that is printed in parts is the same as one printed as a whole.
-// onePrints is about how many items one encoder prints.
+// onePrints is the approximate number of items that one encoder prints.
 const onePrints = 50
 
-func TestPartsMakeTheList(t *testing.T) {
+func TestEncodeMatchesEncoder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		in := &input{}
@@ -30,7 +29,7 @@ func TestPartsMakeTheList(t *testing.T) {
 			in.selected = append(in.selected, yaml.MustParse(some[i%len(some)]))
 		}
 		if len(in.selected) > onePrints && rapid.Bool().Draw(t, "odd") {
-			// As items of a function's output have them.
+			// Like items of a function's output.
 			odd := in.selected[rapid.IntRange(onePrints-1, onePrints).Draw(t, "border")].YNode()
 			switch comment := "# one\n# two"; rapid.IntRange(0, 2).Draw(t, "comment") {
 			case 0:
@@ -66,7 +65,7 @@ func TestPartsMakeTheList(t *testing.T) {
 	})
 }
 
-// withoutIDs takes the annotations out that only the function is to see.
+// withoutIDs removes the id annotations, which only functions see.
 func withoutIDs(list string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(list) {
@@ -77,7 +76,7 @@ func withoutIDs(list string) string {
 	return kept.String()
 }
 
-// item draws a resource with comments and scalars of all kinds, and nothing that needs the list to be printed as a whole.
+// item draws a resource with all kinds of comments and scalars, except those that force the list to be printed at once.
 func item(t *rapid.T) string {
 	var b strings.Builder
 	b.WriteString("apiVersion: v1\nkind: ConfigMap # line\nmetadata:\n  name: x\n  annotations:\n    # before\n    a: b\n")
@@ -124,7 +123,7 @@ func TestReconcile(t *testing.T) {
 				t.Error(err)
 			}
 			if got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
+				t.Errorf("reconcilePlace() = %q, want %q", got, tc.want)
 			}
 		})
 	}
@@ -134,6 +133,6 @@ func TestCheckAllKRM(t *testing.T) {
 	t.Parallel()
 	bad := yaml.MustParse("kind: A\nmetadata:\n  annotations:\n    config.kubernetes.io/path: a.yaml\n")
 	if err := checkAllKRM([]*yaml.RNode{bad}); err == nil || err.Error() != "a.yaml: resource must have `apiVersion`" {
-		t.Errorf("checkAllKRM: %v", err)
+		t.Errorf("checkAllKRM() = %v", err)
 	}
 }

@@ -10,11 +10,11 @@ import (
 
 type emitter func(Event)
 
-// inOrder does a number of things that do not depend on each other, several at once where the limit allows it, and
-// returns what doing them one after the other would: the outcomes up to the first with an error, in their order. Their
-// events come in that order, too, those of the first that is not over yet at once.
+// inOrder calls do for n independent tasks, in parallel if Options.Parallel allows, with the result of sequential calls: it
+// returns the outcomes up to the first one with an error. Events are emitted in task order; events of the first unfinished task
+// are emitted immediately.
 //
-// What comes after an error is cancelled; what is before it is not, as it may have an error of its own.
+// When a task fails, later tasks are cancelled. Earlier ones continue, because they may fail too, and the first error counts.
 func (h *hydration) inOrder(ctx context.Context, n int, emit emitter, do func(context.Context, int, emitter) outcome) []outcome {
 	if n == 1 || cap(h.slots) == 1 {
 		return oneByOne(ctx, n, emit, do)
@@ -60,12 +60,11 @@ func oneByOne(ctx context.Context, n int, emit emitter, do func(context.Context,
 	return outcomes
 }
 
-// sequence passes on the events of things that happen at once, in the order of the things. Those that come after one that
-// never ends well are not passed on.
+// sequence orders the events of concurrent tasks by task. It drops the events of all tasks after one that does not succeed.
 type sequence struct {
 	mu   sync.Mutex
 	emit emitter
-	// front is the thing whose events are passed on at once.
+	// front is the first task that has not succeeded. Its events are emitted immediately.
 	front   int
 	waiting [][]Event
 	over    []bool
@@ -81,7 +80,7 @@ func (s *sequence) add(i int, e Event) {
 	s.waiting[i] = append(s.waiting[i], e)
 }
 
-// end says that a thing has ended well.
+// end records that a task has succeeded.
 func (s *sequence) end(i int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

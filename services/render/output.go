@@ -18,14 +18,15 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// accept returns the state with a function's output: comments and order as they were, every resource with a place, nothing
-// outside of the package, nothing twice. The error is errPrint where printing would change an output that was not printed.
+// accept turns a function's output into the new state. It restores comments and the order of fields, assigns paths, and rejects
+// resources outside the package and duplicate paths. It returns errPrint if printing would change an output that has not been
+// printed.
 func (p *pipeline) accept(in *input, output []*yaml.RNode, validator bool) ([]*yaml.RNode, error) {
 	if output == nil && len(in.selected) > 0 && !validator && !p.options.AllowDeletion {
-		return nil, &DeletionError{"the output has no items, which would delete all resources that the function got: return those that are to stay, or an empty list of items"}
+		return nil, &DeletionError{"the output has no items, which would delete all resources that the function got: return the resources to keep, or an empty list of items"}
 	}
-	// Each resource is gone through once: together they are more than the processor's caches hold. What comes of a place comes
-	// before what is no resource.
+	// Process each resource completely before the next one, because all resources together exceed the processor's caches.
+	// Errors about paths take precedence over errors about resources that are not KRM.
 	noKRM, places := make([]error, len(output)), make([]place, len(output))
 	err := parallel.Each(len(output), func(i int) error {
 		if in.unprinted && complicated(output[i]) {
@@ -67,17 +68,17 @@ func (p *pipeline) accept(in *input, output []*yaml.RNode, validator bool) ([]*y
 	return state, nil
 }
 
-// lostKptfile says how the package's Kptfile has gone.
+// lostKptfile describes how the output lost the package's Kptfile.
 func lostKptfile(state []*yaml.RNode) string {
 	for _, r := range state {
 		if resource.Kind(r) == kptfilev1.KptFileGVK().Kind && path.Base(resource.Path(r)) != kptfilev1.KptFileName {
-			return fmt.Sprintf("the output would move the package's Kptfile to %s: keep the annotations of path that items have", resource.Path(r))
+			return fmt.Sprintf("the output would move the package's Kptfile to %s: keep the path annotations of the items", resource.Path(r))
 		}
 	}
 	return "the output would delete the package's Kptfile: return all items, or exclude kind Kptfile from the function"
 }
 
-// checkAllKRM is resource.CheckKRM for many; the error names the path of the first that is none.
+// checkAllKRM applies resource.CheckKRM to all resources. The error names the path of the first invalid one.
 func checkAllKRM(resources []*yaml.RNode) error {
 	return parallel.Each(len(resources), func(i int) error { return checkKRM(resources[i]) })
 }
@@ -89,9 +90,9 @@ func checkKRM(r *yaml.RNode) error {
 	return nil
 }
 
-// decode reads the items of a ResourceList; nil where nothing says that it is to have none. Functions built on the SDK print
-// an empty list as no items beside the functionConfig, others as items without anything. Evaluators have checked that it is a
-// ResourceList.
+// decode returns the items of a ResourceList. The result is nil if the list has neither items nor a functionConfig, so that
+// deleting everything may be an accident. Functions built on the SDK print an empty list by omitting items but keeping the
+// functionConfig; others print an empty items field. Evaluators have already checked that the output is a ResourceList.
 func decode(list []byte) ([]*yaml.RNode, error) {
 	if bytes.Contains(list, []byte("\r\n")) {
 		list = bytes.ReplaceAll(list, []byte("\r\n"), []byte("\n"))

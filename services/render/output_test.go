@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// shuffled is a function of the kind that loses what it can: comments, the order of fields, styles.
+// shuffled returns a function that loses comments, the order of fields, and styles.
 func shuffled(change func(map[string]any)) func([]byte) ([]byte, error) {
 	return func(in []byte) ([]byte, error) {
 		var list map[string]any
@@ -29,7 +29,7 @@ func shuffled(change func(map[string]any)) func([]byte) ([]byte, error) {
 	}
 }
 
-func TestCommentsAndOrderComeBack(t *testing.T) {
+func TestCommentsAndOrderAreRestored(t *testing.T) {
 	t.Parallel()
 	const before = `# Head.
 apiVersion: apps/v1 # line
@@ -62,10 +62,10 @@ spec:
 		t.Fatal(r.err)
 	}
 	got := r.files["d.yaml"]
-	// JSON quotes everything and flows everything: styles are the function's, comments and order are not.
+	// JSON output is quoted and in flow style. Styles are not restored, comments and order are.
 	var values, want any
 	if err := yaml.Unmarshal([]byte(got), &values); err != nil {
-		t.Fatalf("%v in:\n%s", err, got)
+		t.Fatalf("decoding: %v; text:\n%s", err, got)
 	}
 	changed := strings.NewReplacer("replicas: 1", "replicas: 3", "  template:", "  added: new\n  template:").Replace(before)
 	if err := yaml.Unmarshal([]byte(changed), &want); err != nil {
@@ -76,14 +76,14 @@ spec:
 	}
 	for _, comment := range []string{"# Head.", "# line", "# behind a key", "# above replicas", "# above a container", "# its name", "# first", "# Foot."} {
 		if !strings.Contains(got, comment) {
-			t.Errorf("%q is gone from:\n%s", comment, got)
+			t.Errorf("comment %q is missing in:\n%s", comment, got)
 		}
 	}
 	last := -1
 	for _, field := range []string{"apiVersion", "kind", "metadata", "spec", "replicas", "template", "containers", "image", "args", "added"} {
 		at := strings.Index(got, `"`+field+`"`)
 		if at < last {
-			t.Errorf("%q is out of order in:\n%s", field, got)
+			t.Errorf("field %q is out of order in:\n%s", field, got)
 		}
 		last = at
 	}
@@ -145,7 +145,7 @@ func TestAliasesAcrossItems(t *testing.T) {
 		t.Fatal(r.err)
 	}
 	if want := cm("b") + "  labels: {k: v}\n"; r.files["b.yaml"] != want {
-		t.Errorf("b.yaml is\n%s", r.files["b.yaml"])
+		t.Errorf("b.yaml =\n%s", r.files["b.yaml"])
 	}
 }
 
@@ -190,12 +190,12 @@ func TestSelection(t *testing.T) {
 				t.Fatal(r.err)
 			}
 			if strings.Join(got, " ") != want {
-				t.Errorf("the function got %q, want %q", strings.Join(got, " "), want)
+				t.Errorf("function input = %q, want %q", strings.Join(got, " "), want)
 			}
 			for p := range files {
 				selected := strings.Contains(" "+want+" ", " "+strings.TrimSuffix(p, ".yaml")+" ")
 				if seen := strings.Contains(r.files[p], "seen: 'yes'"); seen != selected {
-					t.Errorf("%s changed: %v", p, seen)
+					t.Errorf("%s: changed = %v", p, seen)
 				}
 			}
 		})
@@ -208,7 +208,8 @@ func TestMergeOfSelection(t *testing.T) {
 		"Kptfile":  kpt(mutators("{image: fn, selectors: [{kind: ConfigMap}]}")),
 		"all.yaml": cm("a") + "---\n" + strings.Replace(cm("x"), "ConfigMap", "Secret", 1) + "---\n" + cm("b") + "---\n" + cm("c"),
 	}, map[string]func([]byte) ([]byte, error){"fn": items(func(nodes []*yaml.RNode) []*yaml.RNode {
-		// a is deleted, b and c swap and c loses the id of the selection, d is new and claims what was not selected.
+		// a is deleted. b and c swap places, and c loses its selection id. d is new and has the selection id of a resource that
+		// was not selected.
 		resource.ClearAnnotations(nodes[2], resource.SelectionIDAnnotation)
 		d := yaml.MustParse(cm("d"))
 		if err := resource.SetAnnotation(d, resource.SelectionIDAnnotation, "2"); err != nil {
@@ -225,6 +226,6 @@ func TestMergeOfSelection(t *testing.T) {
 	}
 	want := []string{"Kptfile app", "all.yaml x", "all.yaml b", "all.yaml c", "configmap_d.yaml d"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-// PackagePlan is what a render would do with a package.
+// PackagePlan describes what a render would do with a package.
 type PackagePlan struct {
 	PlannedPackage
-	// Mutators and Validators are the functions of the pipeline, in the order in which they would run.
+	// Mutators and Validators are the functions of the pipeline, in run order.
 	Mutators, Validators []kptfilev1.Function
 }
 
-// Plan returns the packages that Package would render, in the order in which it would, without running a function or asking a
-// registry. It reads all Kptfiles. The error is the one that Package would end with because of them, however many functions it
-// would have run before.
+// Plan returns the packages that Package would render, in the same order, without running functions or contacting registries.
+// It reads all Kptfiles. If a Kptfile is invalid, Plan returns the error that Package would return for it, possibly after
+// running functions.
 func Plan(tree *packages.Tree) ([]PackagePlan, error) {
 	root := plan(tree, ".")
 	if err := root.check(); err != nil {

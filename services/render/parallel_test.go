@@ -24,7 +24,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// treeFunctions are what the pipelines of random packages are made of.
+// treeFunctions are the functions in the pipelines of random packages.
 var treeFunctions = functions{
 	"mark:latest": mark("m"),
 	"drop:latest": items(func(nodes []*yaml.RNode) []*yaml.RNode {
@@ -76,7 +76,7 @@ func drawTree(t *rapid.T, failing bool) map[string]string {
 	return files
 }
 
-// everything is all that a render makes known, but for durations.
+// everything returns all results of a render as text, except durations.
 func everything(t *rapid.T, files map[string]string, parallel int) string {
 	source, err := packages.NewMemory(files)
 	if err != nil {
@@ -107,7 +107,7 @@ func everything(t *rapid.T, files map[string]string, parallel int) string {
 	return text.String()
 }
 
-// Rendering several packages at once gives what rendering one after the other does: files, status, events and error.
+// Parallel rendering gives the same files, status, events and error as sequential rendering.
 func TestParallelIsSequential(t *testing.T) {
 	t.Parallel()
 	for _, failing := range []bool{false, true} {
@@ -124,14 +124,14 @@ func TestParallelIsSequential(t *testing.T) {
 	}
 }
 
-// waiting is an evaluator whose functions end when others have begun.
+// waiting returns an evaluator whose functions wait for other functions to start.
 func waiting(do func(ctx context.Context, image string) error) evaluation.Evaluator {
 	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 		return evaluation.Response{ResourceList: req.ResourceList, Report: &evaluationv1.Evaluation{}}, do(ctx, req.Image)
 	})
 }
 
-func TestPackagesAreRenderedAtOnce(t *testing.T) {
+func TestPackagesAreRenderedInParallel(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{}, 2)
 	meet := sync.OnceFunc(func() { <-begun; <-begun })
@@ -151,8 +151,8 @@ func TestPackagesAreRenderedAtOnce(t *testing.T) {
 	}
 }
 
-// The failure of a package cancels what would have come after it, and not what is before it, whose failure counts.
-func TestFailureCancelsWhatComesAfter(t *testing.T) {
+// The failure of a package cancels packages after it. Packages before it continue, and their failure counts instead.
+func TestFailureCancelsLaterPackages(t *testing.T) {
 	t.Parallel()
 	late, cancelled := make(chan struct{}), make(chan struct{})
 	source, err := packages.NewMemory(map[string]string{
@@ -166,7 +166,7 @@ func TestFailureCancelsWhatComesAfter(t *testing.T) {
 		case "first:latest":
 			<-cancelled
 			if ctx.Err() != nil {
-				t.Error("the first is cancelled")
+				t.Error("the first package was cancelled")
 			}
 			return errors.New("the first fails")
 		case "second:latest":
@@ -181,6 +181,6 @@ func TestFailureCancelsWhatComesAfter(t *testing.T) {
 	})})
 	want := "fn.render: pkg /:\n\tpkg.render: pkg /a:\n\tpipeline.run: func eval \"first:latest\" failed: the first fails"
 	if err == nil || err.Error() != want || len(result.Report.Functions) != 1 {
-		t.Errorf("got %v", err)
+		t.Errorf("error = %v, want %s", err, want)
 	}
 }

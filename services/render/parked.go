@@ -11,11 +11,11 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// parked are the resources that a function has got, as they were: packed, so that the nodes are in memory once while the
-// function works on them, or on their text. Their RNodes have no nodes meanwhile, and stand only for what they are.
+// parked holds a function's input in packed form, so that the nodes exist only once while the function works on them or on
+// their text. Meanwhile the resources' RNodes have no nodes and serve only as identities.
 type parked struct {
 	resources []*yaml.RNode
-	// packed are those of the same places; nil for one that has its nodes still.
+	// packed has the packed form of each resource; nil if the resource still has its nodes.
 	packed []*yamlnode.Packed
 }
 
@@ -23,7 +23,7 @@ func newParked(resources []*yaml.RNode) parked {
 	return parked{resources: resources, packed: make([]*yamlnode.Packed, len(resources))}
 }
 
-// all parks all resources, but for those that are kept, and those that cannot be packed.
+// all parks all resources except those that are kept or cannot be packed.
 func (p *parked) all(kept func(*yaml.RNode) bool) {
 	_ = parallel.Each(len(p.resources), func(i int) error {
 		if !kept(p.resources[i]) {
@@ -33,7 +33,7 @@ func (p *parked) all(kept func(*yaml.RNode) bool) {
 	})
 }
 
-// take parks a resource and returns its nodes; nil where it cannot be packed, or may not by what it is.
+// take parks a resource and returns its nodes. It returns nil if the resource cannot be packed or may returns false.
 func (p *parked) take(i int, may func(*yamlnode.Packed) bool) *yaml.Node {
 	document := p.resources[i].Document()
 	packed := yamlnode.Pack(document)
@@ -45,7 +45,7 @@ func (p *parked) take(i int, may func(*yamlnode.Packed) bool) *yaml.Node {
 	return document
 }
 
-// before returns a resource as it was, for looking only.
+// before returns the original resource. The caller must not modify it.
 func (p *parked) before(i int) *yaml.RNode {
 	if i < len(p.packed) && p.packed[i] != nil {
 		return yaml.NewRNode(p.packed[i].Node())
@@ -53,7 +53,7 @@ func (p *parked) before(i int) *yaml.RNode {
 	return p.resources[i]
 }
 
-// bringBack restores what a resource has lost that was another one before.
+// bringBack restores comments and the order of fields in r, which the function has made of resource i.
 func (p *parked) bringBack(i int, r *yaml.RNode) {
 	if i < len(p.packed) && p.packed[i] != nil && resource.Intact(p.packed[i], r) {
 		return
@@ -61,7 +61,7 @@ func (p *parked) bringBack(i int, r *yaml.RNode) {
 	resource.Restore(p.before(i), r)
 }
 
-// restore gives all resources their nodes back, as they were.
+// restore gives all parked resources their original nodes back.
 func (p *parked) restore() {
 	_ = parallel.Each(len(p.packed), func(i int) error {
 		if p.packed[i] != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// inPlace evaluates functions on lists in memory: spoil renames all items, fail does so and fails, drop removes the item
+// inPlace evaluates functions on lists in memory: spoil renames all items, fail renames them and fails, drop removes the item
 // "config", and want fails without a functionConfig.
 type inPlace struct{ evaluation.Evaluator }
 
@@ -51,8 +51,8 @@ func (inPlace) EvaluateList(_ context.Context, image string, list *fn.ResourceLi
 	return report, nil
 }
 
-// What a function that fails, or a validator, makes of its input does not count; a functionConfig that a function deletes stays
-// what it was for the next ones.
+// A failed function or a validator does not change the resources, whatever it does to its input. If a function deletes a
+// functionConfig, later functions still get the previous one.
 func TestInputIsKept(t *testing.T) {
 	t.Parallel()
 	const withConfig = "pipeline:\n  mutators:\n    - image: drop\n    - image: want\n      configPath: config.yaml\n"
@@ -81,7 +81,7 @@ func TestInputIsKept(t *testing.T) {
 				names = append(names, resource.Name(r))
 			}
 			if got := strings.Join(names, " "); got != tc.want {
-				t.Errorf("the resources are %s, want %s", got, tc.want)
+				t.Errorf("resources = %s, want %s", got, tc.want)
 			}
 		})
 	}

@@ -23,14 +23,14 @@ type pipeline struct {
 	images  *images
 	options Options
 	emit    emitter
-	// resources are the state: what the mutators have made so far.
+	// resources are the resources after the last successful mutator.
 	resources []*yaml.RNode
-	// checked says that all of them are KRM resources, as what functions return is.
+	// checked is set once all resources are known to be KRM resources. Output of functions always is.
 	checked bool
 	configs configs
-	// keepInput says that the caller keeps the resources, which are to be as they were then, whatever functions make of them.
+	// keepInput makes the pipeline leave the caller's resources unmodified.
 	keepInput bool
-	// functions are all that the pipeline came to.
+	// functions are all functions of the pipeline that were due.
 	functions []renderstatus.Function
 }
 
@@ -38,7 +38,7 @@ func newPipeline(n *node, resources []*yaml.RNode, names *images, options Option
 	return &pipeline{node: n, images: names, options: options, emit: emit, resources: resources}
 }
 
-// run runs all mutators and then all validators, up to the first error.
+// run runs all mutators and then all validators. It stops at the first error.
 func (p *pipeline) run(ctx context.Context) error {
 	mutators, validators := p.node.functions()
 	p.emit(&PackageStarted{PlannedPackage: p.node.planned(), Resources: len(p.resources)})
@@ -66,7 +66,7 @@ func (p *pipeline) runFunctions(ctx context.Context, mutators, validators []kptf
 }
 
 func (p *pipeline) runMutators(ctx context.Context, mutators []kptfilev1.Function) error {
-	// What is wrong with any mutator is found before the first of them runs.
+	// Check all mutators before the first one runs.
 	steps := make([]*step, 0, len(mutators))
 	for i := range mutators {
 		s, err := p.step(&mutators[i], i, false)
@@ -105,7 +105,7 @@ func (p *pipeline) mutate(ctx context.Context, s *step) error {
 	return err
 }
 
-// step makes a function ready to run: what it is called and what evaluates it.
+// step prepares a function: it resolves the image and chooses the evaluator.
 func (p *pipeline) step(f *kptfilev1.Function, index int, validator bool) (*step, error) {
 	s := &step{
 		spec:      f,
@@ -137,7 +137,7 @@ func (s *step) resolve(names *images, options Options) error {
 	return err
 }
 
-// checker tells what is wrong with a command line before any function runs.
+// checker checks a command line before any function runs. Evaluators of commands may implement it.
 type checker interface{ Check(command string) error }
 
 func (p *pipeline) checkInput(resources []*yaml.RNode) error {

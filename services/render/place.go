@@ -13,7 +13,8 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// place restores what a resource has lost on its way, gives new ones a place, and returns it.
+// place restores comments, order and annotations that r has lost in the function, sets a path if r is new, and returns r's
+// place.
 func (p *pipeline) place(in *input, r *yaml.RNode) (place, error) {
 	var at [len(placeKeys)]string
 	resource.ReadAnnotations(r, placeKeys[:], at[:])
@@ -37,15 +38,14 @@ func (p *pipeline) place(in *input, r *yaml.RNode) (place, error) {
 	return placeOf(r), err
 }
 
-// placeKeys are the annotations by which most resources turn out to have their place: that of the package, both forms of path
-// and index, and the ids.
+// placeKeys are the annotations that are read first. For most resources they suffice to tell that the place is unchanged.
 var placeKeys = [...]string{
 	resource.PackageAnnotation, resource.PathAnnotation, resource.FormerPathAnnotation, resource.IndexAnnotation,
 	resource.FormerIndexAnnotation, resource.IDAnnotation, resource.FormerIDAnnotation,
 }
 
-// reconcilePlace makes path and index agree in both of their forms after a function may have changed either. path and index
-// are the values before; empty for resources that are new. It is an error when both forms changed, each to something else.
+// reconcilePlace makes the two keys of the path and index annotations agree after a function may have changed either. path and
+// index are the values before the function; empty for new resources. It is an error if both keys have new and different values.
 func reconcilePlace(r *yaml.RNode, path, index string) error {
 	if err := reconcile(r, "path", resource.PathAnnotation, resource.FormerPathAnnotation, path); err != nil {
 		return err
@@ -66,11 +66,11 @@ func reconcile(r *yaml.RNode, word, key, formerKey, before string) error {
 	return fmt.Errorf("resource input to function has mismatched legacy and internal %s annotations", word)
 }
 
-// forms are the forms of the annotations of path and index that the resources have which a function gets. It sees both, and
-// what it returns has the same as before, new resources too: neither, where none of what it got had any.
+// forms records which keys of the path and index annotations the resources have that a function gets. The function sees both
+// keys. The output, including new resources, gets only the keys that the input had.
 type forms struct{ internal, former bool }
 
-// completeForms returns the forms of resources, and gives those that have one form the other.
+// completeForms returns the forms of resources, and sets the missing key on resources that have only one.
 func completeForms(resources []*yaml.RNode) (forms, error) {
 	if len(resources) == 0 {
 		return forms{true, true}, nil
@@ -79,7 +79,7 @@ func completeForms(resources []*yaml.RNode) (forms, error) {
 	for _, r := range resources {
 		f.internal = f.internal || resource.Annotation(r, resource.PathAnnotation)+resource.Annotation(r, resource.IndexAnnotation) != ""
 		f.former = f.former || resource.Annotation(r, resource.FormerPathAnnotation)+resource.Annotation(r, resource.FormerIndexAnnotation) != ""
-		// All resources of packages have both.
+		// Resources of packages always have both.
 		if f.internal && f.former {
 			return f, nil
 		}
@@ -92,7 +92,7 @@ func completeForms(resources []*yaml.RNode) (forms, error) {
 	return f, nil
 }
 
-// clear removes the forms that were not there before.
+// clear removes the keys that the input did not have.
 func (f forms) clear(resources []*yaml.RNode) {
 	var keys []string
 	if !f.internal {
@@ -115,8 +115,8 @@ func placeOf(r *yaml.RNode) place {
 	return place{resource.Annotation(r, resource.PackageAnnotation), resource.Path(r), resource.Index(r)}
 }
 
-// checkPlaces makes sure that resources are inside of their packages and that no two have the same place. Without a path they
-// have none.
+// checkPlaces returns an error if a resource is outside its package or two resources have the same place. Resources without a
+// path are ignored.
 func checkPlaces(places []place) error {
 	taken := make(map[place]bool, len(places))
 	for _, at := range places {

@@ -15,12 +15,12 @@ import (
 
 type node struct {
 	pkg *packages.Package
-	// dir is the package's directory in the tree, location its absolute path, name its name for people.
+	// dir is the package's directory in the tree, location its absolute path, name its display name.
 	dir, location, name string
-	// depth is how many packages there are above this one.
+	// depth is the number of packages above this one.
 	depth int
-	// loadErr says that the Kptfile cannot be read, invalid that its pipeline is not valid. Each is an error only when its
-	// turn comes, after the packages before it.
+	// loadErr is the error of reading the Kptfile, invalid that of validating its pipeline. Each is returned only when the
+	// package is due, after the packages before it.
 	loadErr, invalid error
 	subs             []*node
 }
@@ -42,7 +42,7 @@ func planNode(tree *packages.Tree, dir, name string, depth int) *node {
 	return n
 }
 
-// order returns the packages in the order in which they are rendered.
+// order returns the packages in render order.
 func (n *node) order() []*node {
 	if n.annotated(kptfilev1.BFSRenderAnnotation) {
 		return slices.Concat(n.levels()...)
@@ -50,7 +50,7 @@ func (n *node) order() []*node {
 	return n.depthFirst()
 }
 
-// depthFirst returns the packages, each after those below it.
+// depthFirst returns the packages, children before parents.
 func (n *node) depthFirst() []*node {
 	var order []*node
 	for _, sub := range n.subs {
@@ -64,7 +64,7 @@ func (n *node) planned() PlannedPackage {
 	return PlannedPackage{Package: n.dir, Name: n.name, Depth: n.depth, Functions: len(mutators) + len(validators)}
 }
 
-// functions returns the functions of a package's pipeline.
+// functions returns the functions of the package's pipeline.
 func (n *node) functions() (mutators, validators []kptfilev1.Function) {
 	if n.pkg == nil || n.pkg.Kptfile.Pipeline == nil {
 		return nil, nil
@@ -72,7 +72,7 @@ func (n *node) functions() (mutators, validators []kptfilev1.Function) {
 	return n.pkg.Kptfile.Pipeline.Mutators, n.pkg.Kptfile.Pipeline.Validators
 }
 
-// check returns the error of a package's Kptfile; nil for none.
+// check returns the error of the package's Kptfile, or nil.
 func (n *node) check() error {
 	if n.loadErr != nil {
 		return n.loadErr
@@ -90,7 +90,7 @@ func (n *node) checkSubpackages() error {
 	return nil
 }
 
-// annotated tells whether the Kptfile has an annotation that switches something on.
+// annotated reports whether the Kptfile's annotation key is "true".
 func (n *node) annotated(key string) bool {
 	return strings.EqualFold(n.pkg.Kptfile.Annotations[key], "true")
 }

@@ -11,24 +11,24 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 )
 
-// PlannedImage is an image that functions of a plan name.
+// PlannedImage is an image that functions of a plan use.
 type PlannedImage struct {
-	// Image is the reference that a render would evaluate. With Err it is as the Kptfile has it.
+	// Image is the reference that a render would evaluate. If Err is set, it is the image as written in the Kptfile.
 	Image string
-	// Err is why there is no reference; nil where there is one.
+	// Err says why the reference cannot be resolved; nil if it is resolved.
 	Err error
-	// UsedBy are the functions that name the image, in the order in which they would run. There is at least one.
+	// UsedBy lists the functions that use the image, in run order. It is never empty.
 	UsedBy []PlannedFunction
 }
 
-// PlannedFunction is a function and the directory of its package; "." for the root.
+// PlannedFunction is a function and its package's directory; "." for the root.
 type PlannedFunction struct {
 	Package  string
 	Function kptfilev1.Function
 }
 
-// PlannedImages returns the images of plans, each once, in the order in which they would first run. The options are ImagePrefix
-// and Tags of Package, which resolves references alike.
+// PlannedImages returns the images of plans without duplicates, in the order of their first use. It uses the options
+// ImagePrefix and Tags, and resolves references like Package.
 func PlannedImages(ctx context.Context, plans []PackagePlan, options Options) []PlannedImage {
 	names := resolveImages(ctx, planFunctions(plans), options)
 	var all []PlannedImage

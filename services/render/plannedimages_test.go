@@ -53,11 +53,11 @@ func TestPlannedImages(t *testing.T) {
 			"r.io/two@sha256:" + strings.Repeat("a", 64) + " .:r.io/two@sha256:" + strings.Repeat("a", 64),
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+			t.Errorf("PlannedImages() (-want +got):\n%s", diff)
 		}
 		down := &lister{err: errors.New("down")}
 		if got := render.PlannedImages(t.Context(), plans, render.Options{Tags: down}); len(got) != 5 || got[3].Err == nil || !strings.HasSuffix(got[3].Err.Error(), ": down") {
-			t.Errorf("without a registry: %+v", got)
+			t.Errorf("PlannedImages() if the registry is down = %+v", got)
 		}
 	})
 }

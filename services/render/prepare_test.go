@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-// prepared is a fake that notes what it is to prepare, and how many functions have run before.
+// prepared is a fake that records the images to prepare and the number of functions that ran before.
 type prepared struct {
 	fake
 	calls [][]string
@@ -27,7 +27,7 @@ func (p *prepared) Prepare(_ context.Context, images []string) ([]*evaluatorv1.P
 	return nil, errors.New("nothing can be prepared")
 }
 
-func TestAllImagesArePreparedAtOnce(t *testing.T) {
+func TestAllImagesArePreparedInOneCall(t *testing.T) {
 	t.Parallel()
 	source, err := packages.NewMemory(map[string]string{
 		"Kptfile":     kpt(mutators("root", "{exec: fn}") + "  validators:\n  - {image: check, tag: v1}\n"),
@@ -39,9 +39,9 @@ func TestAllImagesArePreparedAtOnce(t *testing.T) {
 	}
 	p := &prepared{fake: fake{functions: functions{"r.io/two:v2": each()}}}
 	if _, err = render.Package(t.Context(), source, render.Options{Evaluator: p, ImagePrefix: "p.io"}); err == nil {
-		t.Fatal("no error")
+		t.Fatal("Package() = nil, want an error")
 	}
 	if diff := cmp.Diff([][]string{{"r.io/two:v2", "p.io/one:latest", "p.io/root:latest", "p.io/check:v1"}}, p.calls); diff != "" || p.ran != 0 {
-		t.Errorf("after %d functions (-want +got):\n%s", p.ran, diff)
+		t.Errorf("prepared images, after %d functions (-want +got):\n%s", p.ran, diff)
 	}
 }

@@ -1,12 +1,12 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package render runs the pipelines of a package and of the packages below it as `kpt fn render` does. A pipeline runs all
-// mutators, each on what the one before it made, then all validators, each on a copy of the final resources. The first
-// failure ends it. Nothing is written: the caller gets the files that change and decides.
+// Package render runs the pipelines of a package and of the packages below it like `kpt fn render`. A pipeline runs all
+// mutators, each on the output of the previous one, and then all validators, each on a copy of the final resources. It stops at
+// the first failure. Nothing is written: the caller gets the changed files and decides what to do with them.
 //
-// To begin, open a tree of files with package packages ([packages.NewMemory], [packages.OpenDir]), choose what evaluates the
-// functions from package runtime, and call [Package]. [Function] evaluates a single function, as `kpt fn eval` does.
+// To begin, open a file tree with package packages ([packages.NewMemory], [packages.OpenDir]), choose an evaluator for
+// functions from package runtime, and call [Package]. [Function] evaluates a single function, like `kpt fn eval`.
 package render
 
 import (
@@ -21,31 +21,31 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// Result is what a render made of a package.
+// Result is the result of rendering a package.
 type Result struct {
-	// Report tells how it went. It is complete on failure too.
+	// Report describes the render. It is complete on failure too.
 	Report renderstatus.Report
-	// Tree is the tree that was rendered; nil when it could not be opened.
+	// Tree is the rendered tree; nil if it could not be opened.
 	Tree *packages.Tree
-	// Package is the directory of the package in the tree; "." for the tree's root.
+	// Package is the package's directory in the tree; "." for the root.
 	Package string
-	// Resources are the resources of the package and of those below it, after the last mutator that succeeded; on failure,
-	// too, when those of packages that were not come to are missing.
+	// Resources are the resources of the package and of those below it after the last successful mutator. On failure, resources
+	// of packages that were not reached are missing.
 	Resources []*yaml.RNode
-	// Output is the files of the resources, and what of them is new. It is empty on failure, but for two things that
-	// are then to be written in place: what the functions made before the failure, where the root Kptfile has the annotation
-	// kpt.dev/save-on-render-failure; and the status, with Options.WriteStatus.
+	// Output has the files of the resources and their changes. On failure it is empty, with two exceptions: if the root Kptfile
+	// has the annotation kpt.dev/save-on-render-failure, it has the resources before the failure, and with Options.WriteStatus
+	// it has the status. The caller should write these too.
 	Output packages.Output
 }
 
-// Package renders the package at the root of a tree of files and all packages below it: those first, so that the functions
-// of each package see, after its own resources, what became of the packages below. They may change them, delete them and
-// add to them. Packages beside each other never see each other. The annotation kpt.dev/bfs-rendering of the root Kptfile
-// turns the order round.
+// Package renders the package at the root of a file tree and all packages below it. Children come first: the functions of a
+// package see its own resources, followed by the rendered resources of the packages below. They may change, delete and add
+// resources of both. Sibling packages never see each other. The annotation kpt.dev/bfs-rendering of the root Kptfile reverses
+// the order.
 //
-// Every error is an *Error, worded as kpt words it; Cause has what went wrong without where. A function that failed is a
-// *FunctionError, one that no evaluator knows an *evaluation.NotFoundError. Errors of the Kptfile are those of package
-// kptfile, among them kptfile.ErrMissing.
+// Every error is an *Error and worded as in kpt; Cause returns the innermost error. The cause is a *FunctionError for a failed
+// function, a *evaluation.NotFoundError for a function that no evaluator finds, or an error of package kptfile, such as
+// kptfile.ErrMissing.
 func Package(ctx context.Context, source packages.Source, options Options) (Result, error) {
 	result := Result{Package: "."}
 	root, err := open(source, options, &result)
@@ -75,7 +75,7 @@ func Package(ctx context.Context, source packages.Source, options Options) (Resu
 	return result, err
 }
 
-// open reads all Kptfiles. The package is nil without an error where there is none to render.
+// open reads all Kptfiles. It returns nil without an error if there is no package to render.
 func open(source packages.Source, options Options, result *Result) (*node, error) {
 	tree, err := packages.Open(source)
 	if err != nil {
@@ -85,7 +85,7 @@ func open(source packages.Source, options Options, result *Result) (*node, error
 	if options.Topmost {
 		dir, ok := tree.Topmost()
 		if !ok {
-			return nil, nil //nolint:nilnil // Nothing to render is no error.
+			return nil, nil //nolint:nilnil // no package to render is not an error
 		}
 		result.Package = dir
 	}
@@ -101,41 +101,40 @@ func started(root *node) *Started {
 	return e
 }
 
-// Options say how packages are rendered.
+// Options configure a render.
 type Options struct {
-	// Evaluator evaluates the functions that are images. Where it is a Preparer, it is given all images before the first
-	// function runs; where it is a ListEvaluator, nothing is printed and parsed for the functions that it knows.
+	// Evaluator evaluates functions with an image. If it is a Preparer, it is passed all images before the first function runs.
+	// If it is a ListEvaluator, functions that it finds run without printing and parsing.
 	Evaluator evaluation.Evaluator
-	// Exec evaluates the functions that are command lines, which it gets in the place of the image. Nil forbids them.
+	// Exec evaluates functions with a command line, which it gets as Request.Image. Nil forbids such functions.
 	Exec evaluation.Evaluator
-	// ImagePrefix is the prefix of short image names; see image.Resolve. Empty means that they stay short.
+	// ImagePrefix is the prefix for short image names; see reference.Resolve. If empty, short names are used as they are.
 	ImagePrefix string
-	// Tags lists tags, for the version constraints that functions have for their tag (~0.1): before the first function runs,
-	// each is resolved to the highest tag that satisfies, which then stands in the results and in the status. Nil refuses
-	// constraints. Nothing is listed for other tags.
+	// Tags lists tags, to resolve version constraints in function tags such as ~0.1. Before the first function runs, each
+	// constraint is resolved to the highest matching tag, which then appears in results and status. Nil makes constraints an
+	// error. Other tags are not looked up.
 	Tags TagLister
-	// Topmost renders the topmost package of a tree whose root is none. In a tree without any package nothing is rendered
-	// then, which is no error.
+	// Topmost renders the topmost package of a tree whose root is not a package. If the tree has no package, nothing is
+	// rendered and there is no error.
 	Topmost bool
-	// Parallel is how many packages are rendered at once, where they do not depend on each other: 1 for one after the other,
-	// 0 for the default, the number of CPUs but at most 4. It changes nothing but the time.
+	// Parallel is the maximum number of independent packages that are rendered in parallel. 1 means sequentially; 0 means the
+	// default, which is the number of CPUs but at most 4. It does not affect the result.
 	Parallel int
-	// NoAttribution leaves out the annotation by which Config Connector's resources tell that they have been rendered. kpt
-	// does so where the environment variable KRM_DISABLE_ATTRIBUTION is not empty.
+	// NoAttribution omits the annotation that marks Config Connector resources as rendered. kpt does so if the environment
+	// variable KRM_DISABLE_ATTRIBUTION is not empty.
 	NoAttribution bool
-	// WriteStatus writes how the render went to the root Kptfile of the output, as kpt does when it renders in place: the
-	// condition Rendered, and renderStatus with each function. It does so on failure, too, unless the root Kptfile itself
-	// cannot be read or is not valid.
+	// WriteStatus writes the result to the root Kptfile of the output like kpt's in-place render: the condition Rendered, and
+	// renderStatus with every function. It does so on failure too, unless the root Kptfile cannot be read or is invalid.
 	WriteStatus bool
-	// AllowDeletion accepts output that looks like an accident: output that has neither items nor a functionConfig, so that nothing
-	// is left of what the function got, and output that lacks the package's Kptfile but not all else. An empty list of items, and
-	// none beside a functionConfig, as functions built on the SDK print it, are accepted in any case.
+	// AllowDeletion accepts output that looks like an accident: output without items and functionConfig, which deletes all of
+	// the function's input, and output that lacks only the package's Kptfile. An empty items field, and missing items with a
+	// functionConfig as printed by functions built on the SDK, are always accepted.
 	AllowDeletion bool
-	// Observe, unless nil, is called with each Event, one after the other, on any goroutine.
+	// Observe, unless nil, is called with each Event. Calls do not overlap but may come from any goroutine.
 	Observe func(Event)
 }
 
-// complete returns the options with their defaults.
+// complete returns the options with defaults filled in.
 func (options Options) complete() Options {
 	if options.Evaluator == nil {
 		options.Evaluator = evaluation.Chain()
@@ -149,5 +148,5 @@ func (options Options) complete() Options {
 	return options
 }
 
-// maxDefaultParallel keeps many CPUs from meaning many function pods.
+// maxDefaultParallel limits the number of function pods that are needed at once on machines with many CPUs.
 const maxDefaultParallel = 4

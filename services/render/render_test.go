@@ -35,10 +35,10 @@ func TestMutatorsThenValidators(t *testing.T) {
 		t.Fatal(r.err)
 	}
 	if got, want := r.files["a.yaml"], cm("a")+"  annotations:\n    by: 'two'\n"; got != want {
-		t.Errorf("a.yaml is\n%s", got)
+		t.Errorf("a.yaml =\n%s", got)
 	}
 	if got, want := r.files["sub/s.yaml"], cm("s")+"  annotations:\n    by: 'two'\n"; got != want || r.files["README.md"] != "one" {
-		t.Errorf("sub/s.yaml is\n%s", got)
+		t.Errorf("sub/s.yaml =\n%s", got)
 	}
 	want := []string{
 		`started: sub("/sub", 1, 0) .("/", 0, 3)`,
@@ -52,7 +52,7 @@ func TestMutatorsThenValidators(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if r.Report.Error != "" || r.Report.Result.ExitCode != 0 || len(r.Report.Result.Items) != 3 || r.Report.Functions[2].Stderr != "log" {
-		t.Errorf("report: %+v", r.Report)
+		t.Errorf("report = %+v", r.Report)
 	}
 }
 
@@ -118,7 +118,7 @@ functionConfig:
 		t.Errorf("validator's functionConfig (-want +got):\n%s", diff)
 	}
 	if len(r.Output.Changes) != 0 {
-		t.Errorf("changes: %v", r.Output.Changes)
+		t.Errorf("changes = %v, want none", r.Output.Changes)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestFunctionConfigIsCurrent(t *testing.T) {
 		}
 	}
 	if _, ok := r.files["fc.yaml"]; ok {
-		t.Error("fc.yaml is still there")
+		t.Error("fc.yaml still exists")
 	}
 }
 
@@ -150,10 +150,10 @@ func TestMissingKptfile(t *testing.T) {
 	t.Parallel()
 	r := renderFiles(t, map[string]string{"a.yaml": cm("a")}, nil)
 	if r.err == nil || r.Report.Result != nil || !strings.HasPrefix(r.Report.Error, "fn.render: pkg /:\n\tpkg.read: error reading Kptfile") {
-		t.Errorf("got %v, %+v", r.err, r.Report)
+		t.Errorf("error = %v, report = %+v", r.err, r.Report)
 	}
 	if cause := render.Cause(r.err); cause == nil || cause.Error() != `error reading Kptfile at "/": no Kptfile in this directory` {
-		t.Errorf("cause: %v", cause)
+		t.Errorf("Cause() = %v", cause)
 	}
 }
 
@@ -166,14 +166,14 @@ func TestExec(t *testing.T) {
 	exec := &fake{functions: map[string]func([]byte) ([]byte, error){"./fn --all": each(annotate("a", "b"))}}
 	result, err := render.Package(t.Context(), source, render.Options{Exec: exec})
 	if err != nil || len(result.Output.Changes) != 1 {
-		t.Fatalf("got %v, %v", result.Output, err)
+		t.Fatalf("Package() = %v, %v", result.Output, err)
 	}
 	if item := result.Report.Result.Items[0]; item.Exec != "./fn --all" || item.Image != "" {
-		t.Errorf("result: %+v", item)
+		t.Errorf("result = %+v", item)
 	}
 }
 
-// Comments that stand apart from the resource, such as a licence, are the document's and stay too.
+// Comments that are separate from the resource, such as a licence, belong to the document and are kept too.
 func TestCommentsOfTheDocument(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
@@ -195,7 +195,7 @@ func TestCommentsOfTheDocument(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		if got := source.Files()["Kptfile"]; !strings.HasPrefix(got, "# Licence\n") {
-			t.Errorf("%s: Kptfile is\n%s", name, got)
+			t.Errorf("%s: Kptfile =\n%s", name, got)
 		}
 	}
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// save makes files of the resources where the render succeeded, or where a failure is to be saved. It returns the error
-// that the render ends with.
+// save creates the output files if the render succeeded or its failure is to be saved. It returns the render's final error.
 func (r *Result) save(root *node, out outcome, options Options) error {
 	if out.err == nil || root.annotated(kptfilev1.SaveOnRenderFailureAnnotation) {
 		if err := r.output(root, out, options); err != nil {
@@ -37,21 +36,22 @@ func (r *Result) output(root *node, out outcome, options Options) (err error) {
 	return &Error{Op: opPackage, Package: root.location, Err: &SaveError{Err: err, Render: out.err}}
 }
 
-// blueprintAnnotation is where Config Connector looks for the tools that had a hand in a resource.
+// blueprintAnnotation is the annotation in which Config Connector expects the tools that have processed a resource.
 const blueprintAnnotation = "cnrm.cloud.google.com/blueprint"
 
-// attribute notes on the resources of Config Connector that they have been rendered, as kpt does.
+// attribute marks Config Connector resources as rendered, like kpt.
 func attribute(resources []*yaml.RNode) {
 	for _, r := range resources {
 		if !strings.Contains(resource.APIVersion(r), ".cnrm.") {
 			continue
 		}
-		// A resource that cannot be annotated goes without.
+		// A resource that cannot be annotated stays unmarked.
 		_ = resource.SetAnnotation(r, blueprintAnnotation, attribution(resource.Annotation(r, blueprintAnnotation)))
 	}
 }
 
-// attribution adds rendering to the tools that a list names: "krm-" and the groups of commands, in a fixed order.
+// attribution adds "fn" to the command groups in an annotation value, which has the form "krm-pkg-fn-live", with a fixed order
+// of groups.
 func attribution(before string) string {
 	switch {
 	case before == "":

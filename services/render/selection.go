@@ -13,12 +13,12 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// selects tells whether a function gets a selection of the resources rather than all of them.
+// selects reports whether a function has selectors or exclusions.
 func selects(f *kptfilev1.Function) bool { return len(f.Selectors) > 0 || len(f.Exclusions) > 0 }
 
-// selectResources returns the resources that a function gets, each once however many selectors match it, in their order:
-// those that any selector matches, or all without selectors, but for those that an exclusion matches. An empty selector
-// matches everything; an empty exclusion nothing. unmatched says which selectors and exclusions match no resource at all.
+// selectResources returns the resources that a function gets, in their order: those that match any selector, or all if there
+// are no selectors, except those that match any exclusion. An empty selector matches everything, an empty exclusion nothing.
+// unmatched describes selectors and exclusions that match no resource.
 func selectResources(f *kptfilev1.Function, resources []*yaml.RNode) (selected []*yaml.RNode, unmatched []string) {
 	if !selects(f) {
 		return resources, nil
@@ -36,7 +36,7 @@ func selectResources(f *kptfilev1.Function, resources []*yaml.RNode) (selected [
 	return selected, append(selectors.unmatched(), exclusions.unmatched()...)
 }
 
-// selection is a list of selectors, and which of them have matched so far.
+// selection is a list of selectors with a record of which have matched.
 type selection struct {
 	title     string
 	selectors []kptfilev1.Selector
@@ -47,7 +47,7 @@ func newSelection(title string, selectors []kptfilev1.Selector) selection {
 	return selection{title, selectors, make([]bool, len(selectors))}
 }
 
-// match tells whether any of the selectors matches a resource. One that has matched before is not looked at where another does.
+// match reports whether any selector matches a resource, and updates matched.
 func (s selection) match(r *yaml.RNode) bool {
 	found := false
 	for i := range s.selectors {
@@ -71,7 +71,7 @@ func (s selection) unmatched() []string {
 	return texts
 }
 
-// matches tells whether all fields of a selector equal those of a resource.
+// matches reports whether a resource has the values of all fields that the selector sets.
 func matches(s *kptfilev1.Selector, r *yaml.RNode) bool {
 	equal := func(want, got string) bool { return want == "" || want == got }
 	if !equal(s.APIVersion, resource.APIVersion(r)) || !equal(s.Kind, resource.Kind(r)) ||
@@ -91,9 +91,10 @@ func matches(s *kptfilev1.Selector, r *yaml.RNode) bool {
 	return true
 }
 
-// merge puts what a function made of a selection back among the resources: what it did not get stays where it is, what it
-// returned takes the place of what it got, what it did not return is gone, and what is new comes last. Resources are known
-// by the ids that they still have; one that claims to be what the function did not get is new.
+// merge combines the output of a function that got a selection with the remaining resources. Resources that were not selected
+// stay in place, returned resources replace their originals, selected resources that were not returned are removed, and new
+// resources are appended. Resources are matched by id annotations. A resource with the id of one that was not selected counts
+// as new.
 func (in *input) merge(output []*yaml.RNode) []*yaml.RNode {
 	given := make(map[*yaml.RNode]bool, len(in.selected))
 	for _, r := range in.selected {
@@ -126,7 +127,7 @@ func (in *input) merge(output []*yaml.RNode) []*yaml.RNode {
 	return append(merged, added...)
 }
 
-// selectionOrigin returns the resource of the package that an output's resource claims to be; nil for none.
+// selectionOrigin returns the resource of the package with the output resource's selection id; nil if there is none.
 func (in *input) selectionOrigin(r *yaml.RNode) *yaml.RNode {
 	n, err := strconv.Atoi(resource.Annotation(r, resource.SelectionIDAnnotation))
 	if err != nil || n < 0 || n >= len(in.all) {

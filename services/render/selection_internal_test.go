@@ -24,17 +24,17 @@ func TestSelectResources(t *testing.T) {
 		want               string
 		unmatched          []string
 	}{
-		"all":                         {want: "abc"},
-		"one":                         {selectors: []kptfilev1.Selector{name("b")}, want: "b"},
-		"an empty selector":           {selectors: []kptfilev1.Selector{{}, name("b")}, want: "abc"},
-		"all but one":                 {exclude: []kptfilev1.Selector{name("b")}, want: "ac"},
-		"an empty exclusion":          {exclude: []kptfilev1.Selector{{}}, want: "abc", unmatched: []string{"exclude 1 ({}) matches no resource"}},
-		"none":                        {selectors: []kptfilev1.Selector{name("x")}, unmatched: []string{"selector 1 (name=x) matches no resource"}},
-		"what another matches, too":   {selectors: []kptfilev1.Selector{{Kind: "ConfigMap"}, name("c")}, want: "abc"},
-		"excluded and not selected":   {selectors: []kptfilev1.Selector{name("a")}, exclude: []kptfilev1.Selector{name("b")}, want: "a"},
-		"selected and then excluded":  {selectors: []kptfilev1.Selector{name("a")}, exclude: []kptfilev1.Selector{{Kind: "ConfigMap"}}},
-		"some match and some do not":  {selectors: []kptfilev1.Selector{{Labels: map[string]string{"of": "z", "x": "y"}}, name("a")}, want: "a", unmatched: []string{"selector 1 (labels.of=z, labels.x=y) matches no resource"}},
-		"exclusions that do not, too": {exclude: []kptfilev1.Selector{name("a"), {APIVersion: "v2", Namespace: "n"}}, want: "bc", unmatched: []string{"exclude 2 (apiVersion=v2, namespace=n) matches no resource"}},
+		"all":                        {want: "abc"},
+		"one":                        {selectors: []kptfilev1.Selector{name("b")}, want: "b"},
+		"an empty selector":          {selectors: []kptfilev1.Selector{{}, name("b")}, want: "abc"},
+		"all but one":                {exclude: []kptfilev1.Selector{name("b")}, want: "ac"},
+		"an empty exclusion":         {exclude: []kptfilev1.Selector{{}}, want: "abc", unmatched: []string{"exclude 1 ({}) matches no resource"}},
+		"none":                       {selectors: []kptfilev1.Selector{name("x")}, unmatched: []string{"selector 1 (name=x) matches no resource"}},
+		"matched by two selectors":   {selectors: []kptfilev1.Selector{{Kind: "ConfigMap"}, name("c")}, want: "abc"},
+		"excluded and not selected":  {selectors: []kptfilev1.Selector{name("a")}, exclude: []kptfilev1.Selector{name("b")}, want: "a"},
+		"selected and then excluded": {selectors: []kptfilev1.Selector{name("a")}, exclude: []kptfilev1.Selector{{Kind: "ConfigMap"}}},
+		"some selectors match":       {selectors: []kptfilev1.Selector{{Labels: map[string]string{"of": "z", "x": "y"}}, name("a")}, want: "a", unmatched: []string{"selector 1 (labels.of=z, labels.x=y) matches no resource"}},
+		"some exclusions match":      {exclude: []kptfilev1.Selector{name("a"), {APIVersion: "v2", Namespace: "n"}}, want: "bc", unmatched: []string{"exclude 2 (apiVersion=v2, namespace=n) matches no resource"}},
 	} {
 		f := &kptfilev1.Function{Selectors: tc.selectors, Exclusions: tc.exclude}
 		selected, unmatched := selectResources(f, resources)
@@ -46,7 +46,7 @@ func TestSelectResources(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", title, diff)
 		}
 		if _, unmatched := selectResources(f, nil); unmatched != nil {
-			t.Errorf("%s: without resources, %q", title, unmatched)
+			t.Errorf("%s: unmatched without resources = %q, want none", title, unmatched)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 )
 
-// DescribeSelector words a selector for people: kind=Deployment, labels.app=web. An empty one is {}.
+// DescribeSelector formats a selector for display, such as "kind=Deployment, labels.app=web". An empty selector is "{}".
 func DescribeSelector(s *kptfilev1.Selector) string {
 	var parts []string
 	add := func(field, value string) {

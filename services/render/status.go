@@ -20,11 +20,12 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// handled is what kpt's condition says of a function that failed by its exit code; its own words are in the steps.
+// handled is kpt's message in the condition for a function that failed with an exit code. The steps have the function's own
+// messages.
 const handled = "already handled error"
 
-// writeStatus writes how the render went to the root Kptfile of the output, as kpt does. A Kptfile that functions have made
-// unreadable, or deleted, goes without.
+// writeStatus writes the result to the root Kptfile of the output, like kpt. It does nothing if functions have deleted the
+// Kptfile or made it invalid.
 func (r *Result) writeStatus(root *node, out outcome) {
 	output, err := r.Tree.EditKptfile(r.Output, root.pkg, func(kf *yaml.RNode) error {
 		return kptfile.SetRendered(kf, condition(root, out.err), kptfileStatus(out.functions))
@@ -41,7 +42,8 @@ func condition(root *node, err error) kptfilev1.Condition {
 	return kptfilev1.NewRenderedCondition(kptfilev1.ConditionFalse, kptfilev1.ReasonRenderFailed, conditionMessage(root.location, err))
 }
 
-// conditionMessage words an error with the root package's path as a dot, so that it is the same wherever the package is.
+// conditionMessage formats an error with paths relative to the root package, so that the message does not depend on the
+// package's location.
 func conditionMessage(root string, err error) string {
 	w := wording{
 		location: func(location string) string {
@@ -54,7 +56,7 @@ func conditionMessage(root string, err error) string {
 			if failed, ok := errors.AsType[*FunctionError](err); ok && renderstatus.Exited(failed.Report.GetFailure().GetReason()) {
 				return handled
 			}
-			// Every path begins with the root directory's: replacing that would take the slashes out of everything.
+			// Replacing "/" would remove the slashes from all paths.
 			if root == "/" {
 				return err.Error()
 			}
@@ -67,7 +69,7 @@ func conditionMessage(root string, err error) string {
 	return w.cause(err)
 }
 
-// relative puts a dot in the place of a directory's path in a text, but where it is a part of a longer name.
+// relative replaces a directory's path in a text with a dot, except where the path is part of a longer name.
 func relative(text, dir string) string {
 	var out strings.Builder
 	rest := text
@@ -89,13 +91,13 @@ func relative(text, dir string) string {
 	}
 }
 
-// inName tells whether a character before, or after, a path belongs to it.
+// inName reports whether a character next to a path may be part of the path.
 func inName(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./~@%+", r)
 }
 
-// kptfileStatus returns the status.renderStatus that kpt writes to the root Kptfile after functions have run; nil when none
-// was come to. The steps of all packages are in one list, in the order in which they ran.
+// kptfileStatus returns the status.renderStatus that kpt writes to the root Kptfile; nil if no function was due. The steps of
+// all packages are in one list in run order.
 func kptfileStatus(functions []renderstatus.Function) *kptfilev1.RenderStatus {
 	if len(functions) == 0 {
 		return nil
@@ -129,7 +131,7 @@ func stepResult(f *renderstatus.Function) kptfilev1.PipelineStepResult {
 	return s
 }
 
-// told tells whether kpt leaves it at the exit code, which it also does of programs that could not be started.
+// told reports whether kpt describes a failure by its exit code alone. kpt also does so for programs that could not be started.
 func told(reason evaluationv1.FailureReason) bool {
 	return renderstatus.Exited(reason) || reason == evaluationv1.FailureReason_FAILURE_REASON_START
 }

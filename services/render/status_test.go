@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
-// statusFunctions are a function that succeeds, one that fails with results, and one whose output is no use.
+// statusFunctions are a function that succeeds, one that fails with results, and one with invalid output.
 var statusFunctions = functions{
 	"same:latest": each(),
 	"bad:latest": func([]byte) ([]byte, error) {
@@ -57,7 +57,7 @@ func TestStatusInTheKptfile(t *testing.T) {
 				"  renderStatus:\n    mutationSteps:\n      - name: first\n        image: same:latest\n        stderr: log\n        exitCode: 0\n" +
 				"    validationSteps:\n      - image: same:latest\n        stderr: log\n        exitCode: 0\n",
 		},
-		"other conditions and the status before": {
+		"other conditions and a previous status": {
 			kptfile: "status:\n  renderStatus: {errorSummary: old}\n  conditions:\n  - {type: Rendered, status: \"False\"}\n  - type: Other # kept\n    status: \"True\"\n",
 			want:    "status:\n  conditions:\n    - type: Other # kept\n      status: \"True\"\n    - type: Rendered\n      status: \"True\"\n      reason: RenderSuccess\n",
 		},
@@ -80,7 +80,7 @@ func TestStatusInTheKptfile(t *testing.T) {
 				"  renderStatus:\n    mutationSteps:\n      - image: unknown:latest\n        executionError: function \"unknown:latest\" not found\n        exitCode: 1\n" +
 				"    errorSummary: 'unknown:latest: function \"unknown:latest\" not found'\n",
 		},
-		"output that cannot be used": {
+		"invalid output": {
 			kptfile: validators("broken"),
 			want: validators("broken") + failed + "        pkg.render: pkg .:\n        \tpipeline.run: output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`\n" +
 				"  renderStatus:\n    validationSteps:\n      - image: broken:latest\n        executionError: 'output resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`'\n" +
@@ -96,27 +96,27 @@ func TestStatusInTheKptfile(t *testing.T) {
 			}
 			for _, p := range []string{"sub/Kptfile", "a.yaml", "b.yaml"} {
 				if got[p] != files[p] {
-					t.Errorf("%s is changed", p)
+					t.Errorf("%s changed, want only the Kptfile to change", p)
 				}
 			}
 			if again := renderStatus(t, got); !cmp.Equal(got, again) {
-				t.Errorf("the second render changes (-first +second):\n%s", cmp.Diff(got, again))
+				t.Errorf("the second render changes files (-first +second):\n%s", cmp.Diff(got, again))
 			}
 		})
 	}
 }
 
-// Nothing is written where the root Kptfile cannot be used.
+// If the root Kptfile is invalid, no status is written.
 func TestNoStatusForInvalidKptfiles(t *testing.T) {
 	t.Parallel()
 	for _, kptfile := range []string{kpt("bogus: 1\n"), kpt(mutators("{image: a, exec: b}"))} {
 		if got := renderStatus(t, map[string]string{"Kptfile": kptfile}); got["Kptfile"] != kptfile {
-			t.Errorf("got %s", got["Kptfile"])
+			t.Errorf("Kptfile = %s, want no status", got["Kptfile"])
 		}
 	}
 }
 
-// With a directory the path of the package does not show.
+// In a package read from a directory, the status has no absolute paths.
 func TestStatusHasNoAbsolutePath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -138,17 +138,17 @@ func TestStatusHasNoAbsolutePath(t *testing.T) {
 	defer source.Close()
 	result, err := render.Package(t.Context(), source, render.Options{WriteStatus: true})
 	if err == nil || len(result.Output.Changes) != 1 {
-		t.Fatalf("got %v, %v", result.Output, err)
+		t.Fatalf("Package() = %v, %v, want an error and one change", result.Output, err)
 	}
 	want := kpt(mutators("{image: same, configPath: c.yaml}") + "status:\n  conditions:\n    - type: Rendered\n      status: \"False\"\n      reason: RenderFailed\n      message: |-\n" +
 		"        pkg.render: pkg .:\n        \tpkg.Subpackages: pkg ./sub: error reading Kptfile at \"./sub\": unknown resource type \", Kind=none\" found in Kptfile\n")
 	if diff := cmp.Diff(want, string(result.Output.Changes[0].After)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("Kptfile (-want +got):\n%s", diff)
 	}
 }
 
-// What the root's path is the beginning, or the end, of is no path of the package.
-func TestConditionKeepsWhatIsNoPath(t *testing.T) {
+// A text that only begins or ends with the root's path is not a path of the package.
+func TestConditionKeepsOtherPaths(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for root, message := range map[string]struct{ says, want string }{
@@ -177,16 +177,16 @@ func TestConditionKeepsWhatIsNoPath(t *testing.T) {
 		})
 		result, err := render.Package(t.Context(), source, render.Options{WriteStatus: true, Evaluator: evaluator})
 		if err == nil || len(result.Output.Changes) != 1 {
-			t.Fatalf("got %v, %v", result.Output, err)
+			t.Fatalf("Package() = %v, %v, want an error and one change", result.Output, err)
 		}
 		if got, want := string(result.Output.Changes[0].After), `pipeline.run: func eval "fn:latest" failed: `+in(message.want)+"\n"; !strings.Contains(got, want) {
-			t.Errorf("%s: want %s in\n%s", root, want, got)
+			t.Errorf("%s: %s is missing in\n%s", root, want, got)
 		}
 	}
 }
 
-// The status has no field for the implementation, and kpt refuses fields that it does not know: a result names the version.
-func TestStatusTellsOtherVersion(t *testing.T) {
+// The status has no field for the implementation, and kpt rejects unknown fields. Therefore a result says which version ran.
+func TestStatusWarnsOfOtherVersion(t *testing.T) {
 	t.Parallel()
 	source, err := packages.NewMemory(map[string]string{
 		"Kptfile": kpt(mutators("{image: set-labels:v9.9.9, configMap: {a: b}}", "{image: set-labels, configMap: {a: b}}")), "a.yaml": cm("a"),
@@ -205,9 +205,9 @@ func TestStatusTellsOtherVersion(t *testing.T) {
 		"          - message: set-labels:v9.9.9 is evaluated by v0.2.4\n            severity: warning\n" +
 		"      - image: gcr.io/kpt-fn/set-labels:latest\n        exitCode: 0\n"
 	if diff := cmp.Diff(want, status); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("renderStatus (-want +got):\n%s", diff)
 	}
 	if got := result.Report.Functions[1].Warning; got != "set-labels:latest is evaluated by v0.2.4" {
-		t.Errorf("the warning of a tag that is no version is %q", got)
+		t.Errorf("results for a tag that is not a version = %q, want no warning", got)
 	}
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// step is one function of a pipeline, ready to run.
+// step is a function of a pipeline that is ready to run.
 type step struct {
 	spec      *kptfilev1.Function
 	evaluator evaluation.Evaluator
 	record    renderstatus.Function
 }
 
-// evaluate runs a function on the state and returns what it made of it, checked. The state is not changed.
+// evaluate runs a function on the state and returns its accepted output. It does not change the state.
 func (p *pipeline) evaluate(ctx context.Context, s *step) ([]*yaml.RNode, error) {
 	selected, unmatched := selectResources(s.spec, p.resources)
 	s.record.Unmatched = unmatched
@@ -53,7 +53,7 @@ func (p *pipeline) call(ctx context.Context, s *step, selected []*yaml.RNode) (o
 	}
 	in.withSelectionIDs, in.withMigrationIDs = selects(s.spec), !s.record.Validator
 	in.kept, in.hadKptfile = p.configs.has, p.hasKptfile(p.resources)
-	// What the function has made takes the place of its input only where it is accepted.
+	// The output replaces the input only if it is accepted.
 	defer func() {
 		if err != nil || s.record.Validator || p.keepInput {
 			in.parked.restore()
@@ -68,7 +68,7 @@ func (p *pipeline) call(ctx context.Context, s *step, selected []*yaml.RNode) (o
 	return output, report, err
 }
 
-// attempt evaluates a function in one of two ways and accepts its output.
+// attempt evaluates a function with call and accepts its output.
 func (p *pipeline) attempt(
 	ctx context.Context, s *step, in *input, call func(context.Context, *step, *input) ([]*yaml.RNode, *evaluationv1.Evaluation, error),
 ) ([]*yaml.RNode, *evaluationv1.Evaluation, error) {
@@ -85,7 +85,7 @@ func (p *pipeline) attempt(
 	return output, report, err
 }
 
-// callWithBytes evaluates a function on the printed list, and parses its output.
+// callWithBytes evaluates a function on the printed list and parses its output.
 func (p *pipeline) callWithBytes(ctx context.Context, s *step, in *input) ([]*yaml.RNode, *evaluationv1.Evaluation, error) {
 	list, err := in.encode()
 	if err != nil {
@@ -103,7 +103,7 @@ func (p *pipeline) callWithBytes(ctx context.Context, s *step, in *input) ([]*ya
 	return output, response.Report, err
 }
 
-// call evaluates the function and takes its report down.
+// call evaluates the function and records its report.
 func (s *step) call(ctx context.Context, list []byte) (evaluation.Response, error) {
 	begin := time.Now()
 	response, err := s.evaluator.Evaluate(ctx, evaluation.Request{Image: s.record.Title(), ResourceList: list})
@@ -118,7 +118,7 @@ func (s *step) call(ctx context.Context, list []byte) (evaluation.Response, erro
 	return response, nil
 }
 
-// message is the text of an error in the record of its function, which has stderr and results beside it.
+// message returns the text of an error for the function's record, which has stderr and results in separate fields.
 func message(err error) string {
 	if failed, ok := errors.AsType[*FunctionError](err); ok {
 		return failed.Report.GetFailure().GetMessage()

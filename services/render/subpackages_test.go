@@ -19,7 +19,7 @@ import (
 
 type functions = map[string]func([]byte) ([]byte, error)
 
-// mark notes on every item which function has seen it, in which order.
+// mark returns a function that appends its name to the annotation "seen" of every item.
 func mark(name string) func([]byte) ([]byte, error) {
 	return items(func(nodes []*yaml.RNode) []*yaml.RNode {
 		for _, n := range nodes {
@@ -67,11 +67,11 @@ func TestDepthFirst(t *testing.T) {
 		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 	if want := `started: a/mid/x("/a/x", 2, 1) a("/a", 1, 1) a-b("/a-b", 1, 0) b("/b", 1, 1) .("/", 0, 1)`; r.events[0] != want {
-		t.Errorf("got %s", r.events[0])
+		t.Errorf("first event = %s", r.events[0])
 	}
 }
 
-func TestParentChangesWhatIsBelow(t *testing.T) {
+func TestParentChangesSubpackages(t *testing.T) {
 	t.Parallel()
 	change := items(func(nodes []*yaml.RNode) []*yaml.RNode {
 		var kept []*yaml.RNode
@@ -124,19 +124,19 @@ func TestSubpackageErrors(t *testing.T) {
 			map[string]string{"sub/Kptfile": kpt(""), "sub/x/Kptfile": kpt(mutators("bad"))},
 			"pkg.render: pkg /sub:\n\tpkg /sub/x:\n\tpipeline.run: function \"bad:latest\" not found", 1,
 		},
-		"a Kptfile that cannot be read ends it at discovery": {
+		"an unreadable Kptfile fails before the package is due": {
 			map[string]string{"sub/Kptfile": "bogus: 1\n" + kpt("")},
 			"pkg.render:\n\tpkg.Subpackages: pkg /sub: error reading Kptfile at \"/sub\": yaml: unmarshal errors:\n  line 1: field bogus not found in type v1.KptFile", 0,
 		},
-		"an invalid pipeline ends it when its turn comes": {
+		"an invalid pipeline fails when the package is due": {
 			map[string]string{"sub/Kptfile": kpt(mutators("{image: a, exec: b}"))},
 			"pkg.render: pkg /sub:\n\tpkg.read: invalid pipeline: function \"a\": Kptfile is invalid:\nField: `pipeline.mutators[0]`\nReason: must not specify both `image` and `exec` at the same time\n", 1,
 		},
-		"a file that cannot be read": {
+		"an unreadable file": {
 			map[string]string{"sub/Kptfile": kpt(""), "sub/a.yaml": "a: [\n"},
 			"pkg.render: pkg /sub:\n\tpkg.readResources: /sub/a.yaml: MalformedYAMLError: yaml: line 1: did not find expected node content", 1,
 		},
-		"a resource that is none": {
+		"an invalid resource": {
 			map[string]string{"sub/Kptfile": kpt(""), "sub/a.yaml": "kind: a\n"},
 			"pkg.render: pkg /sub:\n\tinput resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`", 1,
 		},
@@ -147,10 +147,10 @@ func TestSubpackageErrors(t *testing.T) {
 			maps.Copy(files, tc.sub)
 			r := renderFiles(t, files, functions{"ok": each()})
 			if r.err == nil {
-				t.Fatal("no error")
+				t.Fatal("the render succeeded, want an error")
 			}
 			if got := strings.TrimPrefix(r.err.Error(), "fn.render: pkg /:\n\t"); got != tc.want {
-				t.Errorf("got  %q\nwant %q", got, tc.want)
+				t.Errorf("error = %q\nwant %q", got, tc.want)
 			}
 			ran := 0
 			for _, f := range r.Report.Functions {
@@ -159,7 +159,7 @@ func TestSubpackageErrors(t *testing.T) {
 				}
 			}
 			if ran != tc.ran || r.Output.Changes != nil {
-				t.Errorf("%d functions ran, output %v", ran, r.Output)
+				t.Errorf("%d functions ran, want %d; output = %v", ran, tc.ran, r.Output)
 			}
 		})
 	}
@@ -188,11 +188,11 @@ func TestTopmost(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := fmt.Sprint(result.Package, len(result.Resources)); strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(tc.want, " ", "") {
-				t.Errorf("got %s", got)
+				t.Errorf("started = %s", got)
 			}
 			for _, c := range result.Output.Changes {
 				if !strings.HasPrefix(c.Path, result.Package+"/") {
-					t.Errorf("%s is changed", c.Path)
+					t.Errorf("%s changed, want no change", c.Path)
 				}
 			}
 		})

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a function changes in one resource leaves the bytes of all others as they are, comments and aliases too.
-func TestUntouchedKeepsItsBytes(t *testing.T) {
+// A function that changes one resource leaves the bytes of all others unchanged, including comments and aliases.
+func TestUnchangedResourcesKeepTheirBytes(t *testing.T) {
 	t.Parallel()
 	const (
 		licence   = "# Copyright\n# Licence\n---\n"
@@ -31,6 +31,6 @@ func TestUntouchedKeepsItsBytes(t *testing.T) {
 	}
 	want := licence + untouched + "---\napiVersion: v1\nkind: A\nmetadata: {name: b}\nspec:\n  value: after\n  anchor: &v same\n  alias: *v\n--- # end\n"
 	if diff := cmp.Diff(want, r.files["a.yaml"]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
