@@ -62,7 +62,7 @@ func TestTokens(t *testing.T) {
 	judge("no token", "", codes.Unauthenticated, "send a token for the audience krmfn")
 	judge("permitted service account", permitted, codes.OK, "")
 	judge("other service account", other, codes.PermissionDenied, "the service account tools/other may not call")
-	judge("person", person, codes.Unauthenticated, "it is not a service account's")
+	judge("person", person, codes.Unauthenticated, "it is not a service account token")
 	judge("expired token", expired, codes.Unauthenticated, "it expired at ")
 	judge("other audience", elsewhere, codes.Unauthenticated, "it is not for the audience krmfn")
 	judge("forged token", jwt("krmfn", time.Hour, "forged"), codes.Unauthenticated, "the Kubernetes API server does not accept it")

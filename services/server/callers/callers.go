@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package callers decides who may call a gRPC server: clients with certificates, and service accounts with tokens of a Kubernetes
-// cluster.
+// Package callers authorizes clients of a gRPC server: clients with certificates, and service accounts with tokens of a
+// Kubernetes cluster.
 package callers
 
 import (
@@ -25,31 +25,31 @@ import (
 	"github.com/krmfn/krmfn/services/server/certificates"
 )
 
-// logPause is the least time between two log lines about callers that are refused.
+// logPause is the minimum time between two log lines about rejected callers.
 const logPause = time.Second
 
-// Reasons of refusals, as the metric has them.
+// Values of the metric's attribute "reason".
 const (
-	// anonymous callers have neither certificate nor token.
+	// anonymous: the caller has neither a certificate nor a token.
 	anonymous = "anonymous"
-	// otherClient has a certificate that --allowed-clients does not name.
+	// otherClient: the caller has a certificate that --allowed-clients does not name.
 	otherClient = "certificate"
-	// badToken is a token that the cluster does not accept for the audience.
+	// badToken: the cluster does not accept the caller's token for the audience.
 	badToken = "token"
-	// otherAccount has a token, and --allowed-service-accounts does not name it.
+	// otherAccount: the caller's token is for a service account that --allowed-service-accounts does not name.
 	otherAccount = "service-account"
-	// unknown callers could not be looked up.
+	// unknown: the token could not be checked.
 	unknown = "lookup-failed"
 )
 
-// refusal is why a caller may not call.
+// refusal says why a caller is rejected.
 type refusal struct {
 	code   codes.Code
 	reason string
 	text   string
 }
 
-// Gate lets callers in. It may be used by any number of goroutines at once.
+// Gate authorizes callers. Safe for concurrent use.
 type Gate struct {
 	flags   Flags
 	tokens  *tokens
@@ -58,8 +58,8 @@ type Gate struct {
 	refused metric.Int64Counter
 }
 
-// New returns the gate that the flags ask for, which counts krm_calls_refused (reason). The reviewer is asked about tokens; it may
-// be nil where the flags name no audience.
+// New returns a gate with the flags' rules. It counts rejected calls in the metric krm_calls_refused, by reason. reviewer
+// checks tokens; it may be nil if the flags have no audience.
 func New(f Flags, reviewer Reviewer, provider metric.MeterProvider, log *slog.Logger) (*Gate, error) {
 	counter, err := provider.Meter("github.com/krmfn/krmfn/services/server/callers").
 		Int64Counter("krm_calls_refused", metric.WithDescription("Calls that were refused because of who called."))
@@ -69,14 +69,15 @@ func New(f Flags, reviewer Reviewer, provider metric.MeterProvider, log *slog.Lo
 	g := &Gate{flags: f, log: log, refused: counter, seldom: rate.Sometimes{First: 1, Interval: logPause}}
 	if f.Audience != "" {
 		if reviewer == nil {
-			return nil, errors.New("--token-audience needs a cluster that checks tokens")
+			return nil, errors.New("--token-audience needs a Kubernetes cluster to check tokens")
 		}
 		g.tokens = newTokens(reviewer, f.Audience)
 	}
 	return g, nil
 }
 
-// Permit returns nil for a caller who may call a method, or else a status. It may ask the cluster.
+// Permit returns nil if the caller may call the method, or else a status error. It may send a request to the Kubernetes API
+// server.
 func (g *Gate) Permit(ctx context.Context, method string) error {
 	refused := g.judge(ctx)
 	if refused == nil {
@@ -93,7 +94,7 @@ func (g *Gate) Permit(ctx context.Context, method string) error {
 	return status.Error(refused.code, refused.text)
 }
 
-// judge lets a caller in by its certificate, or else by its token.
+// judge authorizes a caller by its certificate, or else by its token.
 func (g *Gate) judge(ctx context.Context) *refusal {
 	byCertificate := g.certificate(ctx)
 	if byCertificate == nil || g.tokens == nil {
@@ -102,7 +103,7 @@ func (g *Gate) judge(ctx context.Context) *refusal {
 	text := bearer(ctx)
 	if text == "" {
 		if byCertificate.reason == anonymous {
-			byCertificate.text = "the caller is not known: send a token for the audience " + g.flags.Audience
+			byCertificate.text = "the caller is not authenticated: send a token for the audience " + g.flags.Audience
 		}
 		return byCertificate
 	}
@@ -113,15 +114,16 @@ func (g *Gate) certificate(ctx context.Context) *refusal {
 	names, ok := verified(ctx)
 	switch {
 	case !ok:
-		return &refusal{codes.Unauthenticated, anonymous, "the caller is not known: show a client certificate"}
+		return &refusal{codes.Unauthenticated, anonymous, "the caller is not authenticated: present a client certificate"}
 	case len(g.flags.Clients) == 0 || matchesAny(g.flags.Clients, names):
 		return nil
 	}
-	text := fmt.Sprintf("the client certificate for %s may not call: --allowed-clients names others", strings.Join(names, ", "))
+	text := fmt.Sprintf("the client certificate for %s may not call: it is not in --allowed-clients", strings.Join(names, ", "))
 	return &refusal{codes.PermissionDenied, otherClient, text}
 }
 
-// verified returns the names of the client's certificate, if it has shown one. The handshake has verified it.
+// verified returns the names in the client certificate. ok is false without one. The TLS handshake has verified the
+// certificate.
 func verified(ctx context.Context) (names []string, ok bool) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -144,11 +146,11 @@ func (g *Gate) token(ctx context.Context, text string) *refusal {
 	case matchesAny(g.flags.ServiceAccounts, []string{account}):
 		return nil
 	}
-	text = fmt.Sprintf("the service account %s may not call: --allowed-service-accounts names others", account)
+	text = fmt.Sprintf("the service account %s may not call: it is not in --allowed-service-accounts", account)
 	return &refusal{codes.PermissionDenied, otherAccount, text}
 }
 
-// bearer returns the token of a call, "" for none.
+// bearer returns the bearer token of a call, or "".
 func bearer(ctx context.Context) string {
 	headers := metadata.ValueFromIncomingContext(ctx, "authorization")
 	if len(headers) != 1 {
@@ -161,7 +163,7 @@ func bearer(ctx context.Context) string {
 	return strings.TrimSpace(text)
 }
 
-// matchesAny tells whether a pattern matches one of the names.
+// matchesAny reports whether any pattern matches any name. A trailing * matches any suffix.
 func matchesAny(patterns, names []string) bool {
 	for _, name := range names {
 		for _, pattern := range patterns {

@@ -34,13 +34,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// jwt is a token as a cluster makes it, but for its signature.
+// jwt returns a token like a cluster's, but without a valid signature.
 func jwt(expiry time.Time, audiences, name string) string {
 	payload := fmt.Sprintf(`{"aud":%s,"exp":%d,"sub":%q}`, audiences, expiry.Unix(), name)
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".signature"
 }
 
-// cluster knows tokens, and counts questions.
+// cluster is a Reviewer that counts the reviews.
 type cluster struct {
 	asked atomic.Int64
 	// status checks a token. If it is nil, the cluster does not answer.
@@ -58,14 +58,14 @@ func (c *cluster) Create(ctx context.Context, r *authenticationv1.TokenReview, _
 	return r, err
 }
 
-// knows is a cluster that accepts all tokens as those of an account.
+// knows returns a cluster that accepts all tokens and attributes them to user.
 func knows(user string) *cluster {
 	return &cluster{status: func(string) (authenticationv1.TokenReviewStatus, error) {
 		return authenticationv1.TokenReviewStatus{Authenticated: true, Audiences: []string{"krmfn"}, User: authenticationv1.UserInfo{Username: user}}, nil
 	}}
 }
 
-// call is the context of a call with the names of a certificate, and a token; "" for none.
+// call returns the context of a call with a client certificate and a token; "" means none.
 func call(t *testing.T, certificate, token string) context.Context {
 	t.Helper()
 	p := &peer.Peer{Addr: &net.TCPAddr{}}
@@ -109,27 +109,27 @@ func TestPermit(t *testing.T) {
 		code               codes.Code
 		want               string
 	}{
-		"any certificate":           {Flags{}, nil, "anyone", "", codes.OK, ""},
-		"no certificate":            {Flags{}, nil, "", "", codes.Unauthenticated, "show a client certificate"},
-		"a token is not heeded":     {Flags{}, nil, "", good, codes.Unauthenticated, "show a client certificate"},
-		"a SPIFFE ID by prefix":     {certificates, nil, "spiffe://cluster/ns/porch-system/sa/x", "", codes.OK, ""},
-		"an exact name":             {certificates, nil, "porch.example.org", "", codes.OK, ""},
-		"a longer name":             {certificates, nil, "porch.example.org.evil.org", "", codes.PermissionDenied, "the client certificate for porch.example.org.evil.org may not call"},
-		"a token":                   {tokens, knows(user), "", good, codes.OK, ""},
-		"an audience that is alone": {tokens, knows(user), "", jwt(soon, `"krmfn"`, "a"), codes.OK, ""},
-		"an account by prefix":      {tokens, knows("system:serviceaccount:tools:x"), "", good, codes.OK, ""},
-		"another account":           {tokens, knows("system:serviceaccount:porch-system:porch-server2"), "", good, codes.PermissionDenied, "the service account porch-system/porch-server2 may not call"},
-		"a person":                  {tokens, knows("admin"), "", good, codes.Unauthenticated, "it is not a service account's"},
-		"another audience":          {tokens, knows(user), "", jwt(soon, `["api"]`, "a"), codes.Unauthenticated, "it is not for the audience krmfn"},
-		"an audience not checked":   {tokens, ignoresAudiences, "", good, codes.Unauthenticated, "does not accept it for the audience krmfn"},
-		"an expired token":          {tokens, knows(user), "", jwt(time.Now().Add(-time.Minute), `["krmfn"]`, "a"), codes.Unauthenticated, "it expired at "},
-		"a forged token":            {tokens, refuses, "", good, codes.Unauthenticated, "the Kubernetes API server does not accept it"},
-		"no token":                  {tokens, knows(user), "", "rubbish", codes.Unauthenticated, "want a JSON Web Token"},
-		"nothing":                   {tokens, knows(user), "", "", codes.Unauthenticated, "send a token for the audience krmfn"},
-		"a silent cluster":          {tokens, fails, "", good, codes.Unavailable, "could not be checked: ask the Kubernetes API server: no answer"},
-		"a certificate of both":     {both, fails, "porch.example.org", "", codes.OK, ""},
-		"a token in its place":      {both, knows(user), "elsewhere", good, codes.OK, ""},
-		"neither":                   {both, knows(user), "elsewhere", "", codes.PermissionDenied, "the client certificate for elsewhere"},
+		"any certificate":          {Flags{}, nil, "anyone", "", codes.OK, ""},
+		"no certificate":           {Flags{}, nil, "", "", codes.Unauthenticated, "present a client certificate"},
+		"a token is ignored":       {Flags{}, nil, "", good, codes.Unauthenticated, "present a client certificate"},
+		"a SPIFFE ID by prefix":    {certificates, nil, "spiffe://cluster/ns/porch-system/sa/x", "", codes.OK, ""},
+		"an exact name":            {certificates, nil, "porch.example.org", "", codes.OK, ""},
+		"a longer name":            {certificates, nil, "porch.example.org.evil.org", "", codes.PermissionDenied, "the client certificate for porch.example.org.evil.org may not call"},
+		"a token":                  {tokens, knows(user), "", good, codes.OK, ""},
+		"an audience as a string":  {tokens, knows(user), "", jwt(soon, `"krmfn"`, "a"), codes.OK, ""},
+		"an account by prefix":     {tokens, knows("system:serviceaccount:tools:x"), "", good, codes.OK, ""},
+		"another account":          {tokens, knows("system:serviceaccount:porch-system:porch-server2"), "", good, codes.PermissionDenied, "the service account porch-system/porch-server2 may not call"},
+		"a user":                   {tokens, knows("admin"), "", good, codes.Unauthenticated, "it is not a service account token"},
+		"another audience":         {tokens, knows(user), "", jwt(soon, `["api"]`, "a"), codes.Unauthenticated, "it is not for the audience krmfn"},
+		"an unchecked audience":    {tokens, ignoresAudiences, "", good, codes.Unauthenticated, "does not accept it for the audience krmfn"},
+		"an expired token":         {tokens, knows(user), "", jwt(time.Now().Add(-time.Minute), `["krmfn"]`, "a"), codes.Unauthenticated, "it expired at "},
+		"a forged token":           {tokens, refuses, "", good, codes.Unauthenticated, "the Kubernetes API server does not accept it"},
+		"no token":                 {tokens, knows(user), "", "rubbish", codes.Unauthenticated, "want a JSON Web Token"},
+		"nothing":                  {tokens, knows(user), "", "", codes.Unauthenticated, "send a token for the audience krmfn"},
+		"a failing review":         {tokens, fails, "", good, codes.Unavailable, "could not be checked: create TokenReview: no answer"},
+		"both, with a certificate": {both, fails, "porch.example.org", "", codes.OK, ""},
+		"both, with a token":       {both, knows(user), "elsewhere", good, codes.OK, ""},
+		"neither":                  {both, knows(user), "elsewhere", "", codes.PermissionDenied, "the client certificate for elsewhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -141,19 +141,19 @@ func TestPermit(t *testing.T) {
 			}
 			err = g.Permit(call(t, tc.certificate, tc.token), "/service/Method")
 			if status.Code(err) != tc.code || err != nil && !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%v, want %v %s", err, tc.code, tc.want)
+				t.Errorf("Permit() = %v, want %v %s", err, tc.code, tc.want)
 			}
 			if refusals(t, reader) != (err != nil) || strings.Contains(log.String(), "a call was refused") != (err != nil) {
-				t.Errorf("refused: %v, logged %q", err, log.String())
+				t.Errorf("Permit() = %v; the metric or the log does not match: %q", err, log.String())
 			}
 			if tc.token != "" && (strings.Contains(log.String(), tc.token) || err != nil && strings.Contains(err.Error(), tc.token)) {
-				t.Errorf("the token is told: %v, %s", err, log.String())
+				t.Errorf("the token is in the error or the log: %v, %s", err, log.String())
 			}
 		})
 	}
 }
 
-// refusals tells whether a refusal is counted.
+// refusals reports whether the metric counts a rejection.
 func refusals(t *testing.T, reader *sdkmetric.ManualReader) bool {
 	t.Helper()
 	var data metricdata.ResourceMetrics
@@ -163,8 +163,8 @@ func refusals(t *testing.T, reader *sdkmetric.ManualReader) bool {
 	return len(data.ScopeMetrics) > 0 && data.ScopeMetrics[0].Metrics[0].Name == "krm_calls_refused"
 }
 
-// A token is asked about once a minute, and once however many calls come with it at once; a refused one every ten seconds.
-func TestTokensAreKept(t *testing.T) {
+// A token is reviewed once a minute, a rejected one every ten seconds. Concurrent calls with the same token cause one review.
+func TestTokensAreCached(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := knows("system:serviceaccount:n:a")
@@ -172,7 +172,7 @@ func TestTokensAreKept(t *testing.T) {
 		asked := func(token string, want int64, ok bool) {
 			t.Helper()
 			if _, err := tokens.account(t.Context(), token); (err == nil) != ok || c.asked.Load() != want {
-				t.Errorf("asked %d times, want %d; %v", c.asked.Load(), want, err)
+				t.Errorf("%d reviews, want %d; account() error = %v", c.asked.Load(), want, err)
 			}
 		}
 		token := jwt(time.Now().Add(90*time.Second), `["krmfn"]`, "a")
@@ -181,7 +181,7 @@ func TestTokensAreKept(t *testing.T) {
 		time.Sleep(keepGood)
 		asked(token, 2, true)
 		time.Sleep(31 * time.Second)
-		asked(token, 2, false) // it has expired since
+		asked(token, 2, false) // it has expired
 		accepted := c.status
 		c.status = func(string) (authenticationv1.TokenReviewStatus, error) {
 			return authenticationv1.TokenReviewStatus{}, nil
@@ -207,12 +207,12 @@ func TestTokensAreKept(t *testing.T) {
 		}
 		fourth := jwt(time.Now().Add(time.Hour), `["krmfn"]`, "d")
 		asked(fourth, 6, false)
-		asked(fourth, 7, false) // no answer is no answer to keep
+		asked(fourth, 7, false) // a failed review is not cached
 	})
 }
 
-// What is kept is bounded, whoever sends what.
-func TestTokensAreBounded(t *testing.T) {
+// The cache is bounded.
+func TestTokenCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	tokens := newTokens(knows("system:serviceaccount:n:a"), "krmfn")
 	for i := range maxTokens + 100 {
@@ -221,14 +221,14 @@ func TestTokensAreBounded(t *testing.T) {
 		}
 	}
 	if n := tokens.kept.Len(); n != maxTokens {
-		t.Errorf("%d are kept, want %d", n, maxTokens)
+		t.Errorf("%d tokens cached, want %d", n, maxTokens)
 	}
 }
 
 func TestNoReviewer(t *testing.T) {
 	t.Parallel()
 	if _, err := New(Flags{Audience: "krmfn"}, nil, noop.NewMeterProvider(), slog.Default()); err == nil {
-		t.Error("tokens are checked by nobody")
+		t.Error("New() with an audience and without a reviewer = nil, want an error")
 	}
 }
 
@@ -239,7 +239,7 @@ func FuzzClaims(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := parseClaims(text)
 		if err == nil && (c.Expiry.Year() > 9999 || c.Expiry.Before(time.Unix(0, 0))) {
-			t.Errorf("it expires at %v", c.Expiry)
+			t.Errorf("Expiry = %v", c.Expiry)
 		}
 	})
 }

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// maxToken is the most bytes of a token.
+// maxToken is the maximum size of a token in bytes.
 const maxToken = 16 << 10
 
-// claims are what a token says of itself. Nothing of it may be believed before the cluster has checked the token.
+// claims are the unverified claims of a token. They may be used only to reject a token.
 type claims struct {
 	Audiences []string
 	Expiry    time.Time
 }
 
-// parseClaims reads a JSON Web Token. The error is an invalidTokenError.
+// parseClaims parses a JSON Web Token. The error is a *invalidTokenError.
 func parseClaims(text string) (claims, error) {
-	notOne := &invalidTokenError{"it is not a service account's: want a JSON Web Token with audience and expiry"}
+	notOne := &invalidTokenError{"it is not a service account token: want a JSON Web Token with audience and expiry"}
 	parts := strings.Split(text, ".")
 	if len(text) > maxToken || len(parts) != 3 {
 		return claims{}, notOne
@@ -38,7 +38,7 @@ func parseClaims(text string) (claims, error) {
 		return claims{}, notOne
 	}
 	c := claims{Expiry: time.Unix(int64(fields.Expiry), 0)}
-	// One audience may stand alone.
+	// A single audience may be a string instead of a list.
 	var one string
 	if json.Unmarshal(fields.Audience, &one) == nil {
 		c.Audiences = []string{one}
@@ -48,5 +48,5 @@ func parseClaims(text string) (claims, error) {
 	return c, nil
 }
 
-// maxExpiry is the end of the year 9999, in seconds since the epoch.
+// maxExpiry is the end of the year 9999 in seconds since the Unix epoch.
 const maxExpiry = 253402300799

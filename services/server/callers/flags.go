@@ -14,13 +14,13 @@ import (
 	"github.com/krmfn/krmfn/services/server/certificates"
 )
 
-// Flags say who may call.
+// Flags configure who may call.
 type Flags struct {
-	// Clients are names of client certificates; none means all that are valid.
+	// Clients are the names of accepted client certificates; empty means all valid certificates.
 	Clients []string
-	// Audience is what tokens must be for; empty means that tokens are not heeded.
+	// Audience is the required audience of tokens; empty means that tokens are ignored.
 	Audience string
-	// ServiceAccounts are those whose tokens count, as NAMESPACE/NAME.
+	// ServiceAccounts are the accounts whose tokens are accepted, as NAMESPACE/NAME.
 	ServiceAccounts []string
 }
 
@@ -31,26 +31,26 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.ServiceAccounts, "allowed-service-accounts", nil, "comma-separated list of service accounts whose tokens to accept, NAMESPACE/NAME; a trailing * matches any suffix")
 }
 
-// Enabled tells whether not everybody may call.
+// Enabled reports whether callers are authorized at all.
 func (f *Flags) Enabled(tls *certificates.ServerFlags) bool {
 	return tls.Files.Authorities != "" || f.Audience != ""
 }
 
-// Problems returns what is wrong with the flags.
+// Problems returns the errors in the flags.
 func (f *Flags) Problems(tls *certificates.ServerFlags) []error {
 	var problems []error
 	if len(f.Clients) > 0 && tls.Files.Authorities == "" {
 		problems = append(problems, errors.New("--allowed-clients needs --client-ca-file"))
 	}
 	if f.Audience != "" && !tls.Enabled() {
-		problems = append(problems, errors.New("--token-audience needs --tls-cert-file and --tls-key-file: without TLS, tokens can be read on their way"))
+		problems = append(problems, errors.New("--token-audience needs --tls-cert-file and --tls-key-file: without TLS, tokens can be read on the network"))
 	}
 	if (f.Audience == "") != (len(f.ServiceAccounts) == 0) {
-		problems = append(problems, errors.New("--token-audience and --allowed-service-accounts need each other; every pod can get a token for any audience, so name the accounts"))
+		problems = append(problems, errors.New("--token-audience and --allowed-service-accounts must be set together, because every pod can get a token for any audience"))
 	}
 	for _, account := range f.ServiceAccounts {
 		if namespace, name, ok := strings.Cut(account, "/"); account != "*" && (!ok || namespace == "" || name == "") {
-			problems = append(problems, fmt.Errorf("--allowed-service-accounts is %q, want NAMESPACE/NAME, where * may stand at the end", account))
+			problems = append(problems, fmt.Errorf("--allowed-service-accounts is %q, want NAMESPACE/NAME, optionally with a trailing *", account))
 		}
 	}
 	for _, pattern := range slices.Concat(f.Clients, f.ServiceAccounts) {

@@ -22,8 +22,8 @@ func TestFlags(t *testing.T) {
 		secured + "--token-audience=krmfn --allowed-service-accounts=*": "",
 		secured + "--allowed-clients=b":                                 "--allowed-clients needs --client-ca-file",
 		"--token-audience=krmfn --allowed-service-accounts=a/b":         "--token-audience needs --tls-cert-file",
-		secured + "--token-audience=krmfn":                              "need each other",
-		secured + "--allowed-service-accounts=a/b":                      "need each other",
+		secured + "--token-audience=krmfn":                              "must be set together",
+		secured + "--allowed-service-accounts=a/b":                      "must be set together",
 		secured + "--token-audience=a --allowed-service-accounts=b":     `--allowed-service-accounts is "b", want NAMESPACE/NAME`,
 		secured + "--client-ca-file=a --allowed-clients=a*b":            `"a*b" is not a valid caller: * is allowed only at the end`,
 	} {
@@ -36,10 +36,10 @@ func TestFlags(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := flags.Check(nil, f.Problems(&s)...); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", args, err, want)
+			t.Errorf("%s: Check() = %v, want %s", args, err, want)
 		}
 		if on := f.Enabled(&s); on != (strings.Contains(args, "client-ca") || strings.Contains(args, "audience")) {
-			t.Errorf("%s: enabled %v", args, on)
+			t.Errorf("%s: Enabled() = %v", args, on)
 		}
 	}
 }

@@ -19,37 +19,38 @@ import (
 )
 
 const (
-	// maxTokens is how many answers are kept.
+	// maxTokens is the maximum number of cached results.
 	maxTokens = 1024
-	// keepGood is how long a token that is accepted is not asked about again, if it does not expire before: a service account that
-	// is deleted can call for that long. keepBad is that time for tokens that are not.
+	// keepGood is how long an accepted token is cached, unless it expires earlier. A deleted service account can call for that
+	// long. keepBad is how long a rejected token is cached.
 	keepGood, keepBad = time.Minute, 10 * time.Second
-	// reviewTime is how long the cluster may take to check a token.
+	// reviewTime is the timeout of a TokenReview.
 	reviewTime = 5 * time.Second
-	// maxReviews is how many tokens are checked at once.
+	// maxReviews is the maximum number of concurrent TokenReviews.
 	maxReviews = 16
 )
 
-// Reviewer asks a cluster about tokens; the TokenReviews of a Kubernetes clientset are one.
+// Reviewer creates TokenReviews. TokenReviewInterface of a Kubernetes clientset implements it.
 type Reviewer interface {
 	Create(ctx context.Context, review *authenticationv1.TokenReview, o metav1.CreateOptions) (*authenticationv1.TokenReview, error)
 }
 
-// invalidTokenError says why a token does not count.
+// invalidTokenError says why a token is rejected.
 type invalidTokenError struct{ reason string }
 
-func (e *invalidTokenError) Error() string { return "the caller's token does not count: " + e.reason }
+func (e *invalidTokenError) Error() string { return "the caller's token is invalid: " + e.reason }
 
-var errBusy = errors.New("too many tokens are checked at once: try again")
+var errBusy = errors.New("too many tokens are being checked: try again")
 
-// answer is what is known of a token.
+// answer is a cached result for a token.
 type answer struct {
 	account string
 	err     error
 	until   time.Time
 }
 
-// tokens checks tokens: each once at a time, whoever sends it, and not again for a while. Only hashes of tokens are kept.
+// tokens checks and caches tokens. Concurrent calls with the same token share one TokenReview. The cache has only hashes of
+// tokens.
 type tokens struct {
 	reviewer Reviewer
 	audience string
@@ -61,15 +62,15 @@ type tokens struct {
 func newTokens(reviewer Reviewer, audience string) *tokens {
 	kept, err := lru.New[[sha256.Size]byte, answer](maxTokens)
 	if err != nil {
-		panic(err) // only for a size below 1
+		panic(err) // fails only for a size below 1
 	}
 	return &tokens{reviewer: reviewer, audience: audience, places: make(chan struct{}, maxReviews), kept: kept}
 }
 
-// account returns the service account of a token, as NAMESPACE/NAME. The error is an invalidTokenError for a token that does not count,
-// and another where that is not known.
+// account returns the service account of a token, as NAMESPACE/NAME. The error is a *invalidTokenError if the token is
+// rejected, or another error if it could not be checked.
 func (t *tokens) account(ctx context.Context, text string) (string, error) {
-	// What a token says of itself spares the cluster those that cannot count.
+	// Reject tokens that cannot be valid without asking the API server.
 	claimed, err := parseClaims(text)
 	if err != nil {
 		return "", err
@@ -85,7 +86,7 @@ func (t *tokens) account(ctx context.Context, text string) (string, error) {
 	if a, ok := t.kept.Get(hash); ok && a.until.After(now) {
 		return a.account, a.err
 	}
-	// Whoever comes first asks for all. It takes no longer than reviewTime.
+	// The first caller sends the review for all. It takes at most reviewTime.
 	account, err, _ := t.flight.Do(string(hash[:]), func() (any, error) {
 		a := t.review(context.WithoutCancel(ctx), text, claimed.Expiry)
 		if !a.until.IsZero() {
@@ -96,7 +97,7 @@ func (t *tokens) account(ctx context.Context, text string) (string, error) {
 	return account.(string), err
 }
 
-// review asks the cluster. An answer without time is not kept.
+// review sends a TokenReview. An answer with a zero until is not cached.
 func (t *tokens) review(ctx context.Context, text string, expiry time.Time) answer {
 	select {
 	case t.places <- struct{}{}:
@@ -109,7 +110,7 @@ func (t *tokens) review(ctx context.Context, text string, expiry time.Time) answ
 	asked := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: text, Audiences: []string{t.audience}}}
 	review, err := t.reviewer.Create(ctx, asked, metav1.CreateOptions{})
 	if err != nil {
-		return answer{err: fmt.Errorf("ask the Kubernetes API server: %w", err)}
+		return answer{err: fmt.Errorf("create TokenReview: %w", err)}
 	}
 	account, invalid := t.accepted(review.Status)
 	if invalid != "" {
@@ -122,7 +123,7 @@ func (t *tokens) review(ctx context.Context, text string, expiry time.Time) answ
 	return answer{account: account, until: until}
 }
 
-// accepted returns the service account that the cluster knows a token for, or why it does not count.
+// accepted returns the service account of an accepted token, or why the token is rejected.
 func (t *tokens) accepted(s authenticationv1.TokenReviewStatus) (account, invalid string) {
 	switch {
 	case !s.Authenticated:
@@ -133,7 +134,7 @@ func (t *tokens) accepted(s authenticationv1.TokenReviewStatus) (account, invali
 	name, ok := strings.CutPrefix(s.User.Username, "system:serviceaccount:")
 	namespace, name, both := strings.Cut(name, ":")
 	if !ok || !both {
-		return "", "it is not a service account's"
+		return "", "it is not a service account token"
 	}
 	return namespace + "/" + name, ""
 }

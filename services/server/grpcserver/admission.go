@@ -19,33 +19,33 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// What calls make the server hold before they are admitted is bounded by numbers: of connections and of the bytes of headers (see
-// portLimits), and of calls that wait to be read, each with a window of streamWindow bytes. The answer of a unary call is not counted
-// while its client reads it, because the call has given back its part of the budget. A client that answers pings and keeps its HTTP/2
-// window shut holds the answer until the call's deadline, or until its connection is older than connectionAge and connectionGrace. A
-// server with KeepConnections has no such limit.
+// Memory that calls use before they are admitted is limited by counts: of connections and header bytes (see portLimits), and of
+// calls whose request has not been read, each with a window of streamWindow bytes. The response of a unary call is not counted
+// while the client reads it, because the call has already released its reservation. A client that answers pings but does not
+// open its HTTP/2 window keeps the response in memory until the call's deadline, or until its connection is older than
+// connectionAge plus connectionGrace. With KeepConnections, the connection's age is not limited.
 const (
-	// streamWindow is how much of a request clients may send before it is read, the least that gRPC knows. A longer message gets a
-	// window of its own length as soon as it is read, so that it comes in one piece.
+	// streamWindow is the number of bytes that a client may send before the request is read; gRPC's minimum. When the server
+	// starts to read a longer message, gRPC enlarges the window to the message's length.
 	streamWindow = 64 << 10
-	// connectionWindow is how much may be under way in one connection.
+	// connectionWindow is the maximum number of bytes in flight per connection.
 	connectionWindow = 4 << 20
-	// callOverhead is about what a call costs beside its messages: goroutines, headers and the window.
+	// callOverhead is the approximate memory of a call in bytes besides its messages: goroutines, headers and the window.
 	callOverhead = 32 << 10
 )
 
-// admission lets calls in by the bytes of their requests. The size of a request is known only when it has been read, so that few
-// are read at once, and those that have been read wait for their part of the budget before the next ones are.
+// admission admits calls by the size of their requests. The size is known only after a request has been read. Therefore few
+// requests are read at a time, and those that have been read wait for their reservation before the next ones are read.
 type admission struct {
 	budget  *evaluation.Budget
 	reading *turns
 	weigh   func(proto.Message) int64
-	// within is how long it may take to read a request.
+	// within is the maximum duration of reading a request.
 	within time.Duration
 }
 
-// newAdmission has requests read that take up half as much as the budget besides, but at least four: one that comes slowly must not
-// keep all others from being read. Those that come slower than TransferTime are cut off.
+// newAdmission limits the requests being read to half of the budget in addition to the budget, but at least four, so that one
+// slow request does not block all others. Requests that take longer than TransferTime are cut off.
 func newAdmission(o Options) *admission {
 	if o.Budget == nil {
 		return nil
@@ -57,7 +57,8 @@ func newAdmission(o Options) *admission {
 	return &admission{o.Budget, newTurns(readers(o), o.Budget.MaxWaiting()), weigh, TransferTime(int64(o.MaxMessageSize))}
 }
 
-// readers returns how many messages may be read at a time that are not part of the budget: few, because each may have the maximum size.
+// readers returns the maximum number of messages that are read at a time outside the budget. It is small, because each may have
+// the maximum size.
 func readers(o Options) int {
 	const least = 4
 	if o.Budget == nil {
@@ -66,8 +67,8 @@ func readers(o Options) int {
 	return max(int(o.Budget.Total()/2/int64(o.MaxMessageSize)), least)
 }
 
-// RegisterService registers a service. The calls of its unary methods wait for the budget, or are refused, before their requests are
-// read.
+// RegisterService registers a service. Calls of its unary methods are authorized and wait for the budget before their requests
+// are read.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	own := *desc
 	own.Methods = slices.Clone(desc.Methods)
@@ -75,7 +76,7 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 		if s.permit != nil {
 			own.Methods[i].Handler = s.permitted(m.Handler, "/"+desc.ServiceName+"/"+m.MethodName)
 		}
-		// Who may not call takes no place from those who may.
+		// Authorize first, so that unauthorized calls do not take up readers.
 		if s.admission != nil {
 			own.Methods[i].Handler = s.admission.admitted(own.Methods[i].Handler)
 		} else {
@@ -86,14 +87,14 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	s.Server.RegisterService(desc, impl)
 }
 
-// admitted handles the calls of a unary method. The handler reads the request by calling decode.
+// admitted wraps the handler of a unary method with admission. The handler reads the request by calling decode.
 func (a *admission) admitted(handle grpc.MethodHandler) grpc.MethodHandler {
 	return func(impl any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
 		return handle(impl, ctx, func(request any) error { return a.read(ctx, request, decode) }, interceptor)
 	}
 }
 
-// read reads a request and reserves what it takes until the call has been answered, which ends ctx.
+// read reads a request and reserves its memory until ctx ends, which is when the call has been answered.
 func (a *admission) read(ctx context.Context, request any, decode func(any) error) error {
 	leave, err := a.reading.enter(ctx)
 	if err != nil {
@@ -127,22 +128,22 @@ func (a *admission) status(err error) error {
 	return AdmissionStatus(err)
 }
 
-// AdmissionStatus returns the status error for an error of a budget.
+// AdmissionStatus converts the error of a budget to a status error.
 func AdmissionStatus(err error) error {
 	switch {
 	case errors.As(err, new(*evaluation.ExhaustedError)):
 		return Busy(err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
-		return status.Errorf(codes.DeadlineExceeded, "the call ended while it waited for memory: %v", err)
+		return status.Errorf(codes.DeadlineExceeded, "the deadline expired while the call waited for memory: %v", err)
 	}
-	return status.Errorf(codes.Canceled, "the call ended while it waited for memory: %v", err)
+	return status.Errorf(codes.Canceled, "the call was cancelled while it waited for memory: %v", err)
 }
 
-// retryAfter is when a client that has been refused may call again.
+// retryAfter is the delay after which a rejected client should try again.
 const retryAfter = time.Second
 
-// Busy returns the status error for a call that is refused because of other calls. The detail google.rpc.RetryInfo tells it apart
-// from one that is over a limit by itself, which has the same code and is refused again.
+// Busy returns the status error for a call that is rejected because of other calls. The detail google.rpc.RetryInfo
+// distinguishes it from a call that exceeds a limit by itself, which has the same code and must not be retried.
 func Busy(message string) error {
 	refused := status.New(codes.ResourceExhausted, message)
 	if detailed, err := refused.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retryAfter)}); err == nil {

@@ -19,12 +19,13 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// Calls beyond the budget wait, few of them with their requests read, and those beyond the waiting are refused.
+// Calls above the budget wait. Only a few of their requests are read. Calls above the maximum number of waiting ones are
+// rejected.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const size = callOverhead + 6                     // of a request that has only an image of four letters
-		const running, read, unread = 2, size / 1000, 200 // half of the budget is for messages of 1000 bytes at most
+		const size = callOverhead + 6                     // of a request with only an image of four letters
+		const running, read, unread = 2, size / 1000, 200 // half of the budget, in messages of at most 1000 bytes
 		budget := evaluation.NewBudget(2*size, unread)
 		h := startWith(t, Options{Budget: budget})
 		defer h.end(t)
@@ -43,16 +44,16 @@ func TestAdmission(t *testing.T) {
 		}
 		synctest.Wait()
 		if reserved, waiting := budget.Load(); reserved != running*size || waiting != read*size {
-			t.Errorf("%d calls run and %d have been read, want %d and %d", reserved/size, waiting/size, running, read)
+			t.Errorf("%d calls reserved memory and %d wait for it, want %d and %d", reserved/size, waiting/size, running, read)
 		}
 		err := h.call(t, "wait")
 		if text := status.Convert(err).Message(); status.Code(err) != codes.ResourceExhausted || !strings.Contains(text, "200 calls wait already") {
-			t.Errorf("one more gets %v", err)
+			t.Errorf("error of one more call = %v, want ResourceExhausted", err)
 		}
 		cancel()
 		for range read + unread {
 			if err := <-errs; status.Code(err) != codes.Canceled {
-				t.Errorf("one that gives up gets %v", err)
+				t.Errorf("error of a cancelled call = %v, want Canceled", err)
 			}
 		}
 		synctest.Wait()
@@ -64,12 +65,12 @@ func TestAdmission(t *testing.T) {
 		}
 		synctest.Wait()
 		if reserved, waiting := budget.Load(); reserved != 0 || waiting != 0 {
-			t.Errorf("%d bytes stay reserved and %d waited for", reserved, waiting)
+			t.Errorf("after all calls, %d bytes are reserved and %d waited for, want 0", reserved, waiting)
 		}
 	})
 }
 
-// A request may count for more than its size.
+// A request may have a larger weight than its size.
 func TestAdmissionWeighs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,8 +91,8 @@ func TestAdmissionWeighs(t *testing.T) {
 	})
 }
 
-// With a budget, unary calls are what they are without one.
-func TestAdmittedCallsAreUnary(t *testing.T) {
+// With a budget, unary calls behave as without.
+func TestAdmissionKeepsUnarySemantics(t *testing.T) {
 	t.Parallel()
 	h := startWith(t, Options{Budget: evaluation.NewBudget(1, 10)})
 	defer h.end(t)
@@ -99,10 +100,10 @@ func TestAdmittedCallsAreUnary(t *testing.T) {
 		t.Error(err)
 	}
 	if err := h.call(t, "panic"); status.Code(err) != codes.Internal {
-		t.Errorf("a panic ends in %v", err)
+		t.Errorf("error of a panic = %v, want Internal", err)
 	}
 	if err := h.call(t, strings.Repeat("x", 2000)); status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("a large request ends in %v", err)
+		t.Errorf("error of a large request = %v, want ResourceExhausted", err)
 	}
 	twice, err := h.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, evaluatorgrpc.FunctionEvaluator_EvaluateFunction_FullMethodName)
 	if err != nil {
@@ -114,9 +115,9 @@ func TestAdmittedCallsAreUnary(t *testing.T) {
 		}
 	}
 	if err := twice.RecvMsg(new(evaluator.EvaluateFunctionResponse)); status.Code(err) != codes.Internal {
-		t.Errorf("two requests in one call end in %v", err)
+		t.Errorf("error of two requests in one call = %v, want Internal", err)
 	}
 	if err := h.call(t, ""); err != nil {
-		t.Errorf("the next call ends in %v", err)
+		t.Errorf("error of the next call = %v, want nil", err)
 	}
 }

@@ -26,9 +26,9 @@ import (
 	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
 )
 
-// A client whose authority is no longer trusted can use its connection until the connection's maximum age, which gRPC varies by a tenth,
-// and cannot connect again. A call that runs at that time does not keep the connection open for new calls.
-func TestConnectionOfARemovedAuthorityEnds(t *testing.T) {
+// After a certificate authority is removed, its clients can use their connections until the maximum age, which gRPC varies by a
+// tenth, and cannot reconnect. A call that runs at that time does not keep the connection open for new calls.
+func TestConnectionOfRemovedAuthorityEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		old, next := certificatestest.New(t, "old"), certificatestest.New(t, "next")
@@ -66,20 +66,20 @@ func TestConnectionOfARemovedAuthorityEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		certificatestest.Write(t, trusted, "ca.crt", next.PEM)
-		time.Sleep(connectionAge * 8 / 10) // of the bubble's clock
+		time.Sleep(connectionAge * 8 / 10) // fake time
 		if err := call(""); err != nil {
-			t.Errorf("call on a connection of a removed authority before its maximum age: %v", err)
+			t.Errorf("error of a call on an old connection of a removed authority = %v, want nil", err)
 		}
 		running := make(chan error, 1)
 		go func() { running <- call("wait") }()
 		<-service.entered
 		time.Sleep(connectionAge * 3 / 10)
 		if err := call(""); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "it does not trust the authority that signed it") {
-			t.Errorf("call after the maximum age: %v, want that the server does not trust the client's authority", err)
+			t.Errorf("error of a call after the maximum age = %v, want that the server does not trust the client's authority", err)
 		}
 		close(service.release)
 		if err := <-running; err != nil {
-			t.Errorf("call that ran at the maximum age of its connection: %v", err)
+			t.Errorf("error of a call that ran at the maximum age of its connection = %v, want nil", err)
 		}
 		_ = conn.Close()
 		cancel()

@@ -16,10 +16,10 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// receiver receives the first message of a call by calling receive. What the message takes is not part of a budget yet.
+// receiver receives the first message of a call by calling receive. The message is not yet part of a budget.
 type receiver func(ctx context.Context, receive func() error) error
 
-// of handles the calls of a unary method, whose request is their first message.
+// of wraps the handler of a unary method, whose request is its first message.
 func (r receiver) of(handle grpc.MethodHandler) grpc.MethodHandler {
 	return func(impl any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
 		return handle(impl, ctx, func(request any) error {
@@ -33,14 +33,14 @@ func (r receiver) stream(stream grpc.ServerStream) grpc.ServerStream {
 	return &firstMessage{ServerStream: stream, receiver: r}
 }
 
-// intercept handles streams, the first messages of which r receives.
+// intercept is a stream interceptor that receives first messages with r.
 func (r receiver) intercept(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	return handler(srv, r.stream(stream))
 }
 
 type firstMessage struct {
 	grpc.ServerStream
-	// receiver is nil once it has been called.
+	// receiver is nil after the first message.
 	receiver receiver
 }
 
@@ -53,25 +53,25 @@ func (f *firstMessage) RecvMsg(m any) error {
 	return receive()
 }
 
-// crowded returns the status error for a call that found no place.
+// crowded returns the status error for a call that could not enter turns.
 func crowded(err error) error {
 	if errors.As(err, new(*evaluation.BusyError)) {
-		return Busy("too many calls wait to be read: try again")
+		return Busy("too many calls are waiting to be read: try again")
 	}
 	return status.FromContextError(err).Err()
 }
 
 const (
-	// firstMessageTime is the maximum time until the first message of a call is complete, beside a second for each MiB.
+	// firstMessageTime is the time limit for receiving the first message of a call, plus a second per MiB.
 	firstMessageTime = 20 * time.Second
-	// crowdedTime takes its place while many calls wait to be read.
+	// crowdedTime replaces firstMessageTime while many calls wait to be read.
 	crowdedTime = 2 * time.Second
 	// maxUnread is the maximum number of calls that wait to be read. Each may hold headers and a window of data.
 	maxUnread = 500
 )
 
-// inTurn returns a receiver for calls that must not fail because of others as long as these are in time: at most readers are
-// received at a time, maxUnread wait, and further ones are refused. A message has at most size bytes.
+// inTurn returns a receiver for calls that must not fail because of others if those are in time. At most readers calls are
+// received at a time, maxUnread more wait, and further calls are rejected. A message has at most size bytes.
 func inTurn(readers int, size int64) receiver {
 	places := newTurns(readers, maxUnread)
 	transfer := TransferTime(size) - TransferTime(0)
@@ -94,8 +94,8 @@ func inTurn(readers int, size int64) receiver {
 	}
 }
 
-// newest returns a receiver for calls whose first message comes with their headers, such as probes: of more than readers calls that
-// wait for it, the one that came first is cut off. So slow clients keep nobody out.
+// newest returns a receiver for calls whose first message arrives with their headers, such as health probes. If more than
+// readers calls wait for their message, the oldest one is cut off, so that slow clients cannot block probes.
 func newest(readers int) receiver {
 	var mu sync.Mutex
 	unread := list.New()
@@ -104,7 +104,7 @@ func newest(readers int) receiver {
 		mu.Lock()
 		own := unread.PushBack(func() { CutOff(ctx, 0) })
 		if unread.Len() > readers {
-			unread.Remove(unread.Front()).(func())() //nolint:forcetypeassert // it has nothing else
+			unread.Remove(unread.Front()).(func())() //nolint:forcetypeassert // the list holds only func()
 		}
 		mu.Unlock()
 		err := receive()

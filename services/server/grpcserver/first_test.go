@@ -25,7 +25,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// silent begins a call that sends no message.
+// silent starts a call that sends no message.
 func silent(t *testing.T, conn *grpc.ClientConn, method string) grpc.ClientStream {
 	t.Helper()
 	stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
@@ -40,7 +40,7 @@ func end(stream grpc.ClientStream) codes.Code {
 	return status.Code(stream.RecvMsg(new(evaluator.EvaluateFunctionResponse)))
 }
 
-// healthConn returns a server's connection for health alone, which lasts until the server ends.
+// healthConn returns a connection to a server's health port. It lasts until the server ends.
 func healthConn(t *testing.T, probes *bufconn.Listener) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -51,7 +51,7 @@ func healthConn(t *testing.T, probes *bufconn.Listener) *grpc.ClientConn {
 	return conn
 }
 
-// Each call must send its first message in time, whatever its method, and on each port.
+// Every method on every port has a deadline for the first message.
 func TestFirstMessageHasADeadline(t *testing.T) {
 	t.Parallel()
 	for method, want := range map[string]time.Duration{
@@ -74,18 +74,18 @@ func TestFirstMessageHasADeadline(t *testing.T) {
 				method, health := strings.CutPrefix(method, "on the health port: ")
 				if health {
 					conn = healthConn(t, probes)
-					defer conn.Close() //nolint:errcheck // nothing to lose
+					defer conn.Close() //nolint:errcheck // the connection is not used any more
 				}
 				begin := time.Now()
 				if got := end(silent(t, conn, method)); got != codes.DeadlineExceeded || time.Since(begin) != want {
-					t.Errorf("a silent call ends as %v after %v, want %v after %v", got, time.Since(begin), codes.DeadlineExceeded, want)
+					t.Errorf("a silent call ended with %v after %v, want %v after %v", got, time.Since(begin), codes.DeadlineExceeded, want)
 				}
 			})
 		})
 	}
 }
 
-// While many calls wait to be read, silent ones have less time.
+// While many calls wait to be read, silent ones have a shorter deadline.
 func TestSilentCallsGiveWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -97,12 +97,12 @@ func TestSilentCallsGiveWay(t *testing.T) {
 		synctest.Wait()
 		begin := time.Now()
 		if err := h.call(t, ""); err != nil || time.Since(begin) != crowdedTime {
-			t.Errorf("a call behind silent ones ends after %v with error %v, want success after %v", time.Since(begin), err, crowdedTime)
+			t.Errorf("a call behind silent ones ended after %v with error %v, want success after %v", time.Since(begin), err, crowdedTime)
 		}
 	})
 }
 
-// Slow clients keep no probe out.
+// Slow clients cannot block probes.
 func TestNewestProbesAreAnswered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestNewestProbesAreAnswered(t *testing.T) {
 		begin := time.Now()
 		for i, call := range calls[:first] {
 			if got := end(call); got != codes.DeadlineExceeded || time.Since(begin) != 0 {
-				t.Errorf("silent call %d ends as %v after %v, want %v at once", i, got, time.Since(begin), codes.DeadlineExceeded)
+				t.Errorf("silent call %d ended with %v after %v, want %v at once", i, got, time.Since(begin), codes.DeadlineExceeded)
 			}
 		}
 		if _, err := h.health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: Liveness}); err != nil || time.Since(begin) != 0 {
@@ -126,7 +126,7 @@ func TestNewestProbesAreAnswered(t *testing.T) {
 	})
 }
 
-// Streams that last for as long as their clients like are limited in number.
+// The number of streams that last as long as their clients want is limited.
 func TestLastingStreamsAreLimited(t *testing.T) {
 	t.Parallel()
 	reflect := func(ctx context.Context, h *harness) error {
@@ -171,21 +171,21 @@ func TestLastingStreamsAreLimited(t *testing.T) {
 				last, closeLast := context.WithCancel(t.Context())
 				defer closeLast()
 				if err := tc.open(last, h); err != nil {
-					t.Errorf("a stream after the others have ended: %v", err)
+					t.Errorf("error of a stream after the others have ended = %v, want nil", err)
 				}
 			})
 		})
 	}
 }
 
-// Metadata has a limit on both ports.
+// Metadata is limited on both ports.
 func TestHeadersAreLimited(t *testing.T) {
 	t.Parallel()
 	probes := bufconn.Listen(1 << 16)
 	h := startWith(t, Options{Guard: Guard{Health: probes}, Budget: evaluation.NewBudget(1, 1)})
 	defer h.end(t)
 	health := healthConn(t, probes)
-	defer health.Close() //nolint:errcheck // nothing to lose
+	defer health.Close() //nolint:errcheck // the connection is not used any more
 	for _, tc := range []struct {
 		conn *grpc.ClientConn
 		size int
@@ -194,7 +194,7 @@ func TestHeadersAreLimited(t *testing.T) {
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "x", strings.Repeat("x", tc.size))
 		_, err := grpc_health_v1.NewHealthClient(tc.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: Liveness})
 		if (err == nil) != tc.want {
-			t.Errorf("a call with %d bytes of metadata: error = %v, want success: %v", tc.size, err, tc.want)
+			t.Errorf("a call with %d bytes of metadata: error = %v, want success = %v", tc.size, err, tc.want)
 		}
 	}
 }

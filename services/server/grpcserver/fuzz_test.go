@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 )
 
-// A client that sends any bytes after the preface of HTTP/2 affects no other client.
+// A client that sends arbitrary bytes after the HTTP/2 preface does not affect other clients.
 func FuzzConnection(f *testing.F) {
 	for _, seed := range connectionSeeds() {
 		f.Add(seed)
@@ -55,7 +55,7 @@ func FuzzConnection(f *testing.F) {
 		read := make(chan struct{})
 		go func() {
 			defer close(read)
-			_, _ = io.Copy(io.Discard, conn) // the server may end the connection
+			_, _ = io.Copy(io.Discard, conn) // the server may close the connection
 		}()
 		_, _ = conn.Write(append([]byte(http2.ClientPreface), frames...))
 		_ = conn.Close()
@@ -79,7 +79,7 @@ func connectionSeeds() [][]byte {
 		{"te", "trailers"},
 		{"grpc-timeout", "1S"},
 	} {
-		_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // a buffer takes everything
+		_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // a bytes.Buffer does not fail
 	}
 	open := func(framer *http2.Framer, whole bool) {
 		_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: header.Bytes(), EndHeaders: whole})

@@ -14,18 +14,19 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// Guard is how connections are secured, and who may call. The zero value lets everybody call in plain text.
+// Guard secures connections and authorizes callers. The zero value accepts every caller in plain text.
 type Guard struct {
-	// Credentials secure connections; nil for plain text.
+	// Credentials secure connections; nil means plain text.
 	Credentials credentials.TransportCredentials
-	// Permit tells whether the caller of a method may call it, before its request is read; nil permits all. The error is a status.
-	// Health is for everybody who can connect.
+	// Permit authorizes the caller of a method before its request is read; nil permits all callers. The error is a status
+	// error. The health service is not authorized.
 	Permit func(ctx context.Context, method string) error
-	// Health answers for health, and nothing else, in plain text, because a kubelet speaks no TLS; nil for nowhere. Serve closes it.
+	// Health is a listener that serves only the health service, in plain text, because gRPC probes of kubelets do not support TLS; nil
+	// means none. Serve closes it.
 	Health net.Listener
 }
 
-// permitted handles the calls of a unary method whose callers may call it. Others are refused before their request is read.
+// permitted wraps the handler of a unary method. It rejects unauthorized callers before it reads the request.
 func (s *Server) permitted(handle grpc.MethodHandler, method string) grpc.MethodHandler {
 	return func(impl any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
 		return handle(impl, ctx, func(request any) error {
@@ -37,7 +38,7 @@ func (s *Server) permitted(handle grpc.MethodHandler, method string) grpc.Method
 	}
 }
 
-// permitStream does for streams what permitted does for unary calls. Whoever may ask for health may watch it.
+// permitStream authorizes the callers of streams, except health watches.
 func (s *Server) permitStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if s.permit != nil && info.FullMethod != grpc_health_v1.Health_Watch_FullMethodName {
 		if err := s.permit(stream.Context(), info.FullMethod); err != nil {
@@ -47,11 +48,11 @@ func (s *Server) permitStream(srv any, stream grpc.ServerStream, info *grpc.Stre
 	return handler(srv, stream)
 }
 
-// maxHealthMessage is the most bytes of a request for health on its own port.
+// maxHealthMessage is the maximum size in bytes of a request on the health port.
 const maxHealthMessage = 4 << 10
 
-// serveHealth answers for health on a port of its own, if there is one, until stop is called. It answers as the main port does, and
-// for as long as running calls may take in a shutdown.
+// serveHealth serves the health service on its own port, if there is one, until stop is called. It has the same health as the
+// main port, also during a shutdown.
 func (s *Server) serveHealth() (stop func()) {
 	if s.probes == nil {
 		return func() {}
@@ -59,7 +60,7 @@ func (s *Server) serveHealth() (stop func()) {
 	pings := keepalive.ServerParameters{
 		Time: pingInterval, Timeout: pingTimeout, MaxConnectionIdle: probeIdleTime, MaxConnectionAge: connectionAge, MaxConnectionAgeGrace: probeIdleTime,
 	}
-	// Their small requests count by the number of streams.
+	// The number of streams limits their memory, because their requests are small.
 	receiver := newest(healthPort.connections * int(healthPort.streams))
 	own := grpc.NewServer(append(healthPort.options(insecure.NewCredentials(), pings),
 		grpc.MaxRecvMsgSize(maxHealthMessage), grpc.StreamInterceptor(receiver.intercept))...)
@@ -68,7 +69,7 @@ func (s *Server) serveHealth() (stop func()) {
 	go func() {
 		defer close(done)
 		if err := own.Serve(healthPort.limit(s.probes, s.log)); err != nil {
-			s.log.Warn("health is no longer answered on its own port", "address", s.probes.Addr().String(), "err", err)
+			s.log.Warn("the health port failed", "address", s.probes.Addr().String(), "err", err)
 		}
 	}()
 	return func() {

@@ -23,7 +23,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// Who may not call is refused before the request is read, on unary methods and streams. Health is for everybody.
+// Unauthorized calls are rejected before the request is read, for unary methods and streams. Health is open to all.
 func TestPermit(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -37,36 +37,36 @@ func TestPermit(t *testing.T) {
 	budget := evaluation.NewBudget(1, 1)
 	h := startWith(t, Options{Guard: Guard{Permit: permit}, Budget: budget})
 	defer h.end(t)
-	// A request that was read would be refused for its size.
+	// If the request were read, the call would be rejected for its size.
 	if err := h.call(t, "large"); status.Code(err) != codes.PermissionDenied {
-		t.Errorf("a call: %v", err)
+		t.Errorf("error of an unauthorized call = %v, want PermissionDenied", err)
 	}
 	stream, err := grpc_reflection_v1.NewServerReflectionClient(h.conn).ServerReflectionInfo(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := stream.Recv(); status.Code(err) != codes.PermissionDenied {
-		t.Errorf("reflection: %v", err)
+		t.Errorf("error of reflection = %v, want PermissionDenied", err)
 	}
 	if _, err := h.health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: Liveness}); err != nil {
-		t.Errorf("health: %v", err)
+		t.Errorf("error of a health check = %v, want nil", err)
 	}
 	watch, err := h.health.Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: Liveness})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := watch.Recv(); err != nil {
-		t.Errorf("a watch: %v", err)
+		t.Errorf("error of a health watch = %v, want nil", err)
 	}
 	mu.Lock()
 	defer mu.Unlock()
 	want := []string{evaluatorgrpc.FunctionEvaluator_EvaluateFunction_FullMethodName, grpc_reflection_v1.ServerReflection_ServerReflectionInfo_FullMethodName}
 	if !slices.Equal(asked, want) {
-		t.Errorf("asked about %v, want %v", asked, want)
+		t.Errorf("methods passed to Permit = %v, want %v", asked, want)
 	}
 }
 
-// The port for health has the health of the server, through its shutdown, and nothing else.
+// The health port has the server's health, also during a shutdown, and no other service.
 func TestHealthPort(t *testing.T) {
 	t.Parallel()
 	probes := bufconn.Listen(1 << 16)
@@ -76,13 +76,13 @@ func TestHealthPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // nothing to lose
+	defer conn.Close() //nolint:errcheck // the connection is not used any more
 	health := grpc_health_v1.NewHealthClient(conn)
 	answers := func(service string, want grpc_health_v1.HealthCheckResponse_ServingStatus) {
 		t.Helper()
 		resp, err := health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service})
 		if err != nil || resp.GetStatus() != want {
-			t.Errorf("%s: %v, %v, want %v", service, resp.GetStatus(), err, want)
+			t.Errorf("health of %q = %v, %v, want %v", service, resp.GetStatus(), err, want)
 		}
 	}
 	answers(Liveness, grpc_health_v1.HealthCheckResponse_SERVING)
@@ -93,10 +93,10 @@ func TestHealthPort(t *testing.T) {
 	answers(Readiness, grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 	_, err = evaluatorgrpc.NewFunctionEvaluatorClient(conn).EvaluateFunction(t.Context(), nil)
 	if status.Code(err) != codes.Unimplemented {
-		t.Errorf("it evaluates: %v", err)
+		t.Errorf("error of an evaluation on the health port = %v, want Unimplemented", err)
 	}
 	h.end(t)
 	if _, err := probes.Dial(); err == nil {
-		t.Error("the port is still open")
+		t.Error("the health port is still open after the shutdown")
 	}
 }

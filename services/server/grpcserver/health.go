@@ -14,25 +14,25 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// Service names that probes ask grpc.health.v1 for. The name of each registered service has the health of Readiness.
+// Service names for probes with grpc.health.v1. The name of each registered service has the health of Readiness.
 //
-// Probes that were written for Porch name no service, for liveness and readiness alike. The empty name is therefore
-// NOT_SERVING only where that serves both: until the server can answer its first call, but no longer than startTime, as a rollout
-// must wait for that, while a restart mends no missing runtime; and from the first moment of a shutdown, as the kubelet no
-// longer probes the liveness of a pod that ends.
+// Probes written for Porch use the empty name, for both liveness and readiness. The empty name is therefore NOT_SERVING only
+// when that suits both. First, until the server can answer its first call, but at most for startTime: a rollout must wait, but
+// a restart does not fix a missing runtime. Second, from the start of a shutdown: kubelets do not check the liveness of
+// terminating pods.
 const (
-	// Liveness is SERVING until the server takes no more calls, whatever becomes of them.
+	// Liveness is SERVING until the server stops accepting calls, even if all calls fail.
 	Liveness = "liveness"
 	// Readiness is SERVING while calls can succeed.
 	Readiness = "readiness"
 )
 
-// startTime is how long the empty name waits for a server that cannot answer calls yet. It must be less than what a liveness
-// probe puts up with, which is 50 s by Porch's documentation.
+// startTime is the maximum time that the empty name is NOT_SERVING because the server is not ready. It must be shorter than the
+// time until a liveness probe fails, which is 50 s in Porch's documentation.
 const startTime = 20 * time.Second
 
-// SetServing tells clients whether calls can succeed: the health of Readiness, of each service registered by then, and the
-// first time that they can, of the empty name. After Leave it has no effect.
+// SetServing sets the health of Readiness and of all registered services, which tells clients whether calls can succeed. The
+// first SetServing(true) also sets the empty name to SERVING. After Leave, it has no effect.
 func (s *Server) SetServing(serving bool) {
 	names := s.callable()
 	if serving {
@@ -41,11 +41,11 @@ func (s *Server) SetServing(serving bool) {
 	s.setHealth(serving, names...)
 }
 
-// SetStarted says that nothing has to be waited for before the first call, whether calls can succeed or not: the health of the
-// empty name. After Leave it has no effect.
+// SetStarted sets the empty name to SERVING, because nothing has to be waited for before the first call, even if calls cannot
+// succeed. After Leave, it has no effect.
 func (s *Server) SetStarted() { s.setHealth(true, "") }
 
-// Leave tells clients to go elsewhere: from now on, all but Liveness is NOT_SERVING. Calls are still answered.
+// Leave tells clients to use another server: all names but Liveness become NOT_SERVING and stay so. Calls are still answered.
 func (s *Server) Leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *Server) setHealth(serving bool, names ...string) {
 	}
 }
 
-// set is called with mu held.
+// set must be called with mu held.
 func (s *Server) set(serving bool, names ...string) {
 	state := grpc_health_v1.HealthCheckResponse_NOT_SERVING
 	if serving {
@@ -72,7 +72,7 @@ func (s *Server) set(serving bool, names ...string) {
 	}
 }
 
-// registerHealth has a server answer for health. The first messages of its calls are received by r.
+// registerHealth registers the health service. r receives the first messages of its calls.
 func (s *Server) registerHealth(server *grpc.Server, r receiver) {
 	own := grpc_health_v1.Health_ServiceDesc
 	own.Methods = slices.Clone(own.Methods)
@@ -82,13 +82,13 @@ func (s *Server) registerHealth(server *grpc.Server, r receiver) {
 	server.RegisterService(&own, s.health)
 }
 
-// callable returns the names that are healthy while calls can succeed.
+// callable returns the names that are SERVING while calls can succeed.
 func (s *Server) callable() []string {
 	return append(slices.Collect(maps.Keys(s.GetServiceInfo())), Readiness)
 }
 
-// endWatches ends the health watches at a shutdown, each after its client has been told that the server no longer serves.
-// A shutdown waits for running calls, and a watch would run for ever.
+// endWatches ends health watches at a shutdown, each after its client has been sent NOT_SERVING. A shutdown waits for running
+// calls, and a watch has no end of its own.
 func (s *Server) endWatches(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if info.FullMethod != grpc_health_v1.Health_Watch_FullMethodName {
 		return handler(srv, ss)
@@ -102,7 +102,7 @@ func (s *Server) endWatches(srv any, ss grpc.ServerStream, info *grpc.StreamServ
 
 type watch struct {
 	grpc.ServerStream
-	ctx context.Context //nolint:containedctx // a server stream has its context inside
+	ctx context.Context //nolint:containedctx // a server stream contains its context
 	end context.CancelFunc
 
 	mu       sync.Mutex

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// maxHealthReaders is the maximum number of requests for health that are read at a time.
+	// maxHealthReaders is the maximum number of health requests that are read at a time.
 	maxHealthReaders = 16
-	// maxReflections is the maximum number of streams of reflection, each with a message of the maximum size.
+	// maxReflections is the maximum number of reflection streams, each with a message of the maximum size.
 	maxReflections = 16
 	// maxWatches is the maximum number of health watches.
 	maxWatches = 256
 )
 
-// lasting counts the streams that belong to no budget and last for as long as their clients like.
+// lasting counts the streams that are outside every budget and last as long as their clients want.
 type lasting struct{ reflections, watches atomic.Int64 }
 
-// receiveStream receives the first messages of streams, and refuses streams beyond the limits.
+// receiveStream receives the first messages of streams and rejects streams above the limits.
 func (s *Server) receiveStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	switch {
 	case info.FullMethod == grpc_health_v1.Health_Watch_FullMethodName:
@@ -38,7 +38,7 @@ func (s *Server) receiveStream(srv any, stream grpc.ServerStream, info *grpc.Str
 	return handler(srv, stream)
 }
 
-// limited refuses streams while most are there.
+// limited rejects streams while there are most of them.
 func limited(handler grpc.StreamHandler, present *atomic.Int64, most int64) grpc.StreamHandler {
 	return func(srv any, stream grpc.ServerStream) error {
 		defer present.Add(-1)

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// requestID is the metadata by which a caller names its request.
+	// requestID is the metadata key with a caller's request ID.
 	requestID = "x-request-id"
-	// longestID is how many bytes of it are logged.
+	// longestID is the maximum number of bytes of the ID that are logged.
 	longestID = 128
 )
 
-// Logger returns a logger that adds to each line whose context is that of a call: caller, its address; and request_id, the call's
-// metadata x-request-id.
+// Logger returns a logger that adds two attributes to lines whose context is that of a call: caller, the client's address, and
+// request_id, the call's metadata x-request-id.
 func Logger(log *slog.Logger) *slog.Logger { return slog.New(callHandler{log.Handler()}) }
 
 type callHandler struct{ slog.Handler }

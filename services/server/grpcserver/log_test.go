@@ -20,7 +20,7 @@ func TestLogger(t *testing.T) {
 	log := Logger(slog.New(slog.NewJSONHandler(&out, nil))).With("pod", "fn-1")
 	log.InfoContext(t.Context(), "started")
 	if strings.Contains(out.String(), "caller") {
-		t.Errorf("a line without a call is %s", &out)
+		t.Errorf("line without a call = %s", &out)
 	}
 	ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 4711}})
 	ctx = metadata.NewIncomingContext(ctx, metadata.Pairs(requestID, strings.Repeat("r", 2*longestID)))
@@ -30,7 +30,7 @@ func TestLogger(t *testing.T) {
 		`"caller":"10.0.0.7:4711"`, `"request_id":"` + strings.Repeat("r", longestID) + `"`, `"pod":"fn-1"`,
 	} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("want %s in %s", want, &out)
+			t.Errorf("%s is missing in %s", want, &out)
 		}
 	}
 }

@@ -15,32 +15,32 @@ import (
 	"github.com/krmfn/krmfn/services/server/connections"
 )
 
-// portLimits limit what clients can make a port of a server hold, whether they may call or not.
+// portLimits limit the resources that clients of a port can use, authorized or not.
 type portLimits struct {
-	// connections is the maximum number of connections, perPeer that of one address, and streams the maximum number of calls at a time
-	// of one connection.
+	// connections is the maximum number of connections, perPeer that of one address. streams is the maximum number of
+	// concurrent calls per connection.
 	connections, perPeer int
 	streams              uint32
-	// headers is the maximum size in bytes of the metadata of a call.
+	// headers is the maximum size in bytes of a call's metadata.
 	headers uint32
 }
 
 var (
-	// mainPort is for calls. Its clients are replicas of Porch or of function runners, which have one connection each,
-	// people, and probes.
+	// mainPort is for calls. Its clients are people, probes, and replicas of Porch or function runners, which have one
+	// connection each.
 	mainPort = portLimits{connections: 128, perPeer: 64, streams: 1000, headers: 16 << 10}
-	// healthPort is for health alone. Its clients are kubelets.
+	// healthPort serves only the health service. Its clients are kubelets.
 	healthPort = portLimits{connections: 32, perPeer: 8, streams: 16, headers: 4 << 10}
 )
 
 const (
-	// connectTime is the maximum duration of the handshakes of TLS and HTTP/2.
+	// connectTime is the maximum duration of the TLS and HTTP/2 handshakes.
 	connectTime = 10 * time.Second
-	// probeIdleTime is how long a connection for health may be idle.
+	// probeIdleTime is the maximum idle time of a connection to the health port.
 	probeIdleTime = time.Minute
 )
 
-// options are for a server whose connections are secured by secure.
+// options returns the options for a server on the port, with the given credentials.
 func (p portLimits) options(secure credentials.TransportCredentials, pings keepalive.ServerParameters) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(secure),

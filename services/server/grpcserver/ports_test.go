@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 )
 
-// A server closes the connection of a client that does not complete the handshake in time, on each port.
+// On every port, the server closes the connection of a client that does not complete the handshake in time.
 func TestHandshakeHasADeadline(t *testing.T) {
 	t.Parallel()
 	for name, begun := range map[string]string{"nothing was sent": "", "half the preface": "PRI * HTTP/2.0\r\n"} {

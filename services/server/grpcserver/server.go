@@ -1,9 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package grpcserver is what all gRPC servers of krmfn have in common: health that tells the truth, reflection, one
-// message limit in both directions, a panic that ends one call only, and a shutdown that finishes running calls within a
-// bounded time.
+// Package grpcserver is the common base of krmfn's gRPC servers: accurate health, reflection, limits for messages and memory,
+// recovery from panics, and a shutdown that finishes running calls within a time limit.
 package grpcserver
 
 import (
@@ -29,77 +28,78 @@ import (
 )
 
 const (
-	// connectionAge is when a client is asked to connect anew, which ends no call: otherwise all calls of a client that keeps
-	// its connection go to one replica for ever, and none to a new one.
+	// connectionAge is the age at which clients are asked to reconnect, which ends no call. Without it, all calls of a client
+	// with a long-lived connection go to the same replica, and new replicas get none.
 	connectionAge = 5 * time.Minute
-	// minPingInterval is how often clients may ask for a sign of life.
+	// minPingInterval is the minimum interval at which clients may send pings.
 	minPingInterval = 10 * time.Second
-	// workers is how many goroutines wait for calls. A function pod runs half as many calls at once by default. Workers that wait have
-	// small stacks after a garbage collection.
+	// workers is the number of goroutines that handle calls. A function pod runs half as many calls at once by default. Garbage
+	// collection shrinks the stacks of idle workers.
 	workers = 16
-	// connectionGrace is the maximum time that calls may keep a connection beyond its age. An answer that its client does not read takes
-	// memory until then.
+	// connectionGrace is the maximum time for calls to end after their connection's maximum age. A response that a client does
+	// not read uses memory until then.
 	connectionGrace = time.Hour
-	// pingInterval is how long a client may be silent before it is asked for a sign of life, and pingTimeout how long it may take to
-	// give one: the calls of a client that has gone hold memory until then.
+	// A client that sends nothing for pingInterval is pinged, and its connection is closed if it does not answer within
+	// pingTimeout. Until then, the calls of a client that has disappeared use memory.
 	pingInterval, pingTimeout = 30 * time.Second, 20 * time.Second
 )
 
-// Options are what servers differ in.
+// Options configure a Server.
 type Options struct {
-	// MaxMessageSize is the most bytes of one message, in both directions.
+	// MaxMessageSize is the maximum size of a message in bytes, in both directions.
 	MaxMessageSize int
-	// Drain is how long running calls may take to finish at shutdown. Then they are cut off.
+	// Drain is how long running calls may continue in a shutdown before they are cancelled.
 	Drain time.Duration
-	// Linger is how long new calls are still answered in a shutdown, before the drain: until the clients, or the Service before
-	// this, have learnt that there is one. 0 refuses them at once.
+	// Linger is how long new calls are still accepted in a shutdown, before the drain, so that clients or the Service can learn
+	// of the shutdown. With 0, new calls are rejected at once.
 	Linger time.Duration
-	// Last tells, at the beginning of a shutdown, whether clients have no other server to go to and get none. Then there is no use in
-	// Linger: new calls are refused at once. It must return when ctx ends, which is when Linger is over; nil means that they have.
+	// Last reports, at the start of a shutdown, whether no other server exists or will exist that clients can use. Linger is
+	// then pointless, and new calls are rejected at once. It must return when ctx ends, which is after Linger; nil means that
+	// there are other servers.
 	Last func(ctx context.Context) bool
-	// KeepConnections is for a server that clients reach directly. Others ask their clients to connect anew every five minutes,
-	// so that the Service before them spreads them over all replicas.
+	// KeepConnections is for servers that clients connect to directly. Other servers ask clients to reconnect every five
+	// minutes, so that the Service distributes connections over all replicas.
 	KeepConnections bool
-	// Budget is shared by the requests of all calls until they are answered; nil admits all calls at once. Streaming methods
-	// take their parts of it by themselves.
+	// Budget limits the memory of all requests until they are answered; nil means no limit. Streaming methods must reserve
+	// memory themselves.
 	Budget *evaluation.Budget
-	// Weigh returns what a request counts for in the budget where that is more than its size, in bytes; nil for never.
+	// Weigh returns the weight of a request in the budget, in bytes, if it exceeds the request's size. Nil means the size.
 	Weigh func(request proto.Message) int64
-	// Guard is how connections are secured, and who may call.
+	// Guard secures connections and authorizes callers.
 	Guard Guard
-	// Logger gets one line for each panic and for the steps of a shutdown.
+	// Logger logs panics and the steps of a shutdown.
 	Logger *slog.Logger
-	// Server has further options of the server. Interceptors must be chained ones.
+	// Server has additional options. Interceptors in it must be chained.
 	Server []grpc.ServerOption
 }
 
-// Server is a gRPC server. Services are registered on it before Serve.
+// Server is a gRPC server. Register services before Serve.
 type Server struct {
 	*grpc.Server
 	log    *slog.Logger
 	drain  time.Duration
 	linger time.Duration
 	last   func(ctx context.Context) bool
-	// admission is nil where calls need none.
+	// admission is nil if there is no budget.
 	admission *admission
 	permit    func(ctx context.Context, method string) error
 	probes    net.Listener
-	// receiver receives the first messages of calls that admission does not, healthReceiver those of health.
+	// receiver receives the first messages of calls without admission, healthReceiver those of health calls.
 	receiver, healthReceiver receiver
-	// lasting has the places of streams that may last without a message.
+	// lasting counts streams that may last without messages.
 	lasting lasting
 
-	// mu is held while health changes, so that nothing is SERVING again once leaving is true.
+	// mu is held while health changes, so that nothing becomes SERVING after leaving is set.
 	mu      sync.Mutex
 	health  *health.Server
 	leaving bool
 
 	// draining ends when a shutdown begins.
-	draining   context.Context //nolint:containedctx // the life of the server, not of a call
+	draining   context.Context //nolint:containedctx // lives as long as the server
 	beginDrain context.CancelFunc
 }
 
-// New returns a server that is alive, and not ready until SetServing. Values of ctx are kept, its end is not heeded.
+// New returns a server that is live but not ready; see SetServing. It uses the values of ctx and ignores its cancellation.
 func New(ctx context.Context, o Options) *Server {
 	s := &Server{health: health.NewServer(), log: o.Logger, drain: o.Drain, linger: o.Linger, last: o.Last}
 	s.admission, s.permit, s.probes = newAdmission(o), o.Guard.Permit, o.Guard.Health
@@ -123,8 +123,8 @@ func New(ctx context.Context, o Options) *Server {
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval, PermitWithoutStream: true}),
-		// Workers keep their grown stacks from call to call, which saves a fifth of what a call costs. When all are busy, a
-		// call gets a goroutine of its own.
+		// Workers keep their grown stacks between calls, which saves a fifth of a call's cost. If all workers are busy, gRPC
+		// starts a goroutine for the call.
 		grpc.NumStreamWorkers(workers),
 		grpc.ChainUnaryInterceptor(recovery.UnaryServerInterceptor(recovered)),
 		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(recovered), s.endWatches, s.permitStream, s.receiveStream),
@@ -132,15 +132,15 @@ func New(ctx context.Context, o Options) *Server {
 	s.Server = grpc.NewServer(append(own, o.Server...)...)
 	s.registerHealth(s.Server, s.healthReceiver)
 	reflection.Register(s.Server)
-	// Nobody else has it yet.
+	// mu is not needed yet.
 	s.set(true, Liveness)
 	s.set(false, Readiness, "")
 	return s
 }
 
-// Serve answers calls until ctx ends. Then it leaves at once; once the linger time is over, which it is at once for the last server,
-// new calls are refused as Unavailable, and running ones have the drain time to finish. It returns nil after a shutdown, however it
-// went, and the listener's error when it cannot serve at all.
+// Serve serves until ctx ends, and then shuts down. It calls Leave at once. After Linger, which is skipped for the last server,
+// it rejects new calls with Unavailable and gives running calls the time Drain to finish. It returns nil after a shutdown, even
+// if calls were cancelled, or else the listener's error.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	started := time.AfterFunc(startTime, s.SetStarted)
 	defer started.Stop()
@@ -171,19 +171,19 @@ func (s *Server) shutdown(ctx context.Context) {
 	s.answerLatecomers(ctx)
 	s.health.Shutdown()
 	hardStop := time.AfterFunc(s.drain, func() {
-		s.log.Warn("the drain time is over, running calls are cut off", "drain", s.drain)
+		s.log.Warn("the drain time is over: cancelling running calls", "drain", s.drain)
 		s.Stop()
 	})
 	defer hardStop.Stop()
 	s.GracefulStop()
 }
 
-// answerLatecomers waits while new calls are still answered.
+// answerLatecomers waits while new calls are still accepted.
 func (s *Server) answerLatecomers(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.linger)
 	defer cancel()
 	if s.linger > 0 && s.last != nil && s.last(ctx) {
-		s.log.Info("clients have no other server to go to, new calls are refused at once")
+		s.log.Info("this is the last server: rejecting new calls at once")
 		return
 	}
 	<-ctx.Done()

@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// stub does what the image of a request says.
+// stub is an evaluator that is controlled by the image of the request.
 type stub struct {
 	evaluatorgrpc.UnimplementedFunctionEvaluatorServer
 	entered chan struct{}
@@ -53,7 +53,7 @@ func (s *stub) EvaluateFunction(ctx context.Context, req *evaluator.EvaluateFunc
 	return &evaluator.EvaluateFunctionResponse{}, nil
 }
 
-// harness is a server that serves on a connection in memory until stop, and a client of it.
+// harness is a server on an in-memory connection with a client. It serves until stop.
 type harness struct {
 	*stub
 	server *Server
@@ -86,12 +86,12 @@ func startWith(t *testing.T, o Options) *harness {
 	return h
 }
 
-// end waits for the end of the shutdown.
+// end waits until the shutdown has ended.
 func (h *harness) end(t *testing.T) {
 	t.Helper()
 	h.stop()
 	if err := <-h.served; err != nil {
-		t.Errorf("Serve returned %v, want nil", err)
+		t.Errorf("Serve() = %v, want nil", err)
 	}
 	_ = h.conn.Close()
 }
@@ -106,10 +106,10 @@ func TestPanicEndsOneCall(t *testing.T) {
 	h := start(t)
 	defer h.end(t)
 	if err := h.call(t, "panic"); status.Code(err) != codes.Internal {
-		t.Errorf("got error %v, want %v", err, codes.Internal)
+		t.Errorf("error of a panic = %v, want %v", err, codes.Internal)
 	}
 	if err := h.call(t, ""); err != nil {
-		t.Errorf("the next call ends in %v", err)
+		t.Errorf("error of the next call = %v, want nil", err)
 	}
 }
 
@@ -121,17 +121,17 @@ func TestMessageLimitStatesBothSizes(t *testing.T) {
 		err := h.call(t, image)
 		if text := status.Convert(err).Message(); status.Code(err) != codes.ResourceExhausted ||
 			!strings.Contains(text, "larger than max (20") || !strings.Contains(text, "vs. 1000)") {
-			t.Errorf("%s: got error %v, want both sizes", name, err)
+			t.Errorf("%s: error = %v, want both sizes in it", name, err)
 		}
 	}
 }
 
-// status returns what the server says of its health.
+// status returns the server's health for a service name.
 func (h *harness) status(t *testing.T, service string) grpc_health_v1.HealthCheckResponse_ServingStatus {
 	t.Helper()
 	resp, err := h.health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service})
 	if err != nil {
-		t.Errorf("health of %q: %v", service, err)
+		t.Errorf("health of %q: error = %v", service, err)
 	}
 	return resp.GetStatus()
 }
@@ -141,8 +141,8 @@ const (
 	notServing = grpc_health_v1.HealthCheckResponse_NOT_SERVING
 )
 
-// A probe for liveness, one for readiness, and the one of Porch's documentation, which names no service and takes the place of
-// both, each see what they can live with.
+// Probes for liveness and readiness, and the probe in Porch's documentation, which has no service name and serves for both, all
+// get a health that suits them.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	type health = grpc_health_v1.HealthCheckResponse_ServingStatus
@@ -150,16 +150,16 @@ func TestHealth(t *testing.T) {
 		do                     func(*Server)
 		live, ready, anonymous health
 	}{
-		"starting":            {func(*Server) {}, serving, notServing, notServing},
-		"nothing to start":    {func(s *Server) { s.SetStarted() }, serving, notServing, serving},
-		"not ready in time":   {func(*Server) { time.Sleep(startTime + time.Second) }, serving, notServing, serving},
-		"not so much later":   {func(*Server) { time.Sleep(startTime - time.Second) }, serving, notServing, notServing},
-		"ready":               {func(s *Server) { s.SetServing(true) }, serving, serving, serving},
-		"ready, and no more":  {func(s *Server) { s.SetServing(true); s.SetServing(false) }, serving, notServing, serving},
-		"ready again":         {func(s *Server) { s.SetServing(true); s.SetServing(false); s.SetServing(true) }, serving, serving, serving},
-		"leaving":             {func(s *Server) { s.SetServing(true); s.Leave() }, serving, notServing, notServing},
-		"leaving for good":    {func(s *Server) { s.Leave(); s.SetServing(true); s.SetStarted() }, serving, notServing, notServing},
-		"leaving, much later": {func(s *Server) { s.Leave(); time.Sleep(2 * startTime) }, serving, notServing, notServing},
+		"starting":          {func(*Server) {}, serving, notServing, notServing},
+		"nothing to start":  {func(s *Server) { s.SetStarted() }, serving, notServing, serving},
+		"not ready in time": {func(*Server) { time.Sleep(startTime + time.Second) }, serving, notServing, serving},
+		"not ready yet":     {func(*Server) { time.Sleep(startTime - time.Second) }, serving, notServing, notServing},
+		"ready":             {func(s *Server) { s.SetServing(true) }, serving, serving, serving},
+		"no longer ready":   {func(s *Server) { s.SetServing(true); s.SetServing(false) }, serving, notServing, serving},
+		"ready again":       {func(s *Server) { s.SetServing(true); s.SetServing(false); s.SetServing(true) }, serving, serving, serving},
+		"leaving":           {func(s *Server) { s.SetServing(true); s.Leave() }, serving, notServing, notServing},
+		"set after Leave":   {func(s *Server) { s.Leave(); s.SetServing(true); s.SetStarted() }, serving, notServing, notServing},
+		"long after Leave":  {func(s *Server) { s.Leave(); time.Sleep(2 * startTime) }, serving, notServing, notServing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -171,7 +171,7 @@ func TestHealth(t *testing.T) {
 					Liveness: tc.live, Readiness: tc.ready, evaluatorgrpc.FunctionEvaluator_ServiceDesc.ServiceName: tc.ready, "": tc.anonymous,
 				} {
 					if got := h.status(t, service); got != want {
-						t.Errorf("health of %q is %v, want %v", service, got, want)
+						t.Errorf("health of %q = %v, want %v", service, got, want)
 					}
 				}
 			})
@@ -195,11 +195,11 @@ func TestReflection(t *testing.T) {
 	}
 	resp, err := stream.Recv()
 	if err != nil || !strings.Contains(resp.String(), "evaluator.FunctionEvaluator") {
-		t.Errorf("got %v (%v), want the evaluator among the services", resp, err)
+		t.Errorf("services = %v (%v), want the evaluator among them", resp, err)
 	}
 }
 
-// A shutdown finishes running calls, tells health watchers, and does not wait for them.
+// A shutdown waits for running calls and sends NOT_SERVING to health watches without waiting for them.
 func TestShutdownFinishesCalls(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -209,23 +209,23 @@ func TestShutdownFinishesCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := watch.Recv(); err != nil || got.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-		t.Fatalf("watch begins with %v (%v)", got, err)
+		t.Fatalf("first message of the watch = %v (%v), want SERVING", got, err)
 	}
 	called := make(chan error, 1)
 	go func() { called <- h.call(t, "wait") }()
 	<-h.entered
 	h.stop()
 	if got, err := watch.Recv(); err != nil || got.GetStatus() != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
-		t.Errorf("the watch goes on with %v (%v), want NOT_SERVING", got, err)
+		t.Errorf("second message of the watch = %v (%v), want NOT_SERVING", got, err)
 	}
 	close(h.release)
 	if err := <-called; err != nil {
-		t.Errorf("the running call ends in %v", err)
+		t.Errorf("error of the running call = %v, want nil", err)
 	}
 	h.end(t)
 }
 
-// A watch must not hold up the shutdown, neither of what never served nor of what serves to the end.
+// A health watch does not delay the shutdown, whether its service was never SERVING or is SERVING to the end.
 func TestShutdownEndsWatches(t *testing.T) {
 	t.Parallel()
 	for _, service := range []string{"", Readiness, Liveness} {
@@ -243,7 +243,7 @@ func TestShutdownEndsWatches(t *testing.T) {
 				begin := time.Now()
 				h.end(t)
 				if took := time.Since(begin); took != 3*time.Second {
-					t.Errorf("the shutdown took %v, want no more than it lingers", took)
+					t.Errorf("the shutdown took %v, want at most Linger", took)
 				}
 			})
 		})
@@ -260,15 +260,15 @@ func TestShutdownIsBounded(t *testing.T) {
 		begin := time.Now()
 		h.end(t)
 		if took := time.Since(begin); took != time.Minute {
-			t.Errorf("the shutdown took %v, want the drain time", took)
+			t.Errorf("the shutdown took %v, want Drain", took)
 		}
 		if err := <-called; status.Code(err) != codes.Unavailable {
-			t.Errorf("the call that was cut off ends in %v, want %v", err, codes.Unavailable)
+			t.Errorf("error of the cancelled call = %v, want %v", err, codes.Unavailable)
 		}
 	})
 }
 
-// Clients that have not learnt of a shutdown yet are still answered.
+// During Linger, new calls are accepted, because clients may not know of the shutdown yet.
 func TestShutdownLingers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -279,24 +279,24 @@ func TestShutdownLingers(t *testing.T) {
 		}
 		begin := time.Now()
 		h.stop()
-		time.Sleep(2 * time.Second) // of the bubble's clock
+		time.Sleep(2 * time.Second) // fake time
 		h.server.SetServing(true)
 		for service, want := range map[string]grpc_health_v1.HealthCheckResponse_ServingStatus{"": notServing, Readiness: notServing, Liveness: serving} {
 			if got := h.status(t, service); got != want {
-				t.Errorf("health of %q is %v, want %v", service, got, want)
+				t.Errorf("health of %q = %v, want %v", service, got, want)
 			}
 		}
 		if err := h.call(t, ""); err != nil {
-			t.Errorf("a new call ends in %v", err)
+			t.Errorf("error of a new call = %v, want nil", err)
 		}
 		h.end(t)
 		if took := time.Since(begin); took != 3*time.Second {
-			t.Errorf("the shutdown took %v", took)
+			t.Errorf("the shutdown took %v, want Linger", took)
 		}
 	})
 }
 
-// Nobody gains from the linger time of the last server. Its running calls are finished all the same.
+// The last server skips Linger but still waits for running calls.
 func TestShutdownOfTheLast(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -318,13 +318,13 @@ func TestShutdownOfTheLast(t *testing.T) {
 				go func() { called <- h.call(t, "wait") }()
 				<-h.entered
 				h.stop()
-				time.Sleep(test.want + time.Millisecond) // of the bubble's clock
+				time.Sleep(test.want + time.Millisecond) // fake time
 				if err := h.call(t, ""); status.Code(err) != codes.Unavailable {
-					t.Errorf("after %v, a new call ends in %v, want %v", test.want, err, codes.Unavailable)
+					t.Errorf("after %v, error of a new call = %v, want %v", test.want, err, codes.Unavailable)
 				}
 				close(h.release)
 				if err := <-called; err != nil {
-					t.Errorf("the running call ends in %v", err)
+					t.Errorf("error of the running call = %v, want nil", err)
 				}
 				h.end(t)
 			})
@@ -343,8 +343,8 @@ func TestShutdownOfTheLast(t *testing.T) {
 	}
 }
 
-// Clients connect anew from time to time, so that a Service spreads them, unless there is nobody to spread them over.
-func TestAgeOfConnections(t *testing.T) {
+// Clients reconnect regularly, so that a Service can distribute their connections, unless KeepConnections is set.
+func TestConnectionAge(t *testing.T) {
 	t.Parallel()
 	for keep, want := range map[bool]connectivity.State{false: connectivity.Idle, true: connectivity.Ready} {
 		synctest.Test(t, func(t *testing.T) {
@@ -352,9 +352,9 @@ func TestAgeOfConnections(t *testing.T) {
 			if err := h.call(t, ""); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(2 * connectionAge) // of the bubble's clock
+			time.Sleep(2 * connectionAge) // fake time
 			if got := h.conn.GetState(); got != want {
-				t.Errorf("with KeepConnections %v the connection is %v, want %v", keep, got, want)
+				t.Errorf("KeepConnections=%v: connection state = %v, want %v", keep, got, want)
 			}
 			h.end(t)
 		})

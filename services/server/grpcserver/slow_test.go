@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// Clients that begin calls and send no request are cut off, so that those of others are read.
+// Clients that start calls and send no request are cut off, so that requests of other clients are read.
 func TestSlowSendersAreCutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -38,17 +38,17 @@ func TestSlowSendersAreCutOff(t *testing.T) {
 		defer cancel()
 		begin := time.Now()
 		if _, err := h.client.EvaluateFunction(ctx, &evaluator.EvaluateFunctionRequest{}); err != nil || time.Since(begin) != TransferTime(0) {
-			t.Errorf("a call behind slow ones ends after %v in %v", time.Since(begin), err)
+			t.Errorf("a call behind slow ones ended after %v with error %v, want success after TransferTime", time.Since(begin), err)
 		}
 		for _, stream := range slow {
 			if err := stream.RecvMsg(new(evaluator.EvaluateFunctionResponse)); status.Code(err) != codes.DeadlineExceeded {
-				t.Errorf("a slow one ends in %v", err)
+				t.Errorf("error of a slow call = %v, want DeadlineExceeded", err)
 			}
 		}
 	})
 }
 
-// A call that has been read in time may run for longer.
+// After its request has been read in time, a call may run for longer.
 func TestCallsThatRunAreNotCutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestCallsThatRunAreNotCutOff(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- h.call(t, "wait") }()
 		<-h.entered
-		time.Sleep(2 * TransferTime(1000)) // of the bubble's clock
+		time.Sleep(2 * TransferTime(1000)) // fake time
 		close(h.release)
 		if err := <-done; err != nil {
 			t.Error(err)

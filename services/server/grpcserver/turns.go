@@ -13,8 +13,8 @@ import (
 	"github.com/krmfn/krmfn/services/server/connections"
 )
 
-// turns lets few calls be read at a time, first come, first served, and a limited number wait. What one peer can take leaves some
-// places to the other peers, however slowly it sends.
+// turns limits how many calls are read at a time and how many wait, first come, first served. The limit of one peer leaves
+// places for other peers, however slowly the peer sends.
 type turns struct {
 	// readers and waiting are the limits of one peer.
 	readers, waiting int
@@ -25,23 +25,23 @@ type turns struct {
 	peers   map[string]*peerTurns
 }
 
-// peerTurns are the calls of one peer.
+// peerTurns holds the calls of one peer.
 type peerTurns struct {
 	*evaluation.Gate
 	present int
 }
 
-// others returns how much of a limit is for all peers but one.
+// others returns the part of a limit that is reserved for all peers but one.
 func others(limit int) int { return limit/4 + 1 }
 
 func newTurns(readers, waiting int) *turns {
-	// What waits at the gate for all is not more than what waits at those of the peers.
+	// All calls that may wait at the peers' gates fit into the common gate.
 	gate := evaluation.NewGate(readers+others(readers), readers+waiting+others(waiting))
 	return &turns{readers: readers, waiting: waiting, reading: gate, peers: map[string]*peerTurns{}}
 }
 
-// enter waits for the call's turn to be read, which ends with leave. The error is a *evaluation.BusyError if too many wait, or the cause
-// of the context's end.
+// enter waits until the call may be read. The caller must call leave afterwards. The error is a *evaluation.BusyError if too
+// many calls wait, or the context's cause.
 func (t *turns) enter(ctx context.Context) (leave func(), err error) {
 	own, depart, err := t.arrive(ctx)
 	if err != nil {
@@ -65,19 +65,20 @@ func (t *turns) enter(ctx context.Context) (leave func(), err error) {
 	}, nil
 }
 
-// crowded reports whether more than half of the calls that may be read at a time are.
+// crowded reports whether calls use more than half of one peer's readers.
 func (t *turns) crowded() bool {
 	running, _ := t.reading.Load()
 	return 2*running > t.readers
 }
 
-// arrive returns the gate of the call's peer, which belongs to the peer's calls until depart.
+// arrive counts the call and returns the gate of its peer. The gate exists until the peer's last call departs.
 func (t *turns) arrive(ctx context.Context) (own *peerTurns, depart func(), err error) {
 	host := callerHost(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	own = t.peers[host]
-	// A peer's calls count before its own gate refuses them. They must not take the places of other peers meanwhile.
+	// Count a peer's calls here, before they enter the peer's gate, so that calls that the gate will reject do not take the
+	// places of other peers.
 	if own != nil && own.present == t.readers+t.waiting || t.present == t.readers+t.waiting+others(t.readers)+others(t.waiting) {
 		return nil, nil, &evaluation.BusyError{Running: t.readers, Waiting: t.waiting}
 	}
@@ -97,7 +98,7 @@ func (t *turns) arrive(ctx context.Context) (own *peerTurns, depart func(), err 
 	}, nil
 }
 
-// callerHost returns the address of a call's client without its port.
+// callerHost returns the address of a call's client without the port.
 func callerHost(ctx context.Context) string {
 	caller, ok := peer.FromContext(ctx)
 	if !ok || caller.Addr == nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// by returns the context of a call of a peer.
+// by returns the context of a call by a peer.
 func by(ctx context.Context, port int, host ...byte) context.Context {
 	return peer.NewContext(ctx, &peer.Peer{Addr: &net.TCPAddr{IP: host, Port: port}})
 }
 
-// However many calls of one peer are being read or wait, those of another peer are read.
+// While one peer uses all its places for reading and waiting, calls of another peer are read.
 func TestTurnsLeavePlacesToOtherPeers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,12 +63,12 @@ func TestTurnsLeavePlacesToOtherPeers(t *testing.T) {
 			leave()
 		}
 		if len(turns.peers) != 0 || turns.present != 0 {
-			t.Errorf("%d calls of %d peers are left, want none", turns.present, len(turns.peers))
+			t.Errorf("after all calls, %d calls of %d peers are counted, want none", turns.present, len(turns.peers))
 		}
 	})
 }
 
-// All peers together have a limit, too.
+// All peers together are limited, too.
 func TestTurnsLimitAllPeers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestTurnsLimitAllPeers(t *testing.T) {
 		}
 		synctest.Wait()
 		if running, _ := turns.reading.Load(); running != readers+others(readers) || !turns.crowded() {
-			t.Errorf("%d calls are read at a time, crowded = %v, want %d and true", running, turns.crowded(), readers+others(readers))
+			t.Errorf("%d calls are being read, crowded() = %v, want %d and true", running, turns.crowded(), readers+others(readers))
 		}
 		if _, err := turns.enter(by(ctx, 1, 10, 0, 1, 1)); !errors.As(err, new(*evaluation.BusyError)) {
 			t.Errorf("enter() of call %d: error = %v, want a BusyError", most, err)
@@ -90,7 +90,7 @@ func TestTurnsLimitAllPeers(t *testing.T) {
 	})
 }
 
-// Calls of one peer that arrive at the same moment, before any of them enters or is refused, leave places to another peer.
+// A burst of calls of one peer, which arrive before any of them has entered or been rejected, leaves places for another peer.
 func TestBurstLeavesPlacesToOtherPeers(t *testing.T) {
 	t.Parallel()
 	const readers, waiting = 4, 8

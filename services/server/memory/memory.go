@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory shares the memory that a server may use between itself and the processes that it starts.
+// Package memory divides a server's memory limit between the server and its child processes.
 package memory
 
 import (
@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	// machineShare is the share of the machine's memory that a server may use where its cgroup has no limit.
+	// machineShare is the part of the machine's memory that a server may use if its cgroup has no limit.
 	machineShare = .5
-	// kernelShare is the share that is nobody's: the kernel's pipes and sockets, and pages of files.
+	// kernelShare is the part that is left to the kernel: pipes, sockets and the page cache.
 	kernelShare = .05
-	// unknown is the limit, in bytes, where not even the machine's memory can be found out.
+	// unknown is the limit in bytes if even the machine's memory is unknown.
 	unknown = 2 << 30
-	// collectorPercent lets the heap grow to five times what is alive before the garbage collector runs. Between calls next to nothing
-	// is alive, and with Go's default the collector would run every few calls.
+	// collectorPercent is the value for GOGC: the heap may grow to five times the live data. Between calls there is little live
+	// data, and with Go's default the collector would run every few calls.
 	collectorPercent = 400
 )
 
-// Shares are what a server and its processes may use, in bytes.
+// Shares are the memory limits of a server and its processes in bytes.
 type Shares struct {
-	// Heap is the server's own.
+	// Heap is the limit of the server's own heap.
 	Heap int64
-	// Executables is that of all processes together that the server starts.
+	// Executables is the limit of all processes that the server starts, in total.
 	Executables int64
 }
 
-// Divide divides the memory limit of this process' cgroup: the server gets a share of it, above 0 and below 1, or what GOMEMLIMIT
-// says, and its processes get the rest.
+// Divide divides the memory limit of this process's cgroup. The server's heap gets share, which is between 0 and 1 exclusively,
+// or the value of GOMEMLIMIT. Its processes get the rest.
 func Divide(share float64) Shares {
 	limit, err := memlimit.FromCgroup()
 	if err != nil {
@@ -44,7 +44,7 @@ func Divide(share float64) Shares {
 	return divide(float64(limit), share, debug.SetMemoryLimit(-1))
 }
 
-// divide takes the heap limit of the Go runtime, which is math.MaxInt64 for none.
+// divide is Divide without system calls. heapLimit is the Go runtime's limit; math.MaxInt64 means none.
 func divide(limit, share float64, heapLimit int64) Shares {
 	usable := limit * (1 - kernelShare)
 	heap := limit * share
@@ -55,12 +55,12 @@ func divide(limit, share float64, heapLimit int64) Shares {
 	return Shares{Heap: int64(heap), Executables: int64(usable - heap)}
 }
 
-// LimitHeap has the garbage collector run seldom while there is memory, and often near a share of the cgroup's memory limit. GOGC
-// and GOMEMLIMIT in the environment take precedence.
+// LimitHeap makes the garbage collector run rarely while there is enough memory, and often near share of the cgroup's memory
+// limit. GOGC and GOMEMLIMIT in the environment take precedence.
 func LimitHeap(share float64, getenv func(string) string) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(collectorPercent)
 	}
-	// It fails where the cgroup has no limit.
+	// Without a cgroup limit, this fails and the heap stays unlimited.
 	_, _ = memlimit.Set(memlimit.WithRatio(share))
 }

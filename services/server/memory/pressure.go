@@ -9,24 +9,25 @@ import (
 )
 
 const (
-	// muchHeld is how many bytes must be alive before the garbage collector runs more often.
+	// muchHeld is the amount of live data in bytes above which the garbage collector runs more often.
 	muchHeld = 64 << 20
-	// frugalPercent lets the heap grow to twice what is alive.
+	// frugalPercent is the value for GOGC that lets the heap grow to twice the live data.
 	frugalPercent = 100
 )
 
-// Pressure has the garbage collector run more often while much of the heap is alive, when five times that would be a lot. It is
-// for the one server of a process. The zero value is ready; it may be used by any number of goroutines at once.
+// Pressure makes the garbage collector run more often while much of the heap is live, because a heap of five times that size
+// would be too large. It changes a setting of the process, so a process should have only one. The zero value is ready to use.
+// Safe for concurrent use.
 type Pressure struct {
-	// mu is held while the collector is set.
+	// mu is held while the setting changes.
 	mu   sync.Mutex
 	held int64
-	// before is what the collector was set to, while frugal.
+	// before is the previous setting while frugal is set.
 	before int
 	frugal bool
 }
 
-// Hold says that so many bytes are alive until release is called, once.
+// Hold records that bytes are live until release is called, which must happen once.
 func (p *Pressure) Hold(bytes int64) (release func()) {
 	p.add(bytes)
 	return func() { p.add(-bytes) }
@@ -39,7 +40,7 @@ func (p *Pressure) add(bytes int64) {
 	switch much := p.held > muchHeld; {
 	case much && !p.frugal:
 		p.frugal, p.before = true, debug.SetGCPercent(frugalPercent)
-		// A user who wants less garbage, or no collector, gets that.
+		// Keep a lower user setting, or a disabled collector.
 		if p.before < frugalPercent {
 			debug.SetGCPercent(p.before)
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// percent returns what the collector is set to.
+// percent returns the current GOGC value.
 func percent() int {
 	now := debug.SetGCPercent(collectorPercent)
 	debug.SetGCPercent(now)
@@ -21,20 +21,20 @@ func TestPressure(t *testing.T) { //nolint:paralleltest // the process has one c
 		var p Pressure
 		little := p.Hold(muchHeld)
 		if got := percent(); got != before {
-			t.Errorf("with little alive the collector is at %d, want %d", got, before)
+			t.Errorf("GOGC = %d with little live data, want %d", got, before)
 		}
 		more, most := p.Hold(1), p.Hold(muchHeld)
 		if got := percent(); got != much {
-			t.Errorf("with much alive the collector is at %d, want %d", got, much)
+			t.Errorf("GOGC = %d with much live data, want %d", got, much)
 		}
 		little()
 		if got := percent(); got != much {
-			t.Errorf("with less, but still much alive the collector is at %d, want %d", got, much)
+			t.Errorf("GOGC = %d with less but still much live data, want %d", got, much)
 		}
 		most()
 		more()
 		if got := percent(); got != before {
-			t.Errorf("with nothing alive the collector is at %d, want %d again", got, before)
+			t.Errorf("GOGC = %d after all data was released, want %d", got, before)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation holds gRPC requests to the rules of their proto files, which are protovalidate's.
+// Package validation validates gRPC requests by the protovalidate rules in their proto files.
 package validation
 
 import (
@@ -13,9 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Interceptors returns the interceptors that refuse requests which break the rules of their proto files. Such a request
-// gets InvalidArgument, with a message that names the field. The rules of the requests given are compiled here, not in the
-// first call that needs them.
+// Interceptors returns the interceptors that reject invalid requests with InvalidArgument and a message that names the field.
+// It compiles the rules of the given requests, so that the first call does not have to.
 func Interceptors(requests ...proto.Message) ([]grpc.ServerOption, error) {
 	v, err := protovalidate.New(protovalidate.WithMessages(requests...))
 	if err != nil {

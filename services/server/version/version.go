@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version tells which release a binary is of.
+// Package version returns the release of a binary.
 package version
 
 import "runtime/debug"
@@ -9,7 +9,7 @@ import "runtime/debug"
 // release is set by the linker in release builds: -X github.com/krmfn/krmfn/services/server/version.release=v1.2.3.
 var release string
 
-// Version returns the release, "v1.2.3", or for other builds what the module system knows, or "devel".
+// Version returns the release, such as "v1.2.3". For other builds it returns the module version in the build info, or "devel".
 func Version() string {
 	if release != "" {
 		return release
