@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package client makes typed clients of the API server for single kinds of objects. A program links the API groups of these kinds
-// only, where client-go's clientset links all groups of Kubernetes, which are more than 10 MB.
+// Package client creates typed clients of the Kubernetes API server for single kinds of objects. A program links only the API
+// groups of these kinds, whereas client-go's clientset links all API groups, which are more than 10 MB.
 package client
 
 import (
@@ -21,17 +21,17 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Cluster is an API server. All clients that are made with a Cluster share its connections and its limit of requests. It may be used by
-// any number of goroutines at once.
+// Cluster is an API server. All clients created with a Cluster share its connections and its rate limit. Safe for concurrent
+// use.
 type Cluster struct {
-	// Interface sends requests for any path, and decodes answers in JSON that describe the API, such as lists of resources.
+	// Interface sends requests to any path. It decodes JSON responses about the API, such as lists of resources.
 	rest.Interface
 
 	config *rest.Config
 	http   *http.Client
 }
 
-// New returns the API server of a configuration. It sends no request.
+// New returns the API server of a client configuration. It sends no request.
 func New(config *rest.Config) (*Cluster, error) {
 	c := &Cluster{config: rest.CopyConfig(config)}
 	if c.config.RateLimiter == nil && c.config.QPS > 0 {
@@ -47,7 +47,7 @@ func New(config *rest.Config) (*Cluster, error) {
 	return c, err
 }
 
-// rest returns a client for the objects of a scheme, of one version of an API group.
+// rest returns a client for one version of an API group. scheme has the types of its objects.
 func (c *Cluster) rest(config *rest.Config, version schema.GroupVersion, scheme *runtime.Scheme) (*rest.RESTClient, error) {
 	metav1.AddToGroupVersion(scheme, version)
 	config.GroupVersion, config.APIPath = &version, "/apis"
@@ -58,10 +58,10 @@ func (c *Cluster) rest(config *rest.Config, version schema.GroupVersion, scheme 
 	return rest.RESTClientForConfigAndClient(config, c.http)
 }
 
-// versionTimeout is the most time that the API server may take to tell its version.
+// versionTimeout is the maximum duration of a version request.
 const versionTimeout = 32 * time.Second
 
-// ServerVersionWithContext returns the version of the API server.
+// ServerVersionWithContext returns the API server's version.
 func (c *Cluster) ServerVersionWithContext(ctx context.Context) (*version.Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()

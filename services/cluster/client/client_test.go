@@ -24,7 +24,7 @@ import (
 
 type pods = client.Objects[*corev1.Pod, *corev1.PodList]
 
-// serve returns a cluster whose API server gives one answer, and the requests that it gets.
+// serve returns a cluster whose API server always sends the same response, and the requests that it receives.
 func serve(t *testing.T, code int, answer string) (*client.Cluster, <-chan *http.Request) {
 	t.Helper()
 	requests := make(chan *http.Request, 1)
@@ -52,12 +52,12 @@ const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","uid":"u"},"
 
 func TestObjects(t *testing.T) {
 	t.Parallel()
-	// Each request has an object of its own: encoding sets its kind.
+	// Each request gets its own object, because encoding sets its kind.
 	named := func() *corev1.Pod { return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}} }
 	for name, tc := range map[string]struct {
 		call   func(context.Context, *pods) (any, error)
 		answer string
-		// request is the method and the URL that are sent.
+		// request is the expected method and URL.
 		request string
 		want    any
 	}{

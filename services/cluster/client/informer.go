@@ -12,13 +12,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Watchable lists and watches the objects of a kind, as Objects does.
+// Watchable lists and watches the objects of a kind. Objects implements it.
 type Watchable[L runtime.Object] interface {
 	List(ctx context.Context, options metav1.ListOptions) (L, error)
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// NewInformer returns an informer for the objects that a label selector selects, which are of the same type as an empty one.
+// NewInformer returns an informer for the objects that match a label selector. object is an empty object of the same type.
 func NewInformer[L runtime.Object](objects Watchable[L], object Object, selector string) cache.SharedIndexInformer {
 	selected := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/client"
 )
 
-// API servers answer in protobuf, with objects of the client's group and with errors.
+// API servers respond in protobuf, with objects of the client's API group and with errors.
 func TestProtobuf(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
@@ -34,7 +34,7 @@ func TestProtobuf(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body bytes.Buffer
 		if err := codec.Encode(answer, &body); err != nil || r.Header.Get("Content-Type") != runtime.ContentTypeProtobuf {
-			t.Errorf("encode the answer to a request in %s: %v", r.Header.Get("Content-Type"), err)
+			t.Errorf("encode the response to a request of type %s: %v", r.Header.Get("Content-Type"), err)
 		}
 		w.Header().Set("Content-Type", runtime.ContentTypeProtobuf)
 		w.WriteHeader(code)

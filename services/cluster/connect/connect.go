@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connect finds the cluster that a process works for.
+// Package connect finds the Kubernetes cluster that a process uses.
 package connect
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/krmfn/krmfn/services/server/version"
 )
 
-// qps and burst limit the requests per second, with the values of Porch's function runner.
+// qps and burst limit the requests per second. The values are those of Porch's function runner.
 const qps, burst = 30, 45
 
-// Config returns the client configuration of the cluster that a kubeconfig file names. Without a file, it is the cluster of
-// KUBECONFIG, the one that this process runs in, or that of ~/.kube/config. The component names the client to the API server,
-// such as "pod-janitor". Config sends no request.
+// Config returns the client configuration of the cluster in a kubeconfig file. Without a file, it tries KUBECONFIG, the cluster
+// that this process runs in, and ~/.kube/config. component is part of the user agent, such as "pod-janitor". Config sends no
+// request.
 func Config(kubeconfig, component string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
@@ -30,12 +30,12 @@ func Config(kubeconfig, component string) (*rest.Config, error) {
 	}
 	config.QPS, config.Burst = max(config.QPS, qps), max(config.Burst, burst)
 	config.UserAgent = "krmfn-" + component + "/" + version.Version()
-	// Typed clients take protobuf, whose objects are smaller; dynamic clients replace this by JSON.
+	// Typed clients use protobuf, whose objects are smaller. Dynamic clients override this with JSON.
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	return config, nil
 }
 
-// OwnNamespace returns the namespace that this process runs in, or porch-system outside of a cluster.
+// OwnNamespace returns the namespace of this process, or porch-system outside a cluster.
 func OwnNamespace() string {
 	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	if name := strings.TrimSpace(string(text)); err == nil && name != "" {

@@ -25,12 +25,12 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	if config.Host != "https://c.example" || config.QPS != 30 || config.Burst != 45 || !strings.HasPrefix(config.UserAgent, "krmfn-pod-janitor/") {
-		t.Errorf("%s, %v and %d requests, %s", config.Host, config.QPS, config.Burst, config.UserAgent)
+		t.Errorf("host = %s, QPS = %v, burst = %d, user agent = %s", config.Host, config.QPS, config.Burst, config.UserAgent)
 	}
 	if config.ContentType != "application/vnd.kubernetes.protobuf" {
-		t.Errorf("typed clients use %q", config.ContentType)
+		t.Errorf("ContentType = %q", config.ContentType)
 	}
 	if _, err := connect.Config(file+".missing", "pod-janitor"); err == nil {
-		t.Error("a file that does not exist is no error")
+		t.Error("Config() of a missing file = nil, want an error")
 	}
 }

@@ -1,42 +1,42 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package functionpod names the labels and annotations by which the parts of krmfn know what belongs to whom in the
-// namespace of the function pods. They are written by function runners and by the image warmer, and read by all.
+// Package functionpod defines the labels and annotations by which krmfn's components recognize objects in the namespace of
+// function pods. Function runners and the image warmer write them, and all components read them.
 package functionpod
 
-// Of function pods and their Services. ImageLabel and TemplateAnnotation are Porch's.
+// Labels and annotations of function pods and their Services. ImageLabel and TemplateAnnotation are also Porch's.
 const (
-	// ImageLabel has the name of the pod, by which its Service selects it.
+	// ImageLabel holds the pod's name. The pod's Service selects it by this label.
 	ImageLabel = "fn.kpt.dev/image"
-	// TemplateAnnotation has the version of the template.
+	// TemplateAnnotation holds the version of the pod template.
 	TemplateAnnotation = "fn.kpt.dev/template-version"
-	// PoolLabel has the hash of the pool, and SlotLabel the slot: who sees a pod knows by them whose it is. Objects of other
-	// makers do not have them.
+	// PoolLabel holds the hash of the pool, and SlotLabel the pod's ordinal in the pool. Only objects created by function
+	// runners have these labels.
 	PoolLabel = "krmfn.dev/pool"
 	SlotLabel = "krmfn.dev/slot"
-	// ReferenceAnnotation has the image as it was asked for, which a label could not hold.
+	// ReferenceAnnotation holds the requested image, because a label cannot hold every reference.
 	ReferenceAnnotation = "krmfn.dev/image"
-	// DigestAnnotation has the digest that the reference stood for when the pool was made. It may be missing at pods of older
-	// function runners. What runs is not read from the container's image, which admission webhooks may rewrite.
+	// DigestAnnotation holds the digest of the image when the pool was created. Pods of older function runners may lack it. Do
+	// not read the digest from the container's image, because admission webhooks may rewrite that.
 	DigestAnnotation = "krmfn.dev/digest"
-	// LastUseAnnotation has when a function runner last noted a call, or that it wants to keep the pod all the same, in
-	// RFC 3339. It is up to a quarter of the time to live, and one scan of the function runner, older than the last call.
+	// LastUseAnnotation holds the time, in RFC 3339, when a function runner last recorded a call or a decision to keep the pod.
+	// It may be older than the last call by a quarter of the time to live plus one scan interval of the function runner.
 	LastUseAnnotation = "krmfn.dev/last-use"
-	// TTLAnnotation has how long the pod may be idle, as a Go duration. A function runner that lives has deleted the pod, or
-	// has renewed LastUseAnnotation, before twice that time has passed since LastUseAnnotation, or one of its scans later.
+	// TTLAnnotation holds the maximum idle time of the pod, as a Go duration. A running function runner deletes the pod or
+	// renews LastUseAnnotation before twice this time plus one scan interval has passed since LastUseAnnotation.
 	TTLAnnotation = "krmfn.dev/ttl"
-	// AuthoritiesAnnotation has the fingerprints of the certificate authorities that the pod trusts, with commas in between. A pod without
-	// it is reached without TLS.
+	// AuthoritiesAnnotation holds the comma-separated fingerprints of the certificate authorities that the pod trusts. Function
+	// runners connect to a pod without this annotation in plain text.
 	AuthoritiesAnnotation = "krmfn.dev/runner-authorities"
 )
 
-// Of other objects in the namespace of the function pods.
+// Labels of other objects in the namespace of function pods.
 const (
-	// PullSecretLabel marks Secrets that function runners keep for the pulls of nodes. Its value is Keeper. They have
-	// LastUseAnnotation, renewed at least every hour while a function runner keeps them.
+	// PullSecretLabel marks Secrets that function runners maintain so that nodes can pull images. Its value is Keeper. The
+	// Secrets have LastUseAnnotation, which a function runner renews at least hourly.
 	PullSecretLabel = "krmfn.dev/pull-secret" //nolint:gosec // G101: the name of a label
-	// WarmerLabel marks pods by which the image warmer has nodes pull images. Its value names the run.
+	// WarmerLabel marks pods that make nodes pull images for the image warmer. Its value identifies the run.
 	WarmerLabel = "krmfn.dev/image-warmer"
 	// Keeper is the value of PullSecretLabel.
 	Keeper = "function-runner"

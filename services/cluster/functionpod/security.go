@@ -5,17 +5,17 @@ package functionpod
 
 import corev1 "k8s.io/api/core/v1"
 
-// nobody is the user and group of pods whose image names none.
+// nobody is the user and group ID of pods whose image names no user.
 const nobody = 65534
 
-// Who pods of the function namespace run as: nobody, or whom the cluster assigns.
+// User IDs of pods in the function namespace: nobody, or assigned by the cluster.
 const (
 	UserNobody   = "nobody"
 	UserAssigned = "assigned"
 )
 
-// PodSecurity returns the security context of a pod that satisfies Pod Security "restricted", together with ContainerSecurity for
-// each of its containers.
+// PodSecurity returns a pod security context that satisfies the Pod Security Standard "restricted" if every container has
+// ContainerSecurity.
 func PodSecurity() *corev1.PodSecurityContext {
 	return &corev1.PodSecurityContext{
 		RunAsNonRoot: new(true), RunAsUser: new(int64(nobody)), RunAsGroup: new(int64(nobody)), FSGroup: new(int64(nobody)),
@@ -23,14 +23,14 @@ func PodSecurity() *corev1.PodSecurityContext {
 	}
 }
 
-// AssignedPodSecurity returns the security context of PodSecurity without users and groups, for clusters that assign them.
+// AssignedPodSecurity is PodSecurity without user and group IDs, for clusters that assign them.
 func AssignedPodSecurity() *corev1.PodSecurityContext {
 	security := PodSecurity()
 	security.RunAsUser, security.RunAsGroup, security.FSGroup = nil, nil, nil
 	return security
 }
 
-// ContainerSecurity returns the security context of a container; see PodSecurity.
+// ContainerSecurity returns the security context for the containers of a pod with PodSecurity.
 func ContainerSecurity() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: new(false),

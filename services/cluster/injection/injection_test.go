@@ -25,7 +25,7 @@ func TestDetect(t *testing.T) {
 	} {
 		client := &discovery.FakeDiscovery{Fake: &kubetesting.Fake{}, FakedServerVersion: &version.Info{GitVersion: text}}
 		if got, err := injection.Detect(t.Context(), client); got != want || (err != nil) != (text == "?") {
-			t.Errorf("%s: %v, %v", text, got, err)
+			t.Errorf("Detect() of version %q = %v, %v", text, got, err)
 		}
 	}
 }
@@ -46,7 +46,7 @@ func TestRefusedByServer(t *testing.T) {
 		"none":        {nil, false},
 	} {
 		if got := injection.RefusedByServer(tc.err); got != tc.want {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: RefusedByServer() = %v", name, got)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func TestRefusedByNode(t *testing.T) {
 		{"StartError", "failed to set MOUNT_ATTR_IDMAP on /tools: invalid argument (maybe the filesystem used doesn't support idmap mounts)", false},
 	} {
 		if got := injection.RefusedByNode(tc.reason, tc.message, "/tools"); got != tc.want {
-			t.Errorf("%s: %s: %v", tc.reason, tc.message, got)
+			t.Errorf("RefusedByNode(%s, %s) = %v", tc.reason, tc.message, got)
 		}
 	}
 }

@@ -1,9 +1,9 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podcacheconfig reads the file that --pod-cache-config names: what differs from the flags for the pods of single
-// functions, and which functions are to have pods before the first call. The file is a list of Settings, or as older
-// installations have it, a mapping from image to time to live.
+// Package podcacheconfig parses the file of --pod-cache-config: pod settings of single functions that override flags, and the
+// functions that get pods before the first call. The file is a list of Settings or, in older installations, a mapping from
+// image to time to live.
 package podcacheconfig
 
 import (
@@ -16,30 +16,30 @@ import (
 	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
-// Settings are those of one function. What is zero is left to the flags.
+// Settings are the settings of one function. Flags apply to zero fields.
 type Settings struct {
-	// Image is the function's image, exactly as calls have it once it has its prefix.
+	// Image is the function's image including the image prefix, exactly as in calls.
 	Image string `json:"name"`
-	// TTL is how long an idle pod is kept.
+	// TTL is the maximum idle time of a pod.
 	TTL metav1.Duration `json:"timeToLive,omitzero"`
-	// Waitlist is how many calls a pod may have before another is made.
+	// Waitlist is the number of calls per pod above which another pod is created.
 	Waitlist int `json:"maxWaitlistLength,omitempty"`
-	// MaxPods is the most pods, and MinPods how many are kept when they are idle.
+	// MaxPods is the maximum number of pods. MinPods is the number of pods that are kept even if idle.
 	MaxPods int `json:"maxParallelPodsPerFunction,omitempty"`
 	MinPods int `json:"minWarmPods,omitempty"`
-	// MaxEvaluationTime is the most time that one evaluation may take.
+	// MaxEvaluationTime is the maximum duration of one evaluation.
 	MaxEvaluationTime metav1.Duration `json:"maxEvaluationTime,omitzero"`
-	// Resources take the place of those of the pod template.
+	// Resources replace the resources in the pod template.
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
 }
 
-// entry is a function in the file: an item of the list, or a name and its value in the mapping.
+// entry is a function in the file: an item of the list, or a key and value of the mapping.
 type entry struct {
 	image string
 	value configfile.Document
 }
 
-// entries returns the entries of a file. An installation without settings has an empty file.
+// entries returns the entries of a file. An empty file has no entries.
 func entries(text []byte) (all []entry, older bool, err error) {
 	doc, err := configfile.Parse(text)
 	if err != nil || doc.Empty() {
@@ -54,7 +54,7 @@ func entries(text []byte) (all []entry, older bool, err error) {
 		var named struct {
 			Name string `json:"name"`
 		}
-		// What else is wrong with it is for those who want more than the name.
+		// Parse reports other errors of the item.
 		_, _ = item.Decode(&named)
 		all = append(all, entry{named.Name, item})
 	}
@@ -64,7 +64,7 @@ func entries(text []byte) (all []entry, older bool, err error) {
 	return all, older, err
 }
 
-// Images returns the images of the functions in a file, whatever their settings, and the number of entries without one.
+// Images returns the images of all entries, even those with invalid settings, and the number of entries without an image.
 func Images(text []byte) (images []string, nameless int, err error) {
 	all, _, err := entries(text)
 	for _, e := range all {
@@ -77,9 +77,9 @@ func Images(text []byte) (images []string, nameless int, err error) {
 	return images, nameless, err
 }
 
-// Parse returns the settings in a file. A field whose value makes no sense is left to the flags and is a problem, and so is an
-// unknown field; an entry without a name, or with that of another, is left out and a problem. Text of any other shape is an error
-// with its line.
+// Parse returns the settings in a file. It reports a problem for each invalid value, whose field then stays zero, for each
+// unknown field, and for each entry without a name or with a duplicate name, which is skipped. If the file has another
+// structure, the error has the line.
 func Parse(text []byte) ([]Settings, []configfile.Problem, error) {
 	all, older, err := entries(text)
 	p := &parser{seen: map[string]bool{}}
@@ -103,7 +103,7 @@ func (p *parser) problem(line int, format string, args ...any) {
 	p.problems = append(p.problems, configfile.Problem{Line: line, Text: fmt.Sprintf(format, args...)})
 }
 
-// settingsOf reads an item of the list.
+// settingsOf parses an item of the list.
 func (p *parser) settingsOf(e entry) {
 	var s Settings
 	problems, err := configfile.DecodeFields(e.value, &s)
@@ -115,11 +115,11 @@ func (p *parser) settingsOf(e entry) {
 	p.add(e.value.Line(), &s)
 }
 
-// timeToLive reads a value of the mapping.
+// timeToLive parses a value of the mapping.
 func (p *parser) timeToLive(e entry) {
 	s := Settings{Image: e.image}
 	if _, err := e.value.Decode(&s.TTL); err != nil {
-		p.problem(e.value.Line(), "the time to live of %s is no duration such as 30m", e.image)
+		p.problem(e.value.Line(), "the time to live of %s is not a duration such as 30m", e.image)
 		s.TTL = metav1.Duration{}
 	}
 	p.add(e.value.Line(), &s)
@@ -131,7 +131,7 @@ func (p *parser) add(line int, s *Settings) {
 		p.problem(line, "the entry has no name: it must be the image of a function")
 		return
 	case p.seen[s.Image]:
-		p.problem(line, "%s has an entry already, which counts", s.Image)
+		p.problem(line, "%s is a duplicate: the first entry is used", s.Image)
 		return
 	}
 	p.seen[s.Image] = true
@@ -139,7 +139,7 @@ func (p *parser) add(line int, s *Settings) {
 	p.settings = append(p.settings, *s)
 }
 
-// positive leaves out what is less than zero: it would delete pods that are in use, or make none.
+// positive resets negative values to zero. They would delete pods in use, or prevent the creation of pods.
 func (p *parser) positive(line int, s *Settings) {
 	for name, value := range map[string]*int{
 		"maxWaitlistLength": &s.Waitlist, "maxParallelPodsPerFunction": &s.MaxPods, "minWarmPods": &s.MinPods,

@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 		{
 			"a mapping", "r.io/set:v1: 30m\nr.io/old:v1: soon\n",
 			[]podcacheconfig.Settings{{Image: "r.io/set:v1", TTL: minutes(30)}, {Image: "r.io/old:v1"}},
-			[]string{"line 2: the time to live of r.io/old:v1 is no duration such as 30m"},
+			[]string{"line 2: the time to live of r.io/old:v1 is not a duration such as 30m"},
 		},
 		{"nothing", "# nothing\n", nil, nil},
 		{"an empty list", "[]", nil, nil},
@@ -71,7 +71,7 @@ func TestParse(t *testing.T) {
 			"entries that make no sense", "- name: a\n- name: a\n  timeToLive: 1m\n- timeToLive: 1m\n- text\n",
 			[]podcacheconfig.Settings{{Image: "a"}},
 			[]string{
-				"line 2: a has an entry already, which counts", "line 4: the entry has no name: it must be the image of a function",
+				"line 2: a is a duplicate: the first entry is used", "line 4: the entry has no name: it must be the image of a function",
 				"line 5: this is not a mapping",
 			},
 		},
@@ -107,7 +107,7 @@ func TestParse(t *testing.T) {
 				t.Errorf("settings (-want +got):\n%s", diff)
 			}
 			if !slices.EqualFunc(tc.problems, problems, func(want string, p configfile.Problem) bool { return strings.HasPrefix(p.Error(), want) }) {
-				t.Errorf("problems are %v, want %v", problems, tc.problems)
+				t.Errorf("problems = %v, want %v", problems, tc.problems)
 			}
 		})
 	}
@@ -117,7 +117,7 @@ func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"a: [": "line 1", "text": "line 1: want a list of functions"} {
 		if _, _, err := podcacheconfig.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
+			t.Errorf("Parse(%q) error = %v, want %s", text, err, want)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestImages(t *testing.T) {
 	} {
 		images, nameless, err := podcacheconfig.Images([]byte(text))
 		if diff := cmp.Diff(want, append(images, make([]string, nameless)...)); diff != "" || err != nil {
-			t.Errorf("%q (-want +got):\n%s%v", text, diff, err)
+			t.Errorf("Images(%q) (-want +got):\n%serror = %v", text, diff, err)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		images, nameless, err := podcacheconfig.Images([]byte(text))
 		if err != nil && (images != nil || nameless != 0) || slices.Contains(images, "") {
-			t.Errorf("%q, %d and %v", images, nameless, err)
+			t.Errorf("Images() = %q, %d, %v", images, nameless, err)
 		}
 		settings, _, err := podcacheconfig.Parse([]byte(text))
 		if err != nil {
@@ -153,7 +153,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, s := range settings {
 			if s.Image == "" || s.TTL.Duration < 0 || s.MaxPods < 0 || s.MinPods < 0 || s.Waitlist < 0 {
-				t.Errorf("settings make no sense: %+v", s)
+				t.Errorf("invalid settings: %+v", s)
 			}
 		}
 	})

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podstatus reads from the status of a pod how far it is and why it does not get ready, in the words of the scheduler
-// and the kubelet.
+// Package podstatus derives from a pod's status how far its start is and why it does not become ready, in the words of the
+// scheduler and the kubelet.
 package podstatus
 
 import (
@@ -14,29 +14,29 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// State is what to expect of a pod that is not ready.
+// State is the outlook of a pod that is not ready.
 type State int
 
 const (
-	// Pending pods get ready as far as their status tells.
+	// Pending: nothing in the status prevents the pod from becoming ready.
 	Pending State = iota
-	// Unschedulable pods do not get ready as things are, but an autoscaler may add a node.
+	// Unschedulable: no node fits, but an autoscaler may add one.
 	Unschedulable
-	// Restarting pods have a container that ended and starts anew. One that never ran well will not do so now.
+	// Restarting: a container has exited and is being restarted. If it has never run successfully, it will probably fail again.
 	Restarting
-	// Failed pods do not get ready, and may be deleted.
+	// Failed: the pod will not become ready and may be deleted.
 	Failed
 )
 
-// Problem is why a pod does not get ready.
+// Problem says why a pod does not become ready.
 type Problem struct {
-	// Reason is the word that Kubernetes has for it, such as ErrImagePull.
+	// Reason is Kubernetes' reason, such as ErrImagePull.
 	Reason string
-	// Message is the explanation of Kubernetes. It may be long and have several lines.
+	// Message is Kubernetes' message. It may be long and have several lines.
 	Message string
 }
 
-// maxMessage bounds errors, in bytes: an Unschedulable message has a clause for each kind of node.
+// maxMessage is the maximum length of the error text in bytes. A message for Unschedulable has a clause for each kind of node.
 const maxMessage = 1000
 
 func (p *Problem) Error() string {
@@ -50,13 +50,13 @@ func (p *Problem) Error() string {
 	return p.Reason + ": " + message
 }
 
-// PullFailed reports whether the node has tried to get an image and failed. The kubelet tries again, and says so by
-// ImagePullBackOff between two attempts.
+// PullFailed reports whether the node has tried to pull an image and failed. The kubelet retries; between attempts, the reason
+// is ImagePullBackOff.
 func (p *Problem) PullFailed() bool {
 	return slices.Contains([]string{"ErrImagePull", "RegistryUnavailable", "ImageInspectError", "SignatureValidationFailed"}, p.Reason)
 }
 
-// lasting are the reasons of waiting containers that do not go away by themselves soon.
+// lasting lists the reasons of waiting containers that usually do not go away soon.
 var lasting = []string{
 	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable",
 	"SignatureValidationFailed",
@@ -64,10 +64,10 @@ var lasting = []string{
 	"CrashLoopBackOff",
 }
 
-// throttled is what the kubelet says of a pull that it has put off because it has begun many others. It begins with it soon.
+// throttled is part of the kubelet's message for a pull that is delayed by its rate limit. The pull will start soon.
 const throttled = "pull QPS exceeded"
 
-// Of returns the state of a pod, and why unless it is Pending.
+// Of returns the state of a pod and, unless the state is Pending, the reason.
 func Of(pod *corev1.Pod) (State, *Problem) {
 	status := &pod.Status
 	if status.Phase == corev1.PodFailed || status.Phase == corev1.PodSucceeded {
@@ -81,7 +81,7 @@ func Of(pod *corev1.Pod) (State, *Problem) {
 		if waiting == nil || !slices.Contains(lasting, waiting.Reason) || strings.Contains(waiting.Message, throttled) {
 			continue
 		}
-		// Of a container that cannot be kept running, the reason is in how it ended.
+		// For a crash loop, the last termination has the reason.
 		if ended := c.LastTerminationState.Terminated; ended != nil && waiting.Reason == "CrashLoopBackOff" {
 			return Failed, &Problem{waiting.Reason, termination(c.Name, ended)}
 		}
@@ -98,7 +98,7 @@ func Of(pod *corev1.Pod) (State, *Problem) {
 	return Pending, nil
 }
 
-// exited returns the problem of a container that has ended though it should not, or of an init container that failed.
+// exited returns the problem of a container that has exited or of an init container that has failed.
 func exited(status *corev1.PodStatus) *Problem {
 	for _, c := range status.InitContainerStatuses {
 		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
@@ -121,7 +121,7 @@ func termination(container string, t *corev1.ContainerStateTerminated) string {
 	return text
 }
 
-// Progress says in a few words how far a pod is.
+// Progress describes how far the start of a pod is.
 func Progress(pod *corev1.Pod) string {
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -140,7 +140,7 @@ func Progress(pod *corev1.Pod) string {
 	return "runs on node " + pod.Spec.NodeName + " and its wrapper server does not answer yet"
 }
 
-// Ready tells whether the kubelet holds the pod for ready. It falls behind what the pod answers.
+// Ready reports whether the kubelet considers the pod ready. It may lag behind the pod's own health.
 func Ready(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {

@@ -34,7 +34,7 @@ func TestOf(t *testing.T) {
 		"new":      {},
 		"creating": {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("function", "ContainerCreating", "")}}},
 		"running":  {status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1"}},
-		"runs again": {status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+		"running again": {status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
 			{Name: "function", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, LastTerminationState: ended(137, "OOMKilled", "")},
 		}}},
 		"initialising": {status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{
@@ -44,7 +44,7 @@ func TestOf(t *testing.T) {
 			status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("function", "ErrImagePull", "manifest\nunknown")}},
 			state:  podstatus.Failed, want: "ErrImagePull: manifest unknown",
 		},
-		"the kubelet pulls less at once": {
+		"the kubelet limits its pulls": {
 			status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("function", "ErrImagePull", "pull QPS exceeded")}},
 		},
 		"wrapper's image": {
@@ -90,7 +90,7 @@ func TestOf(t *testing.T) {
 				text = problem.Error()
 			}
 			if state != tc.state || text != tc.want {
-				t.Errorf("got %v %q, want %v %q", state, text, tc.state, tc.want)
+				t.Errorf("Of() = %v, %q, want %v, %q", state, text, tc.state, tc.want)
 			}
 		})
 	}
@@ -100,7 +100,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	t.Parallel()
 	problem := &podstatus.Problem{Reason: "Unschedulable", Message: strings.Repeat("ä", 5000)}
 	if n := len(problem.Error()); n > 1100 {
-		t.Errorf("the message has %d bytes", n)
+		t.Errorf("length of the message = %d bytes", n)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestProgress(t *testing.T) {
 		"runs on node n and its wrapper server does not answer yet": {Spec: onNode, Status: corev1.PodStatus{PodIP: "10.0.0.1"}},
 	} {
 		if got := podstatus.Progress(&pod); got != want {
-			t.Errorf("got %q, want %q", got, want)
+			t.Errorf("Progress() = %q, want %q", got, want)
 		}
 	}
 }

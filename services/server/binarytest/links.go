@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package binarytest keeps the programs of this repository light: tests of a program check which packages it links, and its size.
+// Package binarytest has tests for the packages that a program links and for its size.
 package binarytest
 
 import (

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package configfile reads configuration files strictly, names the line of what is wrong in them, and watches them for changes.
+// Package configfile decodes configuration files strictly, reports errors with their line, and watches the files for changes.
 package configfile
 
 import (
@@ -22,17 +22,17 @@ import (
 	strict "sigs.k8s.io/json"
 )
 
-// Problem is a mistake in a configuration file. It is also the error for a mistake that leaves nothing to use.
+// Problem is an error in a configuration file. It is returned as an error only if the rest of the file cannot be used either.
 type Problem struct {
-	// Line is where the mistake is, from 1.
+	// Line is the line of the error, starting at 1.
 	Line int
-	// Text says what is wrong, in one line.
+	// Text is the message, in one line.
 	Text string
 }
 
 func (p Problem) Error() string { return fmt.Sprintf("line %d: %s", p.Line, p.Text) }
 
-// Read returns the content of a file. Of one with more than limit bytes it returns limit+1, for the caller to refuse.
+// Read returns at most limit+1 bytes of a file. More than limit bytes tell the caller that the file is too large.
 func Read(name string, limit int64) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -42,15 +42,15 @@ func Read(name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, limit+1))
 }
 
-// Document is a YAML document or a part of one. It does not change.
+// Document is a YAML document or a part of one. It is immutable.
 type Document struct {
-	// node is nil where there is no document.
+	// node is nil for an empty text.
 	node *yaml.Node
-	// More says that further documents follow this one.
+	// More reports whether another document follows.
 	More bool
 }
 
-// Parse returns the first document of a text. The error is a Problem: the text is no YAML.
+// Parse returns the first document of a text. The error is a Problem: the text is not YAML.
 func Parse(text []byte) (Document, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var root yaml.Node
@@ -64,7 +64,8 @@ func Parse(text []byte) (Document, error) {
 	return Document{node: root.Content[0], More: more}, nil
 }
 
-// problem returns an error of a library in one line. Those of package yaml name their line.
+// problem converts a library's error to a Problem of one line. Errors of package yaml contain a line number; line is the
+// default.
 func problem(err error, line int) Problem {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	if several, ok := errors.AsType[*yaml.TypeError](err); ok {
@@ -77,13 +78,13 @@ func problem(err error, line int) Problem {
 	return Problem{line, strings.ReplaceAll(text, "\n", " ")}
 }
 
-// Empty tells whether there is nothing in the document.
+// Empty reports whether the document has no content.
 func (d Document) Empty() bool { return d.node == nil || d.node.ShortTag() == "!!null" }
 
-// Line returns the line that the document, which is not empty, begins in.
+// Line returns the first line of the document, which must not be empty.
 func (d Document) Line() int { return d.node.Line }
 
-// Items returns the items of a list. isList is false for anything else.
+// Items returns the items of a list. isList is false if the document is not a list.
 func (d Document) Items() (items []Document, isList bool) {
 	node := target(d.node)
 	if node.Kind != yaml.SequenceNode {
@@ -95,7 +96,7 @@ func (d Document) Items() (items []Document, isList bool) {
 	return items, true
 }
 
-// Fields returns the fields of a mapping, in their order. isMapping is false for anything else.
+// Fields iterates over the fields of a mapping in order. isMapping is false if the document is not a mapping.
 func (d Document) Fields() (fields iter.Seq2[string, Document], isMapping bool) {
 	node := target(d.node)
 	isMapping = node.Kind == yaml.MappingNode
@@ -108,8 +109,8 @@ func (d Document) Fields() (fields iter.Seq2[string, Document], isMapping bool) 
 	}, isMapping
 }
 
-// DecodeFields decodes a mapping as Decode does, but a field that does not fit is a problem, and the others are set. The error is a
-// Problem: the document is no mapping at all.
+// DecodeFields decodes a mapping like Decode. A field with a wrong type is a problem, and all other fields are set. The error
+// is a Problem: the document is not a mapping.
 func DecodeFields[T any](d Document, into *T) ([]Problem, error) {
 	whole := *into
 	problems, err := d.Decode(&whole)
@@ -136,8 +137,8 @@ func DecodeFields[T any](d Document, into *T) ([]Problem, error) {
 	return problems, nil
 }
 
-// Decode sets into, a pointer, to what the document says, as Kubernetes decodes JSON. Fields that into does not have are problems,
-// sorted by line; the others are set. The error is a Problem: the document does not fit into's type.
+// Decode decodes the document to into, which is a pointer, with the rules of Kubernetes' JSON decoder. Unknown fields are
+// problems, sorted by line, and all other fields are set. The error is a Problem: a value has the wrong type.
 func (d Document) Decode(into any) ([]Problem, error) {
 	var value any
 	if err := d.node.Decode(&value); err != nil {
@@ -163,13 +164,13 @@ func (d Document) Decode(into any) ([]Problem, error) {
 
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// misfit words an error of decoding JSON with its line.
+// misfit converts a JSON decoding error to a Problem with its line.
 func (d Document) misfit(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
 		return problem(err, d.Line())
 	}
-	// The items of a list have one type, so that the first value of this kind is the one that does not fit.
+	// All items of a list have the same type, so the first value of this kind is the wrong one.
 	kind, _, _ := strings.Cut(wrong.Value, " ")
 	where := d.find(func(p place) bool {
 		return index.ReplaceAllString(p.path, "") == wrong.Field && kindOf(p.value) == kind
@@ -177,20 +178,20 @@ func (d Document) misfit(err error) error {
 	return Problem{where.value.Line, fmt.Sprintf("%s is not %s", cmp.Or(where.path, "this"), wanted(wrong.Type))}
 }
 
-// place is a value, its path such as functions[1].images, and the line of its name.
+// place is a value in the document. path has the form functions[1].images. line is the line of the value's key.
 type place struct {
 	path  string
 	line  int
 	value *yaml.Node
 }
 
-// find returns the first place that a condition holds for, or else that of the document.
+// find returns the first place for which that returns true, or else the root.
 func (d Document) find(that func(place) bool) place {
 	all := places("", d.Line(), d.node)
 	return all[max(0, slices.IndexFunc(all, that))]
 }
 
-// places returns a value's place, and those of all values in it.
+// places returns the place of a value and of all values in it.
 func places(path string, line int, value *yaml.Node) []place {
 	value = target(value)
 	all := []place{{path, line, value}}
@@ -206,7 +207,7 @@ func places(path string, line int, value *yaml.Node) []place {
 	return all
 }
 
-// kindOf names what a node is in JSON as json.UnmarshalTypeError does.
+// kindOf returns the JSON kind of a node, as in json.UnmarshalTypeError.Value.
 func kindOf(node *yaml.Node) string {
 	switch node.ShortTag() {
 	case "!!seq":
@@ -221,7 +222,7 @@ func kindOf(node *yaml.Node) string {
 	return "string"
 }
 
-// wanted words a type for people who write YAML.
+// wanted describes a Go type in YAML terms.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array:
@@ -236,7 +237,7 @@ func wanted(t reflect.Type) string {
 	return "a number of type " + t.String()
 }
 
-// target returns what an alias stands for, or the node itself.
+// target returns the target of an alias, or the node itself.
 func target(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
 		return node.Alias

@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// settle is how long after a change the file is read: an editor writes in steps.
+	// settle is the delay between a change and reading the file, because editors write in several steps.
 	settle = 100 * time.Millisecond
-	// recheck is how often the file is read without a sign of change. File events get lost on some file systems, and what
-	// the file names may have changed.
+	// recheck is the interval at which the file is read without a change. Some file systems lose events, and files that the
+	// config file refers to may have changed.
 	recheck = 30 * time.Second
 )
 
-// Watch calls reload once, whenever the file may have changed, and now and then, until ctx ends. The file's directory must be
-// there. The error is that it cannot be watched.
+// Watch calls reload once at the start, after each possible change of the file, and every 30 s, until ctx ends. The file's
+// directory must exist. The error means that it cannot be watched.
 func Watch(ctx context.Context, file string, log *slog.Logger, reload func()) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watch the config file %s: %w", file, err)
 	}
-	defer watcher.Close() //nolint:errcheck // nothing to lose
-	// A mounted ConfigMap changes by a link in its directory, not by a write to the file.
+	defer watcher.Close() //nolint:errcheck // close errors do not matter
+	// In a mounted ConfigMap, the kubelet replaces a symbolic link in the directory and does not write to the file.
 	if err := watcher.Add(filepath.Dir(file)); err != nil {
 		return fmt.Errorf("watch the directory of the config file %s: %w", file, err)
 	}
-	// The first look is at what changed before the watch.
+	// The first reload detects changes from before the watch.
 	timer := time.NewTimer(settle)
 	defer timer.Stop()
 	settling := false
@@ -47,7 +47,7 @@ func Watch(ctx context.Context, file string, log *slog.Logger, reload func()) er
 				timer.Reset(settle)
 			}
 		case err := <-watcher.Errors:
-			log.Warn("watching the config file", "file", file, "err", err)
+			log.Warn("error while watching the config file", "file", file, "err", err)
 		case <-timer.C:
 			settling = false
 			timer.Reset(recheck)

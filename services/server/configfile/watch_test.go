@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A file that is written, and one that a link in its directory leads to as in a mounted ConfigMap, is read again.
+// A file is reloaded after a write, and after a change of the link that leads to it, as in a mounted ConfigMap.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -61,11 +61,11 @@ func TestWatch(t *testing.T) {
 					return
 				}
 			case <-ctx.Done():
-				t.Fatalf("%q was never read", want)
+				t.Fatalf("%q was not read in time", want)
 			}
 		}
 	}
-	// Once without a change, so that none is missed that came before the watch.
+	// The first reload happens without a change, so that changes from before the watch are not missed.
 	await("1")
 	link("two", "2")
 	await("2")
@@ -86,6 +86,6 @@ func TestNoDirectory(t *testing.T) {
 	t.Parallel()
 	err := configfile.Watch(t.Context(), "/does/not/exist/config.yaml", slog.New(slog.DiscardHandler), func() {})
 	if err == nil || !strings.Contains(err.Error(), "/does/not/exist") {
-		t.Errorf("got error %v", err)
+		t.Errorf("Watch() = %v, want an error with the directory", err)
 	}
 }

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// Limit accepts at most total connections at a time from the listener, and at most perPeer of them from one address. It closes further
-// connections at once, and logs that at most once a minute. It closes connections whose clients do not read.
+// Limit accepts at most total connections at a time, and at most perPeer from one address. It closes further connections at
+// once and logs that at most once a minute. It also closes connections whose clients do not read.
 func Limit(listener net.Listener, total, perPeer int, log *slog.Logger) net.Listener {
 	return &limited{
 		Listener: listener, total: total, perPeer: perPeer, peers: map[string]int{},
-		refused: newRefusals(log, "connections are refused, there are too many: look for a client that opens many connections"),
+		refused: newRefusals(log, "too many connections, closing new ones: look for a client that opens many connections"),
 	}
 }
 
@@ -30,7 +30,7 @@ type limited struct {
 
 	mu   sync.Mutex
 	open int
-	// peers has the number of open connections of each address that has some.
+	// peers counts the open connections by address.
 	peers map[string]int
 }
 
@@ -78,10 +78,10 @@ func Host(a net.Addr) string {
 	return a.String()
 }
 
-// writeTimeout is the maximum duration of a write. The answers to a client that does not read stay in memory until then.
+// writeTimeout is the maximum duration of a write. Until then, responses to a client that does not read stay in memory.
 const writeTimeout = 20 * time.Second
 
-// counted is a connection that counts until it is closed, and closes itself when its client does not read.
+// counted is a connection that is counted until it is closed. It closes itself if its client does not read.
 type counted struct {
 	net.Conn
 	leave func()
@@ -94,13 +94,13 @@ func (c *counted) Write(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Write(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		// Servers leave it to their reads to find out that a connection is broken.
+		// Servers detect a broken connection only by a failing read.
 		_ = c.Close()
 	}
 	return n, err
 }
 
-// Close closes the connection and makes room for another one.
+// Close closes the connection and uncounts it.
 func (c *counted) Close() error {
 	defer c.leave()
 	return c.Conn.Close()

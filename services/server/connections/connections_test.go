@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// from is a connection of a client at an address.
+// from is a connection of a client with the given address.
 type from struct {
 	net.Conn
 	address string
@@ -32,7 +32,7 @@ func (c *from) Close() error {
 	return nil
 }
 
-// queue is a listener whose connections are there already.
+// queue is a listener with a fixed list of connections.
 type queue struct {
 	net.Listener
 	conns []*from
@@ -47,7 +47,7 @@ func (q *queue) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// accepted returns the peers of all connections that the listener accepts, and the connections.
+// accepted accepts connections until the listener fails. It returns them and their peers.
 func accepted(l net.Listener) (peers []string, conns []net.Conn) {
 	for {
 		c, err := l.Accept()
@@ -58,7 +58,7 @@ func accepted(l net.Listener) (peers []string, conns []net.Conn) {
 	}
 }
 
-// One peer cannot have all connections, and all peers together have a limit.
+// Connections are limited per peer and in total.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -89,11 +89,11 @@ func TestLimit(t *testing.T) {
 		t.Errorf("accepted %d connections after one was closed twice, want 1", len(got))
 	}
 	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "peer=10.0.0.1 count=1") {
-		t.Errorf("log = %s, want one line with the first peer that was refused", log.String())
+		t.Errorf("log = %s, want one line with the first rejected peer", log.String())
 	}
 }
 
-// A minute's refusals have one log line.
+// Rejections are logged once a minute.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestRefusals(t *testing.T) {
 		r := newRefusals(slog.New(slog.NewTextHandler(&log, nil)), "refused")
 		for range 121 {
 			r.add("peer")
-			time.Sleep(time.Second) // in the bubble's fake time
+			time.Sleep(time.Second) // fake time
 		}
 		got := strings.Count(log.String(), "count=1\n") + 10*strings.Count(log.String(), "count=60\n")
 		if got != 21 {
@@ -110,16 +110,16 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// A connection whose client does not read ends.
+// The connection of a client that does not read is closed.
 func TestDeafClientsAreCutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client, conn := net.Pipe()
-		defer client.Close() //nolint:errcheck // a pipe
+		defer client.Close() //nolint:errcheck // an in-memory pipe
 		limited := &counted{conn, func() {}}
 		begin := time.Now()
 		if _, err := limited.Write([]byte("answer")); err == nil || time.Since(begin) != writeTimeout {
-			t.Errorf("Write() error = %v after %v, want one after %v", err, time.Since(begin), writeTimeout)
+			t.Errorf("Write() error = %v after %v, want an error after %v", err, time.Since(begin), writeTimeout)
 		}
 		if _, err := limited.Read(make([]byte, 1)); err == nil {
 			t.Error("Read() succeeded, want a closed connection")

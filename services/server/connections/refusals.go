@@ -12,7 +12,7 @@ import (
 // logInterval is the minimum time between two log lines of one kind.
 const logInterval = time.Minute
 
-// refusals logs what a server refuses, at most once a minute, so that a client cannot flood the log.
+// refusals logs rejected connections at most once a minute, so that a client cannot flood the log.
 type refusals struct {
 	log     *slog.Logger
 	message string
@@ -22,12 +22,12 @@ type refusals struct {
 	next  time.Time
 }
 
-// newRefusals returns refusals that are logged as message.
+// newRefusals returns refusals with the given log message.
 func newRefusals(log *slog.Logger, message string) *refusals {
 	return &refusals{log: log, message: message}
 }
 
-// add counts a refusal of a peer. A log line has the peer of the latest refusal and the number of refusals since the previous line.
+// add counts a rejected peer. A log line has the latest peer and the number of rejections since the previous line.
 func (r *refusals) add(peer string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

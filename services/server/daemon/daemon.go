@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package daemon is what the main functions of servers have in common.
+// Package daemon is the common part of the servers' main functions.
 package daemon
 
 import (
@@ -23,33 +23,33 @@ import (
 	"github.com/krmfn/krmfn/services/server/version"
 )
 
-// Settings are those that every server has.
+// Settings are the settings that all servers have.
 type Settings struct {
-	// Name is the name of the command.
+	// Name is the command's name.
 	Name string
-	// Port is the TCP port to listen on, on all interfaces; 0 lets the system choose.
+	// Port is the TCP port to listen on, on all interfaces; 0 means any free port.
 	Port int
-	// LogFormat is json or text, LogLevel klog's verbosity.
+	// LogFormat is "json" or "text". LogLevel is klog's verbosity.
 	LogFormat string
 	LogLevel  int
-	// HeapShare is the share of its container's memory limit that the server may use as heap, above 0 and at most 1. Child
-	// processes of the server need the rest.
+	// HeapShare is the part of the container's memory limit that the server's heap may use, above 0 and at most 1. The server's
+	// child processes need the rest.
 	HeapShare float64
-	// Security is how connections are secured, and who may call.
+	// Security secures connections and authorizes callers.
 	Security Security
 }
 
-// Surroundings are what a server gets to run in.
+// Surroundings are the resources that Run provides to a server.
 type Surroundings struct {
 	Listener  net.Listener
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
-	// Guard is what the gRPC server owes to the settings' security.
+	// Guard is the configuration of the gRPC server for Settings.Security.
 	Guard grpcserver.Guard
 }
 
-// Run runs a server until it ends, which the first SIGTERM or interrupt tells it to by the end of ctx; a second one ends the
-// process at once. The exit code is 1 after an error.
+// Run runs a server until it returns. The first SIGTERM or interrupt cancels ctx; a second one ends the process at once. After
+// an error, the exit code is 1.
 func Run(ctx context.Context, s Settings, serve func(ctx context.Context, in Surroundings) error) {
 	if err := run(ctx, s, serve); err != nil {
 		fmt.Fprintf(os.Stderr, "unexpected error: %v\n", err)

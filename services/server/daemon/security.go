@@ -22,15 +22,15 @@ import (
 	"github.com/krmfn/krmfn/services/server/telemetry"
 )
 
-// Security is how connections to a server are secured, and who may call. The zero value is neither.
+// Security secures the connections of a server and authorizes its callers. The zero value does neither.
 type Security struct {
 	TLS     certificates.ServerFlags
 	Callers callers.Flags
-	// Kubeconfig is a file that names the cluster that checks tokens; empty means the usual places.
+	// Kubeconfig is the kubeconfig file of the cluster that checks tokens; empty means the default locations.
 	Kubeconfig string
 }
 
-// secured is security whose certificates have been read. The server is nil without TLS.
+// secured is a Security with loaded certificates. server is nil without TLS.
 type secured struct {
 	Security
 	server *certificates.Server
@@ -40,12 +40,12 @@ func (s Security) load(log *slog.Logger) (secured, error) {
 	if !s.TLS.Enabled() {
 		return secured{Security: s}, nil
 	}
-	// Whoever sends a token needs no certificate.
+	// Callers with a token need no certificate.
 	server, err := certificates.NewServer(s.TLS, s.Callers.Audience != "", log)
 	return secured{s, server}, err
 }
 
-// https returns how metrics are served; nil for HTTP.
+// https returns the TLS configuration of the metrics server; nil means HTTP.
 func (s secured) https() *tls.Config {
 	if s.server == nil {
 		return nil
@@ -53,7 +53,7 @@ func (s secured) https() *tls.Config {
 	return s.server.Config("h2", "http/1.1")
 }
 
-// guard returns what the gRPC server needs.
+// guard returns the configuration of the gRPC server.
 func (s secured) guard(ctx context.Context, name string, exporters *telemetry.Telemetry, log *slog.Logger) (grpcserver.Guard, error) {
 	var g grpcserver.Guard
 	if s.server != nil {
@@ -83,19 +83,19 @@ func (s secured) guard(ctx context.Context, name string, exporters *telemetry.Te
 	return g, nil
 }
 
-// reviewer returns what checks tokens; nil where they do not count.
+// reviewer returns the client for TokenReviews; nil if tokens are not accepted.
 func (s secured) reviewer(name string) (callers.Reviewer, error) {
 	if s.Callers.Audience == "" {
-		return nil, nil //nolint:nilnil // there is nothing to check
+		return nil, nil //nolint:nilnil // tokens are not accepted
 	}
 	config, err := connect.Config(s.Kubeconfig, name)
 	if err != nil {
-		return nil, fmt.Errorf("find the Kubernetes API server that checks tokens: %w", err)
+		return nil, fmt.Errorf("configure the client of the Kubernetes API server for token reviews: %w", err)
 	}
 	cluster, err := client.New(config)
 	if err != nil {
-		return nil, fmt.Errorf("use the Kubernetes API server that checks tokens: %w", err)
+		return nil, fmt.Errorf("create the client of the Kubernetes API server for token reviews: %w", err)
 	}
-	// TokenReviews are not listed.
+	// TokenReviews cannot be listed, so the list type does not matter.
 	return client.Of(cluster, authenticationv1.SchemeGroupVersion, "tokenreviews", "", &authenticationv1.TokenReview{}, &metav1.List{}), nil
 }

@@ -36,13 +36,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// jwt is a token for an audience. What the cluster does not sign, it does not accept.
+// jwt returns a token for an audience. The API server accepts it only if signature is "signed".
 func jwt(audience, signature string) string {
 	payload := fmt.Sprintf(`{"aud":[%q],"exp":%d}`, audience, time.Now().Add(time.Hour).Unix())
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + "." + signature
 }
 
-// apiServer accepts one token, as that of the account namespace/name. The result is a kubeconfig file.
+// apiServer starts an API server that accepts one token, as that of the service account namespace/name. It returns the path of
+// a kubeconfig file.
 func apiServer(t *testing.T, token string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +64,7 @@ func apiServer(t *testing.T, token string) string {
   clusters: [{name: a, cluster: {server: "`+server.URL+`"}}], contexts: [{name: a, context: {cluster: a}}]}`))
 }
 
-// A server with all security on knows callers by certificates and by tokens, and answers kubelets in plain text.
+// A server with all security settings authorizes callers by certificates and by tokens, and answers kubelets in plain text.
 func TestSecurity(t *testing.T) {
 	t.Parallel()
 	authority := certificatestest.New(t, "authority")
@@ -114,13 +115,13 @@ func TestSecurity(t *testing.T) {
 		code   codes.Code
 		want   string
 	}{
-		"a certificate":         {certificates.ClientFlags{Files: certificates.Files{Certificate: good, Key: goodKey}}, codes.OK, ""},
-		"another certificate":   {certificates.ClientFlags{Files: certificates.Files{Certificate: other, Key: otherKey}}, codes.PermissionDenied, "spiffe://other/caller may not call"},
-		"a token":               {certificates.ClientFlags{TokenFile: file(token)}, codes.OK, ""},
-		"a token in its place":  {certificates.ClientFlags{Files: certificates.Files{Certificate: other, Key: otherKey}, TokenFile: file(token)}, codes.OK, ""},
-		"a forged token":        {certificates.ClientFlags{TokenFile: file(jwt("krmfn", "forged"))}, codes.Unauthenticated, "does not accept it"},
-		"a token for others":    {certificates.ClientFlags{TokenFile: file(jwt("api", "signed"))}, codes.Unauthenticated, "it is not for the audience krmfn"},
-		"neither is an unknown": {certificates.ClientFlags{}, codes.Unauthenticated, "send a token for the audience krmfn"},
+		"a certificate":          {certificates.ClientFlags{Files: certificates.Files{Certificate: good, Key: goodKey}}, codes.OK, ""},
+		"another certificate":    {certificates.ClientFlags{Files: certificates.Files{Certificate: other, Key: otherKey}}, codes.PermissionDenied, "spiffe://other/caller may not call"},
+		"a token":                {certificates.ClientFlags{TokenFile: file(token)}, codes.OK, ""},
+		"bad certificate, token": {certificates.ClientFlags{Files: certificates.Files{Certificate: other, Key: otherKey}, TokenFile: file(token)}, codes.OK, ""},
+		"a forged token":         {certificates.ClientFlags{TokenFile: file(jwt("krmfn", "forged"))}, codes.Unauthenticated, "does not accept it"},
+		"another audience":       {certificates.ClientFlags{TokenFile: file(jwt("api", "signed"))}, codes.Unauthenticated, "it is not for the audience krmfn"},
+		"neither":                {certificates.ClientFlags{}, codes.Unauthenticated, "send a token for the audience krmfn"},
 	} {
 		tc.client.Files.Authorities = trusted
 		options, err := tc.client.DialOptions(address, log)
@@ -129,22 +130,22 @@ func TestSecurity(t *testing.T) {
 		}
 		err = reflects(t, address, options)
 		if status.Code(err) != tc.code || err != nil && !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %v %s", name, err, tc.code, tc.want)
+			t.Errorf("%s: error = %v, want %v %s", name, err, tc.code, tc.want)
 		}
 	}
 	if err := isAlive(t, guard.Health.Addr().String()); err != nil {
-		t.Errorf("a kubelet's probe: %v", err)
+		t.Errorf("health check in plain text = %v, want nil", err)
 	}
 }
 
-// reflects asks for what a server has, as a call that not everybody may make.
+// reflects calls server reflection, which requires authorization.
 func reflects(t *testing.T, address string, options []grpc.DialOption) error {
 	t.Helper()
 	conn, err := grpc.NewClient(address, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // nothing to lose
+	defer conn.Close() //nolint:errcheck // the connection is not used any more
 	stream, err := grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
 	if err != nil {
 		return err
@@ -152,7 +153,7 @@ func reflects(t *testing.T, address string, options []grpc.DialOption) error {
 	if err := stream.CloseSend(); err != nil {
 		return err
 	}
-	if _, err = stream.Recv(); err == io.EOF { //nolint:errorlint // as gRPC returns it
+	if _, err = stream.Recv(); err == io.EOF { //nolint:errorlint // gRPC returns io.EOF itself
 		return nil
 	}
 	return err
@@ -164,7 +165,7 @@ func isAlive(t *testing.T, address string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // nothing to lose
+	defer conn.Close() //nolint:errcheck // the connection is not used any more
 	_, err = grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: grpcserver.Liveness})
 	return err
 }
@@ -178,6 +179,6 @@ func TestNoSecurity(t *testing.T) {
 	}
 	guard, err := loaded.guard(t.Context(), "test", &telemetry.Telemetry{Metrics: noop.NewMeterProvider()}, log)
 	if err != nil || guard.Credentials != nil || guard.Permit != nil || guard.Health != nil || loaded.https() != nil {
-		t.Errorf("%+v, %v", guard, err)
+		t.Errorf("guard() = %+v, %v, want the zero value", guard, err)
 	}
 }

@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flags is what the commands share about their flags: checks, other names, the environment that gives defaults, and the
-// page that documents them.
+// Package flags has what the commands' flags have in common: checks, aliases, the environment, and the reference page.
 package flags
 
 import (
@@ -14,11 +13,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Positive is what most flags should be.
+// Positive is the requirement of most numeric flags, for That.
 const Positive = "more than 0"
 
-// That returns an error of one line, which says what a flag is set to and what it should be, unless something holds of it. The
-// flag is named without dashes.
+// That returns nil if holds is true, or else an error of one line with the flag's value and the requirement. flag has no
+// dashes.
 func That(holds bool, flag string, value any, want string) error {
 	if holds {
 		return nil
@@ -26,8 +25,8 @@ func That(holds bool, flag string, value any, want string) error {
 	return fmt.Errorf("--%s is %q, want %s", flag, fmt.Sprint(value), want)
 }
 
-// Check returns one error of one line that names every problem, so that one start tells all; nil ones do not count. A command
-// takes no arguments but flags.
+// Check returns one error, in one line, with all problems, so that users see all of them at once. Nil problems are ignored.
+// Arguments other than flags are an error.
 func Check(args []string, problems ...error) error {
 	if len(args) > 0 {
 		return fmt.Errorf("unexpected argument %q", args[0])
@@ -44,15 +43,15 @@ func Check(args []string, problems ...error) error {
 	return errors.New(strings.Join(texts, "; "))
 }
 
-// Aliases makes a set accept flags by other names, which are the keys.
+// Aliases adds aliases for flags. The keys of names are the aliases.
 func Aliases(set *pflag.FlagSet, names map[string]string) {
 	set.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(cmp.Or(names[name], name))
 	})
 }
 
-// Getenv returns the value of a variable in an environment, "KEY=value" each; "" if it is not set. As in a process, the last of
-// several counts.
+// Getenv returns the value of a variable in an environment of "KEY=value" strings, or "" if it is not set. If a key is
+// repeated, the last value wins, as in a process.
 func Getenv(environ []string, key string) string {
 	value := ""
 	for _, kv := range environ {
@@ -63,9 +62,8 @@ func Getenv(environ []string, key string) string {
 	return value
 }
 
-// Reference returns the page, in Markdown, that documents a command's flags by what they say of themselves: a title, how the
-// page is made, what else there is to say, and a table. defaults are the words for those that differ from machine to
-// machine.
+// Reference returns the Markdown reference page of a command's flags: a title, the command that generates the page, text, and a
+// table. defaults replaces default values that depend on the machine.
 func Reference(set *pflag.FlagSet, generate, text string, defaults map[string]string) string {
 	var page strings.Builder
 	fmt.Fprintf(&page, "# Flags of %s\n\nThis page is generated from the flags: `%s`.\n\n%s\n\n| flag | default | |\n| --- | --- | --- |\n",

@@ -30,7 +30,7 @@ func TestCheck(t *testing.T) {
 			got = err.Error()
 		}
 		if got != tc.want {
-			t.Errorf("got %q, want %q", got, tc.want)
+			t.Errorf("Check() = %q, want %q", got, tc.want)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestReference(t *testing.T) {
 	want := "# Flags of server\n\nThis page is generated from the flags: `make it`.\n\nMore.\n\n| flag | default | |\n| --- | --- | --- |\n" +
 		"| `--name` |  | a name |\n| `--port` | `1` | port to listen on |\n| `--workers` | processors | how many |\n"
 	if diff := cmp.Diff(want, flags.Reference(set, "make it", "More.", map[string]string{"workers": "processors"})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("Reference() (-want +got):\n%s", diff)
 	}
 }
 
@@ -54,7 +54,7 @@ func TestAliases(t *testing.T) {
 	runner := set.String("runner", "", "")
 	flags.Aliases(set, map[string]string{"function-runner": "runner"})
 	if err := set.Parse([]string{"--function-runner=a:1"}); err != nil || *runner != "a:1" {
-		t.Errorf("got %q and error %v", *runner, err)
+		t.Errorf("--function-runner = %q, error %v", *runner, err)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestGetenv(t *testing.T) {
 	environ := []string{"A=1", "AB=2", "A=3=4", "C"}
 	for key, want := range map[string]string{"A": "3=4", "AB": "2", "B": "", "C": ""} {
 		if got := flags.Getenv(environ, key); got != want {
-			t.Errorf("%s is %q, want %q", key, got, want)
+			t.Errorf("Getenv(%s) = %q, want %q", key, got, want)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Help ends the process where the arguments of a command ask for help, with exit code 0, or make no sense, with 2. err is
-// that of parsing them.
+// Help handles err, the error of parsing a command's arguments. For a help request, it prints the help and exits with code 0.
+// For any other error, it prints the error and exits with code 2.
 func Help(name, summary string, set *pflag.FlagSet, err error) {
 	switch {
 	case errors.Is(err, pflag.ErrHelp):

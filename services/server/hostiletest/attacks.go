@@ -13,11 +13,11 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// Attack attacks a server. It returns when it has sent all that it sends, and its connections last until ctx ends. A server may end
-// the connections earlier, which is no error.
+// Attack attacks a server. It returns after sending everything. Its connections stay open until ctx ends; if the server closes
+// them earlier, that is not an error.
 type Attack func(ctx context.Context, t Target) error
 
-// Attacks are all attacks, by name.
+// Attacks has all attacks by name.
 var Attacks = map[string]Attack{
 	"huge headers":       HugeHeaders,
 	"headers only":       HeadersOnly,
@@ -41,7 +41,7 @@ func HugeHeaders(ctx context.Context, t Target) error {
 	})
 }
 
-// HeadersOnly begins many calls with nearly as much metadata as servers accept, and sends no message.
+// HeadersOnly begins many calls with almost the maximum amount of metadata that servers accept, and sends no message.
 func HeadersOnly(ctx context.Context, t Target) error {
 	return t.many(ctx, 16, false, func(c *client) error {
 		block := c.block("POST", 3000)
@@ -71,7 +71,7 @@ func SlowMessages(ctx context.Context, t Target) error {
 	})
 }
 
-// TinyFrames sends large messages in frames with one byte each, as fast as the server reads them.
+// TinyFrames sends large messages in one-byte frames, as fast as the server reads them.
 func TinyFrames(ctx context.Context, t Target) error {
 	return t.many(ctx, 8, false, func(c *client) error {
 		if err := errors.Join(c.begin(0), c.announce(5<<20), c.buffer.Flush()); err != nil {
@@ -85,7 +85,7 @@ func TinyFrames(ctx context.Context, t Target) error {
 	})
 }
 
-// EmptyFrames sends frames without data.
+// EmptyFrames sends empty data frames.
 func EmptyFrames(ctx context.Context, t Target) error {
 	return t.many(ctx, 4, false, func(c *client) error {
 		if err := c.begin(0); err != nil {
@@ -95,7 +95,7 @@ func EmptyFrames(ctx context.Context, t Target) error {
 	})
 }
 
-// ContinuationFlood begins headers that do not end.
+// ContinuationFlood sends endless continuation frames of headers.
 func ContinuationFlood(ctx context.Context, t Target) error {
 	return t.many(ctx, 4, false, func(c *client) error {
 		err := c.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: c.block("POST", 0)})
@@ -106,7 +106,7 @@ func ContinuationFlood(ctx context.Context, t Target) error {
 	})
 }
 
-// RapidReset begins calls and cancels each at once.
+// RapidReset begins calls and immediately cancels them.
 func RapidReset(ctx context.Context, t Target) error {
 	return t.many(ctx, 4, false, func(c *client) error {
 		block := c.block("POST", 0)
@@ -116,7 +116,7 @@ func RapidReset(ctx context.Context, t Target) error {
 	})
 }
 
-// SettingsFlood fills the server's buffers with answers that it does not read, and sends large frames of settings.
+// SettingsFlood fills the server's buffers with responses that it does not read, and sends large settings frames.
 func SettingsFlood(ctx context.Context, t Target) error {
 	settings := make([]http2.Setting, 2500)
 	for i := range settings {
@@ -135,7 +135,7 @@ func PingFlood(ctx context.Context, t Target) error {
 	})
 }
 
-// RefusedCalls begins calls that a gRPC server refuses by their headers, and does not read its answers.
+// RefusedCalls begins calls that gRPC servers reject because of their headers, and does not read the responses.
 func RefusedCalls(ctx context.Context, t Target) error {
 	return t.many(ctx, 8, true, func(c *client) error {
 		block := c.block("GET", 0)
@@ -159,7 +159,7 @@ func HalfPreface(ctx context.Context, t Target) error {
 	})
 }
 
-// many runs an attack on a number of connections at once.
+// many runs an attack on several connections concurrently.
 func (t Target) many(ctx context.Context, connections int, deaf bool, attack func(*client) error) error {
 	return each(connections, func() error {
 		c, err := t.connect(ctx, deaf)
@@ -170,7 +170,7 @@ func (t Target) many(ctx context.Context, connections int, deaf bool, attack fun
 	})
 }
 
-// each runs functions at once and returns their errors.
+// each runs n calls of a function concurrently and joins their errors.
 func each(n int, run func() error) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
@@ -181,7 +181,7 @@ func each(n int, run func() error) error {
 	return errors.Join(errs...)
 }
 
-// repeat runs a function until it fails, at most n times.
+// repeat calls a function n times, or until it fails.
 func repeat(n int, run func() error) error {
 	for range n {
 		if err := run(); err != nil {
@@ -191,7 +191,7 @@ func repeat(n int, run func() error) error {
 	return nil
 }
 
-// ended returns nil for the error of a connection that has ended. All others are mistakes of the attack.
+// ended returns nil for errors that mean that the connection has ended. Other errors are bugs in the attack.
 func ended(err error) error {
 	if errors.As(err, new(net.Error)) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) {
 		return nil

@@ -1,7 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostiletest attacks gRPC servers with HTTP/2 frames that no gRPC client sends. All attacks are bounded in number and time.
+// Package hostiletest attacks gRPC servers with HTTP/2 frames that gRPC clients do not send. All attacks have limits for count
+// and time.
 package hostiletest
 
 import (
@@ -18,41 +19,40 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// Target is a server to attack.
+// Target is the server to attack.
 type Target struct {
 	// Address is host:port.
 	Address string
-	// TLS is for connections by TLS; nil for plain text.
+	// TLS configures TLS; nil means plain text.
 	TLS *tls.Config
 	// Method is the gRPC method to call, in the form /service/method.
 	Method string
 }
 
-// bufferSize is the number of bytes that a client writes at once, to send small frames fast.
+// bufferSize is the size in bytes of the write buffer, which makes small frames fast.
 const bufferSize = 32 << 10
 
-// client is an HTTP/2 client that controls each frame.
+// client is an HTTP/2 client with control over each frame.
 type client struct {
 	net.Conn
-	// framer writes to buffer, which the client flushes at the end of an attack.
+	// framer writes to buffer. The client flushes it at the end of an attack.
 	framer *http2.Framer
 	buffer *bufio.Writer
 	method string
-	// stream is the ID of the last stream that the client has opened.
+	// stream is the ID of the last opened stream.
 	stream uint32
-	// extended is closed when the server lets the client send more than the first window of a call.
+	// extended is closed when the server enlarges the initial window of a call.
 	extended chan struct{}
 }
 
-// dial opens a connection, without the HTTP/2 handshake, that lasts until ctx ends. A deaf client never
-// reads.
+// dial opens a connection until ctx ends, without the HTTP/2 handshake. A deaf client never reads.
 func (t Target) dial(ctx context.Context, deaf bool) (*client, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", t.Address)
 	if err != nil {
 		return nil, err
 	}
 	if deaf {
-		// Its answers fill the server's buffers soon.
+		// With a small receive buffer, responses soon fill the server's buffers.
 		if err := conn.(*net.TCPConn).SetReadBuffer(1); err != nil { //nolint:forcetypeassert // see the network above
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (t Target) dial(ctx context.Context, deaf bool) (*client, error) {
 	if t.TLS != nil {
 		secure := tls.Client(conn, t.TLS)
 		if err := secure.HandshakeContext(ctx); err != nil {
-			return nil, fmt.Errorf("connect to %s by TLS: %w", t.Address, err)
+			return nil, fmt.Errorf("TLS handshake with %s: %w", t.Address, err)
 		}
 		conn = secure
 	}
@@ -105,12 +105,12 @@ func (c *client) read() {
 	}
 }
 
-// begin begins a call, with metadata of the given size in bytes.
+// begin begins a call with a given size of metadata in bytes.
 func (c *client) begin(metadata int) error {
 	return c.send(c.block("POST", metadata))
 }
 
-// send begins a call with encoded headers.
+// send begins a call with the encoded headers in block.
 func (c *client) send(block []byte) error {
 	c.stream += 2
 	const maxFrame = 16 << 10
@@ -140,14 +140,14 @@ func (c *client) block(verb string, metadata int) []byte {
 	field("te", "trailers")
 	const value = 1000
 	for i := 0; metadata > 0; i++ {
-		// Huffman's code has no shorter form of these bytes.
+		// Huffman coding does not shorten these bytes.
 		field(fmt.Sprintf("x-%d", i), string(bytes.Repeat([]byte{'!'}, min(metadata, value))))
 		metadata -= value
 	}
 	return block.Bytes()
 }
 
-// announce sends the prefix of a message of the given size.
+// announce sends the prefix of a message with a given size.
 func (c *client) announce(size uint32) error {
 	return c.framer.WriteData(c.stream, false, binary.BigEndian.AppendUint32([]byte{0}, size))
 }

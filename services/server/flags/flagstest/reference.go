@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flagstest checks that the documentation of flags is what the flags say. It adds the flag -update to tests.
+// Package flagstest checks that the reference pages of flags are up to date. It adds the flag -update to tests.
 package flagstest
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the reference of flags anew")
+var update = flag.Bool("update", false, "write the reference pages of flags")
 
-// Reference compares a page of package flags with the file that it is in, or writes the file.
+// Reference compares a reference page with its file. With -update, it writes the file first.
 func Reference(t *testing.T, file, page string) {
 	t.Helper()
 	if *update {
