@@ -41,7 +41,7 @@ data:
 		"    kpt fn render web\n"
 )
 
-// cloned is the mutation of a clone.
+// cloned returns the mutation of a clone.
 func cloned(files map[string]string) packagerevision.Mutation {
 	return func(ctx context.Context, draft map[string]string) (map[string]string, error) {
 		if len(draft) > 0 {
@@ -142,13 +142,13 @@ func TestApplyTask(t *testing.T) {
 				items = len(report.Result.Items)
 			}
 			if items != tc.items {
-				t.Errorf("%d functions are reported, want %d", items, tc.items)
+				t.Errorf("report has %d functions, want %d", items, tc.items)
 			}
 		})
 	}
 }
 
-// Whatever goes wrong, nothing of the draft is left.
+// After any error, the draft is discarded.
 func TestApplyTaskRollsBack(t *testing.T) {
 	t.Parallel()
 	ok := packagerevision.Task{Type: packagerevision.TaskEdit, Mutation: packagerevision.Edit(map[string]string{"Kptfile": head, "a.yaml": cm})}
@@ -170,7 +170,7 @@ func TestApplyTaskRollsBack(t *testing.T) {
 			"a package that is there", deployed,
 			[]packagerevision.Task{{Type: packagerevision.TaskInit, Mutation: packagerevision.Init{Name: "x"}.Mutate}},
 			faulty{Memory: drafts.NewMemory(map[string]string{"Kptfile": head})},
-			"there is a Kptfile already",
+			"there is already a Kptfile",
 		},
 		{"no name", deployed, []packagerevision.Task{{Type: packagerevision.TaskInit, Mutation: packagerevision.Init{}.Mutate}}, faulty{}, "without a name"},
 		{
@@ -229,7 +229,7 @@ func TestApplyTaskRollsBack(t *testing.T) {
 	}
 }
 
-// A request that has ended still rolls back.
+// The rollback works after the request was cancelled.
 func TestApplyTaskCanceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -242,11 +242,11 @@ func TestApplyTaskCanceled(t *testing.T) {
 		},
 	}})
 	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "discarded") || draft.Open() {
-		t.Errorf("got %v, open: %t", err, draft.Open())
+		t.Errorf("ApplyTask() = %v, draft open = %t, want Canceled and a closed draft", err, draft.Open())
 	}
 }
 
-func TestInitDescriptionOfLinesThatBeginWithATab(t *testing.T) {
+func TestInitKeepsTabsInDescription(t *testing.T) {
 	t.Parallel()
 	const description = "\ta shop\n\tof webs\n"
 	files, err := packagerevision.Init{Name: "web", Description: description}.Mutate(t.Context(), map[string]string{})
@@ -255,6 +255,6 @@ func TestInitDescriptionOfLinesThatBeginWithATab(t *testing.T) {
 	}
 	var got kptfilev1.KptFile
 	if err := yaml.Unmarshal([]byte(files["Kptfile"]), &got); err != nil || got.Info.Description != description {
-		t.Errorf("error %v, description %q in\n%s", err, got.Info.Description, files["Kptfile"])
+		t.Errorf("error = %v, description = %q in\n%s", err, got.Info.Description, files["Kptfile"])
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/krmfn/krmfn/services/packagerevision/drafts"
 )
 
-func TestCommentsComeBack(t *testing.T) {
+func TestCommentsAreRestored(t *testing.T) {
 	t.Parallel()
 	const (
 		with     = "# The shop.\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  x: \"1\" # one\n  y: \"2\" # two\n"
@@ -47,11 +47,11 @@ func TestCommentsComeBack(t *testing.T) {
 			map[string]string{"a.yaml": without + "#! a template\n"},
 			map[string]string{"a.yaml": without + "#! a template\n"},
 		},
-		{"text stays as it is", map[string]string{"a.txt": with}, map[string]string{"a.txt": without}, map[string]string{"a.txt": without}},
+		{"text files are unchanged", map[string]string{"a.txt": with}, map[string]string{"a.txt": without}, map[string]string{"a.txt": without}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			// Without a package nothing is rendered.
+			// Without a Kptfile nothing is rendered.
 			draft := drafts.NewMemory(tc.before)
 			_, err := handler().ReplaceResources(t.Context(), draft, draftRevision(), tc.after)
 			checkError(t, err, "")

@@ -12,12 +12,12 @@ import (
 	"github.com/krmfn/krmfn/services/packagerevision/drafts"
 )
 
-// tags are those of every repository.
+// tags are the tags of every repository.
 type tags []string
 
 func (t tags) Tags(context.Context, string) ([]string, error) { return t, nil }
 
-// A version constraint stays in the Kptfile, and the report tells what it meant.
+// A version constraint stays in the Kptfile, and the report has the resolved tag.
 func TestVersionConstraint(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
@@ -30,7 +30,7 @@ func TestVersionConstraint(t *testing.T) {
 	checkError(t, err, "")
 	checkFiles(t, "a constraint", map[string]string{"Kptfile": files["Kptfile"], "a.yaml": shopCM}, draft.Published())
 	if want := reference.CatalogPrefix + "/set-namespace:v0.4.5"; report == nil || len(report.Result.Items) != 1 || report.Result.Items[0].Image != want {
-		t.Errorf("report is %+v, want %s", report, want)
+		t.Errorf("report = %+v, want %s", report, want)
 	}
 	h.Render.Tags = nil
 	_, err = h.PatchKptfile(t.Context(), drafts.NewMemory(files), draftRevision(), draftRevision())

@@ -16,9 +16,9 @@ import (
 	"github.com/krmfn/krmfn/services/render"
 )
 
-// That the caller's time is over says nothing of the package, also where a function runner says so shortly before: the draft stays as
-// it was, whatever is to be pushed.
-func TestDeadlineIsNoVerdict(t *testing.T) {
+// An expired deadline says nothing about the package, also if a function runner reports it shortly before. The draft stays
+// unchanged, even if failed renders are to be pushed.
+func TestDeadlineLeavesDraftUnchanged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := &packagerevision.Handler{Render: render.Options{Evaluator: evaluation.InTime(evaluation.Func(
@@ -34,10 +34,10 @@ func TestDeadlineIsNoVerdict(t *testing.T) {
 		defer cancel()
 		report, err := h.ReplaceResources(ctx, draft, revision, map[string]string{"Kptfile": head + pipeline, "a.yaml": cm, "b.yaml": ""})
 		if report != nil || !errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*packagerevision.RenderError)) {
-			t.Errorf("report %v, error %v", report, err)
+			t.Errorf("report = %v, error = %v, want no report and DeadlineExceeded", report, err)
 		}
 		if !draft.Open() {
-			t.Fatal("the draft is pushed")
+			t.Fatal("the draft was pushed")
 		}
 		checkFiles(t, "draft", before, mustFiles(t, draft))
 	})

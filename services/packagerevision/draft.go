@@ -11,38 +11,38 @@ import (
 	"github.com/krmfn/krmfn/services/render/kptfile"
 )
 
-// Draft is a package revision that is being made or changed: an open transaction of its host. It is used by one goroutine.
-// Close or Discard is the last that happens to it, unless it is left open for the next attempt.
+// Draft is a package revision that is being created or changed; an open transaction of the host. It is used by one goroutine.
+// No method is called after Close or Discard has succeeded. A draft may stay open for another attempt.
 type Draft interface {
-	// Files returns all files by path: relative, with slashes. The map is the caller's.
+	// Files returns all files by path. Paths are relative and use forward slashes. The caller may modify the map.
 	Files(ctx context.Context) (map[string]string, error)
-	// Update replaces all files by these, all of them or, with an error, none. The task is the reason.
+	// Update replaces all files, or none if it returns an error. reason is the task that changes the files.
 	Update(ctx context.Context, files map[string]string, reason TaskType) error
-	// Close ends the draft and makes what is in it the revision, which is also pushed to where the host keeps it.
+	// Close ends the draft and publishes its files as the revision, which includes pushing it to the host's storage.
 	Close(ctx context.Context) error
-	// Discard ends the draft and leaves nothing of it.
+	// Discard ends the draft and drops its files.
 	Discard(ctx context.Context) error
 }
 
-// Lifecycle is how far a revision is, in the words of Porch's API.
+// Lifecycle is the lifecycle of a revision, with the values of Porch's API.
 type Lifecycle string
 
-// LifecycleDraft is the only one in which the content of a revision may change.
+// LifecycleDraft is the only lifecycle in which a revision's files may change.
 const LifecycleDraft Lifecycle = "Draft"
 
-// PushOnRenderFailureAnnotation of a package revision, with the value "true", makes resources that do not render replace the
-// ones before all the same.
+// PushOnRenderFailureAnnotation is the annotation of a package revision that, with the value "true", makes ReplaceResources
+// push files even if they do not render.
 const PushOnRenderFailureAnnotation = "porch.kpt.dev/push-on-render-failure"
 
-// Revision is what the host knows of a package revision beside its files.
+// Revision is the host's metadata of a package revision.
 type Revision struct {
-	// Lifecycle is how far it is.
+	// Lifecycle is the revision's lifecycle.
 	Lifecycle Lifecycle
-	// Annotations are those of the host's object, not of the Kptfile.
+	// Annotations are the annotations of the host's object, not of the Kptfile.
 	Annotations map[string]string
-	// Kptfile is what its owner wants the Kptfile to say.
+	// Kptfile holds the values that the revision's owner wants in the Kptfile.
 	Kptfile kptfile.Patch
-	// Context is where the package is.
+	// Context describes where the package is.
 	Context packagecontext.Context
 }
 
@@ -50,24 +50,24 @@ func (r *Revision) pushOnRenderFailure() bool {
 	return r.Annotations[PushOnRenderFailureAnnotation] == "true"
 }
 
-// LifecycleError says that the content of a revision may not change, as it is no draft.
+// LifecycleError reports that a revision's files cannot change, because its lifecycle is not Draft.
 type LifecycleError struct{ Lifecycle Lifecycle }
 
 func (e *LifecycleError) Error() string {
 	return fmt.Sprintf("cannot update a package revision with lifecycle value %q; package must be Draft", e.Lifecycle)
 }
 
-// RenderError says that a package does not render, and what has become of the draft. It wraps the render's error.
+// RenderError reports that a package does not render, and whether the draft was pushed. It wraps the render's error.
 type RenderError struct {
-	// Pushed tells whether the draft has become the revision all the same.
+	// Pushed reports whether the draft was pushed nevertheless.
 	Pushed bool
-	// Err is why it does not render.
+	// Err is the render's error.
 	Err error
 
 	opening string
 }
 
-// How Porch's two messages open, which its users look for.
+// First words of Porch's two messages. Users may search for them.
 const (
 	openingPatch     = "Error"
 	openingResources = "error"
@@ -84,9 +84,9 @@ func (e *RenderError) Error() string {
 // Unwrap returns the render's error.
 func (e *RenderError) Unwrap() error { return e.Err }
 
-// RenderPersistError says that a package does not render and that the host could not keep it as it is.
+// RenderPersistError reports that a package does not render and that the host failed to store it.
 type RenderPersistError struct {
-	// Persist is the host's error, Render the render's.
+	// Persist is the host's error. Render is the render's error.
 	Persist, Render error
 }
 
@@ -97,9 +97,9 @@ func (e *RenderPersistError) Error() string {
 // Unwrap returns both errors.
 func (e *RenderPersistError) Unwrap() []error { return []error{e.Persist, e.Render} }
 
-// PushError says that the host could not make a draft the revision.
+// PushError reports that the host failed to close a draft.
 type PushError struct {
-	// Push is the host's error. Render is the render's, nil where the package renders.
+	// Push is the host's error. Render is the render's error, or nil.
 	Push, Render error
 }
 
@@ -110,7 +110,7 @@ func (e *PushError) Error() string {
 	return fmt.Sprintf("failed to push package to remote: %v; render error: %v", e.Push, e.Render)
 }
 
-// Unwrap returns the errors that there are.
+// Unwrap returns Push and, if there is one, Render.
 func (e *PushError) Unwrap() []error {
 	if e.Render == nil {
 		return []error{e.Push}

@@ -16,17 +16,17 @@ import (
 	"github.com/krmfn/krmfn/services/render/kptfile"
 )
 
-// A host opens a draft for each of the three moments; drafts in memory stand for its own here.
+// A host opens a draft for each operation. This example uses drafts in memory.
 func ExampleHandler() {
 	ctx := context.Background()
-	// The packages have no functions. Handler.Render says what evaluates those of others.
+	// The packages have no functions. For others, set Handler.Render.
 	handler := packagerevision.Handler{}
 	revision := packagerevision.Revision{
 		Lifecycle: packagerevision.LifecycleDraft,
 		Context:   packagecontext.Context{Path: "regions/eu/shop", Repository: "blueprints"},
 	}
 
-	// A task creates the revision. Without one, it is an empty package.
+	// A task creates the revision. Without a task, the package is empty.
 	draft := drafts.NewMemory(nil)
 	if _, err := handler.ApplyTask(ctx, draft, revision, nil); err != nil {
 		log.Fatal(err)
@@ -34,7 +34,7 @@ func ExampleHandler() {
 	files := draft.Published()
 	fmt.Println("created", slices.Sorted(maps.Keys(files)))
 
-	// The owner of the revision changes what its Kptfile says.
+	// The owner changes labels of the Kptfile.
 	draft = drafts.NewMemory(files)
 	labelled := revision
 	labelled.Kptfile = kptfile.Patch{Labels: map[string]string{"team": "shop"}}
@@ -43,7 +43,7 @@ func ExampleHandler() {
 	}
 	fmt.Println("patched", draft.Reasons())
 
-	// Somebody pushes other files.
+	// A user pushes other files.
 	draft = drafts.NewMemory(draft.Published())
 	files = draft.Published()
 	files["service.yaml"] = "apiVersion: v1\nkind: Service\nmetadata:\n  name: shop\n"

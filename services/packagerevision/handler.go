@@ -1,11 +1,11 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packagerevision does for a host of package revisions, such as Porch's engine, what happens to packages in three
-// moments: it applies the task that creates a revision, patches its Kptfile, and replaces its resources. Each ends in a
-// render.
+// Package packagerevision implements the package operations of a host of package revisions, such as Porch's engine: it applies
+// the task that creates a revision, patches the Kptfile of a revision, and replaces the resources of a revision. Each operation
+// renders the package.
 //
-// To begin, implement [Draft] for the revisions of the host, or take one of package drafts, and call the methods of [Handler].
+// To begin, implement [Draft] for the host's revisions, or use one of package drafts, and call the methods of [Handler].
 package packagerevision
 
 import (
@@ -20,17 +20,16 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// Handler handles the three moments. Its zero value knows no functions. It may be used by several goroutines at once, each with a draft of its own.
+// Handler implements the operations. The zero value has no functions. Safe for concurrent use with different drafts.
 type Handler struct {
-	// Render says how packages are rendered. It is the topmost package of a draft that is, whatever Topmost says.
+	// Render configures rendering. Drafts are always rendered as with Topmost.
 	Render render.Options
 }
 
-// render renders the files of a package. What it returns is what they are to be then: on failure, too, when they are the
-// files as they came, but for the status and what the package wants saved of a failed render.
+// render renders the files of a package and returns the resulting files. On failure, these are the original files with the
+// status and, if the package wants that, the results of functions before the failure.
 //
-// The report is nil where there is no package to render. An error that is no verdict on the package, such as the end of the
-// context, comes without a report.
+// The report is nil if there is no package to render, and for errors that do not concern the package, such as cancellation.
 func (h *Handler) render(ctx context.Context, files map[string]string) (map[string]string, *renderstatus.Report, error) {
 	source, err := packages.NewMemory(files)
 	if err != nil {
@@ -39,7 +38,7 @@ func (h *Handler) render(ctx context.Context, files map[string]string) (map[stri
 	options := h.Render
 	options.Topmost = true
 	result, err := render.Package(ctx, source, options)
-	// An evaluator that ends in time answers shortly before the deadline.
+	// An evaluator may return a timeout error shortly before the deadline.
 	if evaluation.OutOfTime(ctx, err) {
 		<-ctx.Done()
 		return nil, nil, fmt.Errorf("render the package: %w", context.Cause(ctx))
@@ -51,15 +50,15 @@ func (h *Handler) render(ctx context.Context, files map[string]string) (map[stri
 	return source.Files(), nil, err
 }
 
-// rollbackTime is how long giving up a draft may take, after the request that wanted it may have ended.
+// rollbackTime is the timeout for discarding a draft, which must also work after the request's context has ended.
 const rollbackTime = 30 * time.Second
 
-// ApplyTask creates a revision: it makes the task's change in an empty draft, adds what the revision's owner wants the
-// Kptfile to say, renders, and closes the draft. A clone whose repository is for deployments gets its package context first.
-// An empty task list makes an empty package; one of more than one task is an error.
+// ApplyTask creates a revision: it applies the task to an empty draft, merges revision.Kptfile into the Kptfile, renders the
+// package, and closes the draft. For a clone into a deployment repository, it first generates the package context. An empty
+// task list creates an empty package. More than one task is an error.
 //
-// An error of any kind discards the draft, so that nothing half made is left; it is the render's own where the package
-// does not render. The report is nil where the render was not reached, or found no package.
+// After any error, ApplyTask discards the draft. If the package does not render, the error is the render's. The report is nil
+// if the package was not rendered.
 func (h *Handler) ApplyTask(ctx context.Context, draft Draft, revision Revision, tasks []Task) (*renderstatus.Report, error) {
 	report, err := h.applyTask(ctx, draft, revision, tasks)
 	if err == nil {

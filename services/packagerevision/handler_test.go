@@ -28,7 +28,7 @@ const (
 		"    config.kubernetes.io/local-config: \"true\"\n"
 )
 
-// handler renders with small functions.
+// handler returns a handler with small functions.
 func handler() *packagerevision.Handler {
 	return &packagerevision.Handler{Render: render.Options{Evaluator: runtime.Builtin{Functions: functiontest.Functions()}, NoAttribution: true}}
 }
@@ -37,7 +37,7 @@ func draftRevision() packagerevision.Revision {
 	return packagerevision.Revision{Lifecycle: packagerevision.LifecycleDraft}
 }
 
-// faulty is a draft whose host fails.
+// faulty is a draft whose host returns errors.
 type faulty struct {
 	*drafts.Memory
 	update, close, discard error
@@ -72,9 +72,9 @@ func checkError(t *testing.T, err error, want string) {
 	t.Helper()
 	switch {
 	case want == "" && err != nil:
-		t.Errorf("error: %v", err)
+		t.Errorf("error = %v, want nil", err)
 	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
-		t.Errorf("error is %v, want one with %q", err, want)
+		t.Errorf("error = %v, want %q in it", err, want)
 	}
 }
 

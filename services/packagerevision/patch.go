@@ -14,11 +14,11 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// PatchKptfile makes the Kptfile of a draft say what the owner of an updated revision wants, renders, and closes the draft.
-// A revision that was no draft before is only closed: its content does not change.
+// PatchKptfile replaces values in the Kptfile of a draft with those of the updated revision, renders the package, and closes
+// the draft. If the revision's lifecycle was not Draft before, PatchKptfile only closes the draft.
 //
-// A package that does not render is a *RenderError; the draft is then as it was, and open. So it is after other errors.
-// The report is nil where the render was not reached, or found no package.
+// If the package does not render, the error is a *RenderError. After any error, the draft is open and unchanged. The report is
+// nil if the package was not rendered.
 func (h *Handler) PatchKptfile(ctx context.Context, draft Draft, before, after Revision) (*renderstatus.Report, error) {
 	var report *renderstatus.Report
 	if before.Lifecycle == LifecycleDraft {
@@ -54,7 +54,7 @@ func (h *Handler) mutate(ctx context.Context, draft Draft, revision Revision) (*
 	return report, nil
 }
 
-// patchKptfile changes the Kptfile of the root package. Where there is none, only a patch of nothing can be applied.
+// patchKptfile applies a patch to the Kptfile of the root package. Without a Kptfile, only an empty patch succeeds.
 func patchKptfile(files map[string]string, patch kptfile.Patch, apply func(*yaml.RNode) error) error {
 	if patch.IsZero() {
 		return nil

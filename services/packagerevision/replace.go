@@ -18,27 +18,27 @@ import (
 	"github.com/krmfn/krmfn/services/render/resource"
 )
 
-// ReplaceResources replaces the files of a draft by these, renders, and closes the draft. Comments that the files have
-// lost, as those do that have been JSON on their way, come back from the resources before.
+// ReplaceResources replaces the files of a draft, renders the package, and closes the draft. It restores comments that the new
+// files have lost, for example because a client converted them to JSON.
 //
-// A package that does not render is a *RenderError. The draft has the new files then, and what the package wants saved of
-// a failed render; it is open, or with PushOnRenderFailureAnnotation of the revision closed. A *RenderPersistError says
-// that the draft could not take the files, a *PushError that it could not be closed. After any other error the draft is
-// open and as it was.
+// If the package does not render, the error is a *RenderError. The draft then has the new files and, if the package wants that,
+// the results of functions before the failure. It stays open, or is closed if the revision has PushOnRenderFailureAnnotation. A
+// *RenderPersistError means that the package does not render and the draft could not be updated. A *PushError means that the
+// draft could not be closed. After any other error, the draft is open and unchanged.
 //
-// The report comes with an error, too. It is nil where it would say nothing, so that a status from before can stay.
+// The report may be set with an error too. It is nil if it would be empty, so that the host can keep the previous status.
 func (h *Handler) ReplaceResources(ctx context.Context, draft Draft, revision Revision, files map[string]string) (*renderstatus.Report, error) {
 	switch {
 	case revision.Lifecycle != LifecycleDraft:
 		return nil, &LifecycleError{Lifecycle: revision.Lifecycle}
 	case len(files) == 0:
-		return nil, errors.New("cannot replace all resources of a package by none: delete the package revision instead")
+		return nil, errors.New("cannot remove all resources of a package: delete the package revision instead")
 	}
 	before, err := draft.Files(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the draft: %w", err)
 	}
-	// The paths are checked before anything is made of what is in the files.
+	// Check the paths before parsing the files.
 	if _, err := packages.NewMemory(files); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (h *Handler) ReplaceResources(ctx context.Context, draft Draft, revision Re
 	return told(report), push(ctx, draft, revision, renderErr)
 }
 
-// push closes the draft, unless the package does not render and is not to be pushed then.
+// push closes the draft, unless the package does not render and must not be pushed.
 func push(ctx context.Context, draft Draft, revision Revision, renderErr error) error {
 	if renderErr != nil && !revision.pushOnRenderFailure() {
 		return &RenderError{Err: renderErr, opening: openingResources}
@@ -69,7 +69,7 @@ func push(ctx context.Context, draft Draft, revision Revision, renderErr error) 
 	return nil
 }
 
-// told returns the report when it has an error or a result.
+// told returns the report if it has an error or a result, or else nil.
 func told(report *renderstatus.Report) *renderstatus.Report {
 	if report == nil || report.Error == "" && (report.Result == nil || len(report.Result.Items) == 0) {
 		return nil
@@ -77,15 +77,15 @@ func told(report *renderstatus.Report) *renderstatus.Report {
 	return report
 }
 
-// identity is what a resource is known by, in whichever file it is.
+// identity identifies a resource, in whichever file it is.
 type identity struct{ apiVersion, kind, namespace, name string }
 
 func identify(r *yaml.RNode) identity {
 	return identity{resource.APIVersion(r), resource.Kind(r), resource.Namespace(r), resource.Name(r)}
 }
 
-// keepComments returns the files after a change with the comments of the resources before. Files in which none is missing
-// stay byte for byte as they are, and so do those that cannot be read: what is wrong with them is the render's to say.
+// keepComments returns the new files with comments restored from the old resources. Files that lack no comments keep their
+// bytes, and so do files that cannot be parsed, because the render reports their errors.
 func keepComments(before, after map[string]string) map[string]string {
 	kept := maps.Clone(after)
 	var known map[identity]*yaml.RNode
@@ -103,12 +103,12 @@ func keepComments(before, after map[string]string) map[string]string {
 	return kept
 }
 
-// templated tells whether comments are the code of a template language, ytt: which must not come back by themselves.
+// templated reports whether comments are code of the template language ytt, which must not be restored.
 func templated(content string) bool {
 	return strings.Contains(content, "#@") || strings.Contains(content, "#!")
 }
 
-// commented returns the resources of files that may have comments.
+// commented returns the resources of all files that contain a comment character.
 func commented(files map[string]string) map[identity]*yaml.RNode {
 	known := map[identity]*yaml.RNode{}
 	for _, p := range slices.Sorted(maps.Keys(files)) {

@@ -19,10 +19,10 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
-// TaskType is why the files of a draft change, in the words of Porch's API.
+// TaskType is the reason for a change of a draft's files, with the values of Porch's API.
 type TaskType string
 
-// The tasks that create a revision, and the reasons for what happens to one later.
+// Tasks that create a revision, and reasons for later changes.
 const (
 	TaskInit    TaskType = "init"
 	TaskClone   TaskType = "clone"
@@ -32,25 +32,24 @@ const (
 	TaskPush    TaskType = "push"
 )
 
-// Mutation is the change that a task makes: given all files of the draft, it returns the files that are to take their place.
-// It may change the map that it is given.
+// Mutation is the change that a task makes. It gets all files of the draft and returns all new files. It may modify the map.
 type Mutation func(ctx context.Context, files map[string]string) (map[string]string, error)
 
-// Task is how a revision comes to be.
+// Task creates a revision.
 type Task struct {
-	// Type is one of those that create.
+	// Type is one of the types that create revisions.
 	Type TaskType
-	// Mutation is the change. Init and Edit make those of their types; cloning and upgrading know about upstreams, and so
-	// are the host's.
+	// Mutation is the change. Init.Mutate and Edit provide the mutations of their types. The host provides those for clone and
+	// upgrade, which need access to upstream repositories.
 	Mutation Mutation
 }
 
-// soleTask returns the task of a list that must have exactly one. An empty list means an empty package, with the last element of
-// its path as its name.
+// soleTask returns the only task of a list. For an empty list, it returns the task that creates an empty package, whose name is
+// the last element of its path.
 func soleTask(tasks []Task, at string) (Task, error) {
 	switch {
 	case len(tasks) == 0 && at == "":
-		return Task{}, errors.New("cannot make an empty package without a path: its last element is the package's name")
+		return Task{}, errors.New("cannot create an empty package without a path: its last element is the package's name")
 	case len(tasks) == 0:
 		return Task{Type: TaskInit, Mutation: Init{Name: path.Base(at)}.Mutate}, nil
 	case len(tasks) > 1:
@@ -61,42 +60,42 @@ func soleTask(tasks []Task, at string) (Task, error) {
 	return tasks[0], nil
 }
 
-// Edit returns the mutation of an edit: the draft begins as another revision of the package, whose files are given.
+// Edit returns the mutation of an edit: the draft starts with the files of another revision of the package.
 func Edit(source map[string]string) Mutation {
 	return func(context.Context, map[string]string) (map[string]string, error) { return maps.Clone(source), nil }
 }
 
-// Init makes an empty package, as `kpt pkg init` does.
+// Init creates an empty package, like `kpt pkg init`.
 type Init struct {
-	// Name is the package's name, the last element of its path.
+	// Name is the package's name, which is the last element of its path.
 	Name string
-	// Description, Keywords and Site go to the Kptfile. The description's default is the one of kpt.
+	// Description, Keywords and Site are written to the Kptfile. An empty Description means kpt's default.
 	Description string
 	Keywords    []string
 	Site        string
 }
 
-// placeholderName is the name in the context of a package that has not been deployed.
+// placeholderName is the name in the context of a package that is not deployed.
 const placeholderName = "example"
 
-// Mutate is the Mutation. It fails where there is a package already.
+// Mutate is the Mutation. It fails if there is already a Kptfile.
 func (i Init) Mutate(_ context.Context, files map[string]string) (map[string]string, error) {
 	if _, ok := files[kptfile.FileName]; ok {
-		return nil, errors.New("cannot make an empty package: there is a Kptfile already")
+		return nil, errors.New("cannot create an empty package: there is already a Kptfile")
 	}
 	if i.Name == "" {
-		return nil, errors.New("cannot make a package without a name")
+		return nil, errors.New("cannot create a package without a name")
 	}
 	if i.Description == "" {
 		i.Description = "sample description"
 	}
 	kf, err := i.kptfile()
 	if err != nil {
-		return nil, fmt.Errorf("make the Kptfile of %s: %w", i.Name, err)
+		return nil, fmt.Errorf("encode the Kptfile of %s: %w", i.Name, err)
 	}
 	placeholder, err := packagecontext.Placeholder(placeholderName)
 	if err != nil {
-		return nil, fmt.Errorf("make the context of %s: %w", i.Name, err)
+		return nil, fmt.Errorf("encode the context of %s: %w", i.Name, err)
 	}
 	if files == nil {
 		files = map[string]string{}

@@ -27,7 +27,7 @@ func TestPatchKptfile(t *testing.T) {
 	checkError(t, err, "")
 	checkFiles(t, "a draft is patched and rendered", map[string]string{"Kptfile": head + "  labels:\n    new: \"y\"\n" + pipeline, "a.yaml": shopCM}, draft.Published())
 	if report == nil || len(report.Result.Items) != 1 {
-		t.Errorf("report is %v", report)
+		t.Errorf("report = %v", report)
 	}
 	if diff := cmp.Diff([]packagerevision.TaskType{packagerevision.TaskRender}, draft.Reasons()); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
@@ -38,11 +38,11 @@ func TestPatchKptfile(t *testing.T) {
 	checkError(t, err, "")
 	checkFiles(t, "what is no draft stays", before, draft.Published())
 	if report != nil || draft.Open() {
-		t.Errorf("report is %v, open: %t", report, draft.Open())
+		t.Errorf("report = %v, draft open = %t, want no report and a closed draft", report, draft.Open())
 	}
 }
 
-// A package that does not render leaves the draft open and as it was.
+// If a package does not render, the draft stays open and unchanged.
 func TestPatchKptfileErrors(t *testing.T) {
 	t.Parallel()
 	broken := map[string]string{"Kptfile": head + failing, "fail.yaml": failYAML, "a.yaml": cm}
@@ -64,7 +64,7 @@ func TestPatchKptfileErrors(t *testing.T) {
 			report, err := handler().PatchKptfile(t.Context(), &tc.draft, draftRevision(), draftRevision())
 			checkError(t, err, tc.want)
 			if !tc.draft.Open() || (report != nil) != tc.report {
-				t.Errorf("open: %t, report %v", tc.draft.Open(), report)
+				t.Errorf("draft open = %t, report = %v", tc.draft.Open(), report)
 			}
 			checkFiles(t, "draft", before, mustFiles(t, &tc.draft))
 		})
@@ -80,13 +80,13 @@ func TestReplaceResources(t *testing.T) {
 	checkError(t, err, "")
 	checkFiles(t, "revision", map[string]string{"Kptfile": head + pipeline, "b.yaml": shopCM, "c.txt": "new"}, draft.Published())
 	if draft.Open() || report == nil || len(report.Result.Items) != 1 || report.Error != "" {
-		t.Errorf("open: %t, report %v", draft.Open(), report)
+		t.Errorf("draft open = %t, report = %v", draft.Open(), report)
 	}
 
 	draft = drafts.NewMemory(before)
 	report, err = handler().ReplaceResources(t.Context(), draft, draftRevision(), map[string]string{"Kptfile": head})
 	if checkError(t, err, ""); report != nil {
-		t.Errorf("a report of nothing: %v", report)
+		t.Errorf("report = %v, want nil", report)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestReplaceResourcesErrors(t *testing.T) {
 		as       any
 		report   bool
 		open     bool
-		// content is a.yaml afterwards: "" is what it was before.
+		// content is the expected a.yaml: "" means unchanged.
 		content string
 	}{
 		{"the render", draftRevision(), broken, faulty{}, "error rendering package in kpt function pipeline. Package NOT pushed to remote. " +
@@ -142,10 +142,10 @@ func TestReplaceResourcesErrors(t *testing.T) {
 			report, err := handler().ReplaceResources(t.Context(), &draft, tc.revision, tc.files)
 			checkError(t, err, tc.want)
 			if tc.as != nil && !errors.As(err, tc.as) {
-				t.Errorf("error is a %T, want %T", err, tc.as)
+				t.Errorf("error type = %T, want %T", err, tc.as)
 			}
 			if (report != nil) != tc.report || draft.Open() != tc.open {
-				t.Errorf("open: %t, report %v", draft.Open(), report)
+				t.Errorf("draft open = %t, report = %v", draft.Open(), report)
 			}
 			content := draft.Published()["a.yaml"]
 			if draft.Open() {
@@ -162,7 +162,7 @@ func TestReplaceResourcesErrors(t *testing.T) {
 	}
 }
 
-// The end of the caller's time is no verdict on the package: nothing is kept of what was not rendered.
+// After cancellation, the draft keeps its previous files, because the new ones were not rendered.
 func TestReplaceResourcesCanceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -171,7 +171,7 @@ func TestReplaceResourcesCanceled(t *testing.T) {
 	draft := drafts.NewMemory(before)
 	report, err := handler().ReplaceResources(ctx, draft, draftRevision(), map[string]string{"Kptfile": head + pipeline, "a.yaml": cm})
 	if !errors.Is(err, context.Canceled) || report != nil || !draft.Open() {
-		t.Errorf("got %v, report %v, open: %t", err, report, draft.Open())
+		t.Errorf("ReplaceResources() = %v, report = %v, draft open = %t", err, report, draft.Open())
 	}
 	checkFiles(t, "draft", before, mustFiles(t, draft))
 }

@@ -211,9 +211,9 @@ func TestMomentErrors(t *testing.T) {
 		code   codes.Code
 		want   string
 	}{
-		"no name":            {apply(&taskhandlerv1.ApplyTaskRequest{}), codes.InvalidArgument, "cannot make an empty package without a path"},
+		"no name":            {apply(&taskhandlerv1.ApplyTaskRequest{}), codes.InvalidArgument, "cannot create an empty package without a path"},
 		"empty task":         {apply(&taskhandlerv1.ApplyTaskRequest{Task: &taskhandlerv1.Task{}}), codes.InvalidArgument, "task"},
-		"there already":      {apply(&taskhandlerv1.ApplyTaskRequest{Revision: &taskhandlerv1.Revision{Context: &taskhandlerv1.PackageContext{Path: "a"}}, Files: request("Kptfile", head).GetFiles()}), codes.InvalidArgument, "there is a Kptfile already"},
+		"there already":      {apply(&taskhandlerv1.ApplyTaskRequest{Revision: &taskhandlerv1.Revision{Context: &taskhandlerv1.PackageContext{Path: "a"}}, Files: request("Kptfile", head).GetFiles()}), codes.InvalidArgument, "there is already a Kptfile"},
 		"task twice":         {apply(&taskhandlerv1.ApplyTaskRequest{Task: clone("a", "", "a", "")}), codes.InvalidArgument, `task.clone.files: path "a" names a file that is there already`},
 		"task outside":       {apply(&taskhandlerv1.ApplyTaskRequest{Task: clone("../a", "")}), codes.InvalidArgument, `"../a" names no file inside the package`},
 		"too many of a task": {apply(&taskhandlerv1.ApplyTaskRequest{Task: clone("a", "", "b", "", "c", "", "d", "")}), codes.ResourceExhausted, "(4 vs. 3), see --max-package-files"},

@@ -14,18 +14,17 @@ import (
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-// Dir is a draft of the package in a directory. What happens to it stays in memory until Close writes it. It is used by one
-// goroutine.
+// Dir is a draft of the package in a directory. Changes stay in memory until Close writes them. Not safe for concurrent use.
 type Dir struct {
 	*Memory
 	dir *packages.Dir
-	// before are the files as they are in the directory.
+	// before holds the files as read from the directory.
 	before map[string]string
 }
 
 var _ packagerevision.Draft = (*Dir)(nil)
 
-// OpenDir returns a draft of the files below a directory, those of git left out. Close or Discard releases the directory.
+// OpenDir returns a draft of the files below a directory, except .git directories. Close or Discard releases the directory.
 func OpenDir(path string) (*Dir, error) {
 	dir, err := packages.OpenDir(path)
 	if err != nil {
@@ -54,9 +53,9 @@ func read(dir *packages.Dir) (map[string]string, error) {
 	return files, nil
 }
 
-// Close writes the files that differ to the directory, all of them or none. With an error the draft stays open; after a
-// *packages.ChangedError, which says that a file of the directory is not what it was when the draft was opened, all that is
-// left is to discard it and to begin again.
+// Close writes the changed files to the directory, all of them or none. After an error, the draft stays open. After a
+// *packages.ChangedError, which reports that a file in the directory has changed since OpenDir, the caller must discard the
+// draft and open a new one.
 func (d *Dir) Close(ctx context.Context) error {
 	files, err := d.Files(ctx)
 	if err != nil {
@@ -68,7 +67,7 @@ func (d *Dir) Close(ctx context.Context) error {
 	return errors.Join(d.Memory.Close(ctx), d.dir.Close())
 }
 
-// Discard leaves the directory as it is.
+// Discard ends the draft and leaves the directory unchanged.
 func (d *Dir) Discard(ctx context.Context) error {
 	if err := d.Memory.Discard(ctx); err != nil {
 		return err
@@ -76,7 +75,7 @@ func (d *Dir) Discard(ctx context.Context) error {
 	return d.dir.Close()
 }
 
-// changes lists what is written, and then what is deleted.
+// changes returns the changes between two sets of files: writes before deletions.
 func changes(before, after map[string]string) []packages.Change {
 	var list []packages.Change
 	for _, p := range slices.Sorted(maps.Keys(after)) {

@@ -39,7 +39,7 @@ func open(t *testing.T, dir string) *drafts.Dir {
 	return d
 }
 
-// content returns what a new draft of the directory has.
+// content returns the files of a new draft of the directory.
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	d := open(t, dir)
@@ -75,28 +75,28 @@ func TestDir(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(before, content(t, dir)); diff != "" {
-				t.Errorf("an open draft has written (-want +got):\n%s", diff)
+				t.Errorf("an open draft changed the directory (-want +got):\n%s", diff)
 			}
 			if err := tc.end(d); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, content(t, dir)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("directory (-want +got):\n%s", diff)
 			}
 			if _, err := os.Stat(filepath.Join(dir, ".git/config")); err != nil {
 				t.Error(err)
 			}
 			if _, err := d.Files(t.Context()); !errors.Is(err, drafts.ErrClosed) {
-				t.Errorf("after the end: %v", err)
+				t.Errorf("Files() of a closed draft = %v, want ErrClosed", err)
 			}
 			if err := errors.Join(d.Close(t.Context()), d.Discard(t.Context())); !errors.Is(err, drafts.ErrClosed) {
-				t.Errorf("a second end: %v", err)
+				t.Errorf("Close() and Discard() of a closed draft = %v, want ErrClosed", err)
 			}
 		})
 	}
 }
 
-// A directory in the way makes the draft stay open, and the files before it get back what they had.
+// If a file cannot be written, Close keeps the draft open and restores the files that it has already changed.
 func TestDirCloseFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -110,26 +110,26 @@ func TestDirCloseFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "way") {
-		t.Errorf("got %v", err)
+		t.Errorf("Close() = %v, want an error with the file's path", err)
 	}
 	if diff := cmp.Diff(before, content(t, dir)); diff != "" || !d.Open() {
-		t.Errorf("open: %t, (-want +got):\n%s", d.Open(), diff)
+		t.Errorf("draft open = %t, directory (-want +got):\n%s", d.Open(), diff)
 	}
 	if err := os.Remove(filepath.Join(dir, "way")); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Close(t.Context()); err != nil {
-		t.Errorf("the next attempt: %v", err)
+		t.Errorf("Close() after removing the directory = %v, want nil", err)
 	}
 }
 
-// What somebody else has done to the directory meanwhile is not overwritten, and the draft is told.
-func TestDirChangedMeanwhile(t *testing.T) {
+// Close does not overwrite changes by another process. It fails.
+func TestDirDetectsConcurrentChanges(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ file, content, want string }{
-		"a file of the draft":  {"a.yaml", "theirs", "a.yaml changed since it was read"},
-		"a file that it keeps": {"Kptfile", "theirs", "Kptfile changed since it was read"},
-		"a file that it adds":  {"b.yaml", "theirs", "b.yaml changed since it was read: it is new"},
+		"a changed file":    {"a.yaml", "theirs", "a.yaml changed since it was read"},
+		"an unchanged file": {"Kptfile", "theirs", "Kptfile changed since it was read"},
+		"a new file":        {"b.yaml", "theirs", "b.yaml changed since it was read: it is new"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,10 +143,10 @@ func TestDirChangedMeanwhile(t *testing.T) {
 			want := content(t, dir)
 			err := d.Close(t.Context())
 			if !errors.As(err, new(*packages.ChangedError)) || err.Error() != "write the package: "+filepath.Join(dir, tc.want) {
-				t.Errorf("got %v", err)
+				t.Errorf("Close() = %v, want a ChangedError %q", err, tc.want)
 			}
 			if diff := cmp.Diff(want, content(t, dir)); diff != "" || !d.Open() {
-				t.Errorf("open: %t, (-want +got):\n%s", d.Open(), diff)
+				t.Errorf("draft open = %t, directory (-want +got):\n%s", d.Open(), diff)
 			}
 			if err := d.Discard(t.Context()); err != nil {
 				t.Error(err)
@@ -159,15 +159,15 @@ func TestUpdateChecksPaths(t *testing.T) {
 	t.Parallel()
 	m := drafts.NewMemory(map[string]string{"a": "1"})
 	if err := m.Update(t.Context(), map[string]string{"../a": ""}, packagerevision.TaskPush); err == nil {
-		t.Error("a path outside is taken")
+		t.Error("Update() with a path outside = nil, want an error")
 	}
 	files, err := m.Files(t.Context())
 	if diff := cmp.Diff(map[string]string{"a": "1"}, files); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+		t.Errorf("Files() error = %v (-want +got):\n%s", err, diff)
 	}
 	files["b"] = "the caller's own"
 	if len(m.Published()) != 1 {
-		t.Error("the caller's map is the draft's")
+		t.Error("changing the caller's map changed the draft")
 	}
 }
 
@@ -179,7 +179,7 @@ func TestOpenDirErrors(t *testing.T) {
 	}
 	for _, path := range []string{dir, filepath.Join(dir, "missing")} {
 		if _, err := drafts.OpenDir(path); err == nil || !strings.HasPrefix(err.Error(), "open the package: ") {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("OpenDir(%s) = %v, want an error", path, err)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drafts has drafts for package packagerevision whose files are in memory, or in a directory.
+// Package drafts implements packagerevision.Draft for files in memory and in a directory.
 package drafts
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-// ErrClosed says that a draft has been closed or discarded before.
-var ErrClosed = errors.New("the draft is not open any more")
+// ErrClosed is returned by methods of a draft that has been closed or discarded.
+var ErrClosed = errors.New("the draft is closed")
 
-// Memory is a draft in memory. It is used by one goroutine.
+// Memory is a draft in memory. Not safe for concurrent use.
 type Memory struct {
 	files, published map[string]string
 	reasons          []packagerevision.TaskType
@@ -25,7 +25,7 @@ type Memory struct {
 
 var _ packagerevision.Draft = (*Memory)(nil)
 
-// NewMemory returns a draft of a revision with the files given, by path.
+// NewMemory returns a draft of a revision with these files, keyed by path.
 func NewMemory(files map[string]string) *Memory {
 	return &Memory{files: maps.Clone(files), published: maps.Clone(files)}
 }
@@ -38,7 +38,7 @@ func (m *Memory) Files(context.Context) (map[string]string, error) {
 	return copied(m.files), nil
 }
 
-// Update replaces the files of the draft. The error says which path names no file of a package.
+// Update replaces the files of the draft. It fails for an invalid path.
 func (m *Memory) Update(_ context.Context, files map[string]string, reason packagerevision.TaskType) error {
 	if m.closed {
 		return ErrClosed
@@ -51,7 +51,7 @@ func (m *Memory) Update(_ context.Context, files map[string]string, reason packa
 	return nil
 }
 
-// Close makes the files of the draft those of the revision.
+// Close publishes the files of the draft as those of the revision.
 func (m *Memory) Close(context.Context) error {
 	if m.closed {
 		return ErrClosed
@@ -69,16 +69,16 @@ func (m *Memory) Discard(context.Context) error {
 	return nil
 }
 
-// Open tells whether the draft has been neither closed nor discarded.
+// Open reports whether the draft has been neither closed nor discarded.
 func (m *Memory) Open() bool { return !m.closed }
 
-// Published returns the files of the revision: those that it had when the draft began, until that is closed.
+// Published returns the files of the revision. These are the initial files until Close.
 func (m *Memory) Published() map[string]string { return copied(m.published) }
 
-// Reasons returns why the files of the draft were replaced, each time.
+// Reasons returns the reasons of all updates, in order.
 func (m *Memory) Reasons() []packagerevision.TaskType { return m.reasons }
 
-// copied returns a map that can be written to, even of none.
+// copied returns a copy that is never nil.
 func copied(files map[string]string) map[string]string {
 	c := make(map[string]string, len(files))
 	maps.Copy(c, files)

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packagecontext generates package contexts: the ConfigMap kptfile.kpt.dev, which tells functions in which package,
-// and where, they run. Porch calls this the function builtins/gen-pkg-context.
+// Package packagecontext generates the package context, which is a ConfigMap named kptfile.kpt.dev. It tells functions the
+// package's name and location. In Porch, this is the function builtins/gen-pkg-context.
 package packagecontext
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
-// FileName is the file of the context, next to the package's Kptfile.
+// FileName is the file with the context. It is next to the package's Kptfile.
 const FileName = "package-context.yaml"
 
 const (
@@ -28,21 +28,21 @@ const (
 	functionName  = "builtins/gen-pkg-context"
 )
 
-// Context is where a package is.
+// Context describes where a package is.
 type Context struct {
-	// Path is the package's path in its repository, with slashes: the names of its parents and its own.
+	// Path is the package's path in its repository: the names of its parent packages and its own, separated by forward slashes.
 	Path string
-	// Repository is the name of the repository, Namespace the namespace that it is registered in.
+	// Repository is the name of the repository object. Namespace is its namespace.
 	Repository, Namespace string
-	// Deployment tells whether packages of the repository are deployed. Only they have a context that is generated.
+	// Deployment reports whether packages of the repository are deployed. Only these get a generated context.
 	Deployment bool
 }
 
-// Generate puts a context into the files of a package, a map from path to content, and returns the files that it has then.
-// It removes all contexts, those of sub-packages too, and adds one next to the root Kptfile, if there is one. Files without
-// a context stay byte for byte as they are. Doing it twice is doing it once.
+// Generate returns the files of a package, keyed by path, with a generated context. It removes existing contexts, including
+// those of subpackages, and adds one next to the root Kptfile, if there is one. Files without a context keep their bytes.
+// Generate is idempotent.
 //
-// Errors are worded as Porch words those of its function.
+// Errors are worded like those of Porch's function.
 func Generate(files map[string]string, context Context) (map[string]string, error) {
 	after, err := context.generate(files)
 	if err != nil {
@@ -54,7 +54,7 @@ func Generate(files map[string]string, context Context) (map[string]string, erro
 func (c Context) generate(before map[string]string) (map[string]string, error) {
 	after := maps.Clone(before)
 	var root *yaml.RNode
-	var beside []*yaml.RNode // what else is in the context's file
+	var beside []*yaml.RNode // other resources in the context's file
 	for _, p := range slices.Sorted(maps.Keys(before)) {
 		if !mayHoldContext(p, before[p]) {
 			continue
@@ -93,8 +93,8 @@ func (c Context) generate(before map[string]string) (map[string]string, error) {
 	return after, printTo(after, FileName, beside)
 }
 
-// mayHoldContext tells whether a file has to be read: the root Kptfile, and the files that can hold a context by their names
-// and by what is in them. Others may be templates, or anything else that is not YAML.
+// mayHoldContext reports whether a file must be parsed: the root Kptfile, and YAML files that contain the context's name. Other
+// files may not be YAML, for example templates.
 func mayHoldContext(p, content string) bool {
 	if p == kptfilev1.KptFileName || p == FileName {
 		return true
@@ -128,7 +128,7 @@ type metadata struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// data has the keys that Porch has, and then those that it only promises.
+// data has the keys that Porch writes, followed by keys that Porch only documents.
 type data struct {
 	Name        string `json:"name"`
 	PackagePath string `json:"package-path,omitempty"`
@@ -140,14 +140,14 @@ type data struct {
 func newConfigMap(d data) configMap {
 	return configMap{
 		TypeMeta: yaml.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		// What is local to the package is not applied to clusters.
+		// The context must not be applied to clusters.
 		Metadata: metadata{Name: configMapName, Annotations: map[string]string{"config.kubernetes.io/local-config": "true"}},
 		Data:     d,
 	}
 }
 
-// Placeholder returns the file of a context that has only a name, for a package that is not deployed: functions that read
-// the context work on it too.
+// Placeholder returns the file of a context with only a name. Packages that are not deployed have it, so that functions that
+// read the context work on them too.
 func Placeholder(name string) (string, error) {
 	node, err := yamlprint.Value(newConfigMap(data{Name: name}))
 	if err != nil {
@@ -157,7 +157,7 @@ func Placeholder(name string) (string, error) {
 	return string(content), err
 }
 
-// configMap returns the context of the package with a name as a resource of the root package.
+// configMap returns the context as a resource of the root package, whose name is given.
 func (c Context) configMap(name string) (*yaml.RNode, error) {
 	if name == "" {
 		return nil, fmt.Errorf("the Kptfile of the package has no metadata.name to put into %s", FileName)
@@ -168,7 +168,7 @@ func (c Context) configMap(name string) (*yaml.RNode, error) {
 	}
 	n, err := yamlprint.Value(newConfigMap(d))
 	if err != nil {
-		return nil, fmt.Errorf("make %s: %w", FileName, err)
+		return nil, fmt.Errorf("encode %s: %w", FileName, err)
 	}
 	r := yaml.NewRNode(n)
 	return r, resource.SetAnnotations(r, resource.KeyValue{Key: resource.PathAnnotation, Value: FileName},

@@ -103,14 +103,14 @@ func TestGenerate(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("Generate() (-want +got):\n%s", diff)
 			}
 			twice, err := packagecontext.Generate(got, tc.context)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(got, twice); diff != "" {
-				t.Errorf("a second time (-once +twice):\n%s", diff)
+				t.Errorf("Generate() twice (-once +twice):\n%s", diff)
 			}
 		})
 	}
@@ -134,7 +134,7 @@ func TestGenerateErrors(t *testing.T) {
 			_, err := packagecontext.Generate(tc.files, packagecontext.Context{})
 			want := `failed to evaluate function "builtins/gen-pkg-context": ` + tc.want
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
-				t.Errorf("got %v, want %s…", err, want)
+				t.Errorf("Generate() = %v, want %s…", err, want)
 			}
 		})
 	}
@@ -147,6 +147,6 @@ func TestPlaceholder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(head+"  name: example\n", got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("Placeholder() (-want +got):\n%s", diff)
 	}
 }
