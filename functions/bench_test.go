@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// benchmarkList has Deployments and Services, as many as asked for.
+// benchmarkList returns a list with a given number of Deployments and Services.
 func benchmarkList(resources int) []byte {
 	var items strings.Builder
 	for i := range resources / 2 {

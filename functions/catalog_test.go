@@ -28,10 +28,10 @@ func TestEveryFunctionIsDescribed(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			if !name.MatchString(f.Name) {
-				t.Errorf("name %q is no image name", f.Name)
+				t.Errorf("name %q is not an image name", f.Name)
 			}
 			if !version.MatchString(f.Version) {
-				t.Errorf("version %q is not like v1.2.3", f.Version)
+				t.Errorf("version %q, want the form v1.2.3", f.Version)
 			}
 			minor := f.Version[:strings.LastIndex(f.Version, ".")]
 			if !f.OwnsTag(f.Version) || !f.OwnsTag(minor) || f.OwnsTag("v99.0.0") || f.OwnsTag("") {
@@ -41,13 +41,13 @@ func TestEveryFunctionIsDescribed(t *testing.T) {
 				t.Errorf("summary %q is not one line without a full stop", f.Summary)
 			}
 			if f.Config == "" {
-				t.Error("it does not say what functionConfig it takes")
+				t.Error("Config is empty, want a description of the functionConfig")
 			}
 		})
 	}
 }
 
-// QUIRKS.md has the releases of every function, and which of them is implemented.
+// QUIRKS.md lists the releases of every function and which of them is implemented.
 func TestReleases(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
@@ -59,10 +59,10 @@ func TestReleases(t *testing.T) {
 		for i, release := range releases {
 			var err error
 			if parsed[i], err = semver.StrictNewVersion(strings.TrimPrefix(release, "v")); err != nil || release[0] != 'v' {
-				t.Fatalf("%s: release %q, %v: want one like v1.2.3", f.Name, release, err)
+				t.Fatalf("%s: release %q, %v: want the form v1.2.3", f.Name, release, err)
 			}
 			if i > 1 && !parsed[i-1].LessThan(parsed[i]) || i > 0 && parsed[i].Equal(parsed[0]) {
-				t.Errorf("%s: the releases %v, behind the one that is implemented, are not in order", f.Name, releases)
+				t.Errorf("%s: releases %v after the implemented one are not in descending order", f.Name, releases)
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func TestReleases(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(quirks), "\n"+table.String()) {
-		t.Errorf("QUIRKS.md does not have this table:\n%s", &table)
+		t.Errorf("QUIRKS.md lacks this table:\n%s", &table)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestCatalog(t *testing.T) {
 		}
 	}
 	if f, ok := Lookup("no-such-function"); ok {
-		t.Errorf("Lookup of an unknown name found %q", f.Name)
+		t.Errorf("Lookup() of an unknown name = %q", f.Name)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestNoFunctionConfig(t *testing.T) {
 			t.Parallel()
 			rl := &fn.ResourceList{}
 			if err := f.Apply(t.Context(), rl); err != nil && err.Error() != functiontest.Failed {
-				t.Errorf("with a nil FunctionConfig: %v", err)
+				t.Errorf("Apply() with a nil FunctionConfig = %v", err)
 			}
 			if rl.FunctionConfig == nil {
 				t.Error("the FunctionConfig is still nil")

@@ -21,18 +21,18 @@ import (
 
 const usage = `usage: functions NAME | list | describe | link DIR | config
 
-  NAME       be the function of that name: a ResourceList from stdin, one to stdout; with --worker, many of them
+  NAME       run the function: read a ResourceList from stdin, write one to stdout; with --worker, many of them
   list       list the functions and their versions
   describe   print the functions as JSON, for a task handler
-  link DIR   make a link to this program in DIR for every function
-  config     print the config file by which a function runner evaluates them
+  link DIR   create a link to this program in DIR for every function
+  config     print a config file that makes a function runner evaluate the functions
 
-Through a link named as a function, it is that function.
+Through a link with a function's name, run that function.
 `
 
-// Command is the program that serves every function. args are those of the process, its own name first: when its base
-// name is a function's, the program is that function; otherwise the second one is a function's name, or a command as in usage. It
-// returns the exit code of the process: that of [Main], or 1 for arguments that mean nothing, with the usage on stderr.
+// Command runs the multi-call executable. args are the process's arguments, including its name. If the base name of args[0] is
+// a function's name, Command runs that function. Otherwise args[1] is a function's name or a command; see usage. Command
+// returns the exit code of [Main], or prints the usage to stderr and returns 1 if the arguments are invalid.
 func Command(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		args = []string{"functions"}
@@ -75,13 +75,13 @@ func Command(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		if f, ok := Lookup(rest[0]); ok {
 			return serveProcess(f, rest[1:], stdin, stdout, stderr)
 		}
-		fmt.Fprintf(stderr, "%q is no function and no command\n", rest[0])
+		fmt.Fprintf(stderr, "unknown function or command %q\n", rest[0])
 	}
 	fmt.Fprint(stderr, usage)
 	return 1
 }
 
-// serveProcess is Main for a process that does nothing else.
+// serveProcess is Main with a memory limit for this process.
 func serveProcess(f function.Function, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if f.ProcessMemory != 0 {
 		limitMemory(f.ProcessMemory)
@@ -89,13 +89,13 @@ func serveProcess(f function.Function, args []string, stdin io.Reader, stdout, s
 	return function.Main(f, args, stdin, stdout, stderr)
 }
 
-// programName is the base name of a program, without the suffix that Windows gives it.
+// programName returns the base name of a program without the suffix .exe.
 func programName(path string) string {
 	return strings.TrimSuffix(filepath.Base(path), ".exe")
 }
 
-// link makes a link to the running program in dir for every function. Links that are there are made anew; anything else
-// that has a function's name is left alone, and is an error.
+// link creates a link to the running program in dir for every function. It replaces existing links. If a function's name is
+// taken by another kind of file, it fails.
 func link(dir string) error {
 	target, err := os.Executable()
 	if err != nil {
@@ -112,7 +112,7 @@ func link(dir string) error {
 			}
 		}
 		if err := os.Symlink(target, path); errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("link %s: %s exists and is no link; remove it or choose another directory", f.Name, path)
+			return fmt.Errorf("link %s: %s exists and is not a symbolic link: remove it or choose another directory", f.Name, path)
 		} else if err != nil {
 			return err
 		}
@@ -120,8 +120,8 @@ func link(dir string) error {
 	return nil
 }
 
-// ExecConfig returns the config file by which a function runner evaluates functions as executables that are named after
-// them: each answers to its own tags under both prefixes of the catalog, and declares its version and traits.
+// ExecConfig returns the config file that makes a function runner evaluate functions as executables of the same names. Each
+// function has its own tags with both prefixes of the catalog, and declares its version and traits.
 func ExecConfig(functions []function.Function) ([]byte, error) {
 	type entry struct {
 		Function      string   `json:"function"`

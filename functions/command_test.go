@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// command calls the program that serves every function.
+// command runs the multi-call executable's Command.
 func command(stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
 	code = Command(args, strings.NewReader(stdin), &out, &err)
@@ -29,10 +29,10 @@ func TestCommandIsAFunction(t *testing.T) {
 	input := functiontest.List("- {kind: A}\n", "data: {a: b}")
 	want := functiontest.List("- {kind: A}\n", "data: {a: b}") + "results:\n- message: no matches for input setter(s)\n"
 	for name, args := range map[string][]string{
-		"through a link":    {"/somewhere/apply-setters"},
-		"through an .exe":   {"apply-setters.exe"},
-		"by an argument":    {"functions", "apply-setters"},
-		"by its whole path": {"/usr/bin/functions", "apply-setters"},
+		"through a link":      {"/somewhere/apply-setters"},
+		"through an .exe":     {"apply-setters.exe"},
+		"by an argument":      {"functions", "apply-setters"},
+		"by an absolute path": {"/usr/bin/functions", "apply-setters"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,7 +60,7 @@ func TestCommandLists(t *testing.T) {
 		}
 	}
 	if code, stdout, _ := command("", "functions", "config"); code != 0 || !strings.Contains(stdout, "set-labels") {
-		t.Errorf("config: exit code %d, stdout %q", code, stdout)
+		t.Errorf("config: exit code = %d, stdout = %q", code, stdout)
 	}
 }
 
@@ -80,23 +80,23 @@ func TestCommandDescribes(t *testing.T) {
 	}
 }
 
-func TestCommandRefuses(t *testing.T) {
+func TestCommandRejectsArguments(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		args   []string
 		stderr string
 	}{
-		"nothing":              {nil, usage},
-		"no command":           {[]string{"functions"}, usage},
-		"an unknown command":   {[]string{"functions", "frob"}, "\"frob\" is no function and no command\n" + usage},
-		"link without where":   {[]string{"functions", "link"}, "\"link\" is no function and no command\n" + usage},
-		"list with a question": {[]string{"functions", "list", "what"}, "\"list\" is no function and no command\n" + usage},
+		"nothing":               {nil, usage},
+		"no command":            {[]string{"functions"}, usage},
+		"an unknown command":    {[]string{"functions", "frob"}, "unknown function or command \"frob\"\n" + usage},
+		"link without DIR":      {[]string{"functions", "link"}, "unknown function or command \"link\"\n" + usage},
+		"list with an argument": {[]string{"functions", "list", "what"}, "unknown function or command \"list\"\n" + usage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			code, stdout, stderr := command("", test.args...)
 			if code != 1 || stdout != "" {
-				t.Errorf("exit code %d, stdout %q", code, stdout)
+				t.Errorf("exit code = %d, stdout = %q, want 1 and no output", code, stdout)
 			}
 			if diff := cmp.Diff(test.stderr, stderr); diff != "" {
 				t.Errorf("stderr (-want +got):\n%s", diff)
@@ -111,7 +111,7 @@ func TestCommandRefuses(t *testing.T) {
 func TestCommandLinks(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "made", "here")
-	for range 2 { // the second time over the links of the first
+	for range 2 { // the second time over the existing links
 		if code, _, stderr := command("", "functions", "link", dir); code != 0 || stderr != "" {
 			t.Fatalf("exit code %d, stderr %q", code, stderr)
 		}
@@ -134,11 +134,11 @@ func TestCommandLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, stderr := command("", "functions", "link", dir)
-	want := "link set-labels: " + taken + " exists and is no link; remove it or choose another directory\n"
+	want := "link set-labels: " + taken + " exists and is not a symbolic link: remove it or choose another directory\n"
 	if code != 1 || stderr != want {
 		t.Errorf("exit code %d, stderr %q, want 1, %q", code, stderr, want)
 	}
 	if code, _, stderr := command("", "functions", "link", taken); code != 1 || stderr == "" {
-		t.Errorf("into a file: exit code %d, stderr %q", code, stderr)
+		t.Errorf("link in a file: exit code = %d, stderr = %q, want 1 and an error", code, stderr)
 	}
 }

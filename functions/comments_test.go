@@ -16,8 +16,8 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// TestCommentsChangeNoValue holds the functions that write comments to changing nothing else, whatever the style of what
-// they comment on.
+// TestCommentsChangeNoValue checks that functions that write comments change nothing else, whatever the style of the commented
+// values.
 func TestCommentsChangeNoValue(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]string{
@@ -38,7 +38,7 @@ func TestCommentsChangeNoValue(t *testing.T) {
 				}
 				out, err := function.Run(t.Context(), f, input)
 				if err != nil && err.Error() != functiontest.Failed {
-					t.Fatalf("%v\n%s", err, input)
+					t.Fatalf("error = %v; input:\n%s", err, input)
 				}
 				if diff := cmp.Diff(itemValues(t, input), itemValues(t, out)); diff != "" {
 					t.Fatalf("values (-before +after):\n%s\nof %s\n%s", diff, input, out)
@@ -55,7 +55,7 @@ func TestCommentsChangeNoValue(t *testing.T) {
 	}
 }
 
-// drawNode draws a value in any style, with and without comments.
+// drawNode draws a value in a random style, with and without comments.
 func drawNode(t *rapid.T, depth int) *yaml.Node {
 	node := &yaml.Node{LineComment: rapid.SampledFrom([]string{"", "", "# old"}).Draw(t, "comment")}
 	kinds := []yaml.Kind{yaml.ScalarNode, yaml.SequenceNode, yaml.MappingNode}
@@ -81,11 +81,11 @@ func drawNode(t *rapid.T, depth int) *yaml.Node {
 	return node
 }
 
-// itemValues are the items of a list without styles and comments.
+// itemValues returns the items of a list without styles and comments.
 func itemValues(t *rapid.T, list []byte) (values []any) {
 	rl, err := fn.ParseResourceList(list)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, list)
+		t.Fatalf("error = %v; list:\n%s", err, list)
 	}
 	for _, item := range rl.Items {
 		var value any

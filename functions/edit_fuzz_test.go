@@ -14,8 +14,8 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// FuzzEdits holds the functions that edit fields to what is true of every input: no panic, output that is a ResourceList
-// with an explanation, an error whenever a result is one, and nothing more to do in what they made of it.
+// FuzzEdits checks properties of the functions that edit fields for arbitrary input: no panic; the output is a ResourceList and
+// explains failures; an error result causes an error; a second run changes nothing.
 func FuzzEdits(f *testing.F) {
 	add := func(function, items, data string) { f.Add(function, items, data) }
 	add("set-image", "{kind: Pod, spec: {containers: [{image: 'nginx:1'}]}}", "{name: nginx, newTag: 2.0}")
@@ -50,7 +50,7 @@ func FuzzEdits(f *testing.F) {
 	add("format", "apiVersion: v1\nkind: Pod\nspec: {b: &a on, a: *a, ? [c] : d, containers: [{name: b}, {name: a}, c]}\n# foot\n", "{}")
 	add("set-name-prefix", "{kind: Pod, metadata: {name: on}, spec: {volumes: [configMap: {name: ~}]}}", "{prefix: on}")
 
-	edits := map[string]bool{ // to whether a second run has nothing to do: what is replaced may be found again
+	edits := map[string]bool{ // values: whether a second run changes nothing. A replacement may match again.
 		"set-image": false, "search-replace": false, "create-setters": true, "list-setters": true,
 		"remove-local-config-resources": true, "set-enforcement-action": true,
 		"ensure-name-substring": true, "upsert-resource": true, "set-project-id": true,
@@ -70,23 +70,23 @@ func FuzzEdits(f *testing.F) {
 		out, runErr := function.Run(t.Context(), tested, input)
 		if out == nil {
 			if expandErr := "the resource is too large with its YAML aliases expanded: the limit is 100000 nodes"; functiontest.ErrorText(runErr) != expandErr {
-				t.Fatalf("there is no output: %v", runErr)
+				t.Fatalf("no output, error = %v", runErr)
 			}
 			return
 		}
 		rl, err := fn.ParseResourceList(out)
 		if err != nil {
-			t.Fatalf("the output is no ResourceList: %v\n%s", err, out)
+			t.Fatalf("the output is not a ResourceList: %v\n%s", err, out)
 		}
 		if failed := rl.Results.ExitCode() != 0; len(rl.Results) == 0 && !quiet[name] || failed != (runErr != nil) {
-			t.Errorf("the error is %v with the results %s", runErr, rl.Results.Error())
+			t.Errorf("error = %v with results %s", runErr, rl.Results.Error())
 		}
 		if runErr != nil || !settles {
 			return
 		}
 		again, err := function.Run(t.Context(), tested, out)
 		if err != nil {
-			t.Fatalf("the second run: %v", err)
+			t.Fatalf("error of the second run = %v", err)
 		}
 		if diff := cmp.Diff(fuzzItems(t, out), fuzzItems(t, again)); diff != "" {
 			t.Errorf("items of the second run (-first +second):\n%s", diff)
@@ -94,8 +94,8 @@ func FuzzEdits(f *testing.F) {
 	})
 }
 
-// fuzzList makes a ResourceList of YAML documents and the data of a ConfigMap. It returns nil where the SDK cannot read
-// or print them.
+// fuzzList returns a ResourceList from YAML documents and the data of a ConfigMap. It returns nil if the SDK cannot parse or
+// print them.
 func fuzzList(items, data string) (input []byte) {
 	defer func() {
 		if recover() != nil {

@@ -27,13 +27,13 @@ func TestEditsKeepResults(t *testing.T) {
 			input := functiontest.List("", "apiVersion: v1\nkind: ConfigMap\ndata: "+data) + "results:\n- message: before\n"
 			out, _ := functiontest.Evaluate(t, lookup(t, name), input)
 			if !strings.HasPrefix(out, "results:\n- message: before\n- ") {
-				t.Errorf("the result from before is not the first of several:\n%s", out)
+				t.Errorf("want the previous result first, followed by others:\n%s", out)
 			}
 		})
 	}
 }
 
-// Functions that give no results of their own leave those from before as they are.
+// Functions without results of their own keep the previous results.
 func TestQuietEditsKeepResults(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"ensure-name-substring", "upsert-resource", "set-project-id", "format", "no-op", "set-name-prefix"} {
@@ -42,7 +42,7 @@ func TestQuietEditsKeepResults(t *testing.T) {
 			input := functiontest.List(workItems, workConfigs[name]) + "results:\n- message: before\n"
 			out, err := functiontest.Evaluate(t, lookup(t, name), input)
 			if want := "results:\n- message: before\n"; err != nil || !strings.HasSuffix(out, want) {
-				t.Errorf("error %v, the results are not those from before:\n%s", err, out)
+				t.Errorf("error = %v, want only the previous results:\n%s", err, out)
 			}
 		})
 	}

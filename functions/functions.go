@@ -1,15 +1,15 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package functions lists krmfn's curated KRM functions: each is a package below this one, which exports its Function.
+// Package functions lists krmfn's curated KRM functions. Each function is in a package below this one, which exports Function.
 //
-// A function behaves as the function of its name in the KRM functions catalog does: functionConfig forms, result texts
-// and severities, field paths, exit codes. What it prints has the form of the functions SDK
-// (github.com/kptdev/krm-functions-sdk/go/fn). QUIRKS.md lists the oddities of the catalog's functions and which of them
-// are kept.
+// A function behaves like the function of the same name in the KRM functions catalog: forms of functionConfig, result messages
+// and severities, field paths, exit codes. Its output has the format of the functions SDK
+// (github.com/kptdev/krm-functions-sdk/go/fn). QUIRKS.md lists peculiarities of the catalog's functions and which of them are
+// kept.
 //
-// To add a function, create a package that is named as it is, without the dashes, and add a line to one list: that of heavy.go if
-// what the function links takes long to start, else that of this file if the function runs what packages write, else that of package plain.
+// To add a function, create a package with the function's name without dashes, and add a line to one list: in heavy.go if its
+// libraries are slow to initialize, else in this file if it runs code from packages, such as scripts, else in package plain.
 package functions
 
 import (
@@ -28,9 +28,8 @@ var all = function.NewSet(slices.Concat(plain.Functions(), heavy, []function.Fun
 	starlark.Function,
 })...)
 
-// All returns every function. A program that is built with the tag "light" lacks the heavy ones.
+// All returns all functions. With the build tag "light", heavy functions are missing.
 func All() function.Set { return all }
 
-// Lookup returns the function of a name, such as "set-labels", and whether there is one. The name is that of the
-// function alone: no registry, no tag.
+// Lookup returns the function with a name, such as "set-labels". The name has no registry and no tag.
 func Lookup(name string) (function.Function, bool) { return all.Lookup(name) }

@@ -15,11 +15,11 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// fuzzFunction feeds a function anything at all: it must not panic, and what it prints must be a ResourceList.
+// fuzzFunction passes arbitrary input to a function. It must not panic, and its output must be a ResourceList.
 func fuzzFunction(f *testing.F, name string) {
 	tested, ok := Lookup(name)
 	if !ok {
-		f.Fatalf("there is no function %q", name)
+		f.Fatalf("unknown function %q", name)
 	}
 	for _, config := range append([]string{"", "{}", "data: {a: *b}"}, workConfigs[name]) {
 		f.Add([]byte(functiontest.List(workItems, config)))
@@ -34,16 +34,16 @@ func fuzzFunction(f *testing.F, name string) {
 		defer cancel()
 		out, err := function.Run(ctx, tested, in)
 		if err != nil && strings.Contains(err.Error(), "panicked") {
-			t.Errorf("%v", err)
+			t.Errorf("Run() panics: %v", err)
 		}
 		if err == nil && out == nil {
-			t.Error("neither an output nor an error")
+			t.Error("no output and no error")
 		}
 		if out == nil {
 			return
 		}
 		if _, err := fn.ParseResourceList(out); err != nil {
-			t.Errorf("the output is no ResourceList: %v\n%s", err, out)
+			t.Errorf("the output is not a ResourceList: %v\n%s", err, out)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// heavy are the functions whose libraries take long to start.
+// heavy lists the functions with libraries that are slow to initialize.
 var heavy = []function.Function{
 	gatekeeper.Function,
 	kubeconform.Function,

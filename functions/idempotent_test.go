@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// workItems have something for every function to do.
+// workItems are items that every function changes with its functionConfig in workConfigs.
 const workItems = `
 - apiVersion: apps/v1
   kind: StatefulSet
@@ -60,7 +60,7 @@ const workItems = `
   metadata: {name: k, annotations: {config.kubernetes.io/local-config: "true"}}
 `
 
-// workConfigs are functionConfigs with which each function changes something of workItems.
+// workConfigs are functionConfigs with which each function changes workItems.
 var workConfigs = map[string]string{
 	"set-namespace":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {namespace: new}\n",
 	"set-labels":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {tier: '1', on: 'yes', app: new}\n",
@@ -81,7 +81,7 @@ var workConfigs = map[string]string{
 	"set-project-id":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {project-id: '1'}\n",
 }
 
-// TestIdempotent evaluates functions over what they have made: nothing may change any more.
+// TestIdempotent runs functions on their own output. The second run must change nothing.
 func TestIdempotent(t *testing.T) {
 	t.Parallel()
 	for name, config := range workConfigs {
@@ -89,26 +89,26 @@ func TestIdempotent(t *testing.T) {
 			t.Parallel()
 			f, ok := Lookup(name)
 			if !ok {
-				t.Fatal("there is no such function")
+				t.Fatal("unknown function")
 			}
 			before := []byte(functiontest.List(workItems, config))
 			once := itemsAfter(t, f, before)
 			if cmp.Equal(string(once), string(itemsAfter(t, functiontest.Pass, before))) {
-				t.Error("the function changes nothing")
+				t.Error("the function changes nothing, want a change")
 			}
 			if diff := cmp.Diff(string(once), string(itemsAfter(t, f, once))); diff != "" {
-				t.Errorf("after the first (-) and the second (+) time:\n%s", diff)
+				t.Errorf("items (-first run +second run):\n%s", diff)
 			}
 		})
 	}
 }
 
-// itemsAfter evaluates f over a list and returns it without the results.
+// itemsAfter runs f on a list and returns the output without the results.
 func itemsAfter(t *testing.T, f function.Function, in []byte) []byte {
 	t.Helper()
 	out, err := function.Run(t.Context(), f, in)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("error = %v; output:\n%s", err, out)
 	}
 	rl, err := fn.ParseResourceList(out)
 	if err != nil {

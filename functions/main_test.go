@@ -13,10 +13,10 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// The test's program is what functions are when it is started under their names.
+// The test binary is the multi-call executable if it is started by the name of a function.
 func TestMain(m *testing.M) {
 	if _, ok := Lookup(programName(os.Args[0])); ok {
-		syscall.Exit(Command(os.Args, os.Stdin, os.Stdout, os.Stderr)) // os.Exit would let the race detector look back for a second
+		syscall.Exit(Command(os.Args, os.Stdin, os.Stdout, os.Stderr)) // os.Exit would make the race detector wait for a second
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -25,7 +25,7 @@ func lookup(tb testing.TB, name string) function.Function {
 	tb.Helper()
 	f, ok := Lookup(name)
 	if !ok {
-		tb.Fatalf("there is no function %q", name)
+		tb.Fatalf("unknown function %q", name)
 	}
 	return f
 }

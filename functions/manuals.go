@@ -17,7 +17,7 @@ var manuals embed.FS
 //go:embed QUIRKS.md
 var quirks string
 
-// ManualOf returns the documentation of a function of All.
+// ManualOf returns the documentation of one of the functions in All.
 func ManualOf(f function.Function) manual.Manual {
 	name := f.Name
 	if f.Stands != "" {
@@ -29,7 +29,7 @@ func ManualOf(f function.Function) manual.Manual {
 	}
 	d := manual.Parse(string(text))
 	for _, difference := range manual.Differences(quirks, f.Name) {
-		// A section may be about several functions, and a line about one of them.
+		// A section may cover several functions; some lines are about only one of them.
 		subject, _, _ := strings.Cut(difference.Catalog, " ")
 		if _, other := Lookup(subject); !other || subject == f.Name {
 			d.Differences = append(d.Differences, difference)

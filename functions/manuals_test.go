@@ -20,9 +20,9 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-var update = flag.Bool("update", false, "write the outputs of the examples anew")
+var update = flag.Bool("update", false, "write the outputs of the examples")
 
-// Each function is documented, and the example does what the documentation says.
+// Each function is documented, and its example has the documented output.
 func TestManuals(t *testing.T) {
 	t.Parallel()
 	for _, f := range functions.All() {
@@ -30,11 +30,11 @@ func TestManuals(t *testing.T) {
 			t.Parallel()
 			d := functions.ManualOf(f)
 			if d.Description == "" || len(d.Configuration) == 0 || d.Example.Input+d.Example.FunctionConfig == "" {
-				t.Fatalf("incomplete: %+v", d)
+				t.Fatalf("incomplete documentation: %+v", d)
 			}
 			for _, form := range d.Configuration {
 				if !strings.HasSuffix(form.Summary, ".") && !strings.HasSuffix(form.Summary, ":") || strings.HasSuffix(form.Summary, ":") != (len(form.Fields) > 0) {
-					t.Errorf("form %q with %d fields", form.Summary, len(form.Fields))
+					t.Errorf("form %q has %d fields", form.Summary, len(form.Fields))
 				}
 			}
 			got := evaluateExample(t, f, d.Example)
@@ -55,7 +55,7 @@ func TestDifferences(t *testing.T) {
 		f, _ := functions.Lookup(name)
 		for _, d := range functions.ManualOf(f).Differences {
 			if d.Catalog == "" || d.Here != "fixed" && d.Here != "kept" {
-				t.Errorf("%s: got %+v", name, d)
+				t.Errorf("%s: Differences() = %+v", name, d)
 			}
 		}
 		if len(functions.ManualOf(f).Differences) == 0 {
@@ -64,7 +64,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// evaluateExample returns the resources as documents or, where they have not changed, the results.
+// evaluateExample returns the resources as documents or, if they do not change, the results.
 func evaluateExample(t *testing.T, f function.Function, e manual.Example) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -105,7 +105,7 @@ func evaluateExample(t *testing.T, f function.Function, e manual.Example) string
 	printed, runErr := function.Run(ctx, f, input)
 	output, err := fn.ParseResourceList(printed)
 	if err != nil {
-		t.Fatalf("%v, %v", runErr, err)
+		t.Fatalf("run error = %v, parse error = %v", runErr, err)
 	}
 	var documents []string
 	for _, item := range output.Items {

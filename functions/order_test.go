@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// orderConfigs are functionConfigs by which each function that keeps the order of items does something.
+// orderConfigs are functionConfigs with which each function changes something and keeps the order of items.
 var orderConfigs = map[string]string{
 	"apply-setters":         "data: {image: nginx}",
 	"create-setters":        "data: {app: web}",
@@ -59,8 +59,8 @@ const orderItems = `
 
 var kinds = regexp.MustCompile(`(?m)^  kind: (\w+)$`)
 
-// The catalog's functions that are built on kyaml's framework keep the order of items, the version of the list and an empty
-// list; those that are built on the functions SDK do not.
+// The catalog's functions that use kyaml's framework keep the order of items, the list's apiVersion and an empty list. Those
+// that use the functions SDK do not.
 func TestOrderOfItems(t *testing.T) {
 	t.Parallel()
 	const older = "apiVersion: config.kubernetes.io/v1alpha1\nkind: ResourceList\n"
@@ -83,7 +83,7 @@ func TestOrderOfItems(t *testing.T) {
 			}
 			none, _ := function.Run(t.Context(), f, []byte(functiontest.Head+"items: null\n"))
 			if lines := strings.Split(string(none), "\n"); slices.Contains(lines, "items: []") != keeps {
-				t.Errorf("without items:\n%s", none)
+				t.Errorf("output without items =\n%s", none)
 			}
 		})
 	}

@@ -5,13 +5,13 @@ package functions
 
 import "syscall"
 
-// limitMemory bounds the memory that this process may have, in bytes: one that asks for more ends, and takes nothing from
-// others. It does nothing where the process has a lower bound already.
+// limitMemory sets a memory limit in bytes for this process, so that exceeding it ends only this process. It does nothing if
+// the process already has a lower limit.
 func limitMemory(limit uint64) {
 	var now syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_DATA, &now); err != nil || limit > now.Max {
 		return
 	}
-	// Without the limit the function works all the same, so an error changes nothing.
+	// The function also works without the limit, so errors are ignored.
 	_ = syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: limit, Max: now.Max})
 }

@@ -5,5 +5,5 @@
 
 package functions
 
-// limitMemory does nothing: only Linux counts the memory that a process has, and not the address space it has reserved.
+// limitMemory does nothing, because only Linux can limit used memory instead of reserved address space.
 func limitMemory(uint64) {}

@@ -36,7 +36,7 @@ func scriptOf(script string) string {
 	return ownKind + "StarlarkRun\nsource: " + strconv.Quote(script) + "\n"
 }
 
-// ruleOf returns a policy with a rule in Rego, and a resource to review.
+// ruleOf returns a policy with a Rego rule and a resource to review.
 func ruleOf(rule string) string {
 	return `
 - apiVersion: templates.gatekeeper.sh/v1
@@ -48,12 +48,12 @@ func ruleOf(rule string) string {
 `
 }
 
-// hostile is a call by which the author of a package tries to get more than the package.
+// hostile is a call in which the author of a package tries to reach more than the package.
 type hostile struct{ items, config string }
 
 const anyItem = "\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {a: b}}\n"
 
-// reachesFor returns calls of a function that try to read from a location, which is a URL or the path of a file.
+// reachesFor returns calls of a function that try to read a location, which is a URL or a file path.
 func reachesFor(name, location string) []hostile {
 	at := func(config string) hostile { return hostile{anyItem, config} }
 	chart := func(args string) hostile {
@@ -98,7 +98,7 @@ func reachesFor(name, location string) []hostile {
 	return append(all, at(workConfigs[name]))
 }
 
-// evaluate runs a function as a server does: without variables by which an operator permits something.
+// evaluate runs a function like a server: without environment variables that permit more.
 func evaluate(t *testing.T, f function.Function, h hostile) string {
 	t.Helper()
 	var stderr strings.Builder
@@ -107,7 +107,7 @@ func evaluate(t *testing.T, f function.Function, h hostile) string {
 	return string(out) + stderr.String() + functiontest.ErrorText(err)
 }
 
-// No function reaches a server without the operator's permission.
+// Functions cannot connect to servers without the operator's permission.
 func TestFunctionsHaveNoNetwork(t *testing.T) {
 	t.Parallel()
 	for _, f := range All() {
@@ -118,15 +118,15 @@ func TestFunctionsHaveNoNetwork(t *testing.T) {
 			t.Cleanup(server.Close)
 			for _, h := range reachesFor(f.Name, server.URL) {
 				if out := evaluate(t, f, h); asked.Load() > 0 {
-					t.Errorf("the server was asked %d times with the functionConfig\n%s\noutput\n%s", asked.Load(), h.config, out)
+					t.Errorf("the server got %d requests with the functionConfig\n%s\noutput\n%s", asked.Load(), h.config, out)
 				}
 			}
 		})
 	}
 }
 
-// No function reads or writes a file without the operator's permission, neither by an absolute path nor in the working directory.
-// It changes the working directory.
+// Functions cannot read or write files without the operator's permission, neither by an absolute path nor in the working
+// directory. The test changes the working directory.
 func TestFunctionsHaveNoFiles(t *testing.T) {
 	const secret = "TRAPPED-SECRET"
 	content := map[string]string{
@@ -151,7 +151,7 @@ func TestFunctionsHaveNoFiles(t *testing.T) {
 			} {
 				for _, h := range reachesFor(f.Name, location) {
 					if out := evaluate(t, f, h); strings.Contains(out, secret) {
-						t.Errorf("it read %s with the functionConfig\n%s\noutput\n%s", location, h.config, out)
+						t.Errorf("the function read %s with the functionConfig\n%s\noutput\n%s", location, h.config, out)
 					}
 				}
 			}
@@ -174,8 +174,8 @@ func TestFunctionsHaveNoFiles(t *testing.T) {
 	}
 }
 
-// products are calls whose results would be far larger than their lists. What render-helm-chart and apply-replacements make is not bounded
-// in this process.
+// products are calls whose results would be far larger than their input. render-helm-chart and apply-replacements are missing,
+// because their output is not limited in this process.
 func products() map[string]hostile {
 	long := strings.Repeat("x", 400_000)
 	var items, fields strings.Builder
@@ -203,7 +203,7 @@ func products() map[string]hostile {
 	}
 }
 
-// What a function makes is bounded before it takes memory.
+// Functions limit their output before they allocate memory for it.
 func TestFunctionsMemoryIsBounded(t *testing.T) { //nolint:paralleltest // it measures allocations
 	calls := products()
 	unknown := maps.Clone(calls)
@@ -219,7 +219,7 @@ func TestFunctionsMemoryIsBounded(t *testing.T) { //nolint:paralleltest // it me
 			out := evaluate(t, f, h)
 			runtime.ReadMemStats(&after)
 			if len(out) > 64<<20 || !strings.Contains(out, functiontest.Failed) {
-				t.Errorf("the function succeeds with %d bytes, want a failure", len(out))
+				t.Errorf("the function succeeded with %d bytes of output, want a failure", len(out))
 			}
 			if most := uint64(2 << 30); after.TotalAlloc-before.TotalAlloc > most {
 				t.Errorf("the call allocated %d bytes, want at most %d", after.TotalAlloc-before.TotalAlloc, most)
@@ -227,11 +227,11 @@ func TestFunctionsMemoryIsBounded(t *testing.T) { //nolint:paralleltest // it me
 		})
 	}
 	if len(unknown) > 0 && len(heavy) > 0 {
-		t.Errorf("calls of functions that there are not: %v", unknown)
+		t.Errorf("calls of unknown functions: %v", unknown)
 	}
 }
 
-// A function that can run long ends with its context.
+// Functions that can run for long stop when their context ends.
 func TestFunctionsEndWithTheirContext(t *testing.T) {
 	t.Parallel()
 	endless := map[string]hostile{
@@ -255,7 +255,7 @@ func TestFunctionsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// The threat model has a row of each function, and says where those run that are not plain.
+// The threat model has a row for each function, and says where functions run that are not plain.
 func TestThreatModelHasEveryFunction(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/threat-model.md")
@@ -277,15 +277,15 @@ func TestThreatModelHasEveryFunction(t *testing.T) {
 			found = true
 			for i, cell := range cells[2:6] {
 				if strings.TrimSpace(cell) == "" {
-					t.Errorf("the row of %s has no cell %d", f.Name, i+2)
+					t.Errorf("the row of %s lacks cell %d", f.Name, i+2)
 				}
 			}
 			if _, isPlain := plain.Functions().Lookup(f.Name); isPlain == strings.Contains(cells[4], "process") {
-				t.Errorf("the row of %s says %q of its memory, and in servers it has a process of its own: %t", f.Name, cells[4], !isPlain)
+				t.Errorf("the row of %s says %q about memory; separate process in servers = %t", f.Name, cells[4], !isPlain)
 			}
 		}
 		if !found {
-			t.Errorf("there is no row of %s", f.Name)
+			t.Errorf("there is no row for %s", f.Name)
 		}
 	}
 }

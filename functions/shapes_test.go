@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// shapes are items that are no whole resources: without apiVersion, kind or metadata, or with something else in their place.
+// shapes are incomplete items: without apiVersion, kind or metadata, or with other types of values there.
 var shapes = []string{
 	"{}", "{a: b}", "{kind: A}", "{apiVersion: v1}", "{apiVersion: v1, kind: ConfigMap}", "{apiVersion: v1, kind: ConfigMap, metadata: {}}",
 	"{metadata: {name: a}}", "{kind: A, metadata: {name: a}}", "{apiVersion: apps/v1, metadata: {name: a, namespace: b}}",
@@ -28,8 +28,7 @@ var shapes = []string{
 	"{kind: CronJob, spec: {jobTemplate: {spec: ~}}}", "{kind: RoleBinding, subjects: {a: b}, roleRef: []}",
 }
 
-// Whatever the shape of an item, a function answers with a list that can be read, and no function loses an item but the one that
-// is there to remove some.
+// For any item, a function's output can be parsed, and only the function that removes items removes it.
 func TestShapesOfItems(t *testing.T) {
 	t.Parallel()
 	for _, f := range All() {
@@ -39,16 +38,16 @@ func TestShapesOfItems(t *testing.T) {
 				for _, shape := range shapes {
 					out, err := function.Run(t.Context(), f, []byte(functiontest.List("- "+shape+"\n", config)))
 					if panicked := (*function.PanicError)(nil); errors.As(err, &panicked) {
-						t.Errorf("%s: %v", shape, err)
+						t.Errorf("%s: the function panics: %v", shape, err)
 						continue
 					}
 					rl, parseErr := fn.ParseResourceList(out)
 					if parseErr != nil {
-						t.Errorf("%s: %v, the output cannot be read: %v", shape, err, parseErr)
+						t.Errorf("%s: error = %v, the output cannot be parsed: %v", shape, err, parseErr)
 						continue
 					}
 					if len(rl.Items) == 0 && f.Name != "remove-local-config-resources" {
-						t.Errorf("%s is lost with %q", shape, config)
+						t.Errorf("%s is missing in the output with %q", shape, config)
 					}
 				}
 			}

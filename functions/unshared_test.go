@@ -14,7 +14,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// TestUnshared holds functions that say so to putting no node into two places.
+// TestUnshared checks that functions with the trait Unshared do not put a node at two places.
 func TestUnshared(t *testing.T) {
 	t.Parallel()
 	for _, f := range All() {
@@ -23,26 +23,26 @@ func TestUnshared(t *testing.T) {
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			// Two of each, so that what is made of the functionConfig is needed more than once.
+			// Two resources of each kind, so that values of the functionConfig are used more than once.
 			again := strings.NewReplacer("name: web", "name: web2", "name: c}", "name: c2}", "name: old", "name: old2", "name: k,", "name: k2,")
 			rl, err := fn.ParseResourceList([]byte(functiontest.List(workItems[1:]+again.Replace(workItems[1:]), workConfigs[f.Name])))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if ok, err := f.Process(t.Context(), rl); !ok || err != nil {
-				t.Fatalf("Process = %t, %v: %v", ok, err, rl.Results)
+				t.Fatalf("Process() = %t, %v: %v", ok, err, rl.Results)
 			}
 			seen := map[*yaml.Node]bool{}
 			for _, item := range rl.Items {
 				if shared := seenBefore(function.NodeOf(item), seen); shared != nil {
-					t.Errorf("%q in %s is at two places", shared.Value, item.ShortString())
+					t.Errorf("node %q in %s occurs twice", shared.Value, item.ShortString())
 				}
 			}
 		})
 	}
 }
 
-// seenBefore returns a node that was seen before; nil for none.
+// seenBefore returns a node that occurs for the second time, or nil.
 func seenBefore(n *yaml.Node, seen map[*yaml.Node]bool) *yaml.Node {
 	if seen[n] {
 		return n

@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/workerprotocol"
 )
 
-// moreConfigs are those with which the functions have work that are not in workConfigs.
+// moreConfigs are functionConfigs for functions that are missing in workConfigs.
 var moreConfigs = map[string]string{
 	"create-setters":         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {image: nginx, args: '[a, b]'}\n",
 	"kubeval":                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {strict: 'true'}\n",
@@ -34,7 +34,7 @@ var moreConfigs = map[string]string{
 		"- {expression: 'object.kind != \"CronJob\"', message: no cron}\n",
 }
 
-// poison are configs that would change what functions share, if anything could, and probe is one that shows what of that is left.
+// poison are functionConfigs that might change state shared between calls. probe detects such changes.
 var poison = []string{
 	`apiVersion: fn.kpt.dev/v1alpha1
 kind: StarlarkRun
@@ -88,14 +88,14 @@ source: |
   print(environment, len(ctx.resource_list), [[dir(m), str(m)] for m in [math, time, json, re, hash]])
 `
 
-// outcome is what a call comes to, with a process of its own or without.
+// outcome is the result of a call, in its own process or in a worker.
 type outcome struct {
 	Code           int
 	Stdout, Stderr string
 }
 
-// TestWorkers answers calls in one process each, in any order, what is meant to spoil it among them: each comes to what it comes to
-// in a process of its own.
+// TestWorkers runs calls in one worker process per function, in random order and mixed with poison. Each call must have the
+// same outcome as in a process of its own.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -129,7 +129,7 @@ func TestWorkers(t *testing.T) {
 			for range rounds {
 				for _, i := range rand.Perm(len(calls)) {
 					if diff := cmp.Diff(want[i], w.call(t, calls[i])); diff != "" {
-						t.Fatalf("in a process of its own (-) and in a worker (+), over\n%s\n%s", calls[i], diff)
+						t.Fatalf("outcome (-own process +worker) for\n%s\n%s", calls[i], diff)
 					}
 				}
 			}
@@ -147,17 +147,17 @@ func alone(t *testing.T, program, in string) outcome {
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// worker is a function's process that answers many calls.
+// worker is a function's process that handles many calls.
 type worker struct {
 	stdin  io.Writer
 	stdout io.Reader
-	// stderr is a file, of which each call takes what has come since the last.
+	// stderr is a file. Each call reads what was written since the previous one.
 	stderr *os.File
 }
 
 func startWorker(t *testing.T, program string) worker {
 	t.Helper()
-	// Its input ends after the test.
+	// The worker's stdin is closed after the test.
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, workerprotocol.Argument)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -185,7 +185,7 @@ func startWorker(t *testing.T, program string) worker {
 		_ = ours.Close()
 		_ = stdin.Close()
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("the end of its input ends the worker with %v", err)
+			t.Errorf("the worker ends with %v after the end of its input, want nil", err)
 		}
 	})
 	if err := workerprotocol.ReadGreeting(stdout); err != nil {
@@ -215,7 +215,7 @@ func TestEveryFunctionHasWork(t *testing.T) {
 	without := []string{"fix", "gatekeeper", "generate-kpt-pkg-docs", "list-setters", "no-op", "remove-local-config-resources", "render-helm-chart"}
 	for _, f := range All() {
 		if workConfigs[f.Name] == "" && moreConfigs[f.Name] == "" && !slices.Contains(without, f.Name) {
-			t.Errorf("%s has no config with which it changes something", f.Name)
+			t.Errorf("%s has no functionConfig with which it changes something", f.Name)
 		}
 	}
 }

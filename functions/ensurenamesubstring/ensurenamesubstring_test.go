@@ -528,7 +528,7 @@ items:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: pre-a}}
 - {apiVersion: v1, kind: Pod, metadata: {name: pre-p}, spec: {volumes: [{configMap: {name: a}}]}}
 results:
-- message: 'failed to rename items, of which two would be the same: may not add resource with an already registered id: ~G_v1_ConfigMap|~X|pre-a'
+- message: 'failed to rename items, because two would have the same identity: may not add resource with an already registered id: ~G_v1_ConfigMap|~X|pre-a'
   severity: error
 `,
 			Err: functiontest.Failed,

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manual is what functions are documented by: the file doc.md beside each one, and QUIRKS.md.
+// Package manual parses the documentation of functions: the file doc.md of each function, and QUIRKS.md.
 package manual
 
 import (
@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Manual is that of one function.
+// Manual is the documentation of a function.
 type Manual struct {
 	// Description says what the function does.
 	Description string `json:"description"`
-	// Configuration are the forms of functionConfig that the function takes.
+	// Configuration lists the forms of functionConfig that the function accepts.
 	Configuration []Form  `json:"configuration"`
 	Example       Example `json:"example"`
-	// Notes are what else users should know.
+	// Notes are additional remarks for users.
 	Notes []string `json:"notes,omitempty"`
-	// Differences are those from the function of the same name in the catalog.
+	// Differences lists the differences from the catalog's function of the same name.
 	Differences []Difference `json:"differences,omitempty"`
 }
 
@@ -33,30 +33,30 @@ type Form struct {
 // Field is a field of a functionConfig.
 type Field struct {
 	Name string `json:"name"`
-	// Type is for people, and says whether the field is required and what its default is.
+	// Type is for display. It includes whether the field is required, and its default.
 	Type    string `json:"type"`
 	Meaning string `json:"meaning"`
 }
 
-// Example is a call of the function, in YAML documents.
+// Example is an example call, as YAML documents.
 type Example struct {
 	// FunctionConfig is empty for a function without one.
 	FunctionConfig string `json:"functionConfig,omitempty"`
 	Input          string `json:"input,omitempty"`
-	// Output are the resources, or the results where the resources have not changed; empty where there are none and nothing has
-	// changed.
+	// Output has the output resources, or the results if the resources do not change. It is empty if there are neither results
+	// nor changes.
 	Output string `json:"output,omitempty"`
-	// Files are files of the package that the function reads, by their paths.
+	// Files holds files of the package that the function reads, by path.
 	Files map[string]string `json:"files,omitempty"`
 }
 
-// Difference is a difference between a function and that of the catalog.
+// Difference is a difference between a function and the catalog's.
 type Difference struct {
-	// Catalog is what the catalog's function does.
+	// Catalog describes the catalog's function.
 	Catalog string `json:"catalog"`
 	// Here is "fixed" or "kept".
 	Here string `json:"here"`
-	// Why is the reason, or what happens instead; may be empty.
+	// Why is the reason, or what the function does instead; may be empty.
 	Why string `json:"why,omitempty"`
 }
 
@@ -65,7 +65,7 @@ var (
 	field = regexp.MustCompile("^- `(.+?)` \\((.+?)\\): (.+)$")
 )
 
-// Parse reads a doc.md: the description, and the sections Configuration, Example and Notes.
+// Parse parses a doc.md, which has a description and the sections Configuration, Example and Notes.
 func Parse(text string) Manual {
 	description, rest, _ := strings.Cut(text, "\n## Configuration\n")
 	configuration, rest, _ := strings.Cut(rest, "\n## Example\n")
@@ -111,7 +111,7 @@ func forms(text string) []Form {
 	return all
 }
 
-// Differences reads those of a function from QUIRKS.md: the tables of the sections whose headings name it.
+// Differences parses the differences of a function in QUIRKS.md: tables in the sections whose heading contains its name.
 func Differences(quirks, function string) []Difference {
 	var all []Difference
 	for _, section := range strings.Split(quirks, "\n## ")[1:] {

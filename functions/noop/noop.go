@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package noop is the function no-op.
+// Package noop implements the function no-op.
 package noop
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is no-op.
+// Function is the function no-op.
 var Function = function.Function{
 	Name:      "no-op",
 	Version:   "v0.1.0",

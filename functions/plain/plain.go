@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plain lists the curated functions that a server can evaluate in its own process: they run nothing that packages write, such as
-// scripts, policies, patterns and templates, and they link no large library. Package functions lists all.
+// Package plain lists the curated functions that a server can evaluate in its own process. They do not run code from packages,
+// such as scripts, policies, patterns and templates, and do not link large libraries. Package functions lists all functions.
 package plain
 
 import (

@@ -12,11 +12,11 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// maxRepeated is the number of bytes that a function may make of its configuration if it puts all of it into every mapping.
+// maxRepeated is the limit in bytes for the text of the functionConfig times the number of mappings in the resources.
 const maxRepeated = 2 << 30
 
-// repeating bounds a function that repeats its configuration in the resources: a long value in many resources takes far more memory
-// than the list.
+// repeating limits a function that may copy its functionConfig into every mapping: a long value in many resources takes far
+// more memory than the list.
 func repeating(f function.Function) function.Function {
 	process := f.Process
 	f.Process = func(ctx context.Context, rl *fn.ResourceList) (bool, error) {
@@ -34,7 +34,7 @@ func repeating(f function.Function) function.Function {
 	return f
 }
 
-// textOf returns the bytes of all scalars.
+// textOf returns the total length of all scalars in bytes.
 func textOf(node *yaml.Node) int {
 	if node == nil {
 		return 0

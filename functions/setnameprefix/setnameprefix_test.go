@@ -47,7 +47,7 @@ items:
 - {apiVersion: v1, kind: Secret, metadata: {name: dev-a}}
 - {apiVersion: v1, kind: Secret, metadata: {name: dev-a}}
 results:
-- message: 'failed to rename items, of which two would be the same: may not add resource with an already registered id: ~G_v1_Secret|~X|dev-a'
+- message: 'failed to rename items, because two would have the same identity: may not add resource with an already registered id: ~G_v1_Secret|~X|dev-a'
   severity: error
 `,
 			Err: functiontest.Failed,

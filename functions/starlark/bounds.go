@@ -12,10 +12,10 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// bound returns an error for a call whose result would be too large. It computes the size of the result before there is one.
+// bound checks a call before it is executed and returns an error if the result would be too large.
 type bound func(g operatorGuard, receiver starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) error
 
-// bounds has the methods, and the members of modules, whose results can be far larger than their arguments. One name may be that of a
+// bounds holds the bounds of methods and module members whose result can be far larger than their arguments. A name may be a
 // method of several types.
 var bounds = map[string]bound{
 	"replace":       replaceBound,
@@ -38,24 +38,24 @@ var bounds = map[string]bound{
 	"parseHtml":     parsedBound,
 }
 
-// universeBounds are those of functions that every script has.
+// universeBounds holds the bounds of predeclared functions.
 var universeBounds = map[string]bound{
 	"str": writtenBound, "repr": writtenBound, "print": writtenBound, "fail": writtenBound,
 	"list": lengthBound, "tuple": lengthBound, "set": lengthBound, "dict": lengthBound, "reversed": lengthBound, "enumerate": lengthBound,
 	"zip": lengthBound,
 }
 
-// moduleBounds are those of functions that scripts load under their own names.
+// moduleBounds holds the bounds of functions that scripts load by their own name.
 var moduleBounds = map[string]bound{"ZipFile": zipBound, "html": parsedBound}
 
 const (
-	// elementSize is the size of an element of a list that a call makes, with a text that it has.
+	// elementSize is the approximate size in bytes of a list element that a call creates, including its text.
 	elementSize = 48
-	// parsedShare is the part of the memory that a text may have which is parsed into values.
+	// parsedShare is the maximum ratio of a parsed text's memory to its length.
 	parsedShare = 32
 )
 
-// guarded returns a built-in that checks its bound first. With charged, its result is charged to the script, too.
+// guarded returns a built-in that first checks a bound. If charged is set, the meter counts its arguments and result.
 func (g operatorGuard) guarded(b *starlark.Builtin, check bound, charged bool) *starlark.Builtin {
 	wrapped := starlark.NewBuiltin(b.Name(),
 		func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -84,7 +84,7 @@ func size(values starlark.Tuple) uint64 {
 	return uint64(total)
 }
 
-// within returns an error for a result of so many bytes if that is more than a script may have.
+// within returns an error if a result of this size in bytes exceeds the script's memory limit.
 func (g operatorGuard) within(bytes float64) error {
 	if bytes > float64(g.limits.memory) {
 		return fmt.Errorf("the result takes more than %d MiB of memory, the most a script may", g.limits.memory>>20)
@@ -92,7 +92,7 @@ func (g operatorGuard) within(bytes float64) error {
 	return nil
 }
 
-// texts returns the strings among arguments.
+// texts returns the string arguments.
 func texts(args starlark.Tuple, kwargs []starlark.Tuple) []string {
 	var all []string
 	for _, arg := range args {
@@ -157,7 +157,7 @@ func formatBound(g operatorGuard, receiver starlark.Value, args starlark.Tuple, 
 	return g.within(float64(len(format)) + float64(strings.Count(format, "{"))*float64(most))
 }
 
-// splitBound is for strings, and for those that a regular expression splits.
+// splitBound is the bound of split methods of strings and regular expressions.
 func splitBound(g operatorGuard, receiver starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	in, ok := starlark.AsString(receiver)
 	if !ok {
@@ -174,8 +174,8 @@ func splitBound(g operatorGuard, receiver starlark.Value, args starlark.Tuple, k
 	return g.within(float64(parts) * elementSize)
 }
 
-// subBound is for a replacement by a regular expression. Which of the texts is the replacement, the number of arguments decides; the
-// product of the two longest is never less.
+// subBound is the bound of replacing by a regular expression. The number of arguments determines which one is the replacement.
+// The product of the two longest arguments is an upper bound in any case.
 func subBound(g operatorGuard, _ starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	longest, next := 1.0, 1.0
 	for _, text := range texts(args, kwargs) {
@@ -185,7 +185,7 @@ func subBound(g operatorGuard, _ starlark.Value, args starlark.Tuple, kwargs []s
 	return g.within(longest * next)
 }
 
-// matchBound is for what a regular expression finds: each match has a text for each of its groups.
+// matchBound is the bound of regular expression matches. Each match has a text for each group.
 func matchBound(g operatorGuard, receiver starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	longest, groups := 0, 1
 	for _, text := range texts(args, kwargs) {
@@ -199,7 +199,7 @@ func matchBound(g operatorGuard, receiver starlark.Value, args starlark.Tuple, k
 	return g.within(float64(longest) * float64(groups) * elementSize)
 }
 
-// writtenBound is for what writes its arguments.
+// writtenBound is the bound of functions that convert their arguments to text.
 func writtenBound(g operatorGuard, _ starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	total := 0.0
 	for _, kwarg := range kwargs {
@@ -215,7 +215,7 @@ func writtenBound(g operatorGuard, _ starlark.Value, args starlark.Tuple, kwargs
 	return g.within(total)
 }
 
-// indentBound is for JSON with lines: each has a prefix and its indentation.
+// indentBound is the bound of indented JSON, where each line has a prefix and indentation.
 func indentBound(g operatorGuard, _ starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	if len(args) == 0 {
 		return nil
@@ -236,7 +236,7 @@ func indentBound(g operatorGuard, _ starlark.Value, args starlark.Tuple, kwargs 
 	return g.within(float64(w.bytes) + 2*lines*min(depth+1, maxDepth)*float64(prefix))
 }
 
-// parsedBound is for what parses a text into values, which take many times its size.
+// parsedBound is the bound of functions that parse text into values, which are many times larger.
 func parsedBound(g operatorGuard, _ starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	total := 0.0
 	for _, text := range texts(args, kwargs) {
@@ -246,7 +246,7 @@ func parsedBound(g operatorGuard, _ starlark.Value, args starlark.Tuple, kwargs 
 	return g.within(total * parsedShare)
 }
 
-// lengthBound is for collections made of others.
+// lengthBound is the bound of functions that create collections from collections.
 func lengthBound(g operatorGuard, _ starlark.Value, args starlark.Tuple, _ []starlark.Tuple) error {
 	total := 0.0
 	for _, arg := range args {
@@ -257,12 +257,12 @@ func lengthBound(g operatorGuard, _ starlark.Value, args starlark.Tuple, _ []sta
 	return g.within(total)
 }
 
-// zipBound is for an archive, all of whose files may be read.
+// zipBound is the bound of opening a zip archive: the total size of all its files.
 func zipBound(g operatorGuard, _ starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	for _, text := range texts(args, kwargs) {
 		archive, err := zip.NewReader(strings.NewReader(text), int64(len(text)))
 		if err != nil {
-			return nil // the call says so
+			return nil // the call returns the error
 		}
 		total := 0.0
 		for _, file := range archive.File {

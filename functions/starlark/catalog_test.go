@@ -15,17 +15,18 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/functiontest"
 )
 
-// TestStarlarkIsTheCatalogs compares with the catalog's implementation, to the byte, over scripts that need no limit.
+// TestStarlarkIsTheCatalogs compares the output with that of the catalog's implementation, byte for byte, for scripts within
+// the limits.
 func TestStarlarkIsTheCatalogs(t *testing.T) {
 	t.Parallel()
 	const item = "item = ctx.resource_list['items'][0]\n"
 	for _, script := range []string{
-		// What is not touched.
+		// Unchanged items.
 		"pass",
 		"items = ctx.resource_list['items']\nctx.resource_list['items'] = items + items",
 		item + "item['again'] = ctx.resource_list['items'][1]",
 
-		// What items may be.
+		// Values of items.
 		"ctx.resource_list['items'].pop()",
 		"ctx.resource_list.pop('items')",
 		"ctx.resource_list['items'] = None",
@@ -91,12 +92,12 @@ func TestStarlarkIsTheCatalogs(t *testing.T) {
 		item + "item['x'] = ctx.open_api['definitions']['io.k8s.api.core.v1.Pod']['type']",
 		item + "item['x'] = [ctx.resource_list['apiVersion'], ctx.resource_list['kind'], type(ctx.environment)]",
 	} {
-		want := withScript(t, script, module.Process) // not in parallel: it writes package variables
+		want := withScript(t, script, module.Process) // not in parallel, because it writes package variables
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
 			got := withScript(t, script, func(rl *fn.ResourceList) (bool, error) { return runStarlark(t.Context(), rl) })
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the catalog's (-) and ours (+):\n%s", diff)
+				t.Errorf("output (-catalog +ours):\n%s", diff)
 			}
 		})
 	}
@@ -137,7 +138,7 @@ const scriptItems = `items:
   data: {k: &shared v, l: *shared}
 `
 
-// withScript evaluates a list with process, and returns all that comes of it.
+// withScript runs process with a script and returns its output and error as text.
 func withScript(t *testing.T, source string, process func(*fn.ResourceList) (bool, error)) string {
 	t.Helper()
 	rl, err := fn.ParseResourceList([]byte(functiontest.Head + scriptItems + "functionConfig:\n" + scriptConfig(t, source)))
@@ -149,7 +150,7 @@ func withScript(t *testing.T, source string, process func(*fn.ResourceList) (boo
 	return fmt.Sprintf("%s\n%v, %v, %v", text, ok, err, printErr)
 }
 
-// scriptConfig is a functionConfig with a script, indented.
+// scriptConfig returns an indented functionConfig with a script.
 func scriptConfig(t *testing.T, source string) string {
 	t.Helper()
 	text, err := yaml.Marshal(map[string]any{

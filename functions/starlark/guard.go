@@ -12,8 +12,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// The names of the built-ins that look at the right operand of every addition and multiplication of a script. No script
-// can spell them.
+// Names of the built-ins that check operands and arguments. Scripts cannot call them, because the names are not identifiers.
 const (
 	additionGuard       = "+"
 	assignmentGuard     = "+="
@@ -36,9 +35,9 @@ var operatorGuards = map[syntax.Token]string{
 	syntax.STAR: multiplicationGuard, syntax.STAR_EQ: multiplicationGuard,
 }
 
-// guardOperators makes the operands of operations that make large values the arguments of guards, so that a limit is seen before a result
-// is made that goes far beyond it: [0] * 1000000000 is a single step that takes 16 GB, and 30 times s += s make 1 GB of one byte. What a
-// built-in returns is the argument of a guard too, what a method is given, and what a method is a method of.
+// guardOperators rewrites a script so that operands of operations that create large values, results of built-ins, arguments of
+// some methods, and receivers of methods are arguments of guards. The guards check limits before a result is created that far
+// exceeds them: [0] * 1000000000 is a single step that takes 16 GB, and 30 times s += s turn one byte into 1 GB.
 func guardOperators(file *syntax.File) {
 	w := guardWriter{made: map[*syntax.CallExpr]bool{}, methods: map[*syntax.DotExpr]bool{}, targets: map[syntax.Expr]bool{}}
 	syntax.Walk(file, func(node syntax.Node) bool {
@@ -72,11 +71,11 @@ func guardOperators(file *syntax.File) {
 	})
 }
 
-// guardWriter puts guards into a script.
+// guardWriter inserts guards into a script.
 type guardWriter struct {
-	made    map[*syntax.CallExpr]bool // by the writer
-	methods map[*syntax.DotExpr]bool  // that are called
-	targets map[syntax.Expr]bool      // of assignments
+	made    map[*syntax.CallExpr]bool // calls created by the writer
+	methods map[*syntax.DotExpr]bool  // methods that are called
+	targets map[syntax.Expr]bool      // assignment targets
 }
 
 func (w guardWriter) call(guard string, operand syntax.Expr) *syntax.CallExpr {
@@ -96,7 +95,7 @@ func (w guardWriter) guarded(op syntax.Token, operand syntax.Expr) syntax.Expr {
 	return operand
 }
 
-// target notes what is assigned to.
+// target records the targets of an assignment.
 func (w guardWriter) target(expr syntax.Expr) {
 	switch expr := expr.(type) {
 	case *syntax.DotExpr:
@@ -130,7 +129,7 @@ func (w guardWriter) guardCall(node *syntax.CallExpr) {
 	w.made[node] = true
 }
 
-// mayBeBuiltin tells whether what is called may be a built-in, or a method of one, that does not charge its results itself.
+// mayBeBuiltin reports whether a callee may be a built-in, or a method of one, whose results are not charged elsewhere.
 func mayBeBuiltin(callee syntax.Expr) bool {
 	switch callee := callee.(type) {
 	case *syntax.DotExpr:
@@ -146,14 +145,14 @@ type operatorGuard struct {
 	meter  *meter
 }
 
-// charge lets a value pass that is added to another, or that a built-in has made, unless too little memory is left for it.
+// charge returns its argument, or an error if the script has too little memory left for it.
 func (g operatorGuard) charge(
 	_ *starlark.Thread, of *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, error) {
 	if len(args) != 1 || len(kwargs) > 0 {
 		return nil, errOneArgument
 	}
-	if of.Name() == callGuard && args[0].Type() == "range" { // which has none of its elements
+	if of.Name() == callGuard && args[0].Type() == "range" { // a range stores no elements
 		return args[0], nil
 	}
 	if g.meter.exceedsWith(uint64(sizeOf(args[0]))) { //nolint:gosec // a length
@@ -162,7 +161,7 @@ func (g operatorGuard) charge(
 	return args[0], nil
 }
 
-// sorted is the built-in of that name, whose keys count.
+// sorted replaces the built-in sorted. It charges the keys.
 func (g operatorGuard) sorted(
 	thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, error) {
@@ -192,14 +191,14 @@ func (g operatorGuard) sorted(
 	return starlark.Call(thread, starlark.Universe["sorted"], args, kwargs)
 }
 
-// factor wraps a right operand of a multiplication, so that the left one is seen too.
+// factor wraps the right operand of a multiplication, so that the left operand can be checked too.
 func (g operatorGuard) factor(
 	_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple,
 ) (starlark.Value, error) {
 	return factor{Value: args[0], limits: g.limits}, nil
 }
 
-// factor is the right operand of a multiplication. It lives only from the guard's call to the multiplication.
+// factor is the right operand of a multiplication. It exists only until the multiplication.
 type factor struct {
 	starlark.Value
 	limits scriptLimits
@@ -207,7 +206,7 @@ type factor struct {
 
 var _ starlark.HasBinary = factor{}
 
-// Binary multiplies what the factor is on the right of.
+// Binary multiplies left by the factor.
 func (f factor) Binary(op syntax.Token, left starlark.Value, side starlark.Side) (starlark.Value, error) {
 	if op != syntax.STAR || side != starlark.Right {
 		return nil, nil
@@ -234,7 +233,7 @@ func (limits scriptLimits) checkProduct(x, y starlark.Value) error {
 	}
 	count, ok := times.Uint64()
 	if !ok {
-		return nil // negative, or refused by the interpreter
+		return nil // negative, or rejected by the interpreter
 	}
 	if high, total := bits.Mul64(uint64(sizeOf(x)), count); high != 0 || total > limits.memory { //nolint:gosec // a length
 		return fmt.Errorf("the repetition takes more than %d MiB of memory, the most a script may", limits.memory>>20)
@@ -242,7 +241,8 @@ func (limits scriptLimits) checkProduct(x, y starlark.Value) error {
 	return nil
 }
 
-// sizeOf is the size in bytes of a string or a collection, without what is in the collection, but with the texts in a tuple.
+// sizeOf returns the size in bytes of a string or collection, without the elements of a collection, but with the strings of a
+// tuple.
 func sizeOf(value starlark.Value) int {
 	switch value := value.(type) {
 	case starlark.String:
@@ -267,7 +267,8 @@ func sizeOf(value starlark.Value) int {
 	return 0
 }
 
-// rangeWithin is the built-in range, with a limit on its length: it takes no memory itself, but what is made of it does.
+// rangeWithin replaces the built-in range and limits its length. A range takes no memory itself, but collections created from
+// it do.
 func (limits scriptLimits) rangeWithin(
 	thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, error) {

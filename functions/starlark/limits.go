@@ -12,23 +12,23 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// scriptLimits bound what a script may take of the process it runs in.
+// scriptLimits limit the resources of a script in this process.
 //
-// The interpreter is stopped between two of its steps. One step is bounded where the language lets a short script ask
-// for much at once: repetition, products of big numbers, ranges, and library calls that multiply what they are given, such
-// as replace and join (see bounds).
+// A script is stopped only between steps of the interpreter. Therefore single steps are limited where a short script can
+// request much at once: repetition, products of big numbers, ranges, and library calls whose result multiplies their arguments,
+// such as replace and join (see bounds).
 type scriptLimits struct {
-	source int           // bytes of the script, whose parser recurses and has no bound of its own
-	steps  uint64        // steps of the interpreter; a loop over nothing takes three each time round
-	memory uint64        // bytes that the values of the script may take
-	time   time.Duration // from start to end; the context's deadline holds as well
+	source int           // bytes of the script; its parser is recursive and has no limit of its own
+	steps  uint64        // steps of the interpreter; an iteration of an empty loop takes three
+	memory uint64        // bytes of the script's values
+	time   time.Duration // from start to end; the context's deadline applies too
 	length int           // elements of a range
-	bits   int           // of the product of two numbers
-	output int           // bytes of the items that it leaves, about
-	grace  time.Duration // how long it may take to stop, which it does at its next step
+	bits   int           // bits of the product of two numbers
+	output int           // approximate bytes of the resulting items
+	grace  time.Duration // time to stop after cancellation, which takes effect at the next step
 }
 
-// defaultScriptLimits are far beyond what a script over thousands of resources needs.
+// defaultScriptLimits returns limits far above the needs of a script for thousands of resources.
 func defaultScriptLimits() scriptLimits {
 	return scriptLimits{
 		source: 256 << 10,
@@ -43,18 +43,17 @@ func defaultScriptLimits() scriptLimits {
 }
 
 const (
-	// memorySteps is how often the memory is looked at, in steps.
+	// memorySteps is the number of steps between memory checks.
 	memorySteps = 10_000
 
-	// stepMemory is the most bytes that a step makes, by and large, if no guard sees it.
+	// stepMemory is the approximate maximum of bytes that a step allocates without a guard.
 	stepMemory = 32
 )
 
-// watch calls run, which executes on thread, and returns its error, or that of the limit that was reached. A panic of
-// run is one of watch.
+// watch calls run, which executes on thread, and returns its error or that of the exceeded limit. If run panics, watch panics.
 //
-// A run that does not stop within the grace time, because a library call does not come back, is left behind: its
-// goroutine ends when that call does. run must therefore touch nothing that its caller uses after an error.
+// If run does not stop within the grace time, because a library call does not return, watch returns without it. The goroutine
+// ends when the library call returns. Therefore run must not touch anything that the caller uses after an error.
 func (limits scriptLimits) watch(
 	ctx context.Context, thread *starlark.Thread, meter *meter, run func() error,
 ) error {
@@ -85,7 +84,8 @@ func (limits scriptLimits) watch(
 	}
 }
 
-// countSteps makes thread stop itself, and say why, when it has taken all its steps or too much memory.
+// countSteps makes the thread cancel itself when it exceeds the limit of steps or memory. The returned pointer then has the
+// reason.
 func (limits scriptLimits) countSteps(thread *starlark.Thread, meter *meter) *error {
 	var reached error
 	thread.SetMaxExecutionSteps(min(memorySteps, limits.steps))
@@ -104,13 +104,13 @@ func (limits scriptLimits) countSteps(thread *starlark.Thread, meter *meter) *er
 	return &reached
 }
 
-// stop cancels a thread for a reason, and returns the reason when it has stopped or the grace time is over.
+// stop cancels a thread with a reason. It returns the reason once the thread has stopped or the grace time is over.
 func (limits scriptLimits) stop(thread *starlark.Thread, stopped <-chan func() error, reason error) error {
 	thread.Cancel(reason.Error())
 	select {
 	case <-stopped:
 		return reason
 	case <-time.After(limits.grace):
-		return fmt.Errorf("%w; it did not stop within %v and was left behind", reason, limits.grace)
+		return fmt.Errorf("%w; it did not stop within %v and still runs", reason, limits.grace)
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/functiontest"
 )
 
-// testLimits are small, so that a script reaches them soon, and the time is not what ends it.
+// testLimits are low, so that scripts reach them before the time limit.
 func testLimits() scriptLimits {
 	limits := defaultScriptLimits()
 	limits.steps = 2_000_000
@@ -51,20 +51,20 @@ func TestScriptLimits(t *testing.T) {
 		items  = "ctx.resource_list['items'][0]['x'] = x"
 	)
 	for name, test := range map[string]struct{ source, want string }{
-		"nothing special":         {"x = [i for i in range(1000)] * 10\n" + items, ""},
-		"a loop without end":      {"while True:\n  pass", steps},
+		"within limits":           {"x = [i for i in range(1000)] * 10\n" + items, ""},
+		"an endless loop":         {"while True:\n  pass", steps},
 		"a loop in a call":        {"def f(x):\n  while True:\n    pass\nsorted([2, 1], key=f)", steps},
 		"a string, repeated":      {"x = 'a' * 1000000000", repeat},
 		"a list, repeated":        {"x = 1000000000 * [0]", repeat},
 		"a tuple, repeated":       {"x = (0,)\nx *= 1000000000", repeat},
 		"bytes, repeated":         {"x = b'a' * 1000000000", repeat},
-		"a repetition too far":    {"x = 'a' * (1 << 100)", "repeat count 1267650600228229401496703205376 too large"},
+		"a huge repeat count":     {"x = 'a' * (1 << 100)", "repeat count 1267650600228229401496703205376 too large"},
 		"a big number":            {"x = 3\nwhile True:\n  x *= x", "the product of two numbers has more than 1048576 bits, the most it may"},
 		"a long range":            {"list(range(1001))", "range: 1001 elements, at most 1000 are allowed"},
-		"items that share a part": {"x = ['a' * 100]\nfor i in range(60):\n  x = [x, x]\n" + items, "the items that the script leaves have more than 1 MiB, the most they may"},
-		"a big string, shared":    {"x = ['a' * 100000] * 100\n" + items, "the items that the script leaves have more than 1 MiB, the most they may"},
+		"items with shared parts": {"x = ['a' * 100]\nfor i in range(60):\n  x = [x, x]\n" + items, "the items that the script leaves have more than 1 MiB, the most they may"},
+		"a shared big string":     {"x = ['a' * 100000] * 100\n" + items, "the items that the script leaves have more than 1 MiB, the most they may"},
 		"a deep source":           {"x = " + strings.Repeat("(", 100_000), "s:1:82: excessive nesting"},
-		"a long source":           {strings.Repeat("#", 300_000), "the script has 300000 bytes, at most 262144 are taken"},
+		"a long source":           {strings.Repeat("#", 300_000), "the script has 300000 bytes, at most 262144 are allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -75,7 +75,7 @@ func TestScriptLimits(t *testing.T) {
 	}
 }
 
-func TestItemsInThemselves(t *testing.T) {
+func TestItemsThatContainThemselves(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{"x = []\nx.append(x)\n", "x = {}\nx['x'] = x\n"} {
 		err := runScript(t.Context(), source+"ctx.resource_list['items'][0]['x'] = x", defaultScriptLimits())
@@ -85,44 +85,44 @@ func TestItemsInThemselves(t *testing.T) {
 	}
 }
 
-// scriptsThatGrow take all the memory there is, each in a way of its own.
+// scriptsThatGrow allocate memory until they are stopped, each in a different way.
 var scriptsThatGrow = map[string]string{
-	"a list that grows":         "x = []\nwhile True:\n  x.append('a' * 1000)",
-	"a string that doubles":     "x = 'a'\nwhile True:\n  x += x",
-	"a list that doubles":       "x = [0]\nwhile True:\n  x = x + x",
-	"a list in place":           "x = [0]\nwhile True:\n  x += x",
-	"extend":                    "x = [0]\nwhile True:\n  x.extend(x)",
-	"a dict":                    "x = {}\nn = 0\nwhile True:\n  x[n] = None\n  n += 1",
-	"a set of texts":            "x = set()\nn = 0\nwhile True:\n  x.add('a' * 1000 + str(n))\n  n += 1",
-	"big numbers":               "x = []\nn = 1 << 500\nfor i in range(10):\n  n *= n\nwhile True:\n  x.append(n + len(x))",
-	"one call that takes all":   "x = ['a' * 1000000] * 200\n','.join(x)\nwhile True:\n  pass",
-	"a format":                  "x = 'a'\nwhile True:\n  x = '%s%s' % (x, x)",
-	"a comprehension":           "x = [['a' * 1000 + str(i)] for i in range(10000000)]",
-	"a comprehension within":    "x = [[j + i for j in range(1000)] for i in range(1000000)]",
-	"a list of calls":           "def f():\n  x = [i + 1 for i in range(100000)]\n  return x\ny = [" + strings.Repeat("f(), ", 1000) + "]",
-	"arguments of calls":        "def f(n):\n  return len([n] * 1000000) + f(n + 1)\ndef g(n):\n  return ['a' * 1000 + str(i) for i in range(100)] + g(n + 1)\ng(0)",
-	"a recursion":               "def f(n):\n  x = ['a' * 1000 + str(n)]\n  return f(n + 1)\nf(0)",
-	"a closure":                 "def f(x):\n  def g():\n    return x\n  return g\ny = []\nwhile True:\n  y.append(f('a' * 1000 + str(len(y))))",
-	"a variable that is shared": "def f():\n  x = []\n  def g():\n    x.append('a' * 1000 + str(len(x)))\n  while True:\n    g()\nf()",
-	"the keys of a sort":        "x = sorted(range(100000), key=lambda i: 'a' * 1000 + str(i))",
-	"a little more each time":   "a = 'a' * 1000000\nx = []\nfor i in range(1000):\n  x.append(a + str(i))\nwhile True:\n  pass",
-	"a little more, in place":   "a = 'a' * 1000000\nx = []\nfor i in range(1000):\n  a += 'b'\n  x.append(a)\nwhile True:\n  pass",
-	"tuples in place":           "a = (1,) * 100000\nx = []\nfor i in range(1000):\n  a += (1,)\n  x.append(a)\nwhile True:\n  pass",
-	"unions":                    "a = {i: i for i in range(10000)}\nx = []\nfor i in range(1000):\n  x.append(a | {})\nwhile True:\n  pass",
-	"differences":               "a = set(range(10000))\nx = []\nfor i in range(1000):\n  x.append(a - set())\nwhile True:\n  pass",
-	"slices":                    "a = [1] * 100000\nx = []\nfor i in range(1000):\n  x.append(a[1:])\nwhile True:\n  pass",
-	"a format in place":         "a = 'a' * 1000000\nx = []\nfor i in range(1000):\n  a %= ()\n  x.append(a)\nwhile True:\n  pass",
-	"a format of nothing":       "a = 'a' * 1000000\nx = []\nfor i in range(1000):\n  x.append(a % ())\nwhile True:\n  pass",
-	"a method by its own name":  "f = ('a' * 1000000).upper\nx = []\nfor i in range(1000):\n  x.append(f())\nwhile True:\n  pass",
-	"a list by another name":    "f = list\na = [1] * 100000\nx = []\nfor i in range(1000):\n  x.append(f(a))\nwhile True:\n  pass",
-	"what is parsed":            "load('encoding/json.star', 'json')\na = '[' + '[],' * 10000 + '1]'\nx = []\nfor i in range(1000):\n  x.append(json.decode(a))\nwhile True:\n  pass",
-	"the items":                 "while True:\n  ctx.resource_list['items'].append('a' * 1000)",
+	"a list that grows":      "x = []\nwhile True:\n  x.append('a' * 1000)",
+	"a string that doubles":  "x = 'a'\nwhile True:\n  x += x",
+	"a list that doubles":    "x = [0]\nwhile True:\n  x = x + x",
+	"a list, in place":       "x = [0]\nwhile True:\n  x += x",
+	"extend":                 "x = [0]\nwhile True:\n  x.extend(x)",
+	"a dict":                 "x = {}\nn = 0\nwhile True:\n  x[n] = None\n  n += 1",
+	"a set of texts":         "x = set()\nn = 0\nwhile True:\n  x.add('a' * 1000 + str(n))\n  n += 1",
+	"big numbers":            "x = []\nn = 1 << 500\nfor i in range(10):\n  n *= n\nwhile True:\n  x.append(n + len(x))",
+	"one huge join":          "x = ['a' * 1000000] * 200\n','.join(x)\nwhile True:\n  pass",
+	"a format":               "x = 'a'\nwhile True:\n  x = '%s%s' % (x, x)",
+	"a comprehension":        "x = [['a' * 1000 + str(i)] for i in range(10000000)]",
+	"a nested comprehension": "x = [[j + i for j in range(1000)] for i in range(1000000)]",
+	"a list of calls":        "def f():\n  x = [i + 1 for i in range(100000)]\n  return x\ny = [" + strings.Repeat("f(), ", 1000) + "]",
+	"arguments of calls":     "def f(n):\n  return len([n] * 1000000) + f(n + 1)\ndef g(n):\n  return ['a' * 1000 + str(i) for i in range(100)] + g(n + 1)\ng(0)",
+	"a recursion":            "def f(n):\n  x = ['a' * 1000 + str(n)]\n  return f(n + 1)\nf(0)",
+	"a closure":              "def f(x):\n  def g():\n    return x\n  return g\ny = []\nwhile True:\n  y.append(f('a' * 1000 + str(len(y))))",
+	"a shared variable":      "def f():\n  x = []\n  def g():\n    x.append('a' * 1000 + str(len(x)))\n  while True:\n    g()\nf()",
+	"keys of a sort":         "x = sorted(range(100000), key=lambda i: 'a' * 1000 + str(i))",
+	"growing strings":        "a = 'a' * 1000000\nx = []\nfor i in range(1000):\n  x.append(a + str(i))\nwhile True:\n  pass",
+	"growing, in place":      "a = 'a' * 1000000\nx = []\nfor i in range(1000):\n  a += 'b'\n  x.append(a)\nwhile True:\n  pass",
+	"tuples in place":        "a = (1,) * 100000\nx = []\nfor i in range(1000):\n  a += (1,)\n  x.append(a)\nwhile True:\n  pass",
+	"unions":                 "a = {i: i for i in range(10000)}\nx = []\nfor i in range(1000):\n  x.append(a | {})\nwhile True:\n  pass",
+	"differences":            "a = set(range(10000))\nx = []\nfor i in range(1000):\n  x.append(a - set())\nwhile True:\n  pass",
+	"slices":                 "a = [1] * 100000\nx = []\nfor i in range(1000):\n  x.append(a[1:])\nwhile True:\n  pass",
+	"a format in place":      "a = 'a' * 1000000\nx = []\nfor i in range(1000):\n  a %= ()\n  x.append(a)\nwhile True:\n  pass",
+	"a format without verbs": "a = 'a' * 1000000\nx = []\nfor i in range(1000):\n  x.append(a % ())\nwhile True:\n  pass",
+	"a method value":         "f = ('a' * 1000000).upper\nx = []\nfor i in range(1000):\n  x.append(f())\nwhile True:\n  pass",
+	"a renamed built-in":     "f = list\na = [1] * 100000\nx = []\nfor i in range(1000):\n  x.append(f(a))\nwhile True:\n  pass",
+	"parsed values":          "load('encoding/json.star', 'json')\na = '[' + '[],' * 10000 + '1]'\nx = []\nfor i in range(1000):\n  x.append(json.decode(a))\nwhile True:\n  pass",
+	"the items":              "while True:\n  ctx.resource_list['items'].append('a' * 1000)",
 }
 
-// What a script has is counted, wherever it has it, and the collector is not called for it.
-func TestScriptMemory(t *testing.T) { //nolint:paralleltest // nobody else may call the collector
+// A script's memory is counted wherever it is reachable, and counting does not run the garbage collector.
+func TestScriptMemory(t *testing.T) { //nolint:paralleltest // other tests may run the collector
 	limits := defaultScriptLimits()
-	// The time is not what ends them, however busy the machine is.
+	// The machine's load must not make the time limit end the scripts.
 	limits.memory, limits.time, limits.grace = 8<<20, time.Hour, time.Hour
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -136,11 +136,11 @@ func TestScriptMemory(t *testing.T) { //nolint:paralleltest // nobody else may c
 		})
 	}
 	if runtime.ReadMemStats(&after); after.NumForcedGC != before.NumForcedGC {
-		t.Error("the collector was called")
+		t.Error("the garbage collector ran, want no run")
 	}
 }
 
-// What waits on the stack of the interpreter is counted: it is in no variable.
+// Values on the interpreter's stack are counted, although no variable refers to them.
 func TestMemoryOnTheStack(t *testing.T) {
 	t.Parallel()
 	thread := &starlark.Thread{}
@@ -160,7 +160,7 @@ func TestMemoryOnTheStack(t *testing.T) {
 	}
 }
 
-// What other work in the process keeps, and what a script has made and no longer has, is not the script's.
+// Memory of other work in the process, and memory that a script no longer uses, is not counted.
 func TestScriptMemoryIsItsOwn(t *testing.T) {
 	t.Parallel()
 	limits := defaultScriptLimits()
@@ -174,7 +174,7 @@ func TestScriptMemoryIsItsOwn(t *testing.T) {
 	source := "print('x')\nfor i in range(100000):\n  x = 'a' * 1000 + 'b'\nfor i in range(1000):\n  y = [i] * 1000\n"
 	_, err := script{name: "s", source: source, list: list, output: newScriptOutput(other), limits: limits}.run(t.Context())
 	if err != nil || len(kept) != 1 {
-		t.Errorf("error = %v, while other work kept %d times 64 MiB", err, len(kept))
+		t.Errorf("error = %v while other work held %d times 64 MiB, want nil", err, len(kept))
 	}
 	runtime.KeepAlive(kept)
 }
@@ -198,7 +198,7 @@ func TestScriptTime(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := runScript(ctx, "while True:\n  pass", defaultScriptLimits()); !errors.Is(err, context.Canceled) {
-		t.Errorf("error = %v, want that of the context", err)
+		t.Errorf("error = %v, want Canceled", err)
 	}
 }
 
@@ -210,8 +210,8 @@ func TestScriptRecursion(t *testing.T) {
 	}
 }
 
-// A script that no step ends is left behind until the library call that it waits for comes back.
-func TestScriptIsLeftBehind(t *testing.T) {
+// If a library call does not return, the script's goroutine continues after the error, until the call returns.
+func TestScriptThatDoesNotStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		limits := testLimits()
@@ -222,7 +222,7 @@ func TestScriptIsLeftBehind(t *testing.T) {
 			<-callComesBack
 			return nil
 		})
-		want := "the script runs for more than 1s, the most it may; it did not stop within 1m0s and was left behind"
+		want := "the script runs for more than 1s, the most it may; it did not stop within 1m0s and still runs"
 		if functiontest.ErrorText(err) != want {
 			t.Errorf("error = %v, want %s", err, want)
 		}
@@ -233,15 +233,15 @@ func TestScriptPanics(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if value := recover(); value != "oops" {
-			t.Errorf("recovered %v", value)
+			t.Errorf("recovered %v, want the panic's value", value)
 		}
 	}()
 	limits := testLimits()
 	_ = limits.watch(t.Context(), &starlark.Thread{}, &meter{}, func() error { panic("oops") })
-	t.Error("it did not panic")
+	t.Error("watch() did not panic")
 }
 
-// A package's author does not reach what this process can reach.
+// The author of a package cannot reach the network of this process.
 func TestScriptsHaveNoNetwork(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 10)

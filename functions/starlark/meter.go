@@ -12,23 +12,23 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// meter counts the memory of a script, and of nothing else in the process. It adds up what the script makes, and when that could
-// be too much, it counts what the script still has: all that its frames lead to. It belongs to the goroutine of the thread.
+// meter measures the memory of a script, without the rest of the process. It sums up what the script allocates. When the sum
+// might exceed the limit, it counts the memory reachable from the script's frames. Only the thread's goroutine may use it.
 type meter struct {
 	thread *starlark.Thread
 	limit  uint64           // bytes
-	live   uint64           // what the script had when it was last counted
-	made   uint64           // what it has made since, as far as it is known
-	held   []starlark.Value // the list, and what built-ins keep to themselves while they call the script
+	live   uint64           // bytes at the last count
+	made   uint64           // known bytes allocated since the last count
+	held   []starlark.Value // the ResourceList, and values that built-ins hold while they call the script
 
-	reached error // the limit that ended an operation which cannot return it
+	reached error // the exceeded limit, if the operation cannot return an error
 }
 
-// countShare is the part of the limit that a script makes before it is counted again, as counting takes long. It may have so much
-// more than the limit.
+// countShare: between two counts, a script may allocate the limit divided by countShare, because counting is slow. It may
+// exceed the limit by that amount.
 const countShare = 16
 
-// exceedsWith tells whether the script has more than its limit when it has made some more bytes.
+// exceedsWith adds more bytes to what the script has allocated, and reports whether the script exceeds its limit.
 func (m *meter) exceedsWith(more uint64) bool {
 	m.made += more
 	if m.live+m.made <= m.limit || m.made < m.limit/countShare {
@@ -38,14 +38,14 @@ func (m *meter) exceedsWith(more uint64) bool {
 	return m.live+m.made > m.limit
 }
 
-// note says that the script has made something of unknown size: it is counted before it makes more.
+// note records an allocation of unknown size, so that the next allocation triggers a count.
 func (m *meter) note() { m.made += m.limit / countShare }
 
 func (m *meter) error() error {
 	return fmt.Errorf("the script takes more than %d MiB of memory, the most it may", m.limit>>20)
 }
 
-// count counts what the script has. It ends as soon as that is more than the limit.
+// count returns the reachable memory in bytes. It stops counting above the limit.
 func (m *meter) count() uint64 {
 	w := walk{seen: map[any]struct{}{}}
 	w.next = append(w.next, m.held...)
@@ -64,9 +64,9 @@ func (m *meter) count() uint64 {
 	return w.size
 }
 
-// frameValues are the local variables of a function and what waits on its stack to be used, such as the elements of a list of
-// which not all are there yet. The interpreter keeps the two in one array, and shows only the first part of it;
-// TestMemoryOnTheStack fails when it no longer does so.
+// frameValues returns the local variables of a function and its operand stack, which for example holds the elements of an
+// unfinished list. The interpreter stores both in one array and exports only the first part. TestMemoryOnTheStack fails if this
+// changes.
 func frameValues(frame starlark.DebugFrame, function *starlark.Function) []starlark.Value {
 	locals := reflect.ValueOf(frame).Elem().FieldByName("locals")
 	if locals.IsNil() {
@@ -77,17 +77,17 @@ func frameValues(frame starlark.DebugFrame, function *starlark.Function) []starl
 	return unsafe.Slice((*starlark.Value)(locals.UnsafePointer()), length) //nolint:gosec // see above
 }
 
-// walk goes through values, each once.
+// walk visits values, each once.
 type walk struct {
 	seen map[any]struct{} // pointers
 	next []starlark.Value
-	size uint64 // bytes, about
+	size uint64 // approximate bytes
 }
 
 const (
-	valueSize = 16 // of a value in a list
-	entrySize = 80 // of a key and its value
-	longText  = 64 // bytes of a string that is worth remembering
+	valueSize = 16 // bytes of a value in a list
+	entrySize = 80 // bytes of a key and its value
+	longText  = 64 // minimum length in bytes of strings that are recorded as seen
 )
 
 func (w *walk) visit(value starlark.Value) {
@@ -147,13 +147,13 @@ func (w *walk) visit(value starlark.Value) {
 	case attributes:
 		w.next = append(w.next, value.HasAttrs)
 	default:
-		if value.Type() == "cell" { // a variable of a function that others within it share; it has nothing but its value
+		if value.Type() == "cell" { // a variable shared with nested functions; it contains only its value
 			w.next = append(w.next, *(*starlark.Value)(reflect.ValueOf(value).UnsafePointer()))
 		}
 	}
 }
 
-// first tells whether a value is seen for the first time, and counts it then.
+// first reports whether a value is seen for the first time, and if so counts it.
 func (w *walk) first(at any, size int) bool {
 	if _, again := w.seen[at]; again {
 		return false
@@ -168,7 +168,7 @@ func (w *walk) text(text string) {
 		w.size += uint64(valueSize + len(text))
 		return
 	}
-	w.first(unsafe.StringData(text), len(text)) //nolint:gosec // it is only compared
+	w.first(unsafe.StringData(text), len(text)) //nolint:gosec // only compared
 }
 
 func (w *walk) function(f *starlark.Function) {

@@ -23,7 +23,7 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// modules are those of the catalog's function, as a script loads them.
+// modules are the loadable modules: those of the catalog's function, and krmfn's.
 var modules = map[string]func() (starlark.StringDict, error){
 	bsoup.ModuleName:     bsoup.LoadModule,
 	base64.ModuleName:    base64.LoadModule,
@@ -42,13 +42,13 @@ var modules = map[string]func() (starlark.StringDict, error){
 	krmfn.ModuleName:     always(starlark.StringDict{"krmfn": krmfn.Module}),
 }
 
-// always loads what is shared by all scripts, which cannot change it.
+// always returns a loader for an immutable module, which all scripts share.
 func always(module starlark.StringDict) func() (starlark.StringDict, error) {
 	return func() (starlark.StringDict, error) { return module, nil }
 }
 
-// loadModule is load() of a script: neither files nor URLs. A module that there is not is empty, so that the script fails over
-// the name that it wants from it.
+// loadModule implements load(). It loads neither files nor URLs. An unknown module is empty, so that the script fails for the
+// missing name.
 func loadModule(_ *starlark.Thread, module string) (starlark.StringDict, error) {
 	if load, ok := modules[module]; ok {
 		return load()
@@ -56,8 +56,8 @@ func loadModule(_ *starlark.Thread, module string) (starlark.StringDict, error) 
 	return nil, nil
 }
 
-// offline is a module that makes requests, where there is no network: whoever writes a package would reach what this process can
-// reach, with its address. kpt gives the catalog's function no network either, unless the user says so.
+// offline returns a module for network requests whose functions always fail. Otherwise the author of a package could reach
+// everything that this process can reach. In kpt, the catalog's function has no network either, unless the user allows it.
 func offline(module string, names ...string) starlark.StringDict {
 	refused := func(_ *starlark.Thread, b *starlark.Builtin, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 		return nil, fmt.Errorf("%s.%s: functions have no network: put what is needed into the package", module, b.Name())

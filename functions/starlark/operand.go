@@ -12,8 +12,8 @@ import (
 
 var errOneArgument = errors.New("want one argument without a name") // an argument had the form *args
 
-// operand is the right operand of an operation that copies the left one. It lives only from the guard's call to the operation, which
-// charges the left one.
+// operand is the right operand of an operation that copies the left operand. It exists only until the operation, which charges
+// the left operand.
 type operand struct {
 	starlark.Value
 	guard operatorGuard
@@ -21,7 +21,7 @@ type operand struct {
 
 var _ starlark.HasBinary = operand{}
 
-// Binary does what the operation does to the value.
+// Binary applies the operation to left and the wrapped value.
 func (o operand) Binary(op syntax.Token, left starlark.Value, side starlark.Side) (starlark.Value, error) {
 	if side != starlark.Right {
 		return nil, nil
@@ -32,13 +32,13 @@ func (o operand) Binary(op syntax.Token, left starlark.Value, side starlark.Side
 	return starlark.Binary(op, left, o.Value)
 }
 
-// tupleOperand is an operand that may be added to a list in place, too.
+// tupleOperand is an operand that can also be added to a list in place.
 type tupleOperand struct{ operand }
 
 // Iterate iterates over the tuple.
 func (o tupleOperand) Iterate() starlark.Iterator { return starlark.Iterate(o.Value) }
 
-// operand charges the right operand of an operation that makes a new value of both.
+// operand charges the right operand of an operation that creates a new value.
 func (g operatorGuard) operand(
 	thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, error) {
@@ -60,7 +60,7 @@ func (g operatorGuard) operand(
 	return value, nil
 }
 
-// formatted checks the right operand of a formatting, and charges what it has when it is written.
+// formatted checks the right operand of a string formatting and charges its formatted size.
 func (g operatorGuard) formatted(
 	_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, error) {
@@ -70,7 +70,7 @@ func (g operatorGuard) formatted(
 	if dict, ok := args[0].(*starlark.Dict); ok {
 		return &formattedDict{Dict: dict, guard: g}, nil
 	}
-	if _, ok := args[0].(starlark.Int); ok { // a remainder
+	if _, ok := args[0].(starlark.Int); ok { // the operation is a modulo
 		return args[0], nil
 	}
 	w, err := g.written(args[0])
@@ -83,14 +83,15 @@ func (g operatorGuard) formatted(
 	return args[0], nil
 }
 
-// formattedDict counts the values that a formatting takes from a dict, which it may take many times.
+// formattedDict charges the values that a formatting takes from a dict, possibly repeatedly.
 type formattedDict struct {
 	*starlark.Dict
 	guard operatorGuard
 	taken uint64 // bytes
 }
 
-// Get returns a value of the dict, unless too much has been taken. The formatting drops the error, so the meter keeps it.
+// Get returns a value of the dict, or an error if too much has been taken. The formatting drops the error, so the meter records
+// it.
 func (d *formattedDict) Get(key starlark.Value) (starlark.Value, bool, error) {
 	value, found, err := d.Dict.Get(key)
 	if err != nil || !found {
@@ -111,7 +112,7 @@ func (d *formattedDict) Get(key starlark.Value) (starlark.Value, bool, error) {
 	return value, found, nil
 }
 
-// formattedInPlace makes the meter count before the next charge: what a formatting in place copies cannot be seen.
+// formattedInPlace makes the meter count at the next charge, because the size that an in-place formatting copies is unknown.
 func (g operatorGuard) formattedInPlace(
 	thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, error) {
@@ -119,7 +120,7 @@ func (g operatorGuard) formattedInPlace(
 	return g.formatted(thread, b, args, kwargs)
 }
 
-// slice lets a list be sliced, and charges the slice.
+// slice wraps a list so that slicing it is charged.
 func (g operatorGuard) slice(
 	_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple,
 ) (starlark.Value, error) {
@@ -134,7 +135,7 @@ type sliced struct {
 	guard operatorGuard
 }
 
-// Slice copies elements of the list.
+// Slice returns a slice of the list.
 func (s sliced) Slice(start, end, step int) starlark.Value {
 	if elements := (end - start) / step; s.guard.meter.exceedsWith(uint64(max(elements, 0) * valueSize)) {
 		s.guard.meter.reached = s.guard.meter.error()
@@ -144,11 +145,11 @@ func (s sliced) Slice(start, end, step int) starlark.Value {
 	return s.List.Slice(start, end, step)
 }
 
-// attributes is a value whose methods check their bounds. It lives only from the guard's call to the access.
+// attributes wraps a value so that its methods check their bounds. It exists only until the attribute access.
 type attributes struct {
 	starlark.HasAttrs
 	guard    operatorGuard
-	escaping bool // the method is not called at once: its results are charged
+	escaping bool // the method is not called immediately, so its results are charged
 }
 
 // Attr returns an attribute of the value.
@@ -169,7 +170,7 @@ func (g operatorGuard) attributes(
 	return args[0], nil
 }
 
-// getattr is the built-in of that name, whose methods check their bounds.
+// getattr replaces the built-in getattr. The methods that it returns check their bounds.
 func (g operatorGuard) getattr(
 	thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, error) {
@@ -180,7 +181,7 @@ func (g operatorGuard) getattr(
 	return value, err
 }
 
-// predeclared returns the guards, and the built-ins that have limits.
+// predeclared returns the guards and the built-ins with limits.
 func (g operatorGuard) predeclared() starlark.StringDict {
 	all := starlark.StringDict{}
 	for name, impl := range map[string]func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error){
@@ -198,7 +199,7 @@ func (g operatorGuard) predeclared() starlark.StringDict {
 	return all
 }
 
-// load is load() of a script.
+// load implements load() with guarded functions.
 func (g operatorGuard) load(thread *starlark.Thread, module string) (starlark.StringDict, error) {
 	members, err := loadModule(thread, module)
 	if err != nil {

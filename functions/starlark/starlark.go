@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package starlark is the function starlark.
+// Package starlark implements the function starlark.
 package starlark
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is starlark.
+// Function is the function starlark.
 var Function = function.Function{
 	Name:     "starlark",
 	Version:  "v0.5.5",
@@ -34,17 +34,16 @@ var Function = function.Function{
 		"fn.kpt.dev/v1alpha1 StarlarkRun, source: the script; params: whatever it takes",
 	Process: runStarlark,
 
-	// What the limits of a script leave open ends here.
+	// A fallback for memory that the script limits miss.
 	ProcessMemory: 4 << 30,
 }
 
-// runStarlark runs the script of the functionConfig, and replaces the items by those that it leaves in
-// ctx.resource_list["items"]. Whatever else it changes is ignored. When the script fails, or reaches one of its limits
-// (see scriptLimits), the items stay as they are.
+// runStarlark runs the script in the functionConfig and replaces the items with ctx.resource_list["items"]. It ignores all
+// other changes. If the script fails or exceeds a limit (see scriptLimits), the items are unchanged.
 //
-// The language, what a script finds in ctx and what it can load are those of the catalog's implementation. That one
-// keeps the interpreter's thread to itself, so it cannot be stopped, and writes package variables in every call; this is
-// why only its configuration and its modules are used here.
+// Language, ctx and modules are those of the catalog's implementation. That implementation does not expose its interpreter's
+// thread, so that it cannot be stopped, and writes package variables in every call. Therefore only its configuration and its
+// modules are used here.
 func runStarlark(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	items, err := evaluateScript(ctx, rl)
 	if ctx.Err() != nil {
@@ -82,21 +81,21 @@ func evaluateScript(ctx context.Context, rl *fn.ResourceList) (fn.KubeObjects, e
 }
 
 type script struct {
-	name    string // where errors are, such as "name:1:1"
+	name    string // the file name in errors, such as "name:1:1"
 	source  string
-	list    *starlark.Dict // the ResourceList; the script changes it
+	list    *starlark.Dict // the ResourceList; the script modifies it
 	environ []string       // KEY=value
 	output  *scriptOutput
 	limits  scriptLimits
 }
 
-// dialect is the language of the catalog's function: beyond the standard, it has sets, while, recursion, control flow at
-// the top level, and lets globals be assigned again.
+// dialect is the language of the catalog's function: standard Starlark plus sets, while, recursion, top-level control flow, and
+// reassignment of globals.
 var dialect = syntax.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
 
 func (s script) run(ctx context.Context) (fn.KubeObjects, error) {
 	if len(s.source) > s.limits.source {
-		return nil, fmt.Errorf("the script has %d bytes, at most %d are taken", len(s.source), s.limits.source)
+		return nil, fmt.Errorf("the script has %d bytes, at most %d are allowed", len(s.source), s.limits.source)
 	}
 	thread := &starlark.Thread{Name: s.name, Print: s.output.print}
 	var items fn.KubeObjects
@@ -141,17 +140,17 @@ func (s script) environment() *starlark.Dict {
 	dict := starlark.NewDict(len(s.environ))
 	for _, entry := range s.environ {
 		if name, value, ok := strings.Cut(entry, "="); ok {
-			_ = dict.SetKey(starlark.String(name), starlark.String(value)) // a string can always be a key
+			_ = dict.SetKey(starlark.String(name), starlark.String(value)) // a string is always a valid key
 		}
 	}
 	return dict
 }
 
-// maxPrinted is how many bytes a script may print. What goes beyond is dropped.
+// maxPrinted is the maximum output of a script in bytes. Further output is dropped.
 const maxPrinted = 1 << 20
 
-// scriptOutput takes what a script prints, until it is closed: a script that was left behind must not write to what its
-// caller has back in its hands.
+// scriptOutput passes on a script's output until it is closed, because a script that did not stop must not write to its former
+// caller.
 type scriptOutput struct {
 	mu      sync.Mutex
 	writer  io.Writer
@@ -169,7 +168,7 @@ func (o *scriptOutput) print(_ *starlark.Thread, message string) {
 	if o.printed += len(message) + 1; o.printed > maxPrinted {
 		message = fmt.Sprintf("the script prints more than %d bytes, the rest is dropped", maxPrinted)
 	}
-	_, _ = fmt.Fprintln(o.writer, message) // a script has no use for the error
+	_, _ = fmt.Fprintln(o.writer, message) // a script cannot handle the error
 }
 
 func (o *scriptOutput) close() {

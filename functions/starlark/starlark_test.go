@@ -22,7 +22,7 @@ func TestStarlark(t *testing.T) {
     date: 2020-01-01
     z: 'x'
 `
-	// Keys are sorted and comments are lost in the items, in the catalog's function too.
+	// The output has sorted keys and no comments, as with the catalog's function.
 	const printed = `items:
 - apiVersion: v1
   data:
@@ -147,7 +147,7 @@ func TestStarlarkPrints(t *testing.T) {
 	}
 }
 
-func TestStarlarkPrintsNotWithoutEnd(t *testing.T) {
+func TestStarlarkLimitsPrintedBytes(t *testing.T) {
 	t.Parallel()
 	var written strings.Builder
 	output := newScriptOutput(&written)
@@ -159,6 +159,6 @@ func TestStarlarkPrintsNotWithoutEnd(t *testing.T) {
 	output.print(nil, "after the end")
 	text := written.String()
 	if len(text) > maxPrinted+1000 || !strings.HasSuffix(text, "the rest is dropped\n") {
-		t.Errorf("%d bytes were written, at the end %q", len(text), text[len(text)-100:])
+		t.Errorf("%d bytes were written, ending with %q", len(text), text[len(text)-100:])
 	}
 }

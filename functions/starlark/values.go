@@ -23,7 +23,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
-// listToStarlark makes the value of ctx.resource_list. It shares nothing with the list.
+// listToStarlark returns the value of ctx.resource_list. It shares nothing with rl.
 func listToStarlark(rl *fn.ResourceList) (*starlark.Dict, error) {
 	items := make([]starlark.Value, 0, len(rl.Items))
 	for _, item := range rl.Items {
@@ -54,7 +54,7 @@ func listToStarlark(rl *fn.ResourceList) (*starlark.Dict, error) {
 	return list, nil
 }
 
-// nodeToStarlark converts YAML. What looks like a date is a string to Kubernetes, so it is one here.
+// nodeToStarlark converts YAML. Timestamps become strings, as in Kubernetes.
 func nodeToStarlark(node *yaml.Node) (starlark.Value, error) {
 	node = yamlnode.Copy(node)
 	datesToStrings(node)
@@ -74,7 +74,7 @@ func datesToStrings(node *yaml.Node) {
 	}
 }
 
-// toStarlark converts what a YAML decoder makes. The keys of a dict are sorted, so that every run sees the same order.
+// toStarlark converts the result of a YAML decoder. It sorts the keys of dicts, so that every run has the same order.
 func toStarlark(value any) (starlark.Value, error) {
 	switch value := value.(type) {
 	case []any:
@@ -115,10 +115,10 @@ func toDict[K comparable](values map[K]any) (starlark.Value, error) {
 	return dict, nil
 }
 
-// maxDepth is how deep the items of a script may be nested, as in the YAML parser. A list can contain itself.
+// maxDepth is the maximum nesting of a script's items, as in the YAML parser. Starlark lists can contain themselves.
 const maxDepth = 10_000
 
-// itemsFromStarlark makes resources of the items of a list. There may be none.
+// itemsFromStarlark converts the items of a list to resources. Missing items yield nil.
 func itemsFromStarlark(list *starlark.Dict, limit int) (fn.KubeObjects, error) {
 	found, ok, err := list.Get(starlark.String("items"))
 	if err != nil || !ok {
@@ -147,8 +147,8 @@ func itemsFromStarlark(list *starlark.Dict, limit int) (fn.KubeObjects, error) {
 	return items, nil
 }
 
-// noList says what is wrong with items that are no list, in the words of the library that the catalog's function asks
-// for the elements. None is as good as an empty list.
+// noList returns the error for items that are not a list, worded like that of the library of the catalog's function. None
+// counts as an empty list.
 func noList(value any) error {
 	root, err := toNode(map[string]any{"items": value})
 	if err != nil {
@@ -162,7 +162,7 @@ func noList(value any) error {
 	return err
 }
 
-// toNode makes YAML of what an encoder takes. It is called for one item at a time: the encoder keeps all that it does.
+// toNode converts a value to a YAML node. Call it per item, because the encoder keeps all its events.
 func toNode(value any) (*yaml.RNode, error) {
 	text, err := yaml.Marshal(value)
 	if err != nil {
@@ -172,7 +172,7 @@ func toNode(value any) (*yaml.RNode, error) {
 	if err == nil {
 		return node, nil
 	}
-	// The encoder prints texts of several lines that begin with a tab as it cannot read them.
+	// The encoder's output cannot be parsed if a multi-line text begins with a tab.
 	n, err := yamlprint.Value(value)
 	if err != nil {
 		return nil, err
@@ -180,15 +180,15 @@ func toNode(value any) (*yaml.RNode, error) {
 	return yaml.NewRNode(n), nil
 }
 
-// valueReader converts Starlark values to what a YAML encoder takes. A value that is there many times counts as often.
+// valueReader converts Starlark values to input for a YAML encoder. A value that occurs several times counts each time.
 type valueReader struct {
 	left, limit int   // bytes
-	exceeded    error // which limit was; the way there says nothing more
+	exceeded    error // the exceeded limit; the error then has no path
 }
 
 func (r *valueReader) read(value starlark.Value, depth int) (any, error) {
 	const valueSize = 16
-	if r.left -= valueSize + 2*depth; r.left < 0 { // with the indentation
+	if r.left -= valueSize + 2*depth; r.left < 0 { // including indentation
 		r.exceeded = fmt.Errorf("the items that the script leaves have more than %d MiB, the most they may", r.limit>>20)
 		return nil, r.exceeded
 	}
@@ -235,7 +235,7 @@ func (r *valueReader) readSequence(sequence starlark.Indexable, depth int) (any,
 	return elements, nil
 }
 
-// readDict makes a map of strings where all keys are strings, as the encoder sorts those in another way.
+// readDict returns a map[string]any if all keys are strings, because the encoder sorts such maps differently.
 func (r *valueReader) readDict(dict *starlark.Dict, depth int) (any, error) {
 	byString, byAny := make(map[string]any, dict.Len()), map[any]any{}
 	for _, entry := range dict.Items() {
@@ -266,7 +266,7 @@ func (r *valueReader) readDict(dict *starlark.Dict, depth int) (any, error) {
 	return byAny, nil
 }
 
-// within says where an error is from, as the catalog's function does. For a limit, the way there says nothing more.
+// within adds the location to an error, like the catalog's function, unless a limit was exceeded.
 func (r *valueReader) within(part string, err error) error {
 	if r.exceeded != nil {
 		return err

@@ -10,15 +10,15 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// written is the size of a value when it is written, about, where what is shared is written as often as it occurs.
+// written is the approximate size of a value as text. Shared values count at every occurrence.
 type written struct {
 	bytes    uint64
-	indented uint64 // bytes, with two spaces for each level around a value
+	indented uint64 // bytes with two spaces of indentation per level
 	values   uint64
 	depth    int
 }
 
-// written measures a value. It looks no further than to what is too much.
+// written returns the size of a value. It stops at the limit and then returns an error.
 func (g operatorGuard) written(value starlark.Value) (written, error) {
 	w := writing{limit: g.limits.memory, around: map[starlark.Value]bool{}}
 	if !w.visit(value, 0) {
@@ -33,10 +33,10 @@ func (g operatorGuard) written(value starlark.Value) (written, error) {
 type writing struct {
 	written
 	limit  uint64
-	around map[starlark.Value]bool // lists and dicts: a value in itself is not written again
+	around map[starlark.Value]bool // lists and dicts around the current value, which are not written again
 }
 
-// visit reports whether the value is within the limits.
+// visit adds a value and reports whether the limits hold.
 func (w *writing) visit(value starlark.Value, depth int) bool {
 	w.depth = max(w.depth, depth)
 	w.values++

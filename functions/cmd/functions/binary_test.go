@@ -9,7 +9,7 @@ import (
 	"github.com/krmfn/krmfn/services/server/binarytest"
 )
 
-// Functions have no code of servers. Helm's engine links all API types of Kubernetes.
+// Functions link no server code. Helm's engine links all API types of Kubernetes.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	binarytest.Denied(t, binarytest.Imports(t),
@@ -17,7 +17,7 @@ func TestLinks(t *testing.T) {
 		"google.golang.org/grpc", "helm.sh/helm/v3/pkg/action")
 }
 
-// The light executable has no functions whose libraries start slowly.
+// The light executable lacks functions with libraries that are slow to initialize.
 func TestLightLinks(t *testing.T) {
 	t.Parallel()
 	binarytest.Denied(t, binarytest.Imports(t, "light"),

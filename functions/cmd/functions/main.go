@@ -1,18 +1,18 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command functions serves krmfn's curated KRM functions, each under its own name.
+// Command functions runs krmfn's curated KRM functions.
 //
-// Called through a link whose base name is a function's, it is that function: it reads a ResourceList from stdin and
-// writes one to stdout. Called by its own name:
+// Called through a link with a function's name, it runs that function: it reads a ResourceList from stdin and writes one to
+// stdout. Called by its own name:
 //
-//	functions NAME       is the function of that name
+//	functions NAME       runs the function NAME
 //	functions list       lists the functions and their versions
-//	functions link DIR   makes a link to itself for every function, as a function runner's --functions directory has them
-//	functions describe   prints the functions as JSON, by which a task handler knows them
-//	functions config     prints the config file by which a function runner evaluates them
+//	functions link DIR   creates a link to this program in DIR for every function, for a function runner's --functions
+//	functions describe   prints the functions as JSON, for a task handler
+//	functions config     prints a config file that makes a function runner evaluate the functions
 //
-// Built with the tag "light" it lacks the functions whose libraries take long to start, and starts in half the time.
+// The build tag "light" leaves out functions with libraries that are slow to initialize, which halves the start time.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fields visits the fields of resources, and puts comments on them.
+// Package fields visits the fields of resources and sets comments on them.
 package fields
 
 import (
@@ -13,15 +13,15 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/origin"
 )
 
-// Visitor is told of the fields of a resource that has no aliases. Paths are like "spec.list[0].name". The lists of a
-// mapping come before everything that is in it.
+// Visitor has callbacks for the fields of a resource without aliases. Paths have the form "spec.list[0].name". For a mapping,
+// List is called for all its lists before the callbacks for nested fields.
 type Visitor struct {
 	List   func(key, list *yaml.Node, path string) error // a list that is the value of a key; may be nil
 	Scalar func(scalar *yaml.Node, path string) error
 }
 
-// Visit visits all fields of a resource, but for the annotations by which kpt remembers where it comes from. The error is
-// that of List or Scalar, which ends the visit.
+// Visit visits all fields of a resource except kpt's origin annotations. It stops at the first error of List or Scalar and
+// returns it.
 func (v Visitor) Visit(root *yaml.Node) error { return v.visitNode(root, "") }
 
 func (v Visitor) visitNode(node *yaml.Node, path string) error {
@@ -64,8 +64,8 @@ func (v Visitor) visitMapping(mapping *yaml.Node, path string) error {
 
 func below(path string, key *yaml.Node) string { return strings.TrimPrefix(path+"."+key.Value, ".") }
 
-// BlockList puts a comment behind the key of a list, and the list into block style, as the comments of a list in flow
-// style are not read as its own. An empty list has no block style: the comment is behind it.
+// BlockList puts a comment after the key of a list and changes the list to block style, because the comments of a flow list are
+// not parsed as the list's. An empty list has no block style; its comment comes after the list.
 func BlockList(key, list *yaml.Node, comment string) {
 	key.LineComment, list.LineComment = comment, ""
 	list.Style &^= yaml.FlowStyle
@@ -75,11 +75,11 @@ func BlockList(key, list *yaml.Node, comment string) {
 	}
 }
 
-// BlockAround puts whatever encloses a list with a comment behind its key into block style. In flow style the comment would
-// part the key from the list.
+// BlockAround changes all collections around a list with a comment after its key to block style. In flow style, the comment
+// would separate the key from the list.
 func BlockAround(node *yaml.Node) (found bool) {
 	for i, value := range node.Content {
-		key := value // what a comment of the value is to be at
+		key := value // the node that gets the comment of value
 		if node.Kind == yaml.MappingNode && i%2 == 1 {
 			key = node.Content[i-1]
 			found = found || value.Kind == yaml.SequenceNode && key.LineComment != "" && value.Style&yaml.FlowStyle == 0
@@ -95,8 +95,8 @@ func BlockAround(node *yaml.Node) (found bool) {
 	return found
 }
 
-// moveComment moves the comment that was behind a collection in flow style to where one in block style has it: behind its
-// key, or else above.
+// moveComment moves the line comment of a former flow collection to where a block collection has it: after its key, or else
+// above it.
 func moveComment(value, key *yaml.Node) {
 	comment := value.LineComment
 	value.LineComment = ""

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fieldspecs knows fields of Kubernetes' own kinds.
+// Package fieldspecs lists fields of Kubernetes' built-in kinds.
 package fieldspecs
 
 import (
@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 )
 
-// PodSpecs are the fields of Kubernetes' own kinds that say what pods are to be like.
+// PodSpecs are the pod specs in Kubernetes' built-in kinds.
 var PodSpecs = []types.FieldSpec{
 	{Gvk: resid.Gvk{Kind: "Pod"}, Path: "spec"},
 	{Gvk: resid.Gvk{Kind: "PodTemplate"}, Path: "template/spec"},
@@ -25,14 +25,14 @@ var PodSpecs = []types.FieldSpec{
 	{Gvk: resid.Gvk{Group: "batch", Kind: "CronJob"}, Path: "spec/jobTemplate/spec/template/spec"},
 }
 
-// NameReference is a field that refers to a resource of a kind by its name.
+// NameReference is a field that contains the name of another resource.
 type NameReference struct {
-	Target  resid.Gvk // what is empty may be anything
+	Target  resid.Gvk // empty fields match anything
 	Field   types.FieldSpec
-	RuleFor string // where the field is the rules of a Role: what they call the target's kind
+	RuleFor string // if Field is the rules of a Role: the target's resource name in rules
 }
 
-// NameReferences returns the fields of Kubernetes' own kinds that refer to others, by the kind that has them.
+// NameReferences returns the name references in Kubernetes' built-in kinds, by the kind that has the field.
 var NameReferences = sync.OnceValue(func() map[string][]NameReference {
 	return byReferrer(
 		referencesTo(coreKind("ConfigMap"), fieldsInPods(
@@ -112,7 +112,7 @@ func fieldInGroup(group, kind, path string) types.FieldSpec {
 	return types.FieldSpec{Gvk: resid.Gvk{Group: group, Kind: kind}, Path: path}
 }
 
-// fieldsInPods are fields of pods, wherever there is one.
+// fieldsInPods returns fields of pod specs, for all kinds with a pod spec.
 func fieldsInPods(paths ...string) []types.FieldSpec {
 	fields := make([]types.FieldSpec, 0, len(PodSpecs)*len(paths))
 	for _, spec := range PodSpecs {
@@ -131,7 +131,7 @@ func referencesTo(target resid.Gvk, fields ...types.FieldSpec) []NameReference {
 	return references
 }
 
-// rulesNaming are the references in the rules of roles, which may name the resources that they are about.
+// rulesNaming returns the references in the rules of roles, whose resourceNames refer to resources.
 func rulesNaming(target resid.Gvk, resources string, kinds ...string) []NameReference {
 	references := make([]NameReference, 0, len(kinds))
 	for _, kind := range kinds {

@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// Data returns the data of a ConfigMap. Numbers and booleans, which should be quoted there, are taken as their text.
+// Data returns the data of a ConfigMap. It accepts unquoted numbers and booleans and returns their text.
 func Data(config *fn.KubeObject) (map[string]string, error) {
 	data := yamlnode.Field(function.NodeOf(config), "data")
 	if yamlnode.IsNull(data) {
@@ -36,7 +36,7 @@ func Data(config *fn.KubeObject) (map[string]string, error) {
 	return texts, nil
 }
 
-// WithoutTypes returns the error of a functionConfig, which may not name the types of a program: its user has never seen them.
+// WithoutTypes removes Go types from the error of decoding a functionConfig, because they mean nothing to users.
 func WithoutTypes(err error) error {
 	if err == nil {
 		return nil
@@ -50,14 +50,14 @@ func WithoutTypes(err error) error {
 	return errors.New(text)
 }
 
-// What the libraries say of types.
+// Patterns of Go types in errors of the YAML and JSON libraries.
 var (
 	goObject = regexp.MustCompile(`unable to convert object to .*? with error: `)
 	goField  = regexp.MustCompile(`(?:json: )?cannot unmarshal (\w+) into Go struct field \w*\.(\S+) of type \S+`)
 	goType   = regexp.MustCompile(` into (?:Go value of type \S+|[\w*[\]]*[.[*]\S+)`)
 )
 
-// Keys returns the keys of a ConfigMap's data in the order in which they are written.
+// Keys returns the keys of a ConfigMap's data in the order of the document.
 func Keys(config *fn.KubeObject) []string {
 	var keys []string
 	data := yamlnode.Field(function.NodeOf(config), "data")

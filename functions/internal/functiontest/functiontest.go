@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// Head is how every ResourceList begins that is printed.
+// Head is the beginning of every printed ResourceList.
 const Head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"
 
 // Pass is a function that does nothing.
@@ -26,19 +26,19 @@ var Pass = function.Function{
 	Process: func(context.Context, *fn.ResourceList) (bool, error) { return true, nil },
 }
 
-// Case is one call of a function and what comes of it.
+// Case is a call of a function and its expected result.
 type Case struct {
 	Name   string
 	Config string // functionConfig; none if empty
 	Items  string // a YAML list; none if empty
-	Want   string // as Evaluate returns it
+	Want   string // the expected result of Evaluate
 	Err    string
 }
 
-// Failed is the error of a function that says in its results what is wrong.
+// Failed is the error text of a function whose results describe the failure.
 const Failed = "error: function failure"
 
-// EvaluateAll evaluates a function for every case.
+// EvaluateAll runs each case as a subtest.
 func EvaluateAll(t *testing.T, f function.Function, cases []Case) {
 	t.Helper()
 	for _, test := range cases {
@@ -55,7 +55,7 @@ func EvaluateAll(t *testing.T, f function.Function, cases []Case) {
 	}
 }
 
-// List writes a ResourceList.
+// List returns a ResourceList as text.
 func List(items, config string) string {
 	text := Head
 	if items != "" {
@@ -72,8 +72,8 @@ func Indent(text string) string {
 	return "  " + strings.ReplaceAll(strings.Trim(text, "\n"), "\n", "\n  ") + "\n"
 }
 
-// Evaluate evaluates a function. It returns the output from items on, without the functionConfig, and without items if there
-// are none.
+// Evaluate evaluates a function. It returns the printed list from items on, without the functionConfig, and without items if
+// the list is empty.
 func Evaluate(t *testing.T, f function.Function, input string) (string, error) {
 	t.Helper()
 	out, err := function.Run(t.Context(), f, []byte(input))
@@ -81,16 +81,16 @@ func Evaluate(t *testing.T, f function.Function, input string) (string, error) {
 		return "", err
 	}
 	if _, parseErr := fn.ParseResourceList(out); parseErr != nil {
-		t.Fatalf("the output is no ResourceList: %v\n%s", parseErr, out)
+		t.Fatalf("the output is not a ResourceList: %v\n%s", parseErr, out)
 	}
 	rest := functionConfig.ReplaceAllString(strings.TrimPrefix(string(out), Head), "")
 	return strings.TrimPrefix(rest, "items: []\n"), err
 }
 
-// functionConfig is that of a printed list, with its lines.
+// functionConfig matches the functionConfig of a printed list.
 var functionConfig = regexp.MustCompile(`(?m)^functionConfig:.*\n(?:(?: .*)?\n)*`)
 
-// ErrorText returns an error's text, "" for none.
+// ErrorText returns the text of an error, or "" for nil.
 func ErrorText(err error) string {
 	if err == nil {
 		return ""
@@ -98,7 +98,7 @@ func ErrorText(err error) string {
 	return err.Error()
 }
 
-// EvaluateTwice holds a function to leaving its own output as it is, in every case in which it succeeds.
+// EvaluateTwice checks, for each case without an error, that a second run does not change the output of the first one.
 func EvaluateTwice(t *testing.T, f function.Function, cases []Case) {
 	t.Helper()
 	for _, test := range cases {
@@ -116,7 +116,7 @@ func EvaluateTwice(t *testing.T, f function.Function, cases []Case) {
 	}
 }
 
-// evaluatedItems returns the items that a function makes of a YAML list of them, as such a list.
+// evaluatedItems returns the function's output items, as a YAML list like its input.
 func evaluatedItems(t *testing.T, f function.Function, items, config string) string {
 	t.Helper()
 	out, err := Evaluate(t, f, List(items, config))
@@ -127,7 +127,7 @@ func evaluatedItems(t *testing.T, f function.Function, items, config string) str
 	return strings.TrimPrefix(strings.TrimPrefix(items, "\nitems:"), "\n") + "\n"
 }
 
-// Package is a package of which every resource is as Kubernetes has it.
+// Package is a package of valid Kubernetes resources.
 //
 //go:embed package.yaml
 var Package string

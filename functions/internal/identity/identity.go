@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity tells resources from each other as kustomize does.
+// Package identity compares the identity of resources like kustomize.
 package identity
 
 import (
@@ -16,21 +16,21 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// Of is the identity of a resource, with whether resources of its kind are in no namespace.
+// Of returns the identity of a resource, including whether its kind is cluster-scoped.
 func Of(root *yaml.Node) resid.ResId {
 	id := resid.FromRNode(yaml.NewRNode(root))
 	id.Gvk = resid.NewGvk(id.Group, id.Version, id.Kind)
 	return id
 }
 
-// Check refuses resources without a name, and two with the same identity: kustomize, on which the catalog's
-// function is built, does.
+// Check returns an error for a resource without a name and for two resources with the same identity, like kustomize, on which
+// the catalog's function is built.
 func Check(items fn.KubeObjects) error {
 	seen := map[resid.ResId]bool{}
 	for _, item := range items {
 		rn := yaml.NewRNode(function.NodeOf(item))
 		id := resid.FromRNode(rn)
-		// What is plainly right is not looked at again, which would take longer than all the rest.
+		// Skip the slow validation for resources that are obviously valid.
 		if strings.TrimSpace(id.Kind) == "" || id.Name == "" {
 			if _, err := rn.GetValidatedMetadata(); err != nil {
 				return err
@@ -46,7 +46,7 @@ func Check(items fn.KubeObjects) error {
 	return nil
 }
 
-// formerID writes an identity as the kustomize of the catalog's function does.
+// formerID formats an identity like the kustomize version of the catalog's function.
 func formerID(id resid.ResId) string {
 	return strings.Join([]string{
 		cmp.Or(id.Group, "~G") + "_" + cmp.Or(id.Version, "~V") + "_" + cmp.Or(id.Kind, "~K"),

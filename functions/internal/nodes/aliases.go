@@ -13,11 +13,12 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// EditUnshared lets edit change a resource in which no value is shared: where the resource has aliases, edit is given a
-// copy without them, which takes the place of the resource if edit changed it, with aliases where nothing changed. Otherwise a change of one field would be
-// one of every field that shares its value, and an alias that stands for itself would have no end.
+// EditUnshared calls edit with a resource in which no two fields share a value through an alias. Otherwise, changing one field
+// would change others too, and edit might not terminate for an alias that contains itself. If the resource has aliases, edit
+// gets a copy with the aliases expanded. If edit reports a change, the copy replaces the resource, with aliases restored where
+// nothing changed.
 //
-// On an error, a resource with aliases is as it was.
+// After an error, a resource with aliases is unchanged.
 func EditUnshared(root *yaml.Node, edit func(root *yaml.Node) (changed bool, err error)) error {
 	if !yamlnode.Contains(root, yamlnode.IsAlias) {
 		_, err := edit(root)
@@ -35,8 +36,8 @@ func EditUnshared(root *yaml.Node, edit func(root *yaml.Node) (changed bool, err
 	return err
 }
 
-// OwnField returns the value of a field that is to be changed, or nil: where other parts of the resource share the value
-// through an alias, all aliases below root are expanded first, so that only this field changes.
+// OwnField returns the value of a field for modification, or nil. If other parts of the resource share the value through an
+// alias, OwnField first expands all aliases below root, so that only this field changes.
 func OwnField(root, mapping *yaml.Node, name string) (*yaml.Node, error) {
 	value := yamlnode.Field(mapping, name)
 	if value == nil || value.Anchor == "" && value.Kind != yaml.AliasNode {
@@ -48,11 +49,11 @@ func OwnField(root, mapping *yaml.Node, name string) (*yaml.Node, error) {
 	return yamlnode.Field(mapping, name), nil
 }
 
-// ExpandAliases replaces every alias below a node by a copy of what it stands for. The error says that they stand for more
-// than [function.MaxNodes].
+// ExpandAliases replaces every alias below root with a copy of its target. It fails if the result has more than
+// [function.MaxNodes] nodes.
 func ExpandAliases(root *yaml.Node) error { return yamlnode.ExpandAliases(root, function.MaxNodes) }
 
-// Each edits every item. What fails is an error result, and makes ok false.
+// Each calls edit for every item. An error of edit becomes an error result and makes ok false. err is the context's error.
 func Each(ctx context.Context, rl *fn.ResourceList, edit func(item *fn.KubeObject) error) (ok bool, err error) {
 	ok = true
 	for _, item := range rl.Items {

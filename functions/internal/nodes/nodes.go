@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodes reads and edits the YAML nodes of resources as functions do: what is written keeps its place, its quotes
-// and its comments, and a change of one field is never one of another that shares its value.
+// Package nodes reads and edits YAML nodes as functions do: values keep their position, quotes and comments, and changing one
+// field never changes another one that shares its value.
 package nodes
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// String makes a scalar that reads back as a string, whatever its text looks like, with YAML 1.1 readers too: those of
-// Kubernetes take a plain "on" or "no" for a boolean.
+// String returns a scalar that every reader parses as a string. Kubernetes uses YAML 1.1, where a plain "on" or "no" is a
+// boolean.
 func String(text string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: yaml.NodeTagString, Value: text}
 	if !plainWord(text) && yaml.IsYaml1_1NonString(node) {
@@ -26,15 +26,15 @@ func String(text string) *yaml.Node {
 	return node
 }
 
-// plainWord tells whether a text is plainly a string, without parsing it as YAML to see, which costs more than the rest of
-// an edit. The constants of YAML begin with one of the letters that are left out here.
+// plainWord reports whether a text is certainly a string. Parsing it as YAML would cost more than the rest of an edit. YAML's
+// constants begin with one of the letters that are missing here.
 func plainWord(text string) bool {
 	return text != "" && strings.Contains("abcdeghijklmpqrsuvwxz", text[:1]) && strings.Trim(text, wordCharacters) == ""
 }
 
 const wordCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-./"
 
-// SetText gives a scalar another text, which reads back as a string. Quotes and comments stay.
+// SetText sets the text of a scalar, which is then a string. It keeps quotes and comments.
 func SetText(scalar *yaml.Node, text string) { setText(scalar, String(text)) }
 
 func setText(scalar, made *yaml.Node) {
@@ -44,10 +44,10 @@ func setText(scalar, made *yaml.Node) {
 	}
 }
 
-// Entry is a field of a mapping of strings, as it is written.
+// Entry is a field of a string mapping, as nodes.
 type Entry struct{ Key, Value *yaml.Node }
 
-// Entries are the fields of a map in the order in which they are set.
+// Entries returns the entries of a map, sorted by key.
 func Entries(all map[string]string) []Entry {
 	entries := make([]Entry, 0, len(all))
 	for _, key := range slices.Sorted(maps.Keys(all)) {
@@ -56,8 +56,8 @@ func Entries(all map[string]string) []Entry {
 	return entries
 }
 
-// Set sets the field of a mapping below root. A value that is there keeps its place, its quotes and its comments, which
-// may be a setter's. The entry is copied.
+// Set sets a field of a mapping below root. An existing value keeps its position, quotes and comments, which may be a setter's
+// comment. The mapping gets a copy of the entry.
 func (e Entry) Set(root, mapping *yaml.Node) error {
 	value, err := OwnField(root, mapping, e.Key.Value)
 	if err != nil {
@@ -76,12 +76,12 @@ func (e Entry) Set(root, mapping *yaml.Node) error {
 	return nil
 }
 
-// SetString sets a field of a mapping below root to a string, as [Entry.Set] does.
+// SetString sets a field of a mapping below root to a string, like [Entry.Set].
 func SetString(root, mapping *yaml.Node, name, text string) error {
 	return Entry{String(name), String(text)}.Set(root, mapping)
 }
 
-// Mapping returns the mapping at a path of fields, and makes those that are missing or null.
+// Mapping returns the mapping at a path of fields. It creates missing and null mappings.
 func Mapping(root *yaml.Node, path ...string) (*yaml.Node, error) {
 	mapping := root
 	for i, name := range path {
@@ -97,7 +97,7 @@ func Mapping(root *yaml.Node, path ...string) (*yaml.Node, error) {
 	return mapping, nil
 }
 
-// CheckMapping refuses a value that is to hold other fields and cannot. path is where it is.
+// CheckMapping returns an error unless value is a mapping. path is for the error message.
 func CheckMapping(value *yaml.Node, path ...string) error {
 	kind := "ScalarNode"
 	switch value.Kind {
@@ -114,10 +114,10 @@ func CheckMapping(value *yaml.Node, path ...string) error {
 		strings.Join(path, "."), kind, strings.TrimSpace(text))
 }
 
-// OneLine is an error's text without line breaks, which the errors of YAML parsers have.
+// OneLine returns an error's text without line breaks, which errors of YAML parsers may have.
 func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// Annotations returns the annotations of a resource, as names and values in turn.
+// Annotations returns the annotations of a resource as alternating names and values.
 func Annotations(root *yaml.Node) []*yaml.Node {
 	annotations := yamlnode.Field(yamlnode.Field(root, "metadata"), "annotations")
 	if yamlnode.IsNull(annotations) || annotations.Kind != yaml.MappingNode {
@@ -126,7 +126,7 @@ func Annotations(root *yaml.Node) []*yaml.Node {
 	return annotations.Content
 }
 
-// Annotation returns the text of an annotation, quoted or, as it should not be, not.
+// Annotation returns the text of an annotation, even if it is unquoted and not a string.
 func Annotation(root *yaml.Node, name string) string {
 	node := yamlnode.Field(yamlnode.Field(yamlnode.Field(root, "metadata"), "annotations"), name)
 	if node == nil {

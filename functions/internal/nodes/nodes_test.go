@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// What is plainly a word is a string to YAML, too.
+// Every plainWord is a string in YAML.
 func TestPlainWord(t *testing.T) {
 	t.Parallel()
 	word := rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9.+/-]{1,8}`), rapid.SampledFrom([]string{
@@ -24,10 +24,10 @@ func TestPlainWord(t *testing.T) {
 		}
 		plain++
 		if yaml.IsValueNonString(text) {
-			t.Fatalf("%q is no string", text)
+			t.Fatalf("plainWord(%q) = true, but YAML does not parse it as a string", text)
 		}
 	})
 	if plain == 0 {
-		t.Error("no text was a plain word")
+		t.Error("plainWord() was false for all texts")
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package origin knows from which files of a package resources were read, and the annotations by which kpt remembers it.
+// Package origin knows the annotations in which kpt records the file that a resource was read from.
 package origin
 
 import (
@@ -14,15 +14,14 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 )
 
-// File returns where a resource was read from, by kpt's annotations or by those that went before them. It is empty when
-// nothing is known.
+// File returns the file of a resource from kpt's annotations or their older forms. It is the zero value if there are none.
 func File(item *fn.KubeObject) fn.File {
 	path := cmp.Or(item.PathAnnotation(), item.GetAnnotation("config.kubernetes.io/path"))
 	index, _ := strconv.Atoi(cmp.Or(item.GetAnnotation(fn.IndexAnnotation), item.GetAnnotation("config.kubernetes.io/index")))
 	return fn.File{Path: path, Index: index}
 }
 
-// Path returns the path of the file that a resource was read from, for results; nil when it is not known.
+// Path returns the file path of a resource, for results; nil if it is unknown.
 func Path(item *fn.KubeObject) *fn.File {
 	if path := File(item).Path; path != "" {
 		return &fn.File{Path: path}
@@ -30,7 +29,7 @@ func Path(item *fn.KubeObject) *fn.File {
 	return nil
 }
 
-// At returns the first resource that was read from a file, or nil.
+// At returns the first resource from the file at path, or nil.
 func At(items fn.KubeObjects, path string) *fn.KubeObject {
 	for _, item := range items {
 		if path != "" && File(item).Path == path {
@@ -40,15 +39,15 @@ func At(items fn.KubeObjects, path string) *fn.KubeObject {
 	return nil
 }
 
-// Named is a result about a resource. message has a verb for its name.
+// Named returns an info result about a resource. message is a format with one %s or %q for the resource's name.
 func Named(message string, item *fn.KubeObject) *fn.Result {
 	result := fn.GeneralResult(fmt.Sprintf(message, item.GetName()), fn.Info)
 	result.File = Path(item)
 	return result
 }
 
-// IsBookkeeping reports whether an annotation is one by which kpt remembers where a resource comes from and goes to. It is
-// not the user's: who replaces "0" by "1" does not mean the index of every resource in its file.
+// IsBookkeeping reports whether an annotation is one in which kpt records the origin of a resource. Functions must not edit
+// these: a user who replaces "0" with "1" does not mean the index of every resource in its file.
 func IsBookkeeping(annotation string) bool {
 	return strings.HasPrefix(annotation, "internal.config.kubernetes.io/") ||
 		slices.Contains([]string{

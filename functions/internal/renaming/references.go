@@ -19,13 +19,13 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// renamedItems are the resources that got another name, as they were, by the name that they had.
+// renamedItems maps the old names of renamed resources to their old identities.
 type renamedItems map[string][]resid.ResId
 
 const dependsOn = "config.kubernetes.io/depends-on"
 
-// followDependencies gives the resources that one waits for their new names. The namespace is not compared: it may be one
-// that a later function sets.
+// followDependencies updates the names in an item's depends-on annotation. It does not compare namespaces, because a later
+// function may set them.
 func (r renamedItems) followDependencies(item *fn.KubeObject, newName func(string) string) error {
 	if item.GetAnnotation(dependsOn) == "" {
 		return nil
@@ -84,7 +84,7 @@ type referenceEdit struct {
 	changed  bool
 }
 
-// value changes what is in the field of a reference: a name, a mapping that has one, a rule, or a list of those.
+// value updates the value of a reference field: a name, a mapping with a name, a rule, or a list of these.
 func (e *referenceEdit) value(value *yaml.Node) {
 	switch {
 	case value.Kind == yaml.SequenceNode:
@@ -108,7 +108,7 @@ func (e *referenceEdit) value(value *yaml.Node) {
 	}
 }
 
-// name changes a name if it is that of a resource that is meant.
+// name updates a name if it refers to a renamed resource.
 func (e *referenceEdit) name(name, namespace *yaml.Node) {
 	means := func(id resid.ResId) bool {
 		return id.IsSelected(&e.Target) && e.sees(id) &&
@@ -120,8 +120,8 @@ func (e *referenceEdit) name(name, namespace *yaml.Node) {
 	}
 }
 
-// sees tells whether a resource can be the one that the referrer refers to: one in its namespace, unless one of the two is
-// in none. A role can be given to service accounts from anywhere.
+// sees reports whether the referrer can refer to a resource: it is in the same namespace, or one of the two is cluster-scoped.
+// A RoleBinding can refer to service accounts in any namespace.
 func (e *referenceEdit) sees(id resid.ResId) bool {
 	return e.referrer.IsClusterScoped() || id.IsClusterScoped() || e.referrer.IsNsEquals(id) ||
 		id.Kind == "ServiceAccount" && e.referrer.Kind == "RoleBinding"
@@ -130,7 +130,7 @@ func (e *referenceEdit) sees(id resid.ResId) bool {
 func grants(rule *yaml.Node, resources string) bool {
 	granted := yamlnode.Field(rule, "resources")
 	return granted != nil && slices.ContainsFunc(granted.Content, func(granted *yaml.Node) bool {
-		name, _, _ := strings.Cut(granted.Value, "/") // a part of the resource, such as its status
+		name, _, _ := strings.Cut(granted.Value, "/") // without a subresource, such as status
 		return name == resources || name == "*"
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package renaming gives resources other names, and has those follow that refer to them.
+// Package renaming renames resources and updates references to them.
 package renaming
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// keepTheirNames are the kinds of which the name means something by itself.
+// keepTheirNames lists the kinds whose name has a meaning of its own.
 var keepTheirNames = []resid.Gvk{
 	{Kind: "CustomResourceDefinition"},
 	{Group: "apiregistration.k8s.io", Kind: "APIService"},
@@ -27,9 +27,9 @@ var keepTheirNames = []resid.Gvk{
 	{Group: "kpt.dev", Kind: "Kptfile"},
 }
 
-// Rename gives every resource of which newName returns another name that one, local configuration too, edits more fields in the
-// same way, and then has those follow that refer to it by its name. newName must return a name that it made as it is. A
-// resource that is not as its kind should be is an error result and a failure; the others are done nevertheless.
+// Rename sets the name of every resource, including local configuration, to newName(name), applies newName to the fields more,
+// and then updates references to renamed resources. newName must be idempotent. A resource with an invalid structure becomes an
+// error result and makes Rename return false; other resources are still renamed.
 func Rename(ctx context.Context, rl *fn.ResourceList, newName func(string) string, more ...types.FieldSpec) (bool, error) {
 	if err := identity.Check(rl.Items); err != nil {
 		rl.Results.Errorf("failed to convert items to resource map: %s", err)
@@ -42,7 +42,7 @@ func Rename(ctx context.Context, rl *fn.ResourceList, newName func(string) strin
 		return ok, err
 	}
 	if err := identity.Check(rl.Items); err != nil {
-		rl.Results.Errorf("failed to rename items, of which two would be the same: %s", err)
+		rl.Results.Errorf("failed to rename items, because two would have the same identity: %s", err)
 		return false, nil
 	}
 	followed, err := nodes.Each(ctx, rl, func(item *fn.KubeObject) error {
@@ -54,7 +54,7 @@ func Rename(ctx context.Context, rl *fn.ResourceList, newName func(string) strin
 	return ok && followed, err
 }
 
-// rename edits fields of a resource. It notes what the resource was called.
+// rename edits the name and other fields of a resource, and records its old identity.
 func rename(item *fn.KubeObject, newName func(string) string, fields []types.FieldSpec, renamed renamedItems) error {
 	return nodes.EditUnshared(function.NodeOf(item), func(root *yaml.Node) (changed bool, err error) {
 		id := identity.Of(root)

@@ -12,7 +12,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-// BenchmarkRenderBuiltin renders ConfigMaps, ten to a file, through three functions in the process.
+// BenchmarkRenderBuiltin renders ConfigMaps, ten per file, with three built-in functions.
 func BenchmarkRenderBuiltin(b *testing.B) {
 	for _, count := range []int{100, 1000, 5000} {
 		b.Run(strconv.Itoa(count), func(b *testing.B) {

@@ -23,18 +23,18 @@ import (
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 func builtin() render.Options {
 	return render.Options{Evaluator: runtime.Builtin{Functions: functions.All()}, ImagePrefix: reference.CatalogPrefix}
 }
 
-// Each directory of testdata has a package in "in", what becomes of it in "out", and its report in report.json.
+// Each directory of testdata has a package in "in", the rendered package in "out", and the report in report.json.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	cases, err := filepath.Glob("testdata/*/in")
 	if err != nil || len(cases) == 0 {
-		t.Fatalf("no cases: %v", err)
+		t.Fatalf("no test cases: %v", err)
 	}
 	for _, in := range cases {
 		t.Run(filepath.Dir(in), func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestGolden(t *testing.T) {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
 			renderDir(t, dir)
-			// The status tells of what functions had to do, which is less the second time.
+			// The status describes what functions had to do, which is less in the second render.
 			if diff := cmp.Diff(readDir(t, out), readDir(t, dir), cmpopts.IgnoreMapEntries(func(p, _ string) bool { return p == "Kptfile" })); diff != "" {
 				t.Errorf("files after the second render (-want +got):\n%s", diff)
 			}
@@ -75,7 +75,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// renderDir renders a directory in place and returns the report without what differs from run to run.
+// renderDir renders a directory in place and returns the report without values that differ between runs.
 func renderDir(t *testing.T, dir string) string {
 	t.Helper()
 	source, err := packages.OpenDir(dir)
@@ -124,7 +124,7 @@ func readDir(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// Rendering with set-labels a second time changes nothing more.
+// A second render with set-labels changes nothing.
 func TestRenderingIsIdempotent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -141,10 +141,10 @@ func TestRenderingIsIdempotent(t *testing.T) {
 		}
 		once := renderOnce(t, files)
 		if diff := cmp.Diff(once, renderOnce(t, once)); diff != "" {
-			t.Fatalf("the second render changes (-first +second):\n%s", diff)
+			t.Fatalf("the second render changes files (-first +second):\n%s", diff)
 		}
 		if !strings.Contains(strings.Join([]string{once["f.yaml"], once["Kptfile"]}, ""), "app") {
-			t.Fatal("nothing was labelled")
+			t.Fatal("set-labels changed nothing, want labels")
 		}
 	})
 }
@@ -170,5 +170,5 @@ func cm(name string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n"
 }
 
-// steps are the steps of a pipeline: functions in YAML.
+// steps returns the steps of a pipeline from functions in YAML.
 func steps(functions ...string) string { return "  - " + strings.Join(functions, "\n  - ") + "\n" }

@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
-// pieces are parts of resources that printing and parsing may treat in ways of their own.
+// pieces are parts of resources that may change when they are printed and parsed.
 var pieces = []string{
 	"", "data:\n  k: v # line\n  n: \"1\"\n", "data:\n  # above\n  k: |\n    text\n      more\n  l: 'q'\n", "# between\ndata: {a: b, c: [d, e]}\n",
 	"spec:\n  list:\n    # first\n    - a\n    - b # b\n  namespace: old\n", "spec:\n  list:\n  - name: x\n    value: >-\n      folded\n      text\n  # foot\n",
@@ -62,7 +62,7 @@ func drawBuiltin(t *rapid.T) map[string]string {
 	return files
 }
 
-// Evaluating on nodes gives what evaluating on bytes does.
+// Evaluating on nodes gives the same result as evaluating on bytes.
 func TestInProcessIsAsOverBytes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -86,10 +86,10 @@ func TestInProcessIsAsOverBytes(t *testing.T) {
 			}
 			return text.String()
 		}
-		// The function hides that the evaluator can do more.
+		// evaluation.Func hides that the evaluator is a ListEvaluator.
 		want := run(evaluation.Func(builtin().Evaluator.Evaluate))
 		if diff := cmp.Diff(want, run(runtime.Multi{builtin().Evaluator})); diff != "" {
-			t.Fatalf("%v\n(-bytes +nodes):\n%s", files, diff)
+			t.Fatalf("files %v\nresult (-bytes +nodes):\n%s", files, diff)
 		}
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setters reads the comments that mark the fields of setters.
+// Package setters parses the comments that mark the fields of setters.
 package setters
 
 import (
@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// Comment is how a comment begins that says of which setters a value is made, as in "# kpt-set: ${image}:${tag}".
+// Comment is the prefix of a comment that names the setters of a value, as in "# kpt-set: ${image}:${tag}".
 const Comment = "kpt-set: "
 
 var reference = regexp.MustCompile(`\$\{([^}]*)\}`)
 
-// Pattern returns the pattern of setters in a line comment, or nothing.
+// Pattern returns the setter pattern in a line comment, or "".
 func Pattern(comment string) string {
 	pattern, ok := strings.CutPrefix(comment, "# "+Comment)
 	if !ok {
@@ -26,7 +26,7 @@ func Pattern(comment string) string {
 	return strings.TrimSpace(pattern)
 }
 
-// ListComment returns the comment in which a list's setter is: behind its key, or behind the list in flow style.
+// ListComment returns the comment with a list's setter: after the key for a block list, after the list for a flow list.
 func ListComment(key, list *yaml.Node) string {
 	if list.Style&yaml.FlowStyle != 0 {
 		return list.LineComment
@@ -34,7 +34,7 @@ func ListComment(key, list *yaml.Node) string {
 	return key.LineComment
 }
 
-// OfList returns the setter that a pattern is nothing but, as that of a list must be, or nothing.
+// OfList returns the setter if the pattern consists of a single setter, as it must for a list, or else "".
 func OfList(pattern string) string {
 	match := reference.FindStringSubmatch(pattern)
 	if match == nil || match[0] != pattern {
@@ -43,8 +43,7 @@ func OfList(pattern string) string {
 	return match[1]
 }
 
-// Values finds the values of a pattern's setters in the text that was made of them. It returns none unless each has
-// one.
+// Values extracts the values of a pattern's setters from a text. It returns nil unless every setter has a value.
 func Values(pattern, text string) map[string]string {
 	names := reference.FindAllStringSubmatch(pattern, -1)
 	fixed := reference.Split(pattern, -1)
@@ -66,7 +65,7 @@ func Values(pattern, text string) map[string]string {
 	return values
 }
 
-// SortedTexts returns the texts of a list of scalars, sorted, and whether it is one.
+// SortedTexts returns the sorted texts of a list of scalars. ok is false if an element is not a scalar.
 func SortedTexts(list *yaml.Node) ([]string, bool) {
 	texts := make([]string, 0, len(list.Content))
 	for _, element := range list.Content {
@@ -79,7 +78,7 @@ func SortedTexts(list *yaml.Node) ([]string, bool) {
 	return texts, true
 }
 
-// ParseList returns the texts of a list of scalars in YAML, sorted, and whether text is one.
+// ParseList parses a YAML list of scalars and returns the sorted texts. ok is false if text is not such a list.
 func ParseList(text string) ([]string, bool) {
 	parsed, err := yaml.Parse(text)
 	if err != nil || parsed.YNode().Kind != yaml.SequenceNode {

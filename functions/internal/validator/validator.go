@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validator has what the validators share: which resources they look at, and what their results say about those.
+// Package validator has the common parts of validators: which resources they check, and results about resources.
 package validator
 
 import (
@@ -12,25 +12,25 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/origin"
 )
 
-// Subject is what results are about.
+// Subject identifies the resource that a result is about.
 type Subject struct {
 	Ref  *fn.ResourceRef
-	File *fn.File // nil when it is not known
+	File *fn.File // nil if unknown
 }
 
-// SubjectOf tells which resource an item is, and where it is from.
+// SubjectOf returns the subject for an item.
 func SubjectOf(item *fn.KubeObject) Subject {
 	s := Subject{Ref: &fn.ResourceRef{
 		APIVersion: item.GetAPIVersion(), Kind: item.GetKind(), Name: item.GetName(), Namespace: item.GetNamespace(),
 	}}
 	if file := origin.File(item); file.Path != "" {
-		file.Index = max(file.Index, 0) // the first of the file, where there is none
+		file.Index = max(file.Index, 0) // without an index, assume the file's first resource
 		s.File = &file
 	}
 	return s
 }
 
-// Result is a result about the subject. The field is "" for what is wrong with the resource as a whole.
+// Result returns a result about the subject. field is "" if the result is about the whole resource.
 func (s Subject) Result(severity fn.Severity, field, message string) *fn.Result {
 	result := &fn.Result{Message: message, Severity: severity, ResourceRef: s.Ref, File: s.File}
 	if field != "" {
@@ -39,7 +39,7 @@ func (s Subject) Result(severity fn.Severity, field, message string) *fn.Result 
 	return result
 }
 
-// StaysLocal tells whether a resource is never sent to an API server, by its apiVersion and by its annotation
+// StaysLocal reports whether a resource is never sent to an API server, judging by its apiVersion and its annotation
 // config.kubernetes.io/local-config.
 func StaysLocal(apiVersion, localConfig string) bool {
 	group, _, _ := strings.Cut(apiVersion, "/")
@@ -50,7 +50,7 @@ func StaysLocal(apiVersion, localConfig string) bool {
 	return localConfig != "" && localConfig != "false"
 }
 
-// Text returns the string at a path of fields of a resource's content, or "" when there is none.
+// Text returns the string at a path of fields, or "".
 func Text(content map[string]any, path ...string) string {
 	last := len(path) - 1
 	for _, field := range path[:last] {
