@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fix is the function fix.
+// Package fix implements the function fix.
 package fix
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// Function is fix.
+// Function is the function fix.
 var Function = function.Function{
 	Name:    "fix",
 	Version: "v0.2.1",
@@ -35,7 +35,7 @@ var Function = function.Function{
 
 const latest = "kpt.dev/v1"
 
-// fix migrates every package that has a Kptfile. A package that is of the latest version is left as it is.
+// fix migrates every package with a Kptfile. Packages of the latest version stay unchanged.
 func fix(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	m := migration{byDir: map[string]*pkg{}}
 	for _, item := range rl.Items {
@@ -68,21 +68,21 @@ func fix(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	return true, nil
 }
 
-// migration is that of the packages of one list.
+// migration holds the packages of one list.
 type migration struct {
 	packages []*pkg
 	byDir    map[string]*pkg
 }
 
-// pkg is a package, and what was found out about it.
+// pkg is a package and the results of analyzing it.
 type pkg struct {
-	dir         string // of the Kptfile, from "/"
-	file        string // the path of the Kptfile, as it is annotated
+	dir         string // the Kptfile's directory, starting with "/"
+	file        string // the Kptfile's path as in its annotation
 	kptfile     *fn.KubeObject
-	old         bool // it is of version v1alpha1
+	old         bool // its version is v1alpha1
 	definitions map[string]definition
-	setters     []string     // names, in the order of their definitions
-	steps       []*yaml.Node // of the pipeline, from functions that were resources
+	setters     []string     // names in the order of their definitions
+	steps       []*yaml.Node // pipeline steps for functions that were declared as resources
 	results     fn.Results
 }
 
@@ -94,7 +94,7 @@ func (p *pkg) log(message string) {
 	p.results = append(p.results, result)
 }
 
-// packageOf returns the package that a resource is of: the nearest that encloses its file.
+// packageOf returns the package of a resource: the nearest one around its file.
 func (m migration) packageOf(item *fn.KubeObject) *pkg {
 	for dir := path.Dir(path.Join("/", origin.File(item).Path)); ; dir = path.Dir(dir) {
 		if p := m.byDir[dir]; p != nil || dir == "/" {
@@ -103,7 +103,7 @@ func (m migration) packageOf(item *fn.KubeObject) *pkg {
 	}
 }
 
-// define returns the setter or substitution of a name: that of the package itself, or of one around it.
+// define returns the setter or substitution with a name in the package, or else in the nearest package around it.
 func (m migration) define(p *pkg, name string) (definition, bool) {
 	for dir := p.dir; ; dir = path.Dir(dir) {
 		if around := m.byDir[dir]; around != nil {
@@ -117,10 +117,10 @@ func (m migration) define(p *pkg, name string) (definition, bool) {
 	}
 }
 
-// functionAnnotations are those by which a resource once said that it is a function with its configuration.
+// functionAnnotations are old annotations that declare a resource as a function with its configuration.
 var functionAnnotations = []string{"config.kubernetes.io/function", "config.k8s.io/function"}
 
-// migrateResource rewrites the setters in comments, and takes a function that a resource declares into its package's pipeline.
+// migrateResource rewrites setter comments and adds a function that the resource declares to the pipeline of its package.
 func (m migration) migrateResource(item *fn.KubeObject) error {
 	p := m.packageOf(item)
 	if p == nil || item == p.kptfile || !p.old {
@@ -163,7 +163,7 @@ func (p *pkg) takeFunction(root *yaml.Node, file string) (bool, error) {
 	return false, nil
 }
 
-// mapping makes a block mapping of strings, of keys and values in turn.
+// mapping returns a block mapping of strings from alternating keys and values.
 func mapping(texts ...string) *yaml.Node {
 	m := &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap}
 	for _, text := range texts {

@@ -241,7 +241,7 @@ results:
 	functiontest.EvaluateTwice(t, Function, cases)
 }
 
-// selfish is a package with a resource that has a comment.
+// selfish returns a package with a resource that has a comment.
 func selfish(comment, version, more string) string {
 	return "- apiVersion: " + version + "\n  kind: Kptfile\n  metadata: {name: a}" + more + "\n- kind: A\n  a: x # " + comment + "\n"
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// infoFields are the fields of packageMetadata, by what they are in info. A list of one is made of a text where true.
+// infoFields maps the fields of packageMetadata to those of info. With list set, a string becomes a list of one element.
 var infoFields = []struct {
 	old, name string
 	list      bool
@@ -28,13 +28,13 @@ var infoFields = []struct {
 	{"man", "man", false},
 }
 
-// withoutSuccessor are fields of version v1alpha1 that v1 refuses, with what to do about them.
+// withoutSuccessor lists fields of v1alpha1 that are invalid in v1, with advice.
 var withoutSuccessor = []struct{ name, advice string }{
 	{"dependencies", "get them with `kpt pkg get`"},
 	{"functions", "add its functions to the pipeline"},
 }
 
-// migrateKptfile brings a Kptfile to the latest version, and takes down what its old one defined. Other items stay.
+// migrateKptfile upgrades a Kptfile to the latest version and records its old definitions. It ignores other items.
 func (m migration) migrateKptfile(item *fn.KubeObject) error {
 	if item.GetKind() != kptfile.FileName {
 		return nil
@@ -74,7 +74,7 @@ func (m migration) migrateKptfile(item *fn.KubeObject) error {
 	})
 }
 
-// renamePackageMetadata makes info of packageMetadata, in its place.
+// renamePackageMetadata replaces packageMetadata with info, at the same position.
 func (p *pkg) renamePackageMetadata(root *yaml.Node) {
 	at := yamlnode.Position(root, "packageMetadata")
 	if at < 0 {
@@ -101,7 +101,7 @@ func (p *pkg) renamePackageMetadata(root *yaml.Node) {
 	p.log(`Transformed "packageMetadata" to "info"`)
 }
 
-// splitUpstream moves the commit of upstream to upstreamLock, which has the rest of it too.
+// splitUpstream moves the commit in upstream to upstreamLock, which also has a copy of the other fields.
 func (p *pkg) splitUpstream(root *yaml.Node) {
 	at := yamlnode.Position(root, "upstream")
 	if at < 0 || yamlnode.IsNull(root.Content[at+1]) {
@@ -121,7 +121,7 @@ func (p *pkg) splitUpstream(root *yaml.Node) {
 	p.log(`Transformed "upstream" to "upstream" and "upstreamLock"`)
 }
 
-// appendSteps adds steps to the mutators of a Kptfile.
+// appendSteps appends steps to the mutators of a Kptfile.
 func appendSteps(item *fn.KubeObject, steps []*yaml.Node) {
 	root := function.NodeOf(item)
 	pipeline := yamlnode.Field(root, "pipeline")

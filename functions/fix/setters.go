@@ -17,13 +17,13 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// definition is a setter or a substitution, which a Kptfile of version v1alpha1 defined in the form of OpenAPI.
+// definition is a setter or substitution. A v1alpha1 Kptfile defines it in OpenAPI format.
 type definition struct {
 	substitution bool
 	value        string // of a setter
 	description  string
 	pattern      string
-	markers      map[string]string // of a substitution: what the pattern has for each of the names
+	markers      map[string]string // of a substitution: names by marker in the pattern
 }
 
 const (
@@ -32,7 +32,7 @@ const (
 	definitionsPath    = "#/definitions/"
 )
 
-// readDefinitions takes the definitions of a Kptfile.
+// readDefinitions reads the definitions of a Kptfile.
 func (p *pkg) readDefinitions(all *yaml.Node) {
 	for i := 0; all != nil && i+1 < len(all.Content); i += 2 {
 		key, body := all.Content[i].Value, all.Content[i+1]
@@ -54,7 +54,7 @@ func (p *pkg) readDefinitions(all *yaml.Node) {
 	}
 }
 
-// setterValue returns the value of a setter; that of a list as a list in flow style, and of an enumeration what it stands for.
+// setterValue returns the value of a setter: a list as a flow list, and an enumeration as the value it maps to.
 func setterValue(setter *yaml.Node) string {
 	if list := yamlnode.Lookup(setter, "listValues"); list != nil && list.Kind == yaml.SequenceNode {
 		texts := make([]string, len(list.Content))
@@ -76,7 +76,7 @@ func nameIn(ref string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, setterPrefix), substitutionPrefix)
 }
 
-// oldComment is how comments referred to a definition.
+// oldComment matches an old comment that refers to a definition.
 var oldComment = regexp.MustCompile(`\{\s*"(?:\$openapi|\$kpt-set|\$ref)"\s*:\s*"([^"]+)"[^{}]*\}`)
 
 // migrateComments rewrites the comments of a resource that refer to definitions.
@@ -95,8 +95,8 @@ func (m migration) migrateComments(p *pkg, node *yaml.Node) (changed bool) {
 	return changed
 }
 
-// pattern returns the pattern that a name stands for. Substitutions may consist of others; one that is within itself is left as it
-// is named.
+// pattern returns the pattern for a name. Substitutions may contain others; a recursive one is replaced with a reference to its
+// name.
 func (m migration) pattern(p *pkg, name string, within map[string]bool) string {
 	d, ok := m.define(p, name)
 	if !ok || !d.substitution || within[name] {
@@ -116,7 +116,7 @@ var marker = regexp.MustCompile(`\$\{[^}]*\}`)
 
 const settersFile = "setters.yaml"
 
-// addPipeline gives the Kptfile its steps, and returns the file with the values of the setters; nil for none.
+// addPipeline adds the steps to the Kptfile's pipeline. It returns the file with the setters' values, or nil if there are none.
 func (p *pkg) addPipeline() *fn.KubeObject {
 	var config *fn.KubeObject
 	if len(p.setters) > 0 {
@@ -132,7 +132,7 @@ func (p *pkg) addPipeline() *fn.KubeObject {
 	return config
 }
 
-// settersConfig makes the functionConfig of apply-setters. The descriptions of setters become comments.
+// settersConfig returns the functionConfig of apply-setters. Descriptions of setters become comments.
 func (p *pkg) settersConfig() *fn.KubeObject {
 	data := mapping()
 	for _, name := range p.setters {

@@ -15,19 +15,20 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// Bounds of one call of a built-in function of Rego. No context ends such a call, so it must be refused before it allocates.
+// Limits for one call of a Rego built-in. Cancelling a context does not end such a call, so a call that is too large must fail
+// before it allocates.
 const (
 	maxText     = 64 << 20  // bytes of a result
 	maxParsed   = 8 << 20   // bytes of a text that is parsed into values
 	maxElements = 1_000_000 // elements of a result
 	maxDigits   = 100_000   // decimal digits of a number
-	maxPadding  = 1_000_000 // of one verb of sprintf, which package fmt bounds
+	maxPadding  = 1_000_000 // bytes of padding by one verb of sprintf; package fmt has this limit
 )
 
-// work returns the size of the result of a call, and the bound of that size.
+// work estimates the size of the result of a call. limit is the maximum size.
 type work func(operands []*ast.Term) (size, limit float64)
 
-// works has the functions whose result can be far larger than their operands.
+// works lists the built-ins whose result can be far larger than their operands.
 var works = map[string]work{
 	"replace":                   func(o []*ast.Term) (float64, float64) { return replaced(text(o[0]), text(o[1]), text(o[2])), maxText },
 	"strings.replace_n":         func(o []*ast.Term) (float64, float64) { return length(o[1]) * (1 + longest(o[0])), maxText },
@@ -58,10 +59,10 @@ var works = map[string]work{
 	"mul":                              func(o []*ast.Term) (float64, float64) { return length(o[0]) + length(o[1]), maxDigits },
 }
 
-// unbounded are functions of Rego whose results have no bound that is known before.
+// unbounded lists built-ins whose result size cannot be estimated before the call.
 var unbounded = []string{"strings.render_template", "graph.reachable_paths"}
 
-// boundBuiltins puts the bounds before the functions of Rego. Their table belongs to the whole process.
+// boundBuiltins wraps the Rego built-ins with limits. The table of built-ins is global to the process.
 var boundBuiltins = sync.OnceFunc(func() {
 	for _, builtin := range ast.Builtins {
 		call, bound := topdown.GetBuiltin(builtin.Name), works[builtin.Name]
@@ -84,7 +85,8 @@ var boundBuiltins = sync.OnceFunc(func() {
 	}
 })
 
-// tooMuch ends the evaluation. Any other error would only make the call undefined, and the policy would not object.
+// tooMuch returns an error that ends the evaluation. Any other error would make the call undefined, so that the policy would
+// not report a violation.
 func tooMuch(name string, bctx topdown.BuiltinContext) error {
 	message := name + ": the result is too large"
 	return topdown.Halt{Err: &topdown.Error{Code: topdown.BuiltinErr, Message: message, Location: bctx.Location}}
@@ -95,7 +97,7 @@ func text(term *ast.Term) string {
 	return string(value)
 }
 
-// length returns the bytes of a string, the characters of a number and the elements of a collection.
+// length returns the bytes of a string, the digits of a number, or the elements of a collection.
 func length(term *ast.Term) float64 {
 	switch value := term.Value.(type) {
 	case ast.String:
@@ -118,7 +120,7 @@ func number(term *ast.Term) float64 {
 	return parsed
 }
 
-// digits returns the number of decimal digits of a number that is written out.
+// digits returns the number of decimal digits of a number in plain notation.
 func digits(term *ast.Term) float64 {
 	value, _ := term.Value.(ast.Number)
 	_, exponent, _ := strings.Cut(strings.ToLower(string(value)), "e")
@@ -130,12 +132,13 @@ func replaced(in, from, to string) float64 {
 	return float64(len(in)) + float64(strings.Count(in, from))*float64(len(to))
 }
 
-// substituted is the most that a replacement by a regular expression makes: each reference to a group repeats what the group has found.
+// substituted returns an upper bound for the result of replacing by a regular expression: each reference to a group repeats the
+// group's match.
 func substituted(in, to string) float64 {
 	return float64(len(in)+1)*float64(len(to)+1) + float64(strings.Count(to, "$"))*float64(len(in))
 }
 
-// longest returns the bytes of the longest value of an object of strings.
+// longest returns the length in bytes of the longest value in an object of strings.
 func longest(object *ast.Term) float64 {
 	most := 0.0
 	if values, ok := object.Value.(ast.Object); ok {
@@ -148,7 +151,7 @@ func span(from, to *ast.Term) float64 { return math.Abs(number(to) - number(from
 
 func written(operands []*ast.Term) (size, limit float64) { return weight(operands[0]), maxText }
 
-// patched is the most that patches make of a value: each copy may copy all that is there.
+// patched returns an upper bound for the size of a patched value: each copy operation may copy everything so far.
 func patched(value, patches *ast.Term) float64 {
 	copies := 0.0
 	operation, copied := ast.StringTerm("op"), ast.StringTerm("copy")
@@ -164,7 +167,7 @@ func patched(value, patches *ast.Term) float64 {
 
 var padding = regexp.MustCompile(`%[^a-zA-Z%]*[0-9*]`)
 
-// formatted is the most that sprintf makes: any verb may have any argument, and padding.
+// formatted returns an upper bound for the result of sprintf: any verb may format any argument and add padding.
 func formatted(format string, arguments *ast.Term) float64 {
 	most := 0.0
 	if array, ok := arguments.Value.(*ast.Array); ok {
@@ -174,8 +177,7 @@ func formatted(format string, arguments *ast.Term) float64 {
 	return float64(len(format)) + float64(strings.Count(format, "%"))*most + padded*maxPadding
 }
 
-// weight returns about how many characters a value has when it is written, where what is shared is written as often as it occurs. It
-// looks no further than to what is too much.
+// weight returns the approximate length of a value as text. Shared values count at every occurrence. It stops above maxText.
 func weight(term *ast.Term) float64 {
 	total := 0.0
 	var weigh func(term *ast.Term, depth float64)
@@ -183,7 +185,7 @@ func weight(term *ast.Term) float64 {
 		if total > maxText {
 			return
 		}
-		total += 4 + depth // with an indentation
+		total += 4 + depth // including indentation
 		switch value := term.Value.(type) {
 		case ast.String:
 			total += float64(len(value))
@@ -205,7 +207,7 @@ func weight(term *ast.Term) float64 {
 	return total
 }
 
-// checkWeight refuses a result that cannot be written out.
+// checkWeight returns an error for a result that is too large to be printed.
 func checkWeight(value ast.Value) error {
 	if weight(ast.NewTerm(value)) > maxText {
 		return fmt.Errorf("its violations have more than %d MiB", maxText>>20)

@@ -38,7 +38,7 @@ func reviewOf(body string) string {
 `, rego, strings.Repeat("a", 100_000)), "")
 }
 
-// doubling has rules, the last of which, x40, has the value of the first, twice, and twice, and so on.
+// doubling returns rules, each of which has the value of the previous one twice. The last one is x40.
 func doubling() string {
 	var rules strings.Builder
 	for i := range 40 {
@@ -47,7 +47,7 @@ func doubling() string {
 	return "\n}\nx0 := [\"a\"]\n" + rules.String() + "never {\nfalse"
 }
 
-// Calls whose results are far larger than their arguments are refused before they allocate, and the policy does not pass for it.
+// Calls whose results are far larger than their arguments fail before they allocate, and the function fails.
 func TestResultsAreBounded(t *testing.T) { //nolint:paralleltest // it measures allocations
 	const a = "a := input.review.object.data.a\n"
 	for name, body := range map[string]string{ //nolint:paralleltest // see above
@@ -84,7 +84,7 @@ func TestResultsAreBounded(t *testing.T) { //nolint:paralleltest // it measures 
 	}
 }
 
-// Violations that share their parts are not written out.
+// Violations with shared values that would be too large as text are an error.
 func TestViolationsAreBounded(t *testing.T) {
 	t.Parallel()
 	list := strings.Replace(reviewOf("msg := \"m\""+doubling()), `{"msg": msg}`, `{"msg": msg, "details": x40}`, 1)
@@ -99,8 +99,8 @@ func TestViolationsAreBounded(t *testing.T) {
 	}
 }
 
-// An evaluation whose values take too much memory ends with an error.
-func TestMemoryIsWatched(t *testing.T) { //nolint:paralleltest // the memory is that of the process
+// An evaluation whose values exceed the memory limit fails.
+func TestMemoryIsWatched(t *testing.T) { //nolint:paralleltest // measures the memory of the process
 	rl, err := fn.ParseResourceList([]byte(reviewOf("n := numbers.range(1, 10000)\nall := [s | x := n[_]; y := n[_]; s := sprintf(\"%d-%d\", [x, y])]\nmsg := sprintf(\"%v\", [count(all)])")))
 	if err != nil {
 		t.Fatal(err)
@@ -112,8 +112,8 @@ func TestMemoryIsWatched(t *testing.T) { //nolint:paralleltest // the memory is 
 	}
 }
 
-// What is only garbage does not count.
-func TestGarbageIsNotCounted(t *testing.T) { //nolint:paralleltest // the memory is that of the process
+// Garbage does not count towards the memory limit.
+func TestGarbageIsNotCounted(t *testing.T) { //nolint:paralleltest // measures the memory of the process
 	rl, err := fn.ParseResourceList([]byte(reviewOf("a := input.review.object.data.a\nn := numbers.range(1, 2000)\ncount([x | x := n[_]; count(sprintf(\"%s%d\", [a, x])) == 0]) == 0\nmsg := \"m\"")))
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestGarbageIsNotCounted(t *testing.T) { //nolint:paralleltest // the memory
 	}
 }
 
-// A JSON schema, in a rule or in an annotation of one, does not refer to a server or a file.
+// JSON schemas in rules and annotations cannot refer to a server or file.
 func TestSchemasReachNothing(t *testing.T) {
 	t.Parallel()
 	const secret = "TRAPPED-SECRET"

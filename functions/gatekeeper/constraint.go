@@ -19,19 +19,19 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 )
 
-// policy is a constraint with the rules of its template.
+// policy is a constraint with its template's rules.
 type policy struct {
 	constraint      resource
 	rules           rules
 	severity        fn.Severity
 	match           match
 	labels          labels.Selector
-	namespaceLabels labels.Selector // nil for any
+	namespaceLabels labels.Selector // nil selects all namespaces
 	namespaces      map[string]map[string]string
 	parameters      any
 }
 
-// match says which resources a constraint is about. What is empty matches all.
+// match selects the resources of a constraint. Empty fields select all.
 type match struct {
 	Kinds []struct {
 		APIGroups []string `json:"apiGroups"`
@@ -45,7 +45,7 @@ type match struct {
 	NamespaceSelector  *metav1.LabelSelector `json:"namespaceSelector"`
 }
 
-// severities are those of the results, by enforcement action.
+// severities maps enforcement actions to the severities of results.
 var severities = map[string]fn.Severity{"": fn.Error, "deny": fn.Error, "warn": fn.Warning, "dryrun": fn.Info}
 
 func newPolicy(constraint resource, r rules, namespaces map[string]map[string]string) (policy, error) {
@@ -81,7 +81,7 @@ func newPolicy(constraint resource, r rules, namespaces map[string]map[string]st
 	return p, nil
 }
 
-// review returns how a resource violates the policy.
+// review returns the violations of the policy by a resource.
 func (p policy) review(ctx context.Context, r resource) ([]string, error) {
 	group, version, found := strings.Cut(r.item.GetAPIVersion(), "/")
 	if !found {
@@ -100,7 +100,7 @@ func (p policy) review(ctx context.Context, r resource) ([]string, error) {
 	return p.rules.violations(ctx, map[string]any{"review": review, "parameters": p.parameters})
 }
 
-// matches tells whether the policy is about a resource. One without a namespace is taken for one of the cluster.
+// matches reports whether the policy selects a resource. A resource without a namespace counts as cluster-scoped.
 func (p policy) matches(item *fn.KubeObject, group string) bool {
 	namespace := item.GetNamespace()
 	switch {
@@ -138,7 +138,7 @@ func (p policy) matchesKind(group, kind string) bool {
 	return false
 }
 
-// like tells whether a name matches a pattern, which may begin and end with an asterisk.
+// like reports whether a name matches a pattern, which may have a leading and a trailing asterisk.
 func like(pattern, name string) bool {
 	begin, atStart := strings.CutSuffix(pattern, "*")
 	middle, atEnd := strings.CutPrefix(begin, "*")

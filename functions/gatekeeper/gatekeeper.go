@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gatekeeper is the function gatekeeper.
+// Package gatekeeper implements the function gatekeeper.
 package gatekeeper
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is gatekeeper.
+// Function is the function gatekeeper.
 var Function = function.Function{
 	Name:    "gatekeeper",
 	Version: "v0.2.1",
@@ -34,7 +34,8 @@ var Function = function.Function{
 	Unshared:  true,
 }
 
-// maxMemory is the memory in bytes by which the process may grow while policies are evaluated, because Rego does not count what its values take.
+// maxMemory is the number of bytes by which the process may grow during evaluation. It is needed because Rego has no memory
+// limit.
 const maxMemory = 1 << 30
 
 const (
@@ -42,19 +43,19 @@ const (
 	constraintGroup = "constraints.gatekeeper.sh/"
 )
 
-// resource is an item as policies see it.
+// resource is an item with its content as policies see it.
 type resource struct {
 	item    *fn.KubeObject
 	content map[string]any
 }
 
-// gatekeeper reviews every resource that is for an API server, and is no policy itself, by every constraint that matches it. It
-// fails on a violation of a constraint that denies, and on a policy that cannot be used.
+// gatekeeper reviews every resource with every constraint that matches it, except policies and local configuration. It fails if
+// a constraint with the action deny is violated or a policy is invalid.
 func gatekeeper(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	return evaluate(ctx, rl, maxMemory)
 }
 
-// evaluate does so while the process grows by no more than memory bytes.
+// evaluate is gatekeeper with a limit in bytes for the growth of the process.
 func evaluate(ctx context.Context, rl *fn.ResourceList, memory uint64) (bool, error) {
 	watched, stop := heap.WatchGrowth(ctx, memory, fmt.Errorf("the policies take more than %d MiB of memory, the most they may", memory>>20))
 	defer stop()
@@ -111,7 +112,8 @@ func review(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	return ok, nil
 }
 
-// newPolicies makes a policy of each constraint. What is wrong with one is an error result, and makes ok false.
+// newPolicies creates a policy for each constraint. An invalid template or constraint becomes an error result and makes ok
+// false.
 func newPolicies(ctx context.Context, rl *fn.ResourceList, templates, constraints, reviewed []resource) (policies []policy, ok bool) {
 	ok = true
 	failed := func(item *fn.KubeObject, err error) {
@@ -125,7 +127,7 @@ func newPolicies(ctx context.Context, rl *fn.ResourceList, templates, constraint
 		if err != nil {
 			failed(t.item, err)
 		}
-		// A template that cannot be used is known nevertheless: its constraints are not to blame.
+		// Remember invalid templates, so that their constraints are not reported as lacking a template.
 		byKind[kind] = r
 	}
 	for _, c := range constraints {
@@ -147,7 +149,7 @@ func newPolicies(ctx context.Context, rl *fn.ResourceList, templates, constraint
 	return policies, ok
 }
 
-// inventory is what policies see of the other resources, in the form of Gatekeeper.
+// inventory returns the data about other resources that policies can use, in Gatekeeper's format.
 func inventory(reviewed []resource) map[string]any {
 	cluster, namespaced := map[string]any{}, map[string]any{}
 	for _, r := range reviewed {
@@ -169,7 +171,7 @@ func child(parent map[string]any, key string) map[string]any {
 	return below
 }
 
-// namespacesOf returns the labels of the Namespaces among resources, by name.
+// namespacesOf returns the labels of the Namespace resources, by name.
 func namespacesOf(reviewed []resource) map[string]map[string]string {
 	namespaces := map[string]map[string]string{}
 	for _, r := range reviewed {

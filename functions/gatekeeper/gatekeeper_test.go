@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The example of the catalog.
+// bannedKeys is the catalog's example.
 const bannedKeys = `
 - apiVersion: templates.gatekeeper.sh/v1beta1
   kind: ConstraintTemplate
@@ -80,7 +80,7 @@ func TestGatekeeper(t *testing.T) {
 	}
 }
 
-// policyOf is a template and a constraint of it.
+// policyOf returns a template and a constraint of it.
 func policyOf(kind, rego, spec string) string {
 	return fmt.Sprintf(`
 - apiVersion: templates.gatekeeper.sh/v1
@@ -91,7 +91,7 @@ func policyOf(kind, rego, spec string) string {
 `, strings.ToLower(kind), kind, rego, kind, spec)
 }
 
-// messages evaluates the function, and returns the messages of its results.
+// messages runs the function and returns the messages of its results.
 func messages(t *testing.T, items string) []string {
 	t.Helper()
 	rl, err := fn.ParseResourceList([]byte(functiontest.List(strings.TrimPrefix(items, "\n"), "")))
@@ -158,15 +158,15 @@ func TestRego(t *testing.T) {
 				`libs: ['package lib.names of(r) = n { n := upper(r.name) }']`,
 			want: "ROLE",
 		},
-		"version 1, as code of an engine": {
+		"version 1, by engine": {
 			rego: `code: [{engine: K8sNativeValidation}, {engine: Rego, source: {version: v1, rego: 'package x violation contains {"msg": "one"} if { input.review.name }'}}]`,
 			want: "one",
 		},
-		"what the other resources are": {
+		"other resources": {
 			rego: `rego: 'package x violation[{"msg": msg}] { some ns; data.inventory.namespace[ns]["apps/v1"].Deployment.web; data.inventory.cluster.v1.Namespace[ns].metadata.labels.env; msg := ns }'`,
 			want: "prod",
 		},
-		"numbers as they are written": {
+		"large numbers": {
 			rego: `rego: 'package x violation[{"msg": msg}] { msg := sprintf("%v", [input.parameters.size]) }'`,
 			spec: "parameters: {size: 9007199254740993}, ", want: "9007199254740993",
 		},
@@ -188,10 +188,10 @@ func TestRego(t *testing.T) {
 			rego: `rego: 'package x violation[{"msg": "x"}] { opa.runtime() }'`,
 			want: "the Rego of the template cannot be compiled: 1 error occurred: each/0.rego:1: rego_type_error: undefined function opa.runtime",
 		},
-		"an enforcement action that there is not": {
+		"an unknown enforcement action": {
 			rego: `rego: 'package x'`, spec: "enforcementAction: x, ", want: `spec.enforcementAction is "x": want deny, warn or dryrun`,
 		},
-		"a selector that there is not": {
+		"an invalid selector": {
 			rego: `rego: 'package x'`, spec: "match: {labelSelector: {matchExpressions: [{key: a, operator: x}]}}, ",
 			want: `spec.match.labelSelector: "x" is not a valid label selector operator`,
 		},

@@ -20,11 +20,11 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 )
 
-// rules are those of a ConstraintTemplate, ready to be evaluated. They are compiled and evaluated as package rego does it, which also links
-// a compiler to WebAssembly.
+// rules are the compiled rules of a ConstraintTemplate. They are compiled and evaluated like in package rego, which is not used
+// because it links a compiler for WebAssembly.
 type rules struct {
 	compiler *ast.Compiler
-	// query unifies the template's violations with found.
+	// query unifies the template's violations with the variable found.
 	query         ast.Body
 	queryCompiler ast.QueryCompiler
 	data          storage.Store
@@ -32,7 +32,7 @@ type rules struct {
 
 const found = ast.Var("found")
 
-// template is what matters of a ConstraintTemplate.
+// template has the used fields of a ConstraintTemplate.
 type template struct {
 	Spec struct {
 		CRD struct {
@@ -56,12 +56,12 @@ type template struct {
 type source struct {
 	Rego    string   `json:"rego"`
 	Libs    []string `json:"libs"`
-	Version string   `json:"version"` // of Rego: v0 if empty, or v1
+	Version string   `json:"version"` // Rego version: "v1", or v0 if empty
 }
 
 const admission = "admission.k8s.gatekeeper.sh"
 
-// newRules compiles the rules of a template, and returns the kind of its constraints.
+// newRules compiles the rules of a template. It also returns the kind of the template's constraints.
 func newRules(ctx context.Context, t resource, data map[string]any) (kind string, _ rules, err error) {
 	var typed template
 	if err := yaml.Unmarshal(t.item.Bytes(), &typed); err != nil {
@@ -96,7 +96,7 @@ func newRules(ctx context.Context, t resource, data map[string]any) (kind string
 	return kind, r, nil
 }
 
-// compile compiles the modules, and the query for the violations.
+// compile compiles the modules and the query for violations.
 func (r *rules) compile(ctx context.Context, version ast.RegoVersion, modules map[string]*ast.Module, violation string) error {
 	return storage.Txn(ctx, r.data, storage.TransactionParams{}, func(txn storage.Transaction) error {
 		r.compiler = ast.NewCompiler().WithCapabilities(harmless(version)).
@@ -114,7 +114,7 @@ func (r *rules) compile(ctx context.Context, version ast.RegoVersion, modules ma
 	})
 }
 
-// rego returns the Rego of a template.
+// rego returns the template's Rego code.
 func (t template) rego() (source, error) {
 	if t.Spec.CRD.Spec.Names.Kind == "" {
 		return source{}, errors.New("the template has no spec.crd.spec.names.kind")
@@ -135,7 +135,8 @@ func (t template) rego() (source, error) {
 	return source{}, fmt.Errorf("the template has no Rego for the target %s, which is the only language that this function has", admission)
 }
 
-// harmless are the capabilities of Rego without what reaches outside of it, and what no limit bounds. A JSON schema can refer to any file.
+// harmless returns the Rego capabilities without built-ins that access the environment and those that cannot be limited. JSON
+// schemas are excluded, because they can refer to any file.
 func harmless(version ast.RegoVersion) *ast.Capabilities {
 	capabilities := ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(version))
 	harmful := append([]string{"http.send", "net.lookup_ip_addr", "opa.runtime", "json.match_schema", "json.verify_schema"}, unbounded...)
@@ -144,7 +145,7 @@ func harmless(version ast.RegoVersion) *ast.Capabilities {
 	return capabilities
 }
 
-// violations evaluates the rules, and returns the messages of what they object to, sorted as Rego sorts sets.
+// violations evaluates the rules and returns the messages of violations, in Rego's order of sets.
 func (r rules) violations(ctx context.Context, input map[string]any) ([]string, error) {
 	var messages []string
 	err := r.evaluate(ctx, input, func(value any) error {
@@ -170,7 +171,7 @@ func (r rules) violations(ctx context.Context, input map[string]any) ([]string, 
 
 var errNoMessage = errors.New("the Rego of its template made a violation without msg")
 
-// evaluate calls visit with the violations that the rules find.
+// evaluate calls visit with the violations.
 func (r rules) evaluate(ctx context.Context, input any, visit func(value any) error) error {
 	if err := util.RoundTrip(&input); err != nil {
 		return err

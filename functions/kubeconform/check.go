@@ -28,16 +28,16 @@ type check struct {
 	schemas schemaSource
 	results fn.Results
 
-	missingIsError bool // whether a kind without a schema is one
+	missingIsError bool // whether a kind without a schema is an error
 }
 
-// place is what a result says about where it belongs.
+// place is the location part of a result.
 type place struct {
 	validator.Subject
-	prefix string // of field paths: where the resource is in the item
+	prefix string // prefix of field paths: the resource's path in the item
 }
 
-// report adds an error result. The field is "" for what is wrong with a resource as a whole.
+// report adds an error result. field is "" if the problem concerns the whole resource.
 func (c *check) report(here place, field, message string) {
 	c.results = append(c.results, here.Result(fn.Error, strings.TrimSuffix(here.prefix+field, "."), message))
 }
@@ -46,7 +46,7 @@ func (c *check) item(item *fn.KubeObject) {
 	if validator.StaysLocal(item.GetAPIVersion(), item.GetAnnotation(fn.KptLocalConfig)) {
 		return
 	}
-	// Through text, as the API server's clients read it: YAML 1.1, in which "on" is a boolean.
+	// Decode like clients of the API server: as YAML 1.1, where "on" is a boolean.
 	unmarshal := yaml.Unmarshal
 	if c.options.strict {
 		unmarshal = yaml.UnmarshalStrict
@@ -60,7 +60,7 @@ func (c *check) item(item *fn.KubeObject) {
 	c.resource(content, here)
 }
 
-// resource validates an item, or one that is within a List.
+// resource validates an item or a member of a List.
 func (c *check) resource(content map[string]any, here place) {
 	apiVersion, kind := validator.Text(content, "apiVersion"), validator.Text(content, "kind")
 	here.Ref = &fn.ResourceRef{
@@ -115,11 +115,11 @@ func (c *check) validate(content map[string]any, here place) {
 }
 
 type schemaProblem struct {
-	field   string // path of the field, as in spec.containers[0].image; "" for the resource itself
+	field   string // path such as spec.containers[0].image; "" for the resource itself
 	message string
 }
 
-// schemaProblems validates a resource and returns what is wrong, sorted by field.
+// schemaProblems validates a resource and returns the problems, sorted by field.
 func schemaProblems(schema *jsonschema.Schema, content map[string]any) []schemaProblem {
 	var invalid *jsonschema.ValidationError
 	if !errors.As(schema.Validate(content), &invalid) {
@@ -143,8 +143,7 @@ func schemaProblems(schema *jsonschema.Schema, content map[string]any) []schemaP
 	return problems
 }
 
-// leaves returns the failures of a tree of them, without those that only say that something within them failed. Fields
-// that the schema does not know are sorted, as they come out of a map.
+// leaves returns the leaf failures of a tree. It sorts unknown fields, because their order in the failure is random.
 func leaves(failure *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	switch failed := failure.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
@@ -159,7 +158,7 @@ func leaves(failure *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return []*jsonschema.ValidationError{failure}
 }
 
-// describe is the text that the schema library has for a failure, and for those of the alternatives within it.
+// describe returns the schema library's text for a failure, with those of its alternatives.
 func describe(failure *jsonschema.ValidationError, printer *message.Printer) string {
 	text := failure.ErrorKind.LocalizedString(printer)
 	var alternatives []string
@@ -175,8 +174,7 @@ func describe(failure *jsonschema.ValidationError, printer *message.Printer) str
 	return text + ": " + strings.Join(slices.Compact(alternatives), "; ")
 }
 
-// fieldPath writes a location in a resource the way kpt does. The resource tells list elements from fields whose name is
-// a number.
+// fieldPath formats a location like kpt. The resource is needed to distinguish list indexes from numeric field names.
 func fieldPath(content any, location []string) string {
 	var path strings.Builder
 	for _, step := range location {
@@ -197,12 +195,12 @@ func fieldPath(content any, location []string) string {
 	return path.String()
 }
 
-// compareSteps orders list elements by number, and before fields, which are ordered by text.
+// compareSteps orders list indexes numerically and before field names, which are ordered as text.
 func compareSteps(a, b string) int {
 	return cmp.Or(cmp.Compare(element(a), element(b)), strings.Compare(a, b))
 }
 
-// element is the number of a list element, or a number after all of them when the step is a field.
+// element returns the number of a list index, or a number above all indexes for a field name.
 func element(step string) int {
 	if i, err := strconv.Atoi(step); err == nil {
 		return i

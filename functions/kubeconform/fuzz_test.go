@@ -16,8 +16,8 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/functiontest"
 )
 
-// FuzzKubeconform holds kubeconform to what is true of every input: no panic, success if and only if there are no
-// results, one line per result, and the same results again.
+// FuzzKubeconform checks properties for arbitrary input: no panic, success if and only if there are no results, results of one
+// line, and the same results in a second run.
 func FuzzKubeconform(f *testing.F) {
 	f.Add(functiontest.Package, "{}")
 	f.Add("{apiVersion: v1, kind: Pod, metadata: [], spec: {containers: [1, {}, {name: {}}]}}", "{strict: 'true'}")
@@ -37,7 +37,7 @@ func FuzzKubeconform(f *testing.F) {
 		}
 		options, err := parseOptions(config)
 		if err == nil && !slices.Equal(options.locations, []string{bundledSchemas}) {
-			return // or it would read any file, and ask any server
+			return // other locations would read files and contact servers
 		}
 		run := func() fn.Results {
 			rl := &fn.ResourceList{Items: objects, FunctionConfig: config}
@@ -57,13 +57,12 @@ func FuzzKubeconform(f *testing.F) {
 		if slices.ContainsFunc(first, func(r *fn.Result) bool {
 			return r.Severity != fn.Error || r.Message == "" || strings.Contains(r.Message, "\n")
 		}) {
-			t.Errorf("a result is no error of one line: %s", first.Error())
+			t.Errorf("result is not an error of one line: %s", first.Error())
 		}
 	})
 }
 
-// BenchmarkKubeconform validates ten resources. Nothing is kept from one iteration to the next, as in a process of its
-// own for each.
+// BenchmarkKubeconform validates ten resources. Nothing is cached between iterations, as with one process per call.
 func BenchmarkKubeconform(b *testing.B) {
 	rl := kubeconformList(b, functiontest.Package+"\n---\n"+functiontest.Package, "")
 	for b.Loop() {

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeconform is the function kubeconform.
+// Package kubeconform implements the function kubeconform.
 package kubeconform
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is kubeconform.
+// Function is the function kubeconform.
 var Function = function.Function{
 	Name:    "kubeconform",
 	Version: "v0.1.1",
@@ -34,8 +34,8 @@ var Function = function.Function{
 	Process: kubeconform,
 }
 
-// Kubeval is kubeval, the function that kubeconform took the place of: the same but for its name, and for kinds without a
-// schema, of which it tells with strict too.
+// Kubeval is the function kubeval, the predecessor of kubeconform. It differs in its name, and it reports kinds without a
+// schema even with strict.
 var Kubeval = kubeval()
 
 func kubeval() function.Function {
@@ -49,9 +49,9 @@ func kubeconform(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	return validate(ctx, rl, true)
 }
 
-// validate validates every item against the JSON schema of its kind, with the schema engine, the schema locations
-// and the texts of the tool of that name (github.com/yannh/kubeconform), and changes none. With
-// strictTakesMissing, a kind without a schema is no error where fields are checked strictly. README.md says what it takes.
+// validate validates every item against the JSON schema of its kind, with the schema engine, schema locations and messages of
+// the tool kubeconform (github.com/yannh/kubeconform). It changes no items. With strictTakesMissing, a kind without a schema is
+// not an error in strict mode.
 func validate(ctx context.Context, rl *fn.ResourceList, strictTakesMissing bool) (bool, error) {
 	o, err := parseOptions(rl.FunctionConfig)
 	if err != nil {
@@ -76,18 +76,18 @@ func validate(ctx context.Context, rl *fn.ResourceList, strictTakesMissing bool)
 	return len(c.results) == 0, nil
 }
 
-// options is what a functionConfig of kubeconform says.
+// options are the settings in a functionConfig.
 type options struct {
-	locations     []string        // of schemas, in the order to ask them in; never empty
-	skipKinds     map[string]bool // kinds, and kinds as apiVersion/kind
+	locations     []string        // schema locations in lookup order; never empty
+	skipKinds     map[string]bool // kinds, or apiVersion/kind
 	ignoreMissing bool
 	strict        bool
 }
 
-// bundledSchemas is the location of the schemas that come with the function.
+// bundledSchemas is the location name of the built-in schemas.
 const bundledSchemas = "default"
 
-// parseOptions reads a functionConfig, which may be missing.
+// parseOptions parses a functionConfig, which may be missing.
 func parseOptions(config *fn.KubeObject) (options, error) {
 	o := options{locations: []string{bundledSchemas}, skipKinds: map[string]bool{}}
 	if config.IsEmpty() {
@@ -102,7 +102,7 @@ func parseOptions(config *fn.KubeObject) (options, error) {
 	if err := config.As(&content); err != nil {
 		return o, fmt.Errorf("functionConfig: data is not a map of strings: %w", functionconfig.WithoutTypes(err))
 	}
-	// Sorted, so that of two mistakes it is always the same that is reported.
+	// Sorted, so that the first reported error does not depend on map order.
 	for _, key := range slices.Sorted(maps.Keys(content.Data)) {
 		if err := o.set(key, content.Data[key]); err != nil {
 			return o, fmt.Errorf("functionConfig: data.%s: %w", key, err)
@@ -111,13 +111,13 @@ func parseOptions(config *fn.KubeObject) (options, error) {
 	return o, nil
 }
 
-// set takes over the value of one key. An empty value is the key's default.
+// set sets the option for one key. An empty value means the default.
 func (o *options) set(key string, value any) error {
 	var text string
 	switch value := value.(type) {
 	case string:
 		text = value
-	case bool: // "strict: true" without quotes can only mean one thing
+	case bool: // an unquoted "strict: true" is unambiguous
 		text = strconv.FormatBool(value)
 	case nil:
 	default:
@@ -152,7 +152,7 @@ func (o *options) skips(apiVersion, kind string) bool {
 	return o.skipKinds[kind] || o.skipKinds[apiVersion+"/"+kind]
 }
 
-// splitList splits a comma-separated list; spaces around its elements and empty elements are left out.
+// splitList splits a comma-separated list and drops spaces around elements and empty elements.
 func splitList(text string) []string {
 	var elements []string
 	for element := range strings.SplitSeq(text, ",") {

@@ -20,7 +20,7 @@ func TestKubeconform(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		items  string
-		config string // the data of a ConfigMap
+		config string // data of a ConfigMap
 		want   []string
 	}{
 		"no items": {},
@@ -109,7 +109,7 @@ spec: {hard: {cpu: true, memory: [1], pods: "10", configmaps: 1.5}}
 			items: `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, creationTimestamp: yesterday}}`,
 			want:  []string{"v1/ConfigMap/c metadata.creationTimestamp: 'yesterday' is not valid date-time: less than 20 characters long"},
 		},
-		"YAML 1.1, as kubectl reads it": {
+		"YAML 1.1, like kubectl": {
 			items: `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {debug: on, quoted: "on"}}`,
 			want:  []string{"v1/ConfigMap/c data.debug: got boolean, want null or string"},
 		},
@@ -190,7 +190,7 @@ spec:
 			config: `{ignore_missing_schemas: "true"}`,
 			want:   []string{"v1/ConfigMap/c data: got array, want null or object"},
 		},
-		"kind of other case": {
+		"kind in wrong case": {
 			items: `{apiVersion: v1, kind: configmap, metadata: {name: c}}`,
 			want:  []string{"v1/configmap/c kind: value must be 'ConfigMap'"},
 		},
@@ -219,7 +219,7 @@ spec:
 				"v1/q kind: missing 'kind' key",
 			},
 		},
-		"what no API server sees": {
+		"local configuration": {
 			items: `
 {apiVersion: kpt.dev/v1, kind: Kptfile, metadata: {name: k}, unknown: 1}
 ---
@@ -282,7 +282,7 @@ items:
 	}
 }
 
-func TestKubevalTellsOfMissingSchemas(t *testing.T) {
+func TestKubevalReportsMissingSchemas(t *testing.T) {
 	t.Parallel()
 	for config, want := range map[string][]string{
 		"{strict: 'true'}": {"example.com/v1/Frog/f: " + missingSchema("Frog")},
@@ -302,7 +302,7 @@ func missingSchema(kind string) string {
 	return "could not find schema for " + kind
 }
 
-// kubeconformList makes a resource list of YAML documents and the data of a ConfigMap.
+// kubeconformList returns a list from YAML documents and the data of a ConfigMap.
 func kubeconformList(tb testing.TB, items, config string) *fn.ResourceList {
 	tb.Helper()
 	rl := &fn.ResourceList{FunctionConfig: fn.NewEmptyKubeObject()}
@@ -321,14 +321,14 @@ func kubeconformList(tb testing.TB, items, config string) *fn.ResourceList {
 	return rl
 }
 
-// resultLines writes results as kpt shows them, without the severity, which must be error.
+// resultLines formats results like kpt, without the severity, which must be error.
 func resultLines(tb testing.TB, results fn.Results) []string {
 	tb.Helper()
 	lines := make([]string, 0, len(results))
 	for _, result := range results {
 		line, isError := strings.CutPrefix(result.String(), "[error] ")
 		if !isError {
-			tb.Errorf("result %q is no error", result)
+			tb.Errorf("result %q is not an error", result)
 		}
 		lines = append(lines, line)
 	}

@@ -16,23 +16,23 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// schemaLoader reads schemas, and what they refer to, from permitted locations.
+// schemaLoader loads schemas and the documents they refer to from permitted locations.
 type schemaLoader struct {
 	ctx       context.Context //nolint:containedctx // jsonschema.URLLoader has none
 	permitted permitted
 	client    *http.Client
 }
 
-// errNoJSON reports that an answer of a server is no JSON document.
+// errNoJSON reports that a server's response is not a JSON document.
 var errNoJSON = errors.New("not a JSON document")
 
-// Load implements jsonschema.URLLoader, for what schemas refer to.
+// Load implements jsonschema.URLLoader for references in schemas.
 func (l *schemaLoader) Load(location string) (any, error) {
 	_, document, err := l.load(location)
 	return document, err
 }
 
-// check returns an error for a location that is not permitted, whether there is anything or not.
+// check returns an error if a location is not permitted, whether or not it exists.
 func (l *schemaLoader) check(location string) error {
 	if isURL(location) {
 		if parsed, err := url.Parse(location); err != nil || !l.permitted.permits(parsed) {
@@ -50,7 +50,7 @@ func (l *schemaLoader) check(location string) error {
 	return nil
 }
 
-// load reads the document at a URL or path. It returns the location, with an absolute path for a relative one.
+// load loads the document at a URL or path. It returns the location, with relative paths made absolute.
 func (l *schemaLoader) load(location string) (string, any, error) {
 	if isURL(location) {
 		document, err := l.get(location)
@@ -60,7 +60,7 @@ func (l *schemaLoader) load(location string) (string, any, error) {
 	if err != nil {
 		return location, nil, err
 	}
-	defer file.Close() //nolint:errcheck // nothing is written
+	defer file.Close() //nolint:errcheck // only read from
 	text, err := readAtMost(file)
 	if err != nil {
 		return path, nil, err
@@ -78,7 +78,7 @@ func (l *schemaLoader) get(location string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close() //nolint:errcheck // nothing is written
+	defer response.Body.Close() //nolint:errcheck // only read from
 	switch response.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:

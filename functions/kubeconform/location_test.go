@@ -21,7 +21,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// frogSchema is of a custom resource, and refers to another file.
+// frogSchema is the schema of a custom resource and refers to another file.
 const (
 	frogSchema = `{
 	"type": "object",
@@ -52,7 +52,7 @@ const frogs = `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: 1}
 `
 
-// frogProblems returns what is wrong with the frogs, and then more.
+// frogProblems returns the problems of the frogs, followed by more.
 func frogProblems(more ...string) []string {
 	return append([]string{
 		"example.com/v1/Frog/bad spec: missing property 'colour'",
@@ -74,7 +74,7 @@ func TestKubeconformLocations(t *testing.T) {
 		"garbage/frog_v1.json":  "<html>",
 		"dir/frog_v1.json/file": "",
 
-		// The layout of the public registry.
+		// Layout of the public registry.
 		"tree/master-standalone/frog-example-v1.json":        "{}",
 		"tree/master-standalone-strict/frog-example-v1.json": `{"additionalProperties": false}`,
 	} {
@@ -189,7 +189,7 @@ func TestKubeconformLocations(t *testing.T) {
 	}
 }
 
-// permitting returns a context in which schemas may be read from locations.
+// permitting returns a context that permits schema locations.
 func permitting(ctx context.Context, locations ...string) context.Context {
 	return function.WithProgram(ctx, function.Program{Environ: []string{LocationsVariable + "=" + strings.Join(locations, ",")}, Stderr: io.Discard})
 }

@@ -20,14 +20,13 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// schemaSource finds the schema of a kind. It returns nil when it has none.
+// schemaSource finds the schema of a kind. It returns nil if it has none.
 type schemaSource interface {
 	Schema(apiVersion, kind string) (*jsonschema.Schema, error)
 }
 
-// schemaSources asks sources in turn, for the first that has a schema. One that fails does not keep the next from being
-// asked: its error is returned only when no other has the schema. They are asked once per kind, also when the answer was an
-// error: it may have come from a server that does not answer, and took its time.
+// schemaSources tries sources in order until one has a schema. The error of a source is returned only if no other source has
+// the schema. Results are cached per kind, including errors, because an unreachable server may take long to fail.
 type schemaSources struct {
 	sources []schemaSource
 	answers map[string]schemaAnswer // by apiVersion/kind
@@ -63,7 +62,7 @@ func newSchemaSources(ctx context.Context, o options) (*schemaSources, error) {
 	return s, nil
 }
 
-// close closes connections.
+// close closes idle connections.
 func (s *schemaSources) close() { s.loader.client.CloseIdleConnections() }
 
 func (s *schemaSources) Schema(apiVersion, kind string) (*jsonschema.Schema, error) {
@@ -88,17 +87,17 @@ func (s *schemaSources) ask(apiVersion, kind string) (*jsonschema.Schema, error)
 	return nil, errors.Join(failures...)
 }
 
-// schemaLocation is the schemas at a path or URL template, in the syntax of github.com/yannh/kubeconform.
+// schemaLocation has the schemas at a path or URL template, in the syntax of github.com/yannh/kubeconform.
 type schemaLocation struct {
 	template string
 	strict   bool
 	loader   *schemaLoader
 }
 
-// publicLayout is the layout of the public registry of schemas, which a location has that does not name files.
+// publicLayout is the layout of the public schema registry. It is appended to locations that do not name files.
 const publicLayout = "/{{.NormalizedKubernetesVersion}}-standalone{{.StrictSuffix}}/{{.ResourceKind}}{{.KindSuffix}}.json"
 
-// newSchemaLocation checks the template, and that what it stands for is permitted.
+// newSchemaLocation checks that the template is valid and the location permitted.
 func newSchemaLocation(template string, strict bool, loader *schemaLoader) (*schemaLocation, error) {
 	l := &schemaLocation{template: template, strict: strict, loader: loader}
 	if !strings.HasSuffix(template, "json") {
@@ -114,10 +113,11 @@ func newSchemaLocation(template string, strict bool, loader *schemaLoader) (*sch
 	return l, nil
 }
 
-// locationField is a field in a template. Other actions of Go's templates, such as loops, are not bounded and not supported.
+// locationField matches a field in a template. Other template actions are not supported, because actions such as loops are
+// unbounded.
 var locationField = regexp.MustCompile(`\{\{-?\s*\.(\w+)\s*-?\}\}`)
 
-// path fills in the template of a location for a kind.
+// path expands a location's template for a kind.
 func (l *schemaLocation) path(apiVersion, kind string) (string, error) {
 	group, version, grouped := strings.Cut(apiVersion, "/")
 	suffix := "-" + strings.ToLower(strings.Split(group, ".")[0])
@@ -127,7 +127,7 @@ func (l *schemaLocation) path(apiVersion, kind string) (string, error) {
 		version = group
 	}
 	fields := map[string]string{
-		"NormalizedKubernetesVersion": "master", // stands for any release
+		"NormalizedKubernetesVersion": "master", // any release
 		"StrictSuffix":                "",
 		"ResourceKind":                strings.ToLower(kind),
 		"ResourceAPIVersion":          version,
@@ -145,15 +145,15 @@ func (l *schemaLocation) path(apiVersion, kind string) (string, error) {
 		name := locationField.FindStringSubmatch(field)[1]
 		value, known := fields[name]
 		if !known {
-			err = fmt.Errorf("there is no field %q: there are %q", name, slices.Sorted(maps.Keys(fields)))
+			err = fmt.Errorf("unknown field %q: want one of %q", name, slices.Sorted(maps.Keys(fields)))
 		}
 		return value
 	})
 	return filled, err
 }
 
-// Schema reads and compiles the schema of a kind. What is not there, or is there but is no JSON document, as the page
-// that a web server has for what it does not find, is no schema and no error.
+// Schema loads and compiles the schema of a kind. It returns nil for a missing document, and for one that is not JSON, because
+// web servers may return an HTML page for a missing document.
 func (l *schemaLocation) Schema(apiVersion, kind string) (*jsonschema.Schema, error) {
 	path, err := l.path(apiVersion, kind)
 	if err != nil {
@@ -166,7 +166,7 @@ func (l *schemaLocation) Schema(apiVersion, kind string) (*jsonschema.Schema, er
 	if err != nil {
 		return nil, fmt.Errorf("read schema of %s %s: %w", apiVersion, kind, err)
 	}
-	if document == nil { // the document "null", which the compiler panics at
+	if document == nil { // the document "null" makes the compiler panic
 		return nil, nil
 	}
 
@@ -184,11 +184,10 @@ func (l *schemaLocation) Schema(apiVersion, kind string) (*jsonschema.Schema, er
 	return schema, nil
 }
 
-// isoDuration is the form of ISO 8601 durations, apart from that something must follow P and T.
+// isoDuration matches ISO 8601 durations, except that it also accepts "P" and a trailing "T".
 const isoDuration = `^P(\d+W|(\d+Y)?(\d+M)?(\d+D)?(T(\d+H)?(\d+M)?(\d+S)?)?)$`
 
-// validateDuration accepts the durations of Kubernetes (1h30m), which custom resources have, besides those of JSON
-// schema (PT1H30M).
+// validateDuration accepts Kubernetes durations (1h30m), which custom resources have, and those of JSON schema (PT1H30M).
 func validateDuration(value any) error {
 	text, ok := value.(string)
 	if !ok {

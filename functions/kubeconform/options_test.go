@@ -40,7 +40,7 @@ func TestKubeconformOptions(t *testing.T) {
 				strict:        true,
 			},
 		},
-		"switches without quotes, and off": {
+		"unquoted and false switches": {
 			config: `{apiVersion: v1, kind: ConfigMap, data: {ignore_missing_schemas: true, strict: "false"}}`,
 			want: options{
 				locations: []string{"default"}, skipKinds: map[string]bool{}, ignoreMissing: true,
@@ -79,7 +79,7 @@ func TestKubeconformBadConfig(t *testing.T) {
 			want: "v1/ConfigMap/c: functionConfig: data.strikt: unknown key, want one of: additional_schema_locations, " +
 				"ignore_missing_schemas, schema_location, skip_kinds, strict",
 		},
-		"no boolean": {
+		"not a boolean": {
 			config: `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {strict: "on"}}`,
 			want:   `v1/ConfigMap/c: functionConfig: data.strict: want "true" or "false", got "on"`,
 		},
@@ -93,7 +93,7 @@ func TestKubeconformBadConfig(t *testing.T) {
 		},
 		"template": {
 			config: `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {schema_location: "/{{.Nope}}.json"}}`,
-			want: `v1/ConfigMap/c: functionConfig: data.schema_location: schema location "/{{.Nope}}.json": there is no field "Nope": there are ` +
+			want: `v1/ConfigMap/c: functionConfig: data.schema_location: schema location "/{{.Nope}}.json": unknown field "Nope": want one of ` +
 				`["Group" "KindSuffix" "NormalizedKubernetesVersion" "ResourceAPIVersion" "ResourceKind" "StrictSuffix"]`,
 		},
 		"other kind": {

@@ -17,17 +17,17 @@ import (
 	"time"
 )
 
-// LocationsVariable is the environment variable with the locations that schemas may be read from: directories and URLs, with commas
-// between them. It is for who runs the function to set, and not for who writes its configuration.
+// LocationsVariable is the environment variable with the permitted schema locations: comma-separated directories and URLs. The
+// operator who runs the function sets it, not the author of the functionConfig.
 const LocationsVariable = "KUBECONFORM_SCHEMA_LOCATIONS"
 
-// permitted are the locations that schemas may be read from, with all that is below them.
+// permitted are the permitted locations. Everything below them is permitted too.
 type permitted struct {
 	directories []string
-	urls        []*url.URL // one without a host permits every host
+	urls        []*url.URL // a URL without a host permits every host
 }
 
-// Directory returns a directory as an element of LocationsVariable, also one whose name has a comma.
+// Directory formats a directory as an element of LocationsVariable. The name may contain commas.
 func Directory(path string) string {
 	location := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
 	return strings.ReplaceAll(location.String(), ",", "%2C")
@@ -40,7 +40,7 @@ func permittedBy(environ []string) (permitted, error) {
 		if !found {
 			continue
 		}
-		p = permitted{} // the last one counts
+		p = permitted{} // the last assignment wins
 		for _, location := range splitList(list) {
 			if !isURL(location) {
 				directory, err := filepath.Abs(filepath.FromSlash(pathOf(location)))
@@ -52,7 +52,7 @@ func permittedBy(environ []string) (permitted, error) {
 			}
 			parsed, err := url.Parse(location)
 			if err != nil {
-				return p, fmt.Errorf("%s: %q is no URL", LocationsVariable, location)
+				return p, fmt.Errorf("%s: %q is not a URL", LocationsVariable, location)
 			}
 			p.urls = append(p.urls, parsed)
 		}
@@ -64,7 +64,7 @@ func isURL(location string) bool {
 	return strings.HasPrefix(location, "http://") || strings.HasPrefix(location, "https://")
 }
 
-// permits reports whether a URL is below one that is permitted.
+// permits reports whether a URL is at or below a permitted URL.
 func (p permitted) permits(u *url.URL) bool {
 	return slices.ContainsFunc(p.urls, func(prefix *url.URL) bool {
 		if u.Scheme != prefix.Scheme || u.User != nil || prefix.Host != "" && u.Host != prefix.Host {
@@ -77,7 +77,7 @@ func (p permitted) permits(u *url.URL) bool {
 
 var errNotPermitted = errors.New("is not a permitted schema location")
 
-// notPermitted says that a location is not permitted, and what to do.
+// notPermitted returns the error for a location that is not permitted, with advice.
 func notPermitted(location string) error {
 	todo := "list its directory in " + LocationsVariable
 	if isURL(location) {
@@ -86,8 +86,8 @@ func notPermitted(location string) error {
 	return fmt.Errorf("%s %w: %s", location, errNotPermitted, todo)
 }
 
-// open opens a file below a directory that is permitted; links do not lead out of it. A relative name is one in any of these directories.
-// It returns the absolute path, too.
+// open opens a file below a permitted directory. Symbolic links cannot leave the directory. A relative name is looked up in all
+// permitted directories. It also returns the absolute path.
 func (p permitted) open(name string) (*os.File, string, error) {
 	err := notPermitted(name)
 	for _, directory := range p.directories {
@@ -109,7 +109,7 @@ func (p permitted) open(name string) (*os.File, string, error) {
 	return nil, "", err
 }
 
-// client returns an HTTP client that follows redirects to permitted URLs only.
+// client returns an HTTP client that follows redirects only to permitted URLs.
 func (p permitted) client() *http.Client {
 	transport, _ := http.DefaultTransport.(*http.Transport)
 	return &http.Client{Timeout: maxFetch, Transport: transport.Clone(), CheckRedirect: func(next *http.Request, via []*http.Request) error {
@@ -124,10 +124,10 @@ func (p permitted) client() *http.Client {
 	}}
 }
 
-// maxFetch is the time that fetching a schema may take.
+// maxFetch is the timeout for fetching a schema.
 const maxFetch = time.Minute
 
-// maxSchema is the number of bytes that a schema may have.
+// maxSchema is the maximum size of a schema in bytes.
 const maxSchema = 64 << 20
 
 func readAtMost(from io.Reader) ([]byte, error) {
@@ -138,7 +138,7 @@ func readAtMost(from io.Reader) ([]byte, error) {
 	return text, err
 }
 
-// pathOf returns the path of a file URL, and a path as it is.
+// pathOf returns the path of a file URL. It returns a path unchanged.
 func pathOf(location string) string {
 	rest, found := strings.CutPrefix(location, "file://")
 	if !found {

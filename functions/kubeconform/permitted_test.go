@@ -64,8 +64,8 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// Whoever writes the package reaches no server and no file that the operator has not permitted: not by the configuration, the kind of a
-// resource, a schema or a redirect.
+// The author of a package cannot reach a server or file that the operator has not permitted: not by configuration, kind, schema
+// or redirect.
 func TestLocationsNeedPermission(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -117,7 +117,7 @@ func TestLocationsNeedPermission(t *testing.T) {
 		"another directory by a relative schema": {[]string{dir}, frog, "{schema_location: '" + dir + "/relative.json'}", refused},
 		"a template that loops":                  {[]string{dir}, frog, "{schema_location: '" + dir + "/{{range 1000000000}}x{{end}}.json'}", "only fields such as {{.ResourceKind}} are supported"},
 		"a template that formats":                {[]string{dir}, frog, "{schema_location: '" + dir + `/{{printf "%1000000d" 1}}.json'}`, "only fields such as {{.ResourceKind}} are supported"},
-		"a field that there is not":              {[]string{dir}, frog, "{schema_location: '" + dir + "/{{.Kind}}.json'}", `there is no field "Kind"`},
+		"an unknown field":                       {[]string{dir}, frog, "{schema_location: '" + dir + "/{{.Kind}}.json'}", `unknown field "Kind"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +131,7 @@ func TestLocationsNeedPermission(t *testing.T) {
 				t.Errorf("kubeconform() = %t with %q, want one line with %q", ok, lines, test.want)
 			}
 			if got := asked.Load(); got > 0 {
-				t.Errorf("the other server was asked %d times, want none", got)
+				t.Errorf("the other server got %d requests, want none", got)
 			}
 		})
 	}

@@ -43,7 +43,7 @@ func TestKubeconformResults(t *testing.T) {
 			items: resource + "  annotations: {config.kubernetes.io/path: b.yaml, config.kubernetes.io/index: '3'}",
 			file:  &fn.File{Path: "b.yaml", Index: 3},
 		},
-		"no number": {
+		"not a number": {
 			items: resource + "  annotations: {config.kubernetes.io/path: b.yaml, config.kubernetes.io/index: '-x'}",
 			file:  &fn.File{Path: "b.yaml"},
 		},

@@ -11,17 +11,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// secretRef names the Secret with the username and password of a repository or registry.
+// secretRef refers to the Secret with the credentials of a repository or registry.
 type secretRef struct {
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 }
 
-// login is who a repository or registry is asked as; the zero value is anonymous. No error may have a part of it.
+// login holds the credentials for a repository or registry; the zero value is anonymous. Errors must not contain them.
 type login struct{ username, password string }
 
-// login reads the Secret, which must be one of items. Without a namespace, it is in default.
+// login reads the Secret from items. The default namespace is "default".
 func (r *secretRef) login(items fn.KubeObjects) (login, error) {
 	if r == nil {
 		return login{}, nil
@@ -38,7 +38,7 @@ func (r *secretRef) login(items fn.KubeObjects) (login, error) {
 
 func (r *secretRef) id() string { return cmp.Or(r.Namespace, "default") + "/" + r.Name }
 
-// loginOf reads a Secret as the API server does: stringData goes before data.
+// loginOf reads a Secret like the API server: stringData takes precedence over data.
 func loginOf(secret *fn.KubeObject) (login, error) {
 	var typed struct {
 		Data       map[string][]byte `json:"data"`

@@ -18,9 +18,9 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 )
 
-// chartConfig is what a functionConfig says of one chart.
+// chartConfig is the configuration of one chart.
 type chartConfig struct {
-	chartHome string // of all charts
+	chartHome string // the same for all charts
 
 	ChartArgs struct {
 		Name     string     `json:"name"`
@@ -46,7 +46,7 @@ type chartConfig struct {
 	} `json:"templateOptions"`
 }
 
-// defaultChartHome is where charts are unless the functionConfig says otherwise.
+// defaultChartHome is the default directory of charts.
 const defaultChartHome = "tmp/charts"
 
 func chartsOf(config *fn.KubeObject) ([]chartConfig, error) {
@@ -88,7 +88,7 @@ func chartsOf(config *fn.KubeObject) ([]chartConfig, error) {
 	return charts, nil
 }
 
-// complete fills in what has a default, and checks the rest.
+// complete sets defaults and validates the configuration.
 func (c *chartConfig) complete() error {
 	options := &c.TemplateOptions
 	if c.chartHome == "" {
@@ -114,7 +114,7 @@ func (c *chartConfig) complete() error {
 	return nil
 }
 
-// chartOfData reads the one chart of a ConfigMap.
+// chartOfData parses the single chart of a ConfigMap.
 func chartOfData(config *fn.KubeObject) ([]chartConfig, error) {
 	data, err := functionconfig.Data(config)
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 )
 
-// maxFetch is how long fetching a chart may take.
+// maxFetch is the timeout for fetching a chart.
 const maxFetch = time.Minute
 
-// ociScheme begins the addresses of registries.
+// ociScheme is the prefix of registry addresses.
 const ociScheme = "oci://"
 
-// fetch downloads the archive of a chart from its repository or registry.
+// fetch downloads a chart's archive from its repository or registry.
 func (c chartConfig) fetch(ctx context.Context, items fn.KubeObjects) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxFetch)
 	defer cancel()
@@ -40,13 +40,13 @@ func (c chartConfig) fetch(ctx context.Context, items fn.KubeObjects) ([]byte, e
 	return download(ctx, from, c.ChartArgs.Name, wanted, login)
 }
 
-// versions are those of a chart that will do: the highest of them is fetched.
+// versions selects acceptable versions of a chart. The highest one is fetched.
 type versions struct {
 	text        string
 	constraints *semver.Constraints
 }
 
-// newVersions parses a version or constraint. Without one, all versions but pre-releases will do.
+// newVersions parses a version or constraint. An empty text accepts all versions except pre-releases.
 func newVersions(text string) (versions, error) {
 	text = cmp.Or(text, "*")
 	constraints, err := semver.NewConstraint(text)
@@ -56,13 +56,13 @@ func newVersions(text string) (versions, error) {
 	return versions{text, constraints}, nil
 }
 
-// exact returns whether only one version will do.
+// exact reports whether only one version is acceptable.
 func (v versions) exact() bool {
 	_, err := semver.StrictNewVersion(v.text)
 	return err == nil
 }
 
-// best returns the place of the version to fetch, -1 if none will do. Texts that are no versions are passed over.
+// best returns the index of the highest acceptable version, or -1. It ignores texts that are not versions.
 func (v versions) best(of []string) int {
 	place := -1
 	var best *semver.Version
@@ -75,7 +75,7 @@ func (v versions) best(of []string) int {
 	return place
 }
 
-// shown is a URL as errors may show it: without what may be a credential.
+// shown returns a URL for error messages, without parts that may contain credentials.
 func shown(location string) string {
 	parsed, err := url.Parse(location)
 	if err != nil {

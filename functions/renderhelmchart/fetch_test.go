@@ -25,10 +25,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// silent is for servers to which TLS is spoken in vain.
+// silent discards the logs of test servers, which report failed TLS handshakes.
 var silent = slog.NewLogLogger(slog.DiscardHandler, 0)
 
-// TestMain makes the certificate of test servers one of a private authority that this machine trusts.
+// TestMain makes the process trust the certificate of test servers, like that of a private authority.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "authority")
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 
 const (
 	user, password = "robot", "hunter2"
-	// basic is the Secret of that user; the others are in default.
+	// basic is the Secret of the user. The other Secrets are in the namespace default.
 	basic  = "- {apiVersion: v1, kind: Secret, metadata: {name: s, namespace: team}, data: {username: cm9ib3Q=, password: aHVudGVyMg==}}\n"
 	text   = "- {apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {username: robot, password: hunter2}}\n"
 	wrong  = "- {apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {username: robot, password: hunter3}}\n"
@@ -62,7 +62,7 @@ const (
 	broken = "- {apiVersion: v1, kind: Secret, metadata: {name: s}, data: {username: 'hunter2!'}}\n"
 )
 
-// private asks for the user's credentials, and repeats those that it refuses.
+// private requires the user's credentials. Its error responses contain the rejected credentials.
 func private(served http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name, given, _ := r.BasicAuth(); name != user || given != password {
@@ -75,14 +75,14 @@ func private(served http.Handler) http.Handler {
 	})
 }
 
-// telling is a chart with a ConfigMap that tells its version.
+// telling returns a chart with a ConfigMap that contains the chart's version.
 func telling(version string) map[string]string {
 	files := web(version)
 	files["templates/version.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: v}\ndata: {chart: {{ .Chart.Version }}}\n"
 	return files
 }
 
-// repository serves charts at /charts, and values at /values.yaml.
+// repository serves charts at /charts and values at /values.yaml.
 func repository(t *testing.T) *http.ServeMux {
 	packed := archive(t, telling("1.2.0"))
 	mux := http.NewServeMux()
@@ -117,15 +117,15 @@ func TestDownload(t *testing.T) {
 	} {
 		got, err := evaluate(t, "", strings.ReplaceAll(config, "VERSION", version), downloadVariable+"=true")
 		if failed := err != nil; failed != (want != "") || !strings.Contains(got, want) {
-			t.Errorf("version %s: %v, want %q:\n%s", version, err, want, got)
+			t.Errorf("version %s: error = %v, want %q; output:\n%s", version, err, want, got)
 		}
 		if want == "" && !strings.Contains(got, "port: 8") {
-			t.Errorf("version %s:\n%s", version, got)
+			t.Errorf("version %s: output:\n%s", version, got)
 		}
 	}
 }
 
-// push puts charts into a registry, and an image.
+// push pushes charts and an image to a registry.
 func push(t *testing.T, server string) {
 	t.Helper()
 	for tag, layer := range map[string]types.MediaType{
@@ -147,8 +147,8 @@ func push(t *testing.T, server string) {
 	}
 }
 
-// Charts come from registries and repositories, with a private certificate authority and credentials or without; no error has a
-// part of these.
+// Charts can be fetched from registries and repositories, with a private certificate authority, with and without credentials.
+// Errors do not contain credentials.
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	store := registry.New(registry.Logger(silent))
@@ -169,10 +169,10 @@ func TestFetch(t *testing.T) {
 		"the highest version":           {args: "registry: '" + oci + "/charts'", chart: "1.2.0+b1"},
 		"a version with build metadata": {args: "registry: '" + oci + "/charts', version: 1.2.0+b1", chart: "1.2.0+b1"},
 		"a constraint":                  {args: "registry: '" + oci + "/charts', version: '~0.9'", chart: "0.9.0"},
-		"a constraint that nothing satisfies": {
+		"a constraint without a match": {
 			args: "registry: '" + oci + "/charts', version: '~7'", want: "registry " + oci[6:] + "/charts/web: it has no version ~7",
 		},
-		"a version that there is not":   {args: "registry: '" + oci + "/charts', version: 7.0.0", want: "registry " + oci[6:] + "/charts/web: 404 Not Found"},
+		"a missing version":             {args: "registry: '" + oci + "/charts', version: 7.0.0", want: "registry " + oci[6:] + "/charts/web: 404 Not Found"},
 		"an image":                      {args: "registry: '" + oci + "/charts', version: 0.1.0", want: "it has no Helm chart there"},
 		"no registry":                   {args: "registry: 'oci://a:hunter2@b/c'", want: "registry oci://b/c/web: not a repository of a registry: want oci://HOST/PATH"},
 		"credentials of a registry":     {args: "registry: '" + securedOCI + "/charts', version: 1.0.0" + auth + "team}", items: basic, chart: "1.0.0"},
@@ -186,14 +186,14 @@ func TestFetch(t *testing.T) {
 		"wrong credentials for a repository": {
 			args: "repo: '" + repo + "/charts'" + auth + "default}", items: wrong, want: "get " + repo + "/charts/index.yaml: 401 Unauthorized",
 		},
-		"an archive on another server gets no credentials": {args: "repo: '" + elsewhere + "'" + auth + "team}", items: basic, want: "get " + repo + "/charts/web.tgz: 401 Unauthorized"},
-		"nor does a redirect":                              {args: "repo: '" + moved + "'" + auth + "team}", items: basic, want: "get " + moved + "/index.yaml: 401 Unauthorized"},
-		"a token in a URL":                                 {args: "repo: '" + repo + "/charts', version: 1.1.0" + auth + "team}", items: basic, want: "get " + repo + "/charts/old.tgz: 404 Not Found"},
-		"a user in a URL":                                  {args: "repo: 'http://a:hunter2@127.0.0.1:1/charts'", want: "get http://127.0.0.1:1/charts/index.yaml: dial tcp 127.0.0.1:1: connect: connection refused"},
-		"a Secret of another namespace":                    {args: "repo: '" + repo + "/charts'" + auth + "other}", items: basic, want: "chartArgs.auth: Secret other/s is not among the resources: add it to the package, with username and password"},
-		"a Secret without password":                        {args: "repo: '" + repo + "/charts'" + auth + "default}", items: lesser, want: "chartArgs.auth: Secret s has no password"},
-		"a Secret that is not base64":                      {args: "repo: '" + repo + "/charts'" + auth + "default}", items: broken, want: "chartArgs.auth: Secret s cannot be read"},
-		"no registry is there":                             {args: "registry: 'oci://127.0.0.1:1/charts', version: 1.0.0", want: "connection refused"},
+		"archive on another server, no credentials":  {args: "repo: '" + elsewhere + "'" + auth + "team}", items: basic, want: "get " + repo + "/charts/web.tgz: 401 Unauthorized"},
+		"redirect to another server, no credentials": {args: "repo: '" + moved + "'" + auth + "team}", items: basic, want: "get " + moved + "/index.yaml: 401 Unauthorized"},
+		"a token in a URL":                           {args: "repo: '" + repo + "/charts', version: 1.1.0" + auth + "team}", items: basic, want: "get " + repo + "/charts/old.tgz: 404 Not Found"},
+		"a user in a URL":                            {args: "repo: 'http://a:hunter2@127.0.0.1:1/charts'", want: "get http://127.0.0.1:1/charts/index.yaml: dial tcp 127.0.0.1:1: connect: connection refused"},
+		"a Secret in another namespace":              {args: "repo: '" + repo + "/charts'" + auth + "other}", items: basic, want: "chartArgs.auth: Secret other/s is not among the resources: add it to the package, with username and password"},
+		"a Secret without password":                  {args: "repo: '" + repo + "/charts'" + auth + "default}", items: lesser, want: "chartArgs.auth: Secret s has no password"},
+		"a Secret that is not base64":                {args: "repo: '" + repo + "/charts'" + auth + "default}", items: broken, want: "chartArgs.auth: Secret s cannot be read"},
+		"no registry listens":                        {args: "registry: 'oci://127.0.0.1:1/charts', version: 1.0.0", want: "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -202,20 +202,20 @@ func TestFetch(t *testing.T) {
 			_, results, _ := strings.Cut(got, "results:\n")
 			switch {
 			case (err != nil) != (c.want != "") || !strings.Contains(results, c.want):
-				t.Errorf("%v, want %q:\n%s", err, c.want, got)
+				t.Errorf("error = %v, want %q; output:\n%s", err, c.want, got)
 			case c.want == "" && !strings.Contains(got, "chart: "+c.chart):
-				t.Errorf("want chart %s:\n%s", c.chart, got)
+				t.Errorf("want chart %s; output:\n%s", c.chart, got)
 			}
 			for _, secret := range []string{"hunter", "cm9ib3Q", user} {
 				if strings.Contains(results, secret) || err != nil && strings.Contains(err.Error(), secret) {
-					t.Errorf("%s is shown: %v\n%s", secret, err, results)
+					t.Errorf("credential %s is in the output: error = %v, results:\n%s", secret, err, results)
 				}
 			}
 		})
 	}
 }
 
-// Credentials never go to a registry without TLS, which the registry's client falls back to in private networks.
+// Credentials are never sent to a registry without TLS, although the registry client falls back to HTTP in private networks.
 func TestCredentialsNeedTLS(t *testing.T) {
 	t.Parallel()
 	request := httptest.NewRequest(http.MethodGet, "http://10.0.0.1/v2/", http.NoBody)
@@ -225,6 +225,6 @@ func TestCredentialsNeedTLS(t *testing.T) {
 		_ = response.Body.Close()
 	}
 	if want := "credentials are not sent without TLS"; err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
+		t.Errorf("error = %v, want %s", err, want)
 	}
 }

@@ -20,14 +20,14 @@ import (
 	"helm.sh/helm/v3/pkg/ignore"
 )
 
-// maxChart is the most bytes that the files of one chart may have, and a file of values.
+// maxChart is the maximum size in bytes of a chart's files in total, and of a values file.
 const maxChart = 64 << 20
 
-// files are what charts are read from. Nothing outside of the directory is, links included.
+// files provides charts and values files. It reads nothing outside the directory, not even through links.
 type files struct {
-	root     *os.Root // nil for none
+	root     *os.Root // nil if there is no directory
 	download bool
-	items    fn.KubeObjects // have the Secrets with the credentials of repositories and registries
+	items    fn.KubeObjects // include the Secrets with credentials
 }
 
 func openFiles(environ []string, items fn.KubeObjects) (files, error) {
@@ -53,7 +53,7 @@ func (f files) close() {
 	}
 }
 
-// notHere says that something is not where it may be read from, and what to do.
+// notHere returns the error for a file that is not in the directory, with advice.
 func (f files) notHere(what string) error {
 	if f.root == nil {
 		return fmt.Errorf("%s cannot be read: set %s to the directory that has it", what, DirectoryVariable)
@@ -61,7 +61,7 @@ func (f files) notHere(what string) error {
 	return fmt.Errorf("%s is not in the directory of %s", what, DirectoryVariable)
 }
 
-// chart loads a chart: from the directory, as files or as an archive, or else from where it is published.
+// chart loads a chart from a directory or archive, or else downloads it.
 func (f files) chart(ctx context.Context, c chartConfig) (*chart.Chart, error) {
 	name, version := c.ChartArgs.Name, c.ChartArgs.Version
 	for _, home := range []string{c.chartHome, "."} {
@@ -90,10 +90,10 @@ func (f files) chart(ctx context.Context, c chartConfig) (*chart.Chart, error) {
 	return loader.LoadArchive(bytes.NewReader(archive))
 }
 
-// local is a path as one below the directory, whatever it begins with.
+// local returns a path without leading slashes and "..".
 func local(name string) string { return strings.TrimPrefix(path.Join("/", name), "/") }
 
-// directory loads the chart that a directory is.
+// directory loads a chart from a directory.
 func (f files) directory(dir string) (*chart.Chart, error) {
 	if f.root == nil {
 		return nil, fs.ErrNotExist
@@ -135,7 +135,7 @@ func (f files) directory(dir string) (*chart.Chart, error) {
 	return loader.LoadFiles(all)
 }
 
-// ignored returns which files of a directory are no part of the chart.
+// ignored returns the rules for files that do not belong to the chart.
 func (f files) ignored(dir string) (*ignore.Rules, error) {
 	text, err := f.read(path.Join(dir, ignore.HelmIgnore), maxChart)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -157,7 +157,7 @@ func (f files) archive(name string) (*chart.Chart, error) {
 	return loader.LoadArchive(bytes.NewReader(data))
 }
 
-// read returns a file of the directory, which may have limit bytes.
+// read reads a file of at most limit bytes.
 func (f files) read(name string, limit int) ([]byte, error) {
 	if f.root == nil {
 		return nil, fs.ErrNotExist
@@ -166,7 +166,7 @@ func (f files) read(name string, limit int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // nothing is written
+	defer file.Close() //nolint:errcheck // only read from
 	data, err := readAtMost(file, limit)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

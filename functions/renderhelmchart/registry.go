@@ -20,10 +20,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// chartLayers are the media types of the archive in the artefact of a chart.
+// chartLayers are the media types of the layer with the chart's archive.
 var chartLayers = []types.MediaType{"application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip"}
 
-// pull fetches a chart from a repository of an OCI registry, such as example.com/charts/web.
+// pull downloads a chart from a repository of an OCI registry, such as example.com/charts/web.
 func pull(ctx context.Context, repository string, wanted versions, login login) ([]byte, error) {
 	parsed, err := name.NewRepository(repository)
 	if err != nil {
@@ -53,7 +53,7 @@ func pullTag(from name.Repository, wanted versions, options []remote.Option) ([]
 		}
 		tag = tags[at]
 	}
-	// Tags have no "+": Helm pushes 1.0.0+build as 1.0.0_build.
+	// Tags cannot contain "+": Helm pushes 1.0.0+build as 1.0.0_build.
 	artefact, err := remote.Image(from.Tag(strings.ReplaceAll(tag, "+", "_")), options...)
 	if err != nil {
 		return nil, err
@@ -74,11 +74,11 @@ func pullTag(from name.Repository, wanted versions, options []remote.Option) ([]
 	if err != nil {
 		return nil, err
 	}
-	defer content.Close() //nolint:errcheck // nothing is written
+	defer content.Close() //nolint:errcheck // only read from
 	return readAtMost(content, maxChart)
 }
 
-// withPlus returns the versions that tags stand for.
+// withPlus converts tags to versions.
 func withPlus(tags []string) []string {
 	all := slices.Clone(tags)
 	for i := range all {
@@ -87,8 +87,8 @@ func withPlus(tags []string) []string {
 	return all
 }
 
-// bounded is the default transport with answers of at most maxChart bytes. It keeps credentials from registries without TLS, which
-// the registry's client falls back to in private networks.
+// bounded is the default transport with a limit of maxChart bytes for responses. It does not send credentials without TLS,
+// because the registry client falls back to HTTP in private networks.
 type bounded struct{}
 
 func (bounded) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -107,7 +107,7 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// inRegistry leaves out of an error what a registry says in its own words, and URLs: either may have credentials.
+// inRegistry removes the registry's own messages and URLs from an error, because they may contain credentials.
 func inRegistry(err error) error {
 	if refused, ok := errors.AsType[*transport.Error](err); ok {
 		return errors.New(answered(refused.StatusCode))

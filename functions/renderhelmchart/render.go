@@ -21,8 +21,8 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 )
 
-// render returns the manifests of a chart in the order of `helm template`: definitions of custom resources if they are wanted, what
-// is installed, and hooks.
+// render returns the manifests of a chart in the order of `helm template`: custom resource definitions if requested, then the
+// installed resources, then hooks.
 func (c chartConfig) render(ctx context.Context, f files) ([]string, error) {
 	loaded, err := f.chart(ctx, c)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c chartConfig) render(ctx context.Context, f files) ([]string, error) {
 	return c.sorted(loaded, rendered, capabilities)
 }
 
-// usable refuses charts that cannot be rendered.
+// usable returns an error for a chart that cannot be rendered.
 func usable(loaded *chart.Chart) error {
 	if loaded.Metadata.Type == "library" {
 		return errors.New("it is a library, which has nothing to render")
@@ -68,7 +68,7 @@ func usable(loaded *chart.Chart) error {
 	return nil
 }
 
-// options returns for what cluster the chart is rendered, and the name of the release.
+// options returns the capabilities of the target cluster and the release name.
 func (c chartConfig) options() (*chartutil.Capabilities, string, error) {
 	options := c.TemplateOptions
 	capabilities := chartutil.DefaultCapabilities.Copy()
@@ -98,7 +98,7 @@ func (c chartConfig) options() (*chartutil.Capabilities, string, error) {
 	return capabilities, name.String(), nil
 }
 
-// values returns those of the functionConfig, without the chart's own.
+// values returns the merged values of the functionConfig, without the chart's defaults.
 func (c chartConfig) values(ctx context.Context, f files) (map[string]any, error) {
 	given := c.TemplateOptions.Values
 	fromFiles := map[string]any{}
@@ -127,7 +127,7 @@ func (c chartConfig) values(ctx context.Context, f files) (map[string]any, error
 	}
 }
 
-// values returns the text of a file of values.
+// values returns the content of a values file.
 func (f files) values(ctx context.Context, name string) ([]byte, error) {
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
 		if !f.download {
@@ -142,7 +142,7 @@ func (f files) values(ctx context.Context, name string) ([]byte, error) {
 	return text, err
 }
 
-// sorted returns what was rendered in the order in which it is installed.
+// sorted returns the rendered manifests in install order.
 func (c chartConfig) sorted(loaded *chart.Chart, rendered map[string]string, capabilities *chartutil.Capabilities) ([]string, error) {
 	maps.DeleteFunc(rendered, func(name, _ string) bool { return strings.HasSuffix(name, "NOTES.txt") })
 	hooks, manifests, err := releaseutil.SortManifests(rendered, capabilities.APIVersions, releaseutil.InstallOrder)

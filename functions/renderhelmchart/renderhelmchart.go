@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package renderhelmchart is the function render-helm-chart.
+// Package renderhelmchart implements the function render-helm-chart.
 package renderhelmchart
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is render-helm-chart.
+// Function is the function render-helm-chart.
 var Function = function.Function{
 	Name:    "render-helm-chart",
 	Version: "v0.2.2",
@@ -35,14 +35,14 @@ var Function = function.Function{
 }
 
 const (
-	// DirectoryVariable is the environment variable with the directory that charts are read from. It is for who runs the
-	// function to set, and not for who writes its configuration.
+	// DirectoryVariable is the environment variable with the directory of charts. The operator who runs the function sets it,
+	// not the author of the functionConfig.
 	DirectoryVariable = "RENDER_HELM_CHART_DIR"
-	// downloadVariable permits what is not in the directory to be fetched.
+	// downloadVariable is the environment variable that permits downloads.
 	downloadVariable = "RENDER_HELM_CHART_DOWNLOAD"
 )
 
-// renderHelmChart adds the resources of charts. One that is there already is replaced, and stays where it is.
+// renderHelmChart adds the resources of charts. It replaces existing resources in place.
 func renderHelmChart(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	charts, err := chartsOf(rl.FunctionConfig)
 	if err != nil {
@@ -71,7 +71,8 @@ func renderHelmChart(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	return true, nil
 }
 
-// upsert adds the resources of manifests to a list, each in the place of that of the same group, kind, namespace and name.
+// upsert adds the resources of manifests to a list. A resource with the same group, kind, namespace and name is replaced in
+// place.
 func upsert(rl *fn.ResourceList, manifests []string) error {
 	for _, manifest := range manifests {
 		objects, err := fn.ParseKubeObjects([]byte(manifest))

@@ -24,7 +24,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// web is a chart, by file.
+// web returns the files of a chart.
 func web(version string) map[string]string {
 	return map[string]string{
 		"Chart.yaml":               "apiVersion: v2\nname: web\nversion: " + version + "\n",
@@ -52,7 +52,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// archive packs a chart.
+// archive returns a chart as an archive.
 func archive(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -76,7 +76,7 @@ func archive(t *testing.T, files map[string]string) []byte {
 	return packed.Bytes()
 }
 
-// evaluate evaluates the function in an environment. It returns what functiontest.Evaluate does.
+// evaluate is functiontest.Evaluate with environment variables.
 func evaluate(t *testing.T, items, config string, environ ...string) (string, error) {
 	t.Helper()
 	ctx := function.WithProgram(t.Context(), function.Program{Stderr: io.Discard, Environ: environ})
@@ -128,12 +128,12 @@ helmCharts:
 			want: "- apiVersion: apiextensions.k8s.io/v1\n  kind: CustomResourceDefinition\n  metadata: {name: crd}\n" +
 				"- apiVersion: v1\n  kind: Namespace\n  metadata: {name: ns}\n" + service("r-web", "ns", `{"app": "a", "tier": "front"}`, "3"),
 		},
-		"values of files go before those that are inline": {
+		"values of files take precedence": {
 			config: typed + "helmCharts: [{chartArgs: {name: web}, templateOptions: {skipTests: true, values: " +
 				"{valuesFiles: [b.yaml], valuesInline: {port: 3, labels: {app: x}}, valuesMerge: merge}}}]",
 			want: service("release-name-web", "default", `{"app": "x", "tier": "front"}`, "2"),
 		},
-		"values of files do not count": {
+		"values of files are ignored": {
 			config: typed + "helmCharts: [{chartArgs: {name: web}, templateOptions: {skipTests: true, values: " +
 				"{valuesFiles: [a.yaml], valuesInline: {port: 3}, valuesMerge: replace}}}]",
 			want: service("release-name-web", "default", labels, "3"),
@@ -142,7 +142,7 @@ helmCharts:
 			config: typed + "helmGlobals: {chartHome: other/packed}\nhelmCharts: [{chartArgs: {name: web, version: 2.0.0}, templateOptions: {skipTests: true}}]",
 			want:   service("release-name-web", "default", labels, "80"),
 		},
-		"what is there is replaced in its place": {
+		"an existing resource is replaced in place": {
 			items: "- apiVersion: v1\n  kind: Service\n  metadata: {name: release-name-web, namespace: default, annotations: {internal.config.kubernetes.io/path: s.yaml, a: b}}\n" +
 				"- {apiVersion: v1, kind: Secret, metadata: {name: s}}\n",
 			config: typed + "helmCharts: [{chartArgs: {name: web}, templateOptions: {skipTests: true}}]",
@@ -154,7 +154,7 @@ helmCharts:
 			t.Parallel()
 			got, err := evaluate(t, c.items, c.config, DirectoryVariable+"="+dir)
 			if err != nil {
-				t.Fatalf("%v\n%s", err, got)
+				t.Fatalf("error = %v; output:\n%s", err, got)
 			}
 			if diff := cmp.Diff("items:\n"+strings.ReplaceAll(c.want, `", "`, `","`), strings.ReplaceAll(got, `", "`, `","`)); diff != "" {
 				t.Errorf("items (-want +got):\n%s", diff)
@@ -199,22 +199,22 @@ func TestRenderFails(t *testing.T) {
 			t.Parallel()
 			got, err := evaluate(t, "", config, DirectoryVariable+"="+dir)
 			if functiontest.ErrorText(err) != functiontest.Failed {
-				t.Errorf("error %v", err)
+				t.Errorf("error = %v, want a function failure", err)
 			}
 			_, message, _ := strings.Cut(got, "  message: ")
 			message, _, _ = strings.Cut(message, "\n")
 			if message = strings.Trim(message, "'"); message != want {
-				t.Errorf("message\n%s, want\n%s", message, want)
+				t.Errorf("message =\n%s\nwant\n%s", message, want)
 			}
 		})
 	}
 	got, err := evaluate(t, "", typed+"helmCharts: [{chartArgs: {name: web}}]")
 	if want := "tmp/charts/web cannot be read: set " + DirectoryVariable + " to the directory that has it"; err == nil || !strings.Contains(got, want) {
-		t.Errorf("without a directory: %v\n%s", err, got)
+		t.Errorf("without a directory: error = %v; output:\n%s", err, got)
 	}
 }
 
-// What .helmignore names, and hidden files among the templates, are no part of a chart in a directory.
+// Files listed in .helmignore and hidden files among templates are not part of a chart in a directory.
 func TestIgnored(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -228,11 +228,11 @@ func TestIgnored(t *testing.T) {
 	}
 	got, err := evaluate(t, "", typed+"helmCharts: [{chartArgs: {name: web}}]", DirectoryVariable+"="+dir)
 	if want := "data: {files: '.helmignore a.txt '}"; err != nil || !strings.Contains(got, want) {
-		t.Errorf("%v, want %s:\n%s", err, want, got)
+		t.Errorf("error = %v, want %s; output:\n%s", err, want, got)
 	}
 	write(t, filepath.Join(dir, "web"), map[string]string{".helmignore": "a/**\n"})
 	got, err = evaluate(t, "", typed+"helmCharts: [{chartArgs: {name: web}}]", DirectoryVariable+"="+dir)
 	if want := "chart web: web/.helmignore: double-star (**) syntax is not supported"; err == nil || !strings.Contains(got, want) {
-		t.Errorf("%v, want %s:\n%s", err, want, got)
+		t.Errorf("error = %v, want %s; output:\n%s", err, want, got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// download fetches a chart from a repository (http, https).
+// download downloads a chart from an HTTP repository.
 func download(ctx context.Context, repository, chart string, wanted versions, login login) ([]byte, error) {
 	base, err := url.Parse(strings.TrimSuffix(repository, "/") + "/")
 	if err != nil {
@@ -33,13 +33,13 @@ func download(ctx context.Context, repository, chart string, wanted versions, lo
 		return nil, fmt.Errorf("repository %s: its index has a location of %s that cannot be read", shown(repository), chart)
 	}
 	if !sameServer(to, base) {
-		// What is elsewhere, such as in a bucket, is not to get the repository's credentials.
+		// Other servers, such as object storage, must not get the repository's credentials.
 		login.username, login.password = "", ""
 	}
 	return get(ctx, to.String(), login)
 }
 
-// locate returns where a repository's index says that a chart is.
+// locate returns the location of a chart in a repository's index.
 func locate(index []byte, chart string, wanted versions) (string, error) {
 	var typed struct {
 		Entries map[string][]struct {
@@ -63,10 +63,10 @@ func locate(index []byte, chart string, wanted versions) (string, error) {
 	return locations[at], nil
 }
 
-// maxRedirects is the most of one request, as in net/http.
+// maxRedirects is the maximum number of redirects per request, as in net/http.
 const maxRedirects = 10
 
-// client follows redirects, without credentials where they lead to another server.
+// client follows redirects, and removes credentials from redirects to other servers.
 var client = &http.Client{CheckRedirect: func(next *http.Request, via []*http.Request) error {
 	if len(via) >= maxRedirects {
 		return fmt.Errorf("more than %d redirects", maxRedirects)
@@ -79,7 +79,7 @@ var client = &http.Client{CheckRedirect: func(next *http.Request, via []*http.Re
 
 func sameServer(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
 
-// get downloads a file, which may have maxChart bytes.
+// get downloads a file of at most maxChart bytes.
 func get(ctx context.Context, location string, login login) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, location, http.NoBody)
 	if err != nil {
@@ -92,7 +92,7 @@ func get(ctx context.Context, location string, login login) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("get %s: %w", shown(location), withoutURL(err))
 	}
-	defer response.Body.Close() //nolint:errcheck // nothing is written
+	defer response.Body.Close() //nolint:errcheck // only read from
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("get %s: %s", shown(location), answered(response.StatusCode))
 	}
@@ -103,7 +103,7 @@ func get(ctx context.Context, location string, login login) ([]byte, error) {
 	return data, nil
 }
 
-// answered says what a status is, and what to do if credentials are wanted or refused.
+// answered describes an HTTP status, with advice if credentials are missing or wrong.
 func answered(status int) string {
 	text := fmt.Sprintf("%d %s", status, http.StatusText(status))
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
@@ -112,7 +112,7 @@ func answered(status int) string {
 	return text
 }
 
-// withoutURL returns what a request failed of; its URL may have credentials.
+// withoutURL removes the URL from a request's error, because it may contain credentials.
 func withoutURL(err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err

@@ -9,26 +9,26 @@ import (
 	schema "github.com/kptdev/kpt/api/schema/v1"
 )
 
-// labelRule says where labels go in resources of some kinds.
+// labelRule defines where labels are set in resources of certain kinds.
 type labelRule struct {
-	kinds []labelledKind // none: every kind
+	kinds []labelledKind // empty means every kind
 
-	// within is the path that must exist for the rule to apply; "" for the resource itself.
+	// within is the path that must exist for the rule to apply; "" means the resource itself.
 	within string
 
-	// path is the path of the labels below within. A step that ends in [] is a list, and stands for all its elements.
+	// path is the path of the labels, relative to within. A step that ends in [] means all elements of a list.
 	path string
 
-	// create: the labels are put there. Otherwise only those whose key is there already are given the new value, as what
-	// is selected may well be something other than this package's.
+	// create makes the rule add labels. Otherwise it only updates labels whose key exists, because the selector may select
+	// resources of other packages.
 	create bool
 }
 
-// labelledKind is a kind, with its API group; "" for any group. A resource without a group, as in version v1, matches
-// every group.
+// labelledKind is a kind and its API group; "" matches any group. A resource without a group, as in version v1, matches every
+// group.
 type labelledKind struct {
 	group, kind string
-	core        bool // the kind is one of Kubernetes' own in version v1; others of the name have other fields
+	core        bool // one of Kubernetes' kinds in version v1; kinds of the same name in other groups have other fields
 }
 
 var (
@@ -43,7 +43,7 @@ var (
 	podTemplate = append(slices.Clone(replicated), replicationController, job)
 )
 
-// labelRules are applied to each resource in this order, until one fails.
+// labelRules are applied to each resource in this order. The first error ends the list.
 var labelRules = []labelRule{
 	{path: "metadata.labels", create: true},
 
@@ -67,15 +67,15 @@ var labelRules = []labelRule{
 	},
 
 	{kinds: []labelledKind{statefulSet}, path: "spec.volumeClaimTemplates[].metadata.labels", create: true},
-	// Not a field of Kubernetes, but it counts: the total in the result is that of the catalog's function.
+	// Kubernetes has no such field, but it is counted, so that the total equals that of the catalog's function.
 	{kinds: []labelledKind{statefulSet}, path: "spec.volumeClaimTemplates[].selector.matchLabels"},
 
 	{kinds: []labelledKind{networkPolicy}, path: "spec.ingress[].from[].podSelector.matchLabels"},
 	{kinds: []labelledKind{networkPolicy}, path: "spec.egress[].to[].podSelector.matchLabels"},
 }
 
-// appliesTo compares as loosely as the catalog's function does: what a resource does not say may be anything. t is empty for
-// a resource whose apiVersion cannot be parsed.
+// appliesTo compares as loosely as the catalog's function: a missing value matches anything. t is empty if the resource's
+// apiVersion cannot be parsed.
 func (rule labelRule) appliesTo(t schema.GroupVersionKind) bool {
 	loosely := func(got, want string) bool { return got == "" || want == "" || got == want }
 	return len(rule.kinds) == 0 || slices.ContainsFunc(rule.kinds, func(k labelledKind) bool {

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setlabels is the function set-labels.
+// Package setlabels implements the function set-labels.
 package setlabels
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// Function is set-labels.
+// Function is the function set-labels.
 var Function = function.Function{
 	Name:     "set-labels",
 	Version:  "v0.2.0",
@@ -34,10 +34,10 @@ var Function = function.Function{
 	Unshared: true,
 }
 
-// setLabels sets labels on every resource that is not local configuration, and wherever Kubernetes relies on them being
-// the same: see labelRules. Every rule's path counts once per label in the last result, whether anything changed or not.
+// setLabels sets labels on every resource except local configuration, and wherever Kubernetes requires the same labels; see
+// labelRules. The last result counts every path of a rule once per label, whether or not anything changed.
 //
-// Without a functionConfig the function fails, unless there is nothing to label.
+// Without a functionConfig, the function fails unless there is nothing to label.
 func setLabels(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	labels, given, err := labelsOf(rl.FunctionConfig)
 	if err != nil {
@@ -81,8 +81,8 @@ func setLabels(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	return ok, nil
 }
 
-// labelsOf reads the labels from a functionConfig, and whether there is one. kpt hands over an empty ConfigMap named
-// function-input where none is given.
+// labelsOf returns the labels in a functionConfig. given reports whether there is a functionConfig: if there is none, kpt
+// passes an empty ConfigMap named function-input.
 func labelsOf(config *fn.KubeObject) (labels map[string]string, given bool, err error) {
 	if config.IsEmpty() {
 		return nil, false, nil
@@ -109,10 +109,10 @@ type labelEdit struct {
 	item   *fn.KubeObject
 	root   *yaml.Node
 	labels []nodes.Entry
-	count  int // labels set or looked at so far
+	count  int // labels set or checked so far
 }
 
-// all applies every rule. It stops at the first one that finds a value of the wrong type.
+// all applies all rules. It stops at the first value of a wrong type.
 func (e *labelEdit) all() error {
 	t := e.item.GroupVersionKind()
 	for _, rule := range labelRules {
@@ -153,7 +153,7 @@ func (e *labelEdit) exists(path []string) (bool, error) {
 	return true, nil
 }
 
-// walk goes down a path from a mapping, and labels what is at its end. at is where the mapping is, for errors.
+// walk follows a path from a mapping and sets labels at its end. at is the mapping's path, for errors.
 func (e *labelEdit) walk(mapping *yaml.Node, path []string, at string, create bool) error {
 	if len(path) == 0 {
 		return e.set(mapping, at, create)
@@ -223,7 +223,7 @@ func (e *labelEdit) set(mapping *yaml.Node, at string, create bool) error {
 	return nil
 }
 
-// child returns a field's value, or nil, as the resource's own.
+// child returns the value of a field, not shared with other fields, or nil.
 func (e *labelEdit) child(mapping *yaml.Node, name string) (*yaml.Node, error) {
 	value, err := nodes.OwnField(e.root, mapping, name)
 	if err != nil {
@@ -232,7 +232,7 @@ func (e *labelEdit) child(mapping *yaml.Node, name string) (*yaml.Node, error) {
 	return value, nil
 }
 
-// unmatched is the SDK's error about a value of the wrong type, which never names the API version.
+// unmatched returns the SDK's error for a value of the wrong type, which never contains the API version.
 func (e *labelEdit) unmatched(expected, at string) error {
 	return fmt.Errorf("Resource(apiVersion=, kind=%s) has unmatched field type %q in fieldpath %s",
 		e.item.GetKind(), expected, at)

@@ -22,7 +22,7 @@ type celCheck struct {
 	results fn.Results
 }
 
-// celResource is a resource as its expressions see it.
+// celResource is a resource with its content as expressions see it.
 type celResource struct {
 	validator.Subject
 	content map[string]any
@@ -50,7 +50,7 @@ func (c *celCheck) items(ctx context.Context, items fn.KubeObjects) error {
 	return nil
 }
 
-// celContent reads a resource as the API server's clients do: by YAML 1.1, with whole numbers apart from others.
+// celContent decodes a resource like clients of the API server: as YAML 1.1, with integers distinct from floats.
 func celContent(item *fn.KubeObject) (content map[string]any, err error) {
 	text, err := yaml.YAMLToJSON([]byte(item.String()))
 	if err == nil {
@@ -59,11 +59,11 @@ func celContent(item *fn.KubeObject) (content map[string]any, err error) {
 	return content, err
 }
 
-// resource validates one resource. The error is that of the context.
+// resource validates one resource. The error is the context's.
 func (c *celCheck) resource(ctx context.Context, resource celResource, resources ref.Val) error {
 	input := map[string]any{"object": resource.content, "resources": resources}
 	for _, variable := range c.rules.variables {
-		input[variable.name] = func() ref.Val { // only when it is used, and then once
+		input[variable.name] = func() ref.Val { // evaluated lazily and once
 			value, err := variable.eval(ctx, input)
 			if err != nil {
 				return types.WrapErr(err)
@@ -71,7 +71,7 @@ func (c *celCheck) resource(ctx context.Context, resource celResource, resources
 			return value
 		}
 	}
-	matched := false // whether it is known that the matchConditions are met
+	matched := false // whether the matchConditions are known to be met
 	for _, rule := range c.rules.rules {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -116,7 +116,7 @@ func (c *celCheck) apply(ctx context.Context, rule celRule, resource celResource
 	return nil
 }
 
-// failed notes that an expression could not be evaluated, unless it was for the context.
+// failed reports an expression that cannot be evaluated, or returns the context's error.
 func (c *celCheck) failed(ctx context.Context, resource celResource, field, place string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

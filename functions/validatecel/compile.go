@@ -29,17 +29,17 @@ type celRules struct {
 type celRule struct {
 	celValidation
 	test    celProgram
-	message *celProgram // nil where there is no messageExpression
+	message *celProgram // nil without a messageExpression
 }
 
 type celProgram struct {
-	name    string // of what it is the value of
-	place   string // in the functionConfig
+	name    string // the variable that it is the value of
+	place   string // the location in the functionConfig
 	kind    *cel.Type
 	program cel.Program
 }
 
-// Kubernetes' own bounds: of what one expression costs to evaluate, and of the steps between looks at the context.
+// Kubernetes' limits: the cost of one expression, and the number of steps between checks of the context.
 const (
 	celCost          = 1_000_000
 	celInterruptRate = 100
@@ -47,7 +47,7 @@ const (
 
 var celIdentifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// compileCEL compiles all expressions. The errors, of all of those that do not compile, say where they are.
+// compileCEL compiles all expressions. The errors are of all expressions that do not compile, with their locations.
 func compileCEL(config celConfig) (celRules, []error) {
 	env, err := celEnv()
 	if err != nil {
@@ -75,7 +75,7 @@ func compileCEL(config celConfig) (celRules, []error) {
 	return compiled, compiler.errs
 }
 
-// celCompiler compiles one expression after the other and collects what is wrong with them.
+// celCompiler compiles expressions one after the other and collects errors.
 type celCompiler struct {
 	env  *cel.Env
 	errs []error
@@ -85,7 +85,7 @@ func (c *celCompiler) fail(place, format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf("functionConfig: %s: %w", place, fmt.Errorf(format, args...)))
 }
 
-// variable compiles the expression of a variable, and lets those after it use it.
+// variable compiles a variable's expression and makes the variable available to later expressions.
 func (c *celCompiler) variable(place string, variable celExpression) celProgram {
 	if !celIdentifier.MatchString(variable.Name) {
 		c.fail(place, "name is %q: want letters, digits and underscores", variable.Name)
@@ -94,7 +94,7 @@ func (c *celCompiler) variable(place string, variable celExpression) celProgram 
 	program := c.compile(place, variable.Expression, nil)
 	program.name = "variables." + variable.Name
 	kind := program.kind
-	if kind == nil { // it did not compile, which is no fault of those that use it
+	if kind == nil { // it did not compile; expressions that use it must not fail for that
 		kind = cel.DynType
 	}
 	env, err := c.env.Extend(cel.Variable(program.name, kind))
@@ -106,7 +106,7 @@ func (c *celCompiler) variable(place string, variable celExpression) celProgram 
 	return program
 }
 
-// compile compiles an expression that is to be of a type; of any where none is given.
+// compile compiles an expression of type want, or of any type if want is nil.
 func (c *celCompiler) compile(place, expression string, want *cel.Type) celProgram {
 	if strings.TrimSpace(expression) == "" {
 		c.fail(place, "expression must not be empty")
@@ -132,10 +132,10 @@ func (c *celCompiler) compile(place, expression string, want *cel.Type) celProgr
 	return celProgram{place: place, kind: ast.OutputType(), program: program}
 }
 
-// maxCELMessage is the most characters that an expression may make a message of, as in Kubernetes.
+// maxCELMessage is the maximum length in bytes of a message from an expression, as in Kubernetes.
 const maxCELMessage = 5 << 10
 
-// say words what a resource lacks.
+// say returns the message of a violation.
 func (r *celRule) say(ctx context.Context, input map[string]any) string {
 	if r.message != nil {
 		value, err := r.message.eval(ctx, input)

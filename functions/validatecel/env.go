@@ -17,7 +17,7 @@ import (
 	"cel.dev/cel-go/ext"
 )
 
-// celEnv is what expressions can use, apart from variables. It is made when it is first asked for, as that takes long.
+// celEnv returns the CEL environment without variables. It is created on first use, because that is slow.
 var celEnv = sync.OnceValues(func() (*cel.Env, error) {
 	env, err := cel.NewEnv(
 		cel.HomogeneousAggregateLiterals(),
@@ -46,18 +46,18 @@ var celEnv = sync.OnceValues(func() (*cel.Env, error) {
 })
 
 const (
-	// celMaxRange is how many numbers lists.range may make.
+	// celMaxRange is the maximum length of a list created by lists.range.
 	celMaxRange = 100_000
 
-	// celMaxElements is how long a list may get by adding to it.
+	// celMaxElements is the maximum length of a list created by adding lists.
 	celMaxElements = 1_000_000
 
-	// celMaxWork is how much one call may have to do or to make: characters, or pairs of elements.
+	// celMaxWork is the maximum work of one call, in characters or pairs of elements.
 	celMaxWork = 10_000_000
 )
 
-// celWork tells how much a call has to do. CEL counts the cost of a call when it is done, and no context ends it: without a
-// bound, one call could fill the memory.
+// celWork estimates the work of calls. CEL adds the cost of a call only after the call, and cancelling a context does not end a
+// call. Without limits, one call could fill the memory.
 var celWork = map[string]func(values []ref.Val) int64{
 	"format": celWeight,
 	"join":   func(values []ref.Val) int64 { return celWeight(values) + celProduct(values) },
@@ -94,7 +94,7 @@ func guardCEL(function *decls.FunctionDecl, work func(values []ref.Val) int64) (
 	return cel.Function(function.Name(), guarded...), nil
 }
 
-// callOf returns the implementation of a function, in one form for any number of arguments.
+// callOf converts the implementation of an overload to a variadic function.
 func callOf(overload *functions.Overload) functions.FunctionOp {
 	switch {
 	case overload.Unary != nil:
@@ -106,7 +106,7 @@ func callOf(overload *functions.Overload) functions.FunctionOp {
 	}
 }
 
-// bindingOf is the opposite of callOf: CEL wants the implementation in the form for the number of arguments.
+// bindingOf is the inverse of callOf. CEL requires the form that matches the number of arguments.
 func bindingOf(arguments int, call functions.FunctionOp) cel.OverloadOpt {
 	switch arguments {
 	case 1:
@@ -118,7 +118,7 @@ func bindingOf(arguments int, call functions.FunctionOp) cel.OverloadOpt {
 	}
 }
 
-// celSize is the bytes of a string and the elements of a list; 1 for anything else.
+// celSize returns the bytes of a string or the elements of a list; 1 for other values.
 func celSize(value ref.Val) int64 {
 	switch value := value.(type) {
 	case types.String:
@@ -133,7 +133,7 @@ func celSize(value ref.Val) int64 {
 	return 1
 }
 
-// celProduct is the size of the first argument times that of the largest other one, or of the first again.
+// celProduct returns the size of the first argument times that of the largest other argument, or squared if it is the only one.
 func celProduct(values []ref.Val) int64 {
 	first := celSize(values[0])
 	if len(values) == 1 {
@@ -142,8 +142,7 @@ func celProduct(values []ref.Val) int64 {
 	return first * celSize(slices.MaxFunc(values[1:], func(a, b ref.Val) int { return int(celSize(a) - celSize(b)) }))
 }
 
-// celWeight is about how many characters the arguments are when they are written. It looks no further than to what is too
-// much.
+// celWeight returns the approximate length of the arguments as text. It stops above celMaxWork.
 func celWeight(values []ref.Val) int64 {
 	var weight int64
 	var weigh func(value ref.Val)
@@ -170,17 +169,16 @@ func celWeight(values []ref.Val) int64 {
 	return weight
 }
 
-// celCosts counts what CEL does not: strings and lists that come of operands whose types are known only at run time, as
-// are those of all fields of a resource.
+// celCosts adds costs that CEL does not count: strings and lists from operands whose types are known only at run time, as for
+// all fields of resources.
 type celCosts struct{}
 
-// CallCost is what a call has cost, or nil where CEL knows better. The unit is CEL's own, as in Kubernetes: a tenth for a
-// character.
+// CallCost returns the cost of a call, or nil to use CEL's own value. As in Kubernetes, a character costs a tenth of a unit.
 func (celCosts) CallCost(function, _ string, arguments []ref.Val, result ref.Val) *uint64 {
 	size := celSize(result)
 	switch function {
 	case "_+_":
-		// The sum of two lists takes no memory, however long it gets. What goes through it would have no end.
+		// Adding two lists takes no memory regardless of length, but iterating over the result could be endless.
 		if _, isList := result.(traits.Lister); isList && size <= celMaxElements {
 			return nil
 		} else if isList {
@@ -193,6 +191,6 @@ func (celCosts) CallCost(function, _ string, arguments []ref.Val, result ref.Val
 	default:
 		return nil
 	}
-	cost := 1 + uint64(size)/10 //nolint:gosec // a size is not negative
+	cost := 1 + uint64(size)/10 //nolint:gosec // a size is never negative
 	return &cost
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/functiontest"
 )
 
-// FuzzValidateCEL holds validate-cel to what is true of every input: no panic, no change, success if and only if no result
-// is an error, and the same results again.
+// FuzzValidateCEL checks properties for arbitrary input: no panic, no changes, success if and only if no result is an error,
+// and the same results in a second run.
 func FuzzValidateCEL(f *testing.F) {
 	f.Add("{kind: A, spec: {a: [1, 0.5, x]}}", "{apiVersion: v1, kind: ConfigMap, data: {a: 'object.spec.a.size() == 3'}}")
 	f.Add("kind: &a A\nb: *a\n", celText("variables: [{name: v, expression: object.b}]\nvalidations: [{expression: variables.v == 'A'}]"))
@@ -67,14 +67,14 @@ func TestValidateCELEndsWithItsContext(t *testing.T) {
 	rl := celList(t, "{kind: A}\n---\n{kind: B}", "validations: [{expression: 'lists.range(1000).all(a, a >= 0)'}]")
 	cancel()
 	if ok, err := validateCEL(ctx, rl); ok || !errors.Is(err, context.Canceled) {
-		t.Errorf("validateCEL() = %t, %v, want the error of its context", ok, err)
+		t.Errorf("validateCEL() = %t, %v, want Canceled", ok, err)
 	}
 	if len(rl.Results) > 0 {
-		t.Errorf("it says %s", rl.Results.Error())
+		t.Errorf("results = %s, want none", rl.Results.Error())
 	}
 }
 
-// An expression that is being evaluated looks at the context too.
+// The evaluation of an expression checks the context too.
 func TestCELProgramEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -84,7 +84,7 @@ func TestCELProgramEndsWithItsContext(t *testing.T) {
 		t.Fatal(errs)
 	}
 	if _, err := rules.rules[0].test.test(ctx, map[string]any{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("the error is %v, want that of the context", err)
+		t.Errorf("error = %v, want Canceled", err)
 	}
 }
 
@@ -101,8 +101,7 @@ func celList(tb testing.TB, items, rules string) *fn.ResourceList {
 	return &fn.ResourceList{Items: objects, FunctionConfig: config}
 }
 
-// BenchmarkValidateCEL compiles five expressions and evaluates them over ten resources, as a process of its own does for
-// each list.
+// BenchmarkValidateCEL compiles five expressions and evaluates them for ten resources, as one process per call does.
 func BenchmarkValidateCEL(b *testing.B) {
 	rl := celList(b, functiontest.Package+"\n---\n"+functiontest.Package, `variables: [{name: labels, expression: 'object.metadata.?labels.orValue({})'}]
 validations:

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validatecel is the function validate-cel.
+// Package validatecel implements the function validate-cel.
 package validatecel
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is validate-cel.
+// Function is the function validate-cel.
 var Function = function.Function{
 	Name:    "validate-cel",
 	Version: "v0.1.0",
@@ -37,8 +37,8 @@ var Function = function.Function{
 	Process: validateCEL,
 }
 
-// validateCEL validates the items of a list by expressions in the Common Expression Language, and changes none. README.md says
-// what it takes.
+// validateCEL validates the items with expressions in the Common Expression Language. It changes no items. README.md describes
+// the functionConfig.
 func validateCEL(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	config, err := celConfigOf(rl.FunctionConfig)
 	if err != nil {
@@ -60,7 +60,7 @@ func validateCEL(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	return check.results.ExitCode() == 0, nil
 }
 
-// celConfig is what a functionConfig of validate-cel says.
+// celConfig is the content of a functionConfig.
 type celConfig struct {
 	APIVersion      string          `json:"apiVersion"`
 	Kind            string          `json:"kind"`
@@ -84,10 +84,10 @@ type celValidation struct {
 	Severity          fn.Severity `json:"severity"`
 	Target            celTarget   `json:"target"`
 
-	place string // in the functionConfig
+	place string // the location in the functionConfig
 }
 
-// celTarget says which resources a rule is about. What is empty is any.
+// celTarget selects the resources of a rule. Empty fields select all.
 type celTarget struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
@@ -96,7 +96,7 @@ type celTarget struct {
 	Labels     map[string]string `json:"labels"`
 }
 
-// celConfigOf reads a functionConfig, strictly. The error names the field that is wrong.
+// celConfigOf strictly decodes a functionConfig. The error names the wrong field.
 func celConfigOf(config *fn.KubeObject) (celConfig, error) {
 	var read celConfig
 	var err error
@@ -150,7 +150,7 @@ func celConfigOfKind(config *fn.KubeObject) (celConfig, error) {
 	return read, nil
 }
 
-// celPlace names an expression by where it is and by its own name, if it has one.
+// celPlace formats the location of an expression, with its name if it has one.
 func celPlace(list string, i int, name string) string {
 	if name == "" {
 		return fmt.Sprintf("%s[%d]", list, i)
@@ -158,7 +158,7 @@ func celPlace(list string, i int, name string) string {
 	return fmt.Sprintf("%s[%d] (%s)", list, i, name)
 }
 
-// check finds what is wrong with the parts of a config that are no expressions.
+// check validates the config except for its expressions.
 func (c *celConfig) check() error {
 	if len(c.Validations) == 0 {
 		return errors.New("there are no expressions to validate by: give at least one")

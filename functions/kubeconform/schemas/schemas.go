@@ -1,18 +1,17 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schemas holds the JSON schemas of every kind that a Kubernetes API server has, for validation without a
-// network.
+// Package schemas has the JSON schemas of all kinds of a Kubernetes API server, for offline validation.
 //
-// They are made from the release's OpenAPI v2 document, in the way of the public registry of Kubernetes JSON schemas: a
-// field that is not required may be null, quantities and int-or-string fields may be numbers or strings, and apiVersion
-// and kind have the values that belong to the schema. Only what a resource can violate is kept: there are no
-// descriptions, and no formats but date-time.
+// The schemas are generated from a release's OpenAPI v2 document, like those in the public registry of Kubernetes JSON schemas:
+// optional fields may be null, quantities and int-or-string fields may be numbers or strings, and apiVersion and kind have
+// fixed values. They contain only what a resource can violate: no descriptions, and no formats except date-time.
 //
-// The embedded text is read on use and in place, so that a program that links this package starts no slower. It has a
-// comment line with the release, then a line for each object type, sorted by name, of three fields with tabs between
-// them: the name, the kinds it is the schema of (apiVersion/kind, with commas between them), and the schema, whose
-// references are names of other lines. It is not compressed: it is a quarter of a megabyte, a change of it can be read
+// The embedded text is parsed on first use and in place, so that linking this package does not slow down the start of a
+// program. It has a comment line with the release and then a line for each object type, sorted by name, with three
+// tab-separated fields: the name, the kinds that have this schema (comma-separated apiVersion/kind), and the schema, whose
+// references are names of other lines. The text is not compressed: it has only a quarter of a megabyte, its changes can be
+// reviewed, and its bytes do not depend on the version of a compressor.
 // in a review, and its bytes do not depend on a compressor's version.
 package schemas
 
@@ -30,20 +29,20 @@ import (
 //go:embed kubernetes.tsv
 var kubernetes string
 
-// urlPrefix and a definition's name make the URL under which the JSON schema library knows the definition.
+// urlPrefix plus the name of a definition is the definition's URL in the schema compiler.
 const urlPrefix = "kubernetes:///"
 
-// Set finds and compiles schemas. It keeps what it compiled, as kinds share most of their parts. It is not safe for
-// concurrent use.
+// Set finds and compiles schemas. It caches compiled definitions, because kinds share most of them. Not safe for concurrent
+// use.
 type Set struct {
 	release     string
-	definitions map[string]string // name: schema
-	kinds       map[string]string // apiVersion/kind, with the kind in lower case: name
+	definitions map[string]string // schemas by name
+	kinds       map[string]string // names by apiVersion/kind, with kind in lower case
 	compiler    *jsonschema.Compiler
-	compiled    map[string]bool // name: compiled, or under way
+	compiled    map[string]bool // names that are compiled or being compiled
 }
 
-// Kubernetes returns the set of the embedded schemas. A strict set has schemas that refuse fields they do not know.
+// Kubernetes returns the set of embedded schemas. Strict schemas reject unknown fields.
 func Kubernetes(strict bool) *Set {
 	set := &Set{
 		definitions: map[string]string{},
@@ -73,13 +72,13 @@ func Kubernetes(strict bool) *Set {
 	return set
 }
 
-// Release is the Kubernetes release that the schemas are of, such as v1.36.3.
+// Release returns the Kubernetes release of the schemas, such as v1.36.3.
 func (s *Set) Release() string {
 	return s.release
 }
 
-// Schema returns the schema of a kind, or nil when Kubernetes has no such kind. The kind's case does not matter; the
-// schema refuses a kind that is not spelt as it should be.
+// Schema returns the schema of a kind, or nil if Kubernetes has no such kind. The lookup ignores the kind's case, but the
+// schema rejects a wrong spelling.
 func (s *Set) Schema(apiVersion, kind string) (*jsonschema.Schema, error) {
 	name, ok := s.kinds[key(apiVersion+"/"+kind)]
 	if !ok {
@@ -92,8 +91,8 @@ func (s *Set) Schema(apiVersion, kind string) (*jsonschema.Schema, error) {
 	return schema, nil
 }
 
-// compile compiles a definition after those it refers to. The compiler would find them by itself, but in a time that
-// grows with the square of what it compiles in one go: 40 times that of this order for a kind that has pods.
+// compile compiles a definition after the definitions it refers to. The compiler would compile those itself, but its time is
+// quadratic in the size of one compilation: for a kind with pods, it would take 40 times as long.
 func (s *Set) compile(name string) (*jsonschema.Schema, error) {
 	s.compiled[name] = true
 	for reference := range references(s.definitions[name]) {
@@ -107,13 +106,13 @@ func (s *Set) compile(name string) (*jsonschema.Schema, error) {
 	return s.compiler.Compile(urlPrefix + name)
 }
 
-// key is what a kind is looked up by: apiVersion as it is, and the kind in lower case.
+// key returns the lookup key of a kind: apiVersion unchanged, kind in lower case.
 func key(id string) string {
 	slash := strings.LastIndexByte(id, '/') + 1
 	return id[:slash] + strings.ToLower(id[slash:])
 }
 
-// documents gives the compiler the parsed definitions that it asks for.
+// documents provides the parsed definitions to the compiler.
 type documents struct {
 	definitions map[string]string
 	strict      bool
@@ -121,7 +120,7 @@ type documents struct {
 
 var _ jsonschema.URLLoader = documents{}
 
-// Load returns the definition whose name a URL ends in. If strict, it allows only the fields it lists.
+// Load returns the definition whose name is the last part of the URL. With strict, it allows only the listed fields.
 func (d documents) Load(url string) (any, error) {
 	text, ok := d.definitions[strings.TrimPrefix(url, urlPrefix)]
 	if !ok {
@@ -132,7 +131,7 @@ func (d documents) Load(url string) (any, error) {
 		return nil, fmt.Errorf("parse Kubernetes schema %s: %w", url, err)
 	}
 	if object, ok := document.(map[string]any); ok && d.strict && object["properties"] != nil {
-		object["additionalProperties"] = false // parts of a definition never have properties of their own
+		object["additionalProperties"] = false // nested parts of a definition have no properties of their own
 	}
 	return document, nil
 }

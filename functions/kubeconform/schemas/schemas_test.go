@@ -41,8 +41,8 @@ func TestKinds(t *testing.T) {
 		"group with dots":     {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", true},
 		"CRD":                 {"apiextensions.k8s.io/v1", "CustomResourceDefinition", true},
 		"API service":         {"apiregistration.k8s.io/v1", "APIService", true},
-		"kind of other case":  {"apps/v1", "deployment", true},
-		"group of other case": {"Apps/v1", "Deployment", false},
+		"kind in wrong case":  {"apps/v1", "deployment", true},
+		"group in wrong case": {"Apps/v1", "Deployment", false},
 		"old version":         {"extensions/v1beta1", "Deployment", false},
 		"custom resource":     {"example.com/v1", "Frog", false},
 		"nothing":             {"", "", false},
@@ -68,7 +68,7 @@ func TestDocument(t *testing.T) {
 	tests := map[string]struct {
 		name   string
 		strict bool
-		want   any // what additional properties are
+		want   any // expected additionalProperties
 		fails  string
 	}{
 		"object":         {name: "object"},
@@ -108,14 +108,14 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// What a definition refers to must be a line too, whichever kind is asked for first.
-func TestReferencesLeadSomewhere(t *testing.T) {
+// Every reference in a definition must be the name of another definition.
+func TestReferencesExist(t *testing.T) {
 	t.Parallel()
 	definitions := Kubernetes(false).definitions
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
 		for reference := range references(definitions[name]) {
 			if definitions[reference] == "" {
-				t.Errorf("%s refers to %s, which is not there", name, reference)
+				t.Errorf("%s refers to %s, which does not exist", name, reference)
 			}
 		}
 	}
