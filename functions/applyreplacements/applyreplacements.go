@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package applyreplacements is the function apply-replacements.
+// Package applyreplacements implements the function apply-replacements.
 package applyreplacements
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is apply-replacements.
+// Function is the function apply-replacements.
 var Function = function.Function{
 	Name:     "apply-replacements",
 	Version:  "v0.1.5",
@@ -30,8 +30,8 @@ var Function = function.Function{
 	Process:  applyReplacements,
 }
 
-// applyReplacements is the catalog's own implementation, which is kustomize's. It adds no result when it succeeds, and
-// leaves the items as they are when it fails.
+// applyReplacements uses the catalog's implementation, which uses kustomize. On success it adds no results; on failure it
+// leaves the items unchanged.
 func applyReplacements(_ context.Context, rl *fn.ResourceList) (bool, error) {
 	var config replacements.Replacements
 	if err := config.Config(rl.FunctionConfig); err != nil {
@@ -54,7 +54,7 @@ func applyReplacements(_ context.Context, rl *fn.ResourceList) (bool, error) {
 	return true, nil
 }
 
-// checkReplacements refuses the null list elements that kustomize would panic on.
+// checkReplacements returns an error for null list elements, on which kustomize would panic.
 func checkReplacements(all []types.Replacement) error {
 	for _, replacement := range all {
 		for _, target := range replacement.Targets {
@@ -66,8 +66,8 @@ func checkReplacements(all []types.Replacement) error {
 	return nil
 }
 
-// dropWrongTags lets a scalar be what its text says where a replacement left it the type of the value before, as in
-// "!!int http". No reader would take that.
+// dropWrongTags removes the tag of a scalar to which a replacement gave a text of another type, as in "!!int http", because
+// such a scalar cannot be parsed.
 func dropWrongTags(node *yaml.Node) {
 	for _, value := range node.Content {
 		dropWrongTags(value)

@@ -58,7 +58,7 @@ func TestApplyReplacements(t *testing.T) {
 `
 	functiontest.EvaluateAll(t, Function, []functiontest.Case{
 		{
-			Name: "a scalar takes the text and keeps its own type",
+			Name: "a scalar gets the text and keeps its type",
 			Config: replacementConfig(`source: {kind: ConfigMap, name: zsource, fieldPath: data.v}
   targets:
   - select: {name: target}
@@ -72,7 +72,7 @@ func TestApplyReplacements(t *testing.T) {
 ` + lists),
 		},
 		{
-			Name: "a type that the text does not have is dropped",
+			Name: "a wrong type tag is dropped",
 			Config: replacementConfig(`source: {kind: ConfigMap, name: zsource, fieldPath: data.word}
   targets:
   - select: {name: target}
@@ -134,7 +134,7 @@ func TestApplyReplacements(t *testing.T) {
 `),
 		},
 		{
-			Name: "a value from the functionConfig, and targets that are not there",
+			Name: "a value from the functionConfig and missing targets",
 			Config: replacementConfig(`sourceValue: q
   targets:
   - select: {kind: ConfigMap, annotationSelector: a=b}

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package applysetters is the function apply-setters.
+// Package applysetters implements the function apply-setters.
 package applysetters
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is apply-setters.
+// Function is the function apply-setters.
 var Function = function.Function{
 	Name:      "apply-setters",
 	Version:   "v0.2.2",
@@ -30,8 +30,8 @@ var Function = function.Function{
 	Unshared:  true,
 }
 
-// applySetters is the catalog's own implementation, with the results in the SDK's form and lists that print well. Setters
-// are applied in the order of their names.
+// applySetters uses the catalog's implementation, with results in the SDK's format and corrected formatting of lists. It
+// applies setters in the order of their names.
 func applySetters(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	var filter applysetters.ApplySetters
 	applysetters.Decode(yaml.NewRNode(function.NodeOf(rl.FunctionConfig)), &filter)
@@ -70,9 +70,9 @@ func applySetters(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	return true, nil
 }
 
-// tidyLists completes what the catalog's implementation leaves undone when it replaces a list. An empty one must be in
-// flow style, as YAML has no other form for it. A comment that moved from the value to the key must not stay on the value
-// too: it would be printed behind a later field, which the next run would then take for a setter's.
+// tidyLists completes the lists that the catalog's implementation has replaced. An empty list must be in flow style, because
+// YAML has no other form. A comment that was moved from the value to the key must be removed from the value, or else it would
+// be printed after a later field, where the next run would take it for that field's setter.
 func tidyLists(node *yaml.Node) {
 	for i, value := range node.Content {
 		tidyLists(value)

@@ -9,7 +9,7 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/functiontest"
 )
 
-// setters is a functionConfig of any kind: nothing of it but its data counts.
+// setters is a functionConfig. Only its data matters, not its kind.
 const setters = `
 data:
   a: "3"
@@ -139,7 +139,7 @@ results:
 `,
 		},
 		{
-			Name:   "patterns, and comments that are none",
+			Name:   "patterns and other comments",
 			Config: setters,
 			Items: `
 - kind: A
@@ -289,7 +289,7 @@ func TestApplySettersErrors(t *testing.T) {
 			Err: functiontest.Failed,
 		},
 		{
-			Name:   "a value that is no list",
+			Name:   "a value is not a list",
 			Config: setters,
 			Items:  "- kind: A\n  a: [x] # kpt-set: ${image}\n",
 			Want: "items:\n- kind: A\n  a: [x] # kpt-set: ${image}\n" +

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// maxText is the number of bytes that one call may put into fields and results.
+	// maxText is the limit in bytes for text that one call puts into fields and results.
 	maxText = 64 << 20
-	// listFactor is the memory of a list in relation to its text.
+	// listFactor is the ratio of a list's memory to its text.
 	listFactor = 16
-	// maxReferences is the number of references to setters that the present value of a field may have.
+	// maxReferences is the maximum number of setter references in the current value of a field.
 	maxReferences = 3
 )
 
@@ -27,14 +27,14 @@ var (
 	errReferences = fmt.Errorf("a field's value refers to more than %d setters: give their values", maxReferences)
 )
 
-// budget is what a call may put into fields and results. It is computed before fields are set: a comment may name a setter many times,
-// and the value of a setter others.
+// budget is what a call may still put into fields and results. It is checked before fields are set, because a comment may name
+// a setter many times, and a setter's value may refer to others.
 type budget struct {
 	setters []applysetters.Setter
 	left    int
 }
 
-// take takes what setting the fields of a node needs. path is the length of the node's path.
+// take subtracts the cost of setting the fields at and below a node. path is the length of the node's path.
 func (b *budget) take(node *yaml.Node, path int) error {
 	if node.Kind == yaml.ScalarNode {
 		return b.scalar(node, path)
@@ -91,7 +91,7 @@ func (b *budget) scalar(node *yaml.Node, path int) error {
 		if strings.Count(node.Value, "${") > maxReferences {
 			return errReferences
 		}
-		// What is not given is taken from the present value.
+		// Setters without a given value get it from the field's current value.
 		for range maxReferences {
 			size += unset * len(node.Value)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/functiontest"
 )
 
-// What the setters put into fields is bounded before memory is allocated for it.
+// Text that setters put into fields is limited before memory is allocated for it.
 func TestTextIsBounded(t *testing.T) { //nolint:paralleltest // it measures allocations
 	const tooLong = "failed to apply setters: the setters put more than 64 MiB of text into fields and results: shorten their values"
 	var doubling strings.Builder
@@ -29,7 +29,7 @@ func TestTextIsBounded(t *testing.T) { //nolint:paralleltest // it measures allo
 		"many lists":                     {strings.Repeat("- c: [] # kpt-set: ${a}\n    ", 100), "{a: '[" + long + "]'}", tooLong},
 		"the present value, many times":  {"a: " + long + " # kpt-set: ${a}${b}" + strings.Repeat("${b}", 1000), "{a: b}", tooLong},
 		"a value that refers to setters": {"a: '${a}${b}${c}${d}' # kpt-set: ${a}${b}", "{a: b}", "failed to apply setters: a field's value refers to more than 3 setters: give their values"},
-		"nothing out of measure":         {strings.Repeat("- b # kpt-set: ${a}-${a}\n    ", 100), "{a: c}", ""},
+		"within limits":                  {strings.Repeat("- b # kpt-set: ${a}-${a}\n    ", 100), "{a: c}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rl, err := fn.ParseResourceList([]byte(functiontest.List("- kind: A\n  spec:\n    "+tc.spec+"\n",

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package createsetters is the function create-setters.
+// Package createsetters implements the function create-setters.
 package createsetters
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is create-setters.
+// Function is the function create-setters.
 var Function = function.Function{
 	Name:      "create-setters",
 	Version:   "v0.1.0",
@@ -36,8 +36,8 @@ var Function = function.Function{
 	KeepsList: true,
 }
 
-// createSetters puts a comment on every field that has a setter's value in it, in local configuration too. There is one
-// result for each; it is an error that there is none.
+// createSetters adds a comment to every field that contains a setter's value, including fields of local configuration. It
+// reports one result per field, and an error if there is none.
 func createSetters(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	wanted, err := newSettersOf(rl.FunctionConfig)
 	if err != nil {
@@ -69,7 +69,7 @@ func createSettersFailed(rl *fn.ResourceList, err error) (bool, error) {
 	return false, nil
 }
 
-// mark puts the comments on the fields of one resource.
+// mark adds the comments to the fields of one resource.
 func (s newSetters) mark(root *yaml.Node) (added fn.Results, err error) {
 	note := func(path, comment, value string) {
 		added = append(added, &fn.Result{
@@ -111,10 +111,10 @@ func (s newSetters) marks(element *yaml.Node) bool {
 	return ok && element.Kind == yaml.ScalarNode
 }
 
-// newSetters are the setters that a functionConfig of create-setters asks for.
+// newSetters are the setters in the functionConfig.
 type newSetters struct {
 	lists   []newListSetter
-	scalars *strings.Replacer // replaces the value of each setter by the reference to it
+	scalars *strings.Replacer // replaces the value of each setter with the reference to it
 }
 
 type newListSetter struct {
@@ -122,7 +122,7 @@ type newListSetter struct {
 	texts []string // sorted
 }
 
-// newSettersOf reads the setters of a functionConfig. A value that is a map is not a setter's.
+// newSettersOf parses the setters of a functionConfig. It ignores values that are maps.
 func newSettersOf(config *fn.KubeObject) (newSetters, error) {
 	data, err := functionconfig.Data(config)
 	if err != nil {
@@ -150,7 +150,7 @@ func newSettersOf(config *fn.KubeObject) (newSetters, error) {
 			}
 		}
 	}
-	// The replacer takes the first that fits: a value is to be found before one that is part of it.
+	// The replacer uses the first match, so a value must come before its substrings.
 	slices.SortStableFunc(scalars, func(a, b string) int { return cmp.Compare(len(data[b]), len(data[a])) })
 	var pairs []string
 	for _, name := range scalars {
@@ -160,7 +160,7 @@ func newSettersOf(config *fn.KubeObject) (newSetters, error) {
 	return wanted, nil
 }
 
-// listOf returns the name of the setter whose value a list is.
+// listOf returns the setter whose value equals a list.
 func (s newSetters) listOf(list *yaml.Node) (name string, texts []string, ok bool) {
 	texts, ok = setters.SortedTexts(list)
 	if !ok {
@@ -174,8 +174,8 @@ func (s newSetters) listOf(list *yaml.Node) (name string, texts []string, ok boo
 	return "", nil, false
 }
 
-// patternOf returns the pattern of setters that a text is made of, and whether there is one. A text of several lines has
-// none, as its comment would not be read as its own.
+// patternOf returns the setter pattern for a text. ok is false if the text contains no setter's value. Multi-line texts have no
+// pattern, because their line comment would not be parsed as theirs.
 func (s newSetters) patternOf(text string) (string, bool) {
 	pattern := s.scalars.Replace(text)
 	return pattern, pattern != text && !strings.ContainsAny(pattern, "\n\r\u0085\u2028\u2029")

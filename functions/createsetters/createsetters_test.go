@@ -178,7 +178,7 @@ results:
 `,
 		},
 		{
-			Name: "a value that is a map is no setter's",
+			Name: "a map value is not a setter",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -326,7 +326,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "a value that is no YAML",
+			Name: "a value is not YAML",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -347,7 +347,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "a value that is no text",
+			Name: "a value is not text",
 			Config: `
 apiVersion: v1
 kind: ConfigMap

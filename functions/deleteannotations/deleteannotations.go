@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deleteannotations is the function delete-annotations.
+// Package deleteannotations implements the function delete-annotations.
 package deleteannotations
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// Function is delete-annotations.
+// Function is the function delete-annotations.
 var Function = function.Function{
 	Name:    "delete-annotations",
 	Version: "v0.1.0",
@@ -35,8 +35,8 @@ var Function = function.Function{
 	Unshared:  true,
 }
 
-// deleteAnnotations deletes annotations of resources, of local configuration too. A resource that is left without any has no map
-// of them.
+// deleteAnnotations deletes annotations of resources, including local configuration. It also deletes the annotations field if
+// it is then empty.
 func deleteAnnotations(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	keys, err := keysOf(rl.FunctionConfig)
 	if err != nil {
@@ -62,7 +62,7 @@ func deleteAnnotations(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	return ok, err
 }
 
-// deleteFrom deletes those of the annotations that a resource has, and returns them.
+// deleteFrom deletes annotations of a resource and returns those that it had.
 func deleteFrom(root *yaml.Node, keys []string) (found []string) {
 	metadata := yamlnode.Field(root, "metadata")
 	annotations := yamlnode.Field(metadata, "annotations")
@@ -78,7 +78,7 @@ func deleteFrom(root *yaml.Node, keys []string) (found []string) {
 	return found
 }
 
-// keysOf returns the annotations that a functionConfig names, each once.
+// keysOf returns the annotations in a functionConfig, without duplicates.
 func keysOf(config *fn.KubeObject) ([]string, error) {
 	var keys []string
 	switch version, kind := config.GetAPIVersion(), config.GetKind(); {

@@ -60,7 +60,7 @@ results:
 				"results:\n- message: None of the resources had the provided annotations to delete\n  severity: info\n",
 		},
 		{
-			Name:   "an alias of what loses an annotation",
+			Name:   "an alias of the changed annotations",
 			Config: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: ''}",
 			Items:  "- {kind: A, metadata: {name: n, annotations: &a {a: x, b: y}}, x: *a}\n",
 			Want: "items:\n- {kind: A, metadata: {name: n, annotations: &a {b: y}}, x: {a: x, b: y}}\n" +

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ensurenamesubstring is the function ensure-name-substring.
+// Package ensurenamesubstring implements the function ensure-name-substring.
 package ensurenamesubstring
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is ensure-name-substring.
+// Function is the function ensure-name-substring.
 var Function = function.Function{
 	Name:    "ensure-name-substring",
 	Version: "v0.2.0",
@@ -37,7 +37,7 @@ var Function = function.Function{
 	KeepsList: true,
 }
 
-// ensureNameSubstring renames the resources of which the name lacks the substring, and edits the user's own fields in the same way.
+// ensureNameSubstring renames the resources whose name lacks the substring, and edits additional fields in the same way.
 func ensureNameSubstring(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	substring, err := nameSubstringOf(rl.FunctionConfig)
 	if err != nil {
@@ -47,14 +47,14 @@ func ensureNameSubstring(ctx context.Context, rl *fn.ResourceList) (bool, error)
 	return renaming.Rename(ctx, rl, substring.in, substring.fields...)
 }
 
-// nameSubstring is what a functionConfig of ensure-name-substring asks for.
+// nameSubstring is the parsed functionConfig.
 type nameSubstring struct {
 	substring string
 	editMode  string            // prepend or append
-	fields    []types.FieldSpec // beside the name
+	fields    []types.FieldSpec // fields in addition to the name
 }
 
-// in returns a text with the substring in it, which may have been there before.
+// in returns a text that contains the substring.
 func (s nameSubstring) in(text string) string {
 	switch {
 	case strings.Contains(text, s.substring):
@@ -105,7 +105,7 @@ func (s *nameSubstring) readData(config *fn.KubeObject) error {
 	if len(data) != 1 {
 		return fmt.Errorf("only 1 entry is allowed in the ConfigMap, but got: %d", len(data))
 	}
-	for mode, substring := range data { // the one
+	for mode, substring := range data { // the only entry
 		s.editMode, s.substring = mode, substring
 	}
 	return nil
@@ -116,7 +116,7 @@ func (s *nameSubstring) readTyped(config *fn.KubeObject) error {
 		Substring  string            `yaml:"substring"`
 		EditMode   string            `yaml:"editMode"`
 		Fields     []types.FieldSpec `yaml:"additionalNameFields"`
-		FieldSpecs []types.FieldSpec `yaml:"fieldSpecs"` // the same by its former name
+		FieldSpecs []types.FieldSpec `yaml:"fieldSpecs"` // the old name of additionalNameFields
 	}
 	if err := function.NodeOf(config).Decode(&typed); err != nil {
 		return errors.New(nodes.OneLine(functionconfig.WithoutTypes(err)))

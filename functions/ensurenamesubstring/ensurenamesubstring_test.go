@@ -93,7 +93,7 @@ items:
 `,
 		},
 		{
-			Name: "fields of the user's own",
+			Name: "additional fields",
 			Config: `
 apiVersion: fn.kpt.dev/v1alpha1
 kind: EnsureNameSubstring
@@ -141,7 +141,7 @@ items:
 `,
 		},
 		{
-			Name: "fields by their former name",
+			Name: "fields by their old name",
 			Config: `
 apiVersion: fn.kpt.dev/v1alpha1
 kind: EnsureNameSubstring
@@ -161,7 +161,7 @@ items:
 `,
 		},
 		{
-			Name: "what a resource waits for",
+			Name: "depends-on annotation",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -510,7 +510,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "a name that there is",
+			Name: "an existing name",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -554,7 +554,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "a resource that is not as its kind is",
+			Name: "a resource with an invalid structure",
 			Config: `
 apiVersion: v1
 kind: ConfigMap

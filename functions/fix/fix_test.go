@@ -262,7 +262,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name:  "a version that there is not",
+			Name:  "an unknown version",
 			Items: "- {apiVersion: kpt.dev/v2, kind: Kptfile, metadata: {name: k}}\n",
 			Want: `
 items:
@@ -280,7 +280,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "a function that cannot be read",
+			Name: "an unreadable function",
 			Items: selfish("c", "kpt.dev/v1alpha1", "") +
 				"- {kind: F, metadata: {name: f, annotations: {config.k8s.io/function: 'container: ['}}}\n",
 			Want: `

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package format is the function format.
+// Package format implements the function format.
 package format
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is format.
+// Function is the function format.
 var Function = function.Function{
 	Name:      "format",
 	Version:   "v0.1.1",
@@ -28,8 +28,8 @@ var Function = function.Function{
 	Unshared:  true,
 }
 
-// format formats every item with the formatter of kyaml. Aliases are expanded first: in another order of fields, one could stand
-// before its anchor.
+// format formats every item with kyaml's formatter. It first expands aliases, because after reordering fields, an alias could
+// come before its anchor.
 func format(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	return nodes.Each(ctx, rl, func(item *fn.KubeObject) error {
 		return nodes.EditUnshared(function.NodeOf(item), func(root *yaml.Node) (bool, error) {

@@ -53,7 +53,7 @@ items:
 `,
 		},
 		{
-			Name: "resources that are to stay, and those that are none",
+			Name: "kept resources and invalid items",
 			Items: `
 - {kind: A, apiVersion: v1, metadata: {annotations: {config.kubernetes.io/formatting: none}}}
 - {kind: A, b: c, a: b}
@@ -67,12 +67,12 @@ items:
 `,
 		},
 		{
-			Name:  "an alias that would stand before its anchor",
+			Name:  "an alias before its anchor after reordering",
 			Items: "- {kind: A, apiVersion: v1, b: &x [y], a: *x}\n",
 			Want:  "items:\n- {apiVersion: v1, kind: A, a: [y], b: &x [y]}\n",
 		},
 		{
-			Name:  "an annotation that says neither",
+			Name:  "an annotation with another value",
 			Items: "- {kind: A, apiVersion: v1, metadata: {name: a, annotations: {config.kubernetes.io/formatting: x}}}\n",
 			Want: `items:
 - {kind: A, apiVersion: v1, metadata: {name: a, annotations: {config.kubernetes.io/formatting: x}}}

@@ -23,7 +23,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// documented is what the documentation of a package has.
+// documented is the content of a package's documentation.
 type documented struct {
 	heading, description, name, repo string
 
@@ -76,7 +76,7 @@ func packageOf(ctx context.Context, rl *fn.ResourceList) (documented, error) {
 	return p, nil
 }
 
-// add notes a resource that is applied, or a subpackage.
+// add records a resource that is applied, or a subpackage.
 func (p *documented) add(item *fn.KubeObject) {
 	file := origin.File(item).Path
 	if item.GetKind() == kptfile.FileName && path.Dir(file) != "." {
@@ -128,7 +128,7 @@ func list(elements []string, format string) []string {
 	return lines
 }
 
-// table writes rows as Markdown; nothing for none.
+// table formats rows as a Markdown table; nil if there are no rows.
 func table(head []string, rows [][]string) []string {
 	if len(rows) == 0 {
 		return nil

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package generatekptpkgdocs is the function generate-kpt-pkg-docs.
+// Package generatekptpkgdocs implements the function generate-kpt-pkg-docs.
 package generatekptpkgdocs
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is generate-kpt-pkg-docs.
+// Function is the function generate-kpt-pkg-docs.
 var Function = function.Function{
 	Name:    "generate-kpt-pkg-docs",
 	Version: "v0.1.0",
@@ -33,11 +33,11 @@ var Function = function.Function{
 	KeepsList: true,
 }
 
-// directoryVariable is the environment variable with the directory of the README. It is for who runs the function to set, and not
-// for who writes its configuration.
+// directoryVariable is the environment variable with the directory of the README. The operator who runs the function sets it,
+// not the author of the functionConfig.
 const directoryVariable = "GENERATE_KPT_PKG_DOCS_DIR"
 
-// generate documents the package of a list, which it leaves as it is.
+// generate writes the documentation of the package. It does not change the list.
 func generate(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	err := write(ctx, rl)
 	if ctx.Err() != nil {
@@ -73,7 +73,7 @@ func write(ctx context.Context, rl *fn.ResourceList) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", directoryVariable, err)
 	}
-	defer root.Close() //nolint:errcheck // what is written has been closed
+	defer root.Close() //nolint:errcheck // written files are already closed
 	name := strings.TrimPrefix(path.Join("/", strings.TrimPrefix(cmp.Or(data["readme-path"], "/tmp/README.md"), "/tmp/")), "/")
 	before, err := root.ReadFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +83,7 @@ func write(ctx context.Context, rl *fn.ResourceList) error {
 	if after == string(before) {
 		return nil
 	}
-	// The README is the old or the new one, whatever happens.
+	// Write a temporary file and rename it, so that the README is never incomplete.
 	unfinished := name + ".tmp"
 	if err := root.WriteFile(unfinished, []byte(after), 0o644); err != nil {
 		return err
@@ -91,14 +91,14 @@ func write(ctx context.Context, rl *fn.ResourceList) error {
 	return root.Rename(unfinished, name)
 }
 
-// The comments around what is generated.
+// Comments around the generated parts.
 const (
 	begin = "<!-- BEGINNING OF PRE-COMMIT-BLUEPRINT DOCS HOOK:%s -->\n"
 	end   = "<!-- END OF PRE-COMMIT-BLUEPRINT DOCS HOOK:%s -->\n"
 )
 
-// insert puts the title and the body between their comments. Those that a README does not have are added: the title in front, the
-// body at its end.
+// insert replaces the title and body between their comments. If a README lacks the comments, the title is inserted at its
+// beginning and the body at its end.
 func insert(readme, title, body string) string {
 	for _, part := range []struct{ name, text string }{{"TITLE", title}, {"BODY", body}} {
 		first, last := fmt.Sprintf(begin, part.name), fmt.Sprintf(end, part.name)

@@ -92,7 +92,7 @@ func TestGenerate(t *testing.T) {
 	for range 2 {
 		out, err := run(t, bucket, config, directoryVariable+"="+dir)
 		if err != nil || !strings.Contains(out, "items:\n"+bucket) {
-			t.Fatalf("%v\n%s", err, out)
+			t.Fatalf("error = %v; output:\n%s", err, out)
 		}
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -102,13 +102,13 @@ func TestGenerate(t *testing.T) {
 			t.Errorf("README (-want +got):\n%s", diff)
 		}
 		if last != "" && last != string(text) {
-			t.Errorf("the second time it is another:\n%s", text)
+			t.Errorf("README after the second run =\n%s", text)
 		}
 		last = string(text)
 	}
 	if !strings.Contains(last, "\n1.  Edit the function config file(s):\n    - setters.yaml\n\n1.  Execute") ||
 		!strings.HasSuffix(last, "\n<!-- END OF PRE-COMMIT-BLUEPRINT DOCS HOOK:BODY -->\n") {
-		t.Errorf("the end of the README is\n%s", last)
+		t.Errorf("end of the README =\n%s", last)
 	}
 }
 
@@ -122,17 +122,17 @@ func TestGenerateFails(t *testing.T) {
 		"no Kptfile":   {items: "- {kind: A}\n", dir: dir, want: "unable to find Kptfile"},
 		"no directory": {items: bucket, want: "no README can be written: set GENERATE_KPT_PKG_DOCS_DIR to the directory that has it"},
 		"outside":      {items: bucket, dir: dir, path: "/tmp/out/README.md", want: "path escapes from parent"},
-		"not there":    {items: bucket, dir: dir, path: "none/README.md", want: "no such file or directory"},
+		"missing":      {items: bucket, dir: dir, path: "none/README.md", want: "no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			out, err := run(t, c.items, "data: {readme-path: '"+c.path+"'}", directoryVariable+"="+c.dir)
 			if functiontest.ErrorText(err) != functiontest.Failed || !strings.Contains(out, "failed to generate documentation: ") || !strings.Contains(out, c.want) {
-				t.Errorf("%v\n%s", err, out)
+				t.Errorf("error = %v; output:\n%s", err, out)
 			}
 		})
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("left behind: %v, %v", entries, err)
+		t.Errorf("files after a failure = %v, %v, want none", entries, err)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package listsetters is the function list-setters.
+// Package listsetters implements the function list-setters.
 package listsetters
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/kptfile"
 )
 
-// Function is list-setters.
+// Function is the function list-setters.
 var Function = function.Function{
 	Name:      "list-setters",
 	Version:   "v0.1.0",
@@ -39,13 +39,13 @@ var Function = function.Function{
 
 type foundSetter struct {
 	value string
-	kind  string // the type of its fields, such as "int"; "array" for lists
-	count int    // its fields
+	kind  string // type of its fields, such as "int"; "array" for lists
+	count int    // number of its fields
 }
 
 type foundSetters map[string]foundSetter
 
-// listSetters lists the setters of the Kptfile and of the fields that have a setter's comment. It changes nothing.
+// listSetters lists the setters in the Kptfile and in field comments. It changes nothing.
 func listSetters(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	found := foundSetters{}
 	if err := found.addDeclared(rl.Items); err != nil {
@@ -95,7 +95,7 @@ func (s foundSetters) addScalar(scalar *yaml.Node, _ string) error {
 	return nil
 }
 
-// add notes a field of a setter. The value that is known first stays; "str" gives way to what the field is.
+// add records a field of a setter. The first value wins. The type "str" is replaced by that of the field.
 func (s foundSetters) add(name, value, kind string) {
 	setter, ok := s[name]
 	if !ok {
@@ -110,8 +110,8 @@ func (s foundSetters) add(name, value, kind string) {
 
 func listValue(texts []string) string { return "[" + strings.Join(texts, ", ") + "]" }
 
-// addDeclared notes the setters whose values the Kptfile hands to apply-setters; of two values the later one. There need
-// not be any.
+// addDeclared records the setters for which the Kptfile passes values to apply-setters. The last value wins. Missing setters
+// are not an error.
 func (s foundSetters) addDeclared(items fn.KubeObjects) error {
 	kf, err := kptfileOf(items)
 	if err != nil || kf == nil || kf.Pipeline == nil {
@@ -138,8 +138,7 @@ func (s foundSetters) addDeclared(items fn.KubeObjects) error {
 	return nil
 }
 
-// kptfileOf reads the Kptfile of the package itself. It returns nil where there is none, or one of a version that kpt has
-// given up.
+// kptfileOf parses the Kptfile of the root package. It returns nil if there is none, or if kpt no longer supports its version.
 func kptfileOf(items fn.KubeObjects) (*kptfilev1.KptFile, error) {
 	item := origin.At(items, kptfile.FileName)
 	if item == nil {

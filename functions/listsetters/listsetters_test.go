@@ -83,7 +83,7 @@ results:
 `,
 		},
 		{
-			Name: "a Kptfile has the values",
+			Name: "values in the Kptfile",
 			Items: `
 - apiVersion: kpt.dev/v1
   kind: Kptfile
@@ -429,7 +429,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "a Kptfile that is none",
+			Name: "an invalid Kptfile",
 			Items: `
 - apiVersion: v1
   kind: Secret
@@ -479,7 +479,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "values that are no text",
+			Name: "values are not strings",
 			Items: `
 - apiVersion: kpt.dev/v1
   kind: Kptfile

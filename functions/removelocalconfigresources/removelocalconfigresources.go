@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package removelocalconfigresources is the function remove-local-config-resources.
+// Package removelocalconfigresources implements the function remove-local-config-resources.
 package removelocalconfigresources
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is remove-local-config-resources.
+// Function is the function remove-local-config-resources.
 var Function = function.Function{
 	Name:      "remove-local-config-resources",
 	Version:   "v0.1.0",
@@ -27,8 +27,8 @@ var Function = function.Function{
 	KeepsList: true,
 }
 
-// removeLocalConfig removes the resources whose annotation says "true", and those that are empty. Other values of the
-// annotation, which make a resource local configuration elsewhere, do not remove it.
+// removeLocalConfig removes the resources whose annotation is "true", and empty ones. It keeps resources with other values,
+// although other functions treat those as local configuration.
 func removeLocalConfig(_ context.Context, rl *fn.ResourceList) (bool, error) {
 	var kept fn.KubeObjects
 	var removed fn.Results

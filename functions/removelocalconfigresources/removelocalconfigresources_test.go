@@ -13,7 +13,7 @@ func TestRemoveLocalConfig(t *testing.T) {
 	t.Parallel()
 	cases := []functiontest.Case{
 		{
-			Name: "true in any case is removed, other values are not",
+			Name: "only the value true, in any case, is removed",
 			Items: `
 - apiVersion: v1
   kind: ConfigMap

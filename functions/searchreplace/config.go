@@ -18,17 +18,17 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 )
 
-// search is what a functionConfig of search-replace asks for.
+// search is the parsed functionConfig.
 type search struct {
-	value    string         // by-value; any if empty
+	value    string         // by-value; empty matches any
 	regex    *regexp.Regexp // by-value-regex, or nil
-	path     string         // by-path; any if empty
-	pattern  *regexp.Regexp // of path, or nil
+	path     string         // by-path; empty matches any
+	pattern  *regexp.Regexp // compiled path, or nil
 	files    filePattern    // by-file-path, or ""
-	put      string         // put-value; none if empty
-	comment  string         // put-comment; none if empty
-	absolute []string       // the field that put is to be in, there or not; nil where fields are searched
-	left     *int           // bytes that texts and results may still have
+	put      string         // put-value; empty puts no value
+	comment  string         // put-comment; empty puts no comment
+	absolute []string       // path of the field to create or set; nil if fields are searched
+	left     *int           // remaining bytes for texts and results
 }
 
 var searchKeys = []string{"by-value", "by-file-path", "by-value-regex", "by-path", "put-value", "put-comment"}
@@ -82,12 +82,12 @@ func (s search) byValue() bool { return s.value != "" || s.regex != nil }
 
 func (s search) replaces() bool { return s.put != "" || s.comment != "" }
 
-// matchesField reports whether a field is at a place that is searched.
+// matchesField reports whether by-path matches a field.
 func (s search) matchesField(path string) bool {
 	return s.pattern == nil || s.pattern.MatchString(path+".")
 }
 
-// matchesScalar reports whether a scalar is searched for. Without a value and a place nothing is.
+// matchesScalar reports whether a scalar matches. Without a value and a path, nothing matches.
 func (s search) matchesScalar(text, path string) bool {
 	switch {
 	case s.regex != nil && !s.regex.MatchString(text), s.value != "" && s.value != text:
@@ -98,8 +98,8 @@ func (s search) matchesScalar(text, path string) bool {
 
 var captureGroup = regexp.MustCompile(`\$\{(\d+)\}`)
 
-// fill replaces ${1}, ${2} and so on in what is put by what the groups of by-value-regex found in the old text. Without
-// by-value-regex they mean nothing.
+// fill replaces ${1}, ${2} and so on in put with the groups of by-value-regex in the old text. Without by-value-regex, it
+// returns put unchanged.
 func (s search) fill(put, old string) (string, error) {
 	if s.regex == nil {
 		return put, nil
@@ -128,12 +128,12 @@ func (s search) fill(put, old string) (string, error) {
 	}), nil
 }
 
-// maxText is the number of bytes that one call may put into fields and results: each match repeats what it puts.
+// maxText is the limit in bytes for text that one call puts into fields and results. Each match repeats the text.
 const maxText = 64 << 20
 
 var errTooLong = fmt.Errorf("the matches put more than %d MiB of text into fields and results: search for fewer fields or put less", maxText>>20)
 
-// take takes the bytes of texts from what is left.
+// take subtracts the length of texts from the remaining bytes.
 func (s search) take(texts ...string) error {
 	for _, text := range texts {
 		if *s.left -= len(text); *s.left < 0 {
@@ -143,8 +143,8 @@ func (s search) take(texts ...string) error {
 	return nil
 }
 
-// putText gives a scalar another text. Quotes and comments stay; without quotes, the type is what the text looks like, but
-// no text is not null.
+// putText sets the text of a scalar. It keeps quotes and comments. The type of an unquoted scalar is derived from the text,
+// except that an empty text is a string and not null.
 func putText(scalar *yaml.Node, text string) {
 	if text == "" && scalar.Style == 0 {
 		scalar.Style = yaml.DoubleQuotedStyle
@@ -153,9 +153,9 @@ func putText(scalar *yaml.Node, text string) {
 	scalar.Tag = scalar.ShortTag()
 }
 
-// fieldPattern compiles a pattern of field paths, for matching a path with a dot behind it: elements are separated by
-// dots, "*" is any element but that of a list, "**" any number of any elements, and name[2], name[*] and *[2] are elements
-// of lists.
+// fieldPattern compiles a pattern for field paths, which are matched with a trailing dot. Elements are separated by dots. "*"
+// matches any element except list elements, "**" matches any number of elements, and name[2], name[*] and *[2] match list
+// elements.
 func fieldPattern(pattern string) (*regexp.Regexp, error) {
 	var text strings.Builder
 	text.WriteString(`(?s)\A`)
@@ -180,16 +180,16 @@ func fieldPattern(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(text.String())
 }
 
-// absoluteField returns the elements of a field path that is no pattern, and whether it is none.
+// absoluteField returns the elements of a field path. ok is false if the path is a pattern.
 func absoluteField(pattern string) ([]string, bool) {
 	elements := strings.Split(pattern, ".")
 	return elements, !strings.ContainsAny(pattern, "*[") && !slices.Contains(elements, "")
 }
 
-// filePattern is a pattern of file paths, as [doublestar.Match] has it; "" is none.
+// filePattern is a pattern for file paths, in the syntax of [doublestar.Match]; "" means no pattern.
 type filePattern string
 
-// maxAlternatives bounds what the braces of a pattern may stand for, all of which a match may try.
+// maxAlternatives limits the number of combinations of a pattern's braces, because a match may try all of them.
 const maxAlternatives = 1000
 
 func parseFilePattern(pattern string) (filePattern, error) {
@@ -210,7 +210,7 @@ func parseFilePattern(pattern string) (filePattern, error) {
 	return filePattern(pattern), nil
 }
 
-// matches reports whether a slash-separated path is one of the pattern's. No path, where none is known, is one of "**/*" too.
+// matches reports whether the pattern matches a slash-separated path. An unknown path matches "**/*".
 func (p filePattern) matches(file string) bool {
 	if file == "" && doublestar.MatchUnvalidated(string(p), "/") {
 		return true

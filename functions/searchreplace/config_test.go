@@ -39,7 +39,7 @@ func TestFieldPattern(t *testing.T) {
 	} {
 		pattern, err := fieldPattern(test.pattern)
 		if err != nil {
-			t.Errorf("%q: %v", test.pattern, err)
+			t.Errorf("fieldPattern(%q) = %v", test.pattern, err)
 		} else if got := pattern.MatchString(test.path + "."); got != test.want {
 			t.Errorf("%q matches %q: %t", test.pattern, test.path, got)
 		}
@@ -71,14 +71,14 @@ func TestFilePattern(t *testing.T) {
 	} {
 		pattern, err := parseFilePattern(test.pattern)
 		if err != nil {
-			t.Errorf("%q: %v", test.pattern, err)
+			t.Errorf("parseFilePattern(%q) = %v", test.pattern, err)
 		} else if got := pattern.matches(test.path); got != test.want {
 			t.Errorf("%q matches %q: %t", test.pattern, test.path, got)
 		}
 	}
 	for _, bad := range []string{"[", "{", "{{a}}", strings.Repeat("{a,b}", 20)} {
 		if _, err := parseFilePattern(bad); err == nil {
-			t.Errorf("%q is taken for a pattern", bad)
+			t.Errorf("parseFilePattern(%q) = nil, want an error", bad)
 		}
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 )
 
-// What a call puts into fields and results is bounded before memory is allocated for it.
+// Text that a call puts into fields and results is limited before memory is allocated for it.
 func TestTextIsBounded(t *testing.T) { //nolint:paralleltest // it measures allocations
 	const tooLong = "the matches put more than 64 MiB of text into fields and results: search for fewer fields or put less"
 	values := func(count int) string { return "[" + strings.Repeat("a,", count) + "]" }
 	for name, tc := range map[string]struct{ items, data, want string }{ //nolint:paralleltest // see above
-		"a group many times":     {strings.Repeat("a", 100_000), "{by-value-regex: (a+), put-value: '" + strings.Repeat("${1}", 1000) + "'}", tooLong},
-		"a group in a comment":   {strings.Repeat("a", 100_000), "{by-value-regex: (a+), put-comment: '" + strings.Repeat("${1}", 1000) + "'}", tooLong},
-		"a long value":           {values(2000), "{by-value: a, put-value: " + strings.Repeat("b", 100_000) + "}", tooLong},
-		"a long path":            {"{? " + strings.Repeat("k", 100_000) + " : " + values(2000) + "}", "{by-value: a}", tooLong},
-		"a field of every item":  {"a\n- {kind: B}", "{by-path: c, put-value: " + strings.Repeat("b", 40<<20) + "}", tooLong},
-		"nothing out of measure": {values(2000), "{by-value: a, put-value: " + strings.Repeat("b", 1000) + "}", ""},
+		"a group many times":    {strings.Repeat("a", 100_000), "{by-value-regex: (a+), put-value: '" + strings.Repeat("${1}", 1000) + "'}", tooLong},
+		"a group in a comment":  {strings.Repeat("a", 100_000), "{by-value-regex: (a+), put-comment: '" + strings.Repeat("${1}", 1000) + "'}", tooLong},
+		"a long value":          {values(2000), "{by-value: a, put-value: " + strings.Repeat("b", 100_000) + "}", tooLong},
+		"a long path":           {"{? " + strings.Repeat("k", 100_000) + " : " + values(2000) + "}", "{by-value: a}", tooLong},
+		"a field of every item": {"a\n- {kind: B}", "{by-path: c, put-value: " + strings.Repeat("b", 40<<20) + "}", tooLong},
+		"within limits":         {values(2000), "{by-value: a, put-value: " + strings.Repeat("b", 1000) + "}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list := "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- kind: A\n  spec: " + tc.items +

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package searchreplace is the function search-replace.
+// Package searchreplace implements the function search-replace.
 package searchreplace
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// Function is search-replace.
+// Function is the function search-replace.
 var Function = function.Function{
 	Name:    "search-replace",
 	Version: "v0.2.0",
@@ -33,7 +33,7 @@ var Function = function.Function{
 	KeepsList: true,
 }
 
-// searchReplace finds fields in all resources, local configuration too, and has one result for each.
+// searchReplace finds fields in all resources, including local configuration, and reports one result per field.
 func searchReplace(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	s, err := searchOf(rl.FunctionConfig)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s search) do(root *yaml.Node) (found fn.Results, err error) {
 	return found, err
 }
 
-// scalar replaces the text and the comment of a scalar that is searched for. Both are made of the old text.
+// scalar replaces the text and comment of a scalar that matches. Both are derived from the old text.
 func (s search) scalar(scalar *yaml.Node, path string, note func(path, value string) error) error {
 	old := scalar.Value
 	if !s.matchesScalar(old, path) {
@@ -148,7 +148,7 @@ func (s search) list(key, list *yaml.Node, path string, note func(path, value st
 	return note(path+" # "+s.comment, strings.TrimSpace(text))
 }
 
-// putAbsolute puts the value into one field, making it and what it is in where there is none.
+// putAbsolute sets one field. It creates the field and its parents if they are missing.
 func (s search) putAbsolute(root *yaml.Node) error {
 	last := len(s.absolute) - 1
 	mapping, err := nodes.Mapping(root, s.absolute[:last]...)

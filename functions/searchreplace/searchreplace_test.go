@@ -75,7 +75,7 @@ results:
 `,
 		},
 		{
-			Name: "a value among the annotations of kpt is not found",
+			Name: "kpt's annotations are not searched",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -276,7 +276,7 @@ results:
 `,
 		},
 		{
-			Name: "a star is no element of a list",
+			Name: "a star does not match list elements",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -418,7 +418,7 @@ results:
 `,
 		},
 		{
-			Name: "an absolute path sets the field everywhere, with what it is in",
+			Name: "an absolute path creates the field and its parents",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -678,7 +678,7 @@ results:
 `,
 		},
 		{
-			Name: "a group that found nothing is an empty string, not null",
+			Name: "an unmatched group is an empty string",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -700,7 +700,7 @@ results:
 `,
 		},
 		{
-			Name: "what needs quotes gets them",
+			Name: "values are quoted if needed",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -746,7 +746,7 @@ results:
 `,
 		},
 		{
-			Name: "values shared through aliases are each their own",
+			Name: "values shared through aliases are separated",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -780,7 +780,7 @@ results:
 `,
 		},
 		{
-			Name: "what is to be put alone matches nothing",
+			Name: "a value to put without a search matches nothing",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -913,7 +913,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "no glob",
+			Name: "not a glob",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -930,7 +930,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "a brace that stays open",
+			Name: "an unclosed brace",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -947,7 +947,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "a group that there is not",
+			Name: "a missing group",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -969,7 +969,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "a group that there is not, in a comment",
+			Name: "a missing group in a comment",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -991,7 +991,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "an absolute path through what is no map",
+			Name: "an absolute path through a value that is not a map",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -1019,7 +1019,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "data that is no text",
+			Name: "data is not text",
 			Config: `
 apiVersion: v1
 kind: ConfigMap

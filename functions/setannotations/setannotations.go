@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setannotations is the function set-annotations.
+// Package setannotations implements the function set-annotations.
 package setannotations
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/parallel"
 )
 
-// Function is set-annotations.
+// Function is the function set-annotations.
 var Function = function.Function{
 	Name:     "set-annotations",
 	Version:  "v0.1.4",
@@ -42,7 +42,7 @@ var Function = function.Function{
 	Unshared:  true,
 }
 
-// annotationFields are the fields that are annotated after the user's own. They are made where they are missing.
+// annotationFields are the fields that get annotations, after the user's additional fields. Missing ones are created.
 var annotationFields = []types.FieldSpec{
 	annotationField("", "", "", "metadata/annotations"),
 	annotationField("", "v1", "ReplicationController", "spec/template/metadata/annotations"),
@@ -62,8 +62,8 @@ func annotationField(group, version, kind, path string) types.FieldSpec {
 	}
 }
 
-// setAnnotations sets annotations on every resource, local configuration too. There is one result for each file, position
-// in it and field, whether anything changed or not.
+// setAnnotations sets annotations on every resource, including local configuration. It reports one result per file, index and
+// field, whether or not anything changed.
 func setAnnotations(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	config, err := annotationConfigOf(rl.FunctionConfig)
 	if err != nil {
@@ -92,10 +92,10 @@ func setAnnotations(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	return true, nil
 }
 
-// annotate sets the annotations in all fields of a resource that are for them, and returns those.
+// annotate sets the annotations in all matching fields of a resource and returns these fields.
 func (config *annotationConfig) annotate(item *fn.KubeObject) (found []annotatedField, err error) {
 	file := origin.File(item)
-	// The filter follows aliases, and one that stands for itself would have no end.
+	// The filter follows aliases and would not terminate for an alias that contains itself.
 	err = nodes.EditUnshared(function.NodeOf(item), func(root *yaml.Node) (changed bool, err error) {
 		gvk := resid.GvkFromNode(yaml.NewRNode(root))
 		for _, field := range config.fields {
@@ -115,7 +115,8 @@ func (config *annotationConfig) annotate(item *fn.KubeObject) (found []annotated
 	return found, err
 }
 
-// annotateField sets the annotations in one field, and tells whether the resource has it, or has been given it.
+// annotateField sets the annotations in one field. found reports whether the resource has the field, possibly because it was
+// created.
 func (config *annotationConfig) annotateField(root *yaml.Node, field types.FieldSpec) (found bool, err error) {
 	set := func(annotations *yaml.RNode) error {
 		if err := yaml.ErrorIfInvalid(annotations, yaml.MappingNode); err != nil {
@@ -134,10 +135,10 @@ func (config *annotationConfig) annotateField(root *yaml.Node, field types.Field
 	return found, err
 }
 
-// annotationConfig is what a functionConfig of set-annotations asks for.
+// annotationConfig is the parsed functionConfig.
 type annotationConfig struct {
 	annotations map[string]string
-	entries     []nodes.Entry // the annotations as they are written
+	entries     []nodes.Entry // the annotations as nodes
 	fields      []types.FieldSpec
 }
 
@@ -145,7 +146,7 @@ func annotationConfigOf(config *fn.KubeObject) (annotationConfig, error) {
 	var typed struct {
 		Annotations map[string]string `yaml:"annotations"`
 		Fields      []types.FieldSpec `yaml:"additionalAnnotationFields"`
-		FieldSpecs  []types.FieldSpec `yaml:"fieldSpecs"` // the same by its former name
+		FieldSpecs  []types.FieldSpec `yaml:"fieldSpecs"` // the old name of additionalAnnotationFields
 	}
 	var err error
 	switch kind := config.GetKind(); {
@@ -172,13 +173,13 @@ func annotationConfigOf(config *fn.KubeObject) (annotationConfig, error) {
 	}, nil
 }
 
-// annotatedField is a field of the resources at one place in one file.
+// annotatedField is a field of the resources at one place in a file.
 type annotatedField struct {
 	file fn.File
 	path string
 }
 
-// annotationResults tells in which fields annotations were set, once for all resources that are at the same place.
+// annotationResults reports the fields in which annotations were set, once for all resources at the same place.
 func annotationResults(fields []annotatedField, annotations map[string]string) fn.Results {
 	if len(fields) == 0 {
 		return fn.Results{{Message: "no annotations applied"}}

@@ -14,7 +14,7 @@ func TestSetAnnotations(t *testing.T) {
 	const config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {z: 1, b: 'true'}\n"
 	functiontest.EvaluateAll(t, Function, []functiontest.Case{
 		{
-			Name:   "every resource, and pod templates, with one result for each place",
+			Name:   "all resources and pod templates, one result per place",
 			Config: config,
 			Items: `
 - apiVersion: apps/v1
@@ -162,7 +162,7 @@ results:
 `,
 		},
 		{
-			Name:   "annotations that are shared through an alias",
+			Name:   "annotations shared through an alias",
 			Config: config,
 			Items: `
 - apiVersion: v1
@@ -219,7 +219,7 @@ func TestSetAnnotationsErrors(t *testing.T) {
 			Err:    functiontest.Failed,
 		},
 		{
-			Name:   "an annotation that is no string",
+			Name:   "an annotation is not a string",
 			Config: "apiVersion: v1\nkind: ConfigMap\ndata: {z: [a]}\n",
 			Want: result("'failed to configure function: failed to unmarshal config: " +
 				"data.z of the functionConfig is not a string'"),

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setenforcementaction is the function set-enforcement-action.
+// Package setenforcementaction implements the function set-enforcement-action.
 package setenforcementaction
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is set-enforcement-action.
+// Function is the function set-enforcement-action.
 var Function = function.Function{
 	Name:      "set-enforcement-action",
 	Version:   "v0.1.0",
@@ -30,7 +30,7 @@ var Function = function.Function{
 	KeepsList: true,
 }
 
-// setEnforcementAction sets spec.enforcementAction in all constraints, local configuration too.
+// setEnforcementAction sets spec.enforcementAction in all constraints, including local configuration.
 func setEnforcementAction(_ context.Context, rl *fn.ResourceList) (bool, error) {
 	action, err := enforcementActionOf(rl.FunctionConfig)
 	if err != nil {

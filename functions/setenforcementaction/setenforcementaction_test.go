@@ -380,7 +380,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name:   "a spec that is no map",
+			Name:   "spec is not a map",
 			Config: dryrunConfig,
 			Items: `
 - apiVersion: constraints.gatekeeper.sh/v1beta1
@@ -407,7 +407,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name:   "a spec that is a list",
+			Name:   "spec is a list",
 			Config: dryrunConfig,
 			Items: `
 - apiVersion: constraints.gatekeeper.sh/v1beta1

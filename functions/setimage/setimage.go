@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setimage is the function set-image.
+// Package setimage implements the function set-image.
 package setimage
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is set-image.
+// Function is the function set-image.
 var Function = function.Function{
 	Name:    "set-image",
 	Version: "v0.1.1",
@@ -36,7 +36,7 @@ var Function = function.Function{
 	Process: setImage,
 }
 
-// imageFields are the fields of Kubernetes' own kinds that hold images.
+// imageFields are the image fields of Kubernetes' built-in kinds.
 var imageFields = containerImages(fieldspecs.PodSpecs)
 
 func containerImages(podSpecs []types.FieldSpec) []types.FieldSpec {
@@ -49,8 +49,8 @@ func containerImages(podSpecs []types.FieldSpec) []types.FieldSpec {
 	return fields
 }
 
-// setImage sets an image in every workload, local configuration too, and in the fields that the user adds. A resource
-// that is not as its kind should be is an error result and a failure; the others are done nevertheless.
+// setImage sets an image in every workload, including local configuration, and in additional fields. A resource with an invalid
+// structure becomes an error result and a failure; other resources are still changed.
 func setImage(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	change, ok := imageChangeOf(rl)
 	if !ok {
@@ -72,8 +72,8 @@ func setImage(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	return ok, nil
 }
 
-// apply changes the images of a resource. It counts those in Kubernetes' own fields that became another one, and all that
-// are meant in the user's, where the definition of a custom resource has none.
+// apply changes the images of a resource. It counts changed images in Kubernetes' fields and all matching images in additional
+// fields, except in custom resource definitions.
 func (c imageChange) apply(item *fn.KubeObject) (count int, err error) {
 	isDefinition := item.GetKind() == "CustomResourceDefinition"
 	err = nodes.EditUnshared(function.NodeOf(item), func(root *yaml.Node) (bool, error) {
@@ -89,8 +89,8 @@ func (c imageChange) apply(item *fn.KubeObject) (count int, err error) {
 	return count, err
 }
 
-// set changes the image in the fields of a resource. It returns how many fields had the image, and how many of them now
-// have another value.
+// set changes the image in fields of a resource. meant is the number of matching fields, changed the number of those that have
+// a new value.
 func (c imageChange) set(root *yaml.Node, fields []types.FieldSpec) (meant, changed int, err error) {
 	setValue := func(value *yaml.RNode) error {
 		if value.IsNil() || value.IsTaggedNull() {
@@ -120,22 +120,21 @@ func (c imageChange) set(root *yaml.Node, fields []types.FieldSpec) (meant, chan
 	return meant, changed, nil
 }
 
-// imageChange is what a functionConfig of set-image asks for.
+// imageChange is the parsed functionConfig.
 type imageChange struct {
 	Name    string `yaml:"name"`
 	NewName string `yaml:"newName"`
 	NewTag  string `yaml:"newTag"`
 	Digest  string `yaml:"digest"`
 
-	fields []types.FieldSpec // more that hold images
+	fields []types.FieldSpec // additional image fields
 }
 
-// imageVersion is what may follow the name of an image: a tag and a digest. Some tools leave braces in them, to be filled
-// in later.
+// imageVersion matches what may follow an image's name: a tag and a digest. Some tools use braces in them as placeholders.
 var imageVersion = regexp.MustCompile(`^(:[a-zA-Z0-9_.{}-]*)?(@sha256:[a-zA-Z0-9_.{}-]*)?$`)
 
-// of returns what becomes of an image, and whether it is the one that is meant: of that very name, in any version. The
-// parts for which nothing new is given stay, but a digest never stays behind a new tag.
+// of returns the new reference for an image. ok reports whether the image matches, which means that it has exactly this name
+// and any version. Parts without a new value are kept, except that a new tag removes an old digest.
 func (c imageChange) of(image string) (string, bool) {
 	version, ok := strings.CutPrefix(image, c.Name)
 	if !ok || !imageVersion.MatchString(version) {
@@ -150,8 +149,7 @@ func (c imageChange) of(image string) (string, bool) {
 	return cmp.Or(c.NewName, c.Name) + version, true
 }
 
-// imageChangeOf reads the functionConfig of a list. What is wrong with it is noted in the results of the list, twice, as
-// programs that read the catalog's results know it.
+// imageChangeOf parses the functionConfig of a list. It reports an error twice in the results, like the catalog's function.
 func imageChangeOf(rl *fn.ResourceList) (change imageChange, ok bool) {
 	if rl.FunctionConfig.IsEmpty() {
 		rl.Results.Infof("`FunctionConfig` is not given")
@@ -172,7 +170,7 @@ func imageChangeOf(rl *fn.ResourceList) (change imageChange, ok bool) {
 	return imageChange{}, false
 }
 
-// unknownConfigError says that a functionConfig is of a kind that the function does not take.
+// unknownConfigError reports an unsupported kind of functionConfig.
 type unknownConfigError struct{ kind string }
 
 func (e unknownConfigError) Error() string {

@@ -205,7 +205,7 @@ results:
 `,
 		},
 		{
-			Name: "the name is no pattern",
+			Name: "the name is not a pattern",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -236,7 +236,7 @@ results:
 `,
 		},
 		{
-			Name:   "a value that is it already does not count",
+			Name:   "an unchanged image is not counted",
 			Config: imageConfig,
 			Items: `
 - apiVersion: v1
@@ -262,7 +262,7 @@ results:
 `,
 		},
 		{
-			Name:   "images that share a value through an alias",
+			Name:   "images shared through an alias",
 			Config: imageConfig,
 			Items: `
 - apiVersion: v1
@@ -304,7 +304,7 @@ results:
 `,
 		},
 		{
-			Name: "the user's fields, with comments kept everywhere",
+			Name: "additional fields, comments are kept",
 			Config: `
 apiVersion: fn.kpt.dev/v1alpha1
 kind: SetImage
@@ -364,7 +364,7 @@ results:
 `,
 		},
 		{
-			Name:   "path annotations of all forms are as any other",
+			Name:   "path annotations are like other annotations",
 			Config: imageConfig,
 			Items: `
 - apiVersion: v1
@@ -491,7 +491,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "a field that is no text",
+			Name: "a field is not text",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -508,7 +508,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "data that is no map",
+			Name: "data is not a map",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -578,7 +578,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name:   "an item that is not as its kind should be leaves the others to be done",
+			Name:   "an invalid item, other items are changed",
 			Config: imageConfig,
 			Items: `
 - apiVersion: apps/v1
@@ -638,7 +638,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name:   "an alias that stands for itself",
+			Name:   "an alias that contains itself",
 			Config: imageConfig,
 			Items: `
 - apiVersion: v1

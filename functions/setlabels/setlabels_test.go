@@ -21,7 +21,7 @@ func TestSetLabels(t *testing.T) {
 	const one = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: l}\ndata: {z: '1'}\n"
 	functiontest.EvaluateAll(t, Function, []functiontest.Case{
 		{
-			Name:   "what a resource does not say may be anything",
+			Name:   "missing values match anything",
 			Config: one,
 			Items: `
 - {apiVersion: v1, metadata: {name: a}}
@@ -254,7 +254,7 @@ results:
 `,
 		},
 		{
-			Name:   "kinds of other groups, and local configuration",
+			Name:   "kinds of other groups and local configuration",
 			Config: one,
 			Items: `
 - apiVersion: serving.knative.dev/v1
@@ -284,7 +284,7 @@ results:
 `,
 		},
 		{
-			Name:   "what is null is not there",
+			Name:   "null counts as missing",
 			Config: one,
 			Items: `
 - apiVersion: batch/v1
@@ -330,7 +330,7 @@ results:
 `,
 		},
 		{
-			Name:   "labels that are shared through an alias",
+			Name:   "labels shared through an alias",
 			Config: one,
 			Items: `
 - apiVersion: apps/v1
@@ -448,7 +448,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name:   "labels that are no strings",
+			Name:   "labels are not strings",
 			Config: "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetLabels\nlabels: {z: 1}\n",
 			Want: `
 results:
@@ -458,7 +458,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name:   "data that is no map of strings",
+			Name:   "data is not a map of strings",
 			Config: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {z: {a: b}}\n",
 			Want: `
 results:
@@ -480,7 +480,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name:   "the functionConfig that kpt makes up",
+			Name:   "kpt's default functionConfig",
 			Config: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: function-input}\n",
 			Items:  "- {apiVersion: v1, kind: A, metadata: {name: a}}\n",
 			Want: `

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setnameprefix is the function set-name-prefix.
+// Package setnameprefix implements the function set-name-prefix.
 package setnameprefix
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
-// Function is set-name-prefix.
+// Function is the function set-name-prefix.
 var Function = function.Function{
 	Name:      "set-name-prefix",
 	Version:   "v0.1.0",
@@ -30,7 +30,7 @@ var Function = function.Function{
 	KeepsList: true,
 }
 
-// setNamePrefix renames the resources of which the name does not begin with the prefix.
+// setNamePrefix renames the resources whose name does not begin with the prefix.
 func setNamePrefix(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	prefix, err := prefixOf(rl.FunctionConfig)
 	if err != nil {

@@ -40,7 +40,7 @@ items:
 		{Name: "ConfigMap", Config: "apiVersion: v1\nkind: ConfigMap\ndata: {prefix: dev-}", Items: items, Want: want},
 		{Name: "own kind", Config: "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetNamePrefix\nprefix: dev-", Items: items, Want: want},
 		{
-			Name: "two of one name", Config: "apiVersion: v1\nkind: ConfigMap\ndata: {prefix: dev-}",
+			Name: "duplicate name", Config: "apiVersion: v1\nkind: ConfigMap\ndata: {prefix: dev-}",
 			Items: "- {apiVersion: v1, kind: Secret, metadata: {name: a}}\n- {apiVersion: v1, kind: Secret, metadata: {name: dev-a}}\n",
 			Want: `
 items:

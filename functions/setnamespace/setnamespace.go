@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setnamespace is the function set-namespace.
+// Package setnamespace implements the function set-namespace.
 package setnamespace
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/parallel"
 )
 
-// Function is set-namespace.
+// Function is the function set-namespace.
 var Function = function.Function{
 	Name:     "set-namespace",
 	Version:  "v0.4.5",
@@ -32,8 +32,8 @@ var Function = function.Function{
 	Unshared: true,
 }
 
-// setNamespace is the catalog's own implementation. Around it: what it ignores or panics on is an error result and a
-// failure, and it does not make up a namespace field that a CustomResourceDefinition or an APIService does not have.
+// setNamespace uses the catalog's implementation, with two differences: problems that it ignores or panics on are error results
+// and a failure, and it does not add a namespace field that a CustomResourceDefinition or APIService lacks.
 func setNamespace(_ context.Context, rl *fn.ResourceList) (bool, error) {
 	var config transformer.SetNamespace
 	if err := config.Config(rl.FunctionConfig); err != nil {
@@ -56,7 +56,7 @@ func setNamespace(_ context.Context, rl *fn.ResourceList) (bool, error) {
 	var matchers []string
 	if config.NamespaceMatcher != "" {
 		matchers = []string{config.NamespaceMatcher}
-		// The results are to have resources without namespaces first.
+		// Results must list resources without a namespace first, so the items are not split.
 		parts = []fn.KubeObjects{items}
 	}
 	dependent := items.Where(func(o *fn.KubeObject) bool { return o.GetAnnotation(dependsOn) != "" })
@@ -76,13 +76,13 @@ func setNamespace(_ context.Context, rl *fn.ResourceList) (bool, error) {
 }
 
 const (
-	// perPart is how many items are changed by one goroutine at a time.
+	// perPart is the number of items that one goroutine changes at a time.
 	perPart = 250
-	// dependsOn is the annotation that names other resources by their namespaces.
+	// dependsOn is the annotation that refers to other resources by namespace and name.
 	dependsOn = "config.kubernetes.io/depends-on"
 )
 
-// replaceNamespaces changes the items of all parts at once.
+// replaceNamespaces changes the items of all parts in parallel.
 func replaceNamespaces(parts []fn.KubeObjects, namespace string, matchers []string) fn.Results {
 	results, counts, olds := make([]fn.Results, len(parts)), make([]int, len(parts)), make([][]string, len(parts))
 	_ = parallel.Each(len(parts), func(i int) error {
@@ -98,8 +98,8 @@ func replaceNamespaces(parts []fn.KubeObjects, namespace string, matchers []stri
 	return transformer.AddSummaryResult(slices.Concat(results...), count, namespace, slices.Compact(old)...)
 }
 
-// quoteNamespaces quotes a namespace such as "no", which the SDK prints plain, and which Kubernetes then takes for a
-// boolean. named tells that the name of the resource is one as well.
+// quoteNamespaces quotes a namespace such as "no", which the SDK prints without quotes and Kubernetes would parse as a boolean.
+// named reports whether node is the metadata of a resource, whose name is also quoted.
 func quoteNamespaces(node *yaml.Node, namespace string, named bool) {
 	for i, value := range node.Content {
 		quoteNamespaces(value, namespace, named && i%2 == 1 && node.Content[i-1].Value == "metadata")
@@ -112,7 +112,7 @@ func quoteNamespaces(node *yaml.Node, namespace string, named bool) {
 	}
 }
 
-// namespaceProblems finds what the catalog's implementation would panic on or silently leave as it is.
+// namespaceProblems finds items on which the catalog's implementation would panic, or which it would silently ignore.
 func namespaceProblems(items fn.KubeObjects) fn.Results {
 	var problems fn.Results
 	for _, item := range items {
@@ -132,7 +132,7 @@ func namespaceProblems(items fn.KubeObjects) fn.Results {
 	return problems
 }
 
-// namespaceField is the path of the field in which a cluster-scoped resource names the namespace of a service.
+// namespaceField returns the path of the field with a service's namespace in a cluster-scoped resource.
 func namespaceField(item *fn.KubeObject) []string {
 	switch {
 	case isNamespace(item):
@@ -144,13 +144,14 @@ func namespaceField(item *fn.KubeObject) []string {
 	return nil
 }
 
-// isNamespace tells whether the catalog's implementation takes a resource for a Namespace, as it does one without a kind.
+// isNamespace reports whether the catalog's implementation treats a resource as a Namespace, which includes resources without a
+// kind.
 func isNamespace(item *fn.KubeObject) bool {
 	return item.IsGVK("", "v1", "Namespace") && !item.IsNamespaceScoped()
 }
 
-// lacksNamespaceField reports whether a resource of a kind that may name the namespace of a service names none. The API
-// server would refuse one that is given half a service reference.
+// lacksNamespaceField reports whether a resource that may refer to a service does not. With only a namespace added, the API
+// server would reject the incomplete reference.
 func lacksNamespaceField(item *fn.KubeObject) bool {
 	path := namespaceField(item)
 	if path == nil || item.IsNamespaceScoped() {

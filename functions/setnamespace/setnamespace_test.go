@@ -14,7 +14,7 @@ func TestSetNamespace(t *testing.T) {
 	const toNew = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {namespace: new}\n"
 	functiontest.EvaluateAll(t, Function, []functiontest.Case{
 		{
-			Name:   "what a resource does not say may be anything",
+			Name:   "missing values match anything",
 			Config: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {namespace: new}\n",
 			Items: `
 - {apiVersion: v1, metadata: {name: a}}
@@ -259,7 +259,7 @@ results:
 `,
 		},
 		{
-			Name:   "a namespace that YAML 1.1 takes for a boolean",
+			Name:   "a namespace that is a boolean in YAML 1.1",
 			Config: "apiVersion: v1\nkind: ConfigMap\ndata: {namespace: 'no'}\n",
 			Items: `
 - {apiVersion: v1, kind: Namespace, metadata: {name: x}}
@@ -322,7 +322,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name:   "a namespace that is no string",
+			Name:   "a namespace is not a string",
 			Config: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {namespace: 12}\n",
 			Want: `
 results:
@@ -369,7 +369,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name:   "items that the catalog's function panics on, or says to have changed",
+			Name:   "items on which the catalog's function panics or reports a false change",
 			Config: toNew,
 			Items: `
 - apiVersion: apiextensions.k8s.io/v1

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setprojectid is the function set-project-id.
+// Package setprojectid implements the function set-project-id.
 package setprojectid
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// Function is set-project-id.
+// Function is the function set-project-id.
 var Function = function.Function{
 	Name:      "set-project-id",
 	Version:   "v0.2.0",
@@ -40,11 +40,11 @@ const (
 	projectAnnotation = "cnrm.cloud.google.com/project-id"
 )
 
-// connectorVersion is the apiVersion of what Config Connector makes in Google Cloud.
+// connectorVersion matches the apiVersion of Config Connector resources.
 var connectorVersion = regexp.MustCompile(`^\w+\.cnrm\.cloud\.google\.com/\w+$`)
 
-// setProjectID gives the project to the setter project-id in the pipeline of every Kptfile, and to the resources of Config
-// Connector, local configuration too. A project that is there already stays.
+// setProjectID sets the setter project-id in the pipeline of every Kptfile, and the project of Config Connector resources,
+// including local configuration. It keeps existing projects.
 func setProjectID(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	data, err := functionconfig.Data(rl.FunctionConfig)
 	if err == nil && data[projectSetter] == "" {
@@ -85,8 +85,8 @@ func annotateProject(root *yaml.Node, id string) (changed bool, err error) {
 	return true, nodes.SetString(root, annotations, projectAnnotation, id)
 }
 
-// setProjectSetter gives a value to the setter project-id wherever a package hands values to apply-setters. A package that
-// hands it none gets a step that does.
+// setProjectSetter sets the setter project-id wherever a package passes values to apply-setters. A package without such a step
+// gets one.
 func setProjectSetter(ctx context.Context, items fn.KubeObjects, id string) error {
 	found := false
 	for _, item := range items {
@@ -108,7 +108,7 @@ func setProjectSetter(ctx context.Context, items fn.KubeObjects, id string) erro
 	return nil
 }
 
-// setInKptfile sets the value in a Kptfile, or in the file that it says the values are in.
+// setInKptfile sets the value in a Kptfile, or in the file to which its configPath refers.
 func setInKptfile(items fn.KubeObjects, item *fn.KubeObject, id string) error {
 	file := origin.File(item).Path
 	if _, err := kptfile.Parse(path.Dir(file), []byte(item.String())); err != nil {
@@ -151,15 +151,15 @@ func setInKptfile(items fn.KubeObjects, item *fn.KubeObject, id string) error {
 	})
 }
 
-// itemsBeside returns the items of the package that one is of: paths are from there, so that those of two packages may be
-// alike.
+// itemsBeside returns the items in the same package as item. Paths are relative to the package, so that two packages may have
+// the same paths.
 func itemsBeside(items fn.KubeObjects, item *fn.KubeObject) fn.KubeObjects {
 	const packagePath = "internal.config.kubernetes.io/package-path"
 	own := nodes.Annotation(function.NodeOf(item), packagePath)
 	return items.Where(func(other *fn.KubeObject) bool { return nodes.Annotation(function.NodeOf(other), packagePath) == own })
 }
 
-// settersStep returns the first step of a pipeline that applies setters, or nil.
+// settersStep returns the first step of a pipeline with apply-setters, or nil.
 func settersStep(mutators *yaml.Node) *yaml.Node {
 	if mutators == nil {
 		return nil
@@ -172,7 +172,7 @@ func settersStep(mutators *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// addSettersStep adds a step with the one value, in the catalog's own words.
+// addSettersStep adds a step with only this value, like the catalog's function.
 func addSettersStep(pipeline *yaml.Node, id string) {
 	values := &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap, Content: []*yaml.Node{
 		nodes.String(projectSetter), nodes.String(id),
@@ -191,7 +191,7 @@ func addSettersStep(pipeline *yaml.Node, id string) {
 	mutators.Content = append(mutators.Content, step)
 }
 
-// fillIn sets the value where it is missing or empty.
+// fillIn sets the value if it is missing or empty.
 func fillIn(root, values *yaml.Node, id string) (changed bool, err error) {
 	if value := yamlnode.Field(values, projectSetter); !yamlnode.IsNull(value) && (value.Kind != yaml.ScalarNode || value.Value != "") {
 		return false, nil

@@ -68,7 +68,7 @@ items:
 `,
 		},
 		{
-			Name: "a setter that has a value",
+			Name: "a setter with a value",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -106,7 +106,7 @@ items:
 `,
 		},
 		{
-			Name: "a setter that is empty",
+			Name: "an empty setter",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -335,7 +335,7 @@ items:
 `,
 		},
 		{
-			Name: "values that the Kptfile has twice",
+			Name: "duplicate values in the Kptfile",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -480,7 +480,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "no file of values",
+			Name: "missing values file",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -582,7 +582,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "data that is no map",
+			Name: "data is not a map",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -610,7 +610,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "annotations that are none",
+			Name: "annotations is not a map",
 			Config: `
 apiVersion: v1
 kind: ConfigMap

@@ -78,7 +78,7 @@ items:
 			Want:   printed,
 		},
 		{
-			Name:   "a process has an environment, a call has none",
+			Name:   "environment only as a process",
 			Config: "apiVersion: v1\nkind: ConfigMap\ndata: {source: 'ctx.environment[\"HOME\"]'}\n",
 			Items:  item,
 			Want:   failure(`key "HOME" not in dict`),
@@ -106,7 +106,7 @@ items:
 			Err:    functiontest.Failed,
 		},
 		{
-			Name:   "data that is no string",
+			Name:   "data is not a string",
 			Config: "apiVersion: v1\nkind: ConfigMap\ndata: {source: 1}\n",
 			Items:  item,
 			Want:   failure("'unable to read the FunctionConfig: data cannot be a number'"),

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package upsertresource is the function upsert-resource.
+// Package upsertresource implements the function upsert-resource.
 package upsertresource
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// Function is upsert-resource.
+// Function is the function upsert-resource.
 var Function = function.Function{
 	Name:    "upsert-resource",
 	Version: "v0.2.0",
@@ -34,17 +34,17 @@ var Function = function.Function{
 	KeepsList: true,
 }
 
-// identity is what makes a resource the same as another one, in whatever version.
+// identity identifies a resource regardless of its version.
 type identity struct{ group, kind, namespace, name string }
 
-// upsertResource adds the resources of the functionConfig, or replaces those that they are the new form of.
+// upsertResource adds the resources of the functionConfig, or replaces those with the same identity.
 func upsertResource(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	inputs, err := upsertsOf(rl.FunctionConfig)
 	if err != nil {
 		rl.Results.Errorf("failed to upsert resource: %s", err)
 		return false, nil
 	}
-	places := map[identity][]int{} // in the list
+	places := map[identity][]int{} // indexes in the list
 	for i, item := range rl.Items {
 		if isFunctionConfig(function.NodeOf(item)) {
 			continue
@@ -79,7 +79,7 @@ func upsertResource(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 	return true, nil
 }
 
-// identityOf tells what a resource is the form of.
+// identityOf returns the identity of a resource.
 func identityOf(root *yaml.Node) (identity, error) {
 	meta, err := yaml.NewRNode(root).GetMeta()
 	if err != nil {
@@ -89,12 +89,12 @@ func identityOf(root *yaml.Node) (identity, error) {
 	return identity{group, meta.Kind, meta.Namespace, meta.Name}, nil
 }
 
-// isFunctionConfig tells whether a resource declares a function, in the form from before there were pipelines.
+// isFunctionConfig reports whether a resource declares a function in the old form, without a pipeline.
 func isFunctionConfig(root *yaml.Node) bool {
 	return slices.ContainsFunc(functionAnnotations, func(name string) bool { return nodes.Annotation(root, name) != "" })
 }
 
-// pathForms are the annotations by which the resources of a list know their files; the present one if none does.
+// pathForms returns the path annotation keys that the resources of a list use, or the current key if none is used.
 func pathForms(items fn.KubeObjects) []string {
 	var forms []string
 	for _, form := range []string{fn.PathAnnotation, "config.kubernetes.io/path"} {
@@ -112,18 +112,17 @@ const targetPath = "config.kubernetes.io/target-path"
 
 var functionAnnotations = []string{"config.kubernetes.io/function", "config.k8s.io/function"}
 
-// identifying are the annotations by which kpt finds the comments that a resource had. They are those of what it had in
-// it before.
+// identifying are the annotations by which kpt finds the comments of a resource. They belong to its previous content.
 var identifying = []string{"internal.config.kubernetes.io/id", "config.k8s.io/id", "internal.kpt.dev/upstream-identifier"}
 
-// upsert is a resource that a functionConfig of upsert-resource has.
+// upsert is a resource in the functionConfig.
 type upsert struct {
 	root       *yaml.Node
 	id         identity
-	targetPath string // "" for any
+	targetPath string // "" matches any path
 }
 
-// upsertsOf returns the resources of a functionConfig, which has no part in them.
+// upsertsOf returns copies of the resources in a functionConfig.
 func upsertsOf(config *fn.KubeObject) ([]upsert, error) {
 	roots := []*yaml.Node{function.NodeOf(config)}
 	if config.GetKind() == "List" {
@@ -153,7 +152,7 @@ func upsertsOf(config *fn.KubeObject) ([]upsert, error) {
 	return inputs, nil
 }
 
-// upsertOf copies a resource, which shares nothing with others then.
+// upsertOf returns an upsert with a copy of the resource that shares no nodes.
 func upsertOf(root *yaml.Node) (upsert, error) {
 	own := &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{yamlnode.Copy(root)}}
 	if err := nodes.ExpandAliases(own); err != nil {
@@ -178,7 +177,7 @@ func upsertOf(root *yaml.Node) (upsert, error) {
 	return upsert{root: root, id: id, targetPath: nodes.Annotation(root, targetPath)}, nil
 }
 
-// inPlaceOf makes the resource that takes the place of an older form of it, in the same file.
+// inPlaceOf returns the resource that replaces old, in the same file.
 func (u upsert) inPlaceOf(old *yaml.Node) *fn.KubeObject {
 	annotations := u.annotations()
 	for annotation := range slices.Chunk(nodes.Annotations(old), 2) {
@@ -189,7 +188,7 @@ func (u upsert) inPlaceOf(old *yaml.Node) *fn.KubeObject {
 	return u.with(annotations)
 }
 
-// added makes the resource that comes to those that there are. forms are the annotations for its file, if it is told one.
+// added returns the resource as an additional item. forms are the keys of the path annotation, if there is a target path.
 func (u upsert) added(forms []string) *fn.KubeObject {
 	annotations := u.annotations()
 	for _, form := range forms {
@@ -200,8 +199,8 @@ func (u upsert) added(forms []string) *fn.KubeObject {
 	return u.with(annotations)
 }
 
-// annotations returns a copy of those that the resource has of its own, as names and values in turn. Where the
-// functionConfig is a file of the package, it has others that are about that file.
+// annotations returns a copy of the resource's own annotations as alternating names and values. If the functionConfig is a file
+// of the package, annotations about that file are omitted.
 func (u upsert) annotations() []*yaml.Node {
 	var own []*yaml.Node
 	for annotation := range slices.Chunk(nodes.Annotations(u.root), 2) {
@@ -214,7 +213,7 @@ func (u upsert) annotations() []*yaml.Node {
 	return own
 }
 
-// with makes a copy of the resource with other annotations, sorted by their names.
+// with returns a copy of the resource with the given annotations, sorted by name.
 func (u upsert) with(annotations []*yaml.Node) *fn.KubeObject {
 	root := yamlnode.Copy(u.root)
 	metadata := yamlnode.Field(root, "metadata")

@@ -20,7 +20,7 @@ func TestUpsertResource(t *testing.T) {
 				"- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: c}\n",
 		},
 		{
-			Name: "replaced, in another version, where it was",
+			Name: "replaced in place, other version",
 			Config: `
 apiVersion: example.com/v2
 kind: Frog
@@ -67,7 +67,7 @@ items:
 `,
 		},
 		{
-			Name: "its own annotations, of which those for the function go",
+			Name: "own annotations without those for the function",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -191,7 +191,7 @@ items:
 `,
 		},
 		{
-			Name: "added to a file, where no other is known",
+			Name: "added with a target path, no other paths",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -209,7 +209,7 @@ items:
 `,
 		},
 		{
-			Name: "replaced in one file only, by the old path annotation",
+			Name: "replaced in one file only, old path annotation",
 			Config: `
 apiVersion: v1
 kind: ConfigMap
@@ -230,7 +230,7 @@ items:
 `,
 		},
 		{
-			Name: "a list, of which the last one counts",
+			Name: "a list, the last value wins",
 			Config: `
 apiVersion: v1
 kind: List
@@ -332,7 +332,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "items that are no list",
+			Name: "items is not a list",
 			Config: `
 apiVersion: v1
 kind: List
@@ -346,7 +346,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "annotations that are none",
+			Name: "annotations is not a map",
 			Config: `
 apiVersion: v1
 kind: A

@@ -110,7 +110,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "data that is no map",
+			Name: "data is not a map",
 			Config: `
 apiVersion: v1
 kind: ConfigMap

@@ -15,7 +15,7 @@ func TestValidateCEL(t *testing.T) {
 	t.Parallel()
 	cases := []functiontest.Case{
 		{
-			Name: "all is true",
+			Name: "all expressions are true",
 			Config: `
 apiVersion: fn.kpt.dev/v1alpha1
 kind: ValidateCEL
@@ -430,7 +430,7 @@ results:
 `,
 		},
 		{
-			Name: "what no API server sees",
+			Name: "local configuration",
 			Config: `
 apiVersion: fn.kpt.dev/v1alpha1
 kind: ValidateCEL
@@ -980,7 +980,7 @@ results:
 			Err: functiontest.Failed,
 		},
 		{
-			Name: "a resource that cannot be read",
+			Name: "an unreadable resource",
 			Config: `
 apiVersion: fn.kpt.dev/v1alpha1
 kind: ValidateCEL
