@@ -94,7 +94,7 @@ func programName(path string) string {
 	return strings.TrimSuffix(filepath.Base(path), ".exe")
 }
 
-// link creates a link to the running program in dir for every function. It replaces existing links. If a function's name is
+// link creates a link to the running program in dir for each function. It replaces existing links. If a function's name is
 // taken by another kind of file, it fails.
 func link(dir string) error {
 	target, err := os.Executable()

@@ -41,7 +41,7 @@ var Function = function.Function{
 // runStarlark runs the script in the functionConfig and replaces the items with ctx.resource_list["items"]. It ignores all
 // other changes. If the script fails or exceeds a limit (see scriptLimits), the items are unchanged.
 //
-// Language, ctx and modules are those of the catalog's implementation. That implementation does not expose its interpreter's
+// Language, ctx and modules are the same as in the catalog's implementation. That implementation does not expose its interpreter's
 // thread, so that it cannot be stopped, and writes package variables in every call. Therefore only its configuration and its
 // modules are used here.
 func runStarlark(ctx context.Context, rl *fn.ResourceList) (bool, error) {

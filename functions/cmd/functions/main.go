@@ -8,7 +8,7 @@
 //
 //	functions NAME       runs the function NAME
 //	functions list       lists the functions and their versions
-//	functions link DIR   creates a link to this program in DIR for every function, for a function runner's --functions
+//	functions link DIR   creates links to this program in DIR, one per function, for a function runner's --functions
 //	functions describe   prints the functions as JSON, for a task handler
 //	functions config     prints a config file that makes a function runner evaluate the functions
 //

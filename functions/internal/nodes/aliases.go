@@ -53,7 +53,7 @@ func OwnField(root, mapping *yaml.Node, name string) (*yaml.Node, error) {
 // [function.MaxNodes] nodes.
 func ExpandAliases(root *yaml.Node) error { return yamlnode.ExpandAliases(root, function.MaxNodes) }
 
-// Each calls edit for every item. An error of edit becomes an error result and makes ok false. err is the context's error.
+// Each calls edit for each item. An error of edit becomes an error result and makes ok false. err is the context's error.
 func Each(ctx context.Context, rl *fn.ResourceList, edit func(item *fn.KubeObject) error) (ok bool, err error) {
 	ok = true
 	for _, item := range rl.Items {

@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/services/server/version"
 )
 
-// qps and burst limit the requests per second. The values are those of Porch's function runner.
+// qps and burst limit the requests per second. Porch's function runner has the same values.
 const qps, burst = 30, 45
 
 // Config returns the client configuration of the cluster in a kubeconfig file. Without a file, it tries KUBECONFIG, the cluster

@@ -70,7 +70,7 @@ func (f *fields) results(key string, results []fnresultv1.ResultItem, list func(
 	return nil
 }
 
-// printedResults returns results as printed text. A function may report a result for every field of every resource; building
+// printedResults returns results as printed text. A function may report a result for each field of each resource; building
 // nodes for all of them takes a quarter of a render's time. The printed form cannot be used in flow style or in a document with
 // aliases.
 func printedResults(results []fnresultv1.ResultItem) (*yaml.Node, error) {

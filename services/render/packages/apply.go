@@ -136,7 +136,7 @@ func (d *Dir) plan(changes []Change) ([]*batch, error) {
 	return batches, nil
 }
 
-// each runs a step for every file of every batch. Batches run in parallel. Each batch stops at its first error.
+// each runs a step for each file of each batch. Batches run in parallel. Each batch stops at its first error.
 func each(batches []*batch, step func(*batch, *replacement) error) error {
 	return parallel.Each(len(batches), func(i int) error {
 		b := batches[i]

@@ -54,7 +54,7 @@ type Tree struct {
 	ignored map[string]ignore
 	// files lists each package's resource files in walk order.
 	files map[string][]string
-	// paths has an entry for every file and directory of the tree; true means directory.
+	// paths has an entry for each file and directory of the tree; true means directory.
 	paths map[string]bool
 }
 

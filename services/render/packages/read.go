@@ -51,7 +51,7 @@ func (t *Tree) unread(dir string) *Package {
 
 // Load reads and strictly decodes the Kptfile of the package in a directory of the tree. It reads no resources.
 //
-// Errors are those of package kptfile; a missing Kptfile is kptfile.ErrMissing.
+// Load returns the errors of package kptfile; for a missing Kptfile, kptfile.ErrMissing.
 func (t *Tree) Load(dir string) (*Package, error) {
 	p := t.unread(path.Clean(dir))
 	content, err := t.source.ReadFile(path.Join(p.Dir, kptfile.FileName))

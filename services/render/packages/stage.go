@@ -39,7 +39,7 @@ func endsOf(p string, was *unix.Stat_t, c Change) []any {
 	return []any{p, [2]uint64{uint64(was.Dev), was.Ino}} //nolint:unconvert // The type of Dev differs between systems.
 }
 
-// stage checks that a file is unchanged since it was read, and writes the new content to a temporary file beside it.
+// stage checks that a file is unchanged since it was read, and writes the new content to a temporary file in its directory.
 func (b *batch) stage(r *replacement) (err error) {
 	if err := b.compare(r); err != nil {
 		return err

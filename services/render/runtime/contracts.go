@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// contractTime is how long contracts caches which contract an address supports. After that, a different runner may be listening
-// there, for example after an upgrade or a change in a proxy.
+// contractTime is the time for which contracts caches the contract that an address supports. After that, a different runner may
+// be listening there, for example after an upgrade or a change in a proxy.
 const contractTime = time.Minute
 
 // contracts caches which of the function runner's addresses support only Porch's contract. A caller cannot know before the

@@ -21,8 +21,8 @@ import (
 const (
 	// maxTokens is the maximum number of cached results.
 	maxTokens = 1024
-	// keepGood is how long an accepted token is cached, unless it expires earlier. A deleted service account can call for that
-	// long. keepBad is how long a rejected token is cached.
+	// keepGood is the time for which an accepted token is cached, unless it expires earlier. A deleted service account can call
+	// for that long. keepBad is the time for which a rejected token is cached.
 	keepGood, keepBad = time.Minute, 10 * time.Second
 	// reviewTime is the timeout of a TokenReview.
 	reviewTime = 5 * time.Second

@@ -18,7 +18,7 @@ const (
 	longestID = 128
 )
 
-// Logger returns a logger that adds two attributes to lines whose context is that of a call: caller, the client's address, and
+// Logger returns a logger that adds two attributes to log lines with a call's context: caller, the client's address, and
 // request_id, the call's metadata x-request-id.
 func Logger(log *slog.Logger) *slog.Logger { return slog.New(callHandler{log.Handler()}) }
 

@@ -48,10 +48,10 @@ const (
 type Options struct {
 	// MaxMessageSize is the maximum size of a message in bytes, in both directions.
 	MaxMessageSize int
-	// Drain is how long running calls may continue in a shutdown before they are cancelled.
+	// Drain is the maximum time that running calls may continue in a shutdown before they are cancelled.
 	Drain time.Duration
-	// Linger is how long new calls are still accepted in a shutdown, before the drain, so that clients or the Service can learn
-	// of the shutdown. With 0, new calls are rejected at once.
+	// Linger is the time for which new calls are still accepted in a shutdown, before the drain, so that clients or the Service
+	// can learn of the shutdown. With 0, new calls are rejected at once.
 	Linger time.Duration
 	// Last reports, at the start of a shutdown, whether no other server exists or will exist that clients can use. Linger is
 	// then pointless, and new calls are rejected at once. It must return when ctx ends, which is after Linger; nil means that
