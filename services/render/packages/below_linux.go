@@ -9,7 +9,7 @@ import "golang.org/x/sys/unix"
 // lacks openat2, or openat2 fails, callers fall back to os.Root.
 func openBelow(dir int, p string) (fd int, err error) {
 	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
-	err = again(func() (err error) {
+	err = retryEINTR(func() (err error) {
 		fd, err = unix.Openat2(dir, p, &how)
 		return err
 	})

@@ -79,7 +79,7 @@ func (b *batch) renameIn(step string, r *replacement, from, to string, how uint)
 	if err := b.at(step, r.name); err != nil {
 		return err
 	}
-	return again(func() error { return renameIn(b.fd, from, to, how) })
+	return retryEINTR(func() error { return renameIn(b.fd, from, to, how) })
 }
 
 // refused reports whether an error means that files cannot be created, renamed or deleted in a directory, or that the file is a
@@ -114,7 +114,7 @@ func (b *batch) overwrite(r *replacement, content []byte, seen *unix.Stat_t) (er
 	defer func() { err = cmp.Or(err, unix.Close(fd)) }()
 	r.done = true
 	if err = writeAll(fd, content); err == nil {
-		err = again(func() error { return unix.Ftruncate(fd, int64(len(content))) })
+		err = retryEINTR(func() error { return unix.Ftruncate(fd, int64(len(content))) })
 	}
 	r.made, _ = stat(fd)
 	return err

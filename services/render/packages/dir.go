@@ -190,7 +190,7 @@ func (d *Dir) checkRead(changes []Change) error {
 	var first *ChangedError
 	for p, was := range read {
 		var now unix.Stat_t
-		if was.settled && again(func() error { return unix.Stat(d.absolute(p), &now) }) == nil && untouched(&now, was.stat) {
+		if was.settled && retryEINTR(func() error { return unix.Stat(d.absolute(p), &now) }) == nil && untouched(&now, was.stat) {
 			continue
 		}
 		changed := &ChangedError{Path: d.absolute(p)}

@@ -14,8 +14,8 @@ import (
 // The functions below act on the entries of one directory with single system calls, because an os.File costs several and a
 // render touches many files. Names contain no slash, and links are not followed.
 
-// again repeats a system call that a signal interrupted (EINTR).
-func again(call func() error) error {
+// retryEINTR repeats a system call that a signal interrupted (EINTR).
+func retryEINTR(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err
@@ -24,7 +24,7 @@ func again(call func() error) error {
 }
 
 func openEntry(dir int, name string, flags int, mode uint32) (fd int, err error) {
-	err = again(func() (err error) {
+	err = retryEINTR(func() (err error) {
 		// Without O_NONBLOCK, opening a pipe blocks until a writer opens it.
 		fd, err = unix.Openat(dir, name, flags|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 		return err
@@ -34,19 +34,19 @@ func openEntry(dir int, name string, flags int, mode uint32) (fd int, err error)
 
 func statEntry(dir int, name string) (*unix.Stat_t, error) {
 	var s unix.Stat_t
-	err := again(func() error { return unix.Fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW) })
+	err := retryEINTR(func() error { return unix.Fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW) })
 	return &s, err
 }
 
 func stat(fd int) (*unix.Stat_t, error) {
 	var s unix.Stat_t
-	err := again(func() error { return unix.Fstat(fd, &s) })
+	err := retryEINTR(func() error { return unix.Fstat(fd, &s) })
 	return &s, err
 }
 
 func writeAll(fd int, content []byte) error {
 	for len(content) > 0 {
-		err := again(func() error {
+		err := retryEINTR(func() error {
 			n, err := unix.Write(fd, content)
 			content = content[max(n, 0):]
 			return err
@@ -64,7 +64,7 @@ func readAll(fd int, size int64) ([]byte, error) {
 	have := 0
 	for {
 		var n int
-		err := again(func() (err error) {
+		err := retryEINTR(func() (err error) {
 			n, err = unix.Read(fd, content[have:])
 			return err
 		})
