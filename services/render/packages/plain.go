@@ -15,12 +15,12 @@ import (
 // items. FuzzPlainDocument compares it with the decoder.
 type plainReader struct {
 	plainLines
-	// spare is the unused part of the block of nodes that node hands out. Allocating each node separately would dominate the
-	// run time.
-	spare []yaml.Node
-	// links is the block that room hands out if again is set. With again set, read overwrites the nodes of its previous call.
+	// block is the memory of the nodes that node returns. Allocating each node separately would dominate the run time.
+	block []yaml.Node
+	// links is the memory of the slices that newChildren returns if reuse is set. With reuse set, read overwrites the nodes of
+	// its previous call.
 	links []*yaml.Node
-	again bool
+	reuse bool
 }
 
 // readPlainDocument decodes a simple document. ok is false if the document needs the yaml decoder.
@@ -28,9 +28,9 @@ func readPlainDocument(text string) (document *yaml.Node, ok bool) {
 	return new(plainReader).read(text)
 }
 
-// read decodes a document. If again is set, the document of the previous call becomes invalid.
+// read decodes a document. If reuse is set, the document of the previous call becomes invalid.
 func (r *plainReader) read(text string) (document *yaml.Node, ok bool) {
-	if !r.again {
+	if !r.reuse {
 		r.lines = make([]plainLine, 0, strings.Count(text, "\n")+1)
 	}
 	r.links = r.links[:0]
@@ -43,20 +43,20 @@ func (r *plainReader) read(text string) (document *yaml.Node, ok bool) {
 	}
 	// Each line yields at most a key and a value, or an item. Two more nodes are the document and its root. Unused nodes stay
 	// allocated as long as the document.
-	r.spare = slices.Grow(r.spare[:0], 2*r.fields+r.items+2)
+	r.block = slices.Grow(r.block[:0], 2*r.fields+r.items+2)
 	document = r.node(yaml.DocumentNode, "", r.lines[r.next].number, 1)
 	if r.marked {
 		document.Line = 1
 	}
 	document.HeadComment = head
 	root, ok := r.collection(0)
-	document.Content = append(r.room(1), root)
+	document.Content = append(r.newChildren(1), root)
 	return document, ok && r.next == len(r.lines)
 }
 
-// room returns an empty slice with capacity n for the children of a node.
-func (r *plainReader) room(n int) []*yaml.Node {
-	if !r.again {
+// newChildren returns an empty slice with capacity n for the children of a node.
+func (r *plainReader) newChildren(n int) []*yaml.Node {
+	if !r.reuse {
 		return make([]*yaml.Node, 0, n)
 	}
 	if len(r.links)+n > cap(r.links) {
@@ -67,11 +67,11 @@ func (r *plainReader) room(n int) []*yaml.Node {
 }
 
 func (r *plainReader) node(kind yaml.Kind, tag string, line, column int) *yaml.Node {
-	if len(r.spare) == cap(r.spare) {
-		r.spare = make([]yaml.Node, 0, 32)
+	if len(r.block) == cap(r.block) {
+		r.block = make([]yaml.Node, 0, 32)
 	}
-	r.spare = append(r.spare, yaml.Node{Kind: kind, Tag: tag, Line: line, Column: column})
-	return &r.spare[len(r.spare)-1]
+	r.block = append(r.block, yaml.Node{Kind: kind, Tag: tag, Line: line, Column: column})
+	return &r.block[len(r.block)-1]
 }
 
 // collection reads the mapping or sequence that starts at the next line, whose indentation is indent.
@@ -84,9 +84,9 @@ func (r *plainReader) collection(indent int) (*yaml.Node, bool) {
 
 func isItem(text string) bool { return strings.HasPrefix(text, "- ") }
 
-// more reports whether the next line continues a collection. ok is false if the line is indented deeper, as in a multi-line
+// continues reports whether the next line continues a collection. ok is false if the line is indented deeper, as in a multi-line
 // scalar, which is not supported.
-func (r *plainReader) more(indent int) (more, ok bool) {
+func (r *plainReader) continues(indent int) (more, ok bool) {
 	if r.next == len(r.lines) || r.lines[r.next].indent < indent {
 		return false, true
 	}
@@ -96,7 +96,7 @@ func (r *plainReader) more(indent int) (more, ok bool) {
 func (r *plainReader) sequence(indent int) (*yaml.Node, bool) {
 	n := r.node(yaml.SequenceNode, yaml.NodeTagSeq, r.lines[r.next].number, indent+1)
 	for {
-		more, ok := r.more(indent)
+		more, ok := r.continues(indent)
 		if !more || !ok {
 			return n, ok
 		}
@@ -129,9 +129,9 @@ func (r *plainReader) sequence(indent int) (*yaml.Node, bool) {
 
 func (r *plainReader) mapping(indent int) (*yaml.Node, bool) {
 	n := r.node(yaml.MappingNode, yaml.NodeTagMap, r.lines[r.next].number, indent+1)
-	n.Content = r.room(8)
+	n.Content = r.newChildren(8)
 	for {
-		more, ok := r.more(indent)
+		more, ok := r.continues(indent)
 		if !more || !ok {
 			return n, ok
 		}

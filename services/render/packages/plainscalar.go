@@ -89,7 +89,7 @@ func (r *plainReader) literal(n *yaml.Node, header string, outer int) bool {
 // flow reads a flow mapping whose keys and values are plain words.
 func (r *plainReader) flow(text string, line, indent int) (*yaml.Node, bool) {
 	n := r.node(yaml.MappingNode, yaml.NodeTagMap, line, indent+1)
-	n.Style, n.Content = yaml.FlowStyle, r.room(4)
+	n.Style, n.Content = yaml.FlowStyle, r.newChildren(4)
 	for at, last := 1, false; !last; {
 		end := strings.IndexAny(text[at:], ",}")
 		if end < 0 {

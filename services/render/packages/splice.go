@@ -52,7 +52,7 @@ func spliceJSON(file string, before []byte, r *yaml.RNode) ([]byte, error) {
 }
 
 // readers pools readers whose documents are used only until the next read.
-var readers = sync.Pool{New: func() any { return &plainReader{again: true} }}
+var readers = sync.Pool{New: func() any { return &plainReader{reuse: true} }}
 
 type splicing struct {
 	reader *plainReader
