@@ -26,8 +26,8 @@ type plainLine struct {
 	text string
 	// indent is the number of leading spaces. number is the line number, starting at 1.
 	indent, number int
-	// odd is set if text contains characters other than printable ASCII.
-	odd bool
+	// nonASCII is set if text contains characters other than printable ASCII.
+	nonASCII bool
 }
 
 // split fills lines. It skips "---" in the first line. It returns false if the document is not supported.
@@ -41,13 +41,13 @@ func (l *plainLines) split(text string) bool {
 			l.marked = true
 			continue
 		}
-		odd, ok := readable(line)
+		nonASCII, ok := readable(line)
 		if !ok {
 			return false
 		}
 		text := strings.TrimLeft(line, " ")
 		indent := len(line) - len(text)
-		l.lines = append(l.lines, plainLine{text, indent, number, odd})
+		l.lines = append(l.lines, plainLine{text, indent, number, nonASCII})
 		if text == "" || text[0] == '#' || literal >= 0 && indent > literal {
 			continue
 		}
@@ -64,11 +64,11 @@ func (l *plainLines) split(text string) bool {
 
 // readable reports in odd whether a line contains characters other than printable ASCII. ok is false if a character is a line
 // break in YAML or invalid.
-func readable(line string) (odd, ok bool) {
+func readable(line string) (nonASCII, ok bool) {
 	for i := range len(line) {
-		odd = odd || line[i] < ' ' || line[i] > '~'
+		nonASCII = nonASCII || line[i] < ' ' || line[i] > '~'
 	}
-	if !odd {
+	if !nonASCII {
 		return false, true
 	}
 	for _, r := range line {
@@ -126,7 +126,7 @@ func (l *plainLines) skip() bool {
 			return false
 		case line.isComment():
 		default:
-			return !line.odd
+			return !line.nonASCII
 		}
 		switch {
 		case l.comment == "":
