@@ -93,7 +93,7 @@ type batch struct {
 	// directory is open during a step; fd is its file descriptor.
 	directory *os.File
 	fd        int
-	// made lists the directories created for the batch, deepest first.
+	// newStat lists the directories created for the batch, deepest first.
 	made []string
 }
 
@@ -131,7 +131,7 @@ func (d *Dir) plan(changes []Change) ([]*batch, error) {
 			b = &batch{Dir: d, path: path.Clean(dir)}
 			byPath[dir], batches = b, append(batches, b)
 		}
-		b.files = append(b.files, &replacement{name: name, before: c.Before, after: c.After, was: was})
+		b.files = append(b.files, &replacement{name: name, before: c.Before, after: c.After, oldStat: was})
 	}
 	return batches, nil
 }

@@ -16,11 +16,11 @@ import (
 func (b *batch) commit(r *replacement) (err error) {
 	switch {
 	case r.inPlace:
-		return b.overwrite(r, r.after, r.was)
+		return b.overwrite(r, r.after, r.oldStat)
 	case r.after == nil:
 		r.temp = tempName()
 		err = b.rename(r, r.name, r.temp)
-	case r.was == nil:
+	case r.oldStat == nil:
 		err = b.rename(r, r.temp, r.name)
 	default:
 		err = b.exchange(r)
@@ -30,16 +30,16 @@ func (b *batch) commit(r *replacement) (err error) {
 		return b.changed(r, deleted)
 	case errors.Is(err, fs.ErrExist):
 		return b.changed(r, appeared)
-	case refused(err) && r.was != nil && r.after != nil:
+	case refused(err) && r.oldStat != nil && r.after != nil:
 		r.inPlace = true
-		return b.overwrite(r, r.after, r.was)
+		return b.overwrite(r, r.after, r.oldStat)
 	case err != nil:
 		return err
 	}
 	r.done = true
-	if r.was == nil {
+	if r.oldStat == nil {
 		r.temp = ""
-	} else if r.temp != "" && !b.is(r.temp, r.was) {
+	} else if r.temp != "" && !b.isUnchanged(r.temp, r.oldStat) {
 		// Restore the other process's change immediately.
 		r.done = !b.revert(r)
 		return b.changed(r, "")
@@ -54,7 +54,7 @@ func (b *batch) exchange(r *replacement) error {
 	if !unsupported(err) {
 		return err
 	}
-	if !b.is(r.name, r.was) {
+	if !b.isUnchanged(r.name, r.oldStat) {
 		return b.changed(r, "")
 	}
 	if err = unix.Renameat(b.fd, r.temp, b.fd, r.name); err == nil {
@@ -93,10 +93,10 @@ func unsupported(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL)
 }
 
-// is reports whether a file is unchanged since seen was taken.
-func (b *batch) is(name string, seen *unix.Stat_t) bool {
+// isUnchanged reports whether a file is unchanged since seen was taken.
+func (b *batch) isUnchanged(name string, seen *unix.Stat_t) bool {
 	now, err := statEntry(b.fd, name)
-	return err == nil && same(now, seen) && now.Mode == seen.Mode
+	return err == nil && sameFile(now, seen) && now.Mode == seen.Mode
 }
 
 // overwrite writes content into the existing file, provided it is unchanged since seen was taken.
@@ -104,7 +104,7 @@ func (b *batch) overwrite(r *replacement, content []byte, seen *unix.Stat_t) (er
 	if err := b.at("overwrite", r.name); err != nil {
 		return err
 	}
-	if !b.is(r.name, seen) {
+	if !b.isUnchanged(r.name, seen) {
 		return b.changed(r, "")
 	}
 	fd, err := openEntry(b.fd, r.name, unix.O_WRONLY, 0)
@@ -116,7 +116,7 @@ func (b *batch) overwrite(r *replacement, content []byte, seen *unix.Stat_t) (er
 	if err = writeAll(fd, content); err == nil {
 		err = retryEINTR(func() error { return unix.Ftruncate(fd, int64(len(content))) })
 	}
-	r.made, _ = stat(fd)
+	r.newStat, _ = stat(fd)
 	return err
 }
 
@@ -126,30 +126,30 @@ func (b *batch) revert(r *replacement) bool {
 		return b.rename(r, r.temp, r.name) == nil
 	}
 	now, err := statEntry(b.fd, r.name)
-	if err != nil || !same(now, r.made) {
+	if err != nil || !sameFile(now, r.newStat) {
 		return false
 	}
 	switch {
-	case r.was == nil:
+	case r.oldStat == nil:
 		r.temp = tempName()
 		if b.rename(r, r.name, r.temp) != nil {
 			return false
 		}
-		return b.ours(r) || b.rename(r, r.temp, r.name) != nil
+		return b.isOwnTemp(r) || b.rename(r, r.temp, r.name) != nil
 	case r.inPlace, r.temp == "", b.exchange(r) != nil:
 		return b.overwrite(r, r.before, now) == nil
-	case !b.ours(r):
+	case !b.isOwnTemp(r):
 		return b.exchange(r) != nil
-	case now.Mode != r.made.Mode:
+	case now.Mode != r.newStat.Mode:
 		return unix.Fchmodat(b.fd, r.name, permissionsOf(now), 0) == nil
 	}
 	return true
 }
 
-// ours reports whether the temporary file is the one that Apply wrote.
-func (b *batch) ours(r *replacement) bool {
+// isOwnTemp reports whether the temporary file is the one that Apply wrote.
+func (b *batch) isOwnTemp(r *replacement) bool {
 	now, err := statEntry(b.fd, r.temp)
-	return err == nil && same(now, r.made)
+	return err == nil && sameFile(now, r.newStat)
 }
 
 // discard deletes the temporary file. If that fails, the next Apply deletes it.

@@ -90,10 +90,10 @@ func permissionsOf(s *unix.Stat_t) uint32 { return uint32(s.Mode) & permissions 
 
 func modified(s *unix.Stat_t) time.Time { return time.Unix(s.Mtim.Unix()) }
 
-// same reports whether two results of stat are of the same file with the same content, judging by fields that a rename keeps.
-func same(a, b *unix.Stat_t) bool {
+// sameFile reports whether two results of stat are of the same file with the same content, judging by fields that a rename keeps.
+func sameFile(a, b *unix.Stat_t) bool {
 	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.Mtim == b.Mtim
 }
 
 // untouched reports whether a file has been neither changed nor renamed.
-func untouched(a, b *unix.Stat_t) bool { return same(a, b) && a.Ctim == b.Ctim && a.Mode == b.Mode }
+func untouched(a, b *unix.Stat_t) bool { return sameFile(a, b) && a.Ctim == b.Ctim && a.Mode == b.Mode }

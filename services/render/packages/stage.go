@@ -19,8 +19,8 @@ type replacement struct {
 	name string
 	// before is nil for a new file, after is nil for a deletion.
 	before, after []byte
-	// was is the status of the old file; nil for a new file. made is the status of the new file.
-	was, made *unix.Stat_t
+	// oldStat is the status of the old file; nil for a new file. made is the status of the new file.
+	oldStat, newStat *unix.Stat_t
 	// temp is the name of a temporary file in the same directory, or "". It holds the new content before the exchange and the
 	// old content after it.
 	temp string
@@ -48,12 +48,12 @@ func (b *batch) stage(r *replacement) (err error) {
 		return nil
 	}
 	mode := uint32(0o666)
-	if r.was != nil {
-		mode = permissionsOf(r.was)
+	if r.oldStat != nil {
+		mode = permissionsOf(r.oldStat)
 	}
 	temp := tempName()
 	fd, err := b.create(r, temp, mode)
-	if r.was != nil && refused(err) {
+	if r.oldStat != nil && refused(err) {
 		r.inPlace = true
 		return nil
 	}
@@ -66,7 +66,7 @@ func (b *batch) stage(r *replacement) (err error) {
 		err = writeAll(fd, r.after)
 	}
 	if err == nil {
-		r.made, err = inherit(fd, r.was)
+		r.newStat, err = inherit(fd, r.oldStat)
 	}
 	return err
 }
@@ -107,11 +107,11 @@ func inherit(fd int, was *unix.Stat_t) (*unix.Stat_t, error) {
 // write permission on the file, but a read-only file is meant to stay as it is.
 func (b *batch) compare(r *replacement) error {
 	switch {
-	case r.was == nil && r.before != nil:
+	case r.oldStat == nil && r.before != nil:
 		return b.changed(r, deleted)
-	case r.was == nil:
+	case r.oldStat == nil:
 		return nil
-	case kind(r.was) == unix.S_IFDIR:
+	case kind(r.oldStat) == unix.S_IFDIR:
 		return errors.New("it is a directory")
 	case r.before == nil:
 		return b.changed(r, appeared)
@@ -122,7 +122,7 @@ func (b *batch) compare(r *replacement) error {
 	if b.untouched(r) {
 		return nil
 	}
-	if kind(r.was) == unix.S_IFLNK { // Deletes the link, not its target.
+	if kind(r.oldStat) == unix.S_IFLNK { // Deletes the link, not its target.
 		if content, _, err := b.readFile(path.Join(b.path, r.name)); err != nil || !bytes.Equal(content, r.before) {
 			return b.changed(r, "")
 		}
@@ -147,7 +147,7 @@ func (b *batch) compare(r *replacement) error {
 	case kind(now) != unix.S_IFREG:
 		return errors.New("it is not a regular file")
 	}
-	r.was = now
+	r.oldStat = now
 	content, err := readAll(fd, now.Size)
 	if err != nil || !bytes.Equal(content, r.before) {
 		return b.changed(r, "")
@@ -167,7 +167,7 @@ func (b *batch) untouched(r *replacement) bool {
 	if err != nil || !untouched(now, read.stat) || r.after != nil && unix.Faccessat(b.fd, r.name, unix.W_OK, unix.AT_EACCESS) != nil {
 		return false
 	}
-	r.was = now
+	r.oldStat = now
 	return true
 }
 
