@@ -214,8 +214,8 @@ func (b *batch) open() (err error) {
 	return err
 }
 
-// at is called with the path of the file before each step that may fail. Tests inject errors and concurrent changes here.
-func (b *batch) at(step, name string) error {
+// beforeStep is called with the path of the file before each step that may fail. Tests inject errors and concurrent changes here.
+func (b *batch) beforeStep(step, name string) error {
 	if b.intercept == nil {
 		return nil
 	}

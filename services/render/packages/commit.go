@@ -76,7 +76,7 @@ func (b *batch) rename(r *replacement, from, to string) error {
 }
 
 func (b *batch) renameIn(step string, r *replacement, from, to string, how uint) error {
-	if err := b.at(step, r.name); err != nil {
+	if err := b.beforeStep(step, r.name); err != nil {
 		return err
 	}
 	return retryEINTR(func() error { return renameIn(b.fd, from, to, how) })
@@ -101,7 +101,7 @@ func (b *batch) isUnchanged(name string, seen *unix.Stat_t) bool {
 
 // overwrite writes content into the existing file, provided it is unchanged since seen was taken.
 func (b *batch) overwrite(r *replacement, content []byte, seen *unix.Stat_t) (err error) {
-	if err := b.at("overwrite", r.name); err != nil {
+	if err := b.beforeStep("overwrite", r.name); err != nil {
 		return err
 	}
 	if !b.isUnchanged(r.name, seen) {
@@ -154,7 +154,7 @@ func (b *batch) isOwnTemp(r *replacement) bool {
 
 // discard deletes the temporary file. If that fails, the next Apply deletes it.
 func (b *batch) discard(r *replacement) error {
-	if r.temp != "" && b.at("remove", r.name) == nil {
+	if r.temp != "" && b.beforeStep("remove", r.name) == nil {
 		_ = unix.Unlinkat(b.fd, r.temp, 0)
 	}
 	return nil

@@ -62,7 +62,7 @@ func (b *batch) stage(r *replacement) (err error) {
 	}
 	defer func() { err = cmp.Or(err, unix.Close(fd)) }()
 	r.temp = temp
-	if err = b.at("write", r.name); err == nil {
+	if err = b.beforeStep("write", r.name); err == nil {
 		err = writeAll(fd, r.after)
 	}
 	if err == nil {
@@ -76,7 +76,7 @@ func (b *batch) stage(r *replacement) (err error) {
 func tempName() string { return tempPrefix + rand.Text() + tempSuffix }
 
 func (b *batch) create(r *replacement, temp string, mode uint32) (fd int, err error) {
-	if err := b.at("create", r.name); err != nil {
+	if err := b.beforeStep("create", r.name); err != nil {
 		return 0, err
 	}
 	return openEntry(b.fd, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, mode)
@@ -116,7 +116,7 @@ func (b *batch) compare(r *replacement) error {
 	case r.before == nil:
 		return b.changed(r, appeared)
 	}
-	if err := b.at("read", r.name); err != nil {
+	if err := b.beforeStep("read", r.name); err != nil {
 		return err
 	}
 	if b.untouched(r) {
