@@ -119,7 +119,7 @@ func (d *Dir) plan(changes []Change) ([]*batch, error) {
 		case err != nil:
 			return nil, fmt.Errorf("write %s: %w", d.absolute(c.Path), err)
 		}
-		for _, end := range endsOf(p, was, c) {
+		for _, end := range targetsOf(p, was, c) {
 			if other, twice := ends[end]; twice {
 				return nil, fmt.Errorf("%s and %s are the same file, through links, and both would change: remove one of them", other, c.Path)
 			}

@@ -36,13 +36,13 @@ type Dir struct {
 	// mu guards the fields below.
 	mu sync.Mutex
 	// read holds the first result of ReadFile for each path.
-	read map[string]reading
+	read map[string]readRecord
 	// leftovers are temporary files found by Paths. They belong to an Apply that was killed or is still running.
 	leftovers []string
 }
 
-// reading is the state of a file when it was read.
-type reading struct {
+// readRecord is the state of a file when it was read.
+type readRecord struct {
 	stat    *unix.Stat_t
 	content []byte
 	// settled reports whether a later change must alter the file's modification time. File times have a coarse resolution, so a
@@ -67,7 +67,7 @@ func OpenDir(dir string) (*Dir, error) {
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	return &Dir{root: root, location: abs, top: top, read: map[string]reading{}}, nil
+	return &Dir{root: root, location: abs, top: top, read: map[string]readRecord{}}, nil
 }
 
 // Close closes the directory and releases its lock.
@@ -86,7 +86,7 @@ func (d *Dir) absolute(p string) string { return filepath.Join(d.location, filep
 // lead to a directory.
 func (d *Dir) Paths() ([]string, error) {
 	var paths, leftovers []string
-	err := fs.WalkDir(listed{d.root.FS(), d}, ".", func(p string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(dirLister{d.root.FS(), d}, ".", func(p string, entry fs.DirEntry, err error) error {
 		switch {
 		// Files and directories deleted during the walk are skipped.
 		case p != "." && errors.Is(err, fs.ErrNotExist):
@@ -108,14 +108,14 @@ func (d *Dir) Paths() ([]string, error) {
 	return paths, err
 }
 
-// listed reads directories with one getdents call and takes the types of files from it. The fs.FS of os.Root calls lstat for
+// dirLister reads directories with one getdents call and takes the types of files from it. The fs.FS of os.Root calls lstat for
 // every file.
-type listed struct {
+type dirLister struct {
 	fs.FS
 	dir *Dir
 }
 
-func (l listed) ReadDir(name string) ([]fs.DirEntry, error) {
+func (l dirLister) ReadDir(name string) ([]fs.DirEntry, error) {
 	fd, err := openBelow(int(l.dir.top.Fd()), name)
 	if err != nil {
 		return fs.ReadDir(l.FS, name)
@@ -142,7 +142,7 @@ func (d *Dir) ReadFile(p string) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, known := d.read[p]; !known {
-		d.read[p] = reading{stat, content, time.Since(modified(stat)) > slowestClock}
+		d.read[p] = readRecord{stat, content, time.Since(modified(stat)) > slowestClock}
 	}
 	return content, nil
 }

@@ -36,7 +36,7 @@ func ReadAll(source Source) (*Tree, []*Package, error) {
 
 // visible returns a package and the packages below it that no parent package ignores.
 func (t *Tree) visible(dir string) []*Package {
-	all := []*Package{t.unread(dir)}
+	all := []*Package{t.newPackage(dir)}
 	for _, sub := range t.subpackages[dir] {
 		if !t.ignored[dir].matchDir(sub) {
 			all = append(all, t.visible(sub)...)
@@ -45,7 +45,7 @@ func (t *Tree) visible(dir string) []*Package {
 	return all
 }
 
-func (t *Tree) unread(dir string) *Package {
+func (t *Tree) newPackage(dir string) *Package {
 	return &Package{Dir: dir, Location: t.Location(dir), Subpackages: t.subpackages[dir], files: map[string][]byte{}}
 }
 
@@ -53,7 +53,7 @@ func (t *Tree) unread(dir string) *Package {
 //
 // Load returns the errors of package kptfile; for a missing Kptfile, kptfile.ErrMissing.
 func (t *Tree) Load(dir string) (*Package, error) {
-	p := t.unread(path.Clean(dir))
+	p := t.newPackage(path.Clean(dir))
 	content, err := t.source.ReadFile(path.Join(p.Dir, kptfile.FileName))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = kptfile.ErrMissing

@@ -30,9 +30,9 @@ type replacement struct {
 	done bool
 }
 
-// endsOf returns map keys that identify the file a change ends at: its path and, unless it is created or deleted, its device
+// targetsOf returns map keys that identify the file a change ends at: its path and, unless it is created or deleted, its device
 // and inode.
-func endsOf(p string, was *unix.Stat_t, c Change) []any {
+func targetsOf(p string, was *unix.Stat_t, c Change) []any {
 	if was == nil || c.After == nil {
 		return []any{p}
 	}
